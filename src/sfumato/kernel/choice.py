@@ -1,0 +1,118 @@
+"""Private choice: the best of several candidates, nearly, by permute-and-flip."""
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+
+from sfumato.errors import InvalidParameter
+from sfumato.kernel.coins import flip_exp_neg
+from sfumato.kernel.entropy import SYSTEM, Entropy
+from sfumato.kernel.exact import plain
+from sfumato.kernel.grid import read_values
+from sfumato.kernel.losses import PureDP
+from sfumato.kernel.mechanisms import carried_scale
+from sfumato.kernel.parameters import positive_decimal, positive_fraction, probability_inside, whole_number
+from sfumato.kernel.samplers import uniform_below
+
+
+@dataclass(frozen=True, slots=True)
+class PrivateChoice:
+    """Permute-and-flip: epsilon-DP choice of the candidate with nearly the best score.
+
+    `sensitivity` bounds how far one person moves any one score; `monotonic` says that one person moves all scores
+    the same way (counts under add-remove), which halves the noise.
+    """
+
+    sensitivity: Fraction
+    epsilon: Decimal
+    monotonic: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sensitivity", positive_fraction(self.sensitivity, "sensitivity"))
+        object.__setattr__(self, "epsilon", positive_decimal(self.epsilon, "epsilon"))
+        if not isinstance(self.monotonic, bool):
+            raise InvalidParameter("monotonic", "must be True or False", "something else")
+        carried_scale(self.spread, "epsilon")
+
+    def __repr__(self) -> str:
+        numbers = f"sensitivity={plain(self.sensitivity)}, epsilon={plain(self.epsilon)}"
+        return f"PrivateChoice({numbers}, monotonic={self.monotonic})"
+
+    @property
+    def loss(self) -> PureDP:
+        """What one choice costs, however many candidates."""
+        return PureDP(self.epsilon)
+
+    @property
+    def spread(self) -> Fraction:
+        """A candidate this far below the best survives its flip with probability 1/e."""
+        return (1 if self.monotonic else 2) * self.sensitivity / Fraction(self.epsilon)
+
+    def release(self, scores: object) -> int:
+        """The index of the chosen candidate.
+
+        Claim: K-20. The choice is epsilon-DP, with exact probabilities.
+        Requires: `sensitivity` bounds each score's change between neighbours, and `monotonic` is true of them (caller).
+        Relies on: K-06, K-07.
+        Proof: docs/claims/K-20.md
+        Checked by: tests/kernel/test_choice.py::test_choice_privacy_is_exact
+        """
+        return choose_with(self, scores, SYSTEM)
+
+    def margin(self, confidence: object = "0.95", *, size: int) -> float:
+        """The chosen score is at most this far below the best, with the stated probability, among `size` candidates.
+
+        Claim: K-20. It holds for every list of scores; for one best and size - 1 others just beyond it, it is tight.
+        Requires: 0 < confidence < 1 and size >= 1 (checked here).
+        Relies on: floats, with the result rounded up by one part in 10**9.
+        Proof: docs/claims/K-20.md
+        Checked by: tests/kernel/test_choice.py::test_choice_margin_holds_in_the_worst_case
+        """
+        miss = float(1 - probability_inside(confidence, "confidence"))
+        size = whole_number(size, "size", 1)
+        if size == 1:
+            return 0.0
+        low, high = 0.0, 1.0  # survival chance p of a bad candidate: P(bad) = 1 - (1 - (1 - p)**size)/(size * p)
+        for _ in range(200):
+            middle = (low + high) / 2
+            bad = 1 + math.expm1(size * math.log1p(-middle)) / (size * middle) if 0 < middle < 1 else middle
+            low, high = (middle, high) if bad <= miss * (1 - 1e-9) else (low, middle)
+        return float(self.spread) * -math.log(low) * (1 + 1e-9) if low else math.inf
+
+
+def choose(scores: object, *, sensitivity: object, epsilon: object, monotonic: bool = False) -> int:
+    """Private argmax: the index of a candidate whose score is nearly the best. See PrivateChoice.
+
+    Claim: K-20. The choice is epsilon-DP, with exact probabilities.
+    Requires: as PrivateChoice.release.
+    Relies on: PrivateChoice.
+    Proof: docs/claims/K-20.md
+    Checked by: tests/kernel/test_choice.py::test_choice_privacy_is_exact
+    """
+    return PrivateChoice(sensitivity, epsilon, monotonic).release(scores)  # type: ignore[arg-type]
+
+
+def choose_with(choice: PrivateChoice, scores: object, entropy: Entropy) -> int:
+    """Flip a coin exp(-(best - score)/spread) for every candidate, then pick evenly among the heads.
+
+    Claim: K-20. This is permute-and-flip: the first head in a random order is an even pick among all heads.
+    Requires: as PrivateChoice.release.
+    Relies on: K-06, K-07.
+    Proof: docs/claims/K-20.md
+    Checked by: tests/kernel/test_choice.py::test_choice_mass_is_exact
+    """
+    flat = read_values(scores).flat
+    if not flat.size:
+        raise InvalidParameter("scores", "must hold at least one score", "an empty list")
+    if flat.dtype == np.int64 and int(flat.max()) - int(flat.min()) > 1 << 62:
+        raise InvalidParameter("scores", "must lie within 2**62 of each other", "scores further apart")
+    best = flat.max()
+    with np.errstate(over="ignore"):
+        approximate = (best - flat).astype(np.float64) * float(1 / choice.spread)
+    heads = flip_exp_neg(
+        approximate, lambda index: (Fraction(best.item()) - Fraction(flat[index].item())) / choice.spread, entropy
+    ).nonzero()[0]
+    return int(heads[uniform_below(heads.size, 1, entropy)[0]])

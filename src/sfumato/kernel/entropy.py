@@ -1,0 +1,82 @@
+"""The only source of randomness in the program."""
+
+import os
+import threading
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext
+from cryptography.hazmat.primitives.ciphers.algorithms import AES
+from cryptography.hazmat.primitives.ciphers.modes import CTR
+
+ByteArray = npt.NDArray[np.uint8]
+
+BYTES_PER_KEY = 1 << 30
+_BLOCK = 16
+_POOL = 4096
+_MOST_AT_ONCE = 1 << 20
+_ZEROS = bytes(_MOST_AT_ONCE)
+
+
+class Entropy(Protocol):
+    """Where samplers take their bytes from. Tests script one; no public function accepts one."""
+
+    def take(self, count: int) -> ByteArray:
+        """The next `count` bytes; none of them is ever given out again."""
+        ...
+
+
+class SystemEntropy:
+    """AES-256 in counter mode under a key from the operating system; a new key after a fork and after BYTES_PER_KEY."""
+
+    def __init__(self) -> None:
+        self._start_over()
+        os.register_at_fork(after_in_child=self._start_over)
+
+    def _start_over(self) -> None:
+        """Forget key, pool and lock: run at birth, and in the child of every fork before any of its own code."""
+        self._lock = threading.Lock()
+        self._process = os.getpid()
+        self._stream: CipherContext | None = None
+        self._left = 0
+        self._pool = np.empty(0, np.uint8)
+        self._position = 0
+
+    def take(self, count: int) -> ByteArray:
+        """The next `count` bytes of the stream.
+
+        Claim: K-04. Bytes are independent and uniform to anyone who cannot break AES-256, and no byte is given out
+            twice: not to two threads, not to parent and child of a fork, not after BYTES_PER_KEY under one key.
+        Requires: count >= 0.
+        Relies on: os.urandom; AES-256 as a pseudorandom permutation; os.register_at_fork.
+        Proof: docs/claims/K-04.md
+        Checked by: tests/kernel/test_entropy.py::test_forked_children_never_share_bytes
+        """
+        if self._process != os.getpid():  # a fork that bypassed Python's hooks
+            self._start_over()
+        with self._lock:
+            if count > _POOL // 4:
+                return self._draw(count)
+            if self._position + count > self._pool.size:
+                self._pool, self._position = self._draw(_POOL), 0
+            taken = self._pool[self._position : self._position + count]
+            self._position += count
+            return taken
+
+    def _draw(self, count: int) -> ByteArray:
+        drawn = np.empty(count + _BLOCK - 1, np.uint8)
+        view, done = drawn.data, 0
+        while done < count:
+            if self._stream is None or self._left == 0:
+                self._stream = Cipher(AES(os.urandom(32)), CTR(os.urandom(_BLOCK))).encryptor()
+                self._left = BYTES_PER_KEY
+            step = min(count - done, self._left, _MOST_AT_ONCE)
+            zeros = _ZEROS if step == _MOST_AT_ONCE else memoryview(_ZEROS)[:step]
+            self._stream.update_into(zeros, view[done : done + step + _BLOCK - 1])
+            self._left -= step
+            done += step
+        return drawn[:count]
+
+
+SYSTEM = SystemEntropy()

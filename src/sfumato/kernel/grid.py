@@ -1,0 +1,158 @@
+"""Values onto a public grid and back. A grid step is a power of two, so that scaling by it is exact."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.errors import InvalidParameter
+from sfumato.kernel.parameters import kind_of
+from sfumato.kernel.samplers import IntArray
+
+FloatArray = npt.NDArray[np.float64]
+
+LARGEST = (1 << 63) - 1
+MOST_ON_GRID = 1 << 62
+MOST_EXPONENT = 900
+_RULE = "must be finite numbers: integers, or floats"
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """What a caller wants released, as a flat int64 or float64 array and the shape to give back."""
+
+    flat: npt.NDArray[Any]
+    shape: tuple[int, ...] | None  # None: a single number
+
+    @property
+    def whole(self) -> bool:
+        return self.flat.dtype == np.int64
+
+
+def read_values(value: object) -> Values:
+    """Take a number, or anything that numpy reads as an array of numbers.
+
+    Claim: K-13. NaN, infinities, truth values, integers beyond int64 and what is no number are refused.
+    Requires: nothing.
+    Relies on: numpy.asarray.
+    Proof: docs/claims/K-13.md
+    Checked by: tests/kernel/test_grid.py::test_values_that_are_refused
+    """
+    if type(value) is int:
+        if not -LARGEST <= value <= LARGEST:
+            raise _too_large()
+        return Values(np.array([value], np.int64), None)
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError, OverflowError):
+        raise InvalidParameter("value", _RULE, "something that is not a plain array of numbers") from None
+    flat: npt.NDArray[Any]
+    match array.dtype.kind:
+        case "i":
+            flat = array.astype(np.int64, copy=False).reshape(-1)
+            if flat.size and flat.min() < -LARGEST:
+                raise _too_large()
+        case "u":
+            if array.size and int(array.max()) > LARGEST:
+                raise _too_large()
+            flat = array.astype(np.int64).reshape(-1)
+        case "f":
+            flat = array.astype(np.float64, copy=False).reshape(-1)
+            if not np.isfinite(flat).all():
+                raise InvalidParameter("value", _RULE, "NaN" if np.isnan(flat).any() else "an infinite number")
+        case "b":
+            raise InvalidParameter("value", _RULE, "truth values", "Count them: int(flag), or flags.sum().")
+        case _:
+            raise _not_numbers(value, array)
+    if not flat.size and not isinstance(value, np.ndarray):
+        flat = flat.astype(np.int64)  # numpy calls an empty list an array of floats
+    return Values(flat, array.shape if array.ndim else None)
+
+
+def to_grid(flat: FloatArray, exponent: int) -> npt.NDArray[np.int64]:
+    """floor(x / 2**exponent + 1/2) for each x.
+
+    Claim: K-13. The result is exact, so that two inputs a apart are at most floor(a / 2**exponent) + 1 steps apart.
+    Requires: finite x (read_values); |exponent| <= MOST_EXPONENT (step_for).
+    Relies on: IEEE 754 binary64.
+    Proof: docs/claims/K-13.md
+    Checked by: tests/kernel/test_grid.py::test_rounding_is_exact
+    """
+    with np.errstate(over="ignore", invalid="ignore"):  # infinity, and infinity - infinity: refused below
+        scaled = flat * 2.0**-exponent
+        below = np.floor(scaled)
+        below += scaled - below >= 0.5  # not floor(scaled + 0.5): that sum rounds
+    if below.size and not np.abs(below).max() <= MOST_ON_GRID:
+        raise _too_large()
+    return below.astype(np.int64)
+
+
+def from_grid(steps: npt.NDArray[np.int64], exponent: int) -> FloatArray:
+    """The floats steps * 2**exponent; where 53 bits do not hold the product, a multiple of the grid near it.
+
+    Claim: K-13. Every result is a multiple of 2**exponent, and a function of `steps` alone.
+    Requires: |exponent| <= MOST_EXPONENT (step_for).
+    Relies on: IEEE 754 binary64.
+    Proof: docs/claims/K-13.md
+    Checked by: tests/kernel/test_grid.py::test_outputs_are_multiples_of_the_grid
+    """
+    return steps.astype(np.float64) * 2.0**exponent
+
+
+def add_saturating(values: npt.NDArray[np.int64], noise: IntArray) -> npt.NDArray[np.int64]:
+    """values + noise, held at plus or minus LARGEST where the sum does not fit.
+
+    Claim: K-13. Equal to the clamped exact sum: post-processing of values + noise.
+    Requires: |values| <= LARGEST (read_values, to_grid).
+    Relies on: two's complement addition.
+    Proof: docs/claims/K-13.md
+    Checked by: tests/kernel/test_grid.py::test_addition_saturates
+    """
+    if noise.dtype == object:
+        sums = [max(-LARGEST, min(LARGEST, int(value) + int(more))) for value, more in zip(values, noise, strict=True)]
+        return np.array(sums, np.int64)
+    total = values + noise
+    wrapped = (values ^ total) & (noise ^ total) < 0
+    if wrapped.any():
+        total[wrapped] = np.where(values[wrapped] < 0, -LARGEST, LARGEST)
+    return np.maximum(total, -LARGEST)
+
+
+def step_for(coarsest: Fraction) -> int:
+    """The exponent of the greatest power of two that is at most `coarsest`.
+
+    Claim: K-13. 2**result <= coarsest < 2**(result + 1), and |result| <= MOST_EXPONENT.
+    Requires: coarsest > 0, from public parameters only (caller).
+    Relies on: Python's integers.
+    Proof: docs/claims/K-13.md
+    Checked by: tests/kernel/test_grid.py::test_step_is_the_greatest_power_of_two
+    """
+    exponent = coarsest.numerator.bit_length() - coarsest.denominator.bit_length()
+    if Fraction(2) ** exponent > coarsest:
+        exponent -= 1
+    if abs(exponent) > MOST_EXPONENT:
+        raise InvalidParameter(
+            "sensitivity and epsilon or rho",
+            "must give noise that 64-bit floats can carry",
+            "a combination far too small or too large",
+            "Choose units in which the sensitivity is near 1.",
+        )
+    return exponent
+
+
+def _too_large() -> InvalidParameter:
+    return InvalidParameter(
+        "value",
+        "must fit the grid",
+        "a number too large for it",
+        "Use larger units (thousands, say), or clamp the value to public bounds first.",
+    )
+
+
+def _not_numbers(value: object, array: npt.NDArray[Any]) -> InvalidParameter:
+    if array.dtype.kind == "O" and any(isinstance(each, int) for each in array.flat):
+        return _too_large()
+    kind = kind_of(value) if array.ndim == 0 else "an array of something else"
+    return InvalidParameter("value", _RULE, kind, "Convert it first, for example with float(...).")

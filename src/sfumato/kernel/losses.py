@@ -1,0 +1,275 @@
+"""What a release costs: three currencies, their sums, their price for a group, and exchange that only rounds up."""
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+from sfumato.errors import InvalidParameter
+from sfumato.kernel.exact import decimal_up, exp_neg, log, plain, sum_exactly
+from sfumato.kernel.parameters import decimal_from_zero, probability_inside, whole_number
+
+_BITS = 192
+
+
+@dataclass(frozen=True, slots=True)
+class PureDP:
+    """epsilon-differential privacy: no output is more than e^epsilon times likelier with one person than without."""
+
+    epsilon: Decimal
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", decimal_from_zero(self.epsilon, "epsilon"))
+
+    def __repr__(self) -> str:
+        return f"PureDP(epsilon={plain(self.epsilon)})"
+
+    def compose(self, other: "PrivacyLoss") -> "PrivacyLoss":
+        """The loss of both releases together; the second may be chosen after seeing the first. See `compose`."""
+        return compose(self, other)
+
+    def group(self, people: int) -> "PureDP":
+        """The loss for a group of people at once.
+
+        Claim: K-15. An epsilon-DP release is (t epsilon)-DP for groups of t.
+        Requires: people >= 1 (checked here).
+        Relies on: nothing.
+        Proof: docs/claims/K-15.md
+        Checked by: tests/kernel/test_losses.py::test_group_of_randomised_response_is_enumerated
+        """
+        people = whole_number(people, "people", 1)
+        return PureDP(sum_exactly(people * Fraction(self.epsilon)))
+
+    def to_approx(self, delta: object = 0) -> "ApproxDP":
+        """The same loss in (epsilon, delta) terms; any delta is allowed and none is needed.
+
+        Claim: K-16. epsilon-DP is (epsilon, delta)-DP for every delta >= 0.
+        Requires: 0 <= delta < 1 (checked in ApproxDP).
+        Relies on: nothing.
+        Proof: docs/claims/K-16.md
+        Checked by: tests/kernel/test_losses.py::test_pure_to_approx
+        """
+        return ApproxDP(self.epsilon, decimal_from_zero(delta, "delta"))
+
+    def to_zcdp(self) -> "ZCDP":
+        """The same loss in zCDP terms: rho = epsilon * tanh(epsilon / 2), rounded up, never above epsilon**2 / 2.
+
+        Claim: K-16. epsilon-DP implies rho-zCDP for this rho, and for no smaller one.
+        Requires: nothing.
+        Relies on: K-01 (enclosures).
+        Proof: docs/claims/K-16.md
+        Checked by: tests/kernel/test_losses.py::test_pure_to_zcdp_is_the_least_rho
+        """
+        epsilon = Fraction(self.epsilon)
+        low, _ = exp_neg(epsilon, _BITS)
+        tanh = Fraction((1 << _BITS) - low, (1 << _BITS) + low)
+        return ZCDP(min(decimal_up(epsilon * tanh), sum_exactly(epsilon**2 / 2)))
+
+
+@dataclass(frozen=True, slots=True)
+class ApproxDP:
+    """(epsilon, delta)-differential privacy."""
+
+    epsilon: Decimal
+    delta: Decimal
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", decimal_from_zero(self.epsilon, "epsilon"))
+        object.__setattr__(self, "delta", _delta(self.delta))
+
+    def __repr__(self) -> str:
+        return f"ApproxDP(epsilon={plain(self.epsilon)}, delta={plain(self.delta)})"
+
+    def compose(self, other: "PrivacyLoss") -> "PrivacyLoss":
+        """The loss of both releases together; the second may be chosen after seeing the first. See `compose`."""
+        return compose(self, other)
+
+    def group(self, people: int) -> "ApproxDP":
+        """The loss for a group of people at once: (t epsilon, delta (e^(t epsilon) - 1)/(e^epsilon - 1)), rounded up.
+
+        Claim: K-15. An (epsilon, delta)-DP release satisfies this for groups of t.
+        Requires: people >= 1 (checked here); the group's delta stays below 1 (checked in ApproxDP).
+        Relies on: K-01 (enclosures).
+        Proof: docs/claims/K-15.md
+        Checked by: tests/kernel/test_losses.py::test_group_of_leaky_response_is_enumerated
+        """
+        people = whole_number(people, "people", 1)
+        epsilon, delta = Fraction(self.epsilon), Fraction(self.delta)
+        if people == 1 or delta == 0:
+            grown = delta
+        elif epsilon == 0:
+            grown = people * delta
+        else:
+            grown = _grown_delta(epsilon, delta, people)
+        if grown >= 1:
+            raise _no_guarantee(f"for a group of {people}", "Ask about a smaller group.")
+        return ApproxDP(sum_exactly(people * epsilon), decimal_up(grown))
+
+    def to_approx(self, delta: object = None) -> "ApproxDP":
+        """The same loss at a delta that is at least as large.
+
+        Claim: K-16. (epsilon, delta)-DP is (epsilon, delta')-DP for every delta' >= delta.
+        Requires: delta' >= delta (checked here).
+        Relies on: nothing.
+        Proof: docs/claims/K-16.md
+        Checked by: tests/kernel/test_losses.py::test_pure_to_approx
+        """
+        wanted = self.delta if delta is None else _delta(delta)
+        if wanted < self.delta:
+            raise InvalidParameter("delta", "must be at least the delta that was already spent", "a smaller one")
+        return ApproxDP(self.epsilon, wanted)
+
+    def to_zcdp(self) -> "ZCDP":
+        """The same loss in zCDP terms: the pure part exchanged, delta carried along.
+
+        Claim: K-16. (epsilon, delta)-DP implies delta-approximate rho-zCDP, with rho as for epsilon-DP.
+        Requires: nothing.
+        Relies on: PureDP.to_zcdp.
+        Proof: docs/claims/K-16.md
+        Checked by: tests/kernel/test_losses.py::test_approx_to_zcdp_carries_delta
+        """
+        return ZCDP(PureDP(self.epsilon).to_zcdp().rho, self.delta)
+
+
+@dataclass(frozen=True, slots=True)
+class ZCDP:
+    """delta-approximate rho-zero-concentrated differential privacy; with delta = 0, plain rho-zCDP."""
+
+    rho: Decimal
+    delta: Decimal = Decimal(0)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rho", decimal_from_zero(self.rho, "rho"))
+        object.__setattr__(self, "delta", _delta(self.delta))
+
+    def __repr__(self) -> str:
+        return f"ZCDP(rho={plain(self.rho)}, delta={plain(self.delta)})"
+
+    def compose(self, other: "PrivacyLoss") -> "PrivacyLoss":
+        """The loss of both releases together; the second may be chosen after seeing the first. See `compose`."""
+        return compose(self, other)
+
+    def group(self, people: int) -> "ZCDP":
+        """The loss for a group of people at once.
+
+        Claim: K-15. A rho-zCDP release is (t**2 rho)-zCDP for groups of t; one with delta > 0 is refused.
+        Requires: people >= 1 (checked here); delta = 0, or a group of one (checked here).
+        Relies on: nothing.
+        Proof: docs/claims/K-15.md
+        Checked by: tests/kernel/test_losses.py::test_group_of_gaussians_is_tight
+        """
+        people = whole_number(people, "people", 1)
+        if people > 1 and self.delta:
+            raise InvalidParameter(
+                "people",
+                "must be 1 for a zCDP loss that carries a delta",
+                "a group",
+                "Convert first: loss.to_approx(delta).group(people).",
+            )
+        return ZCDP(sum_exactly(people**2 * Fraction(self.rho)), self.delta)
+
+    def to_approx(self, delta: object) -> ApproxDP:
+        """The (epsilon, delta) that this loss implies at a chosen total delta: the tight conversion, rounded up.
+
+        Claim: K-16. rho-zCDP, with its own delta, implies (epsilon, delta)-DP for the epsilon returned.
+        Requires: own delta < delta < 1 (checked here).
+        Relies on: K-01 (enclosures); floats only choose alpha.
+        Proof: docs/claims/K-16.md
+        Checked by: tests/kernel/test_losses.py::test_zcdp_to_approx_against_the_oracle
+        """
+        total = probability_inside(delta, "delta")
+        spare = total - Fraction(self.delta)
+        if spare <= 0:
+            raise InvalidParameter("delta", "must exceed the delta that was already spent", "no more than that")
+        return ApproxDP(decimal_up(_tight_epsilon(Fraction(self.rho), spare)), decimal_up(total))
+
+    def to_zcdp(self) -> "ZCDP":
+        """Itself: so that any loss can be asked for its zCDP form.
+
+        Claim: K-16. Identity.
+        Requires: nothing.
+        Relies on: nothing.
+        Proof: docs/claims/K-16.md
+        Checked by: tests/kernel/test_losses.py::test_approx_to_zcdp_carries_delta
+        """
+        return self
+
+
+PrivacyLoss = PureDP | ApproxDP | ZCDP
+
+
+def compose(first: PrivacyLoss, second: PrivacyLoss) -> PrivacyLoss:
+    """The loss of two releases together: sums, in the weaker of the two currencies.
+
+    Claim: K-17. Adaptive composition: epsilons, deltas and rhos add; beside a zCDP loss, others are exchanged first.
+    Requires: the second release may depend on the first only through its output (curator).
+    Relies on: K-16 for mixed currencies.
+    Proof: docs/claims/K-17.md
+    Checked by: tests/kernel/test_losses.py::test_adaptive_composition_is_enumerated
+    """
+    match first, second:
+        case PureDP(one), PureDP(two):
+            return PureDP(sum_exactly(one, two))
+        case PureDP() | ApproxDP(), PureDP() | ApproxDP():
+            one_approx, two_approx = first.to_approx(), second.to_approx()
+            return ApproxDP(
+                sum_exactly(one_approx.epsilon, two_approx.epsilon), _sum_deltas(one_approx.delta, two_approx.delta)
+            )
+        case _:
+            one_zcdp, two_zcdp = first.to_zcdp(), second.to_zcdp()
+            return ZCDP(sum_exactly(one_zcdp.rho, two_zcdp.rho), _sum_deltas(one_zcdp.delta, two_zcdp.delta))
+
+
+def _sum_deltas(one: Decimal, two: Decimal) -> Decimal:
+    total = sum_exactly(one, two)
+    if total >= 1:
+        raise _no_guarantee("for the two releases together", "Spend less delta.")
+    return total
+
+
+def _delta(value: object) -> Decimal:
+    delta = decimal_from_zero(value, "delta")
+    if delta >= 1:
+        raise InvalidParameter("delta", "must lie in [0, 1)", "a number of 1 or more")
+    return delta
+
+
+def _no_guarantee(where: str, hint: str) -> InvalidParameter:
+    return InvalidParameter("delta", f"must stay below 1 {where}, or nothing is promised", "a sum of 1 or more", hint)
+
+
+def _grown_delta(epsilon: Fraction, delta: Fraction, people: int) -> Fraction:
+    """An upper bound of delta (e^(t epsilon) - 1)/(e^epsilon - 1), by enclosures of e^-x alone."""
+    rise = (people - 1) * epsilon
+    if rise > 2000:
+        return Fraction(1)  # e^2000 exceeds 1/delta for every delta that can be written here
+    smallness = max(0, epsilon.denominator.bit_length() - epsilon.numerator.bit_length() + 1)
+    bits = _BITS + 2 * math.ceil(rise) + 2 * smallness
+    one = 1 << bits
+    growth = Fraction(one, exp_neg(rise, bits)[0])
+    share = Fraction(one - exp_neg(people * epsilon, bits)[0], one - exp_neg(epsilon, bits)[1])
+    return delta * growth * share
+
+
+def _tight_epsilon(rho: Fraction, delta: Fraction) -> Fraction:
+    """An upper bound of inf over alpha > 1 of alpha rho + (ln(1/delta) - ln alpha)/(alpha - 1) + ln(1 - 1/alpha)."""
+    if rho == 0:
+        return Fraction(0)
+    log_delta = math.log(delta.denominator) - math.log(delta.numerator)
+    rate = math.exp(min(700.0, math.log(rho.numerator) - math.log(rho.denominator)))
+
+    def bound(offset: float) -> float:
+        beyond = math.exp(offset)  # alpha - 1
+        return (1 + beyond) * rate + (log_delta - math.log1p(beyond)) / beyond + offset - math.log1p(beyond)
+
+    low, high = -40.0, 700.0
+    for _ in range(200):
+        left, right = low + (high - low) / 3, high - (high - low) / 3
+        low, high = (low, right) if bound(left) <= bound(right) else (left, high)
+    beyond = Fraction(math.exp(low))
+    alpha = 1 + beyond
+    one = 1 << _BITS
+    log_inverse = Fraction(log(1 / delta, _BITS)[1], one)
+    log_alpha = Fraction(log(alpha, _BITS)[0], one)
+    log_share = Fraction(log(beyond / alpha, _BITS)[1], one)
+    return max(Fraction(0), alpha * rho + (log_inverse - log_alpha) / beyond + log_share)

@@ -1,0 +1,286 @@
+"""The additive mechanisms: a number or a vector, on a grid, plus exact noise."""
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.errors import InvalidParameter
+from sfumato.kernel.entropy import SYSTEM, Entropy
+from sfumato.kernel.exact import plain, sqrt_up
+from sfumato.kernel.grid import add_saturating, from_grid, read_values, step_for, to_grid
+from sfumato.kernel.losses import ZCDP, PureDP
+from sfumato.kernel.parameters import positive_decimal, positive_fraction, probability_inside, whole_number
+from sfumato.kernel.samplers import (
+    GREATEST_SCALE,
+    LEAST_SCALE,
+    ROWS_AT_ONCE,
+    IntArray,
+    discrete_gaussian,
+    discrete_laplace,
+)
+from sfumato.kernel.tails import gaussian_margin, laplace_margin, per_coordinate
+
+FINENESS = 1 << 16  # grid steps in one deviation of the noise, at least
+ROUNDING_SHARE = 1 << 10  # rounding to the grid adds at most this part to the sensitivity
+
+Released = int | float | npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class LaplaceNoise:
+    """Discrete Laplace noise, in steps of a grid."""
+
+    scale: Fraction
+
+    def draw(self, size: int, entropy: Entropy) -> IntArray:
+        """Draw `size` of them. See discrete_laplace."""
+        return discrete_laplace(self.scale, size, entropy)
+
+    def margin(self, miss: Fraction) -> int:
+        """The least k with P(|Z| > k) <= miss. See laplace_margin."""
+        return laplace_margin(self.scale, miss)
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianNoise:
+    """Discrete Gaussian noise, in steps of a grid."""
+
+    variance: Fraction
+
+    def draw(self, size: int, entropy: Entropy) -> IntArray:
+        """Draw `size` of them. See discrete_gaussian."""
+        return discrete_gaussian(self.variance, size, entropy)
+
+    def margin(self, miss: Fraction) -> int:
+        """A k with P(|Z| > k) <= miss. See gaussian_margin."""
+        return gaussian_margin(self.variance, miss)
+
+
+Noise = LaplaceNoise | GaussianNoise
+
+
+@dataclass(frozen=True, slots=True)
+class Laplace:
+    """The Laplace mechanism: epsilon-DP for a number or vector whose L1 sensitivity is `sensitivity`."""
+
+    sensitivity: Fraction
+    epsilon: Decimal
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sensitivity", positive_fraction(self.sensitivity, "sensitivity"))
+        object.__setattr__(self, "epsilon", positive_decimal(self.epsilon, "epsilon"))
+
+    def __repr__(self) -> str:
+        return f"Laplace(sensitivity={plain(self.sensitivity)}, epsilon={plain(self.epsilon)})"
+
+    @property
+    def loss(self) -> PureDP:
+        """What one release costs, however long the vector."""
+        return PureDP(self.epsilon)
+
+    def release(self, value: object) -> Released:
+        """The value plus exact noise: integers stay integers, floats become multiples of a public grid.
+
+        Claim: K-18. The output is epsilon-DP if `sensitivity` bounds the L1 distance between the values of neighbours.
+        Requires: that bound, of the whole vector (caller); the length of a vector is public (caller).
+        Relies on: K-09, K-13.
+        Proof: docs/claims/K-18.md
+        Checked by: tests/kernel/test_mechanisms.py::test_laplace_privacy_is_exact
+        """
+        return release_on_grid(self, value, SYSTEM)
+
+    def margin(self, confidence: object = "0.95", *, size: int = 1, of: type | None = None) -> int | float:
+        """|error| is at most this with the stated probability, for all `size` entries of a vector at once.
+
+        `of` says what is released, int or float; by default int if the sensitivity is whole.
+
+        Claim: K-11. Exact for the discrete noise; half a grid step is added for the rounding of floats.
+        Requires: 0 < confidence < 1 (checked here).
+        Relies on: laplace_margin, per_coordinate.
+        Proof: docs/claims/K-11.md
+        Checked by: tests/kernel/test_mechanisms.py::test_margin_is_within_the_textbook_bound
+        """
+        return margin_on_grid(self, confidence, size, of)
+
+    def on_integers(self) -> LaplaceNoise:
+        """The noise for integers.
+
+        Claim: K-18. Scale sensitivity/epsilon, refused outside what the samplers carry.
+        Requires: nothing.
+        Relies on: nothing.
+        Proof: docs/claims/K-18.md
+        Checked by: tests/kernel/test_mechanisms.py::test_extreme_parameters_are_refused
+        """
+        return LaplaceNoise(carried_scale(self.sensitivity / Fraction(self.epsilon), "epsilon"))
+
+    def on_grid(self, size: int) -> tuple[int, LaplaceNoise]:
+        """The grid's exponent, and the noise in its steps, for a vector of `size` floats.
+
+        Claim: K-18. With step g = 2**exponent, the scale is (sensitivity/g + size)/epsilon steps: rounding is paid for.
+        Requires: size >= 1.
+        Relies on: K-13 (rounding moves each coordinate by less than one step).
+        Proof: docs/claims/K-18.md
+        Checked by: tests/neighbours/test_rounding_is_paid.py::test_l1_distance_on_the_grid
+        """
+        scale = self.sensitivity / Fraction(self.epsilon)
+        exponent = step_for(min(scale / FINENESS, self.sensitivity / (ROUNDING_SHARE * size)))
+        steps = self.sensitivity / Fraction(2) ** exponent + size
+        return exponent, LaplaceNoise(carried_scale(steps / Fraction(self.epsilon), "epsilon"))
+
+
+@dataclass(frozen=True, slots=True)
+class Gaussian:
+    """The Gaussian mechanism: rho-zCDP for a number or vector whose L2 sensitivity is `sensitivity`."""
+
+    sensitivity: Fraction
+    rho: Decimal
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sensitivity", positive_fraction(self.sensitivity, "sensitivity"))
+        object.__setattr__(self, "rho", positive_decimal(self.rho, "rho"))
+
+    def __repr__(self) -> str:
+        return f"Gaussian(sensitivity={plain(self.sensitivity)}, rho={plain(self.rho)})"
+
+    @property
+    def loss(self) -> ZCDP:
+        """What one release costs, however long the vector."""
+        return ZCDP(self.rho)
+
+    def release(self, value: object) -> Released:
+        """The value plus exact noise: integers stay integers, floats become multiples of a public grid.
+
+        Claim: K-19. The output is rho-zCDP if `sensitivity` bounds the L2 distance between the values of neighbours.
+        Requires: that bound, of the whole vector (caller); the length of a vector is public (caller).
+        Relies on: K-10, K-13.
+        Proof: docs/claims/K-19.md
+        Checked by: tests/kernel/test_mechanisms.py::test_gaussian_divergence_is_enumerated
+        """
+        return release_on_grid(self, value, SYSTEM)
+
+    def margin(self, confidence: object = "0.95", *, size: int = 1, of: type | None = None) -> int | float:
+        """|error| is at most this with the stated probability, for all `size` entries of a vector at once.
+
+        `of` says what is released, int or float; by default int if the sensitivity is whole.
+
+        Claim: K-12. It suffices for the discrete noise; half a grid step is added for the rounding of floats.
+        Requires: 0 < confidence < 1 (checked here).
+        Relies on: gaussian_margin, per_coordinate.
+        Proof: docs/claims/K-12.md
+        Checked by: tests/kernel/test_mechanisms.py::test_gaussian_margin_is_near_the_normal_one
+        """
+        return margin_on_grid(self, confidence, size, of)
+
+    def on_integers(self) -> GaussianNoise:
+        """The noise for integers.
+
+        Claim: K-19. Variance sensitivity**2/(2 rho), refused outside what the samplers carry.
+        Requires: nothing.
+        Relies on: nothing.
+        Proof: docs/claims/K-19.md
+        Checked by: tests/kernel/test_mechanisms.py::test_extreme_parameters_are_refused
+        """
+        return GaussianNoise(_carried_variance(self.sensitivity**2 / (2 * Fraction(self.rho))))
+
+    def on_grid(self, size: int) -> tuple[int, GaussianNoise]:
+        """The grid's exponent, and the noise in its steps, for a vector of `size` floats.
+
+        Claim: K-19. With step g = 2**exponent, the variance is (sensitivity/g + sqrt(size))**2/(2 rho) steps.
+        Requires: size >= 1.
+        Relies on: K-01 (sqrt_up), K-13.
+        Proof: docs/claims/K-19.md
+        Checked by: tests/neighbours/test_rounding_is_paid.py::test_l2_distance_on_the_grid
+        """
+        root = sqrt_up(Fraction(size))
+        deviation = self.sensitivity / sqrt_up(2 * Fraction(self.rho))
+        exponent = step_for(min(deviation / FINENESS, self.sensitivity / (ROUNDING_SHARE * root)))
+        steps = self.sensitivity / Fraction(2) ** exponent + root
+        return exponent, GaussianNoise(_carried_variance(steps**2 / (2 * Fraction(self.rho))))
+
+
+def release_on_grid(mechanism: Laplace | Gaussian, value: object, entropy: Entropy) -> Released:
+    """Round to the grid, add noise, saturate; nothing else touches the value.
+
+    Claim: K-18. The output is a function of (value on the grid + noise) alone, and a multiple of the grid.
+    Requires: as Laplace.release and Gaussian.release.
+    Relies on: K-09, K-10, K-13.
+    Proof: docs/claims/K-18.md
+    Checked by: tests/kernel/test_mechanisms.py::test_release_adds_exactly_the_scripted_noise
+    """
+    values = read_values(value)
+    size = values.flat.size
+    if values.whole:
+        noise: Noise = mechanism.on_integers()
+        released = np.empty(size, np.int64)
+        for start in range(0, size, ROWS_AT_ONCE):
+            part = values.flat[start : start + ROWS_AT_ONCE]
+            released[start : start + ROWS_AT_ONCE] = add_saturating(part, noise.draw(part.size, entropy))
+    else:
+        exponent, noise = mechanism.on_grid(max(size, 1))
+        released = np.empty(size, np.float64)
+        for start in range(0, size, ROWS_AT_ONCE):
+            steps = to_grid(values.flat[start : start + ROWS_AT_ONCE], exponent)
+            noisy = add_saturating(steps, noise.draw(steps.size, entropy))
+            released[start : start + ROWS_AT_ONCE] = from_grid(noisy, exponent)
+    return released.item() if values.shape is None else released.reshape(values.shape)
+
+
+def margin_on_grid(mechanism: Laplace | Gaussian, confidence: object, size: int, of: type | None) -> int | float:
+    """The margin of the noise, plus half a grid step where values are rounded; see the mechanisms' own `margin`.
+
+    Claim: K-11. The result is never below the true margin.
+    Requires: 0 < confidence < 1, size >= 1, of int or float (checked here).
+    Relies on: laplace_margin, gaussian_margin, per_coordinate.
+    Proof: docs/claims/K-11.md
+    Checked by: tests/kernel/test_mechanisms.py::test_margin_is_within_the_textbook_bound
+    """
+    miss = per_coordinate(1 - probability_inside(confidence, "confidence"), whole_number(size, "size", 1))
+    if of not in (None, int, float):
+        raise InvalidParameter("of", "must be int or float, the kind of value released", "something else")
+    if of is int or (of is None and mechanism.sensitivity.denominator == 1):
+        return mechanism.on_integers().margin(miss)
+    exponent, noise = mechanism.on_grid(size)
+    exact = (noise.margin(miss) + Fraction(1, 2)) * Fraction(2) ** exponent
+    margin = float(exact)
+    return margin if Fraction(margin) >= exact else math.nextafter(margin, math.inf)
+
+
+def carried_scale(scale: Fraction, name: str) -> Fraction:
+    """The scale itself, refused outside what the samplers carry: `name` is the parameter to blame.
+
+    Claim: K-18. LEAST_SCALE <= result <= GREATEST_SCALE: no scale is silently changed.
+    Requires: nothing.
+    Relies on: nothing.
+    Proof: docs/claims/K-18.md
+    Checked by: tests/kernel/test_mechanisms.py::test_extreme_parameters_are_refused
+    """
+    if not LEAST_SCALE <= scale <= GREATEST_SCALE:
+        raise _notcarried_scale(name, scale < LEAST_SCALE)
+    return scale
+
+
+def _carried_variance(variance: Fraction) -> Fraction:
+    if not LEAST_SCALE <= 2 * variance < GREATEST_SCALE**2:
+        raise _notcarried_scale("rho", 2 * variance < LEAST_SCALE)
+    return variance
+
+
+def _notcarried_scale(name: str, too_little_noise: bool) -> InvalidParameter:
+    if too_little_noise:
+        return InvalidParameter(
+            name,
+            f"must leave noise: at most {1 / LEAST_SCALE} for each unit of sensitivity",
+            "a larger one",
+            "A guarantee this weak protects nobody; lower it.",
+        )
+    return InvalidParameter(
+        name,
+        "must give noise that 64-bit numbers can carry",
+        "one so small that the answer would be noise alone",
+        "Raise it, or use larger units.",
+    )

@@ -1,0 +1,69 @@
+"""Who is protected, and from what comparison: the pairs of datasets that must be hard to tell apart."""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, Literal
+
+from sfumato.errors import InvalidParameter
+
+
+class Row(Enum):
+    """The unit of protection when every row is one person."""
+
+    ROW = "row"
+
+
+ROW: Final = Row.ROW
+
+
+class Neighbours(Enum):
+    """Two datasets are neighbours when they differ in one person: present or absent, or one replaced by another."""
+
+    ADD_REMOVE = "add-remove"
+    REPLACE_ONE = "replace-one"
+
+    @classmethod
+    def read(cls, value: object) -> "Neighbours":
+        """The relation of that name.
+
+        Claim: K-14. Only a known relation is ever used: an unknown one is refused, never taken for another.
+        Requires: nothing.
+        Relies on: nothing.
+        Proof: docs/claims/K-14.md
+        Checked by: tests/kernel/test_neighbours.py::test_unknown_relations_are_refused
+        """
+        for each in cls:
+            if value is each or value == each.value:
+                return each
+        raise InvalidParameter("neighbours", "must be 'add-remove' or 'replace-one'", "something else")
+
+    @property
+    def people_moved(self) -> Literal[1, 2]:
+        """How many people's records the two datasets do not share: a replacement removes one and adds one."""
+        return 1 if self is Neighbours.ADD_REMOVE else 2
+
+
+@dataclass(frozen=True, slots=True)
+class PrivacyUnit:
+    """One row of `table`, or all rows that share a value of `id_column`, under a neighbouring relation."""
+
+    table: str
+    id_column: str | Literal[Row.ROW]
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
+
+    def __post_init__(self) -> None:
+        for name, value in (("table", self.table), ("id_column", self.id_column)):
+            if value is ROW and name == "id_column":
+                continue
+            if not isinstance(value, str) or not value.strip():
+                raise InvalidParameter(name, "must be the name of a table or column", "nothing to name it by")
+        object.__setattr__(self, "neighbours", Neighbours.read(self.neighbours))
+
+    @property
+    def per_row(self) -> bool:
+        return self.id_column is ROW
+
+    def __str__(self) -> str:
+        who = f"one row of {self.table}" if self.per_row else f"all rows of one {self.id_column} in {self.table}"
+        how = "added or removed" if self.neighbours is Neighbours.ADD_REMOVE else "replaced by another's"
+        return f"{who}, {how}"

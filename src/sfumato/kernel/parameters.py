@@ -1,0 +1,170 @@
+"""Reading the numbers that people pass: exact, or refused by name, rule and kind; never by value."""
+
+import math
+import re
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+
+from sfumato.errors import InvalidParameter
+from sfumato.kernel.exact import exact_decimal
+
+MAX_EXPONENT = 400
+MOST_DIGITS = 4000
+MOST_WHOLE = 1 << 62
+_NUMERAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,5})?")
+_POSITIVE = "must be a number above zero"
+
+
+def positive_decimal(value: object, name: str) -> Decimal:
+    """Read a positive finite decimal, such as an epsilon: an int, a str, a Decimal, or a float by its shortest digits.
+
+    Claim: K-03. The result equals the number as a person reads it: 0.1 is one tenth. Everything else is refused.
+    Requires: nothing.
+    Relies on: float's repr being the shortest decimal that reads back.
+    Proof: docs/claims/K-03.md
+    Checked by: tests/kernel/test_parameters.py::test_shortest_decimal_is_meant
+    """
+    return _terminating(_above_zero(_read(value, name, _POSITIVE), name, _POSITIVE), name)
+
+
+def decimal_from_zero(value: object, name: str) -> Decimal:
+    """Read a finite decimal >= 0, such as a loss.
+
+    Claim: K-03. As positive_decimal, and zero is allowed.
+    Requires: nothing.
+    Relies on: float's repr being the shortest decimal that reads back.
+    Proof: docs/claims/K-03.md
+    Checked by: tests/kernel/test_parameters.py::test_shortest_decimal_is_meant
+    """
+    rule = "must be a number, zero or above"
+    number = _read(value, name, rule)
+    if number < 0:
+        raise InvalidParameter(name, rule, "a negative number")
+    return _terminating(number, name)
+
+
+def positive_fraction(value: object, name: str) -> Fraction:
+    """Read a positive finite number, such as a sensitivity; a Fraction need not be a finite decimal.
+
+    Claim: K-03. The result equals the number as a person reads it. Everything else is refused.
+    Requires: nothing.
+    Relies on: float's repr being the shortest decimal that reads back.
+    Proof: docs/claims/K-03.md
+    Checked by: tests/kernel/test_parameters.py::test_shortest_decimal_is_meant
+    """
+    return _above_zero(_read(value, name, _POSITIVE), name, _POSITIVE)
+
+
+def probability_inside(value: object, name: str) -> Fraction:
+    """Read a number strictly between 0 and 1, such as a delta or a confidence.
+
+    Claim: K-03. The result equals the number as a person reads it, and lies in (0, 1).
+    Requires: nothing.
+    Relies on: float's repr being the shortest decimal that reads back.
+    Proof: docs/claims/K-03.md
+    Checked by: tests/kernel/test_parameters.py::test_shortest_decimal_is_meant
+    """
+    rule = "must lie strictly between 0 and 1"
+    number = _above_zero(_read(value, name, rule), name, rule)
+    if number >= 1:
+        raise InvalidParameter(name, rule, "a number of 1 or more")
+    return number
+
+
+def whole_number(value: object, name: str, least: int) -> int:
+    """Read an integer of at least `least`.
+
+    Claim: K-03. The result is the integer that was given. Everything else is refused.
+    Requires: nothing.
+    Relies on: nothing.
+    Proof: docs/claims/K-03.md
+    Checked by: tests/kernel/test_parameters.py::test_whole_numbers
+    """
+    rule = f"must be a whole number, {least} or above"
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
+        raise InvalidParameter(name, rule, kind_of(value))
+    if value < least:
+        raise InvalidParameter(name, rule, "a smaller number")
+    if value > MOST_WHOLE:
+        raise InvalidParameter(name, f"must be at most {MOST_WHOLE}", "a larger number")
+    return int(value)
+
+
+def kind_of(value: object) -> str:
+    """What sort of thing a value is, in words that do not reveal it."""
+    match value:
+        case None:
+            return "nothing (None)"
+        case bool() | np.bool_():
+            return "a truth value"
+        case float() | np.floating():
+            return "NaN" if math.isnan(value) else "an infinite number" if math.isinf(value) else "a float"
+        case Decimal():
+            return "NaN" if value.is_nan() else "an infinite number" if value.is_infinite() else "a Decimal"
+        case str():
+            return "text"
+        case _:
+            name = type(value).__name__
+            return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
+
+
+def _read(value: object, name: str, rule: str) -> Fraction:
+    match value:
+        case bool() | np.bool_():
+            raise InvalidParameter(name, rule, kind_of(value), "Pass a number such as 0.5 or '0.5'.")
+        case int() | np.integer():
+            number = int(value)
+            if number.bit_length() > 4 * MAX_EXPONENT:
+                raise _out_of_range(name)
+            return Fraction(number)
+        case Fraction():
+            if max(value.numerator.bit_length(), value.denominator.bit_length()) > 4 * MAX_EXPONENT:
+                raise _out_of_range(name)
+            return value
+        case Decimal():
+            return _in_range(value, name, rule, 3 * MAX_EXPONENT)  # wider: a loss may be a product of losses
+        case float():
+            numeral = float.__repr__(value)
+        case np.floating():
+            numeral = str(value)
+        case str():
+            numeral = value.strip()
+        case _:
+            raise InvalidParameter(name, rule, kind_of(value), "Pass a number such as 0.5 or '0.5'.")
+    if len(numeral) > MOST_DIGITS or not _NUMERAL.fullmatch(numeral):
+        kind = "text that is not a plain decimal number" if isinstance(value, str) else kind_of(value)
+        raise InvalidParameter(name, rule, kind, "Pass a number such as 0.5 or '0.5'.")
+    return _in_range(Decimal(numeral), name, rule, MAX_EXPONENT)
+
+
+def _in_range(value: Decimal, name: str, rule: str, most: int) -> Fraction:
+    if not value.is_finite():
+        raise InvalidParameter(name, rule, kind_of(value))
+    if (value and not -most <= value.adjusted() <= most) or len(value.as_tuple().digits) > MOST_DIGITS:
+        raise _out_of_range(name)
+    return Fraction(value)
+
+
+def _out_of_range(name: str) -> InvalidParameter:
+    return InvalidParameter(
+        name, f"must lie between 1e-{MAX_EXPONENT} and 1e{MAX_EXPONENT} in size", "a number outside that range"
+    )
+
+
+def _above_zero(number: Fraction, name: str, rule: str) -> Fraction:
+    if number == 0:
+        raise InvalidParameter(name, rule, "zero")
+    if number < 0:
+        raise InvalidParameter(name, rule, "a negative number")
+    return number
+
+
+def _terminating(number: Fraction, name: str) -> Decimal:
+    decimal = exact_decimal(number)
+    if decimal is None:
+        raise InvalidParameter(
+            name, "must be a finite decimal", "a fraction that is none", "Round it, for example to '0.333'."
+        )
+    return decimal

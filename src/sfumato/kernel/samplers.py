@@ -1,0 +1,243 @@
+"""Exact samplers. One draw or a million go through the same code; tails are not cut; no step rounds."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache, partial
+from math import isqrt
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.errors import KernelFault
+from sfumato.kernel.coins import BoolArray, Coins, flip_exp_neg
+from sfumato.kernel.entropy import Entropy
+from sfumato.kernel.exact import ExpNeg, Logistic, Probability, Rational
+
+# int64; or object, holding Python integers, in the rare case that some drawn integer does not fit
+IntArray = npt.NDArray[Any]
+Words = npt.NDArray[np.signedinteger[Any]]
+
+ROWS_AT_ONCE = 1 << 15
+LEAST_SCALE = Fraction(1, 1 << 10)
+GREATEST_SCALE = Fraction(1 << 60)
+
+
+def bernoulli(probability: Probability, size: int, entropy: Entropy) -> BoolArray:
+    """Flip one coin `size` times.
+
+    Claim: K-05. Flips are independent, and heads has exactly the stated probability: rational, exp(-x) or logistic.
+    Requires: the probability does not depend on the data (caller).
+    Relies on: Coins.flip.
+    Proof: docs/claims/K-05.md
+    Checked by: tests/kernel/test_samplers.py::test_bernoulli_mass_is_exact
+    """
+    coins = _single_coin(probability)
+    heads = np.empty(size, np.bool_)
+    for rows in _chunks(size):
+        heads[rows] = coins.flip(rows.stop - rows.start, entropy)[:, 0]
+    return heads
+
+
+@lru_cache(maxsize=256)
+def _single_coin(probability: Probability) -> Coins:
+    return Coins((probability,))
+
+
+def uniform_below(bound: int, size: int, entropy: Entropy) -> npt.NDArray[np.int64]:
+    """Draw `size` independent integers, each of 0 .. bound - 1 equally likely.
+
+    Claim: K-07. The distribution is exactly uniform: words outside a whole multiple of the range are drawn again.
+    Requires: 1 <= bound <= 2**62 (checked here).
+    Relies on: K-04 (fair bytes).
+    Proof: docs/claims/K-07.md
+    Checked by: tests/kernel/test_samplers.py::test_uniform_mass_is_exact
+    """
+    if not 1 <= bound <= 1 << 62:
+        raise KernelFault("uniform_below takes a bound from 1 to 2**62.")
+    width = next(each for each in (1, 2, 4, 8) if 1 << 8 * each >= bound)
+    last = np.uint64((1 << 8 * width) // bound * bound - 1)
+    drawn = np.empty(size, np.int64)
+    todo = np.arange(size)
+    while todo.size:
+        words = entropy.take(width * todo.size).view(f"<u{width}").astype(np.uint64)
+        kept = words <= last
+        drawn[todo[kept]] = words[kept] % np.uint64(bound)
+        todo = todo[~kept]
+    return drawn
+
+
+@dataclass(frozen=True, slots=True)
+class GeometricCoins:
+    """The coins of a geometric variable G = R + 2**digits * K, and of what makes it two-sided.
+
+    In order: the binary digits of R, least first; "K is at least one"; "not zero"; "negative".
+    """
+
+    digits: int
+    coins: Coins
+    tail: Coins
+
+    @classmethod
+    def of(cls, digits: Sequence[Probability], tail: Probability, nonzero: Probability) -> "GeometricCoins":
+        if (len(digits) + 3) % 8 or not 5 <= len(digits) <= 61:
+            raise KernelFault("The coins of one draw must fill the bytes of one word.")
+        return cls(len(digits), Coins((*digits, tail, nonzero, Rational(Fraction(1, 2)))), Coins((tail,)))
+
+
+@lru_cache(maxsize=64)
+def geometric_coins(scale: Fraction) -> GeometricCoins:
+    """The coins for the ratio x = exp(-1 / scale), with enough digits that K is rarely more than zero.
+
+    Claim: K-08. P(digit i is one) = x^(2^i)/(1 + x^(2^i)), P(K >= 1) = x^(2^digits), P("not zero") = 2x/(1 + x).
+    Requires: LEAST_SCALE <= scale <= GREATEST_SCALE (checked here); scale does not depend on the data (caller).
+    Relies on: K-02.
+    Proof: docs/claims/K-08.md
+    Checked by: tests/kernel/test_samplers.py::test_laplace_mass_is_exact
+    """
+    if not LEAST_SCALE <= scale <= GREATEST_SCALE:
+        raise KernelFault("The scale of the noise lies outside what the samplers carry.")
+    digits = next(count for count in range(5, 62, 8) if 1 << count >= 2 * scale)
+    return GeometricCoins.of(
+        [Logistic((1 << place) / scale) for place in range(digits)],
+        ExpNeg((1 << digits) / scale),
+        Logistic(1 / scale, numerator=2),
+    )
+
+
+def geometric(scale: Fraction, size: int, entropy: Entropy) -> IntArray:
+    """Draw `size` independent integers G >= 0 with P(G = k) proportional to exp(-k / scale).
+
+    Claim: K-08. The distribution is exact, with its whole tail, for every rational scale in range.
+    Requires: LEAST_SCALE <= scale <= GREATEST_SCALE (checked here); scale does not depend on the data (caller).
+    Relies on: K-05 (coins), geometric_coins.
+    Proof: docs/claims/K-08.md
+    Checked by: tests/kernel/test_samplers.py::test_geometric_mass_is_exact
+    """
+    coins = geometric_coins(scale)
+    return _in_chunks(size, lambda count: one_sided(coins, count, entropy))
+
+
+def discrete_laplace(scale: Fraction, size: int, entropy: Entropy) -> IntArray:
+    """Draw `size` independent integers Z with P(Z = z) proportional to exp(-|z| / scale).
+
+    Claim: K-09. The distribution is exact, with its whole tail, for every rational scale in range.
+    Requires: LEAST_SCALE <= scale <= GREATEST_SCALE (checked here); scale does not depend on the data (caller).
+    Relies on: K-08.
+    Proof: docs/claims/K-09.md
+    Checked by: tests/kernel/test_samplers.py::test_laplace_mass_is_exact
+    """
+    coins = geometric_coins(scale)
+    return _in_chunks(size, lambda count: two_sided(coins, count, entropy))
+
+
+def one_sided(coins: GeometricCoins, size: int, entropy: Entropy) -> IntArray:
+    """Draw `size` variables G from the coins of one ratio x.
+
+    Claim: K-08. P(G = k) = (1 - x) * x^k exactly.
+    Requires: coins of one ratio x in (0, 1) (geometric_coins).
+    Relies on: K-05.
+    Proof: docs/claims/K-08.md
+    Checked by: tests/kernel/test_samplers.py::test_rational_ratio_gives_equal_fractions
+    """
+    words = _words(coins, size, entropy)
+    drawn = (words & ((1 << coins.digits) - 1)).astype(np.int64)
+    return _add_tail(drawn, words, np.ones_like(words), coins, entropy)
+
+
+def two_sided(coins: GeometricCoins, size: int, entropy: Entropy) -> IntArray:
+    """Draw `size` variables Z that are 0, or else a fair sign times 1 + G, from the coins of one ratio x.
+
+    Claim: K-09. P(Z = z) = (1 - x)/(1 + x) * x^|z| exactly.
+    Requires: coins of one ratio x in (0, 1) (geometric_coins).
+    Relies on: K-08.
+    Proof: docs/claims/K-09.md
+    Checked by: tests/kernel/test_samplers.py::test_rational_ratio_gives_equal_fractions
+    """
+    words = _words(coins, size, entropy)
+    negative = words >> (8 * words.itemsize - 1)  # 0, or -1: all bits one
+    sign = (words >> (coins.digits + 1) & 1 ^ negative) - negative  # 0, 1 or -1: x ^ -1 is -x - 1
+    drawn = ((words & ((1 << coins.digits) - 1)) + 1) * sign
+    return _add_tail(drawn.astype(np.int64), words, sign, coins, entropy)
+
+
+def _words(coins: GeometricCoins, size: int, entropy: Entropy) -> Words:
+    """Flip the coins of `size` draws: the coins of each are the bits of one signed integer, the last its sign bit."""
+    packed = np.packbits(coins.coins.flip(size, entropy), bitorder="little")
+    width = (coins.digits + 3) // 8
+    if width in (1, 2, 4, 8):
+        return packed.view(f"<i{width}")
+    whole = 4 if width == 3 else 8
+    padded = np.zeros((size, whole), np.uint8)
+    padded[:, whole - width :] = packed.reshape(size, width)
+    return padded.view(f"<i{whole}").reshape(size) >> 8 * (whole - width)
+
+
+def _add_tail(drawn: IntArray, words: Words, sign: Words, coins: GeometricCoins, entropy: Entropy) -> IntArray:
+    """Add sign * 2**digits * K where K >= 1: one more for every further head of the tail's coin."""
+    in_tail = (words & (1 << coins.digits)).nonzero()[0]
+    if not in_tail.size:
+        return drawn
+    multiple: IntArray = np.ones(in_tail.size, np.int64)
+    going = np.arange(in_tail.size)
+    while going.size:
+        going = going[coins.tail.flip(going.size, entropy)[:, 0]]
+        multiple[going] += 1
+    if (int(multiple.max()) + 1) << coins.digits > 1 << 62:
+        drawn, multiple = drawn.astype(object), multiple.astype(object)
+    drawn[in_tail] += sign[in_tail] * (multiple << coins.digits)
+    return drawn
+
+
+def discrete_gaussian(variance: Fraction, size: int, entropy: Entropy) -> IntArray:
+    """Draw `size` independent integers Z with P(Z = z) proportional to exp(-z**2 / (2 * variance)).
+
+    Claim: K-10. The distribution is exact, with its whole tail, for every rational variance in range.
+    Requires: LEAST_SCALE <= 2 * variance < GREATEST_SCALE**2 (checked here); no dependence on the data (caller).
+    Relies on: K-06 (coins of exp(-x)), K-09.
+    Proof: docs/claims/K-10.md
+    Checked by: tests/kernel/test_samplers.py::test_gaussian_mass_is_exact
+    """
+    if not LEAST_SCALE <= 2 * variance < GREATEST_SCALE**2:
+        raise KernelFault("The variance of the noise lies outside what the samplers carry.")
+    return _in_chunks(size, lambda count: _gaussian_rows(variance, count, entropy))
+
+
+def _gaussian_rows(variance: Fraction, size: int, entropy: Entropy) -> IntArray:
+    """Keep a discrete Laplace draw Y of integer scale t with probability exp(-(|Y| - variance/t)**2 / (2 variance))."""
+    scale = isqrt(variance.numerator // variance.denominator) + 1
+    shift, twice = variance / scale, 2 * variance
+    drawn = np.empty(0, np.int64)
+    while drawn.size < size:
+        proposed = discrete_laplace(Fraction(scale), (size - drawn.size) * 3 // 2 + 8, entropy)
+        distance = np.abs(proposed)
+        kept = flip_exp_neg(
+            (distance.astype(np.float64) - float(shift)) ** 2 / float(twice),
+            partial(_acceptance_exponent, distance, shift, twice),
+            entropy,
+        )
+        drawn = np.concatenate((drawn, proposed[kept]))
+    return drawn[:size]
+
+
+def _acceptance_exponent(distance: IntArray, shift: Fraction, twice: Fraction, index: int) -> Fraction:
+    return (int(distance[index]) - shift) ** 2 / twice
+
+
+def _in_chunks(size: int, draw: Callable[[int], IntArray]) -> IntArray:
+    """Draw in rows that fit the cache, so that memory beyond the result does not grow with size."""
+    if size <= ROWS_AT_ONCE:
+        return draw(size)
+    drawn: IntArray = np.empty(size, np.int64)
+    for rows in _chunks(size):
+        part = draw(rows.stop - rows.start)
+        if part.dtype == object and drawn.dtype != object:
+            drawn = drawn.astype(object)
+        drawn[rows] = part
+    return drawn
+
+
+def _chunks(size: int) -> Iterator[slice]:
+    for start in range(0, size, ROWS_AT_ONCE):
+        yield slice(start, min(start + ROWS_AT_ONCE, size))

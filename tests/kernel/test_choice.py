@@ -1,0 +1,150 @@
+from fractions import Fraction
+from itertools import product
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sfumato as sf
+from sfumato.kernel import choice as choice_module
+from sfumato.kernel.choice import choose_with
+from sfumato.kernel.entropy import SYSTEM
+
+
+def law(exponents):
+    """P(chosen = i) of permute-and-flip when candidate j survives with exp(-exponents[j]): all coins, all orders."""
+    survive = [mpmath.exp(-mpmath.mpf(x.numerator) / x.denominator) for x in exponents]
+    chosen = [mpmath.mpf(0)] * len(survive)
+    for heads in product((False, True), repeat=len(survive)):
+        if any(heads):
+            weight = mpmath.fprod(p if head else 1 - p for p, head in zip(survive, heads, strict=True))
+            for index, head in enumerate(heads):
+                chosen[index] += weight / sum(heads) if head else 0
+    return chosen
+
+
+def exponents_of(mechanism, scores):
+    """The exponents that the code really flips with, taken from its exact fallback."""
+    seen = {}
+
+    def recorded(approximate, exact, entropy):
+        for index in range(approximate.size):
+            seen[index] = exact(index)
+            assert abs(Fraction(float(approximate[index])) - seen[index]) <= Fraction(1, 1 << 44) * (1 + seen[index])
+        return approximate == approximate.min()
+
+    original, choice_module.flip_exp_neg = choice_module.flip_exp_neg, recorded
+    try:
+        choose_with(mechanism, scores, SYSTEM)
+    finally:
+        choice_module.flip_exp_neg = original
+    return [seen[index] for index in range(len(scores))]
+
+
+scores_and_moves = st.integers(2, 6).flatmap(
+    lambda count: st.tuples(
+        st.lists(st.integers(-5, 5), min_size=count, max_size=count),
+        st.lists(st.fractions(-1, 1, max_denominator=4), min_size=count, max_size=count),
+    )
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(scores_and_moves, st.sampled_from(["0.1", "1", "4"]), st.booleans())
+def test_choice_privacy_is_exact(case, epsilon, monotonic):
+    """Random neighbouring scores: every candidate's probability changes by at most e^epsilon."""
+    scores, moves = case
+    if monotonic:
+        moves = [abs(move) for move in moves]
+    mechanism = sf.PrivateChoice(1, epsilon, monotonic)
+    moved = [float(score + move) for score, move in zip(scores, moves, strict=True)]
+    with mpmath.workprec(120):
+        bound = mpmath.exp(mpmath.mpf(epsilon)) * (1 + mpmath.mpf(10) ** -25)
+        one, two = law(exponents_of(mechanism, scores)), law(exponents_of(mechanism, moved))
+        for p, q in zip(one, two, strict=True):
+            assert p <= bound * q
+            assert q <= bound * p
+
+
+def test_choice_privacy_is_tight_and_can_fail():
+    """Negative control: claiming monotonic for scores that are not breaks the bound."""
+    with mpmath.workprec(120):
+        careless = sf.PrivateChoice(1, 4, monotonic=True)
+        one = law(exponents_of(careless, [0, 0]))
+        two = law(exponents_of(careless, [1, -1]))
+        assert max(p / q for p, q in zip(one, two, strict=True)) > mpmath.exp(4)
+        honest = sf.PrivateChoice(1, 4)
+        two = law(exponents_of(honest, [1, -1]))
+        assert max(p / q for p, q in zip(one, two, strict=True)) <= mpmath.exp(4)
+
+
+def test_choice_mass_is_exact():
+    """An even pick among the survivors is permute-and-flip: compared with flipping in every order."""
+    from itertools import permutations
+
+    survive = [Fraction(1), Fraction(1, 2), Fraction(1, 3), Fraction(1, 5)]
+    in_orders = [Fraction(0)] * 4
+    for order in permutations(range(4)):
+        alive = Fraction(1, 24)
+        for index in order:
+            in_orders[index] += alive * survive[index]
+            alive *= 1 - survive[index]
+    evenly = [Fraction(0)] * 4
+    for heads in product((False, True), repeat=4):
+        weight = Fraction(1)
+        for p, head in zip(survive, heads, strict=True):
+            weight *= p if head else 1 - p
+        for index, head in enumerate(heads):
+            evenly[index] += weight / sum(heads) if head else 0
+    assert in_orders == evenly
+    assert sum(evenly) == 1
+
+
+def test_the_pick_among_survivors_is_even(monkeypatch):
+    picked = []
+    monkeypatch.setattr(choice_module, "flip_exp_neg", lambda approximate, exact, entropy: np.array([1, 0, 1, 1], bool))
+    monkeypatch.setattr(
+        choice_module, "uniform_below", lambda bound, size, entropy: picked.append(bound) or np.array([2])
+    )
+    assert choose_with(sf.PrivateChoice(1, 1), [4, 4, 4, 4], SYSTEM) == 3
+    assert picked == [3]
+
+
+@pytest.mark.parametrize("size", [2, 10, 1000])
+@pytest.mark.parametrize("confidence", ["0.5", "0.95", "0.9999"])
+def test_choice_margin_holds_in_the_worst_case(size, confidence):
+    mechanism = sf.PrivateChoice(1, "0.5")
+    margin = mechanism.margin(confidence, size=size)
+    with mpmath.workprec(100):
+        for slack, holds in ((0, True), (-1e-4, False)):
+            p = mpmath.exp(-(margin * (1 + slack)) / mpmath.mpf(4))  # everyone else just beyond the margin
+            bad = 1 - (1 - (1 - p) ** size) / (size * p)
+            assert (bad <= 1 - mpmath.mpf(confidence)) is holds or margin < 1e-6  # two candidates: half is free
+        assert margin <= 4 * mpmath.log(size / (1 - mpmath.mpf(confidence)))  # the exponential mechanism's bound
+
+
+def test_choice_finds_the_best_and_sometimes_not():
+    scores = np.zeros(1000)
+    scores[123] = 500
+    assert sf.choose(scores, sensitivity=1, epsilon=1) == 123
+    assert len({sf.choose([0, 0, 0, 0], sensitivity=1, epsilon=1) for _ in range(200)}) == 4
+    assert sf.choose([7], sensitivity=1, epsilon=1) == 0
+    assert sf.choose([1e308, -1e308], sensitivity=1, epsilon=1) == 0
+    assert sf.PrivateChoice(1, 1).margin(size=1) == 0
+
+
+@pytest.mark.parametrize(
+    "scores", [[], np.array([]), [float("nan")], [float("inf"), 1], ["a"], None, [True], [2**62, -(2**62)]], ids=str
+)
+def test_bad_scores(scores):
+    with pytest.raises(sf.errors.InvalidParameter):
+        sf.choose(scores, sensitivity=1, epsilon=1)
+
+
+def test_bad_choice_parameters():
+    with pytest.raises(sf.errors.InvalidParameter, match="monotonic"):
+        sf.PrivateChoice(1, 1, monotonic="yes")
+    assert repr(sf.PrivateChoice(1, 0.5)) == "PrivateChoice(sensitivity=1, epsilon=0.5, monotonic=False)"
+    assert sf.PrivateChoice(1, 0.5).loss == sf.PureDP(0.5)

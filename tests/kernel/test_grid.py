@@ -1,0 +1,127 @@
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from sfumato.errors import InvalidParameter
+from sfumato.kernel.grid import LARGEST, MOST_EXPONENT, add_saturating, from_grid, read_values, step_for, to_grid
+
+finite = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e15, max_value=1e15)
+steps = st.integers(-LARGEST, LARGEST)
+
+
+@given(finite, st.integers(-10, 60))
+@example(0.49999999999999994, 0)  # floor(x + 0.5) in doubles gives 1
+@example(-0.5, 0)
+@example(0.5, 0)
+@example(1.5, 0)
+@example(2.5, 0)  # half-even would give 2
+@example(-1e-320, 5)
+@example(4503599627370497.5, 0)
+def test_rounding_is_exact(value, exponent):
+    exact = (Fraction(value) / Fraction(2) ** exponent + Fraction(1, 2)).__floor__()
+    assert int(to_grid(np.array([value]), exponent)[0]) == exact
+
+
+def test_the_rounding_of_doubles_would_be_seen():
+    """Negative control: the naive sum is wrong at this point."""
+    assert np.floor(0.49999999999999994 + 0.5) == 1
+    assert to_grid(np.array([0.49999999999999994]), 0)[0] == 0
+
+
+@given(st.lists(steps, min_size=1), st.integers(-200, 200))
+def test_outputs_are_multiples_of_the_grid(values, exponent):
+    step = Fraction(2) ** exponent
+    for given_steps, value in zip(values, from_grid(np.array(values, np.int64), exponent), strict=True):
+        assert (Fraction(float(value)) / step).denominator == 1
+        assert abs(Fraction(float(value)) / step - given_steps) <= abs(given_steps) / Fraction(2**53)
+
+
+@given(steps, st.one_of(steps, st.integers(-(2**80), 2**80)))
+@example(LARGEST, LARGEST)
+@example(-LARGEST, -LARGEST)
+@example(-LARGEST, -1)
+@example(LARGEST, 1)
+@example(1, LARGEST)
+def test_addition_saturates(value, noise):
+    fits = -(2**63) <= noise < 2**63
+    added = add_saturating(np.array([value], np.int64), np.array([noise], np.int64 if fits else object))
+    assert int(added[0]) == max(-LARGEST, min(LARGEST, value + noise))
+
+
+@given(st.fractions(min_value=Fraction(1, 10**200), max_value=10**200).filter(bool))
+def test_step_is_the_greatest_power_of_two(coarsest):
+    exponent = step_for(coarsest)
+    assert Fraction(2) ** exponent <= coarsest < Fraction(2) ** (exponent + 1)
+
+
+@pytest.mark.parametrize("coarsest", [Fraction(1, 2 ** (MOST_EXPONENT + 1)), Fraction(2) ** (MOST_EXPONENT + 1)])
+def test_steps_that_floats_cannot_carry(coarsest):
+    with pytest.raises(InvalidParameter, match="64-bit floats"):
+        step_for(coarsest)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        float("nan"),
+        float("inf"),
+        [1.0, float("-inf")],
+        np.array([1, np.nan]),
+        True,
+        [True, False],
+        None,
+        "5",
+        ["5"],
+        1 << 63,
+        -(1 << 63),
+        np.int64(-(1 << 63)),
+        np.uint64((1 << 63) + 1),
+        [1 << 70],
+        [[1], [1, 2]],
+        {"a": 1},
+        Decimal(1),
+        Fraction(1, 2),
+        1j,
+        object(),
+        np.array(["2020-01-01"], "datetime64[D]"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_values_that_are_refused(value):
+    with pytest.raises(InvalidParameter) as caught:
+        read_values(value)
+    assert caught.value.parameter == "value"
+
+
+def test_values_too_large_for_the_grid():
+    with pytest.raises(InvalidParameter, match="too large"):
+        to_grid(np.array([1.0, 1e300]), 0)
+    with pytest.raises(InvalidParameter, match="too large"):
+        to_grid(np.array([1e308]), -MOST_EXPONENT)
+
+
+@pytest.mark.parametrize(
+    ("value", "whole", "shape"),
+    [
+        (3, True, None),
+        (np.int8(3), True, None),
+        (np.array(3), True, None),
+        (3.5, False, None),
+        (np.float32(3.5), False, None),
+        ([1, 2], True, (2,)),
+        ((1, 2.5), False, (2,)),
+        (np.ones((2, 3)), False, (2, 3)),
+        (np.ones((2, 3), np.uint8), True, (2, 3)),
+        ([], True, (0,)),
+        (np.array([], float), False, (0,)),
+    ],
+    ids=repr,
+)
+def test_values_that_are_read(value, whole, shape):
+    values = read_values(value)
+    assert values.whole is whole
+    assert values.shape == shape

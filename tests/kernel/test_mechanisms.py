@@ -1,0 +1,210 @@
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scripted import Scripted
+
+import sfumato as sf
+from sfumato.kernel.entropy import SYSTEM
+from sfumato.kernel.grid import LARGEST
+from sfumato.kernel.mechanisms import release_on_grid
+from sfumato.kernel.samplers import discrete_gaussian, discrete_laplace
+
+EPSILONS = ["0.001", "0.1", "0.5", "1", "3", "20"]
+
+
+@pytest.mark.parametrize("mechanism", [sf.Laplace(1, 0.5), sf.Laplace(3, "0.01"), sf.Gaussian(2, 0.1)], ids=str)
+@pytest.mark.parametrize("value", [42, -7, [1, 2, 3], np.arange(12).reshape(3, 4)], ids=str)
+def test_release_adds_exactly_the_scripted_noise(mechanism, value):
+    script = bytes(SYSTEM.take(20_000))
+    noise = mechanism.on_integers().draw(np.size(value), Scripted(script))
+    released = release_on_grid(mechanism, value, Scripted(script))
+    assert (np.asarray(released).reshape(-1) == np.asarray(value).reshape(-1) + noise).all()
+    assert np.shape(released) == np.shape(value)
+
+
+@pytest.mark.parametrize("mechanism", [sf.Laplace(1, 0.5), sf.Laplace("0.25", 2), sf.Gaussian(2, 0.1)], ids=str)
+@pytest.mark.parametrize("value", [0.0, 42.1, -7e5, [1.5, 2.25, 3.0]], ids=str)
+def test_real_releases_are_grid_value_plus_noise(mechanism, value):
+    script = bytes(SYSTEM.take(20_000))
+    size = np.size(value)
+    exponent, noise = mechanism.on_grid(size)
+    drawn = noise.draw(size, Scripted(script))
+    released = np.asarray(release_on_grid(mechanism, value, Scripted(script))).reshape(-1)
+    for each, z, before in zip(released, drawn, np.asarray(value).reshape(-1), strict=True):
+        on_grid = (Fraction(float(before)) / Fraction(2) ** exponent + Fraction(1, 2)).__floor__()
+        assert Fraction(float(each)) == (on_grid + int(z)) * Fraction(2) ** exponent
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("sensitivity", [1, 7])
+def test_laplace_privacy_is_exact(epsilon, sensitivity):
+    """For integer values `sensitivity` apart: |ln ratio| of the two laws is at most epsilon, at every output."""
+    scale = sf.Laplace(sensitivity, epsilon).on_integers().scale
+    for output in range(-50, 51):
+        # ln P(v -> output) - ln P(v' -> output) = (|output - v'| - |output - v|) / scale, exactly
+        loss = Fraction(abs(output - sensitivity) - abs(output)) / scale
+        assert abs(loss) <= Fraction(epsilon)
+    assert Fraction(sensitivity) / scale == Fraction(epsilon)  # and it is tight: no budget is wasted
+
+
+@pytest.mark.parametrize("rho", ["0.01", "0.5", "2"])
+def test_gaussian_divergence_is_enumerated(rho):
+    """Renyi divergences of the discrete Gaussian from its shifts: at most alpha * rho, and near it."""
+    mechanism = sf.Gaussian(2, rho)
+    variance = mechanism.on_integers().variance
+    with mpmath.workprec(200):
+        v = mpmath.mpf(variance.numerator) / variance.denominator
+        reach = int(20 * mpmath.sqrt(v)) + 40
+        mass = {z: mpmath.exp(-(mpmath.mpf(z) ** 2) / (2 * v)) for z in range(-reach - 2, reach + 3)}
+        total = mpmath.fsum(mass.values())
+        for alpha in (mpmath.mpf("1.01"), 2, 5, 20):
+            moment = (
+                mpmath.fsum(mass[z] ** alpha * mass[z + 2] ** (1 - alpha) for z in range(-reach, reach + 1)) / total
+            )
+            divergence = mpmath.log(moment) / (alpha - 1)
+            assert divergence <= alpha * mpmath.mpf(rho) * (1 + mpmath.mpf(10) ** -12)
+            if v > 1:
+                assert divergence >= alpha * mpmath.mpf(rho) * mpmath.mpf("0.99")
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("confidence", ["0.5", "0.95", "0.999999"])
+def test_margin_is_within_the_textbook_bound(epsilon, confidence):
+    beta = 1 - float(confidence)
+    for sensitivity in (1, 10):
+        mechanism = sf.Laplace(sensitivity, epsilon)
+        assert mechanism.margin(confidence) <= sensitivity / float(epsilon) * math.log(1 / beta) + 1.5
+        exponent, noise = mechanism.on_grid(1)
+        step = 2.0**exponent
+        paid = float(noise.scale) * step  # (sensitivity + rounding) / epsilon
+        margin = mechanism.margin(confidence, of=float)
+        assert margin <= paid * math.log(1 / beta) + 1.5 * step
+        assert margin >= sensitivity / float(epsilon) * math.log(1 / beta) * 0.999
+        assert paid <= sensitivity / float(epsilon) * 1.001
+
+
+def test_margins_of_vectors_hold_for_all_entries_at_once():
+    mechanism = sf.Laplace(1, 0.5)
+    assert mechanism.margin(size=1) < mechanism.margin(size=10) < mechanism.margin(size=10**6)
+    single = 1 - 2 * math.exp(-0.5 * (mechanism.margin(size=10) + 1)) / (1 + math.exp(-0.5))
+    assert single**10 >= 0.95
+    assert (1 - 2 * math.exp(-0.5 * mechanism.margin(size=10)) / (1 + math.exp(-0.5))) ** 10 < 0.95
+
+
+def test_gaussian_margin_is_near_the_normal_one():
+    mechanism = sf.Gaussian(1, 0.005)  # deviation 10
+    assert mechanism.margin(0.95) in (19, 20)
+    assert mechanism.margin(0.95, of=float) == pytest.approx(19.6, rel=2e-3)
+    assert mechanism.margin(0.95, size=10) > mechanism.margin(0.95)
+
+
+TINY = ["5e-324", "1e-300", "1e-50"]
+VAST = ["1e308", 10**400, "1e6", 3000]
+
+
+@pytest.mark.parametrize("epsilon", TINY + VAST, ids=lambda value: str(value)[:8])
+def test_extreme_parameters_are_refused(epsilon):
+    for make in (lambda: sf.Laplace(1, epsilon).release(42), lambda: sf.Gaussian(1, epsilon).release(42)):
+        with pytest.raises(sf.errors.InvalidParameter, match="epsilon|rho") as caught:
+            make()
+        assert caught.value.hint or "between 1e-400" in caught.value.message
+    with pytest.raises(sf.errors.InvalidParameter):
+        sf.choose([1, 2], sensitivity=1, epsilon=epsilon)
+    with pytest.raises(sf.errors.InvalidParameter):
+        sf.ThresholdedKeys(epsilon, 1e-6).release({"a": 5})
+
+
+@pytest.mark.parametrize("epsilon", [*TINY, "1e300", 10**400], ids=lambda value: str(value)[:8])
+def test_extreme_parameters_are_refused_for_reals(epsilon):
+    for make in (lambda: sf.Laplace(1, epsilon).release(42.5), lambda: sf.Gaussian(1, epsilon).release(42.5)):
+        with pytest.raises(sf.errors.InvalidParameter):
+            make()
+
+
+@pytest.mark.parametrize("epsilon", ["1e-10", "1e-15", "1e-18", 1000])
+def test_wide_but_carried_parameters_answer(epsilon):
+    noisy = [sf.Laplace(1, epsilon).release(42) for _ in range(20)]
+    assert all(isinstance(each, int) and abs(each) <= LARGEST for each in noisy)
+    if epsilon != 1000:
+        assert len(set(noisy)) > 15
+
+
+def test_a_real_release_is_never_exact_however_large_epsilon():
+    for epsilon in (100, 10**4, 10**6):
+        assert len({sf.Laplace(1, epsilon).release(0.5) for _ in range(30)}) > 20
+
+
+@pytest.mark.parametrize("name", ["sensitivity", "epsilon"])
+@pytest.mark.parametrize("bad", [0, -1, float("nan"), float("inf"), "x", None, True], ids=str)
+def test_bad_parameters_are_named(name, bad):
+    arguments = {"sensitivity": 1, "epsilon": 1} | {name: bad}
+    with pytest.raises(sf.errors.SfumatoError, match=name):
+        sf.Laplace(**arguments)
+    gaussian = {"sensitivity": 1, "rho": 1} | {"rho" if name == "epsilon" else name: bad}
+    with pytest.raises(sf.errors.SfumatoError, match="rho" if name == "epsilon" else name):
+        sf.Gaussian(**gaussian)
+
+
+@pytest.mark.parametrize("confidence", [0, 1, -1, 2, "x", None, float("nan")], ids=str)
+def test_bad_confidences(confidence):
+    for mechanism in (sf.Laplace(1, 1), sf.Gaussian(1, 1)):
+        with pytest.raises(sf.errors.InvalidParameter, match="confidence"):
+            mechanism.margin(confidence)
+    with pytest.raises(sf.errors.InvalidParameter, match="of must be int or float"):
+        sf.Laplace(1, 1).margin(of=str)
+    with pytest.raises(sf.errors.InvalidParameter, match="size"):
+        sf.Laplace(1, 1).margin(size=0)
+
+
+def test_saturation_never_raises():
+    mechanism = sf.Laplace(1 << 40, "0.000001")
+    for value in (LARGEST, -LARGEST):
+        assert all(abs(mechanism.release(value)) <= LARGEST for _ in range(50))
+    assert {mechanism.release(LARGEST) for _ in range(50)} >= {LARGEST}
+
+
+def test_kinds_in_and_out():
+    mechanism = sf.Laplace(1, 1)
+    assert type(mechanism.release(3)) is int
+    assert type(mechanism.release(np.int32(3))) is int
+    assert type(mechanism.release(3.0)) is float
+    assert mechanism.release([1, 2]).dtype == np.int64
+    assert mechanism.release([1, 2.5]).dtype == np.float64
+    assert mechanism.release(np.ones((2, 2), np.float32)).shape == (2, 2)
+    assert mechanism.release([]).shape == (0,)
+    assert mechanism.release(np.array([], float)).shape == (0,)
+    assert mechanism.loss == sf.PureDP(1)
+    assert sf.Gaussian(1, "0.5").loss == sf.ZCDP("0.5")
+
+
+@given(st.decimals("0.001", "100", places=3), st.decimals("0.001", "100", places=3))
+def test_margin_falls_with_epsilon_and_rises_with_sensitivity(one, two):
+    small, large = sorted((one, two))
+    assert sf.Laplace(1, small).margin() >= sf.Laplace(1, large).margin()
+    assert sf.Laplace(small, 1).margin(of=float) <= sf.Laplace(large, 1).margin(of=float)
+
+
+def test_mechanisms_read_well():
+    assert repr(sf.Laplace(sensitivity=1, epsilon=0.5)) == "Laplace(sensitivity=1, epsilon=0.5)"
+    assert repr(sf.Gaussian(Fraction(1, 3), Decimal("1e-9"))) == "Gaussian(sensitivity=1/3, rho=1e-9)"
+    assert sf.Laplace(1, 0.5) == sf.Laplace("1", "0.50")
+
+
+def test_samplers_and_mechanisms_share_one_path():
+    """A scalar and the first entry of a vector of one use the same bytes for the same result."""
+    script = bytes(SYSTEM.take(4000))
+    for scale in (Fraction(2), Fraction(10**6)):
+        assert (
+            discrete_laplace(scale, 1, Scripted(script))[0] == discrete_laplace(scale, 1, Scripted(script)).tolist()[0]
+        )
+    assert (
+        release_on_grid(sf.Laplace(1, 0.5), 5, Scripted(script))
+        == release_on_grid(sf.Laplace(1, 0.5), [5], Scripted(script))[0]
+    )
+    assert discrete_gaussian(Fraction(9), 1, Scripted(script)).shape == (1,)

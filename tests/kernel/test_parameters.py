@@ -1,0 +1,120 @@
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from sfumato.errors import InvalidParameter, SfumatoError
+from sfumato.kernel.parameters import (
+    decimal_from_zero,
+    kind_of,
+    positive_decimal,
+    positive_fraction,
+    probability_inside,
+    whole_number,
+)
+
+
+@pytest.mark.parametrize(
+    ("value", "meant"),
+    [
+        (0.1, "0.1"),
+        (1, "1"),
+        ("0.1", "0.1"),
+        (" 3e-2 ", "0.03"),
+        (Decimal("0.10"), "0.1"),
+        (Fraction(1, 8), "0.125"),
+        (np.float64(0.1), "0.1"),
+        (np.float32(0.1), "0.1"),
+        (np.int16(7), "7"),
+        (5e-324, "5e-324"),
+        (1e-17, "1e-17"),
+    ],
+)
+def test_shortest_decimal_is_meant(value, meant):
+    assert positive_decimal(value, "epsilon") == Decimal(meant)
+    assert decimal_from_zero(value, "epsilon") == Decimal(meant)
+    assert positive_fraction(value, "sensitivity") == Fraction(meant)
+    if Fraction(meant) < 1:
+        assert probability_inside(value, "delta") == Fraction(meant)
+
+
+BAD = [
+    0,
+    -1,
+    -0.0,
+    float("nan"),
+    float("inf"),
+    float("-inf"),
+    Decimal("NaN"),
+    Decimal("sNaN"),
+    Decimal("Infinity"),
+    np.float64("nan"),
+    True,
+    np.True_,
+    None,
+    "",
+    "abc",
+    "1/3",
+    "0x1",
+    "1_0",
+    "nan",
+    "inf",
+    "1e999999999",
+    "9" * 5000,
+    10**5000,
+    Fraction(1, 10**5000),
+    Decimal("1e-5000"),
+    1e308 * 10,
+    [1],
+    b"1",
+    1j,
+    object(),
+]
+
+
+@pytest.mark.parametrize("read", [positive_decimal, positive_fraction, probability_inside])
+@pytest.mark.parametrize("value", BAD, ids=lambda value: type(value).__name__)
+def test_bad_numbers_are_refused_by_name_and_kind(read, value):
+    with pytest.raises(SfumatoError) as caught:
+        read(value, "epsilon")
+    assert caught.value.parameter == "epsilon"
+    assert caught.value.message.startswith("epsilon must")
+    assert "got " in caught.value.message
+    assert isinstance(caught.value, ValueError)
+
+
+def test_zero_is_a_legal_loss_and_an_illegal_request():
+    assert decimal_from_zero(0, "epsilon") == 0
+    with pytest.raises(InvalidParameter, match="zero"):
+        positive_decimal("0.00", "epsilon")
+
+
+def test_a_third_is_no_epsilon_but_is_a_sensitivity():
+    assert positive_fraction(Fraction(1, 3), "sensitivity") == Fraction(1, 3)
+    with pytest.raises(InvalidParameter, match="finite decimal"):
+        positive_decimal(Fraction(1, 3), "epsilon")
+
+
+@pytest.mark.parametrize("value", [1, 1.5, "1", 2])
+def test_probabilities_stay_inside(value):
+    with pytest.raises(InvalidParameter, match="between 0 and 1"):
+        probability_inside(value, "delta")
+
+
+def test_whole_numbers():
+    assert whole_number(np.int8(3), "people", 1) == 3
+    for bad in (0, -1, 1.0, "1", True, None, 1 << 63):
+        with pytest.raises(InvalidParameter, match="people"):
+            whole_number(bad, "people", 1)
+
+
+def test_messages_do_not_carry_the_value():
+    for value in (-12345.678, "secret", float("nan"), [98765]):
+        with pytest.raises(InvalidParameter) as caught:
+            positive_decimal(value, "epsilon")
+        assert not any(part in str(caught.value) for part in ("12345", "secret", "98765"))
+    assert kind_of("secret") == "text"
+    assert kind_of(None) == "nothing (None)"
+    assert kind_of([1]) == "a list"
+    assert kind_of(1) == "an int"
