@@ -7,7 +7,18 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sfumato.errors import InvalidParameter
-from sfumato.kernel.grid import LARGEST, MOST_EXPONENT, add_saturating, from_grid, read_values, step_for, to_grid
+from sfumato.kernel.grid import (
+    LARGEST,
+    MOST_EXPONENT,
+    add_saturating,
+    check_one,
+    from_grid,
+    one_to_grid,
+    read_values,
+    saturate,
+    step_for,
+    to_grid,
+)
 
 finite = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e15, max_value=1e15)
 steps = st.integers(-LARGEST, LARGEST)
@@ -24,6 +35,7 @@ steps = st.integers(-LARGEST, LARGEST)
 def test_rounding_is_exact(value, exponent):
     exact = (Fraction(value) / Fraction(2) ** exponent + Fraction(1, 2)).__floor__()
     assert int(to_grid(np.array([value]), exponent)[0]) == exact
+    assert one_to_grid(value, exponent) == exact
 
 
 def test_the_rounding_of_doubles_would_be_seen():
@@ -49,7 +61,7 @@ def test_outputs_are_multiples_of_the_grid(values, exponent):
 def test_addition_saturates(value, noise):
     fits = -(2**63) <= noise < 2**63
     added = add_saturating(np.array([value], np.int64), np.array([noise], np.int64 if fits else object))
-    assert int(added[0]) == max(-LARGEST, min(LARGEST, value + noise))
+    assert int(added[0]) == max(-LARGEST, min(LARGEST, value + noise)) == saturate(value + noise)
 
 
 @given(st.fractions(min_value=Fraction(1, 10**200), max_value=10**200).filter(bool))
@@ -95,11 +107,17 @@ def test_values_that_are_refused(value):
     with pytest.raises(InvalidParameter) as caught:
         read_values(value)
     assert caught.value.parameter == "value"
+    if type(value) in (int, float):
+        with pytest.raises(InvalidParameter) as alone:
+            check_one(value)
+        assert str(alone.value) == str(caught.value)
 
 
 def test_values_too_large_for_the_grid():
     with pytest.raises(InvalidParameter, match="too large"):
         to_grid(np.array([1.0, 1e300]), 0)
+    with pytest.raises(InvalidParameter, match="too large"):
+        one_to_grid(-1e300, 0)
     with pytest.raises(InvalidParameter, match="too large"):
         to_grid(np.array([1e308]), -MOST_EXPONENT)
 

@@ -14,11 +14,11 @@ from sfumato.kernel.exact import plain
 from sfumato.kernel.grid import read_values
 from sfumato.kernel.losses import PureDP
 from sfumato.kernel.mechanisms import carried_scale
-from sfumato.kernel.parameters import positive_decimal, positive_fraction, probability_inside, whole_number
+from sfumato.kernel.parameters import Number, positive_decimal, positive_fraction, probability_inside, whole_number
 from sfumato.kernel.samplers import uniform_below
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False, repr=False)
 class PrivateChoice:
     """Permute-and-flip: epsilon-DP choice of the candidate with nearly the best score.
 
@@ -28,13 +28,14 @@ class PrivateChoice:
 
     sensitivity: Fraction
     epsilon: Decimal
-    monotonic: bool = False
+    monotonic: bool
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "sensitivity", positive_fraction(self.sensitivity, "sensitivity"))
-        object.__setattr__(self, "epsilon", positive_decimal(self.epsilon, "epsilon"))
-        if not isinstance(self.monotonic, bool):
+    def __init__(self, sensitivity: Number, epsilon: Number, monotonic: bool = False) -> None:
+        object.__setattr__(self, "sensitivity", positive_fraction(sensitivity, "sensitivity"))
+        object.__setattr__(self, "epsilon", positive_decimal(epsilon, "epsilon"))
+        if not isinstance(monotonic, bool):
             raise InvalidParameter("monotonic", "must be True or False", "something else")
+        object.__setattr__(self, "monotonic", monotonic)
         carried_scale(self.spread, "epsilon")
 
     def __repr__(self) -> str:
@@ -62,7 +63,7 @@ class PrivateChoice:
         """
         return choose_with(self, scores, SYSTEM)
 
-    def margin(self, confidence: object = "0.95", *, size: int) -> float:
+    def margin(self, confidence: Number = "0.95", *, size: int) -> float:
         """The chosen score is at most this far below the best, with the stated probability, among `size` candidates.
 
         Claim: K-20. It holds for every list of scores; for one best and size - 1 others just beyond it, it is tight.
@@ -83,7 +84,7 @@ class PrivateChoice:
         return float(self.spread) * -math.log(low) * (1 + 1e-9) if low else math.inf
 
 
-def choose(scores: object, *, sensitivity: object, epsilon: object, monotonic: bool = False) -> int:
+def choose(scores: object, *, sensitivity: Number, epsilon: Number, monotonic: bool = False) -> int:
     """Private argmax: the index of a candidate whose score is nearly the best. See PrivateChoice.
 
     Claim: K-20. The choice is epsilon-DP, with exact probabilities.
@@ -92,7 +93,7 @@ def choose(scores: object, *, sensitivity: object, epsilon: object, monotonic: b
     Proof: docs/claims/K-20.md
     Checked by: tests/kernel/test_choice.py::test_choice_privacy_is_exact
     """
-    return PrivateChoice(sensitivity, epsilon, monotonic).release(scores)  # type: ignore[arg-type]
+    return PrivateChoice(sensitivity, epsilon, monotonic).release(scores)
 
 
 def choose_with(choice: PrivateChoice, scores: object, entropy: Entropy) -> int:

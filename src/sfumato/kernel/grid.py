@@ -1,5 +1,6 @@
 """Values onto a public grid and back. A grid step is a power of two, so that scaling by it is exact."""
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -40,35 +41,47 @@ def read_values(value: object) -> Values:
     Proof: docs/claims/K-13.md
     Checked by: tests/kernel/test_grid.py::test_values_that_are_refused
     """
-    if type(value) is int:
-        if not -LARGEST <= value <= LARGEST:
-            raise _too_large()
-        return Values(np.array([value], np.int64), None)
     try:
         array = np.asarray(value)
     except (ValueError, TypeError, OverflowError):
         raise InvalidParameter("value", _RULE, "something that is not a plain array of numbers") from None
-    flat: npt.NDArray[Any]
-    match array.dtype.kind:
-        case "i":
-            flat = array.astype(np.int64, copy=False).reshape(-1)
-            if flat.size and flat.min() < -LARGEST:
-                raise _too_large()
-        case "u":
-            if array.size and int(array.max()) > LARGEST:
-                raise _too_large()
-            flat = array.astype(np.int64).reshape(-1)
-        case "f":
-            flat = array.astype(np.float64, copy=False).reshape(-1)
-            if not np.isfinite(flat).all():
-                raise InvalidParameter("value", _RULE, "NaN" if np.isnan(flat).any() else "an infinite number")
-        case "b":
-            raise InvalidParameter("value", _RULE, "truth values", "Count them: int(flag), or flags.sum().")
-        case _:
-            raise _not_numbers(value, array)
+    flat = _as_int64(array) if array.dtype.kind in "iu" else _as_float64(array, value)
     if not flat.size and not isinstance(value, np.ndarray):
         flat = flat.astype(np.int64)  # numpy calls an empty list an array of floats
     return Values(flat, array.shape if array.ndim else None)
+
+
+def check_one(value: int | float) -> None:
+    """Refuse a single number that read_values would refuse.
+
+    Claim: K-13. NaN, infinities and integers beyond int64 are refused.
+    Requires: a plain int or float (caller).
+    Relies on: nothing.
+    Proof: docs/claims/K-13.md
+    Checked by: tests/kernel/test_grid.py::test_values_that_are_refused
+    """
+    if isinstance(value, int):
+        if not -LARGEST <= value <= LARGEST:
+            raise _too_large()
+    elif not math.isfinite(value):
+        raise InvalidParameter("value", _RULE, kind_of(value))
+
+
+def _as_int64(array: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    if array.size and not -LARGEST <= int(array.min()) <= int(array.max()) <= LARGEST:
+        raise _too_large()
+    return array.astype(np.int64, copy=False).reshape(-1)
+
+
+def _as_float64(array: npt.NDArray[Any], value: object) -> npt.NDArray[Any]:
+    if array.dtype.kind == "b":
+        raise InvalidParameter("value", _RULE, "truth values", "Count them: int(flag), or flags.sum().")
+    if array.dtype.kind != "f":
+        raise _not_numbers(value, array)
+    flat = array.astype(np.float64, copy=False).reshape(-1)
+    if not np.isfinite(flat).all():
+        raise InvalidParameter("value", _RULE, "NaN" if np.isnan(flat).any() else "an infinite number")
+    return flat
 
 
 def to_grid(flat: FloatArray, exponent: int) -> npt.NDArray[np.int64]:
@@ -80,13 +93,29 @@ def to_grid(flat: FloatArray, exponent: int) -> npt.NDArray[np.int64]:
     Proof: docs/claims/K-13.md
     Checked by: tests/kernel/test_grid.py::test_rounding_is_exact
     """
-    with np.errstate(over="ignore", invalid="ignore"):  # infinity, and infinity - infinity: refused below
-        scaled = flat * 2.0**-exponent
-        below = np.floor(scaled)
-        below += scaled - below >= 0.5  # not floor(scaled + 0.5): that sum rounds
-    if below.size and not np.abs(below).max() <= MOST_ON_GRID:
+    most = MOST_ON_GRID * 2.0**exponent
+    if not np.logical_and.reduce(np.abs(flat) <= most):
         raise _too_large()
+    scaled = flat * 2.0**-exponent
+    below = np.floor(scaled)
+    below += scaled - below >= 0.5  # not floor(scaled + 0.5): that sum rounds
     return below.astype(np.int64)
+
+
+def one_to_grid(value: float, exponent: int) -> int:
+    """to_grid for a single float, without numpy's price for each small step.
+
+    Claim: K-13. Equal to to_grid on an array of this one value.
+    Requires: as to_grid.
+    Relies on: IEEE 754 binary64.
+    Proof: docs/claims/K-13.md
+    Checked by: tests/kernel/test_grid.py::test_rounding_is_exact
+    """
+    if not abs(value) <= MOST_ON_GRID * 2.0**exponent:
+        raise _too_large()
+    scaled = value * 2.0**-exponent
+    below = math.floor(scaled)
+    return below + (scaled - below >= 0.5)
 
 
 def from_grid(steps: npt.NDArray[np.int64], exponent: int) -> FloatArray:
@@ -111,13 +140,25 @@ def add_saturating(values: npt.NDArray[np.int64], noise: IntArray) -> npt.NDArra
     Checked by: tests/kernel/test_grid.py::test_addition_saturates
     """
     if noise.dtype == object:
-        sums = [max(-LARGEST, min(LARGEST, int(value) + int(more))) for value, more in zip(values, noise, strict=True)]
-        return np.array(sums, np.int64)
+        pairs = zip(values.tolist(), noise.tolist(), strict=True)
+        return np.array([saturate(value + more) for value, more in pairs], np.int64)
     total = values + noise
     wrapped = (values ^ total) & (noise ^ total) < 0
     if wrapped.any():
         total[wrapped] = np.where(values[wrapped] < 0, -LARGEST, LARGEST)
     return np.maximum(total, -LARGEST)
+
+
+def saturate(total: int) -> int:
+    """The integer itself, held at plus or minus LARGEST.
+
+    Claim: K-13. Post-processing of `total`.
+    Requires: nothing.
+    Relies on: nothing.
+    Proof: docs/claims/K-13.md
+    Checked by: tests/kernel/test_grid.py::test_addition_saturates
+    """
+    return max(-LARGEST, min(LARGEST, total))
 
 
 def step_for(coarsest: Fraction) -> int:

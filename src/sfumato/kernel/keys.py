@@ -14,12 +14,12 @@ from sfumato.kernel.grid import add_saturating, read_values
 from sfumato.kernel.losses import ApproxDP
 from sfumato.kernel.mechanisms import carried_scale
 from sfumato.kernel.neighbours import Neighbours
-from sfumato.kernel.parameters import positive_decimal, probability_inside, whole_number
+from sfumato.kernel.parameters import Number, positive_decimal, probability_inside, whole_number
 from sfumato.kernel.samplers import discrete_laplace
 from sfumato.kernel.tails import laplace_margin, least_tail
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False, repr=False)
 class ThresholdedKeys:
     """Release of keys that the data itself names: a key comes out only when its noisy number of people is high enough.
 
@@ -28,17 +28,22 @@ class ThresholdedKeys:
 
     epsilon: Decimal
     delta: Decimal
-    max_groups_per_unit: int = 1
-    neighbours: Neighbours = Neighbours.ADD_REMOVE
+    max_groups_per_unit: int
+    neighbours: Neighbours
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive_decimal(self.epsilon, "epsilon"))
-        probability_inside(self.delta, "delta")
-        object.__setattr__(self, "delta", positive_decimal(self.delta, "delta"))
-        object.__setattr__(
-            self, "max_groups_per_unit", whole_number(self.max_groups_per_unit, "max_groups_per_unit", 1)
-        )
-        object.__setattr__(self, "neighbours", Neighbours.read(self.neighbours))
+    def __init__(
+        self,
+        epsilon: Number,
+        delta: Number,
+        max_groups_per_unit: int = 1,
+        neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
+    ) -> None:
+        groups = whole_number(max_groups_per_unit, "max_groups_per_unit", 1)
+        probability_inside(delta, "delta")
+        object.__setattr__(self, "epsilon", positive_decimal(epsilon, "epsilon"))
+        object.__setattr__(self, "delta", positive_decimal(delta, "delta"))
+        object.__setattr__(self, "max_groups_per_unit", groups)
+        object.__setattr__(self, "neighbours", Neighbours.read(neighbours))
         carried_scale(self.scale, "epsilon")
         _ = self.loss  # under replace-one, twice delta must stay below 1
 
@@ -75,7 +80,7 @@ class ThresholdedKeys:
         """
         return release_keys(self, people_per_key, SYSTEM)
 
-    def margin(self, confidence: object = "0.95") -> int:
+    def margin(self, confidence: Number = "0.95") -> int:
         """|noisy - true| people of one key is at most this with the stated probability, before thresholding.
 
         Claim: K-11. Exact for the discrete noise.
@@ -86,7 +91,7 @@ class ThresholdedKeys:
         """
         return laplace_margin(self.scale, 1 - probability_inside(confidence, "confidence"))
 
-    def people_needed(self, probability: object = "0.5") -> int:
+    def people_needed(self, probability: Number = "0.5") -> int:
         """How many people must hold a key for it to be released with at least this probability.
 
         Claim: K-11. The least such number: n people pass iff Z >= threshold - n.

@@ -4,26 +4,31 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from typing import overload
 
 from sfumato.errors import InvalidParameter
 from sfumato.kernel.exact import decimal_up, exp_neg, log, plain, sum_exactly
-from sfumato.kernel.parameters import decimal_from_zero, probability_inside, whole_number
+from sfumato.kernel.parameters import Number, decimal_from_zero, probability_inside, whole_number
 
 _BITS = 192
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False, repr=False)
 class PureDP:
     """epsilon-differential privacy: no output is more than e^epsilon times likelier with one person than without."""
 
     epsilon: Decimal
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", decimal_from_zero(self.epsilon, "epsilon"))
+    def __init__(self, epsilon: Number) -> None:
+        object.__setattr__(self, "epsilon", decimal_from_zero(epsilon, "epsilon"))
 
     def __repr__(self) -> str:
         return f"PureDP(epsilon={plain(self.epsilon)})"
 
+    @overload
+    def compose(self, other: "PureDP") -> "PureDP": ...
+    @overload
+    def compose(self, other: "PrivacyLoss") -> "PrivacyLoss": ...
     def compose(self, other: "PrivacyLoss") -> "PrivacyLoss":
         """The loss of both releases together; the second may be chosen after seeing the first. See `compose`."""
         return compose(self, other)
@@ -40,7 +45,7 @@ class PureDP:
         people = whole_number(people, "people", 1)
         return PureDP(sum_exactly(people * Fraction(self.epsilon)))
 
-    def to_approx(self, delta: object = 0) -> "ApproxDP":
+    def to_approx(self, delta: Number = 0) -> "ApproxDP":
         """The same loss in (epsilon, delta) terms; any delta is allowed and none is needed.
 
         Claim: K-16. epsilon-DP is (epsilon, delta)-DP for every delta >= 0.
@@ -66,16 +71,16 @@ class PureDP:
         return ZCDP(min(decimal_up(epsilon * tanh), sum_exactly(epsilon**2 / 2)))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False, repr=False)
 class ApproxDP:
     """(epsilon, delta)-differential privacy."""
 
     epsilon: Decimal
     delta: Decimal
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", decimal_from_zero(self.epsilon, "epsilon"))
-        object.__setattr__(self, "delta", _delta(self.delta))
+    def __init__(self, epsilon: Number, delta: Number) -> None:
+        object.__setattr__(self, "epsilon", decimal_from_zero(epsilon, "epsilon"))
+        object.__setattr__(self, "delta", _delta(delta))
 
     def __repr__(self) -> str:
         return f"ApproxDP(epsilon={plain(self.epsilon)}, delta={plain(self.delta)})"
@@ -105,7 +110,7 @@ class ApproxDP:
             raise _no_guarantee(f"for a group of {people}", "Ask about a smaller group.")
         return ApproxDP(sum_exactly(people * epsilon), decimal_up(grown))
 
-    def to_approx(self, delta: object = None) -> "ApproxDP":
+    def to_approx(self, delta: Number | None = None) -> "ApproxDP":
         """The same loss at a delta that is at least as large.
 
         Claim: K-16. (epsilon, delta)-DP is (epsilon, delta')-DP for every delta' >= delta.
@@ -131,16 +136,16 @@ class ApproxDP:
         return ZCDP(PureDP(self.epsilon).to_zcdp().rho, self.delta)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False, repr=False)
 class ZCDP:
     """delta-approximate rho-zero-concentrated differential privacy; with delta = 0, plain rho-zCDP."""
 
     rho: Decimal
-    delta: Decimal = Decimal(0)
+    delta: Decimal
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "rho", decimal_from_zero(self.rho, "rho"))
-        object.__setattr__(self, "delta", _delta(self.delta))
+    def __init__(self, rho: Number, delta: Number = 0) -> None:
+        object.__setattr__(self, "rho", decimal_from_zero(rho, "rho"))
+        object.__setattr__(self, "delta", _delta(delta))
 
     def __repr__(self) -> str:
         return f"ZCDP(rho={plain(self.rho)}, delta={plain(self.delta)})"
@@ -168,7 +173,7 @@ class ZCDP:
             )
         return ZCDP(sum_exactly(people**2 * Fraction(self.rho)), self.delta)
 
-    def to_approx(self, delta: object) -> ApproxDP:
+    def to_approx(self, delta: Number) -> ApproxDP:
         """The (epsilon, delta) that this loss implies at a chosen total delta: the tight conversion, rounded up.
 
         Claim: K-16. rho-zCDP, with its own delta, implies (epsilon, delta)-DP for the epsilon returned.

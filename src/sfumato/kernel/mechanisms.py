@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,18 @@ import numpy.typing as npt
 from sfumato.errors import InvalidParameter
 from sfumato.kernel.entropy import SYSTEM, Entropy
 from sfumato.kernel.exact import plain, sqrt_up
-from sfumato.kernel.grid import add_saturating, from_grid, read_values, step_for, to_grid
+from sfumato.kernel.grid import (
+    add_saturating,
+    check_one,
+    from_grid,
+    one_to_grid,
+    read_values,
+    saturate,
+    step_for,
+    to_grid,
+)
 from sfumato.kernel.losses import ZCDP, PureDP
-from sfumato.kernel.parameters import positive_decimal, positive_fraction, probability_inside, whole_number
+from sfumato.kernel.parameters import Number, positive_decimal, positive_fraction, probability_inside, whole_number
 from sfumato.kernel.samplers import (
     GREATEST_SCALE,
     LEAST_SCALE,
@@ -28,7 +38,8 @@ from sfumato.kernel.tails import gaussian_margin, laplace_margin, per_coordinate
 FINENESS = 1 << 16  # grid steps in one deviation of the noise, at least
 ROUNDING_SHARE = 1 << 10  # rounding to the grid adds at most this part to the sensitivity
 
-Released = int | float | npt.NDArray[Any]
+Numbers = npt.NDArray[Any]
+Released = int | float | Numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +75,16 @@ class GaussianNoise:
 Noise = LaplaceNoise | GaussianNoise
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False, repr=False)
 class Laplace:
     """The Laplace mechanism: epsilon-DP for a number or vector whose L1 sensitivity is `sensitivity`."""
 
     sensitivity: Fraction
     epsilon: Decimal
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "sensitivity", positive_fraction(self.sensitivity, "sensitivity"))
-        object.__setattr__(self, "epsilon", positive_decimal(self.epsilon, "epsilon"))
+    def __init__(self, sensitivity: Number, epsilon: Number) -> None:
+        object.__setattr__(self, "sensitivity", positive_fraction(sensitivity, "sensitivity"))
+        object.__setattr__(self, "epsilon", positive_decimal(epsilon, "epsilon"))
 
     def __repr__(self) -> str:
         return f"Laplace(sensitivity={plain(self.sensitivity)}, epsilon={plain(self.epsilon)})"
@@ -94,7 +105,7 @@ class Laplace:
         """
         return release_on_grid(self, value, SYSTEM)
 
-    def margin(self, confidence: object = "0.95", *, size: int = 1, of: type | None = None) -> int | float:
+    def margin(self, confidence: Number = "0.95", *, size: int = 1, of: type | None = None) -> int | float:
         """|error| is at most this with the stated probability, for all `size` entries of a vector at once.
 
         `of` says what is released, int or float; by default int if the sensitivity is whole.
@@ -116,7 +127,7 @@ class Laplace:
         Proof: docs/claims/K-18.md
         Checked by: tests/kernel/test_mechanisms.py::test_extreme_parameters_are_refused
         """
-        return LaplaceNoise(carried_scale(self.sensitivity / Fraction(self.epsilon), "epsilon"))
+        return _laplace_on_integers(self.sensitivity, self.epsilon)
 
     def on_grid(self, size: int) -> tuple[int, LaplaceNoise]:
         """The grid's exponent, and the noise in its steps, for a vector of `size` floats.
@@ -127,22 +138,19 @@ class Laplace:
         Proof: docs/claims/K-18.md
         Checked by: tests/neighbours/test_rounding_is_paid.py::test_l1_distance_on_the_grid
         """
-        scale = self.sensitivity / Fraction(self.epsilon)
-        exponent = step_for(min(scale / FINENESS, self.sensitivity / (ROUNDING_SHARE * size)))
-        steps = self.sensitivity / Fraction(2) ** exponent + size
-        return exponent, LaplaceNoise(carried_scale(steps / Fraction(self.epsilon), "epsilon"))
+        return _laplace_on_grid(self.sensitivity, self.epsilon, size)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False, repr=False)
 class Gaussian:
     """The Gaussian mechanism: rho-zCDP for a number or vector whose L2 sensitivity is `sensitivity`."""
 
     sensitivity: Fraction
     rho: Decimal
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "sensitivity", positive_fraction(self.sensitivity, "sensitivity"))
-        object.__setattr__(self, "rho", positive_decimal(self.rho, "rho"))
+    def __init__(self, sensitivity: Number, rho: Number) -> None:
+        object.__setattr__(self, "sensitivity", positive_fraction(sensitivity, "sensitivity"))
+        object.__setattr__(self, "rho", positive_decimal(rho, "rho"))
 
     def __repr__(self) -> str:
         return f"Gaussian(sensitivity={plain(self.sensitivity)}, rho={plain(self.rho)})"
@@ -163,7 +171,7 @@ class Gaussian:
         """
         return release_on_grid(self, value, SYSTEM)
 
-    def margin(self, confidence: object = "0.95", *, size: int = 1, of: type | None = None) -> int | float:
+    def margin(self, confidence: Number = "0.95", *, size: int = 1, of: type | None = None) -> int | float:
         """|error| is at most this with the stated probability, for all `size` entries of a vector at once.
 
         `of` says what is released, int or float; by default int if the sensitivity is whole.
@@ -185,7 +193,7 @@ class Gaussian:
         Proof: docs/claims/K-19.md
         Checked by: tests/kernel/test_mechanisms.py::test_extreme_parameters_are_refused
         """
-        return GaussianNoise(_carried_variance(self.sensitivity**2 / (2 * Fraction(self.rho))))
+        return _gaussian_on_integers(self.sensitivity, self.rho)
 
     def on_grid(self, size: int) -> tuple[int, GaussianNoise]:
         """The grid's exponent, and the noise in its steps, for a vector of `size` floats.
@@ -196,11 +204,37 @@ class Gaussian:
         Proof: docs/claims/K-19.md
         Checked by: tests/neighbours/test_rounding_is_paid.py::test_l2_distance_on_the_grid
         """
-        root = sqrt_up(Fraction(size))
-        deviation = self.sensitivity / sqrt_up(2 * Fraction(self.rho))
-        exponent = step_for(min(deviation / FINENESS, self.sensitivity / (ROUNDING_SHARE * root)))
-        steps = self.sensitivity / Fraction(2) ** exponent + root
-        return exponent, GaussianNoise(_carried_variance(steps**2 / (2 * Fraction(self.rho))))
+        return _gaussian_on_grid(self.sensitivity, self.rho, size)
+
+
+# What follows from the parameters is worked out once, so that a release pays only for its noise.
+
+
+@lru_cache(maxsize=256)
+def _laplace_on_integers(sensitivity: Fraction, epsilon: Decimal) -> LaplaceNoise:
+    return LaplaceNoise(carried_scale(sensitivity / Fraction(epsilon), "epsilon"))
+
+
+@lru_cache(maxsize=256)
+def _laplace_on_grid(sensitivity: Fraction, epsilon: Decimal, size: int) -> tuple[int, LaplaceNoise]:
+    scale = sensitivity / Fraction(epsilon)
+    exponent = step_for(min(scale / FINENESS, sensitivity / (ROUNDING_SHARE * size)))
+    steps = sensitivity / Fraction(2) ** exponent + size
+    return exponent, LaplaceNoise(carried_scale(steps / Fraction(epsilon), "epsilon"))
+
+
+@lru_cache(maxsize=256)
+def _gaussian_on_integers(sensitivity: Fraction, rho: Decimal) -> GaussianNoise:
+    return GaussianNoise(_carried_variance(sensitivity**2 / (2 * Fraction(rho))))
+
+
+@lru_cache(maxsize=256)
+def _gaussian_on_grid(sensitivity: Fraction, rho: Decimal, size: int) -> tuple[int, GaussianNoise]:
+    root = sqrt_up(Fraction(size))
+    deviation = sensitivity / sqrt_up(2 * Fraction(rho))
+    exponent = step_for(min(deviation / FINENESS, sensitivity / (ROUNDING_SHARE * root)))
+    steps = sensitivity / Fraction(2) ** exponent + root
+    return exponent, GaussianNoise(_carried_variance(steps**2 / (2 * Fraction(rho))))
 
 
 def release_on_grid(mechanism: Laplace | Gaussian, value: object, entropy: Entropy) -> Released:
@@ -212,25 +246,38 @@ def release_on_grid(mechanism: Laplace | Gaussian, value: object, entropy: Entro
     Proof: docs/claims/K-18.md
     Checked by: tests/kernel/test_mechanisms.py::test_release_adds_exactly_the_scripted_noise
     """
+    if type(value) is int or type(value) is float:
+        return _release_one(mechanism, value, entropy)
     values = read_values(value)
     size = values.flat.size
     if values.whole:
         noise: Noise = mechanism.on_integers()
-        released = np.empty(size, np.int64)
-        for start in range(0, size, ROWS_AT_ONCE):
-            part = values.flat[start : start + ROWS_AT_ONCE]
-            released[start : start + ROWS_AT_ONCE] = add_saturating(part, noise.draw(part.size, entropy))
     else:
         exponent, noise = mechanism.on_grid(max(size, 1))
-        released = np.empty(size, np.float64)
-        for start in range(0, size, ROWS_AT_ONCE):
-            steps = to_grid(values.flat[start : start + ROWS_AT_ONCE], exponent)
-            noisy = add_saturating(steps, noise.draw(steps.size, entropy))
-            released[start : start + ROWS_AT_ONCE] = from_grid(noisy, exponent)
-    return released.item() if values.shape is None else released.reshape(values.shape)
+
+    def released(part: Numbers) -> Numbers:
+        if values.whole:
+            return add_saturating(part, noise.draw(part.size, entropy))
+        return from_grid(add_saturating(to_grid(part, exponent), noise.draw(part.size, entropy)), exponent)
+
+    if values.shape is None:
+        return released(values.flat).item()  # type: ignore[no-any-return]
+    everything = np.empty_like(values.flat)
+    for start in range(0, size, ROWS_AT_ONCE):
+        everything[start : start + ROWS_AT_ONCE] = released(values.flat[start : start + ROWS_AT_ONCE])
+    return everything.reshape(values.shape)
 
 
-def margin_on_grid(mechanism: Laplace | Gaussian, confidence: object, size: int, of: type | None) -> int | float:
+def _release_one(mechanism: Laplace | Gaussian, value: int | float, entropy: Entropy) -> int | float:
+    """The same for a single number, in Python's own arithmetic: at this size numpy's steps cost more than the noise."""
+    check_one(value)
+    if isinstance(value, int):
+        return saturate(value + int(mechanism.on_integers().draw(1, entropy)[0]))
+    exponent, noise = mechanism.on_grid(1)
+    return saturate(one_to_grid(value, exponent) + int(noise.draw(1, entropy)[0])) * 2.0**exponent
+
+
+def margin_on_grid(mechanism: Laplace | Gaussian, confidence: Number, size: int, of: type | None) -> int | float:
     """The margin of the noise, plus half a grid step where values are rounded; see the mechanisms' own `margin`.
 
     Claim: K-11. The result is never below the true margin.

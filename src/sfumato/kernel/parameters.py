@@ -10,6 +10,9 @@ import numpy as np
 from sfumato.errors import InvalidParameter
 from sfumato.kernel.exact import exact_decimal
 
+# what people may pass where a number is wanted; a float means its shortest decimal
+Number = int | float | str | Decimal | Fraction
+
 MAX_EXPONENT = 400
 MOST_DIGITS = 4000
 MOST_WHOLE = 1 << 62

@@ -14,7 +14,7 @@ from sfumato.kernel.coins import BoolArray
 from sfumato.kernel.entropy import SYSTEM, Entropy
 from sfumato.kernel.exact import Logistic, Probability, Rational, decimal_up, enclose, log
 from sfumato.kernel.losses import PureDP
-from sfumato.kernel.parameters import kind_of, positive_decimal, probability_inside, whole_number
+from sfumato.kernel.parameters import Number, kind_of, positive_decimal, probability_inside, whole_number
 from sfumato.kernel.samplers import bernoulli, uniform_below
 
 _BITS = 192
@@ -46,7 +46,7 @@ class RandomizedResponse:
     truth: Probability
     loss: PureDP
 
-    def __init__(self, epsilon: object = None, *, truth: object = None) -> None:
+    def __init__(self, epsilon: Number | None = None, *, truth: Number | None = None) -> None:
         if (epsilon is None) == (truth is None):
             raise InvalidParameter("epsilon or truth", "must be given, one of them", "both or neither")
         if truth is None:
@@ -71,7 +71,7 @@ class RandomizedResponse:
         """
         return flip_answers(self, answers, SYSTEM)
 
-    def estimate(self, reports: object, confidence: object = "0.95") -> ShareEstimate:
+    def estimate(self, reports: object, confidence: Number = "0.95") -> ShareEstimate:
         """The share of people whose answer is yes, from their reports.
 
         Claim: K-23. Unbiased; its standard error for the people asked is sqrt(p (1 - p) / n) / (2 p - 1) exactly.
@@ -95,7 +95,7 @@ class KaryResponse:
     keep: Probability
     loss: PureDP
 
-    def __init__(self, categories: int, epsilon: object) -> None:
+    def __init__(self, categories: int, epsilon: Number) -> None:
         exact = _epsilon(epsilon)
         count = whole_number(categories, "categories", 2)
         if count > 1 << 31:
@@ -115,7 +115,7 @@ class KaryResponse:
         """
         return move_answers(self, answers, SYSTEM)
 
-    def estimate(self, reports: object, confidence: object = "0.95") -> list[ShareEstimate]:
+    def estimate(self, reports: object, confidence: Number = "0.95") -> list[ShareEstimate]:
         """For each category, the share of people who are in it, from their reports.
 
         Claim: K-23. Unbiased, for each category.
@@ -181,7 +181,7 @@ def _as_float(probability: Probability) -> float:
     return float(Fraction(low + high, 2 << _BITS))
 
 
-def _share(count: int, size: int, true_rate: float, other_rate: float, confidence: object) -> ShareEstimate:
+def _share(count: int, size: int, true_rate: float, other_rate: float, confidence: Number) -> ShareEstimate:
     """Undo the randomisation of one count: true_rate of those inside report it, other_rate of those outside."""
     level = float(probability_inside(confidence, "confidence"))
     slope = true_rate - other_rate

@@ -17,7 +17,8 @@ from sfumato.kernel.exact import ExpNeg, Logistic, Probability, Rational
 
 # int64; or object, holding Python integers, in the rare case that some drawn integer does not fit
 IntArray = npt.NDArray[Any]
-Words = npt.NDArray[np.signedinteger[Any]]
+# the coins of each draw as the bits of a signed integer
+Words = npt.NDArray[np.signedinteger[Any]] | int
 
 ROWS_AT_ONCE = 1 << 15
 LEAST_SCALE = Fraction(1, 1 << 10)
@@ -142,8 +143,7 @@ def one_sided(coins: GeometricCoins, size: int, entropy: Entropy) -> IntArray:
     Checked by: tests/kernel/test_samplers.py::test_rational_ratio_gives_equal_fractions
     """
     words = _words(coins, size, entropy)
-    drawn = (words & ((1 << coins.digits) - 1)).astype(np.int64)
-    return _add_tail(drawn, words, np.ones_like(words), coins, entropy)
+    return _with_tail(words & ((1 << coins.digits) - 1), words, words * 0 + 1, coins, entropy)
 
 
 def two_sided(coins: GeometricCoins, size: int, entropy: Entropy) -> IntArray:
@@ -156,15 +156,19 @@ def two_sided(coins: GeometricCoins, size: int, entropy: Entropy) -> IntArray:
     Checked by: tests/kernel/test_samplers.py::test_rational_ratio_gives_equal_fractions
     """
     words = _words(coins, size, entropy)
-    negative = words >> (8 * words.itemsize - 1)  # 0, or -1: all bits one
+    negative = words >> (coins.digits + 2)  # the sign bit and its copies: 0, or -1
     sign = (words >> (coins.digits + 1) & 1 ^ negative) - negative  # 0, 1 or -1: x ^ -1 is -x - 1
-    drawn = ((words & ((1 << coins.digits) - 1)) + 1) * sign
-    return _add_tail(drawn.astype(np.int64), words, sign, coins, entropy)
+    return _with_tail(((words & ((1 << coins.digits) - 1)) + 1) * sign, words, sign, coins, entropy)
 
 
 def _words(coins: GeometricCoins, size: int, entropy: Entropy) -> Words:
-    """Flip the coins of `size` draws: the coins of each are the bits of one signed integer, the last its sign bit."""
+    """Flip the coins of `size` draws: the coins of each are the bits of one signed integer, the last its sign bit.
+
+    A single draw is a Python integer: the formulas are the same, without numpy's price for each small step.
+    """
     packed = np.packbits(coins.coins.flip(size, entropy), bitorder="little")
+    if size == 1:
+        return int.from_bytes(packed.tobytes(), "little", signed=True)
     width = (coins.digits + 3) // 8
     if width in (1, 2, 4, 8):
         return packed.view(f"<i{width}")
@@ -174,20 +178,27 @@ def _words(coins: GeometricCoins, size: int, entropy: Entropy) -> Words:
     return padded.view(f"<i{whole}").reshape(size) >> 8 * (whole - width)
 
 
-def _add_tail(drawn: IntArray, words: Words, sign: Words, coins: GeometricCoins, entropy: Entropy) -> IntArray:
+def _with_tail(drawn: Words, words: Words, sign: Words, coins: GeometricCoins, entropy: Entropy) -> IntArray:
     """Add sign * 2**digits * K where K >= 1: one more for every further head of the tail's coin."""
-    in_tail = (words & (1 << coins.digits)).nonzero()[0]
-    if not in_tail.size:
-        return drawn
-    multiple: IntArray = np.ones(in_tail.size, np.int64)
-    going = np.arange(in_tail.size)
+    in_tail = words & (1 << coins.digits)
+    if isinstance(drawn, int):
+        total: IntArray = np.array([drawn], np.int64)
+        if not in_tail:
+            return total
+    else:
+        total = drawn.astype(np.int64)
+    places = np.flatnonzero(in_tail)
+    if not places.size:
+        return total
+    multiple: IntArray = np.ones(places.size, np.int64)
+    going = np.arange(places.size)
     while going.size:
         going = going[coins.tail.flip(going.size, entropy)[:, 0]]
         multiple[going] += 1
     if (int(multiple.max()) + 1) << coins.digits > 1 << 62:
-        drawn, multiple = drawn.astype(object), multiple.astype(object)
-    drawn[in_tail] += sign[in_tail] * (multiple << coins.digits)
-    return drawn
+        total, multiple = total.astype(object), multiple.astype(object)
+    total[places] += np.atleast_1d(sign)[places] * (multiple << coins.digits)
+    return total
 
 
 def discrete_gaussian(variance: Fraction, size: int, entropy: Entropy) -> IntArray:

@@ -1,0 +1,55 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`. Each sets up its own .venv.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/pip --disable-pip-version-check --quiet
+
+.PHONY: help demo test check test-slow bench clean
+
+help:
+	@echo "make demo       a first private answer, in a minute"
+	@echo "make test       format, lint, types and the whole test suite (what CI runs)"
+	@echo "make check      the same with the fast tests only, for while you work"
+	@echo "make test-slow  evidence that takes minutes"
+	@echo "make bench      speed and memory beside peers, as ratios of one run"
+	@echo "make clean      remove .venv and caches"
+
+.venv/.core: pyproject.toml src/sfumato/__init__.py
+	@$(PYTHON) -c 'import sys; sys.exit("Sfumato needs Python 3.11 or newer: make PYTHON=python3.11 ...") if sys.version_info < (3, 11) else 0'
+	@test -x $(BIN)/python || { echo "Making .venv"; $(PYTHON) -m venv .venv; }
+	@echo "Installing Sfumato"
+	@$(PIP) install --editable .
+	@touch $@
+
+.venv/.test: .venv/.core
+	@echo "Installing what the tests need"
+	@$(PIP) install --editable '.[test]'
+	@touch $@
+
+.venv/.bench: .venv/.core
+	@echo "Installing the peers to measure against"
+	@$(PIP) install --editable '.[bench]'
+	@touch $@
+
+demo: .venv/.core
+	@$(BIN)/sfumato demo
+
+check: .venv/.test
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/pytest -q -n auto tests/kernel tests/neighbours tests/structure tests/cli -m "not slow"
+
+test: .venv/.test
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/pytest -q -n auto -m "not slow"
+
+test-slow: .venv/.test
+	$(BIN)/pytest -q -m slow
+
+bench: .venv/.bench
+	$(BIN)/python bench/noise.py
+
+clean:
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis dist build
