@@ -27,7 +27,7 @@ def law(keys):
 
 
 def passes(keys, people):
-    """P(a key of so many people is released): every noise from the threshold on, term by term, then the rest at once."""
+    """P(a key of so many people is released): every noise from the threshold on, term by term, then the rest."""
     mass = law(keys)
     first = keys.threshold - people
     far = max(first, 1) + 50
@@ -37,7 +37,7 @@ def passes(keys, people):
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_lonely_keys_stay_within_delta(case):
-    """Up to g keys that one person alone holds: the chance that any of them comes out is at most delta, and nearly it."""
+    """Up to g keys that one person alone holds: the chance that any comes out is at most delta, and nearly it."""
     keys = sf.ThresholdedKeys(*case)
     with mpmath.workprec(300):
         one = passes(keys, 1)

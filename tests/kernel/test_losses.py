@@ -112,7 +112,7 @@ def test_group_of_randomised_response_is_enumerated():
 def test_group_of_leaky_response_is_enumerated():
     """A chain of (epsilon, delta) mechanisms that meets the group bound with equality: no smaller delta is true."""
     ratio, delta, people = Fraction(3), Fraction(1, 1000), 4  # e^epsilon = 3
-    # P_0 .. P_4 on one event: P_{i+1} = 3 P_i + delta, from P_0 = 0: each neighbouring pair is (ln 3, delta)-close there
+    # P_0 .. P_4 on one event: P_{i+1} = 3 P_i + delta, from P_0 = 0: neighbours are (ln 3, delta)-close there
     mass = Fraction(0)
     for _ in range(people):
         mass = ratio * mass + delta

@@ -111,7 +111,7 @@ VAST = ["1e308", 10**400, "1e6", 3000]
 @pytest.mark.parametrize("epsilon", TINY + VAST, ids=lambda value: str(value)[:8])
 def test_extreme_parameters_are_refused(epsilon):
     for make in (lambda: sf.Laplace(1, epsilon).release(42), lambda: sf.Gaussian(1, epsilon).release(42)):
-        with pytest.raises(sf.errors.InvalidParameter, match="epsilon|rho") as caught:
+        with pytest.raises(sf.errors.InvalidParameter, match=r"epsilon|rho") as caught:
             make()
         assert caught.value.hint or "between 1e-400" in caught.value.message
     with pytest.raises(sf.errors.InvalidParameter):

@@ -132,3 +132,22 @@ def test_choice_has_its_law():
     assert stats.binomtest(sum(picks), len(picks), chance).pvalue > FALSE_ALARM
     for factor in (0.85, 1.15):
         assert stats.binomtest(sum(picks), len(picks), chance * factor).pvalue < FALSE_ALARM
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scale", [Fraction(2), Fraction(10), Fraction(100, 3)], ids=str)
+def test_laplace_to_one_percent(scale):
+    """Twenty million draws: a scale that is off by one part in a hundred is rejected."""
+    drawn = discrete_laplace(scale, 20_000_000, SYSTEM)
+    assert p_value(drawn, laplace_law(float(scale)), 2 * float(scale)) > FALSE_ALARM
+    for factor in (0.99, 1.01):
+        assert p_value(drawn, laplace_law(float(scale) * factor), 2 * float(scale)) < FALSE_ALARM
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("deviation", [Fraction(3), Fraction(40)], ids=str)
+def test_gaussian_to_one_percent(deviation):
+    drawn = discrete_gaussian(deviation**2, 20_000_000, SYSTEM)
+    assert p_value(drawn, gaussian_law(float(deviation)), float(deviation)) > FALSE_ALARM
+    for factor in (0.99, 1.01):
+        assert p_value(drawn, gaussian_law(float(deviation) * factor), float(deviation)) < FALSE_ALARM

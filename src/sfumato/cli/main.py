@@ -1,7 +1,9 @@
 """`sfumato`: the commands."""
 
+import io
 import json
 import math
+import sys
 from decimal import Decimal
 from typing import Annotated
 
@@ -21,6 +23,14 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
+
+
+def run() -> None:
+    """The program: as the app, on terminals that may not know Greek letters."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    app()
 
 
 def _show_version(wanted: bool) -> None:

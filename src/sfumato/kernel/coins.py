@@ -22,7 +22,6 @@ class Coins:
     def __init__(self, probabilities: tuple[Probability, ...]) -> None:
         self.probabilities = probabilities
         self._digits: dict[int, ByteArray] = {}
-        self._tiled = self._digit(0)
 
     def _digit(self, level: int) -> ByteArray:
         """Byte number `level` of each coin's expansion. Computed once; two threads may compute it twice, alike."""
@@ -42,10 +41,7 @@ class Coins:
         Checked by: tests/kernel/test_coins.py::test_every_byte_of_a_flip_is_enumerated
         """
         width = len(self.probabilities)
-        tiled = self._tiled
-        if tiled.size < size * width:
-            tiled = self._tiled = np.tile(self._digit(0), size)
-        digits = tiled[: size * width]
+        digits = self._digit(0) if size == 1 else np.tile(self._digit(0), size)
         drawn = entropy.take(size * width)
         heads = drawn < digits
         tied = (drawn == digits).nonzero()[0]

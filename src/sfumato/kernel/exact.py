@@ -123,7 +123,7 @@ Probability = Rational | ExpNeg | Logistic
 def enclose(probability: Probability, bits: int) -> Enclosure:
     """Integers (low, high) with low <= 2**bits * probability <= high.
 
-    Claim: K-01. The enclosure holds, its width is at most 3, and a rational whose 2**bits * p is whole gives a point.
+    Claim: K-01. The enclosure holds, closes in as bits grow, and is a point for a rational p with 2**bits * p whole.
     Requires: the probability lies in [0, 1] (constructors' callers).
     Relies on: exp_neg.
     Proof: docs/claims/K-01.md

@@ -1,0 +1,106 @@
+"""Every function that a proof rests on says what it claims, where the proof is, and which test checks it."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+KERNEL = sorted((ROOT / "src" / "sfumato" / "kernel").glob("*.py"))
+LINES = ("Claim", "Requires", "Relies on", "Proof", "Checked by")
+# no proof rests on these: they show, describe, or pass on to a function that has a claim
+WITHOUT = {
+    ("exact.py", "plain"),
+    ("parameters.py", "kind_of"),
+    ("entropy.py", "Entropy.take"),
+    ("grid.py", "Values.whole"),
+    ("neighbours.py", "Neighbours.people_moved"),
+    ("neighbours.py", "PrivacyUnit.per_row"),
+    ("samplers.py", "GeometricCoins.of"),
+    ("losses.py", "PureDP.compose"),
+    ("losses.py", "ApproxDP.compose"),
+    ("losses.py", "ZCDP.compose"),
+    ("mechanisms.py", "LaplaceNoise.draw"),
+    ("mechanisms.py", "LaplaceNoise.margin"),
+    ("mechanisms.py", "GaussianNoise.draw"),
+    ("mechanisms.py", "GaussianNoise.margin"),
+    ("mechanisms.py", "Laplace.loss"),
+    ("mechanisms.py", "Gaussian.loss"),
+    ("choice.py", "PrivateChoice.loss"),
+    ("choice.py", "PrivateChoice.spread"),
+    ("keys.py", "ThresholdedKeys.scale"),
+    ("keys.py", "ThresholdedKeys.threshold"),
+    ("keys.py", "ThresholdedKeys.loss"),
+}
+
+
+def public_functions():
+    for path in KERNEL:
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+                yield path.name, node.name, ast.get_docstring(node) or ""
+            if isinstance(node, ast.ClassDef):
+                for inner in node.body:
+                    if isinstance(inner, ast.FunctionDef) and not inner.name.startswith("_"):
+                        yield path.name, f"{node.name}.{inner.name}", ast.get_docstring(inner) or ""
+
+
+FUNCTIONS = {(file, name): doc for file, name, doc in public_functions()}
+CLAIMED = {place: doc for place, doc in FUNCTIONS.items() if place not in WITHOUT}
+
+
+def field(doc, name):
+    found = re.search(rf"^{name}: (.*(?:\n {{4}}.*)*)", doc, re.MULTILINE)
+    assert found, f"the line '{name}:' is missing"
+    return found.group(1)
+
+
+def defined_tests(path):
+    return {node.name for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef)}
+
+
+def test_the_list_of_exceptions_is_current():
+    assert set(FUNCTIONS) >= WITHOUT
+    assert not any("Claim:" in FUNCTIONS[place] for place in WITHOUT)
+
+
+@pytest.mark.parametrize("place", sorted(CLAIMED), ids=lambda place: "::".join(place))
+def test_the_claim_is_whole(place):
+    doc = CLAIMED[place]
+    for name in LINES:
+        assert field(doc, name).strip()
+    number = re.match(r"K-\d\d", field(doc, "Claim"))
+    assert number, "a claim begins with its number"
+    proof = ROOT / field(doc, "Proof").strip()
+    assert proof.name == f"{number.group()}.md"
+    text = proof.read_text()
+    function = place[1].split(".")[-1]
+    assert len(text) > 400, "a proof is more than a sentence"
+    owner = place[1].split(".")[0]
+    assert function in text or owner in text or place[0] in index_row(number.group()), (
+        f"{proof.name} does not speak of {place[1]}"
+    )
+    file, test = field(doc, "Checked by").strip().split("::")
+    assert test in defined_tests(ROOT / file), f"{file} has no {test}"
+
+
+def index_row(number):
+    rows = (ROOT / "docs" / "claims" / "README.md").read_text().splitlines()
+    return next(row for row in rows if row.startswith(f"| [{number}]"))
+
+
+def test_every_proof_is_used_and_listed():
+    used = {field(doc, "Proof").strip() for doc in CLAIMED.values()}
+    there = {f"docs/claims/{path.name}" for path in (ROOT / "docs" / "claims").glob("K-*.md")}
+    assert used == there
+    for path in there:
+        assert index_row(Path(path).stem)
+
+
+def test_relies_on_names_real_claims():
+    there = {path.stem for path in (ROOT / "docs" / "claims").glob("K-*.md")}
+    for doc in CLAIMED.values():
+        assert set(re.findall(r"K-\d\d", doc)) <= there
+    for path in (ROOT / "docs" / "claims").glob("K-*.md"):
+        assert set(re.findall(r"K-\d\d", path.read_text())) <= there

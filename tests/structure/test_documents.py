@@ -1,0 +1,66 @@
+"""What the documents show is run; what they name exists."""
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import sfumato as sf
+from sfumato.cli.main import app
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+README = (ROOT / "README.md").read_text()
+BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.strip().splitlines()[-1][:30])
+def test_python_snippets_run(block):
+    """Each line runs; a comment that looks like a repr is what the expression gives."""
+    names = {}
+    exec(compile(block, "README", "exec"), names)
+    for line in block.splitlines():
+        shown = re.match(r"(\S.*?)\s+# (PureDP\(.*?\)|Decimal\(.*?\)|True|6)(?::.*)?$", line)
+        if shown:
+            assert repr(eval(shown[1], names)) == shown[2], line
+
+
+def test_something_is_compared():
+    assert sum(len(re.findall(r"# (PureDP|Decimal|True|6)", block)) for block in BLOCKS) >= 5
+
+
+def test_the_error_shown_is_the_error_given(capsys):
+    block = next(each for each in BLOCKS if "print(refused)" in each)
+    exec(block, {})
+    assert capsys.readouterr().out.strip() == re.search(r"print\(refused\)\s+# (.*)", block)[1]
+
+
+def test_console_sessions_are_real():
+    for session in re.findall(r"```console\n(.*?)```", README, re.DOTALL):
+        command, _, shown = session.partition("\n")
+        result = CliRunner().invoke(app, command.removeprefix("$ sfumato ").split(), env={"COLUMNS": "80"})
+        assert [line.rstrip() for line in result.output.strip().splitlines()] == shown.strip().splitlines()
+
+
+def test_the_two_commands_are_at_the_top():
+    first = re.search(r"```sh\n(.*?)```", README, re.DOTALL)
+    assert "make demo" in first[1]
+    assert "make test" in first[1]
+    assert README.index("make demo") < 1000
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_and_names_exist(path):
+    text = path.read_text()
+    for target in re.findall(r"\]\(([^)#]+)\)", text):
+        assert (path.parent / target).exists(), target
+    for name in re.findall(r"\bsf\.(\w+)", text):
+        assert hasattr(sf, name), name
+    for target in re.findall(r"`make ([\w-]+)`", text):
+        assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE), target
+
+
+def test_public_names_are_listed_once():
+    assert sorted(sf.__all__) == sorted(set(sf.__all__))
+    assert all(hasattr(sf, name) for name in sf.__all__)

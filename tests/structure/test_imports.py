@@ -1,0 +1,94 @@
+"""Who may import whom, and where randomness may come from."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[2] / "src" / "sfumato"
+KERNEL = sorted((SOURCE / "kernel").glob("*.py"))
+EVERYTHING = sorted(SOURCE.rglob("*.py"))
+STANDARD = {
+    "collections", "dataclasses", "decimal", "enum", "fractions", "functools",
+    "math", "os", "re", "statistics", "threading", "typing",
+}  # fmt: skip
+MAY_IMPORT = {  # a package of ours -> the packages of ours that it may import
+    "kernel": {"kernel", "errors"},
+    "cli": {"cli", "kernel", "errors", ""},
+}
+
+
+def imports(path):
+    """The modules that a file names, as dotted names."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (each.name for each in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are absolute"
+            yield node.module
+
+
+@pytest.mark.parametrize("path", KERNEL, ids=lambda path: path.name)
+def test_the_kernel_imports_nothing_else_of_ours(path):
+    for module in imports(path):
+        top = module.split(".")[0]
+        if top == "sfumato":
+            assert module == "sfumato.errors" or module.startswith("sfumato.kernel."), module
+        elif top == "cryptography":
+            assert path.name == "entropy.py", module
+        else:
+            assert top in STANDARD | {"numpy"}, module
+
+
+@pytest.mark.parametrize("path", EVERYTHING, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_packages_keep_to_their_neighbours(path):
+    package = path.relative_to(SOURCE).parts[0]
+    if package not in MAY_IMPORT:
+        assert path.parent == SOURCE, f"add {package} to MAY_IMPORT"
+        return
+    for module in imports(path):
+        if module.split(".")[0] == "sfumato":
+            imported = module.split(".")[1] if "." in module else ""
+            assert imported in MAY_IMPORT[package], f"{path.name} imports {module}"
+
+
+FORBIDDEN = re.compile(
+    r"\bimport random\b|\bfrom random\b|\b(?:numpy|np)\.random\b|\bdefault_rng\b|\bsecrets\b|\buuid\b|\burandom\b|\bgetrandom\b"
+)
+
+
+@pytest.mark.parametrize("path", EVERYTHING, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_no_other_randomness(path):
+    found = set(FORBIDDEN.findall(path.read_text()))
+    assert found <= ({"urandom"} if path.name == "entropy.py" else set())
+
+
+def test_the_search_can_find_something():
+    for text in (
+        "import random",
+        "x = np.random.default_rng()",
+        "from random import choice",
+        "numpy.random.laplace",
+        "os.urandom(3)",
+    ):
+        assert FORBIDDEN.search(text)
+
+
+def test_no_public_function_takes_entropy():
+    import inspect
+
+    import sfumato as sf
+
+    for name in sf.__all__:
+        thing = getattr(sf, name)
+        if not callable(thing):
+            continue
+        for function in [thing, *(getattr(thing, each) for each in dir(thing) if not each.startswith("_"))]:
+            if callable(function):
+                try:
+                    parameters = inspect.signature(function).parameters
+                except ValueError:
+                    continue
+                inner = {"draw"}
+                assert function.__name__ in inner or not {"entropy", "seed", "rng", "random_state"} & set(parameters)
