@@ -54,7 +54,7 @@ def test_packages_keep_to_their_neighbours(path):
 
 
 FORBIDDEN = re.compile(
-    r"\bimport random\b|\bfrom random\b|\b(?:numpy|np)\.random\b|\bdefault_rng\b|\bsecrets\b|\buuid\b|\burandom\b|\bgetrandom\b"
+    r"\bimport random\b|\bfrom random\b|\b(?:numpy|np)\.random\b|\b(?:default_rng|secrets|uuid|urandom|getrandom)\b"
 )
 
 
