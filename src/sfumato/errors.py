@@ -10,6 +10,16 @@ class SfumatoError(Exception):
         self.message = message
         self.hint = hint
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Rebuilt from its parts, not from its arguments: errors cross process pools."""
+        return _rebuild, (type(self), self.args, self.__dict__)
+
+
+def _rebuild(kind: type[SfumatoError], arguments: tuple[object, ...], state: dict[str, object]) -> SfumatoError:
+    error = kind.__new__(kind, *arguments)
+    error.__dict__.update(state)
+    return error
+
 
 class InvalidParameter(SfumatoError, ValueError):
     """A number or name given to the program breaks a public rule."""

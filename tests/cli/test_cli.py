@@ -50,7 +50,15 @@ def test_any_loss_has_its_odds(value):
 
 
 @pytest.mark.parametrize(
-    "arguments", [["epsilon", "x"], ["epsilon", "nan"], ["epsilon", "1", "--people", "0"], ["nonsense"], ["epsilon"]]
+    "arguments",
+    [
+        ["epsilon", "x"],
+        ["epsilon", "-1"],
+        ["epsilon", "nan"],
+        ["epsilon", "1", "--people", "0"],
+        ["nonsense"],
+        ["epsilon"],
+    ],
 )
 def test_usage_errors_leave_with_two(arguments):
     result = run(*arguments)

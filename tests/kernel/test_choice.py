@@ -136,11 +136,31 @@ def test_choice_finds_the_best_and_sometimes_not():
 
 
 @pytest.mark.parametrize(
-    "scores", [[], np.array([]), [float("nan")], [float("inf"), 1], ["a"], None, [True], [2**62, -(2**62)]], ids=str
+    "scores", [[], np.array([]), [float("nan")], [float("inf"), 1], ["a"], None, [True], [[1, 2]], 5], ids=str
 )
 def test_bad_scores(scores):
     with pytest.raises(sf.errors.InvalidParameter):
         sf.choose(scores, sensitivity=1, epsilon=1)
+
+
+def test_scores_as_far_apart_as_they_may_be():
+    """No span of valid scores is refused: a refusal would tell neighbours apart."""
+    largest = 2**63 - 1
+    assert sf.choose([largest, -largest], sensitivity=1, epsilon=1) == 0
+    assert sf.choose([-largest, largest - 1, largest], sensitivity=1, epsilon=100) in (1, 2)
+    assert exponents_of(sf.PrivateChoice(1, 2), [largest, -largest, largest - 3]) == [0, 2 * largest, 3]
+
+
+def test_margins_hold_at_any_confidence():
+    """P(bad) = 1 - (1 - (1-p)^k)/(kp) cancels in doubles: checked with 80 digits."""
+    with mpmath.workprec(300):
+        for nines in (3, 6, 7, 10, 15, 20, 40):
+            for size in (2, 1000):
+                margin = sf.PrivateChoice(1, 1).margin("0." + "9" * nines, size=size)
+                p = mpmath.exp(-mpmath.mpf(margin) / 2)
+                bad = 1 - (1 - (1 - p) ** size) / (size * p)
+                assert bad <= mpmath.mpf(10) ** -nines
+                assert bad >= mpmath.mpf(10) ** -nines * (1 - mpmath.mpf(10) ** -2)
 
 
 def test_bad_choice_parameters():

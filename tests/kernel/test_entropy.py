@@ -90,7 +90,7 @@ def test_a_new_key_after_so_many_bytes(monkeypatch):
     drawn = source.take(35_000)
     assert drawn.size == 35_000
     assert len(set(keys)) == len(keys) == 4
-    assert len({bytes(drawn[start : start + 16]) for start in range(0, 35_000 - 16, 16)}) == 35_000 // 16 - 0
+    assert len({bytes(drawn[start : start + 16]) for start in range(0, 35_000 - 16, 16)}) == 35_000 // 16
 
 
 def test_the_stream_is_aes_256_in_counter_mode(monkeypatch):
@@ -117,3 +117,30 @@ def test_any_count(count):
 def test_nobody_can_seed_it():
     with pytest.raises(TypeError):
         SystemEntropy(1)
+
+
+def test_a_signal_handler_may_draw_too():
+    """The handler interrupts `take` while it holds the stream: no deadlock, and no byte twice."""
+    script = """
+import signal
+from sfumato.kernel.entropy import SYSTEM
+seen = []
+signal.signal(signal.SIGALRM, lambda *_: seen.append(bytes(SYSTEM.take(16))))
+signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
+mine = [bytes(SYSTEM.take(16)) for _ in range(200_000)]
+signal.setitimer(signal.ITIMER_REAL, 0)
+assert len(seen) > 50
+print(len(set(mine) | set(seen)) == len(mine) + len(seen))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.strip() == "True"
+
+
+def test_streams_of_one_process_never_share_a_key(monkeypatch):
+    """Two threads that notice a raw fork at once: each goes on with its own stream."""
+    source = SystemEntropy()
+    before = source._stream
+    before.process = -1
+    one = bytes(source.take(16))
+    assert source._stream is not before
+    assert one != bytes(before.take(16))

@@ -100,6 +100,13 @@ def test_steps_that_floats_cannot_carry(coarsest):
         1j,
         object(),
         np.array(["2020-01-01"], "datetime64[D]"),
+        np.ma.array([1, 10**9], mask=[0, 1]),
+        np.longdouble(2) ** 51,
+        [2**61 + 255, 0.0],
+        [2**63 + 1023, -1],
+        [[1.5, 2**53 + 1]],
+        np.array([1, 2], object),
+        type("", (), {})(),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -143,3 +150,30 @@ def test_values_that_are_read(value, whole, shape):
     values = read_values(value)
     assert values.whole is whole
     assert values.shape == shape
+
+
+class Hostile:
+    """Its own conversion fails, and tells."""
+
+    def __array__(self, *_, **__):
+        raise RuntimeError("the secret is 42")
+
+
+def test_an_objects_own_error_is_not_passed_on():
+    with pytest.raises(InvalidParameter) as caught:
+        read_values(Hostile())
+    assert "42" not in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
+def test_messages_blame_the_right_parameter_for_the_right_reason():
+    with pytest.raises(InvalidParameter, match="scores") as caught:
+        read_values(None, "scores")
+    assert caught.value.parameter == "scores"
+    with pytest.raises(InvalidParameter, match="array of something else"):
+        read_values(np.array([1, None], object))
+
+
+def test_lists_of_exact_numbers_are_read_exactly():
+    assert read_values([2**53, 0.5]).flat.tolist() == [2.0**53, 0.5]
+    assert read_values([1e300, 1]).flat.tolist() == [1e300, 1.0]

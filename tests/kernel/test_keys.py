@@ -159,3 +159,21 @@ def test_bad_parameters(arguments):
 def test_bad_counts(people):
     with pytest.raises(sf.errors.InvalidParameter):
         sf.ThresholdedKeys(1, 1e-6).release(people)
+
+
+def test_equal_keys_that_look_different_are_refused():
+    from decimal import Decimal
+
+    for key in (True, 1.0, -0.0, Decimal("7.0"), float("nan"), np.int64(1), np.str_("a"), ("a", 1.5), frozenset("a")):
+        with pytest.raises(sf.errors.InvalidParameter, match="another kind of key"):
+            sf.ThresholdedKeys(1, 1e-6).release({key: 500})
+    from datetime import date
+
+    keys = {"a": 500, b"a": 500, 7: 500, None: 500, date(2026, 1, 1): 500, ("a", 1): 500}
+    assert set(sf.ThresholdedKeys(1, 1e-6).release(keys)) == set(keys)
+
+
+@pytest.mark.parametrize("people", [None, [("a", 5)], {"a": [1, 2]}, {"a": -1}, {"a": [1000]}], ids=str)
+def test_bad_mappings(people):
+    with pytest.raises(sf.errors.InvalidParameter, match="people_per_key"):
+        sf.ThresholdedKeys(1, 1e-6).release(people)

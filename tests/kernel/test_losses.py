@@ -266,3 +266,10 @@ def test_losses_read_well():
     assert repr(sf.PureDP(0.5)) == "PureDP(epsilon=0.5)"
     assert repr(sf.ApproxDP(1, 1e-9)) == "ApproxDP(epsilon=1, delta=1e-9)"
     assert repr(sf.ZCDP(0.1)) == "ZCDP(rho=0.1, delta=0)"
+
+
+def test_only_losses_compose():
+    for loss in (sf.PureDP(1), sf.ApproxDP(1, 0), sf.ZCDP(1)):
+        for other in (5, None, "PureDP(1)", Decimal(1)):
+            with pytest.raises(InvalidParameter, match="privacy loss"):
+                loss.compose(other)

@@ -208,3 +208,29 @@ def test_samplers_and_mechanisms_share_one_path():
         == release_on_grid(sf.Laplace(1, 0.5), [5], Scripted(script))[0]
     )
     assert discrete_gaussian(Fraction(9), 1, Scripted(script)).shape == (1,)
+
+
+def test_margins_at_any_confidence_and_size():
+    for mechanism in (sf.Laplace(1, 1), sf.Gaussian(1, 1)):
+        assert mechanism.margin("0." + "9" * 60, size=2) > mechanism.margin("0." + "9" * 20, size=2)
+        assert mechanism.margin(size=np.int16(40), of=float) == mechanism.margin(size=40, of=float)
+
+
+def test_errors_and_mechanisms_cross_processes():
+    import copy
+    import pickle
+
+    with pytest.raises(sf.errors.InvalidParameter) as caught:
+        sf.Laplace(0, 1)
+    for twin in (pickle.loads(pickle.dumps(caught.value)), copy.copy(caught.value), copy.deepcopy(caught.value)):
+        assert type(twin) is sf.errors.InvalidParameter
+        assert (str(twin), twin.parameter, twin.hint) == (str(caught.value), caught.value.parameter, caught.value.hint)
+    for thing in (
+        sf.Laplace(1, 0.5),
+        sf.PrivateChoice(1, 2),
+        sf.ThresholdedKeys(1, 1e-6),
+        sf.ZCDP(1),
+        sf.RandomizedResponse(1),
+    ):
+        assert pickle.loads(pickle.dumps(thing)) == thing == copy.deepcopy(thing)
+        assert hash(pickle.loads(pickle.dumps(thing))) == hash(thing)

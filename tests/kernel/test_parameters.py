@@ -69,6 +69,8 @@ BAD = [
     [1],
     b"1",
     1j,
+    np.timedelta64(1),
+    np.timedelta64(1, "D"),
     object(),
 ]
 
@@ -104,7 +106,8 @@ def test_probabilities_stay_inside(value):
 
 def test_whole_numbers():
     assert whole_number(np.int8(3), "people", 1) == 3
-    for bad in (0, -1, 1.0, "1", True, None, 1 << 63):
+    assert positive_fraction(Fraction(np.int64(3)), "sensitivity") == 3
+    for bad in (np.timedelta64(3), 0, -1, 1.0, "1", True, None, 1 << 63):
         with pytest.raises(InvalidParameter, match="people"):
             whole_number(bad, "people", 1)
 

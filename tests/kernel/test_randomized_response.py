@@ -145,7 +145,7 @@ def test_kinds_in_and_out():
     assert sum(each.value for each in estimate) == pytest.approx(1)
 
 
-@pytest.mark.parametrize("epsilon", [0, -1, float("nan"), "x", None, 65, 10**400], ids=lambda e: str(e)[:6])
+@pytest.mark.parametrize("epsilon", [0, -1, float("nan"), "x", None, 65, 10**400, 1e-17], ids=lambda e: str(e)[:6])
 def test_bad_epsilons(epsilon):
     with pytest.raises(sf.errors.InvalidParameter):
         sf.RandomizedResponse(epsilon)
@@ -175,3 +175,42 @@ def test_bad_answers():
         sf.RandomizedResponse(1).estimate([])
     with pytest.raises(sf.errors.InvalidParameter, match="reports"):
         sf.KaryResponse(3, 1).estimate([])
+
+
+@pytest.mark.parametrize("epsilon", ["1e-12", "1e-9", "0.001", "40", "64"])
+def test_estimates_at_the_ends(epsilon):
+    """Against 60 digits: the slope p - q is not the difference of two rounded floats."""
+    with mpmath.workprec(300):
+        growth = mpmath.exp(mpmath.mpf(epsilon))
+        for categories, estimate in (
+            (2, sf.RandomizedResponse(epsilon).estimate([True, True, False])),
+            (3, sf.KaryResponse(3, epsilon).estimate([0, 0, 1])[0]),
+        ):
+            keep = growth / (growth + categories - 1)
+            other = 1 / (growth + categories - 1)
+            exact = (mpmath.mpf(2) / 3 - other) / (keep - other)
+            assert abs(estimate.value / exact - 1) < 1e-12
+            assert estimate.low < estimate.value < estimate.high
+            assert estimate.standard_error > 0
+
+
+def test_many_categories_are_quick_and_too_many_refused():
+    response = sf.KaryResponse(1 << 20, 8)
+    assert len(response.estimate(response.randomise(np.arange(1000)))) == 1 << 20
+    with pytest.raises(sf.errors.InvalidParameter, match="categories"):
+        sf.KaryResponse((1 << 20) + 1, 8)
+
+
+def test_confidence_near_one():
+    wide = sf.RandomizedResponse(1).estimate([True, False] * 50, "0.99999999999999999")
+    assert wide.high - wide.low > 0.5
+
+
+def test_responses_read_well_and_masks_are_refused():
+    assert repr(sf.RandomizedResponse(truth=Fraction(3, 4))) == "RandomizedResponse(truth=Fraction('3/4'))"
+    assert repr(sf.RandomizedResponse(0.5)) == "RandomizedResponse(epsilon=0.5)"
+    assert repr(sf.KaryResponse(4, 1)) == "KaryResponse(categories=4, epsilon=1)"
+    with pytest.raises(sf.errors.InvalidParameter, match="masked"):
+        sf.RandomizedResponse(1).randomise(np.ma.array([True, False], mask=[0, 1]))
+    with pytest.raises(sf.errors.InvalidParameter):
+        sf.RandomizedResponse(truth="0." + "9" * 300)

@@ -40,7 +40,7 @@ def public_functions():
         for node in ast.parse(path.read_text()).body:
             if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
                 yield path.name, node.name, ast.get_docstring(node) or ""
-            if isinstance(node, ast.ClassDef):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 for inner in node.body:
                     if isinstance(inner, ast.FunctionDef) and not inner.name.startswith("_"):
                         yield path.name, f"{node.name}.{inner.name}", ast.get_docstring(inner) or ""

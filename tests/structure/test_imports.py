@@ -10,7 +10,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "sfumato"
 KERNEL = sorted((SOURCE / "kernel").glob("*.py"))
 EVERYTHING = sorted(SOURCE.rglob("*.py"))
 STANDARD = {
-    "collections", "dataclasses", "decimal", "enum", "fractions", "functools",
+    "collections", "dataclasses", "datetime", "decimal", "enum", "fractions", "functools",
     "math", "os", "re", "statistics", "threading", "typing",
 }  # fmt: skip
 MAY_IMPORT = {  # a package of ours -> the packages of ours that it may import

@@ -37,7 +37,9 @@ def run_demo(console: Console) -> None:
         )
     )
     spent = sf.PureDP(0)
-    table = Table("Question", "Answer", "±", "Truth", "ε", title="What the analyst sees")
+    table = Table(title="What the analyst sees")
+    for heading in ("Question", "Answer", "±", "Truth", "ε"):
+        table.add_column(heading, overflow="fold")
 
     count = sf.Laplace(sensitivity=1, epsilon="0.5")
     smokers = int(people["smoker"].sum())

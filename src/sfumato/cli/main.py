@@ -1,5 +1,6 @@
 """`sfumato`: the commands."""
 
+import codecs
 import io
 import json
 import math
@@ -14,6 +15,7 @@ from rich.table import Table
 import sfumato
 from sfumato.cli.demo import run_demo
 from sfumato.errors import SfumatoError
+from sfumato.kernel.exact import plain
 
 REFUSED = 2
 
@@ -27,10 +29,21 @@ app = typer.Typer(
 
 def run() -> None:
     """The program: as the app, on terminals that may not know Greek letters."""
+    codecs.register_error("plain-words", _in_plain_words)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
-    app()
+            stream.reconfigure(errors="plain-words")
+    try:
+        app()
+    except OSError:  # the terminal or file that is written to
+        sys.exit("The output could not be written.")
+
+
+def _in_plain_words(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    letters = error.object[error.start : error.end]
+    return "".join({"ε": "e", "δ": "d", "±": "+"}.get(letter, "?") for letter in letters), error.end
 
 
 def _show_version(wanted: bool) -> None:
@@ -54,7 +67,7 @@ def demo() -> None:
     run_demo(Console())
 
 
-@app.command()
+@app.command(context_settings={"ignore_unknown_options": True})  # so that -1 is a value, and gets its answer
 def epsilon(
     value: Annotated[str, typer.Argument(help="A privacy loss, such as 0.5 or 1.")],
     people: Annotated[int, typer.Option(help="Also for a group of this many people.")] = 4,
@@ -76,8 +89,8 @@ def epsilon(
         typer.echo(json.dumps({"epsilon": str(loss.epsilon), "people": people, "guesses": rows}))
         return
     console.print(
-        f"With epsilon {loss.epsilon}, no answer is more than [bold]{_factor(loss.epsilon)}[/bold] times likelier "
-        f"because you are in the data; for a group of {people}, {_factor(group.epsilon)} times."
+        f"With epsilon {plain(loss.epsilon)}, no answer is more than [bold]{_factor(loss.epsilon)}[/bold] times "
+        f"likelier because you are in the data; for a group of {people}, {_factor(group.epsilon)} times."
     )
     table = Table("A guess about you that was", "can become at most", f"about all {people} of your group")
     for row in rows:

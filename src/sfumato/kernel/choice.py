@@ -14,7 +14,14 @@ from sfumato.kernel.exact import plain
 from sfumato.kernel.grid import read_values
 from sfumato.kernel.losses import PureDP
 from sfumato.kernel.mechanisms import carried_scale
-from sfumato.kernel.parameters import Number, positive_decimal, positive_fraction, probability_inside, whole_number
+from sfumato.kernel.parameters import (
+    Number,
+    kind_of,
+    positive_decimal,
+    positive_fraction,
+    probability_inside,
+    whole_number,
+)
 from sfumato.kernel.samplers import uniform_below
 
 
@@ -34,7 +41,7 @@ class PrivateChoice:
         object.__setattr__(self, "sensitivity", positive_fraction(sensitivity, "sensitivity"))
         object.__setattr__(self, "epsilon", positive_decimal(epsilon, "epsilon"))
         if not isinstance(monotonic, bool):
-            raise InvalidParameter("monotonic", "must be True or False", "something else")
+            raise InvalidParameter("monotonic", "must be True or False", kind_of(monotonic))
         object.__setattr__(self, "monotonic", monotonic)
         carried_scale(self.spread, "epsilon")
 
@@ -66,22 +73,32 @@ class PrivateChoice:
     def margin(self, confidence: Number = "0.95", *, size: int) -> float:
         """The chosen score is at most this far below the best, with the stated probability, among `size` candidates.
 
-        Claim: K-20. It holds for every list of scores; for one best and size - 1 others just beyond it, it is tight.
+        Claim: K-20. It holds for every list of scores; it is nearly tight for one best and the rest just beyond it.
         Requires: 0 < confidence < 1 and size >= 1 (checked here).
         Relies on: floats, with the result rounded up by one part in 10**9.
         Proof: docs/claims/K-20.md
         Checked by: tests/kernel/test_choice.py::test_choice_margin_holds_in_the_worst_case
         """
-        miss = float(1 - probability_inside(confidence, "confidence"))
+        miss = 1 - probability_inside(confidence, "confidence")
         size = whole_number(size, "size", 1)
         if size == 1:
             return 0.0
-        low, high = 0.0, 1.0  # survival chance p of a bad candidate: P(bad) = 1 - (1 - (1 - p)**size)/(size * p)
-        for _ in range(200):
-            middle = (low + high) / 2
-            bad = 1 + math.expm1(size * math.log1p(-middle)) / (size * middle) if 0 < middle < 1 else middle
-            low, high = (middle, high) if bad <= miss * (1 - 1e-9) else (low, middle)
-        return float(self.spread) * -math.log(low) * (1 + 1e-9) if low else math.inf
+        if miss < Fraction(1, 10**6):  # P(bad) <= (size - 1) p / 2, which is nearly P(bad) for a p this small
+            ratio = (size - 1) / (2 * miss)
+            depth = math.log(ratio.numerator) - math.log(ratio.denominator)
+        else:
+            depth = -math.log(_survival(float(miss) * (1 - 1e-9), size))
+        return float(self.spread) * depth * (1 + 1e-9)
+
+
+def _survival(miss: float, size: int) -> float:
+    """The largest p at which P(bad) = 1 - (1 - (1 - p)**size)/(size * p) is at most `miss`; 1 if none exceeds it."""
+    low, high = 0.0, 1.0
+    for _ in range(200):
+        middle = (low + high) / 2
+        bad = 1 + math.expm1(size * math.log1p(-middle)) / (size * middle) if middle < 1 else 1 - 1 / size
+        low, high = (middle, high) if bad <= miss else (low, middle)
+    return low
 
 
 def choose(scores: object, *, sensitivity: Number, epsilon: Number, monotonic: bool = False) -> int:
@@ -105,14 +122,15 @@ def choose_with(choice: PrivateChoice, scores: object, entropy: Entropy) -> int:
     Proof: docs/claims/K-20.md
     Checked by: tests/kernel/test_choice.py::test_choice_mass_is_exact
     """
-    flat = read_values(scores).flat
-    if not flat.size:
-        raise InvalidParameter("scores", "must hold at least one score", "an empty list")
-    if flat.dtype == np.int64 and int(flat.max()) - int(flat.min()) > 1 << 62:
-        raise InvalidParameter("scores", "must lie within 2**62 of each other", "scores further apart")
+    values = read_values(scores, "scores")
+    flat = values.flat
+    if values.shape is None or len(values.shape) != 1 or not flat.size:
+        raise InvalidParameter("scores", "must be one list of at least one score", "another shape")
     best = flat.max()
+    unsigned = flat.dtype == np.int64  # modulo 2**64 a difference of int64 is exact, however far apart they are
     with np.errstate(over="ignore"):
-        approximate = (best - flat).astype(np.float64) * float(1 / choice.spread)
+        below = best.astype(np.uint64) - flat.astype(np.uint64) if unsigned else best - flat
+        approximate = below.astype(np.float64) * float(1 / choice.spread)
     heads = flip_exp_neg(
         approximate, lambda index: (Fraction(best.item()) - Fraction(flat[index].item())) / choice.spread, entropy
     ).nonzero()[0]

@@ -27,6 +27,42 @@ class Entropy(Protocol):
         ...
 
 
+class _Stream:
+    """One key's worth after another, for one process: AES-256 in counter mode, and a pool for small requests."""
+
+    def __init__(self) -> None:
+        self.process = os.getpid()
+        self.lock = threading.Lock()
+        self._cipher: CipherContext | None = None
+        self._left = 0
+        self._pool = np.empty(0, np.uint8)
+        self._position = 0
+
+    def take(self, count: int) -> ByteArray:
+        """The next bytes. Only the holder of the lock may call this."""
+        if count > _POOL // 4:
+            return self._draw(count)
+        if self._position + count > self._pool.size:
+            self._pool, self._position = self._draw(_POOL), 0
+        taken = self._pool[self._position : self._position + count]
+        self._position += count
+        return taken
+
+    def _draw(self, count: int) -> ByteArray:
+        drawn = np.empty(count + _BLOCK - 1, np.uint8)
+        view, done = drawn.data, 0
+        while done < count:
+            if self._cipher is None or self._left == 0:
+                self._cipher = Cipher(AES(os.urandom(32)), CTR(os.urandom(_BLOCK))).encryptor()
+                self._left = BYTES_PER_KEY
+            step = min(count - done, self._left, _MOST_AT_ONCE)
+            zeros = _ZEROS if step == _MOST_AT_ONCE else memoryview(_ZEROS)[:step]
+            self._cipher.update_into(zeros, view[done : done + step + _BLOCK - 1])
+            self._left -= step
+            done += step
+        return drawn[:count]
+
+
 class SystemEntropy:
     """AES-256 in counter mode under a key from the operating system; a new key after a fork and after BYTES_PER_KEY."""
 
@@ -35,13 +71,8 @@ class SystemEntropy:
         os.register_at_fork(after_in_child=self._start_over)
 
     def _start_over(self) -> None:
-        """Forget key, pool and lock: run at birth, and in the child of every fork before any of its own code."""
-        self._lock = threading.Lock()
-        self._process = os.getpid()
-        self._stream: CipherContext | None = None
-        self._left = 0
-        self._pool = np.empty(0, np.uint8)
-        self._position = 0
+        """Forget key, pool and lock: at birth, and in the child of every fork before any of its own code."""
+        self._stream = _Stream()
 
     def take(self, count: int) -> ByteArray:
         """The next `count` bytes of the stream.
@@ -53,30 +84,15 @@ class SystemEntropy:
         Proof: docs/claims/K-04.md
         Checked by: tests/kernel/test_entropy.py::test_forked_children_never_share_bytes
         """
-        if self._process != os.getpid():  # a fork that bypassed Python's hooks
-            self._start_over()
-        with self._lock:
-            if count > _POOL // 4:
-                return self._draw(count)
-            if self._position + count > self._pool.size:
-                self._pool, self._position = self._draw(_POOL), 0
-            taken = self._pool[self._position : self._position + count]
-            self._position += count
-            return taken
-
-    def _draw(self, count: int) -> ByteArray:
-        drawn = np.empty(count + _BLOCK - 1, np.uint8)
-        view, done = drawn.data, 0
-        while done < count:
-            if self._stream is None or self._left == 0:
-                self._stream = Cipher(AES(os.urandom(32)), CTR(os.urandom(_BLOCK))).encryptor()
-                self._left = BYTES_PER_KEY
-            step = min(count - done, self._left, _MOST_AT_ONCE)
-            zeros = _ZEROS if step == _MOST_AT_ONCE else memoryview(_ZEROS)[:step]
-            self._stream.update_into(zeros, view[done : done + step + _BLOCK - 1])
-            self._left -= step
-            done += step
-        return drawn[:count]
+        stream = self._stream
+        if stream.process != os.getpid():  # a fork that bypassed Python's hooks
+            stream = self._stream = _Stream()
+        if not stream.lock.acquire(blocking=False):  # another thread, or a signal handler that interrupted this one
+            return np.frombuffer(os.urandom(count), np.uint8)
+        try:
+            return stream.take(count)
+        finally:
+            stream.lock.release()
 
 
 SYSTEM = SystemEntropy()

@@ -1,7 +1,7 @@
 """Exact numbers: enclosures by integer interval arithmetic, and probabilities known to as many digits as asked."""
 
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Context, Decimal, Inexact
+from decimal import ROUND_CEILING, Context, Decimal, Inexact, InvalidOperation
 from fractions import Fraction
 from math import isqrt
 from typing import assert_never
@@ -9,7 +9,7 @@ from typing import assert_never
 Enclosure = tuple[int, int]
 
 SIGNIFICANT_DIGITS = 30
-_EXACT = Context(prec=10_000, Emin=-99_999, Emax=99_999, traps=[Inexact])
+_EXACT = Context(prec=10_000, Emin=-99_999, Emax=99_999, traps=[Inexact, InvalidOperation])
 
 
 def exp_neg(exponent: Fraction, bits: int) -> Enclosure:
@@ -84,11 +84,13 @@ def sqrt_up(argument: Fraction, bits: int = 64) -> Fraction:
     """A rational that is at least the square root, and at most 2**-bits above it.
 
     Claim: K-01. sqrt_up(a)**2 >= a, for every rational a >= 0.
-    Requires: argument >= 0 (isqrt checks it).
+    Requires: argument >= 0 (checked here).
     Relies on: math.isqrt.
     Proof: docs/claims/K-01.md
     Checked by: tests/kernel/test_exact.py::test_sqrt_up_is_never_below
     """
+    if argument < 0:
+        raise ValueError("sqrt_up takes an argument >= 0")
     scaled = -((-argument.numerator << 2 * bits) // argument.denominator)
     root = isqrt(scaled)
     return Fraction(root + (root * root < scaled), 1 << bits)

@@ -16,6 +16,7 @@ FloatArray = npt.NDArray[np.float64]
 
 LARGEST = (1 << 63) - 1
 MOST_ON_GRID = 1 << 62
+EXACT_IN_A_DOUBLE = 1 << 53
 MOST_EXPONENT = 900
 _RULE = "must be finite numbers: integers, or floats"
 
@@ -32,23 +33,38 @@ class Values:
         return self.flat.dtype == np.int64
 
 
-def read_values(value: object) -> Values:
-    """Take a number, or anything that numpy reads as an array of numbers.
+def read_values(value: object, name: str = "value") -> Values:
+    """Take a number, or anything that numpy reads as an array of numbers; `name` is the parameter to blame.
 
-    Claim: K-13. NaN, infinities, truth values, integers beyond int64 and what is no number are refused.
+    Claim: K-13. The array equals the input exactly. NaN, infinities, truth values, masks, integers beyond int64,
+        numbers that a double would round, and what is no number are refused.
     Requires: nothing.
     Relies on: numpy.asarray.
     Proof: docs/claims/K-13.md
     Checked by: tests/kernel/test_grid.py::test_values_that_are_refused
     """
-    try:
-        array = np.asarray(value)
-    except (ValueError, TypeError, OverflowError):
-        raise InvalidParameter("value", _RULE, "something that is not a plain array of numbers") from None
-    flat = _as_int64(array) if array.dtype.kind in "iu" else _as_float64(array, value)
+    array = plain_array(value, name)
+    flat = _as_int64(array, name) if array.dtype.kind in "iu" else _as_float64(array, value, name)
     if not flat.size and not isinstance(value, np.ndarray):
         flat = flat.astype(np.int64)  # numpy calls an empty list an array of floats
     return Values(flat, array.shape if array.ndim else None)
+
+
+def plain_array(value: object, name: str) -> npt.NDArray[Any]:
+    """numpy's view of a value, without masks.
+
+    Claim: K-13. A masked array is refused: its hidden entries would come out.
+    Requires: nothing.
+    Relies on: numpy.asarray.
+    Proof: docs/claims/K-13.md
+    Checked by: tests/kernel/test_grid.py::test_values_that_are_refused
+    """
+    if isinstance(value, np.ma.MaskedArray):
+        raise InvalidParameter(name, "must not be masked", "a masked array", "Fill or drop the masked entries first.")
+    try:
+        return np.asarray(value)
+    except Exception:  # whatever an object's own conversion raises may quote its values
+        raise InvalidParameter(name, _RULE, "something that is not a plain array of numbers") from None
 
 
 def check_one(value: int | float) -> None:
@@ -62,25 +78,31 @@ def check_one(value: int | float) -> None:
     """
     if isinstance(value, int):
         if not -LARGEST <= value <= LARGEST:
-            raise _too_large()
+            raise _too_large("value")
     elif not math.isfinite(value):
         raise InvalidParameter("value", _RULE, kind_of(value))
 
 
-def _as_int64(array: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+def _as_int64(array: npt.NDArray[Any], name: str) -> npt.NDArray[np.int64]:
     if array.size and not -LARGEST <= int(array.min()) <= int(array.max()) <= LARGEST:
-        raise _too_large()
+        raise _too_large(name)
     return array.astype(np.int64, copy=False).reshape(-1)
 
 
-def _as_float64(array: npt.NDArray[Any], value: object) -> npt.NDArray[Any]:
+def _as_float64(array: npt.NDArray[Any], value: object, name: str) -> npt.NDArray[Any]:
     if array.dtype.kind == "b":
-        raise InvalidParameter("value", _RULE, "truth values", "Count them: int(flag), or flags.sum().")
+        raise InvalidParameter(name, _RULE, "truth values", "Count them: int(flag), or flags.sum().")
     if array.dtype.kind != "f":
-        raise _not_numbers(value, array)
+        raise _not_numbers(value, array, name)
+    if array.dtype.itemsize > 8:
+        raise InvalidParameter(name, _RULE, "floats wider than 64 bits", "Convert to float64 first, and pay for it.")
     flat = array.astype(np.float64, copy=False).reshape(-1)
     if not np.isfinite(flat).all():
-        raise InvalidParameter("value", _RULE, "NaN" if np.isnan(flat).any() else "an infinite number")
+        raise InvalidParameter(name, _RULE, "NaN" if np.isnan(flat).any() else "an infinite number")
+    if not isinstance(value, np.ndarray) and flat.size and np.abs(flat).max() >= EXACT_IN_A_DOUBLE:
+        entries = np.asarray(value, object).reshape(-1)
+        if any(isinstance(each, (int, np.integer)) and abs(int(each)) > EXACT_IN_A_DOUBLE for each in entries):
+            raise InvalidParameter(name, _RULE, "integers that a float would round, among floats")
     return flat
 
 
@@ -95,7 +117,7 @@ def to_grid(flat: FloatArray, exponent: int) -> npt.NDArray[np.int64]:
     """
     most = MOST_ON_GRID * 2.0**exponent
     if not np.logical_and.reduce(np.abs(flat) <= most):
-        raise _too_large()
+        raise _too_large("value")
     scaled = flat * 2.0**-exponent
     below = np.floor(scaled)
     below += scaled - below >= 0.5  # not floor(scaled + 0.5): that sum rounds
@@ -112,7 +134,7 @@ def one_to_grid(value: float, exponent: int) -> int:
     Checked by: tests/kernel/test_grid.py::test_rounding_is_exact
     """
     if not abs(value) <= MOST_ON_GRID * 2.0**exponent:
-        raise _too_large()
+        raise _too_large("value")
     scaled = value * 2.0**-exponent
     below = math.floor(scaled)
     return below + (scaled - below >= 0.5)
@@ -183,17 +205,17 @@ def step_for(coarsest: Fraction) -> int:
     return exponent
 
 
-def _too_large() -> InvalidParameter:
+def _too_large(name: str) -> InvalidParameter:
     return InvalidParameter(
-        "value",
+        name,
         "must fit the grid",
         "a number too large for it",
         "Use larger units (thousands, say), or clamp the value to public bounds first.",
     )
 
 
-def _not_numbers(value: object, array: npt.NDArray[Any]) -> InvalidParameter:
-    if array.dtype.kind == "O" and any(isinstance(each, int) for each in array.flat):
-        return _too_large()
+def _not_numbers(value: object, array: npt.NDArray[Any], name: str) -> InvalidParameter:
+    if array.dtype.kind == "O" and any(type(each) is int and abs(each) > LARGEST for each in array.flat):
+        return _too_large(name)
     kind = kind_of(value) if array.ndim == 0 else "an array of something else"
-    return InvalidParameter("value", _RULE, kind, "Convert it first, for example with float(...).")
+    return InvalidParameter(name, _RULE, kind, "Convert it first, for example with float(...).")

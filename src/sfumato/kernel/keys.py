@@ -2,8 +2,10 @@
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal
 from fractions import Fraction
+from typing import TypeVar
 
 import numpy as np
 
@@ -14,9 +16,11 @@ from sfumato.kernel.grid import add_saturating, read_values
 from sfumato.kernel.losses import ApproxDP
 from sfumato.kernel.mechanisms import carried_scale
 from sfumato.kernel.neighbours import Neighbours
-from sfumato.kernel.parameters import Number, positive_decimal, probability_inside, whole_number
+from sfumato.kernel.parameters import Number, kind_of, positive_decimal, probability_inside, whole_number
 from sfumato.kernel.samplers import discrete_laplace
 from sfumato.kernel.tails import laplace_margin, least_tail
+
+Key = TypeVar("Key", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
@@ -69,7 +73,7 @@ class ThresholdedKeys:
         """What one release costs, however many keys: under replace-one both people's keys may show."""
         return ApproxDP(self.epsilon, sum_exactly(self.neighbours.people_moved * Fraction(self.delta)))
 
-    def release(self, people_per_key: Mapping[Hashable, int]) -> dict[Hashable, int]:
+    def release(self, people_per_key: Mapping[Key, int]) -> dict[Key, int]:
         """Keys that pass the threshold, each with its noisy number of people, most people first.
 
         Claim: K-21. The output satisfies `loss`; keys that one person alone holds come out with probability <= delta.
@@ -108,9 +112,7 @@ class ThresholdedKeys:
         return max(1, threshold - least_tail(self.scale, wanted) + 1)
 
 
-def release_keys(
-    keys: ThresholdedKeys, people_per_key: Mapping[Hashable, int], entropy: Entropy
-) -> dict[Hashable, int]:
+def release_keys(keys: ThresholdedKeys, people_per_key: Mapping[Key, int], entropy: Entropy) -> dict[Key, int]:
     """Noise on every key that somebody holds; keys below the threshold are forgotten; the order is the noisy one.
 
     Claim: K-21. The output depends on the data only through the noisy counts that reach the threshold.
@@ -119,12 +121,28 @@ def release_keys(
     Proof: docs/claims/K-21.md
     Checked by: tests/kernel/test_keys.py::test_release_is_noise_and_threshold
     """
-    values = read_values(list(people_per_key.values()))
-    if not values.whole:
-        raise InvalidParameter("people_per_key", "must hold whole numbers of people", "floats")
+    if not isinstance(people_per_key, Mapping):
+        raise InvalidParameter("people_per_key", "must map keys to numbers of people", kind_of(people_per_key))
+    values = read_values(list(people_per_key.values()), "people_per_key")
+    if not values.whole or values.shape != (len(people_per_key),) or (values.flat < 0).any():
+        raise InvalidParameter("people_per_key", "must hold whole numbers of people, zero or above", "something else")
+    if not all(_canonical(key) for key in people_per_key):
+        raise InvalidParameter(
+            "people_per_key",
+            "must have keys of plain text, bytes, whole numbers, dates, None, or tuples of these",
+            "another kind of key",
+            "Convert keys first: equal keys that look different would show whose came first.",
+        )
     held = [(key, people) for key, people in zip(people_per_key, values.flat, strict=True) if people > 0]
     people = np.array([people for _, people in held], np.int64)
     noisy = add_saturating(people, discrete_laplace(keys.scale, people.size, entropy))
     threshold = keys.threshold
     passed = [(key, count) for (key, _), count in zip(held, noisy.tolist(), strict=True) if count >= threshold]
     return dict(sorted(passed, key=lambda pair: (-pair[1], repr(pair[0]))))
+
+
+def _canonical(key: object) -> bool:
+    """Do all keys equal to this one look like it? Not so for True and 1, 0.0 and -0.0, Decimal('7.0') and ('7.00')."""
+    if type(key) is tuple:
+        return all(_canonical(each) for each in key)
+    return key is None or type(key) in (str, bytes, int, date)

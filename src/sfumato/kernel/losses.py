@@ -8,7 +8,7 @@ from typing import overload
 
 from sfumato.errors import InvalidParameter
 from sfumato.kernel.exact import decimal_up, exp_neg, log, plain, sum_exactly
-from sfumato.kernel.parameters import Number, decimal_from_zero, probability_inside, whole_number
+from sfumato.kernel.parameters import Number, decimal_from_zero, kind_of, probability_inside, whole_number
 
 _BITS = 192
 
@@ -85,6 +85,10 @@ class ApproxDP:
     def __repr__(self) -> str:
         return f"ApproxDP(epsilon={plain(self.epsilon)}, delta={plain(self.delta)})"
 
+    @overload
+    def compose(self, other: "PureDP | ApproxDP") -> "ApproxDP": ...
+    @overload
+    def compose(self, other: "PrivacyLoss") -> "PrivacyLoss": ...
     def compose(self, other: "PrivacyLoss") -> "PrivacyLoss":
         """The loss of both releases together; the second may be chosen after seeing the first. See `compose`."""
         return compose(self, other)
@@ -150,9 +154,9 @@ class ZCDP:
     def __repr__(self) -> str:
         return f"ZCDP(rho={plain(self.rho)}, delta={plain(self.delta)})"
 
-    def compose(self, other: "PrivacyLoss") -> "PrivacyLoss":
+    def compose(self, other: "PrivacyLoss") -> "ZCDP":
         """The loss of both releases together; the second may be chosen after seeing the first. See `compose`."""
-        return compose(self, other)
+        return compose(self, other).to_zcdp()
 
     def group(self, people: int) -> "ZCDP":
         """The loss for a group of people at once.
@@ -212,6 +216,9 @@ def compose(first: PrivacyLoss, second: PrivacyLoss) -> PrivacyLoss:
     Proof: docs/claims/K-17.md
     Checked by: tests/kernel/test_losses.py::test_adaptive_composition_is_enumerated
     """
+    for each in (first, second):
+        if not isinstance(each, PrivacyLoss):
+            raise InvalidParameter("other", "must be a privacy loss: PureDP, ApproxDP or ZCDP", kind_of(each))
     match first, second:
         case PureDP(one), PureDP(two):
             return PureDP(sum_exactly(one, two))
@@ -246,8 +253,8 @@ def _no_guarantee(where: str, hint: str) -> InvalidParameter:
 def _grown_delta(epsilon: Fraction, delta: Fraction, people: int) -> Fraction:
     """An upper bound of delta (e^(t epsilon) - 1)/(e^epsilon - 1), by enclosures of e^-x alone."""
     rise = (people - 1) * epsilon
-    if rise > 2000:
-        return Fraction(1)  # e^2000 exceeds 1/delta for every delta that can be written here
+    if rise > 3000:
+        return Fraction(1)  # e^3000 exceeds 1/delta for every delta that can be written here
     smallness = max(0, epsilon.denominator.bit_length() - epsilon.numerator.bit_length() + 1)
     bits = _BITS + 2 * math.ceil(rise) + 2 * smallness
     one = 1 << bits

@@ -1,11 +1,12 @@
 """The additive mechanisms: a number or a vector, on a grid, plus exact noise."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +25,14 @@ from sfumato.kernel.grid import (
     to_grid,
 )
 from sfumato.kernel.losses import ZCDP, PureDP
-from sfumato.kernel.parameters import Number, positive_decimal, positive_fraction, probability_inside, whole_number
+from sfumato.kernel.parameters import (
+    Number,
+    kind_of,
+    positive_decimal,
+    positive_fraction,
+    probability_inside,
+    whole_number,
+)
 from sfumato.kernel.samplers import (
     GREATEST_SCALE,
     LEAST_SCALE,
@@ -94,11 +102,20 @@ class Laplace:
         """What one release costs, however long the vector."""
         return PureDP(self.epsilon)
 
+    @overload
+    def release(self, value: int) -> int: ...
+    @overload
+    def release(self, value: float) -> float: ...
+    @overload
+    def release(self, value: Sequence[float] | Numbers) -> Numbers: ...
+    @overload
+    def release(self, value: object) -> Released: ...
     def release(self, value: object) -> Released:
         """The value plus exact noise: integers stay integers, floats become multiples of a public grid.
 
         Claim: K-18. The output is epsilon-DP if `sensitivity` bounds the L1 distance between the values of neighbours.
-        Requires: that bound, of the whole vector (caller); the length of a vector is public (caller).
+        Requires: that bound, of the whole vector, and values that are never refused, whatever the data (caller, who
+            clamps to public bounds); the length of a vector is public (caller).
         Relies on: K-09, K-13.
         Proof: docs/claims/K-18.md
         Checked by: tests/kernel/test_mechanisms.py::test_laplace_privacy_is_exact
@@ -160,11 +177,20 @@ class Gaussian:
         """What one release costs, however long the vector."""
         return ZCDP(self.rho)
 
+    @overload
+    def release(self, value: int) -> int: ...
+    @overload
+    def release(self, value: float) -> float: ...
+    @overload
+    def release(self, value: Sequence[float] | Numbers) -> Numbers: ...
+    @overload
+    def release(self, value: object) -> Released: ...
     def release(self, value: object) -> Released:
         """The value plus exact noise: integers stay integers, floats become multiples of a public grid.
 
         Claim: K-19. The output is rho-zCDP if `sensitivity` bounds the L2 distance between the values of neighbours.
-        Requires: that bound, of the whole vector (caller); the length of a vector is public (caller).
+        Requires: that bound, of the whole vector, and values that are never refused, whatever the data (caller, who
+            clamps to public bounds); the length of a vector is public (caller).
         Relies on: K-10, K-13.
         Proof: docs/claims/K-19.md
         Checked by: tests/kernel/test_mechanisms.py::test_gaussian_divergence_is_enumerated
@@ -280,15 +306,16 @@ def _release_one(mechanism: Laplace | Gaussian, value: int | float, entropy: Ent
 def margin_on_grid(mechanism: Laplace | Gaussian, confidence: Number, size: int, of: type | None) -> int | float:
     """The margin of the noise, plus half a grid step where values are rounded; see the mechanisms' own `margin`.
 
-    Claim: K-11. The result is never below the true margin.
+    Claim: K-11. The result is never below the true margin, for releases of up to 2**53 grid steps.
     Requires: 0 < confidence < 1, size >= 1, of int or float (checked here).
     Relies on: laplace_margin, gaussian_margin, per_coordinate.
     Proof: docs/claims/K-11.md
     Checked by: tests/kernel/test_mechanisms.py::test_margin_is_within_the_textbook_bound
     """
-    miss = per_coordinate(1 - probability_inside(confidence, "confidence"), whole_number(size, "size", 1))
-    if of not in (None, int, float):
-        raise InvalidParameter("of", "must be int or float, the kind of value released", "something else")
+    size = whole_number(size, "size", 1)
+    miss = per_coordinate(1 - probability_inside(confidence, "confidence"), size)
+    if not (of is None or of is int or of is float):
+        raise InvalidParameter("of", "must be int or float, the kind of value released", kind_of(of))
     if of is int or (of is None and mechanism.sensitivity.denominator == 1):
         return mechanism.on_integers().margin(miss)
     exponent, noise = mechanism.on_grid(size)
@@ -321,13 +348,13 @@ def _notcarried_scale(name: str, too_little_noise: bool) -> InvalidParameter:
     if too_little_noise:
         return InvalidParameter(
             name,
-            f"must leave noise: at most {1 / LEAST_SCALE} for each unit of sensitivity",
+            f"must leave noise: at most {1 / LEAST_SCALE} times the sensitivity{' squared' if name == 'rho' else ''}",
             "a larger one",
             "A guarantee this weak protects nobody; lower it.",
         )
     return InvalidParameter(
         name,
-        "must give noise that 64-bit numbers can carry",
+        "must, with this sensitivity, give noise that 64-bit numbers can carry",
         "one so small that the answer would be noise alone",
-        "Raise it, or use larger units.",
+        "Raise it, lower the sensitivity, or use larger units.",
     )

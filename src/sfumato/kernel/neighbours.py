@@ -5,6 +5,7 @@ from enum import Enum
 from typing import Final, Literal
 
 from sfumato.errors import InvalidParameter
+from sfumato.kernel.parameters import kind_of
 
 
 class Row(Enum):
@@ -33,9 +34,9 @@ class Neighbours(Enum):
         Checked by: tests/kernel/test_neighbours.py::test_unknown_relations_are_refused
         """
         for each in cls:
-            if value is each or value == each.value:
+            if value is each or (isinstance(value, str) and value == each.value):
                 return each
-        raise InvalidParameter("neighbours", "must be 'add-remove' or 'replace-one'", "something else")
+        raise InvalidParameter("neighbours", "must be 'add-remove' or 'replace-one'", kind_of(value))
 
     @property
     def people_moved(self) -> Literal[1, 2]:

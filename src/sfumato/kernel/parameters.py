@@ -4,6 +4,7 @@ import math
 import re
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from sfumato.errors import InvalidParameter
 from sfumato.kernel.exact import exact_decimal
 
 # what people may pass where a number is wanted; a float means its shortest decimal
-Number = int | float | str | Decimal | Fraction
+Number = int | float | str | Decimal | Fraction | np.integer[Any] | np.floating[Any]
 
 MAX_EXPONENT = 400
 MOST_DIGITS = 4000
@@ -86,7 +87,7 @@ def whole_number(value: object, name: str, least: int) -> int:
     Checked by: tests/kernel/test_parameters.py::test_whole_numbers
     """
     rule = f"must be a whole number, {least} or above"
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
+    if isinstance(value, (bool, np.bool_, np.timedelta64)) or not isinstance(value, (int, np.integer)):
         raise InvalidParameter(name, rule, kind_of(value))
     if value < least:
         raise InvalidParameter(name, rule, "a smaller number")
@@ -110,12 +111,12 @@ def kind_of(value: object) -> str:
             return "text"
         case _:
             name = type(value).__name__
-            return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
+            return f"{'an' if name[:1].lower() in tuple('aeiou') else 'a'} {name}"
 
 
 def _read(value: object, name: str, rule: str) -> Fraction:
     match value:
-        case bool() | np.bool_():
+        case bool() | np.bool_() | np.timedelta64():  # numpy counts a time span among the integers
             raise InvalidParameter(name, rule, kind_of(value), "Pass a number such as 0.5 or '0.5'.")
         case int() | np.integer():
             number = int(value)
@@ -123,9 +124,9 @@ def _read(value: object, name: str, rule: str) -> Fraction:
                 raise _out_of_range(name)
             return Fraction(number)
         case Fraction():
-            if max(value.numerator.bit_length(), value.denominator.bit_length()) > 4 * MAX_EXPONENT:
+            if max(abs(int(value.numerator)), int(value.denominator)).bit_length() > 4 * MAX_EXPONENT:
                 raise _out_of_range(name)
-            return value
+            return Fraction(int(value.numerator), int(value.denominator))  # numpy's integers may hide inside
         case Decimal():
             return _in_range(value, name, rule, 3 * MAX_EXPONENT)  # wider: a loss may be a product of losses
         case float():
@@ -146,14 +147,12 @@ def _in_range(value: Decimal, name: str, rule: str, most: int) -> Fraction:
     if not value.is_finite():
         raise InvalidParameter(name, rule, kind_of(value))
     if (value and not -most <= value.adjusted() <= most) or len(value.as_tuple().digits) > MOST_DIGITS:
-        raise _out_of_range(name)
+        raise _out_of_range(name, most)
     return Fraction(value)
 
 
-def _out_of_range(name: str) -> InvalidParameter:
-    return InvalidParameter(
-        name, f"must lie between 1e-{MAX_EXPONENT} and 1e{MAX_EXPONENT} in size", "a number outside that range"
-    )
+def _out_of_range(name: str, most: int = MAX_EXPONENT) -> InvalidParameter:
+    return InvalidParameter(name, f"must lie between 1e-{most} and 1e{most} in size", "a number outside that range")
 
 
 def _above_zero(number: Fraction, name: str, rule: str) -> Fraction:

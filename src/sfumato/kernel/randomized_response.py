@@ -1,10 +1,11 @@
 """Randomised response: each person's own coin protects them, and the collector learns the crowd."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from statistics import NormalDist
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -12,13 +13,16 @@ import numpy.typing as npt
 from sfumato.errors import InvalidParameter
 from sfumato.kernel.coins import BoolArray
 from sfumato.kernel.entropy import SYSTEM, Entropy
-from sfumato.kernel.exact import Logistic, Probability, Rational, decimal_up, enclose, log
+from sfumato.kernel.exact import Logistic, Probability, Rational, decimal_up, enclose, log, plain
+from sfumato.kernel.grid import plain_array
 from sfumato.kernel.losses import PureDP
 from sfumato.kernel.parameters import Number, kind_of, positive_decimal, probability_inside, whole_number
 from sfumato.kernel.samplers import bernoulli, uniform_below
 
-_BITS = 192
-MOST_EPSILON = 64
+_BITS = 256
+LEAST_EPSILON = Decimal("1e-12")
+MOST_EPSILON = Decimal(64)
+MOST_CATEGORIES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +62,19 @@ class RandomizedResponse:
             if probability <= Fraction(1, 2):
                 raise InvalidParameter("truth", "must lie strictly between 1/2 and 1", "1/2 or less")
             object.__setattr__(self, "truth", Rational(probability))
-            object.__setattr__(self, "loss", PureDP(_log_up(probability / (1 - probability))))
+            object.__setattr__(self, "loss", PureDP(_epsilon(_log_up(probability / (1 - probability)))))
 
+    def __repr__(self) -> str:
+        if isinstance(self.truth, Rational):
+            return f"RandomizedResponse(truth=Fraction({str(self.truth.value)!r}))"
+        return f"RandomizedResponse(epsilon={plain(self.loss.epsilon)})"
+
+    @overload
+    def randomise(self, answers: bool) -> bool: ...
+    @overload
+    def randomise(self, answers: Sequence[bool] | BoolArray) -> BoolArray: ...
+    @overload
+    def randomise(self, answers: object) -> bool | BoolArray: ...
     def randomise(self, answers: object) -> bool | BoolArray:
         """Randomise one answer, or an array of answers of as many people.
 
@@ -83,8 +98,7 @@ class RandomizedResponse:
         yes, _ = _read_answers(reports, "reports")
         if not yes.size:
             raise InvalidParameter("reports", "must hold at least one report", "none")
-        truth = _as_float(self.truth)
-        return _share(int(yes.sum()), yes.size, truth, 1 - truth, confidence)
+        return _shares(np.array([int(yes.sum())]), yes.size, self.truth, 2, confidence)[0]
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -98,12 +112,23 @@ class KaryResponse:
     def __init__(self, categories: int, epsilon: Number) -> None:
         exact = _epsilon(epsilon)
         count = whole_number(categories, "categories", 2)
-        if count > 1 << 31:
-            raise InvalidParameter("categories", "must be at most 2**31", "more", "Hash them into fewer first.")
+        if count > MOST_CATEGORIES:
+            raise InvalidParameter(
+                "categories", f"must be at most {MOST_CATEGORIES}", "more", "Hash them into fewer first."
+            )
         object.__setattr__(self, "categories", count)
         object.__setattr__(self, "keep", Logistic(-Fraction(exact), Fraction(count - 1)))
         object.__setattr__(self, "loss", PureDP(exact))
 
+    def __repr__(self) -> str:
+        return f"KaryResponse(categories={self.categories}, epsilon={plain(self.loss.epsilon)})"
+
+    @overload
+    def randomise(self, answers: int) -> int: ...
+    @overload
+    def randomise(self, answers: Sequence[int] | npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.int64]: ...
+    @overload
+    def randomise(self, answers: object) -> int | npt.NDArray[np.int64]: ...
     def randomise(self, answers: object) -> int | npt.NDArray[np.int64]:
         """Randomise one category, or an array of categories of as many people.
 
@@ -127,10 +152,8 @@ class KaryResponse:
         flat, _ = _read_categories(reports, "reports", self.categories)
         if not flat.size:
             raise InvalidParameter("reports", "must hold at least one report", "none")
-        keep = _as_float(self.keep)
-        other = (1 - keep) / (self.categories - 1)
         counts = np.bincount(flat, minlength=self.categories)
-        return [_share(int(count), flat.size, keep, other, confidence) for count in counts]
+        return _shares(counts, flat.size, self.keep, self.categories, confidence)
 
 
 def flip_answers(response: RandomizedResponse, answers: object, entropy: Entropy) -> bool | BoolArray:
@@ -165,9 +188,12 @@ def move_answers(response: KaryResponse, answers: object, entropy: Entropy) -> i
 
 def _epsilon(value: object) -> Decimal:
     exact = positive_decimal(value, "epsilon")
-    if exact > MOST_EPSILON:
+    if not LEAST_EPSILON <= exact <= MOST_EPSILON:
         raise InvalidParameter(
-            "epsilon", f"must be at most {MOST_EPSILON}", "a larger one", "Such a report is the bare answer."
+            "epsilon",
+            f"must lie between {LEAST_EPSILON} and {MOST_EPSILON}",
+            "one outside",
+            "Less tells nothing about any crowd; more is the bare answer.",
         )
     return exact
 
@@ -176,34 +202,36 @@ def _log_up(ratio: Fraction) -> Decimal:
     return decimal_up(Fraction(log(ratio, _BITS)[1], 1 << _BITS))
 
 
-def _as_float(probability: Probability) -> float:
-    low, high = enclose(probability, _BITS)
-    return float(Fraction(low + high, 2 << _BITS))
+def _shares(
+    counts: npt.NDArray[np.int64], size: int, keep: Probability, categories: int, confidence: Number
+) -> list[ShareEstimate]:
+    """Undo the randomisation of each category's count: p of those inside report it, q = (1 - p)/(k - 1) of the rest.
 
-
-def _share(count: int, size: int, true_rate: float, other_rate: float, confidence: Number) -> ShareEstimate:
-    """Undo the randomisation of one count: true_rate of those inside report it, other_rate of those outside."""
-    level = float(probability_inside(confidence, "confidence"))
-    slope = true_rate - other_rate
-    observed = count / size
-    value = (observed - other_rate) / slope
-    own = min(1.0, max(0.0, value))
-    variance = (own * true_rate * (1 - true_rate) + (1 - own) * other_rate * (1 - other_rate)) / size
-    quantile = NormalDist().inv_cdf((1 + level) / 2)
-    centre = (observed + quantile**2 / (2 * size)) / (1 + quantile**2 / size)
-    reach = quantile / (1 + quantile**2 / size)
-    reach *= (observed * (1 - observed) / size + quantile**2 / (4 * size**2)) ** 0.5
-    return ShareEstimate(
-        value=value,
-        standard_error=variance**0.5 / slope,
-        low=(centre - reach - other_rate) / slope,
-        high=(centre + reach - other_rate) / slope,
-        confidence=level,
-    )
+    p - q and q are taken from p's exact digits: as differences of doubles they would vanish for small and large epsilons.
+    """
+    low, high = enclose(keep, _BITS)
+    exact = Fraction(low + high, 2 << _BITS)
+    other = float((1 - exact) / (categories - 1))
+    slope = float((categories * exact - 1) / (categories - 1))
+    miss = 1 - probability_inside(confidence, "confidence")
+    quantile = -NormalDist().inv_cdf(max(float(miss / 2), 1e-300))
+    even = 1 / categories
+    observed = counts / size
+    values = (observed - even) / slope + even  # (observed - q)/slope, without cancelling when slope is tiny
+    own = np.clip(values, 0, 1)
+    inside, outside = float(exact) * (categories - 1) * other, other * (1 - other)  # p (1 - p) and q (1 - q)
+    errors = np.sqrt((own * inside + (1 - own) * outside) / size) / slope
+    weight = 1 + quantile**2 / size
+    centre = (observed + quantile**2 / (2 * size)) / weight
+    reach = quantile / weight * np.sqrt(observed * (1 - observed) / size + quantile**2 / (4 * size**2))
+    lows, highs = ((centre + side * reach - even) / slope + even for side in (-1, 1))
+    level = float(1 - miss)
+    rows = zip(values.tolist(), errors.tolist(), lows.tolist(), highs.tolist(), strict=True)
+    return [ShareEstimate(value, error, low, high, level) for value, error, low, high in rows]
 
 
 def _read_answers(answers: object, name: str) -> tuple[BoolArray, tuple[int, ...] | None]:
-    array = _as_array(answers, name)
+    array = plain_array(answers, name)
     if array.dtype.kind in "iu" and bool(((array == 0) | (array == 1)).all()):
         array = array.astype(np.bool_)
     if array.dtype.kind != "b" and array.size:
@@ -214,16 +242,9 @@ def _read_answers(answers: object, name: str) -> tuple[BoolArray, tuple[int, ...
 def _read_categories(
     answers: object, name: str, categories: int
 ) -> tuple[npt.NDArray[np.int64], tuple[int, ...] | None]:
-    array = _as_array(answers, name)
+    array = plain_array(answers, name)
     if array.dtype.kind not in "iu" and array.size:
         raise InvalidParameter(name, f"must be whole numbers from 0 to {categories - 1}", kind_of(answers))
     if array.size and (int(array.min()) < 0 or int(array.max()) >= categories):
         raise InvalidParameter(name, f"must be whole numbers from 0 to {categories - 1}", "a number outside")
     return array.astype(np.int64).reshape(-1), array.shape if array.ndim else None
-
-
-def _as_array(answers: object, name: str) -> npt.NDArray[Any]:
-    try:
-        return np.asarray(answers)
-    except (ValueError, TypeError, OverflowError):
-        raise InvalidParameter(name, "must be one answer, or a plain array of answers", kind_of(answers)) from None

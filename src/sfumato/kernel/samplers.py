@@ -87,7 +87,7 @@ class GeometricCoins:
         return cls(len(digits), Coins((*digits, tail, nonzero, Rational(Fraction(1, 2)))), Coins((tail,)))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256, typed=True)
 def geometric_coins(scale: Fraction) -> GeometricCoins:
     """The coins for the ratio x = exp(-1 / scale), with enough digits that K is rarely more than zero.
 
@@ -97,8 +97,8 @@ def geometric_coins(scale: Fraction) -> GeometricCoins:
     Proof: docs/claims/K-08.md
     Checked by: tests/kernel/test_samplers.py::test_laplace_mass_is_exact
     """
-    if not LEAST_SCALE <= scale <= GREATEST_SCALE:
-        raise KernelFault("The scale of the noise lies outside what the samplers carry.")
+    if not isinstance(scale, Fraction) or not LEAST_SCALE <= scale <= GREATEST_SCALE:
+        raise KernelFault("The scale of the noise is no Fraction that the samplers carry.")
     digits = next(count for count in range(5, 62, 8) if 1 << count >= 2 * scale)
     return GeometricCoins.of(
         [Logistic((1 << place) / scale) for place in range(digits)],

@@ -25,7 +25,7 @@ def per_coordinate(miss: Fraction, size: int) -> Fraction:
     if size == 1:
         return miss
     low, _ = log(1 / (1 - miss), _BITS)  # ln(1/(1 - miss)) = -ln(1 - miss); b = 1 - exp(ln(1 - miss)/size)
-    _, high = enclose(ExpNeg(Fraction(low, size << _BITS)), _BITS)
+    _, high = enclose(ExpNeg(Fraction(max(low, 0), size << _BITS)), _BITS)
     return max(Fraction((1 << _BITS) - high, 1 << _BITS), miss / size)
 
 
@@ -65,7 +65,7 @@ def least_tail(scale: Fraction, chance: Fraction) -> int:
 def gaussian_margin(variance: Fraction, miss: Fraction) -> int:
     """A k with P(|Z| > k) <= miss, for discrete Gaussian noise Z.
 
-    Claim: K-12. k suffices; it is the least one up to a deviation of SUMMED_DEVIATION, and near it beyond.
+    Claim: K-12. k suffices, and is the least one, or near it: a miss within 1e-9 of an edge may cost one step more.
     Requires: 0 < miss < 1 (caller).
     Relies on: numpy's exp and math.erfc being right to 10 digits.
     Proof: docs/claims/K-12.md
@@ -84,7 +84,7 @@ def gaussian_margin(variance: Fraction, miss: Fraction) -> int:
     for _ in range(200):
         middle = (low + high) / 2
         low, high = (low, middle) if math.erfc(middle / math.sqrt(2)) <= chance else (middle, high)
-    return math.ceil(high * deviation * (1 + _FLOAT_SLACK**2) - 0.5)
+    return math.ceil(high * deviation * (1 + 1e-12) - 0.5)
 
 
 def _summed_margin(variance: float, miss: float) -> int:
