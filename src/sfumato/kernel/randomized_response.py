@@ -207,7 +207,7 @@ def _shares(
 ) -> list[ShareEstimate]:
     """Undo the randomisation of each category's count: p of those inside report it, q = (1 - p)/(k - 1) of the rest.
 
-    p - q and q are taken from p's exact digits: as differences of doubles they would vanish for small and large epsilons.
+    p - q and q are taken from p's exact digits: as differences of doubles they would vanish at either end.
     """
     low, high = enclose(keep, _BITS)
     exact = Fraction(low + high, 2 << _BITS)
