@@ -29,6 +29,54 @@ class InvalidParameter(SfumatoError, ValueError):
         self.parameter = parameter
 
 
+class QueryError(SfumatoError):
+    """The question cannot be answered as it stands; nothing was charged."""
+
+
+class UnsupportedSyntax(QueryError):
+    """SQL that Sfumato does not take; the hint says the nearest thing that it does."""
+
+
+class UnknownName(QueryError):
+    """A table, column or function that is not declared; the hint lists those that are."""
+
+
+class MissingBounds(QueryError):
+    """An aggregate of something whose bounds do not follow from the catalog."""
+
+
+class CatalogError(SfumatoError):
+    """The catalog breaks a rule: the message names the table, the column, the rule and the fix."""
+
+
+class BudgetExceeded(SfumatoError):
+    """The charge does not fit what is left; nothing was charged."""
+
+    def __init__(self, message: str, hint: str, requested: object, remaining: object) -> None:
+        super().__init__("budget-exceeded", message, hint)
+        self.requested = requested
+        self.remaining = remaining
+
+
+class PermissionDenied(SfumatoError):
+    """This analyst may not do this."""
+
+
+class LedgerError(SfumatoError):
+    """The ledger is missing, foreign, older, altered or out of reach; nothing is answered without it."""
+
+
+class EngineFailed(SfumatoError):
+    """The engine failed after the charge. The text is constant: what failed may depend on the data."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "engine-failed",
+            "The engine could not run this plan.",
+            "The charge stands; ask the same question again to resume it at no further cost.",
+        )
+
+
 class KernelFault(SfumatoError):
     """The kernel found itself in a state that its proofs exclude; nothing was released."""
 

@@ -251,7 +251,7 @@ def _laplace_on_grid(sensitivity: Fraction, epsilon: Decimal, size: int) -> tupl
 
 @lru_cache(maxsize=256)
 def _gaussian_on_integers(sensitivity: Fraction, rho: Decimal) -> GaussianNoise:
-    return GaussianNoise(_carried_variance(sensitivity**2 / (2 * Fraction(rho))))
+    return GaussianNoise(carried_variance(sensitivity**2 / (2 * Fraction(rho)), "rho"))
 
 
 @lru_cache(maxsize=256)
@@ -260,7 +260,7 @@ def _gaussian_on_grid(sensitivity: Fraction, rho: Decimal, size: int) -> tuple[i
     deviation = sensitivity / sqrt_up(2 * Fraction(rho))
     exponent = step_for(min(deviation / FINENESS, sensitivity / (ROUNDING_SHARE * root)))
     steps = sensitivity / Fraction(2) ** exponent + root
-    return exponent, GaussianNoise(_carried_variance(steps**2 / (2 * Fraction(rho))))
+    return exponent, GaussianNoise(carried_variance(steps**2 / (2 * Fraction(rho)), "rho"))
 
 
 def release_on_grid(mechanism: Laplace | Gaussian, value: object, entropy: Entropy) -> Released:
@@ -334,17 +334,25 @@ def carried_scale(scale: Fraction, name: str) -> Fraction:
     Checked by: tests/kernel/test_mechanisms.py::test_extreme_parameters_are_refused
     """
     if not LEAST_SCALE <= scale <= GREATEST_SCALE:
-        raise _notcarried_scale(name, scale < LEAST_SCALE)
+        raise _not_carried(name, scale < LEAST_SCALE)
     return scale
 
 
-def _carried_variance(variance: Fraction) -> Fraction:
+def carried_variance(variance: Fraction, name: str) -> Fraction:
+    """The variance itself, refused outside what the samplers carry: `name` is the parameter to blame.
+
+    Claim: K-19. No variance is silently changed.
+    Requires: nothing.
+    Relies on: nothing.
+    Proof: docs/claims/K-19.md
+    Checked by: tests/kernel/test_mechanisms.py::test_extreme_parameters_are_refused
+    """
     if not LEAST_SCALE <= 2 * variance < GREATEST_SCALE**2:
-        raise _notcarried_scale("rho", 2 * variance < LEAST_SCALE)
+        raise _not_carried(name, 2 * variance < LEAST_SCALE)
     return variance
 
 
-def _notcarried_scale(name: str, too_little_noise: bool) -> InvalidParameter:
+def _not_carried(name: str, too_little_noise: bool) -> InvalidParameter:
     if too_little_noise:
         return InvalidParameter(
             name,

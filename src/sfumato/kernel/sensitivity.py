@@ -1,0 +1,64 @@
+"""How far one unit can move a measurement: one rule for each kind and neighbouring relation."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import assert_never
+
+from sfumato.kernel.neighbours import Neighbours
+from sfumato.kernel.plan import BoundedPlan, Column, Kind, Measurement
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """The largest change between neighbours, over all cells, in steps of the measurement's grid."""
+
+    l1: Fraction
+    l2_squared: Fraction
+
+
+def sensitivity(plan: BoundedPlan, measurement: Measurement) -> Sensitivity:
+    """Derive the sensitivity of one measurement from the finished plan.
+
+    Claim: K-25. Between neighbours, the vector of the measurement's integers changes by at most this in L1 and L2.
+    Requires: the engine computes the plan as K-26 says (lowering).
+    Relies on: nothing of the planner.
+    Proof: docs/claims/K-25.md
+    Checked by: tests/neighbours/test_sensitivity.py::test_no_neighbour_moves_more
+    """
+    rows, several = plan.bound.max_rows_per_unit, plan.cells > 1
+    match measurement.kind:
+        case Kind.COUNT:
+            most, least = Fraction(rows) / Fraction(2) ** measurement.exponent, Fraction(0)
+        case Kind.SUM:
+            most, least = Fraction(rows * max(measurement.upper, 0)), Fraction(rows * min(measurement.lower, 0))
+        case Kind.PEOPLE:
+            moved = Fraction(min(plan.bound.max_groups_per_unit, plan.cells))  # one in each cell
+            if plan.unit.neighbours is Neighbours.REPLACE_ONE and several:
+                moved *= 2  # all cells of the old and all of the new; a single cell moves by 1 at most
+            return Sensitivity(moved, moved)
+        case _:
+            assert_never(measurement.kind)
+    reach = max(most, -least)
+    match plan.unit.neighbours:
+        case Neighbours.ADD_REMOVE:
+            return Sensitivity(reach, reach**2)
+        case Neighbours.REPLACE_ONE if several:
+            return Sensitivity(2 * reach, 2 * reach**2)
+        case Neighbours.REPLACE_ONE:
+            span = Fraction(measurement.upper - measurement.lower) if _always_there(plan, measurement) else most - least
+            return Sensitivity(span, span**2)
+        case _:
+            assert_never(plan.unit.neighbours)
+
+
+def _always_there(plan: BoundedPlan, measurement: Measurement) -> bool:
+    """Does every row add a value in [lower, upper], and never nothing? Then a replacement moves by the span alone."""
+    column = measurement.value
+    return (
+        measurement.kind is Kind.SUM
+        and plan.unit.per_row
+        and not plan.filters
+        and not plan.keys
+        and isinstance(column, Column)
+        and not column.nullable
+    )
