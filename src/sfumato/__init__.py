@@ -1,6 +1,10 @@
 """Sfumato: answers that are clear about the crowd and say provably little about any one person."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from sfumato import errors
+from sfumato.catalog.model import Boolean, Budget, Category, Date, Id, Integer, Real, Text
 from sfumato.kernel.choice import PrivateChoice, choose
 from sfumato.kernel.keys import ThresholdedKeys
 from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
@@ -8,19 +12,53 @@ from sfumato.kernel.mechanisms import Gaussian, Laplace
 from sfumato.kernel.neighbours import ROW
 from sfumato.kernel.randomized_response import KaryResponse, RandomizedResponse
 
+if TYPE_CHECKING:
+    from sfumato.answers import Answer
+    from sfumato.curator import Curator, Preview, protect
+    from sfumato.curator import open_folder as open
+
 __version__ = "0.1.0.dev0"
+
+# loaded when first named: the engine, the parser and the ledger take half a second to import
+_WHEN_NAMED = {
+    "Answer": ("sfumato.answers", "Answer"),
+    "Curator": ("sfumato.curator", "Curator"),
+    "Preview": ("sfumato.curator", "Preview"),
+    "open": ("sfumato.curator", "open_folder"),
+    "protect": ("sfumato.curator", "protect"),
+}
 
 __all__ = [
     "ROW",
     "ZCDP",
+    "Answer",
     "ApproxDP",
+    "Boolean",
+    "Budget",
+    "Category",
+    "Curator",
+    "Date",
     "Gaussian",
+    "Id",
+    "Integer",
     "KaryResponse",
     "Laplace",
+    "Preview",
     "PrivateChoice",
     "PureDP",
     "RandomizedResponse",
+    "Real",
+    "Text",
     "ThresholdedKeys",
     "choose",
     "errors",
+    "open",
+    "protect",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _WHEN_NAMED:
+        raise AttributeError(f"module 'sfumato' has no attribute {name!r}")
+    module, attribute = _WHEN_NAMED[name]
+    return getattr(import_module(module), attribute)

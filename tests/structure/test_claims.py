@@ -17,6 +17,8 @@ WITHOUT = {
     ("grid.py", "Values.whole"),
     ("neighbours.py", "Neighbours.people_moved"),
     ("neighbours.py", "PrivacyUnit.per_row"),
+    ("plan.py", "BoundedPlan.cells"),
+    ("certify.py", "Certified.variance"),
     ("samplers.py", "GeometricCoins.of"),
     ("losses.py", "PureDP.compose"),
     ("losses.py", "ApproxDP.compose"),

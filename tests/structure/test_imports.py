@@ -10,12 +10,17 @@ SOURCE = Path(__file__).parents[2] / "src" / "sfumato"
 KERNEL = sorted((SOURCE / "kernel").glob("*.py"))
 EVERYTHING = sorted(SOURCE.rglob("*.py"))
 STANDARD = {
-    "collections", "dataclasses", "datetime", "decimal", "enum", "fractions", "functools",
+    "collections", "dataclasses", "datetime", "decimal", "hashlib", "json", "enum", "fractions", "functools",
     "math", "os", "re", "statistics", "threading", "typing",
 }  # fmt: skip
 MAY_IMPORT = {  # a package of ours -> the packages of ours that it may import
     "kernel": {"kernel", "errors"},
-    "cli": {"cli", "kernel", "errors", ""},
+    "catalog": {"catalog", "kernel", "errors"},
+    "query": {"query", "catalog", "kernel", "errors"},
+    "planning": {"planning", "query", "catalog", "kernel", "errors"},
+    "engines": {"engines", "catalog", "kernel", "errors"},
+    "ledger": {"ledger", "kernel", "errors"},
+    "cli": {"cli", "catalog", "curator", "answers", "engines", "ledger", "kernel", "errors", ""},
 }
 
 

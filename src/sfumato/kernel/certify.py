@@ -55,7 +55,7 @@ def certify(plan: BoundedPlan) -> Certificate:
     """Derive sensitivity, noise and loss of every measurement from the plan alone.
 
     Claim: K-27. Releasing the plan's integers with this noise satisfies `loss`.
-    Requires: the engine computes the plan as K-26 says (lowering); unit and bound are the catalog's (curator).
+    Requires: the engine computes what the plan says; unit and bound are the catalog's (curator).
     Relies on: K-09, K-10, K-17, K-25.
     Proof: docs/claims/K-27.md
     Checked by: tests/kernel/test_certify.py::test_scales_pay_for_the_sensitivity

@@ -7,7 +7,7 @@ from datetime import date
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
-from math import prod
+from math import frexp, prod
 
 from sfumato.errors import KernelFault
 from sfumato.kernel.losses import ZCDP, PureDP
@@ -61,13 +61,13 @@ class Kind(Enum):
     """What a measurement adds up."""
 
     COUNT = "count"  # rows, or rows where `value` is not NULL; weighted for a person
-    SUM = "sum"  # `value` on its grid, clamped to [lower, upper]; NULL adds nothing; weighted for a person
+    SUM = "sum"  # `value` on its grid, clamped, less `offset`; NULL adds nothing; weighted for a person
     PEOPLE = "people"  # units with at least one row, in at most `max_groups_per_unit` cells each
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One noisy vector: an integer for each cell. `lower` and `upper` are in steps of 2**exponent (SUM only)."""
+    """One noisy vector: an integer for each cell. `lower`, `upper`, `offset` are in steps of 2**exponent, for SUM."""
 
     name: str
     kind: Kind
@@ -76,6 +76,7 @@ class Measurement:
     upper: int
     exponent: int
     loss: PureDP | ZCDP  # its share: PureDP is paid with Laplace noise, ZCDP with Gaussian
+    offset: int = 0
 
     def __post_init__(self) -> None:
         if self.kind is Kind.SUM and (self.value is None or not self.lower <= self.upper):
@@ -136,6 +137,23 @@ class BoundedPlan:
 
 
 LOWERING_VERSION = 1
+GRID_BITS = 24
+
+
+def grid_exponent(lower: float, upper: float, *, whole: bool, per_row: bool) -> int:
+    """The public grid of values in [lower, upper]: from declared bounds only, never from epsilon or data.
+
+    Claim: K-24. Bounds are at most 2**(GRID_BITS + 1) steps, or whole numbers of at most 2**53: sums fit 128 bits.
+    Requires: finite bounds (catalog, interval arithmetic).
+    Relies on: nothing.
+    Proof: docs/claims/K-24.md
+    Checked by: tests/kernel/test_plan.py::test_grids_come_from_bounds
+    """
+    reach = max(abs(lower), abs(upper))
+    if reach == 0 or (whole and per_row):
+        return 0
+    fine = frexp(reach)[1] - 1 - GRID_BITS
+    return min(fine, 0) if whole else fine
 
 
 def digest(plan: BoundedPlan) -> str:
@@ -160,7 +178,8 @@ def answer_key(plan: BoundedPlan) -> str:
     Checked by: tests/kernel/test_plan.py::test_answer_keys_ignore_what_is_spent
     """
     measured = tuple(
-        (each.name, each.kind, each.value, each.lower, each.upper, each.exponent) for each in plan.measurements
+        (each.name, each.kind, each.value, each.lower, each.upper, each.exponent, each.offset)
+        for each in plan.measurements
     )
     parts = (plan.population, plan.table, plan.data_version, plan.unit, plan.bound, plan.filters, plan.keys)
     return _hash((LOWERING_VERSION, *parts, measured))

@@ -20,7 +20,7 @@ def sensitivity(plan: BoundedPlan, measurement: Measurement) -> Sensitivity:
     """Derive the sensitivity of one measurement from the finished plan.
 
     Claim: K-25. Between neighbours, the vector of the measurement's integers changes by at most this in L1 and L2.
-    Requires: the engine computes the plan as K-26 says (lowering).
+    Requires: the engine computes the plan as its operators say (tests/engines: every engine equals the reference).
     Relies on: nothing of the planner.
     Proof: docs/claims/K-25.md
     Checked by: tests/neighbours/test_sensitivity.py::test_no_neighbour_moves_more
@@ -30,7 +30,8 @@ def sensitivity(plan: BoundedPlan, measurement: Measurement) -> Sensitivity:
         case Kind.COUNT:
             most, least = Fraction(rows) / Fraction(2) ** measurement.exponent, Fraction(0)
         case Kind.SUM:
-            most, least = Fraction(rows * max(measurement.upper, 0)), Fraction(rows * min(measurement.lower, 0))
+            upper, lower = measurement.upper - measurement.offset, measurement.lower - measurement.offset
+            most, least = Fraction(rows * max(upper, 0)), Fraction(rows * min(lower, 0))
         case Kind.PEOPLE:
             moved = Fraction(min(plan.bound.max_groups_per_unit, plan.cells))  # one in each cell
             if plan.unit.neighbours is Neighbours.REPLACE_ONE and several:
@@ -43,7 +44,8 @@ def sensitivity(plan: BoundedPlan, measurement: Measurement) -> Sensitivity:
         case Neighbours.ADD_REMOVE:
             return Sensitivity(reach, reach**2)
         case Neighbours.REPLACE_ONE if several:
-            return Sensitivity(2 * reach, 2 * reach**2)
+            opposed = most > 0 > least  # the two may meet in one cell with opposite signs
+            return Sensitivity(2 * reach, (4 if opposed else 2) * reach**2)
         case Neighbours.REPLACE_ONE:
             span = Fraction(measurement.upper - measurement.lower) if _always_there(plan, measurement) else most - least
             return Sensitivity(span, span**2)

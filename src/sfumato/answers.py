@@ -1,0 +1,181 @@
+"""Answer: tables, intervals, explanation, plots. Everything here is post-processing of released values."""
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from sfumato.errors import InvalidParameter
+from sfumato.kernel.exact import plain
+from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP
+
+if TYPE_CHECKING:
+    import altair
+    import pandas
+    import polars
+    import pyarrow
+
+Row = dict[str, Any]
+NOT_COVERED = "Intervals cover the noise, not what clamping to bounds and bounding each person's rows leave out."
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What was spent, or is left: exact decimals that float() accepts; rho only under zCDP accounting."""
+
+    epsilon: Decimal | None
+    delta: Decimal
+    rho: Decimal | None = None
+
+    @classmethod
+    def of(cls, loss: PrivacyLoss) -> "Cost":
+        match loss:
+            case PureDP(epsilon):
+                return cls(epsilon, Decimal(0))
+            case ApproxDP(epsilon, delta):
+                return cls(epsilon, delta)
+            case ZCDP(rho, delta):
+                return cls(None, delta, rho)
+
+    def as_text(self) -> dict[str, str]:
+        parts = {"epsilon": self.epsilon, "rho": self.rho, "delta": self.delta}
+        return {name: plain(value) for name, value in parts.items() if value is not None}
+
+    def __str__(self) -> str:
+        shown = {"epsilon": "ε", "rho": "rho", "delta": "δ"}
+        return ", ".join(
+            f"{shown[name]} = {text}" for name, text in self.as_text().items() if name != "delta" or text != "0"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """One measurement: what one person can change, the noise that hides it, its share, its margin."""
+
+    measures: str
+    one_person_changes: str
+    mechanism: str
+    scale: str
+    share: str
+    margin: float
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Rows of plain Python values, with an interval for every number."""
+
+    columns: tuple[str, ...]
+    rows: list[Row]
+    intervals: list[dict[str, tuple[float, float]]]
+    confidence: float
+    cost: Cost
+    remaining: Cost
+    entry: int
+    cached: bool
+    head: str
+    explained: tuple[Explained, ...] = field(default=(), repr=False)
+    keys: tuple[str, ...] = field(default=(), repr=False)
+    sentences: tuple[str, ...] = field(default=(), repr=False)
+
+    def explain(self) -> str:
+        """What was measured, for each measurement, and what the intervals do not cover."""
+        return explain(self.explained, self.sentences, self.confidence)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `ask --json` prints."""
+        return {
+            "columns": list(self.columns),
+            "rows": self.rows,
+            "intervals": [{name: list(ends) for name, ends in row.items()} for row in self.intervals],
+            "cost": self.cost.as_text(),
+            "remaining": self.remaining.as_text(),
+            "entry": self.entry,
+            "cached": self.cached,
+        }
+
+    def _table(self, intervals: bool) -> dict[str, list[Any]]:
+        table: dict[str, list[Any]] = {}
+        for name in self.columns:
+            table[name] = [row[name] for row in self.rows]
+            if intervals and any(name in row for row in self.intervals):
+                table[f"{name}_low"] = [row[name][0] for row in self.intervals]
+                table[f"{name}_high"] = [row[name][1] for row in self.intervals]
+        return table
+
+    def to_pandas(self, intervals: bool = False) -> "pandas.DataFrame":
+        """As a pandas frame; with intervals, `_low` and `_high` beside each number."""
+        import pandas
+
+        return pandas.DataFrame(self._table(intervals))
+
+    def to_polars(self, intervals: bool = False) -> "polars.DataFrame":
+        """As a polars frame."""
+        import polars
+
+        return polars.DataFrame(self._table(intervals))
+
+    def to_arrow(self, intervals: bool = False) -> "pyarrow.Table":
+        """As an Arrow table."""
+        import pyarrow
+
+        return pyarrow.table(self._table(intervals))
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
+        body = []
+        for row, ends in zip(self.rows, self.intervals, strict=True):
+            cells = (f"<td>{html.escape(shown(row[name], ends.get(name)))}</td>" for name in self.columns)
+            body.append(f"<tr>{''.join(cells)}</tr>")
+        note = html.escape(f"{self.cost}; left: {self.remaining}. {NOT_COVERED}")
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table><p>{note}</p>"
+
+    def plot(self, column: str | None = None) -> "altair.LayerChart | altair.FacetChart":
+        """Bars with error bars, one for each row."""
+        import altair
+
+        measured = [name for name in self.columns if name not in self.keys]
+        name = column or measured[0]
+        if name not in measured:
+            raise InvalidParameter("column", f"must be one of {', '.join(measured)}", "something else")
+        labels = [", ".join(str(row[key]) for key in self.keys) or name for row in self.rows]
+        values = [
+            {"label": label, "value": row[name], "low": ends[name][0], "high": ends[name][1]}
+            for label, row, ends in zip(labels, self.rows, self.intervals, strict=True)
+        ]
+        title = " · ".join(self.keys) or None
+        base = altair.Chart(altair.InlineData(values=values))
+        across = altair.X(
+            "label:N", sort=None, title=title, axis=altair.Axis(labelAngle=0 if len(values) < 12 else -60)
+        )
+        bars = base.mark_bar(color="#8aa0b8").encode(x=across, y=altair.Y("value:Q", title=name))
+        rules = base.mark_rule(color="#22303c", strokeWidth=2).encode(
+            x=across, y=altair.Y("low:Q", title=name), y2="high:Q"
+        )
+        caption = f"{round(100 * self.confidence)} % intervals of the noise; {self.cost}"
+        width = max(240, 36 * len(values))
+        return altair.layer(bars, rules).properties(width=width, height=260, title=altair.Title(name, subtitle=caption))
+
+
+def shown(value: object, ends: tuple[float, float] | None) -> str:
+    """A value with its margin, as a person reads it."""
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or ends is None:
+        return "NULL" if value is None else str(value)
+    low, high = ends
+    digits = _digits((high - low) / 2)
+    return f"{value:,.{digits}f} [{low:,.{digits}f}, {high:,.{digits}f}]"
+
+
+def _digits(margin: float) -> int:
+    """Two figures of the margin are worth showing."""
+    return next((places for places in range(7) if margin >= 10.0 ** (1 - places)), 7) if margin > 0 else 0
+
+
+def explain(explained: Sequence[Explained], sentences: Sequence[str], confidence: float) -> str:
+    """The explanation as text."""
+    lines = [
+        f"{each.measures}: one person changes it by at most {each.one_person_changes}; {each.mechanism} noise of scale "
+        f"{each.scale}; {each.share}; ±{each.margin:,.4g} in {round(100 * confidence)} of 100."
+        for each in explained
+    ]
+    return "\n".join([*lines, *sentences, NOT_COVERED])

@@ -1,0 +1,311 @@
+"""catalog.toml: what the owner declared, read and written without loss."""
+
+import difflib
+import json
+import os
+import re
+import shutil
+import threading
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import MISSING, fields
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from sfumato.catalog.model import (
+    Boolean,
+    Budget,
+    Category,
+    ColumnDeclaration,
+    Dataset,
+    Date,
+    Id,
+    Integer,
+    Real,
+    Table,
+    Text,
+    at,
+    find,
+    refusal,
+)
+from sfumato.errors import CatalogError
+from sfumato.kernel.exact import plain
+from sfumato.kernel.neighbours import ROW
+from sfumato.kernel.parameters import kind_of
+
+FILE = "catalog.toml"
+KINDS: dict[str, type[Any]] = {
+    "integer": Integer,
+    "real": Real,
+    "category": Category,
+    "boolean": Boolean,
+    "text": Text,
+    "date": Date,
+    "id": Id,
+}
+NAMES = {kind: name for name, kind in KINDS.items()}
+LIMITS = ("epsilon", "delta", "accounting", "rho")
+TABLE_KEYS = ("max_rows_per_unit", "max_groups_per_unit", "rows", "public")  # read and written as they are
+HEAD = re.compile(r"""\ufeff?\s*\[\s*["']?dataset["']?\s*\]""")
+LEDGER_ID = re.compile(r"""(\s*["']?ledger_id["']?\s*=\s*)("(?:[^"\\]|\\.)*"|'[^']*')""")
+UNITS = 'unit_column = "…", unit = "row", unit_through = { column = "…", table = "…" } or public = true'
+
+Section = Mapping[str, Any]
+
+
+def load(folder: Path) -> Dataset:
+    """The dataset that folder/catalog.toml declares."""
+    return _read(_parse(_bytes(Path(folder) / FILE)))
+
+
+def dump(dataset: Dataset, folder: Path) -> None:
+    """Write folder/catalog.toml: all of it or nothing, and only what reads back as the same dataset."""
+    content = "\n".join(_lines(dataset)).encode()
+    if _read(_parse(content)) != dataset:
+        raise refusal(
+            "This dataset cannot be written as a catalog.toml.", "Its numbers may be too long to be read back."
+        )
+    _replace(Path(folder) / FILE, content)
+
+
+def set_ledger_id(folder: Path, ledger_id: str) -> None:
+    """Tie the catalog to its ledger by one line under [dataset]; everything else stays as the owner wrote it."""
+    path = Path(folder) / FILE
+    before = _bytes(path)
+    declared = _read(_parse(before))
+    wanted = Dataset(**{each.name: getattr(declared, each.name) for each in fields(Dataset)} | {"ledger_id": ledger_id})
+    after = _with_ledger_id(before.decode(), wanted.ledger_id or "").encode()
+    try:
+        done = _read(_parse(after)) == wanted
+    except CatalogError:
+        done = False
+    if not done:
+        line = f"ledger_id = {_string(ledger_id)}"
+        raise refusal(f"{FILE}: the place of ledger_id was not found.", f"Write it under [dataset] yourself: {line}")
+    _replace(path, after)
+
+
+def _with_ledger_id(text: str, ledger_id: str) -> str:
+    """The text with that line changed, or added below the other lines of [dataset]."""
+    lines = re.split(r"(?<=\n)", text)
+    head = next((number for number, line in enumerate(lines) if HEAD.match(line)), None)
+    if head is None:
+        return text
+    last = head
+    for number, line in enumerate(lines[head + 1 :], head + 1):
+        if line.lstrip().startswith("["):
+            break
+        if found := LEDGER_ID.match(line):
+            lines[number] = found[1] + _string(ledger_id) + line[found.end() :]
+            return "".join(lines)
+        if line.strip() and not line.lstrip().startswith("#"):
+            last = number
+    end = "\r\n" if lines[head].endswith("\r\n") else "\n"
+    lines[last] = lines[last].rstrip("\r\n") + end
+    return "".join([*lines[: last + 1], f"ledger_id = {_string(ledger_id)}{end}", *lines[last + 1 :]])
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        hint = "Make one with `sfumato init`, or choose its folder with -C."
+        raise refusal(f"There is no {FILE} in {path.parent}.", hint) from None
+    except OSError as error:
+        raise refusal(f"{path} cannot be read: {error.strerror}.", "Check that it is a readable file.") from None
+
+
+def _parse(content: bytes) -> Section:
+    try:
+        return tomllib.loads(content.decode("utf-8-sig"), parse_float=Decimal)
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise refusal(f"{FILE}, line {line}: the text is not UTF-8.", "Save the file as UTF-8.") from None
+    except tomllib.TOMLDecodeError as error:
+        raise refusal(f"{FILE} is not TOML: {error}.", "Texts stand in quotes; a table is declared once.") from None
+    except (ValueError, ArithmeticError, RecursionError):
+        raise refusal(f"{FILE} is not TOML: a number is too long, or nesting too deep.") from None
+
+
+def _read(content: Section) -> Dataset:
+    _check("", content, ("dataset", "budget", "analysts", "tables"), ("dataset", "budget"))
+    about = _section("dataset", content["dataset"])
+    _check("dataset", about, ("name", "population", "neighbours", "ledger_id"), ("name",))
+    budget = _budget("budget", content["budget"], "basic")
+    analysts = _section("analysts", content.get("analysts", {}))
+    tables = _section("tables", content.get("tables", {}))
+    return Dataset(
+        **about,
+        tables=[_table(name, table) for name, table in tables.items()],
+        budget=budget,
+        analysts={name: _budget(f"analysts.{name}", limit, budget.accounting) for name, limit in analysts.items()},
+    )
+
+
+def _budget(where: str, raw: object, accounting: str) -> Budget:
+    limits = _section(where, raw)
+    _check(where, limits, LIMITS, ())
+    with at(where):
+        return Budget(**{"accounting": accounting, **limits})
+
+
+def _table(name: str, raw: object) -> Table:
+    where = f"tables.{name}"
+    table = _section(where, raw)
+    _check(where, table, ("source", "unit_column", "unit", "unit_through", *TABLE_KEYS, "columns"), ())
+    columns = {
+        column: _column(f"{where}.columns.{column}", declared)
+        for column, declared in _section(f"{where}.columns", table.get("columns", {})).items()
+    }
+    units = [key for key in ("unit_column", "unit", "unit_through") if key in table]
+    if len(units) > 1:
+        raise refusal(f"{where}: {' and '.join(units)} contradict each other.", f"Say one of {UNITS}.")
+    if not units and table.get("public") is not True:
+        raise refusal(f"{where} does not say whose privacy is protected.", f"Say one of {UNITS}.")
+    if "unit" in table and table["unit"] != "row":
+        raise refusal(f'{where}: unit can only be "row".', f"Say one of {UNITS}.")
+    link = None
+    if "unit_through" in table:
+        through = _section(f"{where}.unit_through", table["unit_through"])
+        _check(f"{where}.unit_through", through, ("column", "table"), ("column", "table"))
+        link = through["column"], through["table"]
+    unit = ROW if "unit" in table else table.get("unit_column")
+    owner = link[0] if link else unit
+    if isinstance(owner, str) and find(owner, columns) is None:
+        columns[owner] = Id()  # to name the unit's column is to declare it
+    rest = {key: table[key] for key in TABLE_KEYS if key in table}
+    return Table(name, table.get("source"), unit, columns, unit_through=link, **rest)
+
+
+def _column(where: str, raw: object) -> ColumnDeclaration:
+    declared = _section(where, raw)
+    name = declared.get("type")
+    kind = KINDS.get(name) if isinstance(name, str) else None
+    if kind is None:
+        raise refusal(f"{where}: type must be one of {', '.join(KINDS)}.", _closest(name, KINDS))
+    known = tuple(each.name for each in fields(kind))
+    _check(where, declared, ("type", *known), tuple(each for each in known if each != "nullable"))
+    with at(where):
+        declaration: ColumnDeclaration = kind(**{key: value for key, value in declared.items() if key != "type"})
+        return declaration
+
+
+def _section(where: str, raw: object) -> Section:
+    if not isinstance(raw, dict):
+        raise refusal(f"{where} must be a section of keys and values; got {kind_of(raw)}.", f"Begin it with [{where}].")
+    return raw
+
+
+def _check(where: str, section: Section, known: tuple[str, ...], required: tuple[str, ...]) -> None:
+    place = f"{where}: " if where else ""
+    for key in section:
+        if key not in known:
+            raise refusal(f"{place}there is no key {key!r} here.", _closest(key, known))
+    for key in required:
+        if key not in section:
+            raise refusal(f"{place}{key} is missing.", f"Needed here: {', '.join(required)}.")
+
+
+def _closest(key: object, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(key.casefold(), known, 1, 0.5) if isinstance(key, str) else []
+    return f"Did you mean {close[0]}?" if close else f"Known here: {', '.join(known)}."
+
+
+def _lines(dataset: Dataset) -> Iterator[str]:
+    yield "[dataset]"
+    yield f"name = {_string(dataset.name)}"
+    yield f"population = {_string(dataset.population)}"
+    yield f"neighbours = {_string(dataset.neighbours.value)}"
+    if dataset.ledger_id is not None:
+        yield f"ledger_id = {_string(dataset.ledger_id)}"
+    yield from _budget_lines("budget", dataset.budget)
+    for name, limit in dataset.analysts.items():
+        yield from _budget_lines(f"analysts.{_key(name)}", limit)
+    for table in dataset.tables.values():
+        yield from _table_lines(table)
+    yield ""
+
+
+def _budget_lines(where: str, budget: Budget) -> Iterator[str]:
+    yield from ("", f"[{where}]")
+    for key in LIMITS:
+        value = getattr(budget, key)
+        if value is not None:
+            yield f"{key} = {_string(plain(value) if isinstance(value, Decimal) else value)}"
+
+
+def _table_lines(table: Table) -> Iterator[str]:
+    yield from ("", f"[tables.{_key(table.name)}]")
+    if table.source is not None:
+        yield f"source = {_string(table.source)}"
+    if table.public:
+        pass  # nobody's rows
+    elif table.unit is ROW:
+        yield 'unit = "row"'
+    elif table.unit is not None:
+        yield f"unit_column = {_string(table.unit)}"
+    elif table.unit_through:
+        column, through = map(_string, table.unit_through)
+        yield f"unit_through = {{ column = {column}, table = {through} }}"
+    defaults = {each.name: each.default for each in fields(Table) if each.default is not MISSING}
+    for key in TABLE_KEYS:
+        if getattr(table, key) != defaults[key]:
+            yield f"{key} = {_value(getattr(table, key))}"
+    for name, declaration in table.columns.items():
+        parts = {each.name: getattr(declaration, each.name) for each in fields(declaration)}
+        if parts.get("nullable"):
+            del parts["nullable"]
+        written = {"type": NAMES[type(declaration)], **parts}
+        yield f"columns.{_key(name)} = {{ {', '.join(f'{key} = {_value(part)}' for key, part in written.items())} }}"
+
+
+def _value(value: object) -> str:
+    match value:
+        case str():
+            return _string(value)
+        case bool():
+            return "true" if value else "false"
+        case float():
+            return str(int(value)) if value.is_integer() else repr(value)
+        case tuple():
+            return f"[{', '.join(map(_value, value))}]"
+        case date():
+            return _string(value.isoformat())
+        case _:
+            return str(value)
+
+
+def _string(text: str) -> str:
+    """A TOML basic string: JSON's escapes are TOML's, but for the delete character."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _string(name)
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Put the content in place of the file at once: a crash leaves the old file or the new one."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}")
+    try:
+        try:
+            with temporary.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            if path.exists():
+                shutil.copymode(path, temporary)
+            os.replace(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)  # the name too, not only the content
+        finally:
+            os.close(folder)
+    except OSError as error:
+        raise refusal(
+            f"{path} cannot be written: {error.strerror}.", "Check that the folder exists and is yours."
+        ) from None

@@ -1,0 +1,1 @@
+"""Engines run a BoundedPlan over a pinned snapshot and return integers."""

@@ -1,0 +1,94 @@
+"""The embedded engine: plans on DuckDB, over a pinned snapshot, in a connection that can do nothing else."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import duckdb
+
+from sfumato.catalog.model import Table
+from sfumato.engines.engine import cell_key, cells_of
+from sfumato.engines.lowering import lower, lower_people
+from sfumato.engines.snapshot import grids_of, pin
+from sfumato.errors import CatalogError, EngineFailed
+from sfumato.kernel.plan import BoundedPlan, Kind, digest
+from sfumato.kernel.release import ExactAggregates
+
+LOCKED = (
+    "SET autoinstall_known_extensions = false",
+    "SET autoload_known_extensions = false",
+    "SET enable_external_access = false",
+    "SET lock_configuration = true",
+)
+
+
+class DuckDBEngine:
+    """Snapshots of the declared tables, in memory or in one database file."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Table]) -> None:
+        self._connection = connection
+        self._grids = {name: grids_of(table) for name, table in tables.items()}
+        for setting in LOCKED:
+            connection.execute(setting)
+
+    @classmethod
+    def of_data(cls, table: Table, data: object) -> "DuckDBEngine":
+        """Pin one table in memory."""
+        connection = duckdb.connect(":memory:")
+        _pin(connection, table, data)
+        return cls(connection, {table.name: table})
+
+    @classmethod
+    def prepare(cls, path: Path, tables: Mapping[str, Table], folder: Path) -> None:
+        """Pin the tables of a catalog into a database file: the owner's step."""
+        path.unlink(missing_ok=True)
+        with duckdb.connect(str(path)) as connection:
+            for table in tables.values():
+                source = folder / str(table.source)
+                _pin(connection, table, source)
+
+    @classmethod
+    def open(cls, path: Path, tables: Mapping[str, Table]) -> "DuckDBEngine":
+        """Open pinned tables, to be read only."""
+        return cls(duckdb.connect(str(path), read_only=True), tables)
+
+    def aggregate(self, plan: BoundedPlan) -> ExactAggregates:
+        """Measure. Whatever goes wrong is told in one constant text: what failed may depend on the data."""
+        try:
+            return ExactAggregates(digest(plan), self._measure(plan))
+        except Exception:
+            raise EngineFailed from None
+
+    def _measure(self, plan: BoundedPlan) -> dict[str, list[int]]:
+        totals = {each.name: [0] * plan.cells for each in plan.measurements}
+        cells = cells_of(plan)
+        cursor = self._connection.cursor()
+        added = [each.name for each in plan.measurements if each.kind is not Kind.PEOPLE]
+        if added:
+            query = lower(plan, self._grids[plan.table]).sql(dialect="duckdb")
+            for row in cursor.execute(query).fetchall():
+                cell = cells.get(cell_key(row[: len(plan.keys)]))
+                if cell is not None:
+                    for name, value in zip(added, row[len(plan.keys) :], strict=True):
+                        totals[name][cell] = int(value)
+        if len(added) < len(plan.measurements):
+            people = cursor.execute(lower_people(plan).sql(dialect="duckdb")).fetchall()
+            for each in plan.measurements:
+                if each.kind is Kind.PEOPLE:
+                    for cell, units in people:
+                        totals[each.name][cell] = units
+        return totals
+
+    def close(self) -> None:
+        """Let go of the snapshot."""
+        self._connection.close()
+
+
+def _pin(connection: duckdb.DuckDBPyConnection, table: Table, data: object) -> None:
+    try:
+        pin(connection, table, data)
+    except (duckdb.Error, RuntimeError, ValueError):
+        raise CatalogError(
+            "catalog",
+            f"tables.{table.name}: the source could not be read.",
+            "Check that it is there, that it is a CSV or Parquet file or a frame, and that its columns are declared.",
+        ) from None

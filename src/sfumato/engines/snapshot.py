@@ -1,0 +1,145 @@
+"""Pinning the owner's data: an immutable, typed table that holds what the catalog declares and nothing else."""
+
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from sfumato.catalog.model import Boolean, Category, ColumnDeclaration, Date, Id, Integer, Real, Table, Text
+from sfumato.engines.engine import ROWS_OF_UNIT, UNIT
+from sfumato.engines.lowering import STEPS
+from sfumato.errors import CatalogError
+from sfumato.kernel.neighbours import ROW
+from sfumato.kernel.plan import grid_exponent
+
+FRAME = "__sfumato_frame"
+
+
+def pin(connection: duckdb.DuckDBPyConnection, table: Table, data: object) -> None:
+    """Read the source once, on the owner's path, into a table of the declared names and types.
+
+    Values are clamped to their bounds; NaN, failed casts and undeclared categories are NULL, or the public midpoint
+    where a column is declared not nullable; rows without a unit are dropped; numbers are stored on their grid too.
+    """
+    if table.unit is None:
+        raise CatalogError(
+            "catalog",
+            f"tables.{table.name}: a unit that is reached through another table needs a join, which comes later.",
+            "Give the table its own unit_column.",
+        )
+    relation = _relation(connection, table, data)
+    there = [row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()]
+    missing = [name for name in table.columns if name not in there]
+    if missing:
+        raise CatalogError(
+            "catalog",
+            f"tables.{table.name}: the source has no column {', '.join(map(repr, missing))}.",
+            f"It has: {', '.join(map(repr, there))}.",
+        )
+    selected = [f"{_typed(name, declared)} AS {_name(name)}" for name, declared in table.columns.items()]
+    if table.unit is not ROW:
+        selected.append(f"CAST({_name(str(table.unit))} AS VARCHAR) AS {_name(UNIT)}")
+    connection.execute(f"CREATE TEMP VIEW __sfumato_typed AS SELECT {', '.join(selected)} FROM {relation}")
+    steps = [
+        f"CAST(FLOOR({_name(name)} * {2.0**-exponent!r}::DOUBLE + 0.5::DOUBLE) AS BIGINT) AS {_name(STEPS + name)}"
+        for name, exponent in grids_of(table).items()
+    ]
+    everything = ", ".join(["typed.*", *steps])
+    if table.unit is ROW:
+        query = f"SELECT {everything} FROM __sfumato_typed typed"
+    else:
+        unit = _name(UNIT)
+        query = (
+            f"SELECT {everything}, held.{_name(ROWS_OF_UNIT)} FROM __sfumato_typed typed JOIN ("
+            f"SELECT {unit}, COUNT(*) AS {_name(ROWS_OF_UNIT)} FROM __sfumato_typed GROUP BY {unit}"
+            f") held ON typed.{unit} = held.{unit}"
+        )
+    connection.execute(f"CREATE TABLE {_name(table.name)} AS {query}")
+    connection.execute("DROP VIEW __sfumato_typed")
+
+
+def grids_of(table: Table) -> dict[str, int]:
+    """The exponent of the grid of each numeric column, by its declared bounds."""
+    return {
+        name: grid_exponent(
+            declared.lower, declared.upper, whole=isinstance(declared, Integer), per_row=table.unit is ROW
+        )
+        for name, declared in table.columns.items()
+        if isinstance(declared, (Integer, Real))
+    }
+
+
+def _relation(connection: duckdb.DuckDBPyConnection, table: Table, data: object) -> str:
+    """What to select from: a file by its ending, or a frame that is registered for the moment."""
+    if isinstance(data, (str, Path)):
+        path = str(data)
+        ending = Path(path).suffix.lower()
+        if ending in (".csv", ".tsv", ".txt"):
+            return f"read_csv({_text(path)}, all_varchar = true, header = true)"
+        if ending in (".parquet", ".pq"):
+            return f"read_parquet({_text(path)})"
+        raise CatalogError(
+            "catalog",
+            f"tables.{table.name}: the kind of source is not known.",
+            "Use a .csv or .parquet file, or a frame.",
+        )
+    connection.register(FRAME, data)
+    return FRAME
+
+
+def _typed(name: str, declared: ColumnDeclaration) -> str:  # noqa: PLR0911 - one return a type
+    column = _name(name)
+    match declared:
+        case Integer(lower=lower, upper=upper, nullable=nullable):
+            rounded = f"FLOOR({_held(column, lower, upper)} + 0.5::DOUBLE)"
+            return _or_public(f"CAST({rounded} AS BIGINT)", nullable, str((lower + upper) // 2))
+        case Real(lower=lower, upper=upper, nullable=nullable):
+            return _or_public(_held(column, lower, upper), nullable, f"{(lower + upper) / 2!r}::DOUBLE")
+        case Boolean(nullable=nullable):
+            return _or_public(f"TRY_CAST({column} AS BOOLEAN)", nullable, "false")
+        case Category(values=values, nullable=nullable):
+            return _or_public(_among(column, values), nullable, _constant(values[0]))
+        case Text(nullable=nullable):
+            return _or_public(f"CAST({column} AS VARCHAR)", nullable, "''")
+        case Date(lower=lower, upper=upper, nullable=nullable):
+            value = f"TRY_CAST({column} AS DATE)"
+            middle = date.fromordinal((lower.toordinal() + upper.toordinal()) // 2)
+            held = f"LEAST(GREATEST({value}, {_constant(lower)}), {_constant(upper)})"
+            return _or_public(f"CASE WHEN {value} IS NULL THEN NULL ELSE {held} END", nullable, _constant(middle))
+        case Id():
+            return f"CAST({column} AS VARCHAR)"
+
+
+def _held(column: str, lower: float, upper: float) -> str:
+    """The column as a double within its bounds; what is no number, and NaN, is NULL."""
+    value = f"TRY_CAST({column} AS DOUBLE)"
+    low, high = f"{float(lower)!r}::DOUBLE", f"{float(upper)!r}::DOUBLE"
+    return f"CASE WHEN {value} IS NULL OR isnan({value}) THEN NULL ELSE LEAST(GREATEST({value}, {low}), {high}) END"
+
+
+def _among(column: str, values: Sequence[str | int | bool]) -> str:
+    kind = "BOOLEAN" if isinstance(values[0], bool) else "BIGINT" if isinstance(values[0], int) else "VARCHAR"
+    value = f"TRY_CAST({column} AS {kind})"
+    return f"CASE WHEN {value} IN ({', '.join(map(_constant, values))}) THEN {value} END"
+
+
+def _or_public(value: str, nullable: bool, public: str) -> str:
+    return value if nullable else f"COALESCE({value}, {public})"
+
+
+def _constant(value: Any) -> str:  # noqa: ANN401 - any declared value
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, date):
+        return f"DATE {_text(value.isoformat())}"
+    return str(value) if isinstance(value, int) else _text(value)
+
+
+def _name(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"

@@ -1,0 +1,1 @@
+"""From SQL or Python to one frozen, typed Query."""

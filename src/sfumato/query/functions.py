@@ -1,0 +1,178 @@
+"""The allow-list: for each row-level function its types, its bounds by interval arithmetic, its total meaning.
+
+Numbers are doubles. NULL in gives NULL out, except for IS NULL, COALESCE, CASE, AND and OR. Division by zero is NULL.
+Bounds follow from declared bounds alone; where none follow, a value can be compared but not added up.
+"""
+
+import math
+from collections.abc import Sequence
+
+from sfumato.errors import MissingBounds, UnsupportedSyntax
+from sfumato.kernel.plan import Call, Literal, Scalar
+from sfumato.query.query import Typed
+
+MOST_REACH = 1e100
+MOST_WILDCARDS = 5
+COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
+TRUTHS: tuple[Scalar, ...] = (False, True)
+
+
+def literal(value: Scalar) -> Typed:
+    """A value that the analyst wrote."""
+    match value:
+        case None:
+            return Typed(Literal(None), "null")
+        case bool():
+            return Typed(Literal(value), "boolean", False, values=(value,))
+        case int() | float():
+            if not abs(value) <= MOST_REACH:
+                raise MissingBounds("bounds", "A number in the question is too large.", "Use numbers below 1e100.")
+            whole = float(value).is_integer() and abs(value) <= 2**53
+            return Typed(Literal(value), "number", False, float(value), float(value), whole, (value,))
+        case str():
+            return Typed(Literal(value), "text", False, values=(value,))
+        case _:
+            return Typed(Literal(value), "date", False, values=(value,))
+
+
+def compare(function: str, one: Typed, two: Typed) -> Typed:
+    """=, <>, <, <=, >, >= of two values of one type."""
+    _same(function, one, two)
+    return Typed(
+        Call(function, (one.expression, two.expression)), "boolean", one.nullable or two.nullable, values=TRUTHS
+    )
+
+
+def logic(function: str, arguments: Sequence[Typed]) -> Typed:
+    """AND, OR, NOT of truth values."""
+    for each in arguments:
+        _need(function, each, "boolean")
+    nullable = any(each.nullable for each in arguments)
+    return Typed(Call(function, tuple(each.expression for each in arguments)), "boolean", nullable, values=TRUTHS)
+
+
+def is_null(one: Typed) -> Typed:
+    """IS NULL: never NULL itself."""
+    return Typed(Call("is null", (one.expression,)), "boolean", False, values=TRUTHS)
+
+
+def like(one: Typed, two: Typed) -> Typed:
+    """LIKE a pattern that the analyst wrote, with few wildcards: its time is bounded."""
+    _need("LIKE", one, "text")
+    pattern = two.expression.value if isinstance(two.expression, Literal) else None
+    if not isinstance(pattern, str) or pattern.count("%") > MOST_WILDCARDS or "\\" in pattern:
+        raise UnsupportedSyntax(
+            "syntax",
+            "LIKE takes a pattern in quotes, with at most five % and no backslash.",
+            "Write it out, such as LIKE 'A%'.",
+        )
+    return Typed(Call("like", (one.expression, two.expression)), "boolean", one.nullable, values=TRUTHS)
+
+
+def arithmetic(function: str, one: Typed, two: Typed) -> Typed:
+    """+, -, * and / of numbers that have bounds."""
+    for each in (one, two):
+        _need(function, each, "number")
+        if not each.bounded:
+            raise MissingBounds(
+                "bounds", f"A part of '{function}' has no bounds.", "Divide only by what cannot be zero, such as a + 1."
+            )
+    lower, upper = _interval(function, one, two)
+    nullable = one.nullable or two.nullable
+    if function == "/":
+        nullable = nullable or _holds_zero(two)
+    whole = function != "/" and one.whole and two.whole and max(abs(lower or 0), abs(upper or 0)) <= 2**53
+    return Typed(Call(function, (one.expression, two.expression)), "number", nullable, lower, upper, whole)
+
+
+def _interval(function: str, one: Typed, two: Typed) -> tuple[float | None, float | None]:
+    a, b, c, d = (float(each) for each in (one.lower, one.upper, two.lower, two.upper) if each is not None)
+    match function:
+        case "+":
+            ends = [a + c, b + d]
+        case "-":
+            ends = [a - d, b - c]
+        case "*":
+            ends = [a * c, a * d, b * c, b * d]
+        case _:
+            if _holds_zero(two):
+                return None, None
+            ends = [a / c, a / d, b / c, b / d]
+    if not all(math.isfinite(end) and abs(end) <= MOST_REACH for end in ends):
+        raise MissingBounds("bounds", f"The bounds of '{function}' are too large.", "Use smaller numbers.")
+    low, high = min(ends), max(ends)
+    return math.nextafter(low, -math.inf), math.nextafter(high, math.inf)  # the double of a bound may be rounded
+
+
+def _holds_zero(two: Typed) -> bool:
+    return two.lower is None or two.upper is None or two.lower <= 0 <= two.upper
+
+
+def unary(function: str, one: Typed) -> Typed:
+    """neg, abs, floor, ceil of a number."""
+    _need(function, one, "number")
+    lower, upper, whole = one.lower, one.upper, one.whole
+    if lower is not None and upper is not None:
+        match function:
+            case "neg":
+                lower, upper = -upper, -lower
+            case "abs":
+                lower, upper = (
+                    (0.0 if lower <= 0 <= upper else min(abs(lower), abs(upper))),
+                    max(abs(lower), abs(upper)),
+                )
+            case _:
+                lower, upper, whole = float(math.floor(lower)), float(math.ceil(upper)), True
+    return Typed(Call(function, (one.expression,)), "number", one.nullable, lower, upper, whole)
+
+
+def choose(conditions: Sequence[Typed], outcomes: Sequence[Typed], otherwise: Typed) -> Typed:
+    """CASE WHEN ... THEN ... ELSE ... END: the outcomes are of one type, or NULL."""
+    for each in conditions:
+        _need("CASE WHEN", each, "boolean")
+    parts = [item for pair in zip(conditions, outcomes, strict=True) for item in pair]
+    call = Call("case", (*(each.expression for each in parts), otherwise.expression))
+    return _joined(call, [*outcomes, otherwise])
+
+
+def coalesce(arguments: Sequence[Typed]) -> Typed:
+    """The first that is not NULL."""
+    joined = _joined(Call("coalesce", tuple(each.expression for each in arguments)), arguments)
+    return Typed(
+        joined.expression,
+        joined.type,
+        all(each.nullable for each in arguments),
+        joined.lower,
+        joined.upper,
+        joined.whole,
+    )
+
+
+def _joined(call: Call, outcomes: Sequence[Typed]) -> Typed:
+    real = [each for each in outcomes if each.type != "null"]
+    if not real:
+        raise UnsupportedSyntax("syntax", "Every outcome is NULL.", "Give at least one value.")
+    for each in real[1:]:
+        _same("CASE", real[0], each)
+    bounded = all(each.bounded for each in real) and real[0].type == "number"
+    lower = min(each.lower for each in real if each.lower is not None) if bounded else None
+    upper = max(each.upper for each in real if each.upper is not None) if bounded else None
+    values: tuple[Scalar, ...] | None = None
+    if all(each.values is not None for each in real):
+        values = tuple(dict.fromkeys(value for each in real for value in each.values or ()))
+    nullable = any(each.nullable for each in outcomes)
+    return Typed(call, real[0].type, nullable, lower, upper, all(each.whole for each in real), values)
+
+
+def _same(function: str, one: Typed, two: Typed) -> None:
+    if "null" in (one.type, two.type):
+        raise UnsupportedSyntax("syntax", f"'{function}' with NULL is never true.", "Use IS NULL.")
+    if one.type != two.type:
+        raise UnsupportedSyntax(
+            "syntax", f"'{function}' compares a {one.type} with a {two.type}.", "Compare values of one type."
+        )
+
+
+def _need(function: str, one: Typed, wanted: str) -> None:
+    if one.type != wanted:
+        raise UnsupportedSyntax("syntax", f"'{function}' takes a {wanted}, not a {one.type}.", f"Give it a {wanted}.")

@@ -1,0 +1,80 @@
+"""Query: what is asked, resolved and typed. SQL and the Python frame build the very same one."""
+
+from dataclasses import dataclass
+
+from sfumato.kernel.plan import Call, Expression, Key, Literal, Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """A row-level expression, with what follows of it from the catalog alone."""
+
+    expression: Expression
+    type: str  # "number", "text", "boolean", "date" or "null"
+    nullable: bool = True
+    lower: float | None = None  # bounds of a number; None: none follow
+    upper: float | None = None
+    whole: bool = False
+    values: tuple[Scalar, ...] | None = None  # all values it can take, where they are few and public
+
+    @property
+    def bounded(self) -> bool:
+        return self.lower is not None and self.upper is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """COUNT of rows or values, PEOPLE, SUM, AVG, VARIANCE or STDDEV."""
+
+    function: str
+    value: Typed | None
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRef:
+    """A group key, in an output."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateRef:
+    """A released aggregate, in an output."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class PostCall:
+    """A function of released values: free."""
+
+    function: str
+    arguments: "tuple[Post, ...]"
+
+
+Post = KeyRef | AggregateRef | Literal | PostCall
+
+
+@dataclass(frozen=True, slots=True)
+class Ordering:
+    """One ORDER BY term."""
+
+    by: Post
+    descending: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A question about one private table."""
+
+    table: str
+    filters: tuple[Expression, ...]
+    keys: tuple[Key, ...]
+    aggregates: tuple[Aggregate, ...]
+    columns: tuple[tuple[str, Post], ...]
+    having: Post | None = None
+    order: tuple[Ordering, ...] = ()
+    limit: int | None = None
+
+
+__all__ = ["Aggregate", "AggregateRef", "Call", "KeyRef", "Ordering", "Post", "PostCall", "Query", "Typed"]

@@ -1,0 +1,82 @@
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+from test_plan import AGE, COUNT, PLAN, SUM
+
+import sfumato as sf
+from sfumato.errors import InvalidParameter, KernelFault
+from sfumato.kernel.certify import certify
+from sfumato.kernel.neighbours import ROW, PrivacyUnit
+from sfumato.kernel.plan import ROW_WEIGHT_EXPONENT, ContributionBound, Key, Kind
+from sfumato.kernel.sensitivity import sensitivity
+
+SIGNED = replace(SUM, lower=-30, upper=120)
+TWO_CELLS = (Key(AGE, (1, 2)),)
+REPLACE = PrivacyUnit("people", ROW, "replace-one")
+PERSON = PrivacyUnit("people", "id")
+PERSON_REPLACE = PrivacyUnit("people", "id", "replace-one")
+BOUND = ContributionBound(10, 3)
+WEIGHED = replace(COUNT, exponent=ROW_WEIGHT_EXPONENT)
+PEOPLE = replace(COUNT, kind=Kind.PEOPLE)
+
+
+@pytest.mark.parametrize(
+    ("changes", "measurement", "l1", "l2_squared"),
+    [
+        ({}, COUNT, 1, 1),
+        ({"keys": TWO_CELLS}, COUNT, 1, 1),
+        ({"unit": REPLACE}, COUNT, 1, 1),
+        ({"unit": REPLACE, "keys": TWO_CELLS}, COUNT, 2, 2),
+        ({}, SUM, 120, 120**2),
+        ({}, SIGNED, 120, 120**2),
+        ({}, replace(SUM, lower=-300), 300, 300**2),
+        ({}, replace(SUM, offset=60), 60, 60**2),
+        ({"unit": REPLACE}, replace(SUM, offset=60), 120, 120**2),
+        ({"unit": PERSON, "bound": BOUND}, replace(SUM, offset=60), 600, 600**2),
+        ({"unit": REPLACE}, SIGNED, 150, 150**2),
+        ({"unit": REPLACE}, replace(SUM, lower=100), 120, 120**2),  # a NULL adds nothing: 0 is possible
+        ({"unit": REPLACE}, replace(SUM, lower=100, value=replace(AGE, nullable=False)), 20, 20**2),
+        ({"unit": REPLACE, "keys": TWO_CELLS}, SUM, 240, 2 * 120**2),
+        ({"unit": REPLACE, "keys": TWO_CELLS}, SIGNED, 240, 4 * 120**2),
+        ({"unit": PERSON, "bound": BOUND}, WEIGHED, 10 << 16, (10 << 16) ** 2),
+        ({"unit": PERSON, "bound": BOUND, "keys": TWO_CELLS}, WEIGHED, 10 << 16, (10 << 16) ** 2),
+        ({"unit": PERSON_REPLACE, "bound": BOUND}, WEIGHED, 10 << 16, (10 << 16) ** 2),
+        ({"unit": PERSON_REPLACE, "bound": BOUND, "keys": TWO_CELLS}, WEIGHED, 20 << 16, 2 * (10 << 16) ** 2),
+        ({"unit": PERSON, "bound": BOUND}, SIGNED, 1200, 1200**2),
+        ({"unit": PERSON_REPLACE, "bound": BOUND}, SIGNED, 1500, 1500**2),
+        ({"unit": PERSON, "bound": BOUND}, PEOPLE, 1, 1),
+        ({"unit": PERSON, "bound": BOUND, "keys": TWO_CELLS}, PEOPLE, 2, 2),
+        ({"unit": PERSON_REPLACE, "bound": BOUND}, PEOPLE, 1, 1),
+        ({"unit": PERSON_REPLACE, "bound": BOUND, "keys": TWO_CELLS}, PEOPLE, 4, 4),
+        ({"unit": REPLACE, "keys": TWO_CELLS}, PEOPLE, 2, 2),
+    ],
+)
+def test_the_table_of_sensitivities(changes, measurement, l1, l2_squared):
+    plan = replace(PLAN, measurements=(measurement,), **changes)
+    found = sensitivity(plan, measurement)
+    assert (found.l1, found.l2_squared) == (l1, l2_squared)
+
+
+def test_scales_pay_for_the_sensitivity():
+    certificate = certify(PLAN)
+    assert [each.noise.scale for each in certificate.measurements] == [Fraction(2), Fraction(240)]
+    assert certificate.loss == sf.PureDP(1)
+    gaussian = certify(replace(PLAN, measurements=(replace(SUM, loss=sf.ZCDP("0.5")),)))
+    assert gaussian.measurements[0].noise.variance == Fraction(120**2)
+    assert gaussian.loss == sf.ZCDP("0.5")
+    assert [each.variance for each in certificate.measurements] == [8, 2 * 240**2]
+
+
+def test_what_cannot_be_certified():
+    with pytest.raises(InvalidParameter, match="constant"):
+        certify(replace(PLAN, measurements=(replace(SUM, lower=0, upper=0),)))
+    for wrong in (replace(COUNT, exponent=-16), replace(COUNT, exponent=1)):
+        with pytest.raises(KernelFault):
+            certify(replace(PLAN, measurements=(wrong,)))
+    with pytest.raises(KernelFault):
+        certify(replace(PLAN, unit=PERSON, measurements=(COUNT,)))
+    with pytest.raises(KernelFault):
+        certify(replace(PLAN, measurements=(replace(COUNT, loss=sf.PureDP(0)),)))
+    with pytest.raises(InvalidParameter, match="epsilon"):
+        certify(replace(PLAN, measurements=(replace(COUNT, loss=sf.PureDP("1e-50")),)))

@@ -1,0 +1,96 @@
+from dataclasses import replace
+from datetime import date
+
+import pytest
+
+import sfumato as sf
+from sfumato.errors import KernelFault
+from sfumato.kernel.neighbours import ROW, Neighbours, PrivacyUnit
+from sfumato.kernel.plan import (
+    BoundedPlan,
+    Call,
+    Column,
+    ColumnType,
+    ContributionBound,
+    Key,
+    Kind,
+    Literal,
+    Measurement,
+    answer_key,
+    digest,
+    grid_exponent,
+)
+
+AGE = Column("age", ColumnType.INTEGER)
+COUNT = Measurement("n", Kind.COUNT, None, 0, 0, 0, sf.PureDP("0.5"))
+SUM = Measurement("s", Kind.SUM, AGE, 0, 120, 0, sf.PureDP("0.5"))
+PLAN = BoundedPlan("people", "people", "v1", PrivacyUnit("people", ROW), ContributionBound(), (), (), (COUNT, SUM))
+
+
+def filtered(value):
+    return replace(PLAN, filters=(Call("=", (AGE, Literal(value))),))
+
+
+VARIANTS = [
+    PLAN,
+    replace(PLAN, population="others"),
+    replace(PLAN, table="t"),
+    replace(PLAN, data_version="v2"),
+    replace(PLAN, unit=PrivacyUnit("people", ROW, Neighbours.REPLACE_ONE)),
+    replace(PLAN, unit=PrivacyUnit("people", "id")),
+    replace(PLAN, unit=PrivacyUnit("people", "id"), bound=ContributionBound(2, 1)),
+    replace(PLAN, unit=PrivacyUnit("people", "id"), bound=ContributionBound(1, 2)),
+    *(filtered(value) for value in (1, 1.0, True, "1", None, date(2020, 1, 1), 0.0, -0.0)),
+    replace(PLAN, filters=(Call("<>", (AGE, Literal(1))),)),
+    replace(PLAN, keys=(Key(AGE, (1, 2)),)),
+    replace(PLAN, keys=(Key(AGE, (2, 1)),)),
+    replace(PLAN, measurements=(COUNT,)),
+    replace(PLAN, measurements=(COUNT, replace(SUM, upper=121))),
+    replace(PLAN, measurements=(COUNT, replace(SUM, exponent=-1))),
+    replace(PLAN, measurements=(COUNT, replace(SUM, offset=60))),
+    replace(PLAN, measurements=(COUNT, replace(SUM, value=replace(AGE, nullable=False)))),
+]
+
+
+def test_digests_tell_plans_apart():
+    assert len({digest(each) for each in VARIANTS}) == len(VARIANTS)
+    assert len({answer_key(each) for each in VARIANTS}) == len(VARIANTS)
+    assert digest(PLAN) == digest(replace(PLAN))
+
+
+def test_answer_keys_ignore_what_is_spent():
+    dearer = replace(PLAN, measurements=(replace(COUNT, loss=sf.PureDP(1)), replace(SUM, loss=sf.ZCDP(1))))
+    assert answer_key(dearer) == answer_key(PLAN)
+    assert digest(dearer) != digest(PLAN)
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: replace(SUM, value=None),
+        lambda: replace(SUM, lower=121),
+        lambda: replace(COUNT, loss=sf.ZCDP(1, 1e-6)),
+        lambda: Key(AGE, ()),
+        lambda: Key(AGE, (1, 1)),
+        lambda: ContributionBound(0, 1),
+        lambda: replace(PLAN, bound=ContributionBound(2, 1)),
+        lambda: replace(PLAN, measurements=()),
+        lambda: replace(PLAN, measurements=(COUNT, COUNT)),
+        lambda: replace(PLAN, keys=(Key(AGE, tuple(range(1001))), Key(AGE, tuple(range(1000))))),
+        lambda: digest(filtered(object())),
+    ],
+)
+def test_plans_that_cannot_be(build):
+    with pytest.raises(KernelFault):
+        build()
+
+
+def test_grids_come_from_bounds():
+    assert grid_exponent(0, 120, whole=True, per_row=True) == 0
+    assert grid_exponent(0, 0, whole=False, per_row=False) == 0
+    for lower, upper in ((0, 1), (-3, 2), (0, 200_000), (1e-9, 2e-9), (0, 2**53)):
+        for whole in (True, False):
+            exponent = grid_exponent(lower, upper, whole=whole, per_row=False)
+            assert max(abs(lower), abs(upper)) / 2.0**exponent <= 2**25 or exponent == 0
+            assert max(abs(lower), abs(upper)) / 2.0**exponent >= 2**24
+            assert not whole or exponent <= 0

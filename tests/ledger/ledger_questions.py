@@ -1,0 +1,52 @@
+"""Questions for the ledger's tests: real plans, real certificates, and answers whose noise does not matter here."""
+
+from dataclasses import replace
+
+from sfumato.kernel.certify import certify
+from sfumato.kernel.losses import PureDP
+from sfumato.kernel.neighbours import ROW, PrivacyUnit
+from sfumato.kernel.plan import BoundedPlan, ContributionBound, Kind, Literal, Measurement
+from sfumato.kernel.release import ExactAggregates, Released, release
+
+POPULATION = "crowd"
+COUNT = Measurement(name="n", kind=Kind.COUNT, value=None, lower=0, upper=0, exponent=0, loss=PureDP(1))
+PLAN = BoundedPlan(
+    population=POPULATION,
+    table="people",
+    data_version="1",
+    unit=PrivacyUnit("people", ROW),
+    bound=ContributionBound(),
+    filters=(),
+    keys=(),
+    measurements=(COUNT,),
+)
+
+
+def question(loss, about="everybody", **changes):
+    """The certificate of a count; `loss` is its share, or one share for each of several counts."""
+    losses = loss if isinstance(loss, tuple) else (loss,)
+    measurements = tuple(replace(COUNT, name=f"n{i}", loss=each) for i, each in enumerate(losses))
+    return certify(replace(PLAN, filters=(Literal(about),), measurements=measurements, **changes))
+
+
+def answer(reservation):
+    """The kernel's own release, of made-up integers."""
+    certificate = reservation.certificate
+    exact = {each.name: [40 + i] * certificate.cells for i, each in enumerate(certificate.measurements)}
+    return release(ExactAggregates(certificate.plan_digest, exact), reservation)
+
+
+def ask(ledger, analyst, certificate):
+    """What a curator does: a stored answer, or a charge, a release and a stored answer. True where it was paid for."""
+    if ledger.stored(certificate, analyst):
+        return False
+    reservation = ledger.reserve(analyst, certificate)
+    ledger.store(reservation, answer(reservation))
+    return True
+
+
+def plain_answer(reservation, value=7):
+    """An answer without noise, to know it again."""
+    certificate = reservation.certificate
+    integers = {each.name: (value,) * certificate.cells for each in certificate.measurements}
+    return Released(reservation.entry_number, certificate, integers)

@@ -1,0 +1,144 @@
+"""Stored answers: who gets one, who pays for it, and what a crash leaves behind."""
+
+import pytest
+from ledger_questions import POPULATION, ask, plain_answer, question
+
+from sfumato.errors import BudgetExceeded, KernelFault
+from sfumato.kernel.losses import ZCDP, PureDP
+from sfumato.ledger.ledger import Ledger, Limit
+
+
+@pytest.fixture
+def ledger():
+    with Ledger.create(None, POPULATION, Limit(ZCDP(50)), {"ann": ZCDP(2), "eve": ZCDP("0.01")}) as made:
+        yield made
+
+
+def paid(ledger, certificate, value=7, analyst="bob"):
+    reservation = ledger.reserve(analyst, certificate)
+    return reservation, ledger.store(reservation, plain_answer(reservation, value))
+
+
+def test_a_stored_answer_comes_back_whole(ledger):
+    certificate = question((PureDP(1), ZCDP("0.5")))
+    reservation, head = paid(ledger, certificate)
+    stored = ledger.stored(certificate, "bob")
+    assert stored.entry_number == reservation.entry_number == 2
+    assert stored.certificate_measure == (("n0", 2, "laplace"), ("n1", 1, "gaussian"))
+    assert stored.integers == {"n0": (7,), "n1": (7,)}
+    assert stored.loss == certificate.loss
+    assert stored.head == head == ledger.head()[1]
+    assert stored.analyst == "bob"
+
+
+@pytest.mark.parametrize(
+    ("kept", "wanted", "hit"),
+    [
+        (PureDP(1), PureDP(1), True),
+        (PureDP(1), PureDP("0.999"), True),
+        (PureDP(1), PureDP("1.001"), False),
+        (ZCDP("0.25"), PureDP(1), True),  # both have variance 2
+        (ZCDP("0.2499"), PureDP(1), False),
+        ((PureDP(1), PureDP(2)), (PureDP(1), PureDP(1)), True),
+        ((PureDP(1), PureDP(2)), (PureDP(2), PureDP(1)), False),  # every measurement counts
+        ((PureDP(1), PureDP(2)), (PureDP(1),), False),  # another question
+    ],
+)
+def test_the_rule_for_a_hit(ledger, kept, wanted, hit):
+    paid(ledger, question(kept))
+    assert (ledger.stored(question(wanted), "bob") is not None) == hit
+
+
+def test_another_question_or_data_version_is_no_hit(ledger):
+    paid(ledger, question(PureDP(1)))
+    assert ledger.stored(question(PureDP(1), "somebody"), "bob") is None
+    assert ledger.stored(question(PureDP(1), data_version="2"), "bob") is None
+
+
+def test_a_charge_without_an_answer_is_no_hit(ledger):
+    ledger.reserve("bob", question(PureDP(1)))
+    assert ledger.stored(question(PureDP(1)), "bob") is None
+
+
+def test_the_best_wins(ledger):
+    for epsilon, value in ((1, 11), (3, 33), (2, 22)):
+        paid(ledger, question(PureDP(epsilon)), value)
+    assert ledger.stored(question(PureDP("0.5")), "bob").integers == {"n0": (33,)}
+
+
+def test_a_view_is_counted_once_and_not_on_the_total(ledger):
+    paid(ledger, question(ZCDP("0.5")))
+    spent = ledger.totals().spent
+    first = ledger.stored(question(ZCDP("0.1")), "ann")
+    assert first.head == ledger.head()[1]
+    assert ledger.totals("ann").spent == ZCDP("0.5")
+    assert ledger.stored(question(ZCDP("0.1")), "ann") == first
+    assert ledger.totals("ann").spent == ZCDP("0.5")
+    assert ledger.totals().spent == spent
+    assert [(each.kind, each.analyst, each.about) for each in ledger.entries(2)] == [
+        ("answer", "bob", 2),
+        ("seen", "ann", 2),
+    ]
+    assert ledger.verify().ok
+
+
+def test_a_view_that_does_not_fit_is_refused(ledger):
+    paid(ledger, question(ZCDP("0.5")))
+    before = ledger.head()
+    with pytest.raises(BudgetExceeded, match=r"rho = 0\.01, delta = 0 is left of this analyst's own limit"):
+        ledger.stored(question(ZCDP("0.1")), "eve")
+    assert ledger.head() == before
+
+
+def test_what_was_seen_comes_before_what_must_be_paid(ledger):
+    paid(ledger, question(ZCDP("0.5")), 5, "ann")
+    paid(ledger, question(ZCDP("1.5")), 15, "bob")
+    assert ledger.stored(question(ZCDP("0.5")), "ann").integers == {"n0": (5,)}
+    assert ledger.stored(question(ZCDP("0.5")), "cyd").integers == {"n0": (15,)}
+    assert ledger.totals("ann").spent == ZCDP("0.5")
+
+
+def test_a_crash_is_resumed_at_no_cost(ledger):
+    certificate = question(PureDP(1))
+    lost = ledger.reserve("bob", certificate)
+    spent = ledger.totals().spent
+    assert ledger.reserve("bob", certificate) == lost
+    assert ledger.totals().spent == spent
+    other = ledger.reserve("ann", certificate)
+    assert other.entry_number != lost.entry_number, "another analyst's charge is their own"
+    ledger.store(lost, plain_answer(lost))
+    again = ledger.reserve("bob", certificate)
+    assert again.entry_number > other.entry_number, "an answered charge is over"
+    assert ledger.verify().ok
+
+
+def test_one_answer_for_one_charge(ledger):
+    reservation, head = paid(ledger, question(PureDP(1)))
+    with pytest.raises(KernelFault, match="has its answer already"):
+        ledger.store(reservation, plain_answer(reservation, 8))
+    assert ledger.head()[1] == head
+    assert ledger.stored(reservation.certificate, "bob").integers == {"n0": (7,)}
+
+
+def test_only_what_was_charged_is_stored(ledger):
+    one = ledger.reserve("bob", question(PureDP(1)))
+    two = ledger.reserve("bob", question(PureDP(2)))
+    never = type(one)(one.entry_number, two.certificate)
+    with pytest.raises(KernelFault, match="belongs to another charge"):
+        ledger.store(one, plain_answer(two))
+    with pytest.raises(KernelFault, match="never charged"):
+        ledger.store(never, plain_answer(never))
+    unknown = type(one)(99, one.certificate)
+    with pytest.raises(KernelFault, match="never charged"):
+        ledger.store(unknown, plain_answer(unknown))
+    longer = plain_answer(one)
+    longer.integers["n0"] = (1, 2)
+    with pytest.raises(KernelFault, match="another shape"):
+        ledger.store(one, longer)
+
+
+def test_asking_again_is_free(ledger):
+    assert ask(ledger, "bob", question(PureDP(1)))
+    assert not ask(ledger, "bob", question(PureDP(1)))
+    assert not ask(ledger, "cyd", question(PureDP("0.5")))
+    assert ledger.totals().spent == PureDP(1).to_zcdp()

@@ -1,0 +1,219 @@
+"""Exact money: what fits, what does not, and what the refusal says."""
+
+import pickle
+import threading
+
+import pytest
+from ledger_questions import POPULATION, answer, ask, question
+
+from sfumato.errors import BudgetExceeded, InvalidParameter, KernelFault, LedgerError
+from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
+from sfumato.ledger.ledger import Ledger, Limit, Totals
+
+
+@pytest.fixture
+def ledger_of():
+    made = []
+
+    def make(loss, **sublimits):
+        made.append(Ledger.create(None, POPULATION, Limit(loss), sublimits))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+
+
+def test_ten_tenths_are_one(ledger_of):
+    ledger = ledger_of(PureDP(1))
+    for i in range(9):
+        ledger.reserve("ann", question(PureDP(0.1), f"q{i}"))
+    with pytest.raises(BudgetExceeded):
+        ledger.reserve("ann", question(PureDP("0.10000000000000001"), "too much by 1e-17"))
+    ledger.reserve("ann", question(PureDP("0.09999999999999999"), "q9"))
+    assert ledger.totals().remaining == PureDP("1e-17")
+    with pytest.raises(BudgetExceeded):
+        ledger.reserve("ann", question(PureDP("1e-7"), "one more"))
+    ledger_of(PureDP("0.2")).reserve("ann", question((PureDP(0.1), PureDP(0.1))))
+    assert ledger.verify().ok
+
+
+def test_a_spent_budget_is_spent(ledger_of):
+    ledger = ledger_of(PureDP(1))
+    for i in range(10):
+        ledger.reserve("ann", question(PureDP(0.1), f"q{i}"))
+    assert ledger.totals() == Totals(PureDP(1), PureDP(1), PureDP(0))
+    with pytest.raises(BudgetExceeded):
+        ledger.reserve("ann", question(PureDP("1e-9"), "one more"))
+    assert ledger.totals().spent == PureDP(1)
+
+
+def test_not_even_the_last_digit_fits(ledger_of):
+    tiny = question(PureDP("0.10000000000000001"), "a")  # 0.1 + 1e-17: a float would not tell
+    ledger = ledger_of(PureDP("0.1"))
+    with pytest.raises(BudgetExceeded) as refused:
+        ledger.reserve("ann", tiny)
+    assert refused.value.requested == PureDP("0.10000000000000001")
+    assert refused.value.remaining == PureDP("0.1")
+    ledger_of(PureDP("0.10000000000000001")).reserve("ann", tiny)
+
+
+@pytest.mark.parametrize(
+    ("limit", "share", "spent", "text"),
+    [
+        (
+            PureDP(1),
+            PureDP("0.7"),
+            PureDP("0.7"),
+            "This costs epsilon = 0.7, and epsilon = 0.3 is left of the population's budget of epsilon = 1. "
+            "A question of at most epsilon = 0.3 still fits.",
+        ),
+        (
+            ApproxDP(1, "1e-6"),
+            PureDP("0.7"),
+            ApproxDP("0.7", 0),
+            "This costs epsilon = 0.7, delta = 0, and epsilon = 0.3, delta = 0.000001 is left of the population's "
+            "budget of epsilon = 1, delta = 0.000001. "
+            "A question of at most epsilon = 0.3, delta = 0.000001 still fits.",
+        ),
+        (
+            ZCDP("0.5", "1e-6"),
+            ZCDP("0.3"),
+            ZCDP("0.3", 0),
+            "This costs rho = 0.3, delta = 0, and rho = 0.2, delta = 0.000001 is left of the population's budget of "
+            "rho = 0.5, delta = 0.000001. A question of at most rho = 0.2, delta = 0.000001 still fits.",
+        ),
+    ],
+)
+def test_refusals_say_what_is_left(ledger_of, limit, share, spent, text):
+    ledger = ledger_of(limit)
+    ledger.reserve("ann", question(share, "a"))
+    before = ledger.head()
+    with pytest.raises(BudgetExceeded) as refused:
+        ledger.reserve("ann", question(share, "b"))
+    assert str(refused.value) == text
+    assert ledger.totals().spent == spent
+    assert ledger.head() == before, "a refusal writes nothing"
+    assert str(pickle.loads(pickle.dumps(refused.value))) == text
+
+
+def test_an_empty_budget_says_so(ledger_of):
+    ledger = ledger_of(PureDP(1))
+    ledger.reserve("ann", question(PureDP(1)))
+    with pytest.raises(BudgetExceeded, match=r"Nothing more fits; questions that were answered before"):
+        ledger.reserve("ann", question(PureDP(1), "b"))
+
+
+def test_what_the_hint_promises_fits(ledger_of):
+    ledger = ledger_of(ZCDP("0.02"))
+    with pytest.raises(BudgetExceeded, match=r"With Laplace noise that is epsilon = 0\.2\.") as refused:
+        ledger.reserve("ann", question(PureDP(1)))
+    assert refused.value.requested == PureDP(1).to_zcdp()
+    ledger.reserve("ann", question((PureDP("0.15"), PureDP("0.05"))))
+
+
+def test_each_measurement_is_exchanged_alone(ledger_of):
+    ledger = ledger_of(ZCDP(1))
+    ledger.reserve("ann", question((PureDP("0.5"), PureDP("0.5"))))
+    alone = PureDP("0.5").to_zcdp()
+    assert ledger.totals().spent == alone.compose(alone) != PureDP(1).to_zcdp()
+    ledger.reserve("ann", question((PureDP("0.5"), ZCDP("0.1")), "mixed"))
+    assert ledger.totals().spent == alone.compose(alone).compose(alone).compose(ZCDP("0.1"))
+    assert ledger.verify().ok
+
+
+@pytest.mark.parametrize("limit", [PureDP(3), ApproxDP(3, 1e-6)])
+def test_rho_cannot_be_paid_in_epsilon(ledger_of, limit):
+    ledger = ledger_of(limit)
+    with pytest.raises(LedgerError, match="accounting='zcdp'"):
+        ledger.reserve("ann", question(ZCDP("0.1")))
+    assert ledger.head()[0] == 1
+
+
+def test_sublimits(ledger_of):
+    ledger = ledger_of(ApproxDP(3, "1e-6"), ann=PureDP(1))
+    ledger.reserve("ann", question(PureDP("0.6"), "a"))
+    with pytest.raises(
+        BudgetExceeded, match=r"epsilon = 0\.4, delta = 0 is left of this analyst's own limit"
+    ) as refused:
+        ledger.reserve("ann", question(PureDP("0.6"), "b"))
+    assert refused.value.remaining == ApproxDP("0.4", 0)
+    ledger.reserve("bob", question(PureDP("0.6"), "b"))
+    assert ledger.totals("ann") == Totals(ApproxDP(1, 0), ApproxDP("0.6", 0), ApproxDP("0.4", 0))
+    assert (
+        ledger.totals("bob")
+        == ledger.totals()
+        == Totals(ApproxDP(3, "1e-6"), ApproxDP("1.2", 0), ApproxDP("1.8", "1e-6"))
+    )
+    assert ledger.verify().ok
+
+
+def test_sublimits_count_what_the_budget_counts():
+    for limit, own in ((PureDP(1), ZCDP(1)), (ZCDP(1), PureDP(1)), (PureDP(1), ApproxDP(1, 1e-6))):
+        with pytest.raises(LedgerError):
+            Ledger.create(None, POPULATION, Limit(limit), {"ann": own})
+
+
+def test_a_lowered_limit_holds_for_everybody_at_once(tmp_path):
+    path = str(tmp_path / "ledger.db")
+    with Ledger.create(path, POPULATION, Limit(PureDP(3))) as first:
+        first.reserve("ann", question(PureDP(2), "a"))
+        with Ledger.open(path, first.ledger_id, POPULATION, Limit(PureDP(1))) as second:
+            assert second.totals() == first.totals() == Totals(PureDP(1), PureDP(2), PureDP(0))
+            assert [each.kind for each in second.entries()] == ["open", "charge", "limit"]
+        with pytest.raises(BudgetExceeded):
+            first.reserve("ann", question(PureDP("0.1"), "b"))
+        with Ledger.open(path, first.ledger_id, POPULATION, Limit(PureDP(1))) as third:
+            assert third.head()[0] == 3, "an unchanged limit is not declared again"
+            assert third.verify().ok
+
+
+def test_a_limit_of_another_kind_carries_what_is_spent(tmp_path):
+    path = str(tmp_path / "ledger.db")
+    with Ledger.create(path, POPULATION, Limit(PureDP(3))) as ledger:
+        ask(ledger, "ann", question(PureDP("0.5"), "a"))
+    with Ledger.open(path, ledger.ledger_id, POPULATION, Limit(ApproxDP(3, 1e-6))) as ledger:
+        assert ledger.totals().spent == ApproxDP("0.5", 0)
+    with Ledger.open(path, ledger.ledger_id, POPULATION, Limit(ZCDP(1)), {"ann": ZCDP("0.2")}) as ledger:
+        half = PureDP("0.5").to_zcdp()
+        assert ledger.totals().spent == half == ledger.totals("ann").spent
+        ask(ledger, "ann", question(ZCDP("0.01"), "b"))
+        assert ledger.totals("ann").spent == half.compose(ZCDP("0.01"))
+        ledger.stored(question(PureDP("0.5"), "a"), "bob")
+        assert ledger.verify().ok
+    with pytest.raises(LedgerError, match="a zCDP loss has none"):
+        Ledger.open(path, ledger.ledger_id, POPULATION, Limit(PureDP(3)))
+
+
+def test_threads_share_a_ledger_in_memory(ledger_of):
+    ledger = ledger_of(PureDP(1))
+    refused = []
+
+    def work(name):
+        for i in range(10):
+            try:
+                reservation = ledger.reserve(name, question(PureDP("0.05"), f"{name}{i}"))
+                ledger.store(reservation, answer(reservation))
+            except BudgetExceeded:
+                refused.append(name)
+
+    threads = [threading.Thread(target=work, args=(f"t{i}",)) for i in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert len(refused) == 20
+    assert ledger.totals().spent == PureDP(1)
+    assert ledger.verify().ok
+
+
+def test_what_is_not_a_request_is_refused(ledger_of):
+    ledger = ledger_of(PureDP(1))
+    with pytest.raises(KernelFault, match="another population"):
+        ledger.reserve("ann", question(PureDP("0.1"), population="others"))
+    for name in ("", "a\x00b", None):
+        with pytest.raises(InvalidParameter, match="analyst"):
+            ledger.reserve(name, question(PureDP("0.1")))
+    with pytest.raises(InvalidParameter, match="limit must be a privacy loss"):
+        Limit(3)
+    assert ledger.head()[0] == 1

@@ -1,0 +1,147 @@
+"""Any sequence of calls, crashes and reopenings, against a ledger in plain Python."""
+
+import tempfile
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from ledger_questions import POPULATION, plain_answer, question
+
+from sfumato.errors import BudgetExceeded, KernelFault
+from sfumato.kernel.losses import PureDP
+from sfumato.ledger.ledger import Ledger, Limit
+
+ANALYSTS = st.sampled_from(["ann", "bob", "cyd"])
+TOPICS = st.sampled_from(["a", "b"])
+SHARES = st.sampled_from(["0.1", "0.2", "0.35", "0.10000000000000001"])
+QUESTIONS = {
+    (topic, share): question(PureDP(share), topic)
+    for topic in ("a", "b")
+    for share in ("0.1", "0.2", "0.35", "0.10000000000000001")
+}
+OWN = {"ann": Fraction("0.4"), "bob": Fraction("0.8")}
+SUBLIMITS = {name: PureDP(most) for name, most in OWN.items()}
+
+
+class Books(RuleBasedStateMachine):
+    """The model: who paid what for which question, which charges wait for their answer, and who saw which."""
+
+    def __init__(self):
+        super().__init__()
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = str(Path(self.folder.name) / "ledger.db")
+        self.limit = Fraction(1)
+        self.ledger = Ledger.create(self.path, POPULATION, Limit(PureDP(self.limit)), SUBLIMITS)
+        self.charges = {}  # entry number -> (analyst, topic, share)
+        self.answers = {}  # entry number -> value
+        self.seen = set()  # (analyst, entry number)
+        self.waiting = {}  # entry number -> Reservation
+        self.entries = 1
+
+    def teardown(self):
+        self.ledger.close()
+        self.folder.cleanup()
+
+    def spent(self):
+        return sum((Fraction(share) for _, _, share in self.charges.values()), Fraction(0))
+
+    def own(self, analyst):
+        counted = (n for n, charge in self.charges.items() if charge[0] == analyst or (analyst, n) in self.seen)
+        return sum((Fraction(self.charges[n][2]) for n in counted), Fraction(0))
+
+    @rule(analyst=ANALYSTS, topic=TOPICS, share=SHARES)
+    def reserve(self, analyst, topic, share):
+        same = [n for n, charge in self.charges.items() if charge == (analyst, topic, share) and n not in self.answers]
+        cost = Fraction(share)
+        fits = self.spent() + cost <= self.limit and self.own(analyst) + cost <= OWN.get(analyst, 1000)
+        try:
+            reservation = self.ledger.reserve(analyst, QUESTIONS[topic, share])
+        except BudgetExceeded as refused:
+            assert not same
+            assert not fits
+            assert refused.requested == PureDP(share)
+            return
+        if same:
+            assert reservation.entry_number == same[0]
+        else:
+            assert fits
+            self.entries += 1
+            assert reservation.entry_number == self.entries
+            self.charges[self.entries] = (analyst, topic, share)
+        self.waiting[reservation.entry_number] = reservation
+
+    @precondition(lambda self: self.waiting)
+    @rule(data=st.data(), value=st.integers(-(2**62), 2**62))
+    def store(self, data, value):
+        number = data.draw(st.sampled_from(sorted(self.waiting)))
+        reservation = self.waiting[number]
+        if number in self.answers:
+            with pytest.raises(KernelFault):
+                self.ledger.store(reservation, plain_answer(reservation, value))
+            return
+        head = self.ledger.store(reservation, plain_answer(reservation, value))
+        self.answers[number] = value
+        self.entries += 1
+        assert self.ledger.head() == (self.entries, head)
+
+    @rule()
+    def crash_without_store(self):
+        self.waiting.clear()
+        self.reopen(self.limit)
+
+    @rule(limit=st.sampled_from([Fraction(1), Fraction("0.5"), Fraction(2)]))
+    def reopen(self, limit):
+        head = self.ledger.head()
+        self.ledger.close()
+        self.ledger = Ledger.open(
+            self.path, self.ledger.ledger_id, POPULATION, Limit(PureDP(limit)), SUBLIMITS, expected_head=head
+        )
+        self.entries += limit != self.limit
+        self.limit = limit
+
+    @rule(analyst=ANALYSTS, topic=TOPICS, share=SHARES)
+    def stored(self, analyst, topic, share):
+        hits = [
+            n for n in self.answers if self.charges[n][1] == topic and Fraction(self.charges[n][2]) >= Fraction(share)
+        ]
+        known = {n for n in hits if self.charges[n][0] == analyst or (analyst, n) in self.seen}
+        hits.sort(key=lambda n: (analyst in OWN and n not in known, -Fraction(self.charges[n][2]), n))
+        try:
+            stored = self.ledger.stored(QUESTIONS[topic, share], analyst)
+        except BudgetExceeded:
+            assert hits[0] not in known
+            assert self.own(analyst) + Fraction(self.charges[hits[0]][2]) > OWN[analyst]
+            return
+        if not hits:
+            assert stored is None
+            return
+        assert stored.entry_number == hits[0]
+        assert stored.integers == {"n0": (self.answers[hits[0]],)}
+        assert stored.analyst == self.charges[hits[0]][0]
+        if hits[0] not in known:
+            self.seen.add((analyst, hits[0]))
+            self.entries += 1
+            assert self.own(analyst) <= OWN.get(analyst, 1000)
+
+    @invariant()
+    def sums_agree(self):
+        totals = self.ledger.totals()
+        assert Fraction(totals.spent.epsilon) == self.spent()
+        assert Fraction(totals.remaining.epsilon) == max(Fraction(0), self.limit - self.spent())
+        for analyst in OWN:
+            assert Fraction(self.ledger.totals(analyst).spent.epsilon) == self.own(analyst)
+
+    @invariant()
+    def chain_holds(self):
+        found = self.ledger.verify()
+        assert found.ok
+        assert found.entries == self.entries == self.ledger.head()[0]
+
+
+Books.TestCase.settings = settings(
+    max_examples=25, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
+)
+TestBooks = Books.TestCase

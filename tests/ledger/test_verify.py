@@ -1,0 +1,250 @@
+"""An altered, shortened, foreign or missing ledger is noticed, and the first broken entry is named."""
+
+import json
+import os
+import shutil
+import sqlite3
+from contextlib import closing
+from hashlib import sha256
+
+import pytest
+from ledger_questions import POPULATION, ask, plain_answer, question
+
+from sfumato.errors import LedgerError
+from sfumato.kernel.losses import PureDP
+from sfumato.ledger.ledger import Ledger, Limit, Verification
+from sfumato.ledger.store import Store, chain_hash
+
+LIMIT = Limit(PureDP(9))
+ENTRIES = 8  # open, then charge and answer three times, then seen
+
+
+@pytest.fixture
+def path(tmp_path):
+    return str(tmp_path / "ledger.db")
+
+
+@pytest.fixture
+def books(path):
+    """(ledger_id, head) of a ledger with a little history."""
+    with Ledger.create(path, POPULATION, LIMIT) as ledger:
+        for i in range(3):
+            ask(ledger, "ann", question(PureDP("0.5"), f"q{i}"))
+        ledger.stored(question(PureDP("0.5"), "q0"), "bob")
+        assert ledger.verify() == Verification(True, ENTRIES, None, "Every entry holds.")
+        return ledger.ledger_id, ledger.head()
+
+
+def tamper(path, *statements):
+    with closing(sqlite3.connect(path)) as connection, connection:
+        for each in statements:
+            connection.execute(each)
+
+
+def audit(path, books):
+    """What verify says to somebody who has the file open."""
+    with Ledger(Store(path, must_exist=True), books[0], POPULATION, {}) as ledger:
+        return ledger.verify()
+
+
+CHEAPER = """'{"epsilon":"0.1"}'"""
+
+
+@pytest.mark.parametrize(
+    ("statements", "broken", "reason"),
+    [
+        ([f"UPDATE sfumato_entries SET loss = {CHEAPER} WHERE number = 4"], 4, "Entry 4 was altered."),
+        ([f"UPDATE sfumato_entries SET spent = {CHEAPER} WHERE number = 5"], 5, "Entry 5 was altered."),
+        (["UPDATE sfumato_entries SET analyst = 'eve' WHERE number = 2"], 2, "Entry 2 was altered."),
+        (["DELETE FROM sfumato_entries WHERE number = 4"], 4, "Entry 4 is missing."),
+        (["DELETE FROM sfumato_entries WHERE number = 1"], 1, "Entry 1 is missing."),
+        (["DELETE FROM sfumato_entries"], 1, "Entry 1 of the ledger is missing."),
+        (["DELETE FROM sfumato_entries WHERE number > 6"], 7, "Entry 7 of the ledger is missing."),
+        (
+            [
+                "UPDATE sfumato_entries SET number = -1 WHERE number = 4",
+                "UPDATE sfumato_entries SET number = 4 WHERE number = 6",
+                "UPDATE sfumato_entries SET number = 6 WHERE number = -1",
+            ],
+            4,
+            "Entry 4 was altered.",
+        ),
+        (
+            ["""UPDATE sfumato_entries SET payload = '{"n0":[1000]}' WHERE number = 5"""],
+            5,
+            "Entry 5 was altered.",
+        ),
+        ([f"UPDATE sfumato_head SET spent = {CHEAPER}"], 8, "Entry 8 of the ledger does not agree with the totals."),
+        (["DELETE FROM sfumato_head"], 8, "The ledger has lost its totals."),
+    ],
+)
+def test_the_first_broken_entry_is_named(path, books, statements, broken, reason):
+    tamper(path, *statements)
+    found = audit(path, books)
+    assert (found.ok, found.first_broken, found.reason) == (False, broken, reason)
+    assert found.entries < ENTRIES or broken == ENTRIES
+
+
+def rehash(path, number, **changes):
+    """Do what an attacker with the file can: change an entry, and forge every hash after it and the head."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.row_factory = sqlite3.Row
+        previous = ""
+        connection.execute("DROP INDEX sfumato_one_answer")
+        for old in connection.execute("SELECT * FROM sfumato_entries ORDER BY number").fetchall():
+            row = dict(old) | (changes if old["number"] == number else {})
+            row["previous"], row["hash"] = previous, chain_hash(previous, row)
+            previous = row["hash"]
+            marks = ", ".join(f"{name} = :{name}" for name in row)
+            connection.execute(f"UPDATE sfumato_entries SET {marks} WHERE number = :number", row)
+        connection.execute("UPDATE sfumato_head SET hash = ?", (previous,))
+
+
+@pytest.mark.parametrize(
+    ("number", "changes"),
+    [
+        (4, {"loss": '{"epsilon":"0.1"}'}),  # not what was certified
+        (4, {"spent": '{"epsilon":"0.6"}'}),  # a wrong sum
+        (4, {"analyst_spent": '{"epsilon":"0.6"}'}),
+        (4, {"budget": '{"epsilon":"99"}'}),  # a limit that nobody declared
+        (5, {"about": 2}),  # a second answer
+        (8, {"about": 3}),  # a view of no charge
+        (3, {"answer_key": "0"}),  # an answer to another question
+        (8, {"kind": "gift"}),
+        (8, {"loss": "not a loss"}),
+    ],
+)
+def test_forged_hashes_do_not_hide_wrong_sums(path, books, number, changes):
+    rehash(path, number, **changes)
+    found = audit(path, books)
+    assert (found.ok, found.first_broken) == (False, number)
+    assert found.reason == f"Entry {number} breaks the ledger's rules, or its sums are wrong."
+
+
+def test_forged_hashes_are_told_by_a_head_that_was_kept(path, books):
+    rehash(path, 2, time="2000-01-01")
+    assert audit(path, books).ok, "nothing in the file itself can tell"
+    with pytest.raises(LedgerError, match="Entry 8 is not the one that was there before"):
+        Ledger.open(path, books[0], POPULATION, LIMIT, expected_head=books[1])
+
+
+def cut(path, last):
+    """Remove the tail so that the file is consistent in itself: an older ledger."""
+    tamper(
+        path,
+        f"DELETE FROM sfumato_entries WHERE number > {last}",
+        "UPDATE sfumato_head SET (number, hash, budget, spent) = (SELECT number, hash, budget, spent"
+        f" FROM sfumato_entries WHERE number = {last})",
+    )
+
+
+def test_a_truncated_tail_is_told_by_the_expected_head(path, books):
+    cut(path, 5)
+    assert audit(path, books).ok
+    with pytest.raises(LedgerError, match="entry 6 is missing") as refused:
+        Ledger.open(path, books[0], POPULATION, LIMIT, expected_head=books[1])
+    assert refused.value.code == "ledger-older"
+
+
+def test_an_honest_head_is_accepted(path, books):
+    with Ledger.open(path, books[0], POPULATION, LIMIT, expected_head=books[1]) as ledger:
+        ask(ledger, "ann", question(PureDP("0.5"), "more"))
+    with Ledger.open(path, books[0], POPULATION, LIMIT, expected_head=books[1]) as ledger:
+        assert ledger.head()[0] == ENTRIES + 2
+        assert ledger.verify().ok
+
+
+def test_a_ledger_that_goes_back_in_time_is_noticed_while_open(path, books):
+    with Ledger.open(path, books[0], POPULATION, LIMIT) as ledger:
+        cut(path, 5)
+        for call in (ledger.totals, ledger.head, lambda: ledger.reserve("ann", question(PureDP("0.5"), "x"))):
+            with pytest.raises(LedgerError, match="entry 6 is missing"):
+                call()
+        assert ledger.verify().first_broken == 6
+
+
+@pytest.mark.parametrize(
+    ("statement", "number"),
+    [
+        ("""UPDATE sfumato_entries SET payload = '{"n0":[1000]}' WHERE number = 3""", 3),
+        ("UPDATE sfumato_entries SET payload = replace(payload, '8', '1') WHERE number = 2", 2),
+    ],
+)
+def test_an_altered_answer_is_not_given_out(path, books, statement, number):
+    with Ledger.open(path, books[0], POPULATION, LIMIT) as ledger:
+        tamper(path, statement)
+        with pytest.raises(LedgerError, match=f"Entry {number} of the ledger was altered"):
+            ledger.stored(question(PureDP("0.5"), "q0"), "ann")
+
+
+def test_altered_totals_buy_nothing(path, books):
+    tamper(path, f"UPDATE sfumato_head SET spent = {CHEAPER}")
+    with pytest.raises(LedgerError, match="does not agree with the totals"):
+        Ledger.open(path, books[0], POPULATION, LIMIT)
+
+
+def test_a_missing_ledger_is_never_made_anew(path, books):
+    for suffix in ("", "-wal", "-shm"):
+        if os.path.exists(path + suffix):
+            os.remove(path + suffix)
+    for url in (path, f"sqlite:///{path}", None):
+        with pytest.raises(LedgerError) as refused:
+            Ledger.open(url, books[0], POPULATION, LIMIT)
+        assert refused.value.code == "ledger-missing"
+    assert not os.path.exists(path)
+    open(path, "w").close()
+    with pytest.raises(LedgerError, match="There is no ledger"):
+        Ledger.open(path, books[0], POPULATION, LIMIT)
+
+
+def test_a_file_of_something_else_is_refused(path):
+    with open(path, "w") as file:
+        file.write("not a database, but long enough to be taken for one" * 100)
+    for make in (lambda: Ledger.open(path, "0", POPULATION, LIMIT), lambda: Ledger.create(path, POPULATION, LIMIT)):
+        with pytest.raises(LedgerError, match="cannot be read or written"):
+            make()
+
+
+def test_a_foreign_ledger_is_refused(path, books):
+    for ledger_id, population in (("0" * 32, POPULATION), (books[0], "others")):
+        with pytest.raises(LedgerError) as refused:
+            Ledger.open(path, ledger_id, population, LIMIT)
+        assert refused.value.code == "ledger-foreign"
+
+
+def test_a_ledger_is_never_overwritten(path, books):
+    with pytest.raises(LedgerError) as refused:
+        Ledger.create(path, POPULATION, LIMIT)
+    assert refused.value.code == "ledger-exists"
+    assert audit(path, books).ok
+
+
+def test_places_that_are_none(tmp_path):
+    for url in ("mysql://host/db", "nonsense://", "://", str(tmp_path / "no" / "such" / "folder" / "ledger.db")):
+        with pytest.raises(LedgerError) as refused:
+            Ledger.create(url, POPULATION, LIMIT)
+        assert refused.value.code == "ledger-unreachable"
+
+
+def test_an_auditor_needs_only_sha256_and_json(path, books):
+    """The chain, checked by hand from what the file says."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.row_factory = sqlite3.Row
+        before = ""
+        for row in map(dict, connection.execute("SELECT * FROM sfumato_entries ORDER BY number")):
+            assert sha256(row.pop("payload").encode()).hexdigest() == row["payload_hash"]
+            assert row.pop("previous") == before
+            claimed = row.pop("hash")
+            body = json.dumps(row, sort_keys=True, separators=(",", ":"))
+            before = sha256(f"{before}\n{body}".encode()).hexdigest()
+            assert before == claimed
+    assert (row["number"], before) == books[1]
+
+
+def test_a_backup_taken_while_open_is_a_ledger(path, books, tmp_path):
+    copy = str(tmp_path / "copy.db")
+    shutil.copy(path, copy)
+    with Ledger.open(copy, books[0], POPULATION, LIMIT, expected_head=books[1]) as ledger:
+        reservation = ledger.reserve("ann", question(PureDP("0.5"), "x"))
+        ledger.store(reservation, plain_answer(reservation))
+        assert ledger.verify().ok
