@@ -37,7 +37,7 @@ check: .venv/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pytest -q -n auto tests/kernel tests/neighbours tests/structure tests/cli -m "not slow"
+	$(BIN)/pytest -q -n auto tests/kernel tests/catalog tests/query tests/golden tests/structure -m "not slow"
 
 test: .venv/.test
 	$(BIN)/ruff format --check .
@@ -50,6 +50,7 @@ test-slow: .venv/.test
 
 bench: .venv/.bench
 	$(BIN)/python bench/noise.py
+	$(BIN)/python bench/ask.py
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis dist build

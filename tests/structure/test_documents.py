@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 README = (ROOT / "README.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+GUIDE = "\n".join(re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "guide.md").read_text(), re.DOTALL))
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.strip().splitlines()[-1][:30])
@@ -20,10 +21,20 @@ def test_python_snippets_run(block):
     """Each line runs; a comment that looks like a repr is what the expression gives."""
     names = {}
     exec(compile(block, "README", "exec"), names)
+    if "people" in names:
+        names["people"].close()
     for line in block.splitlines():
         shown = re.match(r"(\S.*?)\s+# (PureDP\(.*?\)|Decimal\(.*?\)|True|6)(?::.*)?$", line)
         if shown:
             assert repr(eval(shown[1], names)) == shown[2], line
+
+
+def test_the_guide_runs_from_top_to_bottom(capsys):
+    names = {}
+    exec(compile(GUIDE, "guide", "exec"), names)
+    assert eval("clinic.ask(sql, epsilon=0.5).cached", names)
+    assert "one person changes it by at most" in capsys.readouterr().out
+    names["clinic"].close()
 
 
 def test_something_is_compared():

@@ -8,7 +8,7 @@ import duckdb
 from sfumato.catalog.model import Table
 from sfumato.engines.engine import cell_key, cells_of
 from sfumato.engines.lowering import lower, lower_people
-from sfumato.engines.snapshot import grids_of, pin
+from sfumato.engines.snapshot import pin, stored_steps
 from sfumato.errors import CatalogError, EngineFailed
 from sfumato.kernel.plan import BoundedPlan, Kind, digest
 from sfumato.kernel.release import ExactAggregates
@@ -26,7 +26,7 @@ class DuckDBEngine:
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Table]) -> None:
         self._connection = connection
-        self._grids = {name: grids_of(table) for name, table in tables.items()}
+        self._stored = {name: stored_steps(table) for name, table in tables.items()}
         for setting in LOCKED:
             connection.execute(setting)
 
@@ -64,7 +64,7 @@ class DuckDBEngine:
         cursor = self._connection.cursor()
         added = [each.name for each in plan.measurements if each.kind is not Kind.PEOPLE]
         if added:
-            query = lower(plan, self._grids[plan.table]).sql(dialect="duckdb")
+            query = lower(plan, self._stored[plan.table]).sql(dialect="duckdb")
             for row in cursor.execute(query).fetchall():
                 cell = cells.get(cell_key(row[: len(plan.keys)]))
                 if cell is not None:

@@ -3,6 +3,8 @@
 Only trees built here reach an engine: names come from the catalog, values are literals, and every function is total.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import date
 
 from sqlglot import exp
@@ -11,22 +13,39 @@ from sfumato.engines.engine import ROWS_OF_UNIT, UNIT
 from sfumato.errors import KernelFault
 from sfumato.kernel.plan import BoundedPlan, Call, Column, ColumnType, Expression, Kind, Literal, Measurement, Scalar
 
-STEPS = "__sfumato_steps_"  # a numeric column of the snapshot, already on the grid of its declared bounds
+# what the snapshot holds ready for each numeric column: its contributions on the grid of its declared bounds, weighed
+STEPS = "__sfumato_steps_"
+CENTRED = "__sfumato_centred_"  # the same, less the middle of the bounds
+WEIGHT = "__sfumato_weight"  # a row's contribution to a person's count
 BINARY: dict[str, type[exp.Binary]] = {
     "+": exp.Add, "-": exp.Sub, "*": exp.Mul,
     "=": exp.EQ, "<>": exp.NEQ, "<": exp.LT, "<=": exp.LTE, ">": exp.GT, ">=": exp.GTE,
 }  # fmt: skip
 
 
-def lower(plan: BoundedPlan, grids: dict[str, int]) -> exp.Expression:
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """The grid of a numeric column that the snapshot holds ready, and its declared bounds in steps."""
+
+    exponent: int
+    lower: int
+    upper: int
+
+    @property
+    def middle(self) -> int:
+        """What CENTRED columns are less by."""
+        return (self.lower + self.upper) // 2
+
+
+def lower(plan: BoundedPlan, stored: Mapping[str, Steps]) -> exp.Expression:
     """The query that measures COUNT and SUM: key values first, then one integer for each measurement.
 
-    `grids` holds the exponent of each column that the snapshot stores on its grid.
+    `stored` says which columns the snapshot holds ready.
     """
-    selected = [exp.alias_(expression(key.expression), f"k{index}") for index, key in enumerate(plan.keys)]
+    selected = [exp.alias_(_key(key.expression), f"k{index}") for index, key in enumerate(plan.keys)]
     for index, each in enumerate(plan.measurements):
         if each.kind is not Kind.PEOPLE:
-            selected.append(exp.alias_(_total(each, plan, grids), f"m{index}"))
+            selected.append(exp.alias_(_total(each, plan, stored), f"m{index}"))
     query = exp.select(*selected).from_(_table(plan.table))
     for condition in plan.filters:
         query = query.where(expression(condition))
@@ -44,7 +63,8 @@ def lower_people(plan: BoundedPlan) -> exp.Expression:
     counted = exp.select("cell", exp.alias_(exp.Count(this=exp.Star()), "units")).group_by("cell")
     if plan.unit.per_row:
         return counted.from_(inside.subquery("inside")).where("cell IS NOT NULL")
-    parts = [exp.cast(exp.column("cell"), exp.DataType.Type.TEXT), exp.Literal.string(":"), exp.column("unit")]
+    text = exp.DataType.Type.TEXT
+    parts = [exp.cast(exp.column("cell"), text), exp.Literal.string(":"), exp.cast(exp.column("unit"), text)]
     order = exp.Order(expressions=[exp.Ordered(this=exp.MD5(this=exp.Concat(expressions=parts)))])
     place = exp.Window(this=exp.RowNumber(), partition_by=[exp.column("unit")], order=order)
     ranked = exp.select("cell", exp.alias_(place, "place")).from_(inside.distinct().subquery("inside"))
@@ -65,36 +85,45 @@ def _cell(plan: BoundedPlan) -> exp.Expression:
     return number
 
 
+def _key(node: Expression) -> exp.Expression:
+    """What to group by: a column as it is stored."""
+    return exp.column(node.name, quoted=True) if isinstance(node, Column) else expression(node)
+
+
 def _table(name: str) -> exp.Table:
     return exp.Table(this=exp.to_identifier(name, quoted=True))
 
 
-def _total(each: Measurement, plan: BoundedPlan, grids: dict[str, int]) -> exp.Expression:
-    if each.kind is Kind.COUNT:
-        if plan.unit.per_row:
-            return exp.Count(this=exp.Star() if each.value is None else expression(each.value))
-        steps: exp.Expression = _integer(1 << -each.exponent)
-    else:
-        steps = _steps(each, grids)
-    if not plan.unit.per_row:
-        steps = _weighed(steps, plan.bound.max_rows_per_unit)
-    if each.kind is Kind.COUNT and each.value is not None:
-        there = exp.Not(this=exp.Is(this=expression(each.value), expression=exp.Null()))
-        steps = exp.Case(ifs=[exp.If(this=there, true=steps)], default=_integer(0))
+def _total(each: Measurement, plan: BoundedPlan, stored: Mapping[str, Steps]) -> exp.Expression:
+    if each.kind is Kind.COUNT and plan.unit.per_row:
+        return exp.Count(this=exp.Star() if each.value is None else expression(each.value))
+    steps = _contribution(each, plan, stored)
     return exp.Coalesce(this=exp.Sum(this=steps), expressions=[_integer(0)])
 
 
-def _steps(each: Measurement, grids: dict[str, int]) -> exp.Expression:
-    """The value on its grid, clamped, less the offset; NULL stays NULL."""
+def _contribution(each: Measurement, plan: BoundedPlan, stored: Mapping[str, Steps]) -> exp.Expression:
+    """What one row adds; nothing where it is NULL."""
+    if each.kind is Kind.COUNT:
+        weight: exp.Expression = exp.column(WEIGHT, quoted=True)
+        if each.value is None:
+            return weight
+        there = exp.Not(this=exp.Is(this=expression(each.value), expression=exp.Null()))
+        return exp.Case(ifs=[exp.If(this=there, true=weight)], default=_integer(0))
     if each.value is None:
         raise KernelFault("A sum needs a value.")
-    if isinstance(each.value, Column) and grids.get(each.value.name) == each.exponent:
-        stored = exp.column(STEPS + each.value.name, quoted=True)
-        return _less(_held(stored, _integer(each.lower), _integer(each.upper)), each.offset)
+    ready = stored.get(each.value.name) if isinstance(each.value, Column) else None
+    if isinstance(each.value, Column) and ready == Steps(each.exponent, each.lower, each.upper):
+        if each.offset == 0:
+            return exp.column(STEPS + each.value.name, quoted=True)
+        if not plan.unit.per_row and each.offset == ready.middle:
+            return exp.column(CENTRED + each.value.name, quoted=True)
+        if plan.unit.per_row:
+            return _less(exp.column(STEPS + each.value.name, quoted=True), each.offset)
     scaled = exp.Mul(this=expression(each.value), expression=_double(2.0**-each.exponent))
     rounded = exp.Floor(this=exp.Add(this=exp.Paren(this=scaled), expression=_double(0.5)))
     held = _held(rounded, _double(float(each.lower)), _double(float(each.upper)))  # before the cast: it cannot overflow
-    return _less(exp.cast(held, exp.DataType.Type.BIGINT), each.offset)
+    steps = _less(exp.cast(held, exp.DataType.Type.BIGINT), each.offset)
+    return steps if plan.unit.per_row else _weighed(steps, plan.bound.max_rows_per_unit)
 
 
 def _held(value: exp.Expression, low: exp.Expression, high: exp.Expression) -> exp.Expression:
@@ -123,6 +152,8 @@ def expression(node: Expression) -> exp.Expression:  # noqa: PLR0911, PLR0912 - 
             return _literal(value)
         case Column(name, kind):
             column = exp.column(name, quoted=True)
+            if kind is ColumnType.TEXT:  # which may be stored as an enumeration
+                return exp.cast(column, exp.DataType.Type.TEXT)
             return exp.cast(column, exp.DataType.Type.DOUBLE) if kind is ColumnType.INTEGER else column
         case Call("and" | "or" as function, arguments):
             combine = exp.and_ if function == "and" else exp.or_

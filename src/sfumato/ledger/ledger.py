@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import reduce
@@ -239,11 +239,12 @@ class Ledger:
         with self._store.read() as books:
             audit = _Audit(self.ledger_id, self.population)
             held, previous = 0, ""
-            for row in books.walk():
-                reason = _break_of(row, held + 1, previous, latest) or audit.fault_of(row)
-                if reason:
-                    return Verification(False, held, held + 1, reason)
-                held, previous = held + 1, row["hash"]
+            with closing(books.walk()) as rows:
+                for row in rows:
+                    reason = _break_of(row, held + 1, previous, latest) or audit.fault_of(row)
+                    if reason:
+                        return Verification(False, held, held + 1, reason)
+                    held, previous = held + 1, row["hash"]
             try:
                 _not_older(books, books.head(lock=False), latest)
             except SfumatoError as error:

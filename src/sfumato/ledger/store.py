@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
@@ -281,10 +281,11 @@ class Books:
         found = self._connection.execute(_GET_ANSWERED, {"key": answer_key})
         return [_refuse_altered(row._asdict()) for row in found]
 
-    def walk(self) -> Iterator[Row]:
+    def walk(self) -> Generator[Row, None, None]:
         """Every entry as it stands, first to last, a few at a time."""
-        for row in self._connection.execute(_WALK, execution_options={"yield_per": 100}):
-            yield row._asdict()
+        with self._connection.execute(_WALK, execution_options={"yield_per": 100}) as rows:
+            for row in rows:
+                yield row._asdict()
 
     def newest(self, most: int | None) -> list[Entry]:
         """The newest entries, oldest of them first."""
