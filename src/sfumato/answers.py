@@ -77,6 +77,7 @@ class Answer:
     explained: tuple[Explained, ...] = field(default=(), repr=False)
     keys: tuple[str, ...] = field(default=(), repr=False)
     sentences: tuple[str, ...] = field(default=(), repr=False)
+    disclosure: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def explain(self) -> str:
         """What was measured, for each measurement, and what the intervals do not cover."""
@@ -99,8 +100,8 @@ class Answer:
         for name in self.columns:
             table[name] = [row[name] for row in self.rows]
             if intervals and any(name in row for row in self.intervals):
-                table[f"{name}_low"] = [row[name][0] for row in self.intervals]
-                table[f"{name}_high"] = [row[name][1] for row in self.intervals]
+                table[f"{name}_low"] = [row.get(name, (None, None))[0] for row in self.intervals]
+                table[f"{name}_high"] = [row.get(name, (None, None))[1] for row in self.intervals]
         return table
 
     def to_pandas(self, intervals: bool = False) -> "pandas.DataFrame":
@@ -135,13 +136,14 @@ class Answer:
         import altair
 
         measured = [name for name in self.columns if name not in self.keys]
-        name = column or measured[0]
+        name = column or next(iter(measured), "")
         if name not in measured:
-            raise InvalidParameter("column", f"must be one of {', '.join(measured)}", "something else")
+            raise InvalidParameter("column", f"must be one of {', '.join(measured) or 'the numbers'}", "something else")
         labels = [", ".join(str(row[key]) for key in self.keys) or name for row in self.rows]
         values = [
             {"label": label, "value": row[name], "low": ends[name][0], "high": ends[name][1]}
             for label, row, ends in zip(labels, self.rows, self.intervals, strict=True)
+            if name in ends
         ]
         title = " · ".join(self.keys) or None
         base = altair.Chart(altair.InlineData(values=values))
@@ -162,7 +164,7 @@ def shown(value: object, ends: tuple[float, float] | None) -> str:
     if not isinstance(value, (int, float)) or isinstance(value, bool) or ends is None:
         return "NULL" if value is None else str(value)
     low, high = ends
-    digits = _digits((high - low) / 2)
+    digits = 0 if isinstance(value, int) else _digits((high - low) / 2)
     return f"{value:,.{digits}f} [{low:,.{digits}f}, {high:,.{digits}f}]"
 
 

@@ -9,21 +9,23 @@ from typing import Literal
 from sfumato.answers import Answer, Cost, Explained, explain
 from sfumato.catalog.files import load, set_ledger_id
 from sfumato.catalog.model import Budget, ColumnDeclaration, Dataset, Table
+from sfumato.disclosure import Signer, statement
 from sfumato.engines.duckdb_engine import DuckDBEngine
 from sfumato.engines.engine import Engine
-from sfumato.errors import InvalidParameter, KernelFault, LedgerError, MissingBounds
+from sfumato.errors import InvalidParameter, LedgerError, MissingBounds
 from sfumato.kernel.certify import Certificate, certify
-from sfumato.kernel.losses import ZCDP, PureDP
+from sfumato.kernel.losses import ZCDP, PrivacyLoss, PureDP
 from sfumato.kernel.neighbours import Row
 from sfumato.kernel.parameters import Number, positive_decimal, probability_inside
 from sfumato.kernel.release import Released, release
-from sfumato.ledger.ledger import Ledger, Limit, Stored
+from sfumato.ledger.ledger import AlreadyAnswered, Ledger, Limit, Stored, Totals
 from sfumato.planning.accuracy import three_digits_up
 from sfumato.planning.planner import Planned, choose_plan
 from sfumato.present import SENTENCES, Paid, explained, margins_of, present
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
 from sfumato.query.query import Query
+from sfumato.rehearsal import made_up_rows
 
 ANALYST = "analyst"
 FIRST_VERSION = "1"
@@ -57,10 +59,19 @@ class Spending:
 class Curator:
     """Holds the data and answers questions about it. Only noisy answers leave, each after its charge is committed."""
 
-    def __init__(self, dataset: Dataset, engine: Engine, ledger: Ledger) -> None:
+    def __init__(
+        self,
+        dataset: Dataset,
+        engine: Engine,
+        ledger: Ledger,
+        versions: Mapping[str, str],
+        signer: Signer | None = None,
+    ) -> None:
         self.dataset = dataset
+        self._versions = versions
         self._engine = engine
         self._ledger = ledger
+        self._signer = signer or Signer()
 
     def ask(
         self,
@@ -79,29 +90,36 @@ class Curator:
         return self._answer(query, loss, level, analyst)
 
     def _answer(self, query: Query, loss: PureDP | ZCDP, confidence: Fraction, analyst: str) -> Answer:
-        planned = choose_plan(query, loss, self.dataset, FIRST_VERSION)
+        planned = choose_plan(query, loss, self.dataset, self._versions[query.table])
         certificate = certify(planned.plan)
         stored = self._ledger.stored(certificate, analyst)
         if stored is not None:
             return self._again(query, planned, certificate, stored, confidence)
-        reservation = self._ledger.reserve(analyst, certificate)
-        exact = self._engine.aggregate(planned.plan)
-        released = release(exact, reservation)
         try:
+            reservation = self._ledger.reserve(analyst, certificate)
+            exact = self._engine.aggregate(planned.plan)
+            released = release(exact, reservation)
             head = self._ledger.store(reservation, released)
-        except KernelFault:  # another process of the same analyst has stored its answer to this charge meanwhile
+        except AlreadyAnswered:  # by another process of the same analyst, meanwhile: theirs is the answer
             stored = self._ledger.stored(certificate, analyst)
             if stored is None:
                 raise
             return self._again(query, planned, certificate, stored, confidence)
-        return present(query, planned, released, confidence, Paid(False, head, self._ledger.totals().remaining))
+        return self._presented(query, planned, released, confidence, head, cached=False)
 
     def _again(
         self, query: Query, planned: Planned, certificate: Certificate, stored: Stored, confidence: Fraction
     ) -> Answer:
         """A stored answer, free: its noise is at most what this certificate's would be."""
         released = Released(stored.entry_number, certificate, stored.integers)
-        return present(query, planned, released, confidence, Paid(True, stored.head, self._ledger.totals().remaining))
+        return self._presented(query, planned, released, confidence, stored.head, cached=True)
+
+    def _presented(
+        self, query: Query, planned: Planned, released: Released, confidence: Fraction, head: str, *, cached: bool
+    ) -> Answer:
+        said = statement(planned.plan, released.certificate, released.entry_number, head)
+        paid = Paid(cached, head, self._ledger.totals().remaining, self._signer.sign(said))
+        return present(query, planned, released, confidence, paid)
 
     def preview(
         self,
@@ -116,13 +134,25 @@ class Curator:
         """Cost and margins, before spending."""
         query = bind(parse(sql), self.dataset)
         level = probability_inside(confidence, "confidence")
-        planned = choose_plan(query, _loss(epsilon, rho), self.dataset, FIRST_VERSION)
+        planned = choose_plan(query, _loss(epsilon, rho), self.dataset, self._versions[query.table])
         certificate = certify(planned.plan)
         margins, reasons = margins_of(query, planned, certificate, level, (assume or {}).get("n"))
         return Preview(
             Cost.of(certificate.loss), margins, reasons, self._fits(certificate, analyst),
             explained(planned, certificate, level), float(level),
         )  # fmt: skip
+
+    def rehearse(
+        self, sql: str, epsilon: Number | None = None, *, rho: Number | None = None, confidence: Number = "0.95"
+    ) -> Answer:
+        """Try a question out on made-up rows: the shape of the answer, and its noise, for free. It reads no data."""
+        query = bind(parse(sql), self.dataset)
+        table = self.dataset.table(query.table)
+        loss = _loss(epsilon, rho) if epsilon is not None or rho is not None else PureDP(1)
+        books = Ledger.create(None, self.dataset.population, Limit(loss))
+        stage = Curator(self.dataset, DuckDBEngine.of_data(table, made_up_rows(table)), books, self._versions)
+        with stage:
+            return stage._answer(query, loss, probability_inside(confidence, "confidence"), ANALYST)
 
     @property
     def budget(self) -> Spending:
@@ -147,21 +177,16 @@ class Curator:
         self.close()
 
     def _fits(self, certificate: Certificate, analyst: str) -> bool:
-        totals = self._ledger.totals(analyst)
-        try:
-            _ = totals.spent.compose(certificate.loss)
-        except InvalidParameter:
-            return False
-        spent, limit = Cost.of(totals.spent.compose(certificate.loss)), Cost.of(totals.limit)
-        if limit.rho is not None:
-            return spent.rho is not None and spent.rho <= limit.rho
-        return spent.epsilon is not None and limit.epsilon is not None and spent.epsilon <= limit.epsilon
+        """Would the charge fit what is left, of the population's budget and of the analyst's own?"""
+        return all(
+            _within(totals, certificate.loss) for totals in (self._ledger.totals(), self._ledger.totals(analyst))
+        )
 
     def _goal(self, query: Query, wanted: Mapping[str, float], confidence: Fraction) -> PureDP:
         """The least epsilon, to three digits, at which every named column has the wanted margin in each cell."""
 
         def enough(epsilon: str) -> bool:
-            planned = choose_plan(query, PureDP(epsilon), self.dataset, FIRST_VERSION)
+            planned = choose_plan(query, PureDP(epsilon), self.dataset, self._versions[query.table])
             try:
                 certificate = certify(planned.plan)
             except InvalidParameter:
@@ -199,26 +224,30 @@ def protect(
     max_rows_per_unit: int = 1,
     max_groups_per_unit: int = 1,
     population: str | None = None,
+    version: str = FIRST_VERSION,
     ledger: str | Path | None = None,
     analysts: Mapping[str, Budget] | None = None,
 ) -> Curator:
-    """Protect one table: a frame (pandas, polars, Arrow) or the path of a CSV or Parquet file."""
+    """Protect one table: a frame (pandas, polars, Arrow) or the path of a CSV or Parquet file.
+
+    `version` names the data: change it when the data changes, so that answers in a durable ledger are not reused.
+    """
     table = Table(name, None, unit, columns, max_rows_per_unit, max_groups_per_unit, rows)
     dataset = Dataset(name, [table], budget, population, neighbours, analysts=dict(analysts or {}))
     engine = DuckDBEngine.of_data(table, data)
-    return Curator(dataset, engine, _ledger_at(ledger, dataset))
+    signer = Signer(Path(f"{ledger}.key")) if ledger is not None else Signer()
+    return Curator(dataset, engine, _ledger_at(ledger, dataset), {name: version}, signer)
 
 
-def open_folder(folder: str | Path, *, engine: Engine | None = None, ledger: str | None = None) -> Curator:
+def open_folder(folder: str | Path, *, ledger: str | None = None) -> Curator:
     """Open a folder with catalog.toml; its ledger and its pinned data are beside it."""
     place = Path(folder)
     dataset = load(place)
     pinned = place / ".sfumato" / "snapshot.duckdb"
-    if engine is None:
-        if not pinned.exists():
-            pinned.parent.mkdir(exist_ok=True)
-            DuckDBEngine.prepare(pinned, dataset.tables, place)
-        engine = DuckDBEngine.open(pinned, dataset.tables)
+    pinned.parent.mkdir(exist_ok=True)
+    if not pinned.exists():
+        DuckDBEngine.prepare(pinned, dataset.tables, place)
+    snapshot = DuckDBEngine.open(pinned, dataset.tables)
     address = ledger or str(place / "ledger.db")
     limit, sublimits = Limit(dataset.budget.loss), {who: each.loss for who, each in dataset.analysts.items()}
     if dataset.ledger_id is None:
@@ -226,7 +255,7 @@ def open_folder(folder: str | Path, *, engine: Engine | None = None, ledger: str
         set_ledger_id(place, books.ledger_id)
     else:
         books = Ledger.open(address, dataset.ledger_id, dataset.population, limit, sublimits)
-    return Curator(dataset, engine, books)
+    return Curator(dataset, snapshot, books, snapshot.versions, Signer(place / ".sfumato" / "signing.key"))
 
 
 def _ledger_at(place: str | Path | None, dataset: Dataset) -> Ledger:
@@ -244,6 +273,16 @@ def _ledger_at(place: str | Path | None, dataset: Dataset) -> Ledger:
     made = Ledger.create(str(place), dataset.population, limit, sublimits)
     known.write_text(made.ledger_id)
     return made
+
+
+def _within(totals: Totals, loss: PrivacyLoss) -> bool:
+    limit = Cost.of(totals.limit)
+    try:
+        spent = Cost.of(totals.spent.compose(loss))
+    except InvalidParameter:
+        return False
+    pairs = [(spent.epsilon, limit.epsilon), (spent.rho, limit.rho), (spent.delta, limit.delta)]
+    return all(most is None or (amount is not None and amount <= most) for amount, most in pairs)
 
 
 def _loss(epsilon: Number | None, rho: Number | None) -> PureDP | ZCDP:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -35,11 +36,12 @@ SENTENCES = (
 
 @dataclass(frozen=True, slots=True)
 class Paid:
-    """What the ledger says of an answer: whether it was stored before, the head of the chain, and what is left."""
+    """What the ledger says of an answer (stored before? the chain's head, what is left), and the small print."""
 
     cached: bool
     head: str
     remaining: PrivacyLoss
+    disclosure: dict[str, Any]
 
 
 def present(query: Query, planned: Planned, released: Released, confidence: Fraction, paid: Paid) -> Answer:
@@ -57,12 +59,15 @@ def present(query: Query, planned: Planned, released: Released, confidence: Frac
         {name: _plain(np.broadcast_to(values, len(cells))[cell], name in whole) for name, values in columns.items()}
         for cell in kept
     ]
-    intervals = [{name: (float(low[cell]), float(high[cell])) for name, (low, high) in ends.items()} for cell in kept]
+    intervals = [
+        {name: (float(low[cell]), float(high[cell])) for name, (low, high) in ends.items() if low[cell] <= high[cell]}
+        for cell in kept
+    ]
     spent = certificate.loss if not paid.cached else ZCDP(0) if isinstance(certificate.loss, ZCDP) else PureDP(0)
     return Answer(
         tuple(columns), rows, intervals, float(confidence), Cost.of(spent), Cost.of(paid.remaining),
         released.entry_number, paid.cached, paid.head, explained(planned, certificate, confidence),
-        tuple(name for name, post in query.columns if isinstance(post, KeyRef)), SENTENCES,
+        tuple(name for name, post in query.columns if isinstance(post, KeyRef)), SENTENCES, paid.disclosure,
     )  # fmt: skip
 
 

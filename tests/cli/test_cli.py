@@ -1,37 +1,65 @@
+import ast
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from clinic import run
 
 import sfumato as sf
-from sfumato.cli.demo import PATIENTS, made_up_patients
-from sfumato.cli.main import app
+from sfumato.cli.demo import PATIENTS, WARDS, made_up_patients
+
+CLI = Path(__file__).parents[2] / "src" / "sfumato" / "cli"
 
 
-def run(*arguments, **options):
-    return CliRunner().invoke(app, arguments, **options)
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
 
 
-def test_demo_shows_answers_margins_and_the_price():
+def test_demo_is_a_tour_of_the_commands(tmp_path):
     result = run("demo", env={"COLUMNS": "100"})
+    assert result.exit_code == 0, result.output
+    parts = (
+        "$ sfumato -C clinic init", "$ sfumato -C clinic add patients", "$ sfumato -C clinic check", "0 to 120",
+        "$ sfumato -C clinic preview", "Nothing was spent", "$ sfumato -C clinic ask", "Cost: ε = 0.5.",
+        "The truth is 270", "Free: answered before", "GROUP BY ward", "Left: ε = 0.5.", "Saved sfumato-demo.svg",
+        "Every entry holds", "Refused: This costs epsilon = 1", "A question of at most epsilon = 0.5 still fits.",
+        "the plot is in sfumato-demo.svg",
+    )  # fmt: skip
+    places = [result.stdout.find(part) for part in parts]
+    assert all(place >= 0 for place in places), dict(zip(parts, places, strict=True))
+    assert places == sorted(places)
+    assert (tmp_path / "sfumato-demo.svg").read_text().startswith("<svg")
+
+
+def test_demo_without_a_plot_leaves_nothing(tmp_path):
+    result = run("demo", "--no-plot")
     assert result.exit_code == 0
-    for part in ("How many smoke?", "±", "ε = 2", "family of 4", "two coins"):
-        assert part in result.output
-
-
-def test_demo_answers_differ_from_run_to_run():
-    assert len({run("demo").output for _ in range(4)}) == 4
+    assert "svg" not in result.output
+    assert list(tmp_path.iterdir()) == []
+    assert run("demo", "--no-plot").output != result.output  # noise, from run to run
 
 
 def test_made_up_patients_keep_to_the_declared_bounds():
-    people = made_up_patients()
-    assert all(len(column) == PATIENTS for column in people.values())
-    assert people["age"].min() >= 0
-    assert people["age"].max() < 120
-    assert set(people["pain"]) <= set(range(1, 11))
-    assert set(people["smoker"]) == {0, 1}
+    people = list(made_up_patients())
+    assert len({each["patient_id"] for each in people}) == PATIENTS
+    assert all(0 <= each["age"] <= 120 and 1 <= each["pain"] <= 10 for each in people)
+    assert {each["ward"] for each in people} == set(WARDS)
+    assert {each["smoker"] for each in people} == {"true", "false"}
+
+
+@pytest.mark.parametrize("path", sorted(CLI.glob("*.py")), ids=lambda path: path.name)
+def test_what_is_heavy_is_imported_late(path):
+    heavy = {"numpy", "duckdb", "altair", "pyarrow", "sqlglot", "sqlalchemy"}
+    light = {"sfumato.errors"}
+    for node in ast.parse(path.read_text()).body:
+        names = [node.module] if isinstance(node, ast.ImportFrom) else []
+        names += [each.name for each in node.names] if isinstance(node, ast.Import) else []
+        for name in names:
+            assert name.split(".")[0] not in heavy
+            assert not name.startswith("sfumato") or name.startswith("sfumato.cli") or name in light
 
 
 def test_epsilon_in_odds():
@@ -72,8 +100,20 @@ def test_version():
 
 def test_a_plain_terminal_gets_plain_text():
     done = subprocess.run(
-        [sys.executable, "-m", "sfumato", "demo"],
+        [sys.executable, "-m", "sfumato", "demo", "--no-plot"],
         capture_output=True, check=True, timeout=60, env={"PYTHONIOENCODING": "ascii", "LANG": "C", "PATH": ""},
     )  # fmt: skip
     assert b"How many smoke?" in done.stdout
+    assert b"Cost: e = 0.5" in done.stdout
     assert b"\x1b[" not in done.stdout
+
+
+def test_help_names_every_command():
+    shown = run("--help").output
+    for name in ("demo", "init", "add", "check", "preview", "ask", "explain", "budget", "ledger", "epsilon"):
+        assert f" {name} " in shown
+
+
+def test_epsilon_refuses_in_json_too():
+    told = json.loads(run("epsilon", "x", "--json").stderr)
+    assert told["error"] == "invalid-parameter"

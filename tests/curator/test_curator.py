@@ -291,3 +291,74 @@ def test_arithmetic_that_has_no_value_is_null(people):
     answer = people.ask("SELECT COUNT(*) / 0 AS x, ROUND(AVG(age), 1) AS r FROM people", epsilon=1)
     assert answer.rows[0]["x"] is None
     assert answer.rows[0]["r"] == np.round(answer.rows[0]["r"], 1)
+
+
+def test_rehearsal_is_free_and_reads_nothing(people, monkeypatch):
+    monkeypatch.setattr(people, "_engine", None)
+    answer = people.rehearse(GROUPED)
+    assert [row["city"] for row in answer.rows] == ["Rome", "Oslo", "Lima", "Bonn"]
+    assert sum(row["n"] for row in answer.rows) == pytest.approx(1000, abs=200)
+    assert people.rehearse("SELECT SUM(income) AS s FROM people", epsilon=2).rows[0]["s"] > 0
+    assert float(people.budget.spent.epsilon) == 0
+    assert people._ledger.head()[0] == 1  # the ledger has its opening entry only
+
+
+def test_the_small_print_is_signed(tmp_path):
+    from sfumato.disclosure import Signer, verify
+
+    with protect(ledger=tmp_path / "ledger.db") as people:
+        said = people.ask(GROUPED, epsilon=0.5).disclosure
+        again = people.ask(GROUPED, epsilon=0.5).disclosure
+    assert verify(said, said["public_key"])
+    assert again["public_key"] == said["public_key"]
+    assert said["statement"]["loss"] == {"epsilon": "0.5"}
+    assert said["statement"]["family_of_four"] == {"epsilon": "2"}
+    assert said["statement"]["max_rows_per_unit"] == 2
+    assert "person_id" in said["statement"]["unit"]
+    for part, value in (("loss", {"epsilon": "0.1"}), ("ledger_head", "0" * 64)):
+        forged = {**said, "statement": {**said["statement"], part: value}}
+        assert not verify(forged, said["public_key"])
+    assert not verify(said, Signer().sign({})["public_key"])
+    assert not verify({}, said["public_key"])
+    assert (tmp_path / "ledger.db.key").stat().st_mode & 0o077 == 0
+    with protect(ledger=tmp_path / "ledger.db") as people:
+        assert people.ask(GROUPED, epsilon=0.5).disclosure["public_key"] == said["public_key"]
+
+
+def test_a_declaration_that_changed_after_pinning_is_refused(tmp_path):
+    """The snapshot is clamped and weighed as it was declared: under other bounds its sensitivity would be a lie."""
+    clinic().to_csv(tmp_path / "people.csv", index=False)
+    catalog = tmp_path / "catalog.toml"
+    catalog.write_text(
+        """
+[dataset]
+name = "clinic"
+[budget]
+epsilon = "3"
+[tables.people]
+source = "people.csv"
+unit_column = "person_id"
+max_rows_per_unit = 2
+columns.person_id = { type = "id" }
+columns.age = { type = "integer", lower = 0, upper = 120 }
+"""
+    )
+    sf.open(tmp_path).close()
+    first = catalog.read_text()
+    for old, new in (("unit = 2", "unit = 1"), ("upper = 120", "upper = 10"), ("lower = 0", "lower = -1")):
+        catalog.write_text(first.replace(old, new))
+        with pytest.raises(sf.errors.CatalogError, match="pinned"):
+            sf.open(tmp_path)
+    more = (
+        '[tables.more]\nsource = "people.csv"\nunit = "row"\ncolumns.age = { type = "integer", lower = 0, upper = 9 }'
+    )
+    catalog.write_text(f"{first}\n{more}\n")
+    with pytest.raises(sf.errors.CatalogError, match="pinned"):
+        sf.open(tmp_path)
+    catalog.write_text(first)
+    with sf.open(tmp_path) as people:
+        before = people.ask("SELECT COUNT(*) FROM people", epsilon=1)
+    (tmp_path / ".sfumato" / "snapshot.duckdb").unlink()
+    with sf.open(tmp_path) as people:  # pinned anew: a new version, whose answers are its own
+        assert not people.ask("SELECT COUNT(*) FROM people", epsilon=1).cached
+        assert before.entry != people.ask("SELECT COUNT(*) FROM people", epsilon=1).entry

@@ -12,7 +12,7 @@ from ledger_questions import POPULATION, plain_answer, question
 
 from sfumato.errors import BudgetExceeded, KernelFault
 from sfumato.kernel.losses import PureDP
-from sfumato.ledger.ledger import Ledger, Limit
+from sfumato.ledger.ledger import AlreadyAnswered, Ledger, Limit
 
 ANALYSTS = st.sampled_from(["ann", "bob", "cyd"])
 TOPICS = st.sampled_from(["a", "b"])
@@ -55,15 +55,21 @@ class Books(RuleBasedStateMachine):
     @rule(analyst=ANALYSTS, topic=TOPICS, share=SHARES)
     def reserve(self, analyst, topic, share):
         same = [n for n, charge in self.charges.items() if charge == (analyst, topic, share) and n not in self.answers]
+        answered = any(charge == (analyst, topic, share) and n in self.answers for n, charge in self.charges.items())
         cost = Fraction(share)
         fits = self.spent() + cost <= self.limit and self.own(analyst) + cost <= OWN.get(analyst, 1000)
         try:
             reservation = self.ledger.reserve(analyst, QUESTIONS[topic, share])
+        except AlreadyAnswered:
+            assert answered
+            return
         except BudgetExceeded as refused:
             assert not same
+            assert not answered
             assert not fits
             assert refused.requested == PureDP(share)
             return
+        assert not answered
         if same:
             assert reservation.entry_number == same[0]
         else:

@@ -1,3 +1,4 @@
+# ruff: noqa: PLC0415 - what is heavy is imported by the command that needs it
 """`sfumato`: the commands."""
 
 import codecs
@@ -6,18 +7,17 @@ import json
 import math
 import sys
 from decimal import Decimal
+from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-import sfumato
-from sfumato.cli.demo import run_demo
+from sfumato.cli import ask, books, owner
+from sfumato.cli.refusals import USAGE, tell
+from sfumato.cli.show import AsJson
 from sfumato.errors import SfumatoError
-from sfumato.kernel.exact import plain
-
-REFUSED = 2
 
 app = typer.Typer(
     help="Answers that are clear about the crowd and say provably little about any one person.",
@@ -48,39 +48,69 @@ def _in_plain_words(error: UnicodeError) -> tuple[str, int]:
 
 def _show_version(wanted: bool) -> None:
     if wanted:
+        import sfumato
+
         typer.echo(f"sfumato {sfumato.__version__}")
         raise typer.Exit
 
 
 @app.callback()
 def main(
+    context: typer.Context,
+    folder: Annotated[
+        Path, typer.Option("-C", help="The dataset's folder, with its catalog.toml.", metavar="DIR")
+    ] = Path(),
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and leave.")
     ] = False,
 ) -> None:
     """Commands for owners and analysts of private data."""
+    context.obj = folder
 
 
-@app.command()
-def demo() -> None:
-    """A two-minute tour on made-up patients: counts, means, histograms, a maximum, a survey, and what they cost."""
-    run_demo(Console())
+@app.command(rich_help_panel="Learn")
+def demo(
+    plot: Annotated[bool, typer.Option("--plot/--no-plot", help="Save a plot in this folder.")] = True,
+) -> None:
+    """A two-minute tour on made-up patients: declare, preview, ask, plot, and run out of budget."""
+    from sfumato.cli.demo import PLOT, run_demo
+
+    run_demo(Console(highlight=False), _command, Path(PLOT) if plot else None)
 
 
-@app.command(context_settings={"ignore_unknown_options": True})  # so that -1 is a value, and gets its answer
+def _command(arguments: list[str]) -> int:
+    """Run one command, as from a shell; its exit code."""
+    return int(app(arguments, standalone_mode=False) or 0)
+
+
+app.command(rich_help_panel="Own")(owner.init)
+app.command(rich_help_panel="Own")(owner.add)
+app.command(rich_help_panel="Own")(owner.check)
+app.command(rich_help_panel="Ask")(ask.preview)
+app.command(rich_help_panel="Ask")(ask.ask)
+app.command(rich_help_panel="Ask")(ask.explain)
+app.command(rich_help_panel="Keep the books")(books.budget)
+app.add_typer(books.ledger, name="ledger", rich_help_panel="Keep the books")
+
+
+# so that -1 is a value, and gets its answer
+@app.command(context_settings={"ignore_unknown_options": True}, rich_help_panel="Learn")
 def epsilon(
     value: Annotated[str, typer.Argument(help="A privacy loss, such as 0.5 or 1.")],
     people: Annotated[int, typer.Option(help="Also for a group of this many people.")] = 4,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """What an epsilon means, in odds: how much an answer can change anyone's guess about one person."""
+    from sfumato.kernel.exact import plain
+    from sfumato.kernel.losses import PureDP
+
     console = Console()
     try:
-        loss = sfumato.PureDP(value)
+        loss = PureDP(value)
         group = loss.group(people)
     except SfumatoError as refusal:
-        Console(stderr=True).print(f"[red]Refused:[/red] {refusal}")
-        raise typer.Exit(REFUSED) from None
+        tell(refusal, as_json)
+        raise typer.Exit(USAGE) from None
     rows = [
         {"prior": prior, "one_person": _posterior(prior, loss.epsilon), "group": _posterior(prior, group.epsilon)}
         for prior in (0.01, 0.1, 0.5)

@@ -8,7 +8,7 @@ import duckdb
 from sfumato.catalog.model import Table
 from sfumato.engines.engine import cell_key, cells_of
 from sfumato.engines.lowering import lower, lower_people
-from sfumato.engines.snapshot import pin, stored_steps
+from sfumato.engines.snapshot import pin, stored_steps, versions_of
 from sfumato.errors import CatalogError, EngineFailed
 from sfumato.kernel.plan import BoundedPlan, Kind, digest
 from sfumato.kernel.release import ExactAggregates
@@ -27,6 +27,7 @@ class DuckDBEngine:
     def __init__(self, connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Table]) -> None:
         self._connection = connection
         self._stored = {name: stored_steps(table) for name, table in tables.items()}
+        self.versions = versions_of(connection, tables)
         for setting in LOCKED:
             connection.execute(setting)
 
@@ -49,7 +50,12 @@ class DuckDBEngine:
     @classmethod
     def open(cls, path: Path, tables: Mapping[str, Table]) -> "DuckDBEngine":
         """Open pinned tables, to be read only."""
-        return cls(duckdb.connect(str(path), read_only=True), tables)
+        connection = duckdb.connect(str(path), read_only=True)
+        try:
+            return cls(connection, tables)
+        except BaseException:
+            connection.close()
+            raise
 
     def aggregate(self, plan: BoundedPlan) -> ExactAggregates:
         """Measure. Whatever goes wrong is told in one constant text: what failed may depend on the data."""

@@ -1,6 +1,7 @@
 """Pinning the owner's data: an immutable, typed table that holds what the catalog declares and nothing else."""
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
 from datetime import date
 from fractions import Fraction
 from math import floor
@@ -13,10 +14,12 @@ from sfumato.catalog.model import Boolean, Category, ColumnDeclaration, Date, Id
 from sfumato.engines.engine import ROWS_OF_UNIT, UNIT
 from sfumato.engines.lowering import CENTRED, STEPS, WEIGHT, Steps
 from sfumato.errors import CatalogError
+from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.neighbours import ROW
-from sfumato.kernel.plan import ROW_WEIGHT_EXPONENT, grid_exponent
+from sfumato.kernel.plan import LOWERING_VERSION, ROW_WEIGHT_EXPONENT, grid_exponent
 
 FRAME = "__sfumato_frame"
+PINNED = "__sfumato_pinned"
 
 
 def pin(connection: duckdb.DuckDBPyConnection, table: Table, data: object) -> None:
@@ -65,6 +68,30 @@ def pin(connection: duckdb.DuckDBPyConnection, table: Table, data: object) -> No
         )
     connection.execute(f"CREATE TABLE {_name(table.name)} AS {query}")
     connection.execute("DROP VIEW __sfumato_typed")
+    connection.execute(f"CREATE TABLE IF NOT EXISTS {PINNED} (name VARCHAR, declared VARCHAR, version VARCHAR)")
+    connection.execute(f"DELETE FROM {PINNED} WHERE name = ?", [table.name])
+    version = SYSTEM.take(8).tobytes().hex()
+    connection.execute(f"INSERT INTO {PINNED} VALUES (?, ?, ?)", [table.name, declared_digest(table), version])
+
+
+def declared_digest(table: Table) -> str:
+    """What a snapshot was made from. It holds clamped and weighed values: under another declaration they are wrong."""
+    columns = sorted((name, repr(declared)) for name, declared in table.columns.items())
+    parts = (LOWERING_VERSION, table.name, str(table.unit), table.max_rows_per_unit, columns)
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+
+def versions_of(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Table]) -> dict[str, str]:
+    """The version of each pinned table; a declaration that has changed since it was pinned is refused."""
+    there = {row[0]: row[1:] for row in connection.execute(f"SELECT * FROM {PINNED}").fetchall()}
+    for name, table in tables.items():
+        if name not in there or there[name][0] != declared_digest(table):
+            raise CatalogError(
+                "catalog",
+                f"tables.{name}: it is not pinned as it is declared now; its bounds, unit or columns have changed.",
+                "Remove .sfumato/snapshot.duckdb, and open the folder again: the data becomes a new version.",
+            )
+    return {name: str(there[name][1]) for name in tables}
 
 
 def _steps(name: str, each: Steps) -> str:

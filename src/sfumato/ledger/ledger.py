@@ -65,6 +65,10 @@ class Verification:
     reason: str
 
 
+class AlreadyAnswered(KernelFault):
+    """The same analyst has the answer to this very plan: it is stored, and nothing more is charged."""
+
+
 class Ledger:
     """The budget of one population. Threads may share it; processes open their own on the same database."""
 
@@ -142,7 +146,9 @@ class Ledger:
         with self._writing() as (books, now):
             before = books.newest_charge(certificate.plan_digest, analyst)
             # the newest is enough: while one is without an answer, no other is made
-            if before and before["payload"] == payload and books.answer_to(before["number"]) is None:
+            if before and before["payload"] == payload:
+                if books.answer_to(before["number"]) is not None:
+                    raise AlreadyAnswered("This charge has its answer already.")
                 return Reservation(before["number"], certificate)
             charge = _price(certificate.loss, shares, now.budget)
             own = _spent_by(books, analyst, now.budget)
@@ -198,7 +204,7 @@ class Ledger:
             if not charge or charge["kind"] != "charge" or charge["payload"] != _description(certificate):
                 raise KernelFault("This answer was never charged.")
             if books.answer_to(number):
-                raise KernelFault("This charge has its answer already.")
+                raise AlreadyAnswered("This charge has its answer already.")
             head = books.append(
                 now,
                 "answer",

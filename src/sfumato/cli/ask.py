@@ -1,0 +1,185 @@
+# ruff: noqa: PLC0415 - what is heavy is imported by the command that needs it
+"""The analyst's commands: preview, ask, explain."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sfumato.cli.refusals import Usage, refusals
+from sfumato.cli.show import AsJson, print_answer, print_json, print_table, say, working
+from sfumato.errors import SfumatoError
+
+if TYPE_CHECKING:
+    from sfumato.answers import Answer
+
+PLOTS = (".svg", ".png")
+TABLES = (".parquet", ".csv")
+
+Sql = Annotated[str, typer.Argument(metavar="SQL", help="A question, such as 'SELECT COUNT(*) AS n FROM people'.")]
+Epsilon = Annotated[str | None, typer.Option(help="What it may cost, such as 0.5.", metavar="E")]
+Rho = Annotated[str | None, typer.Option(help="The same under zCDP accounting.", metavar="R")]
+Confidence = Annotated[str, typer.Option(help="How often an interval holds.", metavar="P")]
+Analyst = Annotated[str, typer.Option(help="Who asks: the ledger keeps the name.", metavar="NAME")]
+Plot = Annotated[Path | None, typer.Option(help="Save a plot: .svg or .png.", metavar="FILE")]
+Out = Annotated[Path | None, typer.Option(help="Save the rows with their intervals: .parquet or .csv.", metavar="FILE")]
+
+
+def preview(
+    context: typer.Context,
+    sql: Sql,
+    *,
+    epsilon: Epsilon = None,
+    rho: Rho = None,
+    assume: Annotated[
+        list[str] | None,
+        typer.Option(help="A count you expect, for margins that depend on one: n=500.", metavar="n=COUNT"),
+    ] = None,
+    confidence: Confidence = "0.95",
+    analyst: Analyst = "analyst",
+    as_json: AsJson = False,
+) -> None:
+    """What a question would cost, and how wide its answer would be. Free; no row is read."""
+    with refusals(as_json):
+        _one_price(epsilon=epsilon, rho=rho)
+        assumed = _amounts("assume", assume)
+        if assumed.keys() - {"n"}:
+            raise Usage("--assume takes the number of people, n.", "For example --assume n=500.")
+        from sfumato.curator import open_folder
+
+        with working("Previewing"), open_folder(context.obj) as curator:
+            found = curator.preview(
+                sql, epsilon, rho=rho, assume=assumed, confidence=confidence, analyst=analyst
+            )  # fmt: skip
+        if as_json:
+            print_json(
+                {
+                    "cost": found.cost.as_text(),
+                    "fits": found.fits,
+                    "margins": found.margins,
+                    "reasons": found.reasons,
+                    "confidence": found.confidence,
+                }
+            )
+            return
+        rows = [
+            [name, "unknown" if margin is None else f"±{margin:,.4g}", found.reasons.get(name, "")]
+            for name, margin in found.margins.items()
+        ]
+        print_table(["column", f"margin in {round(100 * found.confidence)} of 100", "why"], rows, right=[1])
+        say(f"Cost: {found.cost}, which {'fits' if found.fits else 'does not fit'} the budget. Nothing was spent.")
+
+
+def ask(
+    context: typer.Context,
+    sql: Sql,
+    *,
+    epsilon: Epsilon = None,
+    rho: Rho = None,
+    margin: Annotated[
+        list[str] | None,
+        typer.Option(help="A wanted margin, at the least epsilon that gives it: n=20.", metavar="COLUMN=WIDTH"),
+    ] = None,
+    confidence: Confidence = "0.95",
+    analyst: Analyst = "analyst",
+    plot: Plot = None,
+    out: Out = None,
+    as_json: AsJson = False,
+) -> None:
+    """Ask, and pay with privacy budget. A question that was answered before is free."""
+    with refusals(as_json):
+        wanted = _amounts("margin", margin)
+        _one_price(epsilon=epsilon, rho=rho, margin=margin)
+        _writable("plot", plot, PLOTS)  # before anything is spent
+        _writable("out", out, TABLES)
+        from sfumato.curator import open_folder
+
+        with working("Asking"), open_folder(context.obj) as curator:
+            answer = curator.ask(
+                sql, epsilon, rho=rho, margin=wanted or None, confidence=confidence, analyst=analyst
+            )  # fmt: skip
+        if as_json:
+            print_json(answer.to_dict())
+        else:
+            print_answer(answer)
+        for path, save in ((plot, _save_plot), (out, _save_table)):
+            if path is not None:
+                with working(f"Saving {path}"):
+                    save(answer, path)
+                if not as_json:
+                    say(f"Saved {path}.")
+
+
+def explain(
+    context: typer.Context,
+    sql: Sql,
+    *,
+    epsilon: Epsilon = None,
+    rho: Rho = None,
+    confidence: Confidence = "0.95",
+    as_json: AsJson = False,
+) -> None:
+    """How a question would be answered: what is measured, what one person can change, and the noise that hides it."""
+    with refusals(as_json):
+        _one_price(epsilon=epsilon, rho=rho)
+        from sfumato.curator import open_folder
+
+        with working("Explaining"), open_folder(context.obj) as curator:
+            found = curator.preview(sql, epsilon, rho=rho, confidence=confidence)
+        if as_json:
+            measurements = [asdict(each) for each in found.explained]
+            print_json({"cost": found.cost.as_text(), "measurements": measurements, "text": found.explain()})
+            return
+        for line in found.explain().splitlines():
+            say(line)
+
+
+def _one_price(**given: object) -> None:
+    """Exactly one way to say what it may cost."""
+    names = [f"--{name}" for name in given]
+    if sum(bool(value) for value in given.values()) != 1:
+        raise Usage(
+            f"Say what the question may cost: {' or '.join(names)}, and only one.", "For example --epsilon 0.5."
+        )
+
+
+def _amounts(option: str, pairs: Sequence[str] | None) -> dict[str, float]:
+    """name=number, as often as it is given."""
+    amounts: dict[str, float] = {}
+    for pair in pairs or ():
+        name, _, number = pair.rpartition("=")
+        try:
+            amounts[name] = float(number)
+        except ValueError:
+            name = ""
+        if not name or not 0 < amounts[name] < float("inf"):
+            raise Usage(f"--{option} takes a name and a number above zero.", f"For example --{option} n=20.")
+    return amounts
+
+
+def _writable(option: str, path: Path | None, endings: tuple[str, ...]) -> None:
+    if path is None:
+        return
+    if path.suffix.lower() not in endings:
+        raise Usage(f"--{option} takes a file that ends in {' or '.join(endings)}.", "Nothing was spent.")
+    if not path.absolute().parent.is_dir() or path.is_dir():
+        raise Usage(f"--{option}: there is no folder to write {path.name} in.", "Nothing was spent.")
+
+
+def _save_plot(answer: "Answer", path: Path) -> None:
+    if not any(answer.intervals):
+        hint = "The answer is stored; asking again is free."
+        raise SfumatoError("plot", "There is nothing to plot: the answer has no number.", hint)
+    answer.plot().save(str(path), format="png" if path.suffix.lower() == ".png" else "svg")
+
+
+def _save_table(answer: "Answer", path: Path) -> None:
+    from pyarrow import csv, parquet
+
+    table = answer.to_arrow(intervals=True)
+    if path.suffix.lower() == ".csv":
+        csv.write_csv(table, str(path))
+    else:
+        parquet.write_table(table, str(path))

@@ -1,0 +1,123 @@
+# ruff: noqa: PLC0415 - what is heavy is imported by the command that needs it
+"""The books: what is spent of the budget, entry by entry, and whether the sums hold."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sfumato.cli.refusals import OTHER, refusals
+from sfumato.cli.show import AsJson, print_json, print_table, say, working
+
+if TYPE_CHECKING:
+    from sfumato.kernel.losses import PrivacyLoss
+    from sfumato.ledger.ledger import Totals
+    from sfumato.ledger.store import Entry
+
+ledger = typer.Typer(help="What was charged, entry by entry.")
+
+
+def budget(context: typer.Context, as_json: AsJson = False) -> None:
+    """What the budget is, what is spent of it, and what is left."""
+    with refusals(as_json):
+        from sfumato.curator import open_folder
+
+        with working("Opening"), open_folder(context.obj) as curator:
+            books, population = curator.ledger(), curator.dataset.population
+            whole = _texts(books.totals())
+            own = {name: _texts(books.totals(name)) for name in curator.dataset.analysts}
+        if as_json:
+            print_json({"population": population, **whole, "analysts": own})
+            return
+        rows = [
+            [who, *(_words(part) for part in (each["limit"], each["spent"], each["remaining"]))]
+            for who, each in [(f"all of {population}", whole), *own.items()]
+        ]
+        print_table(["budget", "limit", "spent", "left"], rows)
+
+
+@ledger.callback(invoke_without_command=True)
+def entries(
+    context: typer.Context,
+    last: Annotated[int, typer.Option(min=1, help="So many of the newest entries.")] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """List what was charged, oldest first."""
+    if context.invoked_subcommand is not None:
+        return
+    with refusals(as_json):
+        from sfumato.curator import open_folder
+
+        with working("Opening"), open_folder(context.obj) as curator:
+            books = curator.ledger()
+            found, identity = [_entry(each) for each in books.entries(last)], books.ledger_id
+        if as_json:
+            print_json({"ledger_id": identity, "entries": found})
+            return
+        rows = [
+            [
+                str(each["number"]), each["time"], each["kind"], each["analyst"] or "",
+                _words(each["loss"]), _words(each["spent"]), each["hash"][:12],
+            ]
+            for each in found
+        ]  # fmt: skip
+        print_table(["entry", "time", "kind", "analyst", "cost", "spent by then", "hash"], rows, right=[0])
+
+
+@ledger.command()
+def verify(context: typer.Context, as_json: AsJson = False) -> None:
+    """Walk the whole chain: every hash, every sum, every answer."""
+    with refusals(as_json):
+        from sfumato.curator import open_folder
+
+        with working("Verifying"), open_folder(context.obj) as curator:
+            found = curator.ledger().verify()
+            head = curator.ledger().head()[1] if found.ok else None
+        if as_json:
+            print_json(
+                {
+                    "ok": found.ok,
+                    "entries": found.entries,
+                    "first_broken": found.first_broken,
+                    "reason": found.reason,
+                    "head": head,
+                }
+            )
+        elif found.ok:
+            say(f"{found.reason} {found.entries} entries; the last one's hash is {head}.", "green")
+        else:
+            say(f"Broken at entry {found.first_broken}: {found.reason} {found.entries} entries hold before it.", "red")
+        if not found.ok:
+            raise typer.Exit(OTHER)
+
+
+def _texts(totals: "Totals") -> dict[str, dict[str, str]]:
+    from sfumato.answers import Cost
+
+    return {name: Cost.of(getattr(totals, name)).as_text() for name in ("limit", "spent", "remaining")}
+
+
+def _entry(entry: "Entry") -> dict[str, Any]:
+    return {
+        "number": entry.number,
+        "time": entry.time,
+        "kind": entry.kind,
+        "analyst": entry.analyst or None,
+        "about": entry.about,
+        "loss": _loss(entry.loss),
+        "budget": _loss(entry.budget),
+        "spent": _loss(entry.spent),
+        "hash": entry.hash,
+    }
+
+
+def _loss(loss: "PrivacyLoss | None") -> dict[str, str] | None:
+    from sfumato.answers import Cost
+
+    return None if loss is None else Cost.of(loss).as_text()
+
+
+def _words(loss: dict[str, str] | None) -> str:
+    """ε = 0.5, δ = 1e-6; a delta of zero is left out."""
+    shown = {"epsilon": "ε", "delta": "δ"}
+    parts = {name: text for name, text in (loss or {}).items() if name != "delta" or text != "0"}
+    return ", ".join(f"{shown.get(name, name)} = {text}" for name, text in parts.items())

@@ -1,0 +1,146 @@
+# ruff: noqa: PLC0415 - what is heavy is imported by the command that needs it
+"""Declaring columns: from `age:integer:0:120`, or by asking the owner. Only names are read from the source."""
+
+import csv
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from sfumato.cli.refusals import Usage
+from sfumato.cli.show import printable
+from sfumato.errors import SfumatoError
+
+if TYPE_CHECKING:
+    from sfumato.catalog.model import ColumnDeclaration
+
+KINDS = ("integer", "real", "category", "boolean", "text", "date", "id")
+SPECIFIED = re.compile(rf"(?P<name>.+?):(?P<kind>{'|'.join(KINDS)})(?::(?P<rest>.*))?", re.DOTALL)
+EXAMPLES = {
+    "integer": "age:integer:0:120",
+    "real": "cost:real:0:500",
+    "category": "city:category:Rome,Oslo",
+    "date": "born:date:1900-01-01:2025-12-31",
+    "boolean": "smoker:boolean",
+    "text": "job:text",
+    "id": "patient_id:id",
+}
+CSV, PARQUET = (".csv", ".tsv", ".txt"), (".parquet", ".pq")
+SKIP = "skip"
+
+
+def specified(text: str, not_null: Sequence[str] = ()) -> "tuple[str, ColumnDeclaration]":
+    """The name and the declaration of `age:integer:0:120`."""
+    found = SPECIFIED.fullmatch(text)
+    if found is None:
+        hint = f"Write name:type, with bounds or values: {', '.join(EXAMPLES.values())}."
+        raise Usage(f"--column {text}: this is not a column's declaration.", hint)
+    name, kind, rest = found["name"], found["kind"], found["rest"]
+    try:
+        return name, declared(kind, rest, nullable=name not in not_null)
+    except Usage as error:
+        raise Usage(f"--column {text}: {error.message}", error.hint) from None
+
+
+def declared(kind: str, rest: str | None, *, nullable: bool = True) -> "ColumnDeclaration":
+    """The declaration of a type and what follows it: bounds, or values."""
+    from sfumato.catalog.model import Boolean, Category, Date, Id, Integer, Real, Text
+
+    example = f"For example {EXAMPLES[kind]}."
+    if kind in ("boolean", "text", "id"):
+        if rest is not None:
+            raise Usage(f"{kind} takes nothing after it.", example)
+        if kind == "id":
+            if not nullable:
+                raise Usage("an id has no --not-null: rows without one are dropped.", "Leave --not-null out.")
+            return Id()
+        return Boolean(nullable=nullable) if kind == "boolean" else Text(nullable=nullable)
+    if kind == "category":
+        if not rest:
+            raise Usage("category takes its public values.", example)
+        return Category(_values(rest), nullable=nullable)
+    lower, middle, upper = (rest or "").partition(":")
+    if not middle:
+        raise Usage(f"{kind} takes a lower and an upper bound.", example)
+    if kind == "date":
+        return Date(lower.strip(), upper.strip(), nullable=nullable)
+    try:
+        if kind == "integer":
+            return Integer(int(lower), int(upper), nullable=nullable)
+        return Real(float(lower), float(upper), nullable=nullable)
+    except ValueError as error:
+        if isinstance(error, SfumatoError):
+            raise
+        raise Usage(f"the bounds of {kind} are numbers.", example) from None
+
+
+def _values(rest: str) -> list[str] | list[int]:
+    """Values between commas; one that holds a comma stands in double quotes. Whole numbers, if all of them are."""
+    values = [each.strip() for each in next(csv.reader([rest], skipinitialspace=True))]
+    if all(re.fullmatch(r"0|-?[1-9][0-9]{0,17}", each) for each in values):
+        return [int(each) for each in values]
+    return values
+
+
+def header_of(path: Path) -> dict[str, str]:
+    """The names of a source's columns, and the type that a schema suggests: the header line or the schema, no more."""
+    from sfumato.catalog.model import refusal
+
+    ending = path.suffix.lower()
+    if ending not in (*CSV, *PARQUET):
+        raise refusal(f"{path.name}: the kind of source is not known.", "Use a .csv or .parquet file.")
+    try:
+        if ending in PARQUET:
+            from pyarrow import parquet
+
+            schema = parquet.read_schema(path)
+            return {name: _suggested(str(kind)) for name, kind in zip(schema.names, schema.types, strict=True)}
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            line = file.readline(1_000_000)
+        delimiter = max(",;\t|", key=line.count)
+        return dict.fromkeys(next(csv.reader([line.rstrip("\r\n")], delimiter=delimiter), []), SKIP)
+    except (ValueError, csv.Error):  # pyarrow's errors and UnicodeDecodeError among them
+        raise refusal(f"{path.name}: the names of its columns cannot be read.", "Declare them with --column.") from None
+
+
+def _suggested(kind: str) -> str:
+    if kind.startswith(("int", "uint")):
+        return "integer"
+    if kind.startswith(("float", "double", "halffloat", "decimal")):
+        return "real"
+    return {"bool": "boolean", "date32[day]": "date", "date64[ms]": "date"}.get(kind, SKIP)
+
+
+def asked(columns: dict[str, str], not_null: Sequence[str] = ()) -> "dict[str, ColumnDeclaration]":
+    """Ask the owner for each column. Bounds are public, so they come from knowledge, never from the data."""
+    typer.echo(
+        "Say what each column can hold. Bounds and values are public: give what is possible in the world, not what "
+        f"the data holds.\nTypes: {', '.join(KINDS)}; {SKIP} leaves a column out, and no question can name it.",
+        err=True,
+    )
+    answers: dict[str, ColumnDeclaration] = {}
+    for name, suggested in columns.items():
+        while True:
+            kind = typer.prompt(f"{printable(name)}: type", default=suggested, err=True).strip().lower()
+            if kind == SKIP:
+                break
+            try:
+                if kind not in KINDS:
+                    raise Usage(f"There is no type {kind}.", f"Types: {', '.join(KINDS)}, {SKIP}.")
+                answers[name] = declared(kind, _asked_rest(kind), nullable=name not in not_null)
+                break
+            except SfumatoError as error:
+                typer.echo(f"  {printable(str(error))}", err=True)
+    return answers
+
+
+def _asked_rest(kind: str) -> str | None:
+    if kind in ("boolean", "text", "id"):
+        return None
+    if kind == "category":
+        return str(typer.prompt("  its values, separated by commas", err=True))
+    form = " (year-month-day)" if kind == "date" else ""
+    lower = str(typer.prompt(f"  at least{form}", err=True))
+    return f"{lower}:{typer.prompt(f'  at most{form}', err=True)}"

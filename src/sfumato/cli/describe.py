@@ -1,0 +1,78 @@
+# ruff: noqa: PLC0415 - what is heavy is imported by the command that needs it
+"""A catalog in words and as JSON: tables, whose rows they are, bounds."""
+
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sfumato.catalog.model import ColumnDeclaration, Dataset, Table
+
+MOST_SHOWN = 8
+
+
+def dataset_json(dataset: "Dataset") -> dict[str, Any]:
+    """What the catalog declares."""
+    from sfumato.answers import Cost
+
+    return {
+        "name": dataset.name,
+        "population": dataset.population,
+        "neighbours": dataset.neighbours.value,
+        "budget": Cost.of(dataset.budget.loss).as_text(),
+        "tables": [table_json(table) for table in dataset.tables.values()],
+    }
+
+
+def table_json(table: "Table") -> dict[str, Any]:
+    """One table. Its unit is a column, ROW, or null where it is public or reached through another table."""
+    from sfumato.kernel.neighbours import ROW
+
+    return {
+        "name": table.name,
+        "source": table.source,
+        "public": table.public,
+        "unit": None if table.public else "ROW" if table.unit is ROW else table.unit,
+        "unit_through": list(table.unit_through) if table.unit_through else None,
+        "max_rows_per_unit": table.max_rows_per_unit,
+        "max_groups_per_unit": table.max_groups_per_unit,
+        "rows": table.rows,
+        "columns": [_column_json(name, declared) for name, declared in table.columns.items()],
+    }
+
+
+def _column_json(name: str, declared: "ColumnDeclaration") -> dict[str, Any]:
+    from sfumato.catalog.files import NAMES
+
+    parts = {each.name: getattr(declared, each.name) for each in fields(declared)}
+    texts = {key: str(part) if key in ("lower", "upper") and not _number(part) else part for key, part in parts.items()}
+    return {"name": name, "type": NAMES[type(declared)], "nullable": True, **texts}
+
+
+def _number(value: object) -> bool:
+    return isinstance(value, int | float)
+
+
+def whose(table: "Table") -> str:
+    """Whose privacy is protected, and how much of one person counts."""
+    from sfumato.kernel.neighbours import ROW
+
+    if table.public:
+        return "public, nobody's rows"
+    if table.unit is ROW:
+        return "each row is one person"
+    owner = table.unit or " of ".join(table.unit_through or ())
+    rows, groups = table.max_rows_per_unit, table.max_groups_per_unit
+    counts = f"{rows} row{'s' if rows > 1 else ''} in {groups} group{'s' if groups > 1 else ''}"
+    return f"a person is a {owner}, and counts with at most {counts}"
+
+
+def bounds(column: dict[str, Any]) -> str:
+    """The bounds or the first values of a column, of its JSON."""
+    if "values" in column:
+        values = [str(each) for each in column["values"]]
+        return ", ".join(values[:MOST_SHOWN]) + (f", ... ({len(values)})" if len(values) > MOST_SHOWN else "")
+    return f"{_short(column['lower'])} to {_short(column['upper'])}" if "lower" in column else ""
+
+
+def _short(value: object) -> str:
+    return f"{value:,.10g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,243 @@
+# ruff: noqa: PLC0415 - what is heavy is imported by the command that needs it
+"""The owner's commands: init, add, check."""
+
+import os
+import shlex
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sfumato.cli.declare import asked, header_of, specified
+from sfumato.cli.describe import bounds, dataset_json, table_json, whose
+from sfumato.cli.refusals import Usage, refusals
+from sfumato.cli.show import AsJson, print_json, print_table, say, someone_types, working
+
+if TYPE_CHECKING:
+    from sfumato.catalog.model import ColumnDeclaration, Dataset
+
+CATALOG = "catalog.toml"
+ABOUT = """\
+# What the owner declares; never what the data says. `sfumato check` reads it back.
+# Names, bounds, values and limits here are public.
+
+"""
+EXAMPLE = """
+# A table, as `sfumato add` writes it:
+#
+# [tables.visits]
+# source = "visits.csv"               # beside this file: .csv or .parquet
+# unit_column = "patient_id"          # whose privacy: all rows of one patient; or: unit = "row"
+# max_rows_per_unit = 10              # so many rows of one patient count in full
+# columns.age = { type = "integer", lower = 0, upper = 120 }
+# columns.cost = { type = "real", lower = 0, upper = 500 }
+# columns.site = { type = "category", values = ["north", "south"] }
+# columns.day = { type = "date", lower = "2020-01-01", upper = "2029-12-31" }
+# columns.smoker = { type = "boolean", nullable = false }
+#
+# Budgets under zCDP: accounting = "zcdp" and rho = "0.5" under [budget].
+# An analyst's own limit: [analysts.ann] with epsilon = "1".
+"""
+
+
+def init(
+    context: typer.Context,
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The dataset's folder; it is made if need be.")],
+    *,
+    name: Annotated[str | None, typer.Option(help="The dataset's name; the folder's by default.")] = None,
+    epsilon: Annotated[str, typer.Option(help="The budget.", metavar="E")] = "3",
+    delta: Annotated[str, typer.Option(help="Its delta.", metavar="D")] = "1e-6",
+    population: Annotated[str | None, typer.Option(help="Whose budget it is; datasets may share one.")] = None,
+    neighbours: Annotated[str, typer.Option(help="add-remove or replace-one.")] = "add-remove",
+    as_json: AsJson = False,
+) -> None:
+    """Begin a dataset: a folder with a catalog.toml."""
+    with refusals(as_json):
+        from sfumato.catalog.model import Budget, Dataset, refusal
+
+        place = Path(context.obj) / folder
+        dataset = Dataset(name or place.resolve().name, [], Budget(epsilon, delta), population, neighbours)
+        path = place / CATALOG
+        if path.exists():
+            raise refusal(f"There is a {CATALOG} in {place} already.", "Choose another folder, or edit that file.")
+        place.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8", newline="") as file:
+            file.write(ABOUT + _written(dataset) + EXAMPLE)
+        if as_json:
+            print_json({"catalog": str(path), **dataset_json(dataset)})
+            return
+        say(f"Made {path}, with a budget of ε = {epsilon}.")
+        say(f"Next: sfumato -C {shlex.quote(str(place))} add NAME SOURCE --unit COLUMN", "dim")
+
+
+def add(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The table's name in questions.")],
+    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="A .csv or .parquet file.")],
+    *,
+    unit: Annotated[
+        str, typer.Option(help="The column that tells people apart, or ROW: each row is a person.", metavar="COL|ROW")
+    ],
+    column: Annotated[
+        list[str] | None,
+        typer.Option(help="A declared column: age:integer:0:120, city:category:Rome,Oslo.", metavar="NAME:TYPE[:...]"),
+    ] = None,
+    max_rows: Annotated[int, typer.Option(help="So many rows of one person count in full.", min=1)] = 1,
+    max_groups: Annotated[int, typer.Option(help="One person is in so many groups at most.", min=1)] = 1,
+    not_null: Annotated[
+        list[str] | None, typer.Option(help="A column whose gaps are filled with its public midpoint.", metavar="COL")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Declare a table and pin its data. Columns that are not given are asked for, at a terminal."""
+    with refusals(as_json):
+        from sfumato.catalog.files import load
+        from sfumato.catalog.model import Dataset, Id, Table, find, refusal
+        from sfumato.kernel.neighbours import ROW
+
+        folder = Path(context.obj)
+        before = load(folder)
+        if find(name, before.tables):
+            raise refusal(f"There is a table {name} already.", f"Choose another name, or edit {CATALOG}.")
+        written = _beside(folder, source)
+        columns = _columns(folder / written, unit, column or [], not_null or [])
+        if unit != "ROW" and find(unit, columns) is None:
+            columns = {unit: Id(), **columns}
+        table = Table(name, str(written), ROW if unit == "ROW" else unit, columns, max_rows, max_groups)
+        parts = {each.name: getattr(before, each.name) for each in fields(Dataset)}
+        after = Dataset(**parts | {"tables": [*before.tables.values(), table]})
+        alone = _written(Dataset(**parts | {"tables": [table], "analysts": {}}))
+        with working(f"Reading {source.name}"):
+            _append(folder, alone[alone.index("\n[tables.") :], after)
+        if as_json:
+            print_json(table_json(table))
+            return
+        say(f"Added {name}: {len(columns)} columns; {whose(table)}. Its data is pinned as it is now.")
+
+
+def check(context: typer.Context, as_json: AsJson = False) -> None:
+    """Is the catalog sound? Shows tables, units and bounds."""
+    with refusals(as_json):
+        from sfumato.catalog.files import load
+
+        folder = Path(context.obj)
+        dataset = load(folder)
+        if not _pinned(folder).exists():
+            _check_sources(folder, dataset)
+        if as_json:
+            print_json(dataset_json(dataset))
+            return
+        budget = ", ".join(f"{name} = {text}" for name, text in dataset_json(dataset)["budget"].items())
+        say(f"{dataset.name}: {budget}, for {dataset.population}; neighbours: {dataset.neighbours.value}.", "bold")
+        if not dataset.tables:
+            say("No tables yet: sfumato add NAME SOURCE --unit COLUMN")
+        for table in dataset.tables.values():
+            say(f"\n{table.name} ({table.source}): {whose(table)}.")
+            described = table_json(table)["columns"]
+            rows = [[each["name"], each["type"], bounds(each), "" if each["nullable"] else "no"] for each in described]
+            print_table(["column", "type", "bounds or values", "gaps"], rows)
+
+
+def _columns(path: Path, unit: str, given: Sequence[str], not_null: Sequence[str]) -> "dict[str, ColumnDeclaration]":
+    if given:
+        found = [specified(each, not_null) for each in given]
+        columns = dict(found)
+        if len(columns) < len(found):
+            raise Usage("A column is declared twice.", "Keep one --column for each.")
+    else:
+        names = {name: kind for name, kind in header_of(path).items() if name.casefold() != unit.casefold()}
+        if not someone_types():
+            options = " ".join(f"--column {each}:..." for each in names)
+            raise Usage(
+                f"These columns need a declaration: {', '.join(names)}.", f"Add {options}; leave out what you like."
+            )
+        columns = asked(names, not_null)
+    strange = [each for each in not_null if each not in columns]
+    if strange:
+        raise Usage(f"--not-null {strange[0]}: there is no such column.", f"Declared: {', '.join(columns)}.")
+    return columns
+
+
+def _beside(folder: Path, source: Path) -> Path:
+    """The source as seen from the folder; one that is seen from here is named from there."""
+    if (folder / source).is_file():
+        return source
+    if not source.is_file():
+        raise Usage(f"There is no file {source} in {folder}, or here.", "Check the path.")
+    return Path(os.path.relpath(source.resolve(), folder.resolve()))
+
+
+def _append(folder: Path, lines: str, wanted: "Dataset") -> None:
+    """Pin the new table, then declare it. The owner's own text stays; a crash leaves both or neither to be seen."""
+    from sfumato.catalog.files import load
+    from sfumato.catalog.model import refusal
+
+    path, pinned = folder / CATALOG, _pinned(folder)
+    pinned.parent.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=pinned.parent) as scratch:
+        with (Path(scratch) / CATALOG).open("wb") as file:
+            file.write(path.read_bytes().rstrip(b"\r\n") + f"\n{lines}".encode())
+            file.flush()
+            os.fsync(file.fileno())
+        if load(Path(scratch)) != wanted:
+            raise refusal(f"The table does not fit at the end of {CATALOG}.", f"Write it there yourself:\n{lines}")
+        _pin(Path(scratch) / pinned.name, pinned, wanted, folder)
+        os.replace(Path(scratch) / pinned.name, pinned)
+        shutil.copymode(path, Path(scratch) / CATALOG)
+        os.replace(Path(scratch) / CATALOG, path)
+
+
+def _pin(new: Path, old: Path, dataset: "Dataset", folder: Path) -> None:
+    """A snapshot with what was pinned before, as it was, and the tables that were not."""
+    import duckdb
+
+    from sfumato.engines.snapshot import pin
+    from sfumato.errors import CatalogError
+
+    if old.exists():
+        shutil.copy(old, new)
+    newest = list(dataset.tables)[-1]
+    with duckdb.connect(str(new)) as connection:
+        there = {row[0] for row in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
+        for table in dataset.tables.values():
+            if table.name in there and table.name != newest:
+                continue
+            quoted = table.name.replace('"', '""')
+            connection.execute(f'DROP TABLE IF EXISTS "{quoted}"')  # left by an addition that was cut off
+            try:
+                pin(connection, table, folder / str(table.source))
+            except (duckdb.Error, RuntimeError, ValueError):
+                hint = "Check that it is a CSV file with a header line, or a Parquet file."
+                raise CatalogError("catalog", f"tables.{table.name}: the source could not be read.", hint) from None
+
+
+def _check_sources(folder: Path, dataset: "Dataset") -> None:
+    """Before the data is pinned: is every source there, with the declared columns? Only names are read."""
+    from sfumato.catalog.model import refusal
+
+    for table in dataset.tables.values():
+        path = folder / str(table.source)
+        if table.source is None or not path.is_file():
+            raise refusal(f"tables.{table.name}: there is no source {table.source}.", f"Look in {folder}.")
+        there = header_of(path)
+        missing = [name for name in table.columns if name not in there]
+        if missing:
+            message = f"tables.{table.name}: the source has no column {', '.join(missing)}."
+            raise refusal(message, f"It has: {', '.join(there)}.")
+
+
+def _pinned(folder: Path) -> Path:
+    return folder / ".sfumato" / "snapshot.duckdb"
+
+
+def _written(dataset: "Dataset") -> str:
+    """The text of a catalog."""
+    from sfumato.catalog.files import dump
+
+    with tempfile.TemporaryDirectory() as scratch:
+        dump(dataset, Path(scratch))
+        return (Path(scratch) / CATALOG).read_text(encoding="utf-8")

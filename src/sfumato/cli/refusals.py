@@ -1,0 +1,69 @@
+"""What goes wrong, told in one way: a sentence and a hint on stderr, JSON where JSON is wanted, and an exit code."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import typer
+from rich.text import Text
+
+from sfumato.cli.show import printable, to_stderr
+from sfumato.errors import BudgetExceeded, CatalogError, InvalidParameter, QueryError, SfumatoError
+
+OTHER, USAGE, BUDGET, REFUSED = 1, 2, 3, 4
+
+
+class Usage(SfumatoError):
+    """The command line itself is not as it should be; nothing was read."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__("usage", message, hint)
+
+
+def exit_code(error: SfumatoError) -> int:
+    """2 usage, 3 budget refused, 4 query or catalog refused, 1 other."""
+    match error:
+        case Usage():
+            return USAGE
+        case BudgetExceeded():
+            return BUDGET
+        case QueryError() | CatalogError() | InvalidParameter():
+            return REFUSED
+        case _:
+            return OTHER
+
+
+@contextmanager
+def refusals(as_json: bool) -> Iterator[None]:
+    """Tell what is refused inside, and leave with its exit code; nobody sees a traceback."""
+    try:
+        yield
+    except SfumatoError as error:
+        tell(error, as_json)
+        raise typer.Exit(exit_code(error)) from None
+    except (typer.Exit, typer.Abort, BrokenPipeError):
+        raise
+    except OSError as error:
+        if error.filename is None:  # the terminal or pipe that is written to
+            raise
+        tell(
+            SfumatoError("file", f"{error.filename}: {error.strerror}.", "Check the path and its permissions."), as_json
+        )
+        raise typer.Exit(OTHER) from None
+    except Exception as error:
+        # its own text is left out: it may hold a value from the data
+        kind = type(error).__name__
+        tell(SfumatoError("unexpected", f"Something unexpected happened ({kind}).", "Please report this."), as_json)
+        raise typer.Exit(OTHER) from None
+
+
+def tell(error: SfumatoError, as_json: bool) -> None:
+    """One error, on stderr."""
+    if as_json:
+        told = {"error": error.code, "message": error.message, "hint": error.hint}
+        typer.echo(json.dumps(told), err=True)
+        return
+    console = to_stderr()
+    console.print(Text.assemble(("Refused:", "bold red"), " ", printable(error.message)), soft_wrap=True)
+    if error.hint:
+        console.print(Text(printable(error.hint), "dim"), soft_wrap=True)

@@ -1,0 +1,150 @@
+# ruff: noqa: PLC0415 - what is heavy is imported by the command that needs it
+"""How results look: colour and tables when a person looks, plain aligned text when piped, JSON when asked for."""
+
+import json
+import math
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.cells import cell_len
+from rich.console import Console
+from rich.status import Status
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from sfumato.answers import Answer
+
+PATIENCE = 1.0  # seconds before a spinner
+BAR = 32  # letters of a drawn interval
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print plain JSON.")]
+
+
+def to_stdout() -> Console:
+    return Console(highlight=False)
+
+
+def to_stderr() -> Console:
+    return Console(stderr=True, highlight=False)
+
+
+def someone_types() -> bool:
+    """Whether a person is at the terminal, to be asked."""
+    return sys.stdin.isatty()
+
+
+def print_json(result: object) -> None:
+    """JSON that every parser takes: infinity and NaN, which JSON does not have, are null."""
+    typer.echo(json.dumps(_finite(result), allow_nan=False, default=str))
+
+
+def say(text: str, style: str = "") -> None:
+    """A line of text, which a pipe gets unbroken."""
+    console = to_stdout()
+    console.print(Text(printable(text), style), soft_wrap=not console.is_terminal)
+
+
+def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> None:
+    """A table; the columns whose numbers are in `right` are aligned there."""
+    console = to_stdout()
+    cells = [[printable(cell) for cell in row] for row in rows]
+    if console.is_terminal:
+        table = Table(header_style="bold")
+        for index, heading in enumerate(headings):
+            table.add_column(Text(printable(heading)), justify="right" if index in right else "left", overflow="fold")
+        for row in cells:
+            table.add_row(*map(Text, row))
+        console.print(table)
+        return
+    lines = [[printable(heading) for heading in headings], *cells]
+    widths = [max(cell_len(line[index]) for line in lines) for index in range(len(headings))]
+    for line in lines:
+        padded = (
+            " " * (width - cell_len(cell)) + cell if index in right else cell + " " * (width - cell_len(cell))
+            for index, (cell, width) in enumerate(zip(line, widths, strict=True))
+        )
+        typer.echo("  ".join(padded).rstrip())
+
+
+def print_answer(answer: "Answer") -> None:
+    """The rows with their intervals, drawn too when a person looks; then what they cost."""
+    from sfumato.answers import shown
+
+    measured = [name for name in answer.columns if any(name in ends for ends in answer.intervals)]
+    rows = [
+        [shown(row[name], ends.get(name)) for name in answer.columns]
+        for row, ends in zip(answer.rows, answer.intervals, strict=True)
+    ]
+    headings = list(answer.columns)
+    right = [index for index, name in enumerate(answer.columns) if name in measured]
+    console = to_stdout()
+    if console.is_terminal and measured and len(rows) > 1:
+        drawn = _intervals(answer, measured[0], console.options.ascii_only)
+        headings.append(f"{measured[0]}, drawn")
+        rows = [[*row, bar] for row, bar in zip(rows, drawn, strict=True)]
+    print_table(headings, rows, right=right)
+    price = f"Free: answered before, as entry {answer.entry}." if answer.cached else f"Cost: {answer.cost}."
+    say(f"{price} Left: {answer.remaining}. Intervals hold in {round(100 * answer.confidence)} of 100 releases.", "dim")
+
+
+def _intervals(answer: "Answer", name: str, ascii_only: bool) -> list[str]:
+    """Each row's interval as a bar on one common scale."""
+    line, dot = ("-", "o") if ascii_only else ("─", "●")
+    ends = [row.get(name, (math.nan, math.nan)) for row in answer.intervals]
+    values = [row[name] for row in answer.rows]
+    known = [each for pair in ends for each in pair if math.isfinite(each)]
+    if not known:
+        return [""] * len(values)
+    low, high = min(known), max(known)
+    step = (high - low) / (BAR - 1) or 1.0
+
+    def place(value: float) -> int:
+        return min(BAR - 1, max(0, round((value - low) / step)))
+
+    bars = []
+    for value, (least, most) in zip(values, ends, strict=True):
+        if not isinstance(value, int | float) or not all(map(math.isfinite, (value, least, most))):
+            bars.append("")
+            continue
+        start, end = place(least), place(most)
+        letters = [" "] * start + [line] * (end - start + 1)
+        letters[place(min(max(value, least), most))] = dot
+        bars.append("".join(letters))
+    return bars
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """A spinner on stderr when it takes longer than a moment, and somebody is there to see it."""
+    console = to_stderr()
+    if not console.is_terminal:
+        yield
+        return
+    status = Status(what, console=console)
+    timer = threading.Timer(PATIENCE, status.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()  # it may be starting just now
+        status.stop()
+
+
+def printable(text: str) -> str:
+    """The text without what would move the cursor or ring the bell; line ends stay."""
+    return "".join(letter if letter.isprintable() or letter == "\n" else "\ufffd" for letter in text)
+
+
+def _finite(value: Any) -> Any:  # noqa: ANN401 - whatever JSON can hold
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {name: _finite(each) for name, each in value.items()}
+    return [_finite(each) for each in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,3 @@
+from clinic import clinic, pristine
+
+__all__ = ["clinic", "pristine"]

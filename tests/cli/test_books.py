@@ -1,0 +1,68 @@
+import sqlite3
+
+from clinic import COUNT, json_of, run
+
+
+def test_budget(clinic):
+    clinic("ask", COUNT, "--epsilon", "0.5")
+    shown = json_of(clinic("budget", "--json"))
+    assert shown == {
+        "population": "clinic",
+        "limit": {"epsilon": "2", "delta": "0"},
+        "spent": {"epsilon": "0.5", "delta": "0"},
+        "remaining": {"epsilon": "1.5", "delta": "0"},
+        "analysts": {},
+    }
+    assert clinic("budget").stdout.splitlines()[-1].split("  ")[-1] == "ε = 1.5"
+
+
+def test_an_analysts_own_limit_is_shown_and_kept(clinic):
+    with (clinic.folder / "catalog.toml").open("a") as file:
+        file.write('\n[analysts.ann]\nepsilon = "0.5"\n')
+    clinic("ask", COUNT, "--epsilon", "0.25", "--analyst", "ann")
+    assert json_of(clinic("budget", "--json"))["analysts"]["ann"]["remaining"]["epsilon"] == "0.25"
+    assert clinic("ask", COUNT, "--epsilon", "1", "--analyst", "ann").exit_code == 3
+    assert clinic("ask", COUNT, "--epsilon", "1", "--analyst", "bob").exit_code == 0
+
+
+def test_ledger_lists_entries(clinic):
+    clinic("ask", COUNT, "--epsilon", "0.5", "--analyst", "ann")
+    shown = json_of(clinic("ledger", "--json"))
+    assert [each["kind"] for each in shown["entries"]] == ["open", "charge", "answer"]
+    assert shown["entries"][1]["analyst"] == "ann"
+    assert shown["entries"][1]["loss"]["epsilon"] == "0.5"
+    assert [each["number"] for each in json_of(clinic("ledger", "--last", "1", "--json"))["entries"]] == [3]
+    lines = clinic("ledger").stdout.splitlines()
+    assert lines[0].split()[:4] == ["entry", "time", "kind", "analyst"]
+    assert len(lines) == 4
+    assert "ann" in lines[2]
+    assert clinic("ledger", "--last", "0").exit_code == 2
+
+
+def test_ledger_verify(clinic):
+    clinic("ask", COUNT, "--epsilon", "0.5")
+    assert clinic("ledger", "verify").stdout.startswith("Every entry holds. 3 entries")
+    shown = json_of(clinic("ledger", "verify", "--json"))
+    assert (shown["ok"], shown["entries"], shown["first_broken"]) == (True, 3, None)
+    assert shown["head"] == json_of(clinic("ledger", "--json"))["entries"][-1]["hash"]
+
+
+def test_an_altered_ledger_leaves_with_one(clinic):
+    clinic("ask", COUNT, "--epsilon", "0.5", "--analyst", "ann")
+    with sqlite3.connect(clinic.folder / "ledger.db") as database:
+        (name,) = next(database.execute("SELECT name FROM sqlite_master WHERE sql LIKE '%analyst_spent%'"))
+        for (trigger,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            database.execute(f'DROP TRIGGER "{trigger}"')
+        database.execute(f"UPDATE {name} SET analyst = 'bob' WHERE number = 2")
+    database.close()
+    result = clinic("ledger", "verify")
+    assert result.exit_code == 1
+    assert "ntry 2" in result.output
+    assert clinic("ledger", "verify", "--json").exit_code == 1
+
+
+def test_without_a_dataset_all_leave_with_four(tmp_path):
+    for arguments in (["budget"], ["ledger"], ["ledger", "verify"], ["ask", COUNT, "--epsilon", "1"]):
+        result = run("-C", tmp_path, *arguments)
+        assert result.exit_code == 4
+        assert "sfumato init" in result.stderr
