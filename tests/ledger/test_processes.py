@@ -70,9 +70,9 @@ def ask_the_same(url, ledger_id, limit, log):
             certificate = question(SHARE, f"shared {i}")
             stored = ledger.stored(certificate, "ann")
             if stored is None:
-                reservation = ledger.reserve("ann", certificate)
-                released = answer(reservation)
                 try:
+                    reservation = ledger.reserve("ann", certificate)
+                    released = answer(reservation)
                     ledger.store(reservation, released)
                     note(log, f"{i} {reservation.entry_number} {released.integers['n0'][0]}")
                     continue
@@ -89,6 +89,7 @@ def test_identical_questions_race_to_one_answer_a_charge(tmp_path):
         with open(log) as lines:
             given = [tuple(map(int, line.split())) for line in lines]
         assert len(given) == 60
+        assert sum(each.kind == "charge" for each in ledger.entries()) == 10, "each question is paid for once"
         assert all(kept[number] == value for _, number, value in given), "one charge, one answer, for everybody"
         assert ledger.verify().ok
 
