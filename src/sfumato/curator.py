@@ -1,20 +1,23 @@
 """The calls of one answer, one under another; preview() stops early."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import isqrt
 from pathlib import Path
 from typing import Literal
 
 from sfumato.answers import Answer, Cost, Explained, explain
 from sfumato.catalog.files import load, set_ledger_id
-from sfumato.catalog.model import Budget, ColumnDeclaration, Dataset, Table
+from sfumato.catalog.model import Budget, ColumnDeclaration, Dataset, Table, find
 from sfumato.disclosure import Signer, statement
 from sfumato.engines.duckdb_engine import DuckDBEngine
 from sfumato.engines.engine import Engine
+from sfumato.engines.snapshot import declared_digest
 from sfumato.errors import InvalidParameter, LedgerError, MissingBounds
 from sfumato.kernel.certify import Certificate, certify
 from sfumato.kernel.losses import ZCDP, PrivacyLoss, PureDP
+from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise, Noise
 from sfumato.kernel.neighbours import Row
 from sfumato.kernel.parameters import Number, positive_decimal, probability_inside
 from sfumato.kernel.release import Released, release
@@ -89,7 +92,8 @@ class Curator:
         loss = self._goal(query, margin, level) if margin else _loss(epsilon, rho)
         return self._answer(query, loss, level, analyst)
 
-    def _answer(self, query: Query, loss: PureDP | ZCDP, confidence: Fraction, analyst: str) -> Answer:
+    def _answer(self, query: Query, loss: PureDP | ZCDP, confidence: Fraction, name: str) -> Answer:
+        analyst = find(name.strip(), self.dataset.analysts) or name.strip()  # a sub-limit is not escaped by spelling
         planned = choose_plan(query, loss, self.dataset, self._versions[query.table])
         certificate = certify(planned.plan)
         stored = self._ledger.stored(certificate, analyst)
@@ -111,7 +115,10 @@ class Curator:
         self, query: Query, planned: Planned, certificate: Certificate, stored: Stored, confidence: Fraction
     ) -> Answer:
         """A stored answer, free: its noise is at most what this certificate's would be."""
-        released = Released(stored.entry_number, certificate, stored.integers)
+        noise = {name: _noise_of(variance, kind) for name, variance, kind in stored.certificate_measure}
+        drawn = tuple(replace(each, noise=noise[each.name]) for each in certificate.measurements)
+        as_stored = replace(certificate, measurements=drawn, loss=stored.loss)
+        released = Released(stored.entry_number, as_stored, stored.integers)
         return self._presented(query, planned, released, confidence, stored.head, cached=True)
 
     def _presented(
@@ -236,7 +243,8 @@ def protect(
     dataset = Dataset(name, [table], budget, population, neighbours, analysts=dict(analysts or {}))
     engine = DuckDBEngine.of_data(table, data)
     signer = Signer(Path(f"{ledger}.key")) if ledger is not None else Signer()
-    return Curator(dataset, engine, _ledger_at(ledger, dataset), {name: version}, signer)
+    versions = {table.name: f"{version}-{declared_digest(table)[:16]}"}
+    return Curator(dataset, engine, _ledger_at(ledger, dataset), versions, signer)
 
 
 def open_folder(folder: str | Path, *, ledger: str | None = None) -> Curator:
@@ -273,6 +281,14 @@ def _ledger_at(place: str | Path | None, dataset: Dataset) -> Ledger:
     made = Ledger.create(str(place), dataset.population, limit, sublimits)
     known.write_text(made.ledger_id)
     return made
+
+
+def _noise_of(variance: Fraction, kind: str) -> Noise:
+    """The noise that a stored answer has, from what the ledger keeps of it."""
+    if kind == "gaussian":
+        return GaussianNoise(variance)
+    half = variance / 2  # the square of a rational scale
+    return LaplaceNoise(Fraction(isqrt(half.numerator), isqrt(half.denominator)))
 
 
 def _within(totals: Totals, loss: PrivacyLoss) -> bool:

@@ -14,6 +14,7 @@ from sfumato.kernel.losses import ZCDP, PrivacyLoss, PureDP
 from sfumato.kernel.mechanisms import LaplaceNoise
 from sfumato.kernel.plan import Kind
 from sfumato.kernel.release import Released
+from sfumato.kernel.tails import per_coordinate
 from sfumato.planning.accuracy import (
     Floats,
     Objects,
@@ -52,7 +53,9 @@ def present(query: Query, planned: Planned, released: Released, confidence: Frac
     cells = list(product(*(key.values for key in query.keys)))
     keys = [np.array([cell[index] for cell in cells] + [None], object)[:-1] for index in range(len(query.keys))]
     columns = {name: evaluate(post, aggregates, keys) for name, post in query.columns}
-    ends = _ends(query, planned, released, confidence, keys)
+    selects = query.having is not None or query.limit is not None  # what is picked for being high is high by chance
+    level = 1 - per_coordinate(1 - confidence, len(cells)) if selects else confidence
+    ends = _ends(query, planned, released, level, keys)
     kept = _order_of(query, aggregates, keys, len(cells))
     whole = {name for name, post in query.columns if _is_whole(post, planned)}
     rows = [

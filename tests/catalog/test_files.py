@@ -263,7 +263,7 @@ declarations = st.one_of(
     st.builds(
         lambda values, flag: Category(values, nullable=flag),
         st.lists(st.text(CHARACTERS), min_size=1, max_size=5, unique=True)
-        | st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=5, unique=True)
+        | st.lists(st.integers(-(2**53), 2**53), min_size=1, max_size=5, unique=True)
         | st.lists(st.booleans(), min_size=1, unique=True),
         flags,
     ),

@@ -97,9 +97,7 @@ class TestColumns:
         refused(lambda: Real(0.5, 0.25), "lower (0.5)")
         refused(lambda: Date("2000-01-02", "2000-01-01"), "lower (2000-01-02)")
 
-    @pytest.mark.parametrize(
-        "values", [["a"], ("a", "A", "b"), [1, -5, 2**63 - 1], [True, False], [""], ["\n", '"', "\\"]]
-    )
+    @pytest.mark.parametrize("values", [["a"], ("a", "A", "b"), [1, -5, 2**53], [True, False], [""], ["\n", '"', "\\"]])
     def test_categories(self, values):
         assert Category(values).values == tuple(values)
 
@@ -119,7 +117,7 @@ class TestColumns:
             (b"abc", "must be a list"),
             ({"a"}, "must be a list"),
             (None, "must be a list"),
-            ([2**63], "64 bits"),
+            ([2**53 + 1], "beyond 2"),
             (["\ud800"], "surrogate"),
         ],
     )

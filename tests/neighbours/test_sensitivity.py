@@ -125,3 +125,72 @@ def test_a_bound_that_is_too_small_is_seen():
     (certified,) = certify(plan).measurements
     assert certified.sensitivity.l1 / 2 < moved <= certified.sensitivity.l1
     assert replace(plan, bound=plan.bound) == plan
+
+
+def moved(columns, question, one, two, unit=sf.ROW, **bounds):
+    """How far a pair of frames moves each measurement, beside what the kernel allows."""
+    table = Table("t", None, unit, columns, **bounds)
+    dataset = Dataset("t", [table], sf.Budget(epsilon=100))
+    plan = choose_plan(bind(parse(question), dataset), sf.PureDP(1), dataset, "1").plan
+    integers = []
+    for data in (one, two):
+        engine = DuckDBEngine.of_data(table, data)
+        integers.append(engine.aggregate(plan)._integers)
+        engine.close()
+    for each in certify(plan).measurements:
+        change = sum(abs(int(a) - int(b)) for a, b in zip(integers[0][each.name], integers[1][each.name], strict=True))
+        assert change <= each.sensitivity.l1, question
+    return integers
+
+
+def test_a_column_named_like_a_key_of_ours():
+    columns = {"k0": sf.Integer(0, 100), "city": sf.Category(["a", "b"])}
+    one = pd.DataFrame({"k0": list(range(1, 50)) * 2 + [60], "city": ["a"] * 99})
+    first, _ = moved(columns, "SELECT k0 > 50 AS old, COUNT(*) AS n FROM t GROUP BY k0 > 50", one, one.head(98))
+    assert first["count1"].tolist() == [98, 1]
+
+
+def test_one_gap_does_not_change_how_others_are_read():
+    """pandas turns whole numbers into floats when one is missing, and mixed objects into whatever comes first."""
+    codes = pd.DataFrame({"code": [1, 2] * 50, "id": range(100)})
+    gap = pd.DataFrame({"code": [1, 2] * 50 + [None], "id": [*range(100), 100]})
+    columns = {"code": sf.Category(["1", "2"]), "id": sf.Id()}
+    first, _ = moved(columns, "SELECT code, COUNT(*) AS n FROM t GROUP BY code", codes, gap, "id")
+    assert first["count1"].tolist() == [50 << 16, 50 << 16]
+    mixed = pd.DataFrame({"b": pd.Series([True] * 50, dtype=object)})
+    odd = pd.DataFrame({"b": pd.Series([True] * 50 + ["maybe"], dtype=object)})
+    first, _ = moved({"b": sf.Boolean()}, "SELECT SUM(b) AS n FROM t", mixed, odd)
+    assert first["sum1"][0] == 50
+
+
+def test_one_odd_row_of_a_csv_does_not_change_the_others(tmp_path):
+    plain, odd = tmp_path / "plain.csv", tmp_path / "odd.csv"
+    lines = ["name,pay", *(f"p{index},10" for index in range(50))]
+    plain.write_text("\n".join(lines) + "\n")
+    columns = {"pay": sf.Integer(0, 100)}
+    for row in ("Ann;Smith;x", "a,b,c,d", '"broken', "x", ",,,,,,", "p,99"):
+        odd.write_text("\n".join([*lines, row]) + "\n")
+        first, _ = moved(columns, "SELECT COUNT(pay) AS n, SUM(pay) AS s FROM t", plain, odd)
+        assert first["count1"][0] == 50
+
+
+def test_bounds_near_the_last_whole_double():
+    for lower, upper in ((2**53 - 3, 2**53 - 1), (-(2**53), -(2**53) + 1)):
+        columns = {"x": sf.Integer(lower, upper)}
+        moved(
+            columns,
+            "SELECT AVG(x) AS a FROM t",
+            pd.DataFrame({"x": [upper, lower, upper]}),
+            pd.DataFrame({"x": [upper, lower]}),
+        )
+    real = {"x": sf.Real(-1, 0.49999999999999994 * 2**-24)}
+    moved(real, "SELECT SUM(x) AS a FROM t", pd.DataFrame({"x": [1.0, -1.0]}), pd.DataFrame({"x": [1.0]}))
+
+
+def test_an_error_keeps_nothing_of_the_data(tmp_path):
+    path = tmp_path / "bad.parquet"
+    path.write_bytes(b"secret record 12345")
+    with pytest.raises(sf.errors.CatalogError) as caught:
+        DuckDBEngine.of_data(Table("t", None, sf.ROW, {"x": sf.Integer(0, 1)}), path)
+    assert caught.value.__context__ is None
+    assert "12345" not in str(caught.value)

@@ -79,8 +79,8 @@ class Category:
             raise refusal(f"values holds {_shown(value)} {times} times.", "Keep one of them.")
         if types == {str} and not all(_encodable(str(value)) for value in values):
             raise refusal("values holds text that is not Unicode (a lone surrogate).", "Repair the text.")
-        if types == {int} and not all(-(2**63) <= int(value) < 2**63 for value in values):
-            raise refusal("values holds a whole number beyond 64 bits.", "Quote the values to make them texts.")
+        if types == {int} and not all(abs(int(value)) <= 2**53 for value in values):
+            raise refusal("values holds a whole number beyond 2**53.", "Quote the values to make them texts.")
         _freeze(self, values=tuple(values), nullable=_flag(nullable, "nullable"))
 
 

@@ -1,6 +1,7 @@
 """The embedded engine: plans on DuckDB, over a pinned snapshot, in a connection that can do nothing else."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import duckdb
@@ -41,11 +42,12 @@ class DuckDBEngine:
     @classmethod
     def prepare(cls, path: Path, tables: Mapping[str, Table], folder: Path) -> None:
         """Pin the tables of a catalog into a database file: the owner's step."""
-        path.unlink(missing_ok=True)
-        with duckdb.connect(str(path)) as connection:
+        scratch = path.with_suffix(".new")
+        scratch.unlink(missing_ok=True)
+        with duckdb.connect(str(scratch)) as connection:
             for table in tables.values():
-                source = folder / str(table.source)
-                _pin(connection, table, source)
+                _pin(connection, table, folder / str(table.source))
+        scratch.replace(path)  # whole, or not at all
 
     @classmethod
     def open(cls, path: Path, tables: Mapping[str, Table]) -> "DuckDBEngine":
@@ -59,10 +61,12 @@ class DuckDBEngine:
 
     def aggregate(self, plan: BoundedPlan) -> ExactAggregates:
         """Measure. Whatever goes wrong is told in one constant text: what failed may depend on the data."""
-        try:
-            return ExactAggregates(digest(plan), self._measure(plan))
-        except Exception:
-            raise EngineFailed from None
+        measured = None
+        with suppress(Exception):  # and nothing of it is kept: a cause or context could quote a record
+            measured = ExactAggregates(digest(plan), self._measure(plan))
+        if measured is None:
+            raise EngineFailed
+        return measured
 
     def _measure(self, plan: BoundedPlan) -> dict[str, list[int]]:
         totals = {each.name: [0] * plan.cells for each in plan.measurements}
@@ -75,7 +79,7 @@ class DuckDBEngine:
                 cell = cells.get(cell_key(row[: len(plan.keys)]))
                 if cell is not None:
                     for name, value in zip(added, row[len(plan.keys) :], strict=True):
-                        totals[name][cell] = int(value)
+                        totals[name][cell] += int(value)
         if len(added) < len(plan.measurements):
             people = cursor.execute(lower_people(plan).sql(dialect="duckdb")).fetchall()
             for each in plan.measurements:
@@ -90,11 +94,13 @@ class DuckDBEngine:
 
 
 def _pin(connection: duckdb.DuckDBPyConnection, table: Table, data: object) -> None:
-    try:
+    pinned = False
+    with suppress(duckdb.Error, RuntimeError, ValueError, OSError):  # nothing is kept of what they say: it quotes rows
         pin(connection, table, data)
-    except (duckdb.Error, RuntimeError, ValueError):
+        pinned = True
+    if not pinned:
         raise CatalogError(
             "catalog",
             f"tables.{table.name}: the source could not be read.",
             "Check that it is there, that it is a CSV or Parquet file or a frame, and that its columns are declared.",
-        ) from None
+        )

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from itertools import product
 from typing import Protocol
 
+from sfumato.errors import KernelFault
 from sfumato.kernel.plan import BoundedPlan, Scalar
 from sfumato.kernel.release import ExactAggregates
 
@@ -17,16 +18,21 @@ CellKey = tuple[tuple[str, Scalar], ...]
 
 def cell_key(values: Iterable[Scalar]) -> CellKey:
     """Key values as they are told apart in every engine: 1 and 1.0 are one number, True is none."""
-    return tuple((_sort(value), float(value) if _sort(value) == "number" else value) for value in values)  # type: ignore[arg-type]
+    return tuple(_told_apart(value) for value in values)
 
 
-def _sort(value: Scalar) -> str:
-    return "number" if isinstance(value, (int, float)) and not isinstance(value, bool) else type(value).__name__
+def _told_apart(value: Scalar) -> tuple[str, Scalar]:
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return "number", int(value) if isinstance(value, float) and value.is_integer() else value
+    return type(value).__name__, value
 
 
 def cells_of(plan: BoundedPlan) -> dict[CellKey, int]:
     """The number of each cell, by its key values."""
-    return {cell_key(values): index for index, values in enumerate(product(*(key.values for key in plan.keys)))}
+    cells = {cell_key(values): index for index, values in enumerate(product(*(key.values for key in plan.keys)))}
+    if len(cells) != plan.cells:
+        raise KernelFault("Two values of a key are one number.")
+    return cells
 
 
 class Engine(Protocol):

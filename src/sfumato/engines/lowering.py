@@ -16,6 +16,7 @@ from sfumato.kernel.plan import BoundedPlan, Call, Column, ColumnType, Expressio
 # what the snapshot holds ready for each numeric column: its contributions on the grid of its declared bounds, weighed
 STEPS = "__sfumato_steps_"
 CENTRED = "__sfumato_centred_"  # the same, less the middle of the bounds
+KEY = "__sfumato_key_"  # no declared column may begin like this, so that GROUP BY means the alias
 WEIGHT = "__sfumato_weight"  # a row's contribution to a person's count
 BINARY: dict[str, type[exp.Binary]] = {
     "+": exp.Add, "-": exp.Sub, "*": exp.Mul,
@@ -42,14 +43,14 @@ def lower(plan: BoundedPlan, stored: Mapping[str, Steps]) -> exp.Expression:
 
     `stored` says which columns the snapshot holds ready.
     """
-    selected = [exp.alias_(_key(key.expression), f"k{index}") for index, key in enumerate(plan.keys)]
+    selected = [exp.alias_(_key(key.expression), f"{KEY}{index}") for index, key in enumerate(plan.keys)]
     for index, each in enumerate(plan.measurements):
         if each.kind is not Kind.PEOPLE:
             selected.append(exp.alias_(_total(each, plan, stored), f"m{index}"))
     query = exp.select(*selected).from_(_table(plan.table))
     for condition in plan.filters:
         query = query.where(expression(condition))
-    return query.group_by(*(exp.column(f"k{index}") for index in range(len(plan.keys)))) if plan.keys else query
+    return query.group_by(*(exp.column(f"{KEY}{index}") for index in range(len(plan.keys)))) if plan.keys else query
 
 
 def lower_people(plan: BoundedPlan) -> exp.Expression:
@@ -120,10 +121,18 @@ def _contribution(each: Measurement, plan: BoundedPlan, stored: Mapping[str, Ste
         if plan.unit.per_row:
             return _less(exp.column(STEPS + each.value.name, quoted=True), each.offset)
     scaled = exp.Mul(this=expression(each.value), expression=_double(2.0**-each.exponent))
-    rounded = exp.Floor(this=exp.Add(this=exp.Paren(this=scaled), expression=_double(0.5)))
-    held = _held(rounded, _double(float(each.lower)), _double(float(each.upper)))  # before the cast: it cannot overflow
-    steps = _less(exp.cast(held, exp.DataType.Type.BIGINT), each.offset)
+    low, high = _double(float(each.lower)), _double(float(each.upper))
+    held = _held(_rounded(exp.Paren(this=scaled)), low, high)  # before the cast: it cannot overflow
+    steps = _less(exp.TryCast(this=held, to=exp.DataType.build("BIGINT")), each.offset)
     return steps if plan.unit.per_row else _weighed(steps, plan.bound.max_rows_per_unit)
+
+
+def _rounded(scaled: exp.Expression) -> exp.Expression:
+    """⌊x + ½⌋ without the sum, which rounds in doubles: the floor, and one more where the rest is at least a half."""
+    below = exp.Floor(this=scaled)
+    rest = exp.Sub(this=scaled.copy(), expression=below.copy())
+    more = exp.If(this=exp.GTE(this=rest, expression=_double(0.5)), true=_double(1.0))
+    return exp.Paren(this=exp.Add(this=below, expression=exp.Case(ifs=[more], default=_double(0.0))))
 
 
 def _held(value: exp.Expression, low: exp.Expression, high: exp.Expression) -> exp.Expression:
@@ -140,7 +149,8 @@ def _less(steps: exp.Expression, offset: int) -> exp.Expression:
 def _weighed(steps: exp.Expression, most: int) -> exp.Expression:
     """Rows of a unit with n > r rows weigh r/n each, rounded toward zero: integer division truncates."""
     rows = exp.column(ROWS_OF_UNIT, quoted=True)
-    most_of_it = exp.Paren(this=exp.Mul(this=exp.Paren(this=steps.copy()), expression=_integer(most)))
+    wide = exp.cast(exp.Paren(this=steps.copy()), exp.DataType.Type.INT128)
+    most_of_it = exp.Paren(this=exp.Mul(this=wide, expression=_integer(most)))
     whole = exp.IntDiv(this=most_of_it, expression=rows.copy())
     return exp.Case(ifs=[exp.If(this=exp.LTE(this=rows, expression=_integer(most)), true=steps)], default=whole)
 
@@ -171,7 +181,7 @@ def expression(node: Expression) -> exp.Expression:  # noqa: PLR0911, PLR0912 - 
         case Call("/", (one, two)):
             divisor = expression(two)
             safe = exp.Nullif(this=divisor, expression=_double(0.0))
-            return exp.Paren(this=exp.Div(this=expression(one), expression=safe, typed=False, safe=True))
+            return exp.Paren(this=exp.Div(this=expression(one), expression=safe, typed=False, safe=False))
         case Call("neg", (argument,)):
             return exp.Paren(this=exp.Neg(this=exp.Paren(this=expression(argument))))
         case Call("abs" | "floor" | "ceil" as function, (argument,)):

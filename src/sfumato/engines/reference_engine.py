@@ -75,7 +75,8 @@ def quantise(value: float, each: Measurement) -> int:
     scaled = value * 2.0**-each.exponent
     if math.isinf(scaled):
         return (each.upper if scaled > 0 else each.lower) - each.offset
-    return max(each.lower, min(each.upper, math.floor(scaled + 0.5))) - each.offset
+    below = math.floor(scaled)
+    return max(each.lower, min(each.upper, below + (scaled - below >= 0.5))) - each.offset
 
 
 def evaluate(expression: Expression, row: Row) -> Scalar:  # noqa: PLR0911 - one return a form

@@ -1,10 +1,11 @@
 """Pinning the owner's data: an immutable, typed table that holds what the catalog declares and nothing else."""
 
+import csv
 import hashlib
 from collections.abc import Mapping, Sequence
 from datetime import date
 from fractions import Fraction
-from math import floor
+from math import floor, isnan
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from sfumato.kernel.plan import LOWERING_VERSION, ROW_WEIGHT_EXPONENT, grid_expo
 
 FRAME = "__sfumato_frame"
 PINNED = "__sfumato_pinned"
+WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
+FLOATS = ("FLOAT", "DOUBLE")
 
 
 def pin(connection: duckdb.DuckDBPyConnection, table: Table, data: object) -> None:
@@ -41,14 +44,14 @@ def pin(connection: duckdb.DuckDBPyConnection, table: Table, data: object) -> No
         raise CatalogError(
             "catalog",
             f"tables.{table.name}: the source has no column {', '.join(map(repr, missing))}.",
-            f"It has: {', '.join(map(repr, there))}.",
+            "Check the header line of the file, or the names of the frame's columns.",
         )
     kept = {name: declared for name, declared in table.columns.items() if not isinstance(declared, Id)}
-    selected = [f"{_typed(name, declared)} AS {_name(name)}" for name, declared in kept.items()]
+    selected = [f"{_typed(name, declared, there[name])} AS {_name(name)}" for name, declared in kept.items()]
     if table.unit is not ROW:
-        unit = _name(str(table.unit))
-        whole = there[str(table.unit)].endswith("INT") or there[str(table.unit)].endswith("INTEGER")
-        selected.append(f"{unit if whole else f'CAST({unit} AS VARCHAR)'} AS {_name(UNIT)}")
+        source, kind = str(table.unit), there[str(table.unit)]
+        unit = _name(source) if kind in WHOLE else _as_text(_name(source), kind)
+        selected.append(f"{unit} AS {_name(UNIT)}")
     connection.execute(f"CREATE TEMP VIEW __sfumato_typed AS SELECT {', '.join(selected)} FROM {relation}")
     if table.unit is ROW:
         ready = [f"{_steps(name, each)} AS {_name(STEPS + name)}" for name, each in stored_steps(table).items()]
@@ -68,6 +71,7 @@ def pin(connection: duckdb.DuckDBPyConnection, table: Table, data: object) -> No
         )
     connection.execute(f"CREATE TABLE {_name(table.name)} AS {query}")
     connection.execute("DROP VIEW __sfumato_typed")
+    connection.unregister(FRAME)
     connection.execute(f"CREATE TABLE IF NOT EXISTS {PINNED} (name VARCHAR, declared VARCHAR, version VARCHAR)")
     connection.execute(f"DELETE FROM {PINNED} WHERE name = ?", [table.name])
     version = SYSTEM.take(8).tobytes().hex()
@@ -95,9 +99,25 @@ def versions_of(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Tabl
 
 
 def _steps(name: str, each: Steps) -> str:
-    """A numeric column on its grid: ⌊x/γ + ½⌋ in doubles; it is within its bounds already."""
-    rounded = f"FLOOR({_name(name)} * {2.0**-each.exponent!r}::DOUBLE + 0.5::DOUBLE)"
-    return f"CAST({rounded} AS {_width(each)})"
+    """A numeric column on its grid: ⌊x/γ + ½⌋, held to its bounds; NULL stays NULL."""
+    rounded = _rounded(f"({_name(name)} * {2.0**-each.exponent!r}::DOUBLE)")
+    held = f"LEAST(GREATEST(CAST({rounded} AS BIGINT), {each.lower}), {each.upper})"
+    return f"CAST(CASE WHEN {_name(name)} IS NULL THEN NULL ELSE {held} END AS {_width(each)})"
+
+
+def _rounded(value: str) -> str:
+    """⌊x + ½⌋ without the sum, which rounds in doubles."""
+    return f"(FLOOR({value}) + CASE WHEN {value} - FLOOR({value}) >= 0.5::DOUBLE THEN 1 ELSE 0 END)"
+
+
+def _as_text(column: str, kind: str) -> str:
+    """Text that depends on the row's own value only: a gap elsewhere may have turned whole numbers into floats."""
+    if kind not in FLOATS:
+        return f"CAST({column} AS VARCHAR)"
+    whole = f"CAST(CAST({column} AS BIGINT) AS VARCHAR)"
+    exact = f"{column} = FLOOR({column}) AND ABS({column}) <= 9007199254740992"
+    other = f"CAST({column} AS VARCHAR)"
+    return f"CASE WHEN {column} IS NULL OR isnan({column}) THEN NULL WHEN {exact} THEN {whole} ELSE {other} END"
 
 
 def _width(each: Steps) -> str:
@@ -108,7 +128,7 @@ def _width(each: Steps) -> str:
 def _weighed(steps: str, most: int) -> str:
     """As lowering does it: rows of a unit with n > r rows weigh r/n each, rounded toward zero."""
     rows = f"held.{_name(ROWS_OF_UNIT)}"
-    return f"CASE WHEN {rows} <= {most} THEN {steps} ELSE ({steps}::BIGINT * {most}) // {rows} END"
+    return f"CASE WHEN {rows} <= {most} THEN {steps} ELSE ({steps}::HUGEINT * {most}) // {rows} END"
 
 
 def stored_steps(table: Table) -> dict[str, Steps]:
@@ -142,7 +162,7 @@ def _relation(connection: duckdb.DuckDBPyConnection, table: Table, data: object)
         path = str(data)
         ending = Path(path).suffix.lower()
         if ending in (".csv", ".tsv", ".txt"):
-            return f"read_csv({_text(path)}, all_varchar = true, header = true)"
+            return _csv(path, "\t" if ending == ".tsv" else ",")
         if ending in (".parquet", ".pq"):
             return f"read_parquet({_text(path)})"
         raise CatalogError(
@@ -150,24 +170,58 @@ def _relation(connection: duckdb.DuckDBPyConnection, table: Table, data: object)
             f"tables.{table.name}: the kind of source is not known.",
             "Use a .csv or .parquet file, or a frame.",
         )
-    connection.register(FRAME, data)
+    connection.register(FRAME, _each_by_itself(data))
     return FRAME
 
 
-def _typed(name: str, declared: ColumnDeclaration) -> str:  # noqa: PLR0911 - one return a type
+def _csv(path: str, delimiter: str) -> str:
+    """Nothing is sniffed: one odd row must not change how the others are read. Names come from the first line only."""
+    with Path(path).open(newline="", encoding="utf-8-sig") as file:
+        names = next(csv.reader(file, delimiter=delimiter), [])
+    if not names or len(set(names)) != len(names):
+        raise ValueError("a CSV file begins with a line of names, each once")
+    columns = ", ".join(f"{_text(name)}: 'VARCHAR'" for name in names)
+    return (
+        f"read_csv({_text(path)}, auto_detect = false, header = true, columns = {{{columns}}}, "
+        f"delim = {_text(delimiter)}, "
+        "quote = '\"', escape = '\"', null_padding = true, strict_mode = false, ignore_errors = true)"
+    )
+
+
+def _each_by_itself(data: object) -> object:
+    """A pandas column of mixed objects as texts, value by value: one value must not decide how the others are read."""
+    if type(data).__module__.split(".")[0] != "pandas":
+        return data
+    frame = data.copy(deep=False)  # type: ignore[attr-defined]
+    for name in frame.columns:
+        if frame[name].dtype == object:
+            frame[name] = frame[name].map(_text_or_nothing)
+            frame[name] = frame[name].astype("string")
+    return frame
+
+
+def _text_or_nothing(value: object) -> str | None:
+    missing = (
+        value is None or (isinstance(value, float) and isnan(value)) or type(value).__name__ in ("NAType", "NaTType")
+    )
+    return None if missing else str(value)
+
+
+def _typed(name: str, declared: ColumnDeclaration, kind: str) -> str:  # noqa: PLR0911 - one return a type
     column = _name(name)
     match declared:
         case Integer(lower=lower, upper=upper, nullable=nullable):
-            rounded = f"FLOOR({_held(column, lower, upper)} + 0.5::DOUBLE)"
-            return _or_public(f"CAST({rounded} AS BIGINT)", nullable, str((lower + upper) // 2))
+            held = f"LEAST(GREATEST(CAST({_rounded(_held(column, lower, upper))} AS BIGINT), {lower}), {upper})"
+            there = f"CASE WHEN {_held(column, lower, upper)} IS NULL THEN NULL ELSE {held} END"
+            return _or_public(there, nullable, str((lower + upper) // 2))
         case Real(lower=lower, upper=upper, nullable=nullable):
             return _or_public(_held(column, lower, upper), nullable, f"{(lower + upper) / 2!r}::DOUBLE")
         case Boolean(nullable=nullable):
             return _or_public(f"TRY_CAST({column} AS BOOLEAN)", nullable, "false")
         case Category(values=values, nullable=nullable):
-            return _or_public(_among(column, values), nullable, _constant(values[0]))
+            return _or_public(_among(column, values, kind), nullable, _constant(values[0]))
         case Text(nullable=nullable):
-            return _or_public(f"CAST({column} AS VARCHAR)", nullable, "''")
+            return _or_public(_as_text(column, kind), nullable, "''")
         case Date(lower=lower, upper=upper, nullable=nullable):
             value = f"TRY_CAST({column} AS DATE)"
             middle = date.fromordinal((lower.toordinal() + upper.toordinal()) // 2)
@@ -184,9 +238,9 @@ def _held(column: str, lower: float, upper: float) -> str:
     return f"CASE WHEN {value} IS NULL OR isnan({value}) THEN NULL ELSE LEAST(GREATEST({value}, {low}), {high}) END"
 
 
-def _among(column: str, values: Sequence[str | int | bool]) -> str:
+def _among(column: str, values: Sequence[str | int | bool], source: str) -> str:
     kind = "BOOLEAN" if isinstance(values[0], bool) else "BIGINT" if isinstance(values[0], int) else "VARCHAR"
-    value = f"TRY_CAST({column} AS {kind})"
+    value = _as_text(column, source) if kind == "VARCHAR" else f"TRY_CAST({column} AS {kind})"
     listed = ", ".join(map(_constant, values))
     among = f"CASE WHEN {value} IN ({listed}) THEN {value} END"
     # as an enumeration, grouping is by small numbers: three times as fast as by text

@@ -14,6 +14,7 @@ from sfumato.kernel.losses import ZCDP, PureDP
 from sfumato.kernel.neighbours import PrivacyUnit
 
 MOST_CELLS = 1_000_000
+MOST_STEPS = 1 << 53  # engines clamp in doubles before they cast
 ROW_WEIGHT_EXPONENT = -16  # a person's rows weigh min(1, r/n) each, in steps of 2**-16
 
 Scalar = None | bool | int | float | str | date
@@ -81,6 +82,8 @@ class Measurement:
     def __post_init__(self) -> None:
         if self.kind is Kind.SUM and (self.value is None or not self.lower <= self.upper):
             raise KernelFault("A sum needs a value and bounds.")
+        if max(abs(self.lower), abs(self.upper), abs(self.offset)) > MOST_STEPS:
+            raise KernelFault("The bounds of a sum are too many steps of its grid.")
         if isinstance(self.loss, ZCDP) and self.loss.delta:
             raise KernelFault("A measurement's share of rho carries no delta.")
 
@@ -150,7 +153,7 @@ def grid_exponent(lower: float, upper: float, *, whole: bool, per_row: bool) -> 
     Checked by: tests/kernel/test_plan.py::test_grids_come_from_bounds
     """
     reach = max(abs(lower), abs(upper))
-    if reach == 0 or (whole and per_row):
+    if reach == 0 or (whole and per_row and reach <= MOST_STEPS):
         return 0
     fine = frexp(reach)[1] - 1 - GRID_BITS
     return min(fine, 0) if whole else fine

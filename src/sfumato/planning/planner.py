@@ -118,7 +118,8 @@ class _Chooser:
                 reach = max(abs((value.lower or 0) - centre), abs((value.upper or 0) - centre))
                 squared = Typed(Call("*", (away, away)), "number", value.nullable, 0.0, reach**2)
                 squares = self._sum(squared, centred=False)[0]
-                return Formula(aggregate.function, total, self._count(value), squares, centre, 0.0, reach**2)
+                # a sample's variance divides by n - 1, and so reaches n/(n - 1) of the square: at most twice
+                return Formula(aggregate.function, total, self._count(value), squares, centre, 0.0, 2 * reach**2)
         raise KernelFault("An aggregate has no plan.")
 
     def _count(self, value: Typed | None) -> str:

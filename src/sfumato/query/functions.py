@@ -6,13 +6,16 @@ Bounds follow from declared bounds alone; where none follow, a value can be comp
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sfumato.errors import MissingBounds, UnsupportedSyntax
-from sfumato.kernel.plan import Call, Literal, Scalar
+from sfumato.kernel.plan import Call, Expression, Literal, Scalar
 from sfumato.query.query import Typed
 
 MOST_REACH = 1e100
 MOST_WILDCARDS = 5
+MOST_KEYS = 10_000
+MOST_WHOLE = 2**53
 COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 TRUTHS: tuple[Scalar, ...] = (False, True)
 
@@ -27,7 +30,7 @@ def literal(value: Scalar) -> Typed:
         case int() | float():
             if not abs(value) <= MOST_REACH:
                 raise MissingBounds("bounds", "A number in the question is too large.", "Use numbers below 1e100.")
-            whole = float(value).is_integer() and abs(value) <= 2**53
+            whole = float(value).is_integer() and abs(value) <= MOST_WHOLE
             return Typed(Literal(value), "number", False, float(value), float(value), whole, (value,))
         case str():
             return Typed(Literal(value), "text", False, values=(value,))
@@ -77,11 +80,16 @@ def arithmetic(function: str, one: Typed, two: Typed) -> Typed:
             raise MissingBounds(
                 "bounds", f"A part of '{function}' has no bounds.", "Divide only by what cannot be zero, such as a + 1."
             )
+    if function == "/" and _divides(two.expression):
+        # NULLIF(divisor, 0) holds the divisor twice in an engine: nested, that is exponential
+        raise UnsupportedSyntax(
+            "syntax", "A divisor holds another division.", "Multiply instead: a / (b / c) = a * c / b."
+        )
     lower, upper = _interval(function, one, two)
     nullable = one.nullable or two.nullable
     if function == "/":
         nullable = nullable or _holds_zero(two)
-    whole = function != "/" and one.whole and two.whole and max(abs(lower or 0), abs(upper or 0)) <= 2**53
+    whole = function != "/" and one.whole and two.whole and max(abs(lower or 0), abs(upper or 0)) <= MOST_WHOLE
     return Typed(Call(function, (one.expression, two.expression)), "number", nullable, lower, upper, whole)
 
 
@@ -100,8 +108,11 @@ def _interval(function: str, one: Typed, two: Typed) -> tuple[float | None, floa
             ends = [a / c, a / d, b / c, b / d]
     if not all(math.isfinite(end) and abs(end) <= MOST_REACH for end in ends):
         raise MissingBounds("bounds", f"The bounds of '{function}' are too large.", "Use smaller numbers.")
-    low, high = min(ends), max(ends)
-    return math.nextafter(low, -math.inf), math.nextafter(high, math.inf)  # the double of a bound may be rounded
+    return min(ends), max(ends)  # of the same double operations as the engine's, which are monotone
+
+
+def _divides(expression: Expression) -> bool:
+    return isinstance(expression, Call) and (expression.function == "/" or any(map(_divides, expression.arguments)))
 
 
 def _holds_zero(two: Typed) -> bool:
@@ -112,6 +123,7 @@ def unary(function: str, one: Typed) -> Typed:
     """neg, abs, floor, ceil of a number."""
     _need(function, one, "number")
     lower, upper, whole = one.lower, one.upper, one.whole
+    values: tuple[Scalar, ...] | None = None
     if lower is not None and upper is not None:
         match function:
             case "neg":
@@ -122,8 +134,16 @@ def unary(function: str, one: Typed) -> Typed:
                     max(abs(lower), abs(upper)),
                 )
             case _:
-                lower, upper, whole = float(math.floor(lower)), float(math.ceil(upper)), True
-    return Typed(Call(function, (one.expression,)), "number", one.nullable, lower, upper, whole)
+                rounded = math.floor if function == "floor" else math.ceil
+                lower, upper = float(rounded(lower)), float(rounded(upper))
+                whole = max(abs(lower), abs(upper)) <= MOST_WHOLE
+                values = whole_values(int(lower), int(upper)) if whole else None
+    return Typed(Call(function, (one.expression,)), "number", one.nullable, lower, upper, whole, values)
+
+
+def whole_values(lower: int, upper: int) -> tuple[Scalar, ...] | None:
+    """The whole numbers from one to the other, where they are few enough to be keys."""
+    return tuple(range(lower, upper + 1)) if upper - lower < MOST_KEYS else None
 
 
 def choose(conditions: Sequence[Typed], outcomes: Sequence[Typed], otherwise: Typed) -> Typed:
@@ -132,33 +152,33 @@ def choose(conditions: Sequence[Typed], outcomes: Sequence[Typed], otherwise: Ty
         _need("CASE WHEN", each, "boolean")
     parts = [item for pair in zip(conditions, outcomes, strict=True) for item in pair]
     call = Call("case", (*(each.expression for each in parts), otherwise.expression))
-    return _joined(call, [*outcomes, otherwise])
+    return _joined("CASE", call, [*outcomes, otherwise])
 
 
 def coalesce(arguments: Sequence[Typed]) -> Typed:
     """The first that is not NULL."""
-    joined = _joined(Call("coalesce", tuple(each.expression for each in arguments)), arguments)
-    return Typed(
-        joined.expression,
-        joined.type,
-        all(each.nullable for each in arguments),
-        joined.lower,
-        joined.upper,
-        joined.whole,
-    )
+    joined = _joined("COALESCE", Call("coalesce", tuple(each.expression for each in arguments)), arguments)
+    return replace(joined, nullable=all(each.nullable for each in arguments))
 
 
-def _joined(call: Call, outcomes: Sequence[Typed]) -> Typed:
+def truth_as_number(one: Typed) -> Typed:
+    """1 for true, 0 for false, NULL for NULL: what SUM and AVG of a truth value add up."""
+    if not one.nullable:
+        return choose([one], [literal(1)], literal(0))
+    return choose([one, logic("not", [one])], [literal(1), literal(0)], literal(None))
+
+
+def _joined(function: str, call: Call, outcomes: Sequence[Typed]) -> Typed:
     real = [each for each in outcomes if each.type != "null"]
     if not real:
         raise UnsupportedSyntax("syntax", "Every outcome is NULL.", "Give at least one value.")
     for each in real[1:]:
-        _same("CASE", real[0], each)
+        _same(function, real[0], each)
     bounded = all(each.bounded for each in real) and real[0].type == "number"
     lower = min(each.lower for each in real if each.lower is not None) if bounded else None
     upper = max(each.upper for each in real if each.upper is not None) if bounded else None
     values: tuple[Scalar, ...] | None = None
-    if all(each.values is not None for each in real):
+    if all(each.values is not None for each in real) and sum(len(each.values or ()) for each in real) <= MOST_KEYS:
         values = tuple(dict.fromkeys(value for each in real for value in each.values or ()))
     nullable = any(each.nullable for each in outcomes)
     return Typed(call, real[0].type, nullable, lower, upper, all(each.whole for each in real), values)
@@ -166,10 +186,10 @@ def _joined(call: Call, outcomes: Sequence[Typed]) -> Typed:
 
 def _same(function: str, one: Typed, two: Typed) -> None:
     if "null" in (one.type, two.type):
-        raise UnsupportedSyntax("syntax", f"'{function}' with NULL is never true.", "Use IS NULL.")
+        raise UnsupportedSyntax("syntax", f"'{function}' with NULL is never true.", "Use IS NULL or IS NOT NULL.")
     if one.type != two.type:
         raise UnsupportedSyntax(
-            "syntax", f"'{function}' compares a {one.type} with a {two.type}.", "Compare values of one type."
+            "syntax", f"'{function}' mixes a {one.type} with a {two.type}.", "Use values of one type."
         )
 
 

@@ -1,54 +1,137 @@
-"""SQL text -> syntax tree, or a refusal at line:column. The tree is syntax only: bind.py decides what it means."""
+"""SQL text -> allow-listed syntax tree, or a refusal at line:column. The tree is syntax only: bind.py gives it meaning.
 
-import sqlglot
+Words are checked before the parser runs (words.py); nodes and every argument of each are checked after it (here).
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from sqlglot import exp
+from sqlglot.dialects import DuckDB
 from sqlglot.errors import SqlglotError
 
-from sfumato.errors import UnsupportedSyntax
+from sfumato.errors import QueryError, UnsupportedSyntax
+from sfumato.query import words
 
-MOST_LETTERS = 20_000
-MOST_DEPTH = 100
-MOST_NODES = 5_000
+MOST_DEPTH = 60
+_TWO = ("this", "expression")
+SHAPES: dict[type[exp.Expr], tuple[str, ...]] = {  # a node -> the arguments that it may have
+    exp.Select: ("expressions", "from_", "where", "group", "having", "order", "limit"),
+    exp.From: ("this",), exp.Table: ("this", "alias"), exp.TableAlias: ("this",),
+    exp.Where: ("this",), exp.Having: ("this",), exp.Group: ("expressions",),
+    exp.Order: ("expressions",), exp.Ordered: ("this", "desc"), exp.Limit: ("expression",),
+    exp.Alias: ("this", "alias"), exp.Paren: ("this",), exp.Column: ("this", "table"),
+    exp.Identifier: ("this", "quoted"), exp.Star: (), exp.Literal: ("this", "is_string"),
+    exp.Boolean: ("this",), exp.Null: (), exp.Cast: ("this", "to"), exp.DataType: ("this",),
+    exp.And: _TWO, exp.Or: _TWO, exp.Not: ("this",), exp.Neg: ("this",),
+    exp.EQ: _TWO, exp.NEQ: _TWO, exp.LT: _TWO, exp.LTE: _TWO, exp.GT: _TWO, exp.GTE: _TWO,
+    exp.Add: _TWO, exp.Sub: _TWO, exp.Mul: _TWO, exp.Div: _TWO,
+    exp.Is: _TWO, exp.Between: ("this", "low", "high"), exp.In: ("this", "expressions"),
+    exp.Like: (*_TWO, "negate"), exp.Case: ("ifs", "default"), exp.If: ("this", "true"),
+    exp.Coalesce: ("this", "expressions"), exp.Abs: ("this",), exp.Floor: ("this",), exp.Ceil: ("this",),
+    exp.Round: ("this", "decimals"), exp.Count: ("this", "big_int"), exp.Distinct: ("expressions",),
+    exp.Sum: ("this",), exp.Avg: ("this",), exp.Variance: ("this",), exp.Stddev: ("this",), exp.StddevSamp: ("this",),
+}  # fmt: skip
+NEEDED = ("this", "expression", "low", "high", "ifs", "true", "to")  # where a node may have them
+HINTS = {
+    "distinct": "Use GROUP BY, or COUNT(DISTINCT id).",
+    "nulls_first": "Write ORDER BY n DESC: no key is NULL.",
+    "symmetric": "Write BETWEEN low AND high.",
+    "columns": "Name the table alone.",
+    "db": "Name the table alone.",
+    "limit_options": "Write LIMIT 10.",
+    "sample": "Ask about the whole table.",
+    "joins": "Ask about one table.",
+    "this": "Write CASE WHEN x = 1 THEN ... END.",
+}
 
 
 def parse(sql: str) -> exp.Select:
     """One SELECT statement."""
-    if not isinstance(sql, str) or not sql.strip():
-        raise UnsupportedSyntax("syntax", "The question must be SQL text.", "Begin with SELECT COUNT(*) FROM a table.")
-    if len(sql) > MOST_LETTERS or _depth(sql) > MOST_DEPTH:
-        raise UnsupportedSyntax("syntax", "The question is too long or too deeply nested.", "Ask for less at once.")
+    tree = _parsed(sql, clauses=True)
+    if not isinstance(tree, exp.Select):
+        raise UnsupportedSyntax("syntax", "A question is one SELECT statement.", "Begin with SELECT COUNT(*) FROM.")
+    return tree
+
+
+def parse_expression(sql: str, *, named: bool = False) -> exp.Expr:
+    """One expression on its own, with a name (AS ...) only where that is asked for."""
+    tree = _parsed(sql, clauses=False)
+    if isinstance(tree, exp.Alias) and not named:
+        raise unsupported(tree, "A name (AS) does not belong here", "Leave it out.")
+    return tree
+
+
+def _parsed(sql: str, *, clauses: bool) -> exp.Expr:
+    tokens = words.read(sql, clauses=clauses)
     try:
-        statements = sqlglot.parse(sql, read="duckdb")
+        parser = DuckDB().parser()
+        trees = parser.parse(tokens, sql) if clauses else parser.parse_into(exp.Expr, tokens, sql)
     except SqlglotError as error:
         found = (getattr(error, "errors", None) or [{}])[0]
-        place = f" at {found['line']}:{found['col']}" if found.get("line") else ""
-        raise UnsupportedSyntax(
-            "syntax", f"This is not SQL that can be read{place}.", "Check the spelling there."
-        ) from None
+        begin = (found.get("col") or 0) - len(found.get("highlight") or "") + 1
+        where = f" at {found['line']}:{max(begin, 1)}" if found.get("line") else ""
+        raise UnsupportedSyntax("syntax", f"This is not SQL that can be read{where}.", "Check the spelling.") from None
     except RecursionError:
         raise UnsupportedSyntax("syntax", "The question is too deeply nested.", "Ask for less at once.") from None
-    if len(statements) != 1 or not isinstance(statements[0], exp.Select):
-        raise UnsupportedSyntax(
-            "syntax", "A question is one SELECT statement.", "Begin with SELECT, and leave out ';'."
+    if len(trees) != 1 or trees[0] is None:
+        raise UnsupportedSyntax("syntax", "A question is one SELECT statement.", "Ask one question at a time.")
+    tree: exp.Expr = trees[0]
+    _check(tree)
+    return tree
+
+
+def _check(tree: exp.Expr) -> None:
+    """Every node is on the list, with no argument beyond its own, and none is too deep."""
+    waiting: list[tuple[exp.Expr, int]] = [(tree, 0)]
+    while waiting:
+        node, depth = waiting.pop()
+        allowed = SHAPES.get(type(node))
+        if allowed is None:
+            hint = words.HINTS.get(word_of(node), "Comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, CASE, + - * / are.")
+            raise unsupported(node, f"{word_of(node)} is not supported", hint)
+        for name, value in node.args.items():
+            if name not in allowed and value is not None and value is not False and value != []:
+                hint = HINTS.get(name, "Leave it out.")
+                shown = "a value" if name == "this" else name.rstrip("_").upper().replace("_", " ")
+                raise unsupported(node, f"{word_of(node)} with {shown} is not supported", hint)
+        if any(node.args.get(name) is None or node.args[name] == [] for name in NEEDED if name in allowed):
+            raise unsupported(node, f"{word_of(node)} lacks a value", "Give it one.")
+        if depth > MOST_DEPTH:
+            raise unsupported(node, "The question is too deeply nested", "Ask for less at once.")
+        chained = isinstance(node, (exp.And, exp.Or))  # a chain of these is one flat list
+        waiting.extend(
+            (each, depth + (not chained or type(each) is not type(node))) for each in node.iter_expressions()
         )
-    if sum(1 for _ in statements[0].walk()) > MOST_NODES:
-        raise UnsupportedSyntax("syntax", "The question has too many parts.", "Ask for less at once.")
-    return statements[0]
-
-
-def _depth(sql: str) -> int:
-    """The deepest nesting of brackets and CASE: a bound on the parser's recursion, roughly."""
-    deepest = depth = 0
-    for letter in sql:
-        depth += (letter in "([{") - (letter in ")]}")
-        deepest = max(deepest, depth)
-    words = sql.upper().split()
-    return max(deepest, words.count("CASE"), words.count("NOT"))
 
 
 def place_of(node: exp.Expr) -> str:
-    """line:column of the first name below a node, where it is known."""
-    for each in node.walk():
-        if each.meta.get("line"):
-            return f" at {each.meta['line']}:{each.meta['col']}"
+    """line:column of the first name, function or value below a node; near it, where it has none of its own."""
+    above: exp.Expr | None = node
+    while above is not None:
+        found = [each.meta for each in above.walk() if each.meta.get("line")]
+        if found:
+            first = min(found, key=lambda meta: int(meta["start"]))
+            begin = max(first["col"] - (first["end"] - first["start"]), 1)
+            return f" {'at' if above is node else 'near'} {first['line']}:{begin}"
+        above = above.parent
     return ""
+
+
+def word_of(node: exp.Expr) -> str:
+    """What a node is called in SQL."""
+    return {"ordered": "ORDER BY", "group": "GROUP BY"}.get(node.key, node.key.upper())
+
+
+def unsupported(node: exp.Expr, what: str, hint: str) -> UnsupportedSyntax:
+    return UnsupportedSyntax("syntax", f"{what}{place_of(node)}.", hint)
+
+
+@contextmanager
+def placed(node: exp.Expr) -> Iterator[None]:
+    """Say where, in a refusal of something that does not know its place."""
+    try:
+        yield
+    except QueryError as error:
+        message = f"{error.message.rstrip('.')}{place_of(node)}."
+        raise type(error)(error.code, message, error.hint) from None

@@ -1,0 +1,219 @@
+"""Row-level expressions: syntax + a table's declarations -> Typed, with bounds and public values."""
+
+import re
+from collections.abc import Sequence
+from datetime import date
+
+from sqlglot import exp
+
+from sfumato.catalog.model import Boolean, Category, Integer, Real, Table, find
+from sfumato.errors import UnknownName
+from sfumato.kernel.plan import Column, ColumnType, Expression, Literal
+from sfumato.query import functions
+from sfumato.query.parse import place_of, placed, unsupported, word_of
+from sfumato.query.query import Typed
+
+MOST_PARTS = 4_000
+TYPES = {
+    ColumnType.INTEGER: "number", ColumnType.REAL: "number", ColumnType.BOOLEAN: "boolean",
+    ColumnType.TEXT: "text", ColumnType.DATE: "date", ColumnType.ID: "id",
+}  # fmt: skip
+COMPARE: dict[type[exp.Expr], str] = {
+    exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
+}  # fmt: skip
+ARITHMETIC: dict[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/"}
+UNARY: dict[type[exp.Expr], str] = {exp.Neg: "neg", exp.Abs: "abs", exp.Floor: "floor", exp.Ceil: "ceil"}
+LOGIC: dict[type[exp.Expr], str] = {exp.And: "and", exp.Or: "or"}
+AGGREGATES = (exp.Count, exp.Sum, exp.Avg, exp.Variance, exp.Stddev, exp.StddevSamp)
+DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
+class RowBinder:
+    """Binds expressions over the rows of one table, and counts their parts: BETWEEN and IN repeat what they compare."""
+
+    def __init__(self, table: Table, alias: str, outputs: Sequence[str] = ()) -> None:
+        self.table = table
+        self.alias = alias
+        self._outputs = outputs  # the names that SELECT gives: no row has them
+        self._parts = 0
+        self._columns: dict[str, Typed] = {}
+
+    def count_part(self, node: exp.Expr) -> None:
+        self._parts += 1
+        if self._parts > MOST_PARTS:
+            raise unsupported(node, "The question has too many parts", "Ask for less at once.")
+
+    def row(self, node: exp.Expr) -> Typed:  # noqa: PLR0911 - one return a form
+        """A row-level expression."""
+        self.count_part(node)
+        kind = type(node)
+        if isinstance(node, exp.Paren):
+            return self.row(node.this)
+        if isinstance(node, exp.Column):
+            return self._column(node)
+        value = constant(node)
+        if value is not None:
+            with placed(node):
+                return functions.literal(value.value)
+        if kind in COMPARE:
+            return self._compared(node, COMPARE[kind], self.row(node.this), self.row(node.expression))
+        if kind in ARITHMETIC:
+            one, two = self.row(node.this), self.row(node.expression)
+            with placed(node):
+                return functions.arithmetic(ARITHMETIC[kind], one, two)
+        if kind in UNARY:
+            one = self.row(node.this)
+            with placed(node):
+                return functions.unary(UNARY[kind], one)
+        if kind in LOGIC or kind is exp.Not:
+            arguments = [self.row(each) for each in (chain(node) if kind in LOGIC else [node.this])]
+            with placed(node):
+                return functions.logic(LOGIC.get(kind, "not"), arguments)
+        return self._special(node)
+
+    def conditions(self, node: exp.Expr) -> list[Expression]:
+        """The parts of WHERE that must all be true."""
+        found = []
+        for each in chain(node) if isinstance(node.unnest(), exp.And) else [node]:
+            typed = self.row(each)
+            if typed.type != "boolean":
+                raise unsupported(each, "WHERE takes a condition", "Compare with something, such as age > 65.")
+            found.append(typed.expression)
+        return found
+
+    def declared(self, node: exp.Column) -> Column:
+        """The declared column that a name means."""
+        if not isinstance(node.this, exp.Identifier):
+            raise unsupported(node, "* is not a value", "Name a column, or use COUNT(*).")
+        if node.table and find(node.table, (self.alias,)) is None:
+            where = place_of(node.args["table"])
+            shown = node.table if len(node.table) <= 40 else node.table[:40] + "..."
+            raise UnknownName("unknown-name", f"There is no table '{shown}' here{where}.", f"Write {self.alias}.")
+        if find(node.name, self.table.columns) is None and find(node.name, self._outputs) is not None:
+            hint = "Write the expression out; GROUP BY, HAVING and ORDER BY take the name."
+            raise unsupported(node, f"{node.name} is a name that SELECT gives, and is not known here", hint)
+        with placed(node):
+            return self.table.column(node.name)
+
+    def _column(self, node: exp.Column) -> Typed:
+        column = self.declared(node)
+        if column.type is ColumnType.ID:
+            mine = column.name == self.table.unit
+            hint = f"Use COUNT(DISTINCT {column.name})." if mine else "Leave it out: ids are never shown or compared."
+            raise unsupported(node, f"The id {column.name} cannot be read", hint)
+        if column.name not in self._columns:
+            self._columns[column.name] = self._typed(column)
+        return self._columns[column.name]
+
+    def _typed(self, column: Column) -> Typed:
+        kind = TYPES[column.type]
+        match self.table.columns[column.name]:
+            case Integer(lower=lower, upper=upper):
+                values = functions.whole_values(lower, upper)
+                return Typed(column, kind, column.nullable, float(lower), float(upper), True, values)
+            case Real(lower=lower, upper=upper):
+                return Typed(column, kind, column.nullable, lower, upper)
+            case Category(values=values) if kind == "number":
+                low, high = float(min(values)), float(max(values))
+                return Typed(column, kind, column.nullable, low, high, True, tuple(values))
+            case Category(values=values):
+                return Typed(column, kind, column.nullable, values=tuple(values))
+            case Boolean():
+                return Typed(column, kind, column.nullable, values=functions.TRUTHS)
+        return Typed(column, kind, column.nullable)
+
+    def _compared(self, node: exp.Expr, function: str, one: Typed, two: Typed) -> Typed:
+        """A comparison: text beside a date is read as a date."""
+        left, right = dated(node, one, two), dated(node, two, one)
+        with placed(node):
+            return functions.compare(function, left, right)
+
+    def _special(self, node: exp.Expr) -> Typed:
+        match node:
+            case exp.Is() if isinstance(node.expression, exp.Null):
+                return functions.is_null(self.row(node.this))
+            case exp.Is():
+                raise unsupported(node, "IS takes NULL only", "Write x or NOT x of a truth value; IS NULL of NULL.")
+            case exp.Between():
+                low = self._compared(node, ">=", self.row(node.this), self.row(node.args["low"]))
+                high = self._compared(node, "<=", self.row(node.this), self.row(node.args["high"]))
+                return functions.logic("and", [low, high])
+            case exp.In() if node.expressions:
+                equal = [self._compared(node, "=", self.row(node.this), self.row(each)) for each in node.expressions]
+                return functions.logic("or", equal) if len(equal) > 1 else equal[0]
+            case exp.Like():
+                one, two = self.row(node.this), self.row(node.expression)
+                with placed(node):
+                    found = functions.like(one, two)
+                return functions.logic("not", [found]) if node.args.get("negate") else found
+            case exp.Case():
+                ifs, default = node.args["ifs"], node.args.get("default")
+                otherwise = self.row(default) if default is not None else functions.literal(None)
+                conditions = [self.row(each.this) for each in ifs]
+                outcomes = [self.row(each.args["true"]) for each in ifs]
+                with placed(node):
+                    return functions.choose(conditions, outcomes, otherwise)
+            case exp.Coalesce():
+                arguments = [self.row(each) for each in (node.this, *node.expressions)]
+                with placed(node):
+                    return functions.coalesce(arguments)
+        if isinstance(node, AGGREGATES):
+            hint = "Aggregates belong after SELECT, in HAVING and in ORDER BY."
+            raise unsupported(node, f"{word_of(node)} is an aggregate, and cannot stand inside this", hint)
+        raise unsupported(
+            node,
+            f"{word_of(node)} is not supported inside an aggregate, WHERE or GROUP BY",
+            "Comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, IS NULL, + - * /, ABS, FLOOR, CEIL, CASE and COALESCE are.",
+        )
+
+
+def chain(node: exp.Expr) -> list[exp.Expr]:
+    """a AND b AND c as a list, without recursion; the same for OR."""
+    top = node.unnest()
+    found, waiting = [], [top]
+    while waiting:
+        each = waiting.pop()
+        bare = each.unnest()
+        if type(bare) is type(top):
+            waiting += [bare.expression, bare.this]
+        else:
+            found.append(each)
+    return found
+
+
+def constant(node: exp.Expr) -> Literal | None:  # noqa: PLR0911 - one return a form
+    """A value that the analyst wrote, with its sign; None for anything else."""
+    match node:
+        case exp.Null():
+            return Literal(None)
+        case exp.Boolean():
+            return Literal(bool(node.this))
+        case exp.Literal() if node.is_string:
+            return Literal(str(node.this))
+        case exp.Literal():
+            text = str(node.this)
+            return Literal(int(text) if text.isdigit() and len(text) < 16 else float(text))
+        case exp.Neg(this=exp.Literal() as inner) if not inner.is_string:
+            found = constant(inner)
+            negative = found is not None and isinstance(found.value, (int, float))
+            return Literal(-found.value) if negative else None  # type: ignore[operator, union-attr]
+        case exp.Cast():
+            if not node.to.is_type("date") or not isinstance(node.this, exp.Literal):
+                raise unsupported(node, "CAST is not supported", "A day is written DATE '2026-01-31'.")
+            return Literal(day(node, str(node.this.this)))
+    return None
+
+
+def dated(node: exp.Expr, one: Typed, other: Typed) -> Typed:
+    """Text that is compared with a date is a date."""
+    value = one.expression.value if isinstance(one.expression, Literal) else None
+    return functions.literal(day(node, value)) if other.type == "date" and isinstance(value, str) else one
+
+
+def day(node: exp.Expr, text: str) -> date:
+    try:
+        if DAY.fullmatch(text):
+            return date.fromisoformat(text)
+    except ValueError:
+        pass
+    raise unsupported(node, "A date is written as year-month-day", "Write DATE '2026-01-31'.")

@@ -1,0 +1,176 @@
+"""SQL text -> tokens, each of which is on a list. It comes before the parser, which can take exponential time."""
+
+import difflib
+import re
+import unicodedata
+from collections.abc import Sequence
+
+from sqlglot.dialects import DuckDB
+from sqlglot.errors import SqlglotError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from sfumato.errors import UnknownName, UnsupportedSyntax
+
+MOST_LETTERS = 20_000
+MOST_TOKENS = 3_000
+MOST_NESTING = 24
+
+AGGREGATES = ("COUNT", "SUM", "AVG", "VARIANCE", "VAR_SAMP", "STDDEV", "STDDEV_SAMP")
+FUNCTIONS = (*AGGREGATES, "ABS", "FLOOR", "CEIL", "CEILING", "COALESCE", "ROUND")
+CLAUSES = {
+    TokenType.SELECT, TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY,
+    TokenType.LIMIT, TokenType.ASC, TokenType.DESC,
+}  # fmt: skip
+PREFIXES = {TokenType.NOT, TokenType.DASH, TokenType.PLUS}
+WORDS = {
+    TokenType.AND, TokenType.OR, TokenType.NOT, TokenType.IN, TokenType.BETWEEN, TokenType.LIKE, TokenType.IS,
+    TokenType.NULL, TokenType.TRUE, TokenType.FALSE, TokenType.CASE, TokenType.WHEN, TokenType.THEN, TokenType.ELSE,
+    TokenType.END, TokenType.DISTINCT, TokenType.ALIAS,
+}  # fmt: skip
+SIGNS = {
+    TokenType.L_PAREN, TokenType.R_PAREN, TokenType.COMMA, TokenType.DOT, TokenType.STAR, TokenType.PLUS,
+    TokenType.DASH, TokenType.SLASH, TokenType.EQ, TokenType.NEQ, TokenType.LT, TokenType.LTE, TokenType.GT,
+    TokenType.GTE, TokenType.STRING, TokenType.NUMBER, TokenType.IDENTIFIER,
+}  # fmt: skip
+NAME = re.compile(r"[^\W\d]\w*")
+NUMBER = re.compile(r"[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]{1,4})?")
+ALLOWED = "SELECT, FROM, WHERE, GROUP BY, HAVING, ORDER BY and LIMIT are."
+HINTS = {  # of what is not supported, the nearest thing that is
+    "OVER": "Use GROUP BY; there are no windows.",
+    "PARTITION": "Use GROUP BY; there are no windows.",
+    "FILTER": "Write SUM(CASE WHEN ... THEN 1 ELSE 0 END), or use WHERE.",
+    "JOIN": "Ask about one table.",
+    "UNION": "Ask each question on its own.",
+    "INTERSECT": "Ask each question on its own.",
+    "EXCEPT": "Ask each question on its own.",
+    "WITH": "Write one SELECT about one table.",
+    "EXISTS": "Write the condition on columns of one table.",
+    "SELECT": "There are no subqueries: write one SELECT about one table.",
+    "QUALIFY": "Use HAVING.",
+    "OFFSET": "Use LIMIT alone: all rows of an answer cost the same.",
+    "ILIKE": "Use LIKE.",
+    "ESCAPE": "Write LIKE without ESCAPE.",
+    "INTERVAL": "Write the day out: DATE '2026-01-31'.",
+    "CAST": "Columns have their declared types; a day is written DATE '2026-01-31'.",
+    "TRY_CAST": "Columns have their declared types; a day is written DATE '2026-01-31'.",
+    "::": "Columns have their declared types; a day is written DATE '2026-01-31'.",
+    "ALL": "List the keys or columns.",
+    ";": "Ask one question, and leave out ';'.",
+    "%": "Use + - * / and FLOOR.",
+    "//": "Use FLOOR(a / b).",
+    "||": "Compare the texts one by one.",
+    "?": "Write the value itself.",
+    "$": "Write the value itself.",
+    ":": "Write the value itself.",
+    "ROLLUP": "Write GROUP BY with a list of keys.",
+    "CUBE": "Write GROUP BY with a list of keys.",
+}
+FUNCTION_HINTS = {
+    "MIN": "Use AVG and STDDEV: one person can be the minimum.",
+    "MAX": "Use AVG and STDDEV: one person can be the maximum.",
+    "MEDIAN": "Use AVG.",
+    "MEAN": "Did you mean AVG?",
+    "IF": "Write CASE WHEN ... THEN ... ELSE ... END.",
+    "IFNULL": "Did you mean COALESCE?",
+    "DATE": "A day is written DATE '2026-01-31'.",
+}
+
+
+def read(sql: object, *, clauses: bool = True) -> list[Token]:
+    """The tokens of a question; without clauses, those of one expression."""
+    if not isinstance(sql, str) or not sql.strip():
+        raise UnsupportedSyntax("syntax", "The question must be SQL text.", "Begin with SELECT COUNT(*) FROM a table.")
+    if len(sql) > MOST_LETTERS:
+        raise UnsupportedSyntax("syntax", f"The question is over {MOST_LETTERS:,} letters.", "Ask for less at once.")
+    for offset, letter in enumerate(sql):
+        if unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp") and letter not in "\n\r\t":
+            hint = "Type it again as plain text."
+            raise UnsupportedSyntax("syntax", f"There is an invisible letter{place(sql, offset)}.", hint)
+    try:
+        tokens: list[Token] = list(DuckDB().tokenize(sql))
+    except SqlglotError:
+        raise UnsupportedSyntax("syntax", "A quote or a comment is not closed.", "Close it; quote with ''.") from None
+    if clauses and tokens and tokens[-1].token_type is TokenType.SEMICOLON and not tokens[-1].comments:
+        tokens.pop()
+    if not tokens:
+        raise UnsupportedSyntax("syntax", "There is no question in this text.", "Begin with SELECT COUNT(*) FROM.")
+    if len(tokens) > MOST_TOKENS:
+        raise UnsupportedSyntax("syntax", f"The question is over {MOST_TOKENS:,} words.", "Ask for less at once.")
+    _check_nesting(tokens, sql)
+    if clauses and tokens[0].token_type is not TokenType.SELECT:
+        hint = HINTS.get(tokens[0].text.upper(), "Begin with SELECT COUNT(*) FROM a table.")
+        raise _refused(tokens[0], sql, "A question is one SELECT statement, and this begins with '{}'", hint)
+    for index, token in enumerate(tokens):
+        after = tokens[index + 1] if index + 1 < len(tokens) else None
+        _check(token, after, sql, clauses=clauses, first=index == 0)
+    return tokens
+
+
+def place(sql: str, offset: int) -> str:
+    """line:column of a letter, counted from 1."""
+    return f" at {sql.count(chr(10), 0, offset) + 1}:{offset - sql.rfind(chr(10), 0, offset)}"
+
+
+def _check_nesting(tokens: Sequence[Token], sql: str) -> None:
+    depth = run = brackets = 0
+    for token in tokens:
+        kind = token.token_type
+        depth += (kind in (TokenType.L_PAREN, TokenType.CASE)) - (kind in (TokenType.R_PAREN, TokenType.END))
+        brackets += (kind is TokenType.L_PAREN) - (kind is TokenType.R_PAREN)
+        if brackets < 0:
+            raise _refused(token, sql, "'{}' closes nothing", "Leave it out.")
+        run = run + 1 if kind in PREFIXES else 0
+        if depth + run > MOST_NESTING:
+            raise UnsupportedSyntax(
+                "syntax", f"The question is too deeply nested{place(sql, token.start)}.", "Ask for less at once."
+            )
+    if brackets:
+        raise UnsupportedSyntax("syntax", "A bracket is not closed.", "Close it with ')'.")
+
+
+def _check(token: Token, after: Token | None, sql: str, *, clauses: bool, first: bool) -> None:
+    """Refuse what is not on the list; a word that is only a name here becomes one for the parser too."""
+    kind, word = token.token_type, token.text.upper()
+    calls = after is not None and after.token_type is TokenType.L_PAREN
+    if token.comments:
+        raise _refused(token, sql, "There is a comment beside '{}'", "Leave comments out.")
+    if kind in CLAUSES:
+        if not clauses:
+            raise _refused(token, sql, "'{}' does not belong in an expression", "Leave it out.")
+        if kind is TokenType.SELECT and not first:
+            raise _refused(token, sql, "There is a second '{}'", HINTS["SELECT"])
+    elif kind is TokenType.NUMBER and not NUMBER.fullmatch(token.text):
+        raise _refused(token, sql, "'{}' is not a number", "Write it as 12, 1.5 or 1e6.")
+    elif kind is TokenType.IDENTIFIER and calls:
+        raise _unknown_function(token, sql)
+    elif kind in WORDS or kind in SIGNS or (kind is TokenType.DATE and _is_text(after)):
+        return
+    elif kind in DuckDB.Parser.ID_VAR_TOKENS and NAME.fullmatch(token.text):
+        if word in HINTS:
+            hint = f'{HINTS[word]} A column of that name goes in double quotes: "{token.text}".'
+            raise _refused(token, sql, "'{}' is not supported", hint)
+        if calls and word not in FUNCTIONS:
+            raise _unknown_function(token, sql)
+        token.token_type = TokenType.VAR
+    else:
+        raise _refused(token, sql, "'{}' is not supported", HINTS.get(word, ALLOWED))
+
+
+def _is_text(token: Token | None) -> bool:
+    return token is not None and token.token_type is TokenType.STRING
+
+
+def _shown(token: Token) -> str:
+    return token.text if len(token.text) <= 40 else token.text[:40] + "..."
+
+
+def _refused(token: Token, sql: str, what: str, hint: str) -> UnsupportedSyntax:
+    return UnsupportedSyntax("syntax", f"{what.format(_shown(token))}{place(sql, token.start)}.", hint)
+
+
+def _unknown_function(token: Token, sql: str) -> UnknownName:
+    name = token.text.upper()
+    close = difflib.get_close_matches(name, FUNCTIONS, 1)
+    hint = FUNCTION_HINTS.get(name) or (f"Did you mean {close[0]}?" if close else "")
+    message = f"There is no function '{_shown(token)}'{place(sql, token.start)}."
+    return UnknownName("unknown-name", message, f"{hint} Functions: {', '.join(FUNCTIONS)}.".strip())

@@ -1,0 +1,124 @@
+"""SQL in -> bound query and lowered DuckDB SQL, or the exact refusal. SFUMATO_GOLDEN=write writes the file anew."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+import sfumato as sf
+from sfumato.catalog.model import Dataset, Table
+from sfumato.engines.lowering import lower, lower_people
+from sfumato.engines.snapshot import stored_steps
+from sfumato.errors import QueryError
+from sfumato.kernel.plan import Call, Column, Kind, Literal
+from sfumato.planning.planner import choose_plan
+from sfumato.query.bind import bind
+from sfumato.query.parse import parse
+from sfumato.query.query import AggregateRef, KeyRef, PostCall
+
+GOLDEN = Path(__file__).parent / "queries.md"
+WRITES = os.environ.get("SFUMATO_GOLDEN") == "write"
+HEAD = """# Questions and what becomes of them
+
+Each question, then the bound query, one line a part, then the SQL that DuckDB is given; or the refusal. Questions are
+kept here; the rest is written by `SFUMATO_GOLDEN=write pytest tests/golden`, and read by whoever reviews the change.
+
+- `people(age integer 0..120, pay real 0..9000, base real 10..20 not null, city Rome/Oslo, ward 1/2, smoker boolean,
+  job text, born date)`: every row is a person
+- `visits(person id, cost real 0..500, kind a/b)`: a person has at most 10 rows, in 2 groups
+"""
+DATASET = Dataset(
+    "clinic",
+    [
+        Table(
+            "people", None, sf.ROW,
+            {
+                "age": sf.Integer(0, 120), "pay": sf.Real(0, 9_000), "base": sf.Real(10, 20, nullable=False),
+                "city": sf.Category(["Rome", "Oslo"]), "ward": sf.Category([1, 2]), "smoker": sf.Boolean(),
+                "job": sf.Text(), "born": sf.Date("1900-01-01", "2025-12-31"),
+            },
+        ),
+        Table(
+            "visits", None, "person",
+            {"person": sf.Id(), "cost": sf.Real(0, 500), "kind": sf.Category(["a", "b"])},
+            max_rows_per_unit=10, max_groups_per_unit=2,
+        ),
+    ],
+    sf.Budget(epsilon=9),
+)  # fmt: skip
+
+
+def shown(part):
+    """A part of a query as one readable text: calls in prefix form."""
+    match part:
+        case Column(name):
+            return name
+        case Literal(value):
+            return repr(value) if not hasattr(value, "isoformat") else value.isoformat()
+        case Call(function, arguments) | PostCall(function, arguments):
+            return f"({' '.join([function, *map(shown, arguments)])})"
+        case KeyRef(index):
+            return f"key{index}"
+        case AggregateRef(index):
+            return f"aggregate{index}"
+    raise AssertionError(part)
+
+
+def summary(query):
+    lines = [f"from {query.table}"]
+    lines += [f"where {shown(each)}" for each in query.filters]
+    lines += [f"key{index} {shown(each.expression)} in {list(each.values)}" for index, each in enumerate(query.keys)]
+    for index, each in enumerate(query.aggregates):
+        value = each.value
+        text = f"aggregate{index} {each.function}"
+        if value is not None:
+            ends = f" in [{value.lower:g}, {value.upper:g}]" if value.bounded else ""
+            text += f" {shown(value.expression)}{ends}{' whole' * value.whole}{' or NULL' * value.nullable}"
+        lines.append(text)
+    lines += [f"select {shown(post)} as {name}" for name, post in query.columns]
+    lines += [f"having {shown(query.having)}"] if query.having is not None else []
+    lines += [f"order by {shown(each.by)}{' descending' * each.descending}" for each in query.order]
+    return "\n".join([*lines, *([f"limit {query.limit}"] if query.limit is not None else [])])
+
+
+def outcome(sql):
+    try:
+        query = bind(parse(sql), DATASET)
+    except QueryError as error:
+        return f"```refusal\n{type(error).__name__}: {error.message}\n{error.hint}\n```"
+    plan = choose_plan(query, sf.PureDP(1), DATASET, "1").plan
+    lowered = []
+    if any(each.kind is not Kind.PEOPLE for each in plan.measurements):
+        lowered.append(lower(plan, stored_steps(DATASET.table(plan.table))).sql("duckdb"))
+    if any(each.kind is Kind.PEOPLE for each in plan.measurements):
+        lowered.append(lower_people(plan).sql("duckdb"))
+    return f"```query\n{summary(query)}\n```\n```duckdb\n{chr(10).join(lowered)}\n```"
+
+
+def entries():
+    """(question, what is said of it), in the order of the file."""
+    parts = re.split(r"^```sql\n(.*?)\n```\n", GOLDEN.read_text(), flags=re.DOTALL | re.MULTILINE)
+    return [(sql, said.strip()) for sql, said in zip(parts[1::2], parts[2::2], strict=True)]
+
+
+if WRITES:
+    _parts = [f"```sql\n{sql}\n```\n{outcome(sql)}\n" for sql, _ in entries()]
+    GOLDEN.write_text("\n".join([HEAD, *_parts]))
+
+
+@pytest.mark.parametrize(("sql", "said"), entries(), ids=lambda text: text.splitlines()[0][:60] if text else "new")
+def test_it_becomes_what_is_written(sql, said):
+    assert outcome(sql) == said
+
+
+def test_nothing_was_written_by_this_run():
+    """A run that writes the file proves nothing, and says so."""
+    assert not WRITES, "the file was written anew: review it, and run again without SFUMATO_GOLDEN"
+
+
+def test_both_kinds_are_here():
+    said = [each for _, each in entries()]
+    refused = sum("```refusal" in each for each in said)
+    assert refused >= 25
+    assert len(said) - refused >= 25
