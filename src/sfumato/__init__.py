@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sfumato.answers import Answer
     from sfumato.curator import Curator, Preview, protect
     from sfumato.curator import open_folder as open
+    from sfumato.query.frame import count, mean, people, stddev, total, variance
 
 __version__ = "0.1.0.dev0"
 
@@ -24,8 +25,14 @@ _WHEN_NAMED = {
     "Answer": ("sfumato.answers", "Answer"),
     "Curator": ("sfumato.curator", "Curator"),
     "Preview": ("sfumato.curator", "Preview"),
+    "count": ("sfumato.query.frame", "count"),
+    "mean": ("sfumato.query.frame", "mean"),
     "open": ("sfumato.curator", "open_folder"),
+    "people": ("sfumato.query.frame", "people"),
     "protect": ("sfumato.curator", "protect"),
+    "stddev": ("sfumato.query.frame", "stddev"),
+    "total": ("sfumato.query.frame", "total"),
+    "variance": ("sfumato.query.frame", "variance"),
 }
 
 __all__ = [
@@ -51,9 +58,15 @@ __all__ = [
     "Text",
     "ThresholdedKeys",
     "choose",
+    "count",
     "errors",
+    "mean",
     "open",
+    "people",
     "protect",
+    "stddev",
+    "total",
+    "variance",
 ]
 
 

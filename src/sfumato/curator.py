@@ -26,9 +26,11 @@ from sfumato.planning.accuracy import three_digits_up
 from sfumato.planning.planner import Planned, choose_plan
 from sfumato.present import SENTENCES, Paid, explained, margins_of, present
 from sfumato.query.bind import bind
+from sfumato.query.frame import Aggregation, Frame
 from sfumato.query.parse import parse
 from sfumato.query.query import Query
 from sfumato.rehearsal import made_up_rows
+from sfumato.selection import Question, Selection
 
 ANALYST = "analyst"
 FIRST_VERSION = "1"
@@ -148,6 +150,25 @@ class Curator:
             Cost.of(certificate.loss), margins, reasons, self._fits(certificate, analyst),
             explained(planned, certificate, level), float(level),
         )  # fmt: skip
+
+    def select(self, table: str | None = None) -> Selection:
+        """A table to ask about in Python; the only one, if none is named."""
+        if table is None and len(self.dataset.tables) != 1:
+            raise InvalidParameter("table", f"must be one of {', '.join(self.dataset.tables)}", "nothing")
+        name = self.dataset.table(table or next(iter(self.dataset.tables))).name
+        return Selection(self, Frame(self.dataset, name))
+
+    def where(self, condition: str) -> Selection:
+        """Rows of the only table for which this condition, in SQL, is true."""
+        return self.select().where(condition)
+
+    def group_by(self, *keys: str) -> Selection:
+        """The only table, in groups."""
+        return self.select().group_by(*keys)
+
+    def agg(self, **aggregates: Aggregation) -> Question:
+        """Aggregates of the only table."""
+        return self.select().agg(**aggregates)
 
     def rehearse(
         self, sql: str, epsilon: Number | None = None, *, rho: Number | None = None, confidence: Number = "0.95"

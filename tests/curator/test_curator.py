@@ -362,3 +362,17 @@ columns.age = { type = "integer", lower = 0, upper = 120 }
     with sf.open(tmp_path) as people:  # pinned anew: a new version, whose answers are its own
         assert not people.ask("SELECT COUNT(*) FROM people", epsilon=1).cached
         assert before.entry != people.ask("SELECT COUNT(*) FROM people", epsilon=1).entry
+
+
+def test_python_and_sql_are_one_question(people):
+    frame = people.where("age > 65").group_by("city").agg(n=sf.count(), age=sf.mean("age"))
+    first = frame.ask(epsilon=0.5)
+    sql = "SELECT city, COUNT(*) AS n, AVG(age) AS age FROM people WHERE age > 65 GROUP BY city"
+    again = people.ask(sql, epsilon=0.5)
+    assert again.cached
+    assert again.rows == first.rows
+    assert frame.preview(epsilon=0.5).cost == first.cost
+    assert "GROUP BY" in frame.sql()
+    assert people.agg(p=sf.people(), t=sf.total("income"), v=sf.variance("age"), d=sf.stddev("age")).ask(epsilon=1).rows
+    with pytest.raises(sf.errors.QueryError):
+        people.where("1 = 1) FROM other --").agg(n=sf.count()).ask(epsilon=1)
