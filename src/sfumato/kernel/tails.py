@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -41,6 +42,7 @@ def laplace_margin(scale: Fraction, miss: Fraction) -> int:
     return least_tail(scale, miss / 2) - 1
 
 
+@lru_cache(maxsize=1024)
 def least_tail(scale: Fraction, chance: Fraction) -> int:
     """The least k >= 1 with P(Z >= k) <= chance, for discrete Laplace noise Z.
 
