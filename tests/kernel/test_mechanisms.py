@@ -13,7 +13,7 @@ import sfumato as sf
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.grid import LARGEST
 from sfumato.kernel.mechanisms import release_on_grid
-from sfumato.kernel.samplers import discrete_gaussian, discrete_laplace
+from sfumato.kernel.samplers import discrete_laplace, geometric_coins
 
 EPSILONS = ["0.001", "0.1", "0.5", "1", "3", "20"]
 
@@ -196,18 +196,30 @@ def test_mechanisms_read_well():
     assert sf.Laplace(1, 0.5) == sf.Laplace("1", "0.50")
 
 
-def test_samplers_and_mechanisms_share_one_path():
-    """A scalar and the first entry of a vector of one use the same bytes for the same result."""
-    script = bytes(SYSTEM.take(4000))
-    for scale in (Fraction(2), Fraction(10**6)):
-        assert (
-            discrete_laplace(scale, 1, Scripted(script))[0] == discrete_laplace(scale, 1, Scripted(script)).tolist()[0]
-        )
-    assert (
-        release_on_grid(sf.Laplace(1, 0.5), 5, Scripted(script))
-        == release_on_grid(sf.Laplace(1, 0.5), [5], Scripted(script))[0]
-    )
-    assert discrete_gaussian(Fraction(9), 1, Scripted(script)).shape == (1,)
+@pytest.mark.parametrize(
+    "scale", [Fraction(7), *(Fraction(1 << bits) for bits in (11, 19, 27, 35, 43, 51, 59))], ids=str
+)
+def test_one_draw_is_a_row_of_many(scale):
+    """A single draw is computed with Python integers, many with numpy's, in words of 1 to 8 bytes: the same result."""
+    width = geometric_coins(scale).digits + 3
+    compared = set()
+    for _ in range(200):
+        row = bytes(SYSTEM.take(width))
+        alone = Scripted(row + bytes([255] * 40))
+        one = discrete_laplace(scale, 1, alone)
+        if alone.left.size == 40:  # no byte was tied, and there was no tail
+            many = discrete_laplace(scale, 3, Scripted(row * 3))
+            assert many.tolist() == one.tolist() * 3
+            compared.add(int(one[0]))
+    assert min(compared) < 0 < max(compared)
+
+
+def test_one_value_is_released_as_in_a_vector_of_one():
+    for value in (5, -3, 2.25, -0.1):
+        for mechanism in (sf.Laplace(1, 0.5), sf.Gaussian(1, 0.5), sf.Laplace("0.01", 2)):
+            script = bytes(SYSTEM.take(4000))
+            alone = release_on_grid(mechanism, value, Scripted(script))
+            assert alone == release_on_grid(mechanism, [value], Scripted(script))[0]
 
 
 def test_margins_at_any_confidence_and_size():
