@@ -1,9 +1,11 @@
 """Speed and memory of whole answers, beside the plain DuckDB query, as ratios of one run. Run by `make bench`."""
 
+import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -13,6 +15,15 @@ from rich.console import Console
 from rich.table import Table
 
 import sfumato as sf
+from sfumato.kernel.certify import Certificate, certify
+from sfumato.kernel.losses import PureDP
+from sfumato.ledger.charges import nothing, total
+from sfumato.ledger.entries import canonical, sha256
+from sfumato.ledger.ledger import Ledger, Limit
+from sfumato.ledger.stored import description
+from sfumato.planning.planner import choose_plan
+from sfumato.query.bind import bind
+from sfumato.query.parse import parse
 
 ROWS = 10_000_000
 PEOPLE = 1_000_000
@@ -23,7 +34,27 @@ ROWS_OF_PEOPLE = (
 )
 TINY = "SELECT COUNT(*) AS n, AVG(age) AS a FROM t WHERE age > {}"
 SAME = "SELECT k, COUNT(*) AS n, SUM(x) AS s, AVG(x) AS a FROM t GROUP BY k"
-COLUMNS = {"k": sf.Category([f"k{index:02}" for index in range(100)]), "x": sf.Real(0, 1, nullable=False)}
+KEYS = [f"k{index:02}" for index in range(100)]
+CATALOG = """
+[dataset]
+name = "t"
+[budget]
+epsilon = "1000"
+[tables.t]
+source = "{path}"
+{unit}
+columns.k = {{ type = "category", values = {keys} }}
+columns.x = {{ type = "real", lower = 0, upper = 1, nullable = false }}
+"""
+ROW_UNIT = 'unit = "row"'
+PERSON_UNIT = 'unit_column = "p"\nmax_rows_per_unit = 10\ncolumns.p = { type = "id" }'
+# what a fresh process does, and how much memory it ever held: ru_maxrss would begin with the memory of its parent
+IMPORTING = "import time; begun = time.perf_counter(); import sfumato; print(time.perf_counter() - begun)"
+ASKING = "import sys, sfumato; sfumato.open(sys.argv[1]).ask(sys.argv[2], epsilon=sys.argv[3])"
+PLAINLY = "import sys, duckdb; duckdb.connect().execute(sys.argv[1]).fetchall()"
+PEAK = "; print([line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')][0])"
+MANY, FEW = 100_000, 10
+COLUMNS = {"k": sf.Category(KEYS), "x": sf.Real(0, 1, nullable=False)}
 
 
 def seconds(work: Callable[[], object], rounds: int) -> float:
@@ -109,11 +140,74 @@ def tiny(report: Report, folder: Path) -> None:
     report.line("preview, ms", (ms(preview), ""), 1e3 * preview, 3)
 
 
+def long_ledger(report: Report, folder: Path) -> None:
+    """`reserve` in a ledger of many entries beside one of few, in turns."""
+    data = pa.table({"age": [20, 30]})
+    with sf.protect(
+        data, name="t", unit=sf.ROW, columns={"age": sf.Integer(0, 120)}, budget=sf.Budget(epsilon=1)
+    ) as curator:
+        query = bind(parse("SELECT COUNT(*) AS n FROM t"), curator.dataset)
+        asked = certify(choose_plan(query, PureDP("0.001"), curator.dataset, curator._versions).plan)
+    books = [filled(folder / f"{entries}.db", asked, entries) for entries in (FEW, MANY)]
+    questions = iter([replace(asked, plan_digest=sha256(f"new {index}")) for index in range(1000)])
+    few, many = in_turns(*(lambda each=each: each.reserve("analyst", next(questions)) for each in books), rounds=101)
+    for each in books:
+        each.close()
+    report.line(f"reserve, a ledger of {MANY:,} entries beside one of {FEW}", (ms(many), ms(few)), many / few, 1.2)
+
+
+def filled(path: Path, asked: Certificate, entries: int) -> Ledger:
+    """A sound ledger of one busy analyst, its entries chained in one transaction."""
+    limit = Limit(PureDP(1_000_000))
+    with Ledger.create(str(path), asked.population, limit) as ledger, ledger._store.write() as books:
+        now, payload = books.head(lock=True), description(asked)
+        own, answer = nothing(limit.loss), canonical({each.name: [7] * asked.cells for each in asked.measurements})
+        while now.number < entries:
+            own, digest = total(own, asked.loss), sha256(f"{now.number}")
+            told = {"analyst": "analyst", "plan_digest": digest, "answer_key": digest, "analyst_spent": own}
+            now = books.append(now, "charge", limit.loss, own, loss=asked.loss, payload=payload, **told)
+            now = books.append(now, "answer", limit.loss, own, about=now.number, payload=answer, **told)
+    return Ledger.open(str(path), ledger.ledger_id, asked.population, limit)
+
+
+def fresh(*arguments: str) -> str:
+    """What a new process prints."""
+    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def starting(report: Report) -> None:
+    imported = float(np.median([float(fresh("-c", IMPORTING)) for _ in range(5)]))
+    helped = seconds(lambda: fresh("-m", "sfumato", "--help"), 5)
+    report.line("import sfumato, in a fresh process, s", (ms(imported), ""), imported, 0.3)
+    report.line("sfumato --help, s", (ms(helped), ""), helped, 0.5)
+
+
+def memory(report: Report, folder: Path) -> None:
+    """The most that a fresh process held, in MiB, beside a fresh process with the plain query."""
+    plain = mebibytes(PLAINLY, PLAIN.format(path=folder / "rows.parquet"))
+    for who, unit in (("row unit", ROW_UNIT), ("person unit", PERSON_UNIT)):
+        place = folder / who
+        place.mkdir()
+        (place / "catalog.toml").write_text(CATALOG.format(path=folder / "rows.parquet", unit=unit, keys=KEYS))
+        for what, epsilon in (("pinning and asking", "1"), ("asking", "2")):
+            ours = mebibytes(ASKING, str(place), SAME, epsilon)
+            shown = (f"{ours:,.0f} MiB", f"{plain:,.0f} MiB")
+            report.line(f"Memory of {what}, 10 M rows, {who}, MiB", shown, ours, round(1.3 * plain + 100))
+
+
+def mebibytes(code: str, *arguments: str) -> float:
+    return float(fresh("-c", code + PEAK, *arguments).split()[-1]) / 1024
+
+
 def main() -> None:
     report = Report()
+    starting(report)
     with tempfile.TemporaryDirectory() as folder:
         tiny(report, Path(folder))
+        long_ledger(report, Path(folder))
         ten_million(report, Path(folder))
+        memory(report, Path(folder))
     Console(width=150).print(report.table)
     sys.exit(f"{report.missed} limits missed" if report.missed else 0)
 

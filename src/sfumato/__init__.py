@@ -13,6 +13,7 @@ from sfumato.kernel.neighbours import ROW
 from sfumato.kernel.randomized_response import KaryResponse, RandomizedResponse
 
 if TYPE_CHECKING:
+    from sfumato import local
     from sfumato.answers import Answer
     from sfumato.curator import Curator, Preview, protect
     from sfumato.curator import open_folder as open
@@ -26,6 +27,7 @@ _WHEN_NAMED = {
     "Curator": ("sfumato.curator", "Curator"),
     "Preview": ("sfumato.curator", "Preview"),
     "count": ("sfumato.query.frame", "count"),
+    "local": ("sfumato.local", ""),  # the package itself
     "mean": ("sfumato.query.frame", "mean"),
     "open": ("sfumato.curator", "open_folder"),
     "people": ("sfumato.query.frame", "people"),
@@ -60,6 +62,7 @@ __all__ = [
     "choose",
     "count",
     "errors",
+    "local",
     "mean",
     "open",
     "people",
@@ -74,4 +77,5 @@ def __getattr__(name: str) -> object:
     if name not in _WHEN_NAMED:
         raise AttributeError(f"module 'sfumato' has no attribute {name!r}")
     module, attribute = _WHEN_NAMED[name]
-    return getattr(import_module(module), attribute)
+    loaded = import_module(module)
+    return getattr(loaded, attribute) if attribute else loaded

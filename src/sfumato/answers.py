@@ -59,6 +59,7 @@ class Explained:
     scale: str
     share: str
     margin: float
+    of: str = ""  # what the margin is of, where it is not the measurement itself
 
 
 @dataclass(frozen=True)
@@ -177,7 +178,7 @@ def explain(explained: Sequence[Explained], sentences: Sequence[str], confidence
     """The explanation as text."""
     lines = [
         f"{each.measures}: one person changes it by at most {each.one_person_changes}; {each.mechanism} noise of scale "
-        f"{each.scale}; {each.share}; ±{each.margin:,.4g} in {round(100 * confidence)} of 100."
+        f"{each.scale}; {each.share}; ±{each.margin:,.4g}{each.of} in {round(100 * confidence)} of 100."
         for each in explained
     ]
     return "\n".join([*lines, *sentences, NOT_COVERED])

@@ -1,9 +1,8 @@
 """The calls of one answer, one under another; preview() stops early."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import isqrt
 from pathlib import Path
 from typing import Literal
 
@@ -14,17 +13,18 @@ from sfumato.disclosure import Signer, statement
 from sfumato.engines.duckdb_engine import DuckDBEngine
 from sfumato.engines.engine import Engine
 from sfumato.engines.snapshot import declared_digest
-from sfumato.errors import InvalidParameter, LedgerError, MissingBounds
+from sfumato.errors import InvalidParameter, LedgerError, MissingBounds, UnsupportedSyntax
 from sfumato.kernel.certify import Certificate, certify
 from sfumato.kernel.losses import ZCDP, PrivacyLoss, PureDP
-from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise, Noise
 from sfumato.kernel.neighbours import Row
 from sfumato.kernel.parameters import Number, positive_decimal, probability_inside
+from sfumato.kernel.plan import BoundedPlan, Kind
 from sfumato.kernel.release import Released, release
+from sfumato.kernel.sources import tables_of
 from sfumato.ledger.ledger import AlreadyAnswered, Ledger, Limit, Stored, Totals
-from sfumato.planning.accuracy import three_digits_up
+from sfumato.planning.accuracy import Reading, combined, three_digits_up
 from sfumato.planning.planner import Planned, choose_plan
-from sfumato.present import SENTENCES, Paid, explained, margins_of, present
+from sfumato.present import Paid, explained, margins_of, present, sentences
 from sfumato.query.bind import bind
 from sfumato.query.frame import Aggregation, Frame
 from sfumato.query.parse import parse
@@ -46,10 +46,11 @@ class Preview:
     fits: bool
     explained: tuple[Explained, ...]
     confidence: float
+    sentences: tuple[str, ...] = ()
 
     def explain(self) -> str:
         """The same words as the answer's."""
-        return explain(self.explained, SENTENCES, self.confidence)
+        return explain(self.explained, self.sentences, self.confidence)
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,7 @@ class Curator:
         epsilon: Number | None = None,
         *,
         rho: Number | None = None,
+        delta: Number | None = None,
         margin: Mapping[str, float] | None = None,
         confidence: Number = "0.95",
         analyst: str = ANALYST,
@@ -92,43 +94,100 @@ class Curator:
         query = bind(parse(sql), self.dataset)
         level = probability_inside(confidence, "confidence")
         loss = self._goal(query, margin, level) if margin else _loss(epsilon, rho)
-        return self._answer(query, loss, level, analyst)
+        return self._answer(query, loss, level, analyst, delta)
 
-    def _answer(self, query: Query, loss: PureDP | ZCDP, confidence: Fraction, name: str) -> Answer:
-        analyst = find(name.strip(), self.dataset.analysts) or name.strip()  # a sub-limit is not escaped by spelling
-        planned = choose_plan(query, loss, self.dataset, self._versions[query.table])
+    def _answer(
+        self, query: Query, loss: PureDP | ZCDP, confidence: Fraction, name: str, delta: Number | None = None
+    ) -> Answer:
+        analyst = self._analyst(name)
+        planned = self._planned(query, loss, delta)
         certificate = certify(planned.plan)
         stored = self._ledger.stored(certificate, analyst)
         if stored is not None:
-            return self._again(query, planned, certificate, stored, confidence)
+            return self._again(query, planned, stored, confidence)
         try:
-            reservation = self._ledger.reserve(analyst, certificate)
-            exact = self._engine.aggregate(planned.plan)
-            released = release(exact, reservation)
-            head = self._ledger.store(reservation, released)
+            released, head = self._charged(planned.plan, certificate, analyst)
         except AlreadyAnswered:  # by another process of the same analyst, meanwhile: theirs is the answer
             stored = self._ledger.stored(certificate, analyst)
             if stored is None:
                 raise
-            return self._again(query, planned, certificate, stored, confidence)
+            return self._again(query, planned, stored, confidence)
         return self._presented(query, planned, released, confidence, head, cached=False)
 
-    def _again(
-        self, query: Query, planned: Planned, certificate: Certificate, stored: Stored, confidence: Fraction
-    ) -> Answer:
+    def _charged(self, plan: BoundedPlan, certificate: Certificate, analyst: str) -> tuple[Released, str]:
+        """Charge, measure, add noise, store: in this order. The answer, and the ledger's head after it."""
+        reservation = self._ledger.reserve(analyst, certificate)
+        exact = self._engine.aggregate(plan)
+        released = release(exact, reservation)
+        return released, self._ledger.store(reservation, released)
+
+    def _planned(self, query: Query, loss: PureDP | ZCDP, delta: Number | None = None) -> Planned:
+        share = None if delta is None else positive_decimal(delta, "delta")
+        return choose_plan(query, loss, self.dataset, self._versions, delta=share)
+
+    def _analyst(self, name: str) -> str:
+        return find(name.strip(), self.dataset.analysts) or name.strip()  # a sub-limit is not escaped by spelling
+
+    def _again(self, query: Query, planned: Planned, stored: Stored, confidence: Fraction) -> Answer:
         """A stored answer, free: its noise is at most what this certificate's would be."""
-        noise = {name: _noise_of(variance, kind) for name, variance, kind in stored.certificate_measure}
-        drawn = tuple(replace(each, noise=noise[each.name]) for each in certificate.measurements)
-        as_stored = replace(certificate, measurements=drawn, loss=stored.loss)
-        released = Released(stored.entry_number, as_stored, stored.integers)
+        released = _as_stored(planned.plan, stored)
         return self._presented(query, planned, released, confidence, stored.head, cached=True)
 
     def _presented(
-        self, query: Query, planned: Planned, released: Released, confidence: Fraction, head: str, *, cached: bool
+        self,
+        query: Query,
+        planned: Planned,
+        released: Released,
+        confidence: Fraction,
+        head: str,
+        *,
+        cached: bool,
+        earlier: Sequence[Released] = (),
     ) -> Answer:
-        said = statement(planned.plan, released.certificate, released.entry_number, head)
-        paid = Paid(cached, head, self._ledger.totals().remaining, self._signer.sign(said))
-        return present(query, planned, released, confidence, paid)
+        certificate = released.certificate
+        said = statement(planned.plan, certificate, released.entry_number, head)
+        nothing = ZCDP(0) if isinstance(certificate.loss, ZCDP) else PureDP(0)
+        spent = nothing if cached else certificate.loss
+        paid = Paid(
+            confidence, released.entry_number, spent, cached, head, self._ledger.totals().remaining,
+            self._signer.sign(said),
+        )  # fmt: skip
+        readings = [Reading.of(each) for each in (*earlier, released)]
+        reading = combined(readings) if earlier else readings[0]
+        return present(query, planned, certificate, reading, paid)
+
+    def upgrade(
+        self,
+        sql: str,
+        epsilon: Number | None = None,
+        *,
+        rho: Number | None = None,
+        confidence: Number = "0.95",
+        analyst: str = ANALYST,
+    ) -> Answer:
+        """Improve what was answered before by paying only the difference to this epsilon (or rho) in all.
+
+        All releases of this very question that the analyst has are combined, each weighed by the inverse of its
+        variance.
+        """
+        query = bind(parse(sql), self.dataset)
+        level, wanted = probability_inside(confidence, "confidence"), _loss(epsilon, rho)
+        who = self._analyst(analyst)
+        planned = self._planned(query, wanted)
+        certificate = certify(planned.plan)
+        if certificate.cells is None or any(each.kind is Kind.CHOICE for each in planned.plan.measurements):
+            hint = "Ask it again with a larger epsilon."
+            raise UnsupportedSyntax("upgrade", "Only counts and what is added up can be improved.", hint)
+        before = self._ledger.history(certificate.answer_key, who)
+        earlier = [_as_stored(planned.plan, each) for each in before]
+        more = _difference(wanted, [each.loss for each in before])
+        if more is None:
+            *others, last = earlier
+            head = before[-1].head
+            return self._presented(query, planned, last, level, head, cached=True, earlier=others)
+        planned = self._planned(query, more)
+        released, head = self._charged(planned.plan, certify(planned.plan), who)
+        return self._presented(query, planned, released, level, head, cached=False, earlier=earlier)
 
     def preview(
         self,
@@ -136,6 +195,7 @@ class Curator:
         epsilon: Number | None = None,
         *,
         rho: Number | None = None,
+        delta: Number | None = None,
         assume: Mapping[str, float] | None = None,
         confidence: Number = "0.95",
         analyst: str = ANALYST,
@@ -143,12 +203,12 @@ class Curator:
         """Cost and margins, before spending."""
         query = bind(parse(sql), self.dataset)
         level = probability_inside(confidence, "confidence")
-        planned = choose_plan(query, _loss(epsilon, rho), self.dataset, self._versions[query.table])
+        planned = self._planned(query, _loss(epsilon, rho), delta)
         certificate = certify(planned.plan)
         margins, reasons = margins_of(query, planned, certificate, level, (assume or {}).get("n"))
         return Preview(
             Cost.of(certificate.loss), margins, reasons, self._fits(certificate, analyst),
-            explained(planned, certificate, level), float(level),
+            explained(planned, certificate, level), float(level), sentences(planned, certificate),
         )  # fmt: skip
 
     def select(self, table: str | None = None) -> Selection:
@@ -175,10 +235,15 @@ class Curator:
     ) -> Answer:
         """Try a question out on made-up rows: the shape of the answer, and its noise, for free. It reads no data."""
         query = bind(parse(sql), self.dataset)
-        table = self.dataset.table(query.table)
         loss = _loss(epsilon, rho) if epsilon is not None or rho is not None else PureDP(1)
         books = Ledger.create(None, self.dataset.population, Limit(loss))
-        stage = Curator(self.dataset, DuckDBEngine.of_data(table, made_up_rows(table)), books, self._versions)
+        tables = [self.dataset.table(name) for name in dict.fromkeys(tables_of(query.source))]
+        stage = Curator(
+            self.dataset,
+            DuckDBEngine.of_tables({each.name: (each, made_up_rows(each)) for each in tables}),
+            books,
+            self._versions,
+        )
         with stage:
             return stage._answer(query, loss, probability_inside(confidence, "confidence"), ANALYST)
 
@@ -214,7 +279,7 @@ class Curator:
         """The least epsilon, to three digits, at which every named column has the wanted margin in each cell."""
 
         def enough(epsilon: str) -> bool:
-            planned = choose_plan(query, PureDP(epsilon), self.dataset, self._versions[query.table])
+            planned = self._planned(query, PureDP(epsilon))
             try:
                 certificate = certify(planned.plan)
             except InvalidParameter:
@@ -304,12 +369,20 @@ def _ledger_at(place: str | Path | None, dataset: Dataset) -> Ledger:
     return made
 
 
-def _noise_of(variance: Fraction, kind: str) -> Noise:
-    """The noise that a stored answer has, from what the ledger keeps of it."""
-    if kind == "gaussian":
-        return GaussianNoise(variance)
-    half = variance / 2  # the square of a rational scale
-    return LaplaceNoise(Fraction(isqrt(half.numerator), isqrt(half.denominator)))
+def _as_stored(plan: BoundedPlan, stored: Stored) -> Released:
+    """A stored answer, certified again with the shares that it was given for."""
+    shares = zip(plan.measurements, stored.shares, strict=True)
+    certificate = certify(replace(plan, measurements=tuple(replace(each, loss=share) for each, share in shares)))
+    return Released(stored.entry_number, certificate, stored.integers, stored.keys)
+
+
+def _difference(wanted: PureDP | ZCDP, spent: Sequence[PrivacyLoss]) -> PureDP | ZCDP | None:
+    """What is still to be paid for a total of `wanted`; None: nothing."""
+    if isinstance(wanted, PureDP):
+        paid = sum((Fraction(each.epsilon) for each in spent if isinstance(each, PureDP)), Fraction(0))
+        return PureDP(Fraction(wanted.epsilon) - paid) if paid < Fraction(wanted.epsilon) else None
+    paid = sum((Fraction(each.rho) for each in spent if isinstance(each, ZCDP)), Fraction(0))
+    return ZCDP(Fraction(wanted.rho) - paid) if paid < Fraction(wanted.rho) else None
 
 
 def _within(totals: Totals, loss: PrivacyLoss) -> bool:

@@ -22,19 +22,21 @@ class Signer:
     """Signs disclosures with an Ed25519 key: kept in a file that only the owner reads, or for this process only."""
 
     def __init__(self, path: Path | None = None) -> None:
-        if path is not None and path.exists():
+        kept = path is not None and path.exists()
+        if path is not None and kept:
             self._key = Ed25519PrivateKey.from_private_bytes(bytes.fromhex(path.read_text().strip()))
-            return
-        self._key = Ed25519PrivateKey.generate()
-        if path is not None:
+        else:
+            self._key = Ed25519PrivateKey.generate()
+        self.public_key = self._key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw).hex()
+        if path is not None and not kept:
             secret = self._key.private_bytes(Encoding.Raw, PrivateFormat.Raw, NoEncryption()).hex()
             with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
                 file.write(secret)
 
     def sign(self, statement: dict[str, Any]) -> dict[str, Any]:
         """The statement, its signature, and the key that made it."""
-        public = self._key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw).hex()
-        return {"statement": statement, "public_key": public, "signature": self._key.sign(_bytes(statement)).hex()}
+        signature = self._key.sign(_bytes(statement)).hex()
+        return {"statement": statement, "public_key": self.public_key, "signature": signature}
 
 
 def verify(disclosure: dict[str, Any], public_key: str) -> bool:
@@ -55,8 +57,8 @@ def statement(plan: BoundedPlan, certificate: Certificate, entry: int, head: str
         "population": plan.population,
         "loss": _text(certificate.loss),
         "family_of_four": _for_a_family(certificate.loss),
-        "max_rows_per_unit": plan.bound.max_rows_per_unit,
-        "max_groups_per_unit": plan.bound.max_groups_per_unit,
+        "max_rows_per_unit": plan.reach,
+        "max_groups_per_unit": plan.max_groups_per_unit,
         "measurements": [
             {
                 "kind": measurement.kind.value,

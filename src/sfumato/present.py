@@ -1,5 +1,6 @@
 """From released integers to an Answer, and from a certificate to what it promises. Nothing here sees data."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -8,19 +9,22 @@ from typing import Any
 import numpy as np
 
 from sfumato.answers import Answer, Cost, Explained
-from sfumato.kernel.certify import Certificate, Certified
+from sfumato.kernel.certify import BinChoice, Certificate, Certified
 from sfumato.kernel.exact import plain
-from sfumato.kernel.losses import ZCDP, PrivacyLoss, PureDP
+from sfumato.kernel.keys import ThresholdedKeys
+from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP
 from sfumato.kernel.mechanisms import LaplaceNoise
-from sfumato.kernel.plan import Kind
-from sfumato.kernel.release import Released
+from sfumato.kernel.plan import Extreme, Kind, Measurement, Quantiles
 from sfumato.kernel.tails import per_coordinate
 from sfumato.planning.accuracy import (
     Floats,
+    Measured,
     Objects,
+    Reading,
     aggregate_values,
+    chosen_by,
     evaluate,
-    in_units,
+    exact_margin,
     margin_of,
     plain_measurement,
     simulated,
@@ -29,6 +33,7 @@ from sfumato.planning.planner import Formula, Planned
 from sfumato.query.query import AggregateRef, KeyRef, Query
 
 PRIVATE_COUNT = "its margin depends on a private count; pass assume={'n': ...} to see it for a count you expect"
+IN_RANK = "a choice is off in rank, not in value; see the explanation"
 SENTENCES = (
     "Each measurement has an equal share of the cost; one release covers all groups.",
     "Bounding each person's rows comes before WHERE.",
@@ -39,23 +44,25 @@ SENTENCES = (
 class Paid:
     """What the ledger says of an answer (stored before? the chain's head, what is left), and the small print."""
 
+    confidence: Fraction
+    entry_number: int
+    loss: PrivacyLoss
     cached: bool
     head: str
     remaining: PrivacyLoss
     disclosure: dict[str, Any]
 
 
-def present(query: Query, planned: Planned, released: Released, confidence: Fraction, paid: Paid) -> Answer:
-    """Rows, intervals and words from released integers: post-processing."""
-    certificate = released.certificate
-    measured = in_units(certificate, released.integers)
-    aggregates = [aggregate_values(formula, measured) for formula in planned.formulas]
-    cells = list(product(*(key.values for key in query.keys)))
+def present(query: Query, planned: Planned, certificate: Certificate, reading: Reading, paid: Paid) -> Answer:
+    """Rows, intervals and words from what was released: post-processing."""
+    confidence = paid.confidence
+    aggregates = [aggregate_values(formula, reading.values) for formula in planned.formulas]
+    cells = list(reading.keys if reading.keys is not None else product(*(key.values or () for key in query.keys)))
     keys = [np.array([cell[index] for cell in cells] + [None], object)[:-1] for index in range(len(query.keys))]
     columns = {name: evaluate(post, aggregates, keys) for name, post in query.columns}
     selects = query.having is not None or query.limit is not None  # what is picked for being high is high by chance
     level = 1 - per_coordinate(1 - confidence, len(cells)) if selects else confidence
-    ends = _ends(query, planned, released, level, keys)
+    ends = _ends(query, planned, reading, level, keys, len(cells))
     kept = _order_of(query, aggregates, keys, len(cells))
     whole = {name for name, post in query.columns if _is_whole(post, planned)}
     rows = [
@@ -66,32 +73,35 @@ def present(query: Query, planned: Planned, released: Released, confidence: Frac
         {name: (float(low[cell]), float(high[cell])) for name, (low, high) in ends.items() if low[cell] <= high[cell]}
         for cell in kept
     ]
-    spent = certificate.loss if not paid.cached else ZCDP(0) if isinstance(certificate.loss, ZCDP) else PureDP(0)
     return Answer(
-        tuple(columns), rows, intervals, float(confidence), Cost.of(spent), Cost.of(paid.remaining),
-        released.entry_number, paid.cached, paid.head, explained(planned, certificate, confidence),
-        tuple(name for name, post in query.columns if isinstance(post, KeyRef)), SENTENCES, paid.disclosure,
+        tuple(columns), rows, intervals, float(confidence), Cost.of(paid.loss), Cost.of(paid.remaining),
+        paid.entry_number, paid.cached, paid.head, explained(planned, certificate, confidence, reading),
+        tuple(name for name, post in query.columns if isinstance(post, KeyRef)), sentences(planned, certificate),
+        paid.disclosure,
     )  # fmt: skip
 
 
-def _ends(
-    query: Query, planned: Planned, released: Released, confidence: Fraction, keys: list[Objects]
+def _ends(  # noqa: PLR0917
+    query: Query, planned: Planned, reading: Reading, confidence: Fraction, keys: list[Objects], cells: int
 ) -> dict[str, tuple[Floats, Floats]]:
     """An interval for each number: exact for counts and sums, by simulation for what is computed from several."""
-    certificate = released.certificate
-    measured = in_units(certificate, released.integers)
-    by_name = {each.name: each for each in certificate.measurements}
+    by_name = {each.name: each for each in reading.measured}
     ends: dict[str, tuple[Floats, Floats]] = {}
     derived = []
+    if not cells:
+        return {}
+    aggregates = [aggregate_values(formula, reading.values) for formula in planned.formulas]
     for name, post in query.columns:
-        measurement = plain_measurement(post, planned.formulas)
-        if measurement is not None:
-            margin = margin_of(by_name[measurement], confidence)
-            ends[name] = (measured[measurement] - margin, measured[measurement] + margin)
-        elif not isinstance(post, KeyRef):
+        if isinstance(post, KeyRef) or chosen_by(post, planned.formulas):
+            continue
+        margin = exact_margin(post, planned.formulas, by_name, confidence)
+        if margin is None:
             derived.append((name, post))
+        else:
+            values = np.broadcast_to(evaluate(post, aggregates, keys), cells)
+            ends[name] = (values - margin, values + margin)
     if derived:
-        found = simulated(certificate, measured, planned.formulas, [post for _, post in derived], keys, confidence)
+        found = simulated(reading, planned.formulas, [post for _, post in derived], keys, confidence)
         ends |= dict(zip((name for name, _ in derived), found, strict=True))
     return {name: ends[name] for name, _ in query.columns if name in ends}
 
@@ -99,15 +109,18 @@ def _ends(
 def margins_of(
     query: Query, planned: Planned, certificate: Certificate, confidence: Fraction, people: float | None
 ) -> tuple[dict[str, float | None], dict[str, str]]:
-    by_name = {each.name: each for each in certificate.measurements}
+    by_name = {each.name: each for each in _before_release(certificate, {}).measured}
     margins: dict[str, float | None] = {}
     reasons: dict[str, str] = {}
     for name, post in query.columns:
         if isinstance(post, KeyRef):
             continue
-        measurement = plain_measurement(post, planned.formulas)
-        if measurement is not None:
-            margins[name] = margin_of(by_name[measurement], confidence)
+        margin = exact_margin(post, planned.formulas, by_name, confidence)
+        if margin is not None:
+            margins[name] = margin
+        elif chosen_by(post, planned.formulas):
+            margins[name] = None
+            reasons[name] = IN_RANK
         elif people is not None and isinstance(post, AggregateRef):
             margins[name] = _assumed(planned.formulas[post.index], certificate, planned, post, confidence, people)
         else:
@@ -125,14 +138,24 @@ def _assumed(  # noqa: PLR0917
     people: float,
 ) -> float:
     """Half the interval that an answer would have if each cell had so many people, spread evenly."""
-    middle = {each.name: np.zeros(certificate.cells) for each in certificate.measurements}
+    cells = certificate.cells or 1
+    middle = {each.name: np.zeros(cells) for each in certificate.measurements}
     if formula.count:
         middle[formula.count] += people
     if formula.squares:
         middle[formula.squares] += people * (formula.upper or 0) / 3
-    keys = [np.array([None] * certificate.cells, object)] * len(planned.plan.keys)
-    ((low, high),) = simulated(certificate, middle, planned.formulas, [post], keys, confidence)
+    keys: list[Objects] = [np.array([None] * cells, object) for _ in planned.plan.keys]
+    ((low, high),) = simulated(_before_release(certificate, middle), planned.formulas, [post], keys, confidence)
     return float(np.max(high - low) / 2)
+
+
+def _before_release(certificate: Certificate, values: Mapping[str, Floats]) -> Reading:
+    """The noise that a release would have, around assumed values."""
+    made = []
+    for each in certificate.measurements:
+        exponent = each.weight_exponent if isinstance(each.noise, BinChoice) else each.exponent
+        made.append(Measured(each.name, values.get(each.name, np.zeros(1)), each.noise, 2.0**exponent))
+    return Reading(tuple(made))
 
 
 def _order_of(query: Query, aggregates: list[Floats], keys: list[Objects], cells: int) -> list[int]:
@@ -154,6 +177,8 @@ def _is_whole(post: object, planned: Planned) -> bool:
     measurement = plain_measurement(post, planned.formulas)
     if formula.function == "COUNT":
         return True
+    if formula.function == "CHOICE":
+        return bool(formula.lower == 1)
     return any(each.name == measurement and each.exponent == 0 for each in planned.plan.measurements)
 
 
@@ -165,24 +190,74 @@ def _plain(value: object, whole: bool) -> object:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def explained(planned: Planned, certificate: Certificate, confidence: Fraction) -> tuple[Explained, ...]:
+def explained(
+    planned: Planned, certificate: Certificate, confidence: Fraction, reading: Reading | None = None
+) -> tuple[Explained, ...]:
+    released = (reading or _before_release(certificate, {})).measured
     return tuple(
-        _in_words(measurement.kind, each, confidence)
+        _in_words(measurement, each, released, confidence)
         for measurement, each in zip(planned.plan.measurements, certificate.measurements, strict=True)
     )
 
 
-def _in_words(kind: Kind, each: Certified, confidence: Fraction) -> Explained:
+def sentences(planned: Planned, certificate: Certificate) -> tuple[str, ...]:
+    """What holds for the whole answer: how it was split, how far one person reaches, who can be seen."""
+    said = [SENTENCES[0]]
+    if not planned.plan.unit.per_row or planned.plan.reach > 1:
+        rows = planned.plan.reach
+        said.append(f"One person counts for at most {rows} rows here. {SENTENCES[1]}")
+    for each in certificate.measurements:
+        if each.threshold is not None and isinstance(each.loss, ApproxDP):
+            plan = planned.plan
+            share = Fraction(each.loss.delta) / plan.unit.neighbours.people_moved
+            rule = ThresholdedKeys(each.loss.epsilon, share, plan.max_groups_per_unit, plan.unit.neighbours)
+            half, most = rule.people_needed("0.5"), rule.people_needed("0.95")
+            said.append(
+                f"The data names the keys (δ = {plain(each.loss.delta)}): one is shown if its noisy number of people "
+                f"is at least {each.threshold}, which {half} people reach in 50 of 100 cases, and {most} in 95."
+            )
+    return tuple(said)
+
+
+WORDS = {
+    Kind.COUNT: "count of rows", Kind.SUM: "sum", Kind.PEOPLE: "count of people", Kind.KEYS: "people of each key",
+}  # fmt: skip
+
+
+def _in_words(
+    measurement: Measurement, each: Certified, released: Sequence[Measured], confidence: Fraction
+) -> Explained:
+    match each.loss:
+        case ZCDP(rho):
+            share = f"rho = {plain(rho)}"
+        case PureDP(epsilon) | ApproxDP(epsilon):
+            share = f"ε = {plain(epsilon)}"
+    (as_released,) = (one for one in released if one.name == each.name)
+    margin = margin_of(as_released, confidence)
+    if isinstance(each.noise, BinChoice):
+        grid = Fraction(2) ** each.weight_exponent
+        moved, spread = each.sensitivity.l1 * grid, float(each.noise.spread * grid)
+        name, how = f"{each.name} ({_chosen_in_words(measurement)})", "permute-and-flip among public bins"
+        return Explained(name, f"{float(moved):g}", how, f"{spread:g}", share, margin, " rows of rank")
     step = Fraction(2) ** each.exponent
     laplace = isinstance(each.noise, LaplaceNoise)
     size = each.noise.scale * step if isinstance(each.noise, LaplaceNoise) else each.noise.variance * step**2
-    share = f"ε = {plain(each.loss.epsilon)}" if isinstance(each.loss, PureDP) else f"rho = {plain(each.loss.rho)}"
-    words = {Kind.COUNT: "count of rows", Kind.SUM: "sum", Kind.PEOPLE: "count of people"}
     return Explained(
-        f"{each.name} ({words[kind]})",
+        f"{each.name} ({WORDS[measurement.kind]})",
         f"{float(each.sensitivity.l1 * step):g}",
         "discrete Laplace" if laplace else "discrete Gaussian",
         f"{float(size) if laplace else float(size) ** 0.5:g}",
         share,
-        margin_of(each, confidence),
+        margin,
     )
+
+
+def _chosen_in_words(measurement: Measurement) -> str:
+    width = f"{measurement.bins:,} bins of {2.0**measurement.exponent:g}"
+    match measurement.choice:
+        case Quantiles(fractions):
+            return f"quantiles {', '.join(f'{float(each):g}' for each in fractions)} among {width}"
+        case Extreme(largest):
+            return f"{'maximum' if largest else 'minimum'} among {width}"
+        case _:
+            return f"most frequent of {measurement.bins:,} values"

@@ -1,3 +1,4 @@
+import duckdb
 import pyarrow as pa
 import pytest
 from clinic import COLUMNS, COUNT, PATIENTS, json_of, made, options, refused, run
@@ -212,3 +213,120 @@ def test_check_looks_at_sources_that_are_not_pinned_yet(tmp_path):
     assert "no column age" in refused(run("-C", folder, "check", "--json"), 4)["message"]
     (folder / "patients.csv").unlink()
     assert "no source" in refused(run("-C", folder, "check", "--json"), 4)["message"]
+
+
+def test_add_takes_many_files_and_a_table_of_a_duckdb_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run("init", "clinic")
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    head, *lines = PATIENTS.splitlines()
+    for index in range(3):
+        (parts / f"p{index}.csv").write_text("\n".join([head, *lines[index::3]]) + "\n")
+    with duckdb.connect(str(tmp_path / "c.duckdb")) as connection:
+        connection.execute("CREATE SCHEMA ward; CREATE TABLE ward.people AS SELECT * FROM read_csv('parts/*.csv')")
+    folder = ["-C", "clinic"]
+    unit = ["--unit", "patient_id", *options(COLUMNS)]
+    assert run(*folder, "add", "patients", "parts/*.csv", *unit).exit_code == 0
+    assert run(*folder, "add", "people", "c.duckdb::ward.people", *unit).exit_code == 0
+    tables = load(tmp_path / "clinic").tables
+    assert (tables["patients"].source, tables["people"].source) == ("../parts/*.csv", "../c.duckdb::ward.people")
+    for name in ("patients", "people"):
+        asked = json_of(run(*folder, "ask", f"SELECT COUNT(*) AS n FROM {name}", "--epsilon", "1", "--json"))
+        assert abs(asked["rows"][0]["n"] - 300) < 60
+    assert run(*folder, "prepare").exit_code == 0
+    (tmp_path / "clinic" / ".sfumato" / "snapshot.duckdb").unlink()
+    assert run(*folder, "check").exit_code == 0
+
+
+def test_add_asks_about_the_columns_of_a_duckdb_table_and_shows_no_value(tmp_path, monkeypatch):
+    monkeypatch.setattr(owner, "someone_types", lambda: True)
+    run("init", tmp_path)
+    with duckdb.connect(str(tmp_path / "c.duckdb")) as connection:
+        connection.execute("CREATE TABLE p AS SELECT 41 AS age, 7.25::DECIMAL(9, 2) AS pay, true AS b, 'spy' AS job")
+    typed = ["", "0", "120", "", "0", "9000", "", "text"]
+    done = run("-C", tmp_path, "add", "p", "c.duckdb", "--unit", "ROW", input="\n".join(typed) + "\n")
+    assert done.exit_code == 0, done.output
+    assert dict(load(tmp_path).tables["p"].columns) == {
+        "age": sf.Integer(0, 120), "pay": sf.Real(0, 9000), "b": sf.Boolean(), "job": sf.Text(),
+    }  # fmt: skip
+    assert not any(value in done.output for value in ("41", "7.25", "spy"))
+
+
+@pytest.mark.parametrize(
+    ("source", "code", "message"),
+    [
+        ("gone/*.csv", 2, "no file gone/*.csv"),
+        ("gone.duckdb::t", 2, "no file gone.duckdb::t"),
+        ("c.duckdb::u", 4, "has no table main.u"),
+        ("c.duckdb", 4, "has no table main.p"),
+    ],
+)
+def test_add_says_what_is_wrong_with_a_source(tmp_path, source, code, message):
+    run("init", tmp_path)
+    with duckdb.connect(str(tmp_path / "c.duckdb")) as connection:
+        connection.execute("CREATE TABLE t AS SELECT 1 AS x")
+    for more in (["--column", "x:integer:0:1"], []):
+        told = refused(run("-C", tmp_path, "add", "p", source, "--unit", "ROW", *more, "--json"), code)
+        assert message in told["message"]
+        assert told["hint"]
+    assert not load(tmp_path).tables
+
+
+def test_prepare_makes_a_new_version_of_a_changed_source(clinic):
+    first = json_of(clinic("ask", COUNT, "--epsilon", "1", "--json"))
+    (clinic.folder / "patients.csv").write_text("".join(PATIENTS.splitlines(keepends=True)[:51]))
+    assert json_of(clinic("ask", COUNT, "--epsilon", "1", "--json"))["cached"]
+    shown = clinic("prepare")
+    assert shown.exit_code == 0, shown.output
+    assert "patients.csv" in shown.stdout
+    assert "at most 1 row in 1 group" in shown.stdout
+    assert "no longer reused" in shown.stdout
+    assert "stays spent" in shown.stdout
+    assert not any(count in shown.output for count in ("50", "51", "300"))  # nothing is counted for anyone
+    spent = json_of(clinic("budget", "--json"))
+    again = json_of(clinic("ask", COUNT, "--epsilon", "1", "--json"))
+    assert not again["cached"]
+    assert again["entry"] != first["entry"]
+    assert abs(again["rows"][0]["n"] - 50) < 40
+    assert spent["spent"]["epsilon"] == "1"
+    assert json_of(clinic("budget", "--json"))["spent"]["epsilon"] == "2"
+
+
+def test_prepare_mends_a_changed_declaration_and_says_the_bounds_as_json(clinic):
+    path = clinic.folder / "catalog.toml"
+    path.write_text(path.read_text().replace("upper = 120", "upper = 99"))
+    told = refused(clinic("ask", COUNT, "--epsilon", "1", "--json"), 4)
+    assert "sfumato prepare" in told["hint"]
+    shown = json_of(clinic("prepare", "--json"))
+    assert shown == {
+        "tables": [
+            {
+                "name": "patients",
+                "source": "patients.csv",
+                "public": False,
+                "unit": "patient_id",
+                "max_rows_per_unit": 1,
+                "max_groups_per_unit": 1,
+            }
+        ]
+    }
+    assert clinic("ask", COUNT, "--epsilon", "1").exit_code == 0
+
+
+def test_prepare_pins_everything_or_nothing(clinic):
+    pinned = clinic.folder / ".sfumato" / "snapshot.duckdb"
+    before = pinned.read_bytes()
+    (clinic.folder / "patients.csv").write_text("patient_id,city,smoker\n")
+    assert "no column age" in refused(clinic("prepare", "--json"), 4)["message"]
+    (clinic.folder / "patients.csv").unlink()
+    assert "no source" in refused(clinic("prepare", "--json"), 4)["message"]
+    assert pinned.read_bytes() == before
+    assert not list(pinned.parent.glob("new-*"))
+    assert clinic("ask", COUNT, "--epsilon", "1").exit_code == 0
+
+
+def test_prepare_needs_a_table(tmp_path):
+    run("init", tmp_path)
+    assert "no table" in refused(run("-C", tmp_path, "prepare", "--json"), 4)["message"]
+    assert not (tmp_path / ".sfumato").exists()

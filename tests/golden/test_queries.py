@@ -8,10 +8,12 @@ import pytest
 
 import sfumato as sf
 from sfumato.catalog.model import Dataset, Table
-from sfumato.engines.lowering import lower, lower_people
+from sfumato.engines.lowering import lower, lower_bins, lower_people
 from sfumato.engines.snapshot import stored_steps
 from sfumato.errors import QueryError
+from sfumato.kernel.certify import certify
 from sfumato.kernel.plan import Call, Column, Kind, Literal
+from sfumato.kernel.sources import Derived, Join, PerUnit, PublicScan, Scan, Union
 from sfumato.planning.planner import choose_plan
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
@@ -27,6 +29,9 @@ kept here; the rest is written by `SFUMATO_GOLDEN=write pytest tests/golden`, an
 - `people(age integer 0..120, pay real 0..9000, base real 10..20 not null, city Rome/Oslo, ward 1/2, smoker boolean,
   job text, born date)`: every row is a person
 - `visits(person id, cost real 0..500, kind a/b)`: a person has at most 10 rows, in 2 groups
+- `homes(person id, rooms integer 1..9, town text)`: a person has at most 2 rows
+- `kinds(kind a/b, price real 0..9)`: public; a kind has one row, a price at most two
+- `dear`: a view, `SELECT person, cost, kind FROM visits WHERE cost > 100`
 """
 DATASET = Dataset(
     "clinic",
@@ -44,9 +49,21 @@ DATASET = Dataset(
             {"person": sf.Id(), "cost": sf.Real(0, 500), "kind": sf.Category(["a", "b"])},
             max_rows_per_unit=10, max_groups_per_unit=2,
         ),
+        Table(
+            "homes", None, "person", {"person": sf.Id(), "rooms": sf.Integer(1, 9), "town": sf.Text()},
+            max_rows_per_unit=2,
+        ),
+        Table(
+            "kinds", None, None, {"kind": sf.Category(["a", "b"]), "price": sf.Real(0, 9)}, public=True,
+            multiplicities=(("kind", 1), ("price", 2)),
+        ),
     ],
-    sf.Budget(epsilon=9),
+    sf.Budget(epsilon=9, delta=1e-6),
+    views={"dear": "SELECT person, cost, kind FROM visits WHERE cost > 100"},
 )  # fmt: skip
+
+
+VERSIONS = dict.fromkeys(DATASET.tables, "1")
 
 
 def shown(part):
@@ -66,12 +83,12 @@ def shown(part):
 
 
 def summary(query):
-    lines = [f"from {query.table}"]
+    lines = [f"from {from_what(query.source)}"]
     lines += [f"where {shown(each)}" for each in query.filters]
-    lines += [f"key{index} {shown(each.expression)} in {list(each.values)}" for index, each in enumerate(query.keys)]
+    lines += [f"key{index} {shown(each.expression)} in {within(each)}" for index, each in enumerate(query.keys)]
     for index, each in enumerate(query.aggregates):
         value = each.value
-        text = f"aggregate{index} {each.function}"
+        text = f"aggregate{index} {each.function}" + (f" {each.fraction}" if each.fraction else "")
         if value is not None:
             ends = f" in [{value.lower:g}, {value.upper:g}]" if value.bounded else ""
             text += f" {shown(value.expression)}{ends}{' whole' * value.whole}{' or NULL' * value.nullable}"
@@ -82,18 +99,64 @@ def summary(query):
     return "\n".join([*lines, *([f"limit {query.limit}"] if query.limit is not None else [])])
 
 
+def within(key):
+    return (
+        "what the data names"
+        if key.values is None
+        else [str(each) if hasattr(each, "year") else each for each in key.values]
+    )
+
+
+def from_what(source):
+    """A source as nested words."""
+    match source:
+        case Scan(table, _, most, prefix):
+            return f"{table}{f' ({most} rows each)' if most > 1 else ''}{f' as {prefix}' if prefix else ''}"
+        case PublicScan(table, _, prefix):
+            return f"public {table} as {prefix}"
+        case Derived(inner, filters, columns):
+            made = ", ".join(f"{shown(each)} as {name}" for name, each in columns)
+            return f"({made} of {from_what(inner)}{''.join(f' where {shown(each)}' for each in filters)})"
+        case Join(left, right, outer, on, multiplicity):
+            pairs = " and ".join(f"{shown(one)} = {shown(two)}" for one, two in on)
+            how = "on the person" if multiplicity is None else f"at most {multiplicity} each"
+            return f"({from_what(left)} {'left join' if outer else 'join'} {from_what(right)} {how} {pairs})"
+        case Union(parts):
+            return f"({' and '.join(from_what(each) for each in parts)})"
+        case PerUnit(inner, filters, columns):
+            made = ", ".join(
+                f"{each.function} {shown(each.value) if each.value else ''} as {each.name}" for each in columns
+            )
+            return (
+                f"(for each person {made} of {from_what(inner)}{''.join(f' where {shown(each)}' for each in filters)})"
+            )
+    raise AssertionError(source)
+
+
+def certified(plan):
+    """What one person can move, and what it costs."""
+    lines = []
+    for each in certify(plan).measurements:
+        rule = f", threshold {each.threshold}" if each.threshold is not None else ""
+        lines.append(f"{each.name} moves by {float(each.sensitivity.l1) * 2.0**each.exponent:g}, {each.loss}{rule}")
+    return "\n".join([f"one unit reaches {plan.reach}", *lines])
+
+
 def outcome(sql):
     try:
         query = bind(parse(sql), DATASET)
     except QueryError as error:
         return f"```refusal\n{type(error).__name__}: {error.message}\n{error.hint}\n```"
-    plan = choose_plan(query, sf.PureDP(1), DATASET, "1").plan
+    plan = choose_plan(query, sf.PureDP(1), DATASET, VERSIONS).plan
     lowered = []
-    if any(each.kind is not Kind.PEOPLE for each in plan.measurements):
-        lowered.append(lower(plan, stored_steps(DATASET.table(plan.table))).sql("duckdb"))
-    if any(each.kind is Kind.PEOPLE for each in plan.measurements):
+    stored = stored_steps(DATASET.table(plan.source.table)) if isinstance(plan.source, Scan) else {}
+    if any(each.kind in (Kind.COUNT, Kind.SUM) for each in plan.measurements):
+        lowered.append(lower(plan, stored).sql("duckdb"))
+    if any(each.kind in (Kind.PEOPLE, Kind.KEYS) for each in plan.measurements):
         lowered.append(lower_people(plan).sql("duckdb"))
-    return f"```query\n{summary(query)}\n```\n```duckdb\n{chr(10).join(lowered)}\n```"
+    lowered += [lower_bins(plan, each).sql("duckdb") for each in plan.measurements if each.kind is Kind.CHOICE]
+    said = [f"```query\n{summary(query)}\n```", f"```certificate\n{certified(plan)}\n```"]
+    return "\n".join([*said, f"```duckdb\n{chr(10).join(lowered)}\n```"])
 
 
 def entries():

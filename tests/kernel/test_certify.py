@@ -8,15 +8,16 @@ import sfumato as sf
 from sfumato.errors import InvalidParameter, KernelFault
 from sfumato.kernel.certify import certify
 from sfumato.kernel.neighbours import ROW, PrivacyUnit
-from sfumato.kernel.plan import ROW_WEIGHT_EXPONENT, ContributionBound, Key, Kind
+from sfumato.kernel.plan import ROW_WEIGHT_EXPONENT, Key, Kind
 from sfumato.kernel.sensitivity import sensitivity
+from sfumato.kernel.sources import Scan
 
 SIGNED = replace(SUM, lower=-30, upper=120)
 TWO_CELLS = (Key(AGE, (1, 2)),)
 REPLACE = PrivacyUnit("people", ROW, "replace-one")
 PERSON = PrivacyUnit("people", "id")
 PERSON_REPLACE = PrivacyUnit("people", "id", "replace-one")
-BOUND = ContributionBound(10, 3)
+BOUND = {"source": Scan("people", "v1", 10), "max_groups_per_unit": 3}
 WEIGHED = replace(COUNT, exponent=ROW_WEIGHT_EXPONENT)
 PEOPLE = replace(COUNT, kind=Kind.PEOPLE)
 
@@ -33,22 +34,22 @@ PEOPLE = replace(COUNT, kind=Kind.PEOPLE)
         ({}, replace(SUM, lower=-300), 300, 300**2),
         ({}, replace(SUM, offset=60), 60, 60**2),
         ({"unit": REPLACE}, replace(SUM, offset=60), 120, 120**2),
-        ({"unit": PERSON, "bound": BOUND}, replace(SUM, offset=60), 600, 600**2),
+        ({"unit": PERSON, **BOUND}, replace(SUM, offset=60), 600, 600**2),
         ({"unit": REPLACE}, SIGNED, 150, 150**2),
         ({"unit": REPLACE}, replace(SUM, lower=100), 120, 120**2),  # a NULL adds nothing: 0 is possible
         ({"unit": REPLACE}, replace(SUM, lower=100, value=replace(AGE, nullable=False)), 20, 20**2),
         ({"unit": REPLACE, "keys": TWO_CELLS}, SUM, 240, 2 * 120**2),
         ({"unit": REPLACE, "keys": TWO_CELLS}, SIGNED, 240, 4 * 120**2),
-        ({"unit": PERSON, "bound": BOUND}, WEIGHED, 10 << 16, (10 << 16) ** 2),
-        ({"unit": PERSON, "bound": BOUND, "keys": TWO_CELLS}, WEIGHED, 10 << 16, (10 << 16) ** 2),
-        ({"unit": PERSON_REPLACE, "bound": BOUND}, WEIGHED, 10 << 16, (10 << 16) ** 2),
-        ({"unit": PERSON_REPLACE, "bound": BOUND, "keys": TWO_CELLS}, WEIGHED, 20 << 16, 2 * (10 << 16) ** 2),
-        ({"unit": PERSON, "bound": BOUND}, SIGNED, 1200, 1200**2),
-        ({"unit": PERSON_REPLACE, "bound": BOUND}, SIGNED, 1500, 1500**2),
-        ({"unit": PERSON, "bound": BOUND}, PEOPLE, 1, 1),
-        ({"unit": PERSON, "bound": BOUND, "keys": TWO_CELLS}, PEOPLE, 2, 2),
-        ({"unit": PERSON_REPLACE, "bound": BOUND}, PEOPLE, 1, 1),
-        ({"unit": PERSON_REPLACE, "bound": BOUND, "keys": TWO_CELLS}, PEOPLE, 4, 4),
+        ({"unit": PERSON, **BOUND}, WEIGHED, 10 << 16, (10 << 16) ** 2),
+        ({"unit": PERSON, **BOUND, "keys": TWO_CELLS}, WEIGHED, 10 << 16, (10 << 16) ** 2),
+        ({"unit": PERSON_REPLACE, **BOUND}, WEIGHED, 10 << 16, (10 << 16) ** 2),
+        ({"unit": PERSON_REPLACE, **BOUND, "keys": TWO_CELLS}, WEIGHED, 20 << 16, 2 * (10 << 16) ** 2),
+        ({"unit": PERSON, **BOUND}, SIGNED, 1200, 1200**2),
+        ({"unit": PERSON_REPLACE, **BOUND}, SIGNED, 1500, 1500**2),
+        ({"unit": PERSON, **BOUND}, PEOPLE, 1, 1),
+        ({"unit": PERSON, **BOUND, "keys": TWO_CELLS}, PEOPLE, 2, 2),
+        ({"unit": PERSON_REPLACE, **BOUND}, PEOPLE, 1, 1),
+        ({"unit": PERSON_REPLACE, **BOUND, "keys": TWO_CELLS}, PEOPLE, 4, 4),
         ({"unit": REPLACE, "keys": TWO_CELLS}, PEOPLE, 2, 2),
     ],
 )

@@ -20,11 +20,12 @@ from sfumato.kernel.plan import (
     digest,
     grid_exponent,
 )
+from sfumato.kernel.sources import Scan
 
 AGE = Column("age", ColumnType.INTEGER)
 COUNT = Measurement("n", Kind.COUNT, None, 0, 0, 0, sf.PureDP("0.5"))
 SUM = Measurement("s", Kind.SUM, AGE, 0, 120, 0, sf.PureDP("0.5"))
-PLAN = BoundedPlan("people", "people", "v1", PrivacyUnit("people", ROW), ContributionBound(), (), (), (COUNT, SUM))
+PLAN = BoundedPlan("people", Scan("people", "v1"), PrivacyUnit("people", ROW), 1, (), (), (COUNT, SUM))
 
 
 def filtered(value):
@@ -34,12 +35,12 @@ def filtered(value):
 VARIANTS = [
     PLAN,
     replace(PLAN, population="others"),
-    replace(PLAN, table="t"),
-    replace(PLAN, data_version="v2"),
+    replace(PLAN, source=Scan("t", "v1")),
+    replace(PLAN, source=Scan("people", "v2")),
     replace(PLAN, unit=PrivacyUnit("people", ROW, Neighbours.REPLACE_ONE)),
     replace(PLAN, unit=PrivacyUnit("people", "id")),
-    replace(PLAN, unit=PrivacyUnit("people", "id"), bound=ContributionBound(2, 1)),
-    replace(PLAN, unit=PrivacyUnit("people", "id"), bound=ContributionBound(1, 2)),
+    replace(PLAN, unit=PrivacyUnit("people", "id"), source=Scan("people", "v1", 2)),
+    replace(PLAN, unit=PrivacyUnit("people", "id"), max_groups_per_unit=2),
     *(filtered(value) for value in (1, 1.0, True, "1", None, date(2020, 1, 1), 0.0, -0.0)),
     replace(PLAN, filters=(Call("<>", (AGE, Literal(1))),)),
     replace(PLAN, keys=(Key(AGE, (1, 2)),)),
@@ -73,7 +74,7 @@ def test_answer_keys_ignore_what_is_spent():
         lambda: Key(AGE, ()),
         lambda: Key(AGE, (1, 1)),
         lambda: ContributionBound(0, 1),
-        lambda: replace(PLAN, bound=ContributionBound(2, 1)),
+        lambda: replace(PLAN, source=Scan("people", "v1", 2)),
         lambda: replace(PLAN, measurements=()),
         lambda: replace(PLAN, measurements=(COUNT, COUNT)),
         lambda: replace(PLAN, keys=(Key(AGE, tuple(range(1001))), Key(AGE, tuple(range(1000))))),

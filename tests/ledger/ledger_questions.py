@@ -5,17 +5,17 @@ from dataclasses import replace
 from sfumato.kernel.certify import certify
 from sfumato.kernel.losses import PureDP
 from sfumato.kernel.neighbours import ROW, PrivacyUnit
-from sfumato.kernel.plan import BoundedPlan, ContributionBound, Kind, Literal, Measurement
+from sfumato.kernel.plan import BoundedPlan, Kind, Literal, Measurement
 from sfumato.kernel.release import ExactAggregates, Released, release
+from sfumato.kernel.sources import Scan
 
 POPULATION = "crowd"
 COUNT = Measurement(name="n", kind=Kind.COUNT, value=None, lower=0, upper=0, exponent=0, loss=PureDP(1))
 PLAN = BoundedPlan(
     population=POPULATION,
-    table="people",
-    data_version="1",
+    source=Scan("people", "1"),
     unit=PrivacyUnit("people", ROW),
-    bound=ContributionBound(),
+    max_groups_per_unit=1,
     filters=(),
     keys=(),
     measurements=(COUNT,),

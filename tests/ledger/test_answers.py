@@ -1,10 +1,16 @@
 """Stored answers: who gets one, who pays for it, and what a crash leaves behind."""
 
+from dataclasses import replace
+from datetime import date, datetime
+from fractions import Fraction
+
 import pytest
 from ledger_questions import POPULATION, ask, plain_answer, question
 
 from sfumato.errors import BudgetExceeded, KernelFault
 from sfumato.kernel.losses import ZCDP, PureDP
+from sfumato.kernel.release import Released
+from sfumato.kernel.sources import Scan
 from sfumato.ledger.ledger import AlreadyAnswered, Ledger, Limit
 
 
@@ -27,6 +33,7 @@ def test_a_stored_answer_comes_back_whole(ledger):
     assert stored.certificate_measure == (("n0", 2, "laplace"), ("n1", 1, "gaussian"))
     assert stored.integers == {"n0": (7,), "n1": (7,)}
     assert stored.loss == certificate.loss
+    assert stored.shares == (PureDP(1), ZCDP("0.5"))
     assert stored.head == head == ledger.head()[1]
     assert stored.analyst == "bob"
 
@@ -52,7 +59,7 @@ def test_the_rule_for_a_hit(ledger, kept, wanted, hit):
 def test_another_question_or_data_version_is_no_hit(ledger):
     paid(ledger, question(PureDP(1)))
     assert ledger.stored(question(PureDP(1), "somebody"), "bob") is None
-    assert ledger.stored(question(PureDP(1), data_version="2"), "bob") is None
+    assert ledger.stored(question(PureDP(1), source=Scan("people", "2")), "bob") is None
 
 
 def test_a_charge_without_an_answer_is_no_hit(ledger):
@@ -143,3 +150,55 @@ def test_asking_again_is_free(ledger):
     assert not ask(ledger, "bob", question(PureDP(1)))
     assert not ask(ledger, "cyd", question(PureDP("0.5")))
     assert ledger.totals().spent == PureDP(1).to_zcdp()
+
+
+def test_a_history_is_what_the_analyst_has(ledger):
+    key = question(PureDP(1)).answer_key
+    assert ledger.history(key, "bob") == ()
+    paid(ledger, question(PureDP(1)), 11, "bob")
+    paid(ledger, question(PureDP(3)), 33, "cyd")
+    paid(ledger, question(PureDP(2)), 22, "bob")
+    paid(ledger, question(PureDP(2), "somebody"), 99, "bob")
+    ledger.reserve("bob", question(PureDP(4)))  # not answered
+    before = ledger.head()
+    assert [(each.entry_number, each.integers) for each in ledger.history(key, "bob")] == [
+        (2, {"n0": (11,)}),
+        (6, {"n0": (22,)}),
+    ]
+    assert ledger.history(key, "eve") == (), "what one has not seen is not told"
+    assert ledger.head() == before, "looking back costs nothing"
+    assert ledger.stored(question(PureDP("0.5")), "bob").entry_number == 4  # a better one, counted as seen
+    told = ledger.history(key, "bob")
+    assert [each.entry_number for each in told] == [2, 4, 6]
+    assert [each.loss for each in told] == [PureDP(1), PureDP(3), PureDP(2)]
+    assert [each.certificate_measure[0][1] for each in told] == [2, Fraction(2, 9), Fraction(1, 2)]
+    assert [each.shares for each in told] == [(PureDP(1),), (PureDP(3),), (PureDP(2),)]
+    assert {each.head for each in told} == {ledger.head()[1]}
+    assert [each.analyst for each in told] == ["bob", "cyd", "bob"]
+
+
+def test_keys_that_the_data_named_come_back_as_they_were(ledger):
+    certificate = replace(question(PureDP(1)), cells=None)
+    keys = (
+        ("Oslo", 1),
+        ("1", 1.0),
+        ("é\x00'\"", -0.0),
+        (True, 2**70),
+        (date(2026, 1, 31), datetime(2026, 1, 31, 23, 59)),
+    )
+    reservation = ledger.reserve("bob", certificate)
+    with pytest.raises(KernelFault, match="another shape"):
+        ledger.store(reservation, Released(reservation.entry_number, certificate, {"n0": (1, 2)}, keys))
+    ledger.store(reservation, Released(reservation.entry_number, certificate, {"n0": (1, 2, 3, 4, 5)}, keys))
+    kept = ledger.stored(certificate, "bob")
+    assert kept.integers == {"n0": (1, 2, 3, 4, 5)}
+    assert repr(kept.keys) == repr(keys), "1, 1.0, True and '1' are four keys"
+    assert ledger.verify().ok
+
+
+def test_a_key_that_cannot_be_kept_is_refused(ledger):
+    certificate = replace(question(PureDP(1)), cells=None)
+    reservation = ledger.reserve("bob", certificate)
+    with pytest.raises(KernelFault, match="cannot be kept"):
+        ledger.store(reservation, Released(reservation.entry_number, certificate, {"n0": (1,)}, ((Fraction(1),),)))
+    assert ledger.stored(certificate, "bob") is None

@@ -48,6 +48,20 @@ def test_a_spent_budget_is_spent(ledger_of):
     assert ledger.totals().spent == PureDP(1)
 
 
+def test_what_is_left_is_known_without_looking_again(tmp_path):
+    path = str(tmp_path / "ledger.db")
+    with Ledger.create(path, POPULATION, Limit(PureDP(1))) as ours:
+        assert ours.remaining() == PureDP(1)
+        ask(ours, "ann", question(PureDP("0.1"), "a"))
+        assert ours.remaining() == PureDP("0.9")
+        with Ledger.open(path, ours.ledger_id, POPULATION, Limit(PureDP(1))) as theirs:
+            assert theirs.remaining() == PureDP("0.9")
+            ask(theirs, "bob", question(PureDP("0.2"), "b"))
+        assert ours.remaining() == PureDP("0.9"), "as it was after the last entry that was seen"
+        assert not ask(ours, "ann", question(PureDP("0.1"), "a"))
+        assert ours.remaining() == ours.totals().remaining == PureDP("0.7")
+
+
 def test_not_even_the_last_digit_fits(ledger_of):
     tiny = question(PureDP("0.10000000000000001"), "a")  # 0.1 + 1e-17: a float would not tell
     ledger = ledger_of(PureDP("0.1"))
@@ -146,6 +160,29 @@ def test_sublimits(ledger_of):
         == Totals(ApproxDP(3, "1e-6"), ApproxDP("1.2", 0), ApproxDP("1.8", "1e-6"))
     )
     assert ledger.verify().ok
+
+
+@pytest.mark.parametrize("limit", [PureDP(1), ApproxDP(1, 1e-6), ZCDP("0.2")])
+def test_what_is_said_to_fit_is_granted(ledger_of, limit):
+    own = ZCDP("0.1") if isinstance(limit, ZCDP) else PureDP("0.5")
+    ledger = ledger_of(limit, ann=own)
+    asked = [("ann", "0.3"), ("ann", "0.3"), ("bob", "0.3"), ("bob", "0.4"), ("ann", "0.2"), ("bob", "0.1"), ("bob", 1)]
+    said, granted = [], []
+    for i, (analyst, share) in enumerate(asked):
+        certificate = question((PureDP(share), PureDP("0.01")), f"q{i}")
+        before = ledger.head()
+        said.append(ledger.fits(analyst, certificate))
+        assert ledger.head() == before
+        try:
+            ledger.reserve(analyst, certificate)
+            granted.append(True)
+            assert ledger.fits(analyst, certificate), "what is paid for can be resumed"
+        except BudgetExceeded:
+            granted.append(False)
+    assert said == granted
+    assert True in said
+    assert False in said
+    assert ledger.fits("ann", question(ZCDP("1e-6"), "rho")) == isinstance(limit, ZCDP)
 
 
 def test_sublimits_count_what_the_budget_counts():

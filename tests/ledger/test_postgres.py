@@ -45,6 +45,10 @@ def test_a_life(url):
     with Ledger.create(url, POPULATION, limit, {"bob": PureDP("0.5")}) as ledger:
         assert ask(ledger, "ann", question(PureDP("0.4"), "a"))
         assert not ask(ledger, "bob", question(PureDP("0.4"), "a"))
+        key = question(PureDP("0.4"), "a").answer_key
+        assert [each.analyst for each in ledger.history(key, "bob")] == ["ann"]
+        assert ledger.history(key, "cyd") == ()
+        assert not ledger.fits("bob", question(PureDP("0.4"), "b"))
         with pytest.raises(BudgetExceeded, match="own limit"):
             ledger.reserve("bob", question(PureDP("0.4"), "b"))
         lost = ledger.reserve("ann", question(PureDP("0.6"), "b"))

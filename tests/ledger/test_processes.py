@@ -98,7 +98,7 @@ def answers_by_charge(ledger):
     """Entry number -> the integer of its stored answer."""
     answered = [each.about for each in ledger.entries() if each.kind == "answer"]
     with ledger._store.read() as books:
-        return {number: json.loads(books.answer_to(number)["payload"])["n0"][0] for number in answered}
+        return {number: json.loads(books.answer_to(number)["payload"])["integers"]["n0"][0] for number in answered}
 
 
 def ask_until_killed(url, ledger_id, limit, log, name):

@@ -132,6 +132,15 @@ class Books(RuleBasedStateMachine):
             self.entries += 1
             assert self.own(analyst) <= OWN.get(analyst, 1000)
 
+    @rule(analyst=ANALYSTS, topic=TOPICS)
+    def history(self, analyst, topic):
+        told = self.ledger.history(QUESTIONS[topic, "0.1"].answer_key, analyst)
+        assert [(each.entry_number, each.integers["n0"][0]) for each in told] == [
+            (n, self.answers[n])
+            for n in sorted(self.answers)
+            if self.charges[n][1] == topic and (self.charges[n][0] == analyst or (analyst, n) in self.seen)
+        ]
+
     @invariant()
     def sums_agree(self):
         totals = self.ledger.totals()

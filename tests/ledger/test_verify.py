@@ -12,8 +12,9 @@ from ledger_questions import POPULATION, ask, plain_answer, question
 
 from sfumato.errors import LedgerError
 from sfumato.kernel.losses import PureDP
+from sfumato.ledger.entries import chain_hash
 from sfumato.ledger.ledger import Ledger, Limit, Verification
-from sfumato.ledger.store import Store, chain_hash
+from sfumato.ledger.store import Store
 
 LIMIT = Limit(PureDP(9))
 ENTRIES = 8  # open, then charge and answer three times, then seen

@@ -14,6 +14,7 @@ from sfumato.planning.planner import choose_plan
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
 
+VERSIONS = {"t": "1"}
 COLUMNS = {
     "id": sf.Id(),
     "age": sf.Integer(-5, 120),
@@ -79,7 +80,7 @@ def planned(question, unit, neighbours):
     table = Table("t", None, unit, columns, **bounds)
     dataset = Dataset("t", [table], sf.Budget(epsilon=100), neighbours=neighbours)
     query = bind(parse(question), dataset)
-    return choose_plan(query, sf.PureDP(1), dataset, "1").plan, table
+    return choose_plan(query, sf.PureDP(1), dataset, VERSIONS).plan, table
 
 
 def check(question, unit, neighbours, one, two):
@@ -128,7 +129,7 @@ def moved(columns, question, one, two, unit=sf.ROW, **bounds):
     """How far a pair of frames moves each measurement, beside what the kernel allows."""
     table = Table("t", None, unit, columns, **bounds)
     dataset = Dataset("t", [table], sf.Budget(epsilon=100))
-    plan = choose_plan(bind(parse(question), dataset), sf.PureDP(1), dataset, "1").plan
+    plan = choose_plan(bind(parse(question), dataset), sf.PureDP(1), dataset, VERSIONS).plan
     integers = []
     for data in (one, two):
         engine = DuckDBEngine.of_data(table, data)

@@ -25,10 +25,11 @@ DATASET = Dataset(
 )
 FRAME = Frame(DATASET, 'the "people"')
 FROM = 'FROM "the ""people"""'
+VERSIONS = dict.fromkeys(DATASET.tables, "1")
 
 
 def digest_of(query):
-    return digest(choose_plan(query, sf.PureDP(1), DATASET, "1").plan)
+    return digest(choose_plan(query, sf.PureDP(1), DATASET, VERSIONS).plan)
 
 
 @pytest.mark.parametrize(

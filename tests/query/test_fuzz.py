@@ -43,6 +43,7 @@ values = st.recursive(
     ),
     max_leaves=6,
 )  # fmt: skip
+VERSIONS = dict.fromkeys(DATASET.tables, "1")
 
 
 def understood(sql):
@@ -52,7 +53,7 @@ def understood(sql):
     except QueryError as error:
         assert error.hint
         return None
-    plan = choose_plan(query, sf.PureDP(1), DATASET, "1").plan
+    plan = choose_plan(query, sf.PureDP(1), DATASET, VERSIONS).plan
     certify(plan)
     if any(each.kind is not Kind.PEOPLE for each in plan.measurements):
         lower(plan, {}).sql("duckdb")

@@ -36,6 +36,7 @@ ROWS = [
 ]
 TABLE = Table("people", None, sf.ROW, COLUMNS)
 DATASET = Dataset("people", [TABLE, Table("kinds", None, None, {}, public=True)], sf.Budget(epsilon=9))
+VERSIONS = dict.fromkeys(DATASET.tables, "1")
 
 
 def bound(sql):
@@ -54,7 +55,7 @@ def engines():
 
 
 def counted(engines, condition):
-    plan = choose_plan(bound(f"SELECT COUNT(*) FROM people WHERE {condition}"), sf.PureDP(1), DATASET, "1").plan
+    plan = choose_plan(bound(f"SELECT COUNT(*) FROM people WHERE {condition}"), sf.PureDP(1), DATASET, VERSIONS).plan
     one, two = (engine.aggregate(plan)._integers for engine in engines)
     (name,) = one
     assert one[name].tolist() == two[name].tolist()
@@ -129,7 +130,7 @@ def test_aggregates_beside_select_are_charged():
     assert functions_of(query) == ["COUNT", "AVG", "SUM"]
     assert query.having == PostCall(">", (AggregateRef(1), Literal(3)))
     assert query.order == (Ordering(AggregateRef(2), True),)
-    wanted = choose_plan(query, sf.PureDP(1), DATASET, "1").plan.measurements
+    wanted = choose_plan(query, sf.PureDP(1), DATASET, VERSIONS).plan.measurements
     assert len(wanted) == 4  # rows, sum and count of ages, sum of pay
 
 

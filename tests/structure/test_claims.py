@@ -8,6 +8,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 KERNEL = sorted((ROOT / "src" / "sfumato" / "kernel").glob("*.py"))
+PERIMETER = [ROOT / "src" / "sfumato" / "engines" / "lowering.py"]
 LINES = ("Claim", "Requires", "Relies on", "Proof", "Checked by")
 # no proof rests on these: they show, describe, or pass on to a function that has a claim
 WITHOUT = {
@@ -18,6 +19,12 @@ WITHOUT = {
     ("neighbours.py", "Neighbours.people_moved"),
     ("neighbours.py", "PrivacyUnit.per_row"),
     ("plan.py", "BoundedPlan.cells"),
+    ("lowering.py", "Steps.middle"),
+    ("plan.py", "BoundedPlan.reach"),
+    ("plan.py", "Measurement.bins"),
+    ("plan.py", "Measurement.width"),
+    ("expressions.py", "columns_of"),
+    ("sources.py", "tables_of"),
     ("certify.py", "Certified.variance"),
     ("samplers.py", "GeometricCoins.of"),
     ("losses.py", "PureDP.compose"),
@@ -38,7 +45,7 @@ WITHOUT = {
 
 
 def public_functions():
-    for path in KERNEL:
+    for path in (*KERNEL, *PERIMETER):
         for node in ast.parse(path.read_text()).body:
             if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
                 yield path.name, node.name, ast.get_docstring(node) or ""

@@ -20,6 +20,7 @@ MAY_IMPORT = {  # a package of ours -> the packages of ours that it may import
     "planning": {"planning", "query", "catalog", "kernel", "errors"},
     "engines": {"engines", "catalog", "kernel", "errors"},
     "ledger": {"ledger", "kernel", "errors"},
+    "local": {"local", "kernel", "errors"},
     "cli": {"cli", "catalog", "curator", "answers", "engines", "ledger", "kernel", "errors", ""},
 }
 

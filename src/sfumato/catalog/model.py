@@ -182,6 +182,7 @@ class Table:
     rows: int | None = None
     public: bool = False
     unit_through: tuple[str, str] | None = None
+    multiplicities: tuple[tuple[str, int], ...] = ()  # of a pinned public table: how often a value stands in a column
 
     def __post_init__(self) -> None:
         _freeze(self, name=_name(self.name, "a table's name"))
@@ -210,7 +211,7 @@ class Table:
         """The declared column of that name, in any case."""
         found = find(name, self.columns)
         if found is None:
-            raise _unknown("column", name, self.columns, f" in table {self.name}")
+            raise unknown("column", name, self.columns, f" in table {self.name}")
         declaration = self.columns[found]
         return Column(found, column_type(declaration), getattr(declaration, "nullable", True))
 
@@ -277,6 +278,7 @@ class Dataset:
     neighbours: Neighbours
     ledger_id: str | None
     analysts: Mapping[str, Budget] = field(hash=False)
+    views: Mapping[str, str] = field(hash=False)
 
     def __init__(  # noqa: PLR0917
         self,
@@ -287,6 +289,7 @@ class Dataset:
         neighbours: str | Neighbours = Neighbours.ADD_REMOVE,
         ledger_id: str | None = None,
         analysts: Mapping[str, Budget] = MappingProxyType({}),
+        views: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         with at("dataset"):
             _freeze(
@@ -301,6 +304,7 @@ class Dataset:
         if not isinstance(analysts, Mapping):
             raise refusal(f"analysts must map names to budgets; got {kind_of(analysts)}.")
         _freeze(self, budget=budget, tables=_by_name(tables), analysts=MappingProxyType(dict(analysts)))
+        _freeze(self, views=self._named_views(views))
         for table in self.tables.values():
             with at(f"tables.{table.name}"):
                 if table.rows is not None and self.neighbours is not Neighbours.REPLACE_ONE:
@@ -320,7 +324,7 @@ class Dataset:
         """The declared table of that name, in any case."""
         found = find(name, self.tables)
         if found is None:
-            raise _unknown("table", name, self.tables, f" in dataset {self.name}")
+            raise unknown("table", name, self.tables, f" in dataset {self.name}")
         return self.tables[found]
 
     def unit(self, table: str) -> PrivacyUnit:
@@ -335,6 +339,16 @@ class Dataset:
         """How much of one unit is let into a private table's answers."""
         declared = self.table(self.unit(table).table)
         return declared._bound
+
+    def _named_views(self, views: Mapping[str, str]) -> Mapping[str, str]:
+        if not isinstance(views, Mapping):
+            raise refusal(f"views must map names to SQL; got {kind_of(views)}.")
+        for name, sql in views.items():
+            with at(f"views.{_name(name, 'a view')}"):
+                if not isinstance(sql, str) or not sql.strip():
+                    raise refusal("sql must be a SELECT.", 'For example: sql = "SELECT * FROM visits WHERE cost > 0".')
+        _no_twins([*views, *self.tables], "tables and views")
+        return MappingProxyType(dict(views))
 
     def _owner(self, table: Table) -> Table:
         """The table that says whose rows these are: itself, or the end of the way through others."""
@@ -512,7 +526,7 @@ def _choices(name: object, declared: Iterable[str]) -> str:
     return (f"Did you mean {folded[close[0]]}? " if close else "") + f"Declared: {shown or 'none'}."
 
 
-def _unknown(kind: str, name: object, declared: Iterable[str], where: str) -> UnknownName:
+def unknown(kind: str, name: object, declared: Iterable[str], where: str) -> UnknownName:
     return UnknownName("unknown-name", f"There is no {kind} {_shown(name)}{where}.", _choices(name, declared))
 
 

@@ -86,6 +86,7 @@ def _command(arguments: list[str]) -> int:
 app.command(rich_help_panel="Own")(owner.init)
 app.command(rich_help_panel="Own")(owner.add)
 app.command(rich_help_panel="Own")(owner.check)
+app.command(rich_help_panel="Own")(owner.prepare)
 app.command(rich_help_panel="Ask")(ask.preview)
 app.command(rich_help_panel="Ask")(ask.ask)
 app.command(rich_help_panel="Ask")(ask.explain)

@@ -1,18 +1,19 @@
 # ruff: noqa: PLC0415 - what is heavy is imported by the command that needs it
-"""The owner's commands: init, add, check."""
+"""The owner's commands: init, add, check, prepare."""
 
 import os
 import shlex
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sfumato.cli.declare import asked, header_of, specified
+from sfumato.cli.declare import SKIP, asked, specified
 from sfumato.cli.describe import bounds, dataset_json, table_json, whose
 from sfumato.cli.refusals import Usage, refusals
 from sfumato.cli.show import AsJson, print_json, print_table, say, someone_types, working
@@ -30,7 +31,7 @@ EXAMPLE = """
 # A table, as `sfumato add` writes it:
 #
 # [tables.visits]
-# source = "visits.csv"               # beside this file: .csv or .parquet
+# source = "visits.csv"               # beside this file; or "visits/*.parquet", or "clinic.duckdb::visits"
 # unit_column = "patient_id"          # whose privacy: all rows of one patient; or: unit = "row"
 # max_rows_per_unit = 10              # so many rows of one patient count in full
 # columns.age = { type = "integer", lower = 0, upper = 120 }
@@ -77,7 +78,14 @@ def init(
 def add(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME", help="The table's name in questions.")],
-    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="A .csv or .parquet file.")],
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="SOURCE",
+            help="A .csv or .parquet file, many of one kind (visits/*.parquet), or a table of a DuckDB file "
+            "(clinic.duckdb::visits).",
+        ),
+    ],
     *,
     unit: Annotated[
         str, typer.Option(help="The column that tells people apart, or ROW: each row is a person.", metavar="COL|ROW")
@@ -97,6 +105,7 @@ def add(
     with refusals(as_json):
         from sfumato.catalog.files import load
         from sfumato.catalog.model import Dataset, Id, Table, find, refusal
+        from sfumato.engines.sources import columns_of
         from sfumato.kernel.neighbours import ROW
 
         folder = Path(context.obj)
@@ -104,15 +113,15 @@ def add(
         if find(name, before.tables):
             raise refusal(f"There is a table {name} already.", f"Choose another name, or edit {CATALOG}.")
         written = _beside(folder, source)
-        columns = _columns(folder / written, unit, column or [], not_null or [])
+        columns = _columns(partial(columns_of, name, written, folder), unit, column or [], not_null or [])
         if unit != "ROW" and find(unit, columns) is None:
             columns = {unit: Id(), **columns}
-        table = Table(name, str(written), ROW if unit == "ROW" else unit, columns, max_rows, max_groups)
+        table = Table(name, written, ROW if unit == "ROW" else unit, columns, max_rows, max_groups)
         parts = {each.name: getattr(before, each.name) for each in fields(Dataset)}
         after = Dataset(**parts | {"tables": [*before.tables.values(), table]})
-        alone = _written(Dataset(**parts | {"tables": [table], "analysts": {}}))
-        with working(f"Reading {source.name}"):
-            _append(folder, alone[alone.index("\n[tables.") :], after)
+        alone = _written(Dataset(**parts | {"tables": [table], "analysts": {}, "views": {}}))
+        with working(f"Reading {source}"):
+            _append(folder, alone[alone.index("\n[tables.") :], after, table.name)
         if as_json:
             print_json(table_json(table))
             return
@@ -142,14 +151,50 @@ def check(context: typer.Context, as_json: AsJson = False) -> None:
             print_table(["column", "type", "bounds or values", "gaps"], rows)
 
 
-def _columns(path: Path, unit: str, given: Sequence[str], not_null: Sequence[str]) -> "dict[str, ColumnDeclaration]":
+def prepare(context: typer.Context, as_json: AsJson = False) -> None:
+    """Pin the data of every table again, as a new version: after a source or a declaration has changed."""
+    with refusals(as_json):
+        from sfumato.catalog.files import load
+        from sfumato.catalog.model import refusal
+        from sfumato.engines.duckdb_engine import DuckDBEngine
+
+        folder = Path(context.obj)
+        dataset = load(folder)
+        if not dataset.tables:
+            raise refusal("There is no table to pin.", "Add one: sfumato add NAME SOURCE --unit COLUMN")
+        with working("Reading the sources"):
+            DuckDBEngine.prepare(_pinned(folder), dataset.tables, folder)
+        tables = [table_json(table) for table in dataset.tables.values()]
+        if as_json:
+            bounds_of = ("name", "source", "public", "unit", "max_rows_per_unit", "max_groups_per_unit")
+            print_json({"tables": [{key: each[key] for key in bounds_of} for each in tables]})
+            return
+        print_table(
+            ["table", "source", "whose"],
+            [[each.name, str(each.source), whose(each)] for each in dataset.tables.values()],
+        )
+        say("The data is pinned as it is now: a new version.")
+        say("Answers of the version before are no longer reused; the budget that was spent stays spent.", "dim")
+
+
+def _suggested(kind: str) -> str:
+    if kind.endswith(("INT", "INTEGER")):
+        return "integer"
+    if kind in ("FLOAT", "DOUBLE") or kind.startswith("DECIMAL"):
+        return "real"
+    return {"BOOLEAN": "boolean", "DATE": "date"}.get(kind, SKIP)
+
+
+def _columns(
+    there: Callable[[], dict[str, str]], unit: str, given: Sequence[str], not_null: Sequence[str]
+) -> "dict[str, ColumnDeclaration]":
     if given:
         found = [specified(each, not_null) for each in given]
         columns = dict(found)
         if len(columns) < len(found):
             raise Usage("A column is declared twice.", "Keep one --column for each.")
     else:
-        names = {name: kind for name, kind in header_of(path).items() if name.casefold() != unit.casefold()}
+        names = {name: _suggested(kind) for name, kind in there().items() if name.casefold() != unit.casefold()}
         if not someone_types():
             options = " ".join(f"--column {each}:..." for each in names)
             raise Usage(
@@ -162,72 +207,48 @@ def _columns(path: Path, unit: str, given: Sequence[str], not_null: Sequence[str
     return columns
 
 
-def _beside(folder: Path, source: Path) -> Path:
+def _beside(folder: Path, source: str) -> str:
     """The source as seen from the folder; one that is seen from here is named from there."""
-    if (folder / source).is_file():
+    from sfumato.engines.sources import database_of, files_of
+
+    if files_of(source, folder):
         return source
-    if not source.is_file():
+    if not files_of(source):
         raise Usage(f"There is no file {source} in {folder}, or here.", "Check the path.")
-    return Path(os.path.relpath(source.resolve(), folder.resolve()))
+    path, table = database_of(source)
+    seen = os.path.relpath(Path(path).resolve(), folder.resolve())
+    return seen if table is None else f"{seen}::{table}"
 
 
-def _append(folder: Path, lines: str, wanted: "Dataset") -> None:
+def _append(folder: Path, lines: str, wanted: "Dataset", newest: str) -> None:
     """Pin the new table, then declare it. The owner's own text stays; a crash leaves both or neither to be seen."""
     from sfumato.catalog.files import load
     from sfumato.catalog.model import refusal
+    from sfumato.engines.duckdb_engine import DuckDBEngine
 
-    path, pinned = folder / CATALOG, _pinned(folder)
+    path = folder / CATALOG
+    pinned = _pinned(folder)
     pinned.parent.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=pinned.parent) as scratch:
+    with tempfile.TemporaryDirectory(dir=pinned.parent, prefix="new-") as scratch:
         with (Path(scratch) / CATALOG).open("wb") as file:
             file.write(path.read_bytes().rstrip(b"\r\n") + f"\n{lines}".encode())
             file.flush()
             os.fsync(file.fileno())
         if load(Path(scratch)) != wanted:
             raise refusal(f"The table does not fit at the end of {CATALOG}.", f"Write it there yourself:\n{lines}")
-        _pin(Path(scratch) / pinned.name, pinned, wanted, folder)
-        os.replace(Path(scratch) / pinned.name, pinned)
+        DuckDBEngine.add(pinned, wanted.tables, newest, folder)
         shutil.copymode(path, Path(scratch) / CATALOG)
         os.replace(Path(scratch) / CATALOG, path)
 
 
-def _pin(new: Path, old: Path, dataset: "Dataset", folder: Path) -> None:
-    """A snapshot with what was pinned before, as it was, and the tables that were not."""
-    import duckdb
-
-    from sfumato.engines.snapshot import pin
-    from sfumato.errors import CatalogError
-
-    if old.exists():
-        shutil.copy(old, new)
-    newest = list(dataset.tables)[-1]
-    with duckdb.connect(str(new)) as connection:
-        there = {row[0] for row in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
-        for table in dataset.tables.values():
-            if table.name in there and table.name != newest:
-                continue
-            quoted = table.name.replace('"', '""')
-            connection.execute(f'DROP TABLE IF EXISTS "{quoted}"')  # left by an addition that was cut off
-            try:
-                pin(connection, table, folder / str(table.source))
-            except (duckdb.Error, RuntimeError, ValueError):
-                hint = "Check that it is a CSV file with a header line, or a Parquet file."
-                raise CatalogError("catalog", f"tables.{table.name}: the source could not be read.", hint) from None
-
-
 def _check_sources(folder: Path, dataset: "Dataset") -> None:
     """Before the data is pinned: is every source there, with the declared columns? Only names are read."""
-    from sfumato.catalog.model import refusal
+    from sfumato.engines.sources import columns_of, missing_columns, refused
 
     for table in dataset.tables.values():
-        path = folder / str(table.source)
-        if table.source is None or not path.is_file():
-            raise refusal(f"tables.{table.name}: there is no source {table.source}.", f"Look in {folder}.")
-        there = header_of(path)
-        missing = [name for name in table.columns if name not in there]
-        if missing:
-            message = f"tables.{table.name}: the source has no column {', '.join(missing)}."
-            raise refusal(message, f"It has: {', '.join(there)}.")
+        if table.source is None:
+            raise refused(table.name, "there is no source.", 'For example: source = "visits.csv".')
+        missing_columns(table.name, list(table.columns), columns_of(table.name, table.source, folder))
 
 
 def _pinned(folder: Path) -> Path:

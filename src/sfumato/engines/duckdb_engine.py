@@ -1,106 +1,170 @@
 """The embedded engine: plans on DuckDB, over a pinned snapshot, in a connection that can do nothing else."""
 
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
 
 from sfumato.catalog.model import Table
-from sfumato.engines.engine import cell_key, cells_of
-from sfumato.engines.lowering import lower, lower_people
+from sfumato.engines.empty_tables import EmptyTables
+from sfumato.engines.engine import Bins, Cells, bin_numbers
+from sfumato.engines.lowering import lower, lower_bins, lower_people
 from sfumato.engines.snapshot import pin, stored_steps, versions_of
-from sfumato.errors import CatalogError, EngineFailed
-from sfumato.kernel.plan import BoundedPlan, Kind, digest
+from sfumato.engines.snapshot_file import SEALED, add, open_to_read, prepare
+from sfumato.engines.sources import WITHOUT_EXTENSIONS
+from sfumato.errors import EngineFailed, KernelFault
+from sfumato.kernel.plan import BoundedPlan, Kind, Measurement, digest
 from sfumato.kernel.release import ExactAggregates
+from sfumato.kernel.sources import Scan
 
-LOCKED = (
-    "SET autoinstall_known_extensions = false",
-    "SET autoload_known_extensions = false",
-    "SET enable_external_access = false",
-    "SET lock_configuration = true",
-)
+MOST_READY = 8  # plans whose queries are kept between their check and their run
+
+
+@dataclass(frozen=True, slots=True)
+class Queries:
+    """The texts that measure a plan."""
+
+    plan_digest: str
+    people: str | None
+    added: str | None
+    bins: Mapping[str, str]
+
+    def __iter__(self) -> Iterator[str]:
+        return (each for each in (self.people, self.added, *self.bins.values()) if each is not None)
 
 
 class DuckDBEngine:
     """Snapshots of the declared tables, in memory or in one database file."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Table]) -> None:
+        """Of a connection that is sealed; versions_of refuses what is not pinned as it is declared."""
         self._connection = connection
         self._stored = {name: stored_steps(table) for name, table in tables.items()}
+        self._empty = EmptyTables(tables)
+        self._ready: dict[str, Queries] = {}
+        self._lock = threading.Lock()
         self.versions = versions_of(connection, tables)
-        for setting in LOCKED:
-            connection.execute(setting)
 
     @classmethod
     def of_data(cls, table: Table, data: object) -> "DuckDBEngine":
         """Pin one table in memory."""
-        connection = duckdb.connect(":memory:")
-        _pin(connection, table, data)
-        return cls(connection, {table.name: table})
+        return cls.of_tables({table.name: (table, data)})
+
+    @classmethod
+    def of_tables(cls, tables: Mapping[str, tuple[Table, object]]) -> "DuckDBEngine":
+        """Pin tables in memory."""
+        connection = duckdb.connect(":memory:", config=WITHOUT_EXTENSIONS)
+        try:
+            for table, data in tables.values():
+                pin(connection, table, data)
+            for setting, value in SEALED.items():
+                connection.execute(f"SET {setting} = {value}")
+            return cls(connection, {name: table for name, (table, _) in tables.items()})
+        except BaseException:
+            connection.close()
+            raise
 
     @classmethod
     def prepare(cls, path: Path, tables: Mapping[str, Table], folder: Path) -> None:
-        """Pin the tables of a catalog into a database file: the owner's step."""
-        scratch = path.with_suffix(".new")
-        scratch.unlink(missing_ok=True)
-        with duckdb.connect(str(scratch)) as connection:
-            for table in tables.values():
-                _pin(connection, table, folder / str(table.source))
-        scratch.replace(path)  # whole, or not at all
+        """Pin the tables of a catalog into a database file: the owner's step. It makes a new version of the data."""
+        prepare(path, tables, folder)
+
+    @classmethod
+    def add(cls, path: Path, tables: Mapping[str, Table], newest: str, folder: Path) -> None:
+        """Pin a table that the catalog is about to hold; the others keep their versions."""
+        add(path, tables, newest, folder)
 
     @classmethod
     def open(cls, path: Path, tables: Mapping[str, Table]) -> "DuckDBEngine":
         """Open pinned tables, to be read only."""
-        connection = duckdb.connect(str(path), read_only=True)
+        connection = open_to_read(path)
         try:
             return cls(connection, tables)
         except BaseException:
             connection.close()
             raise
 
+    def check(self, plan: BoundedPlan) -> None:
+        """Refuse a plan that DuckDB cannot bind, by the declared columns alone: no data is read."""
+        bound = False
+        with suppress(Exception):
+            for query in self._queries(plan):
+                self._empty.bind(query)
+            bound = True
+        if not bound:
+            raise KernelFault("The engine cannot run this plan.")
+
     def aggregate(self, plan: BoundedPlan) -> ExactAggregates:
         """Measure. Whatever goes wrong is told in one constant text: what failed may depend on the data."""
         measured = None
         with suppress(Exception):  # and nothing of it is kept: a cause or context could quote a record
-            measured = ExactAggregates(digest(plan), self._measure(plan))
+            measured = self._measure(plan)
         if measured is None:
             raise EngineFailed
         return measured
 
-    def _measure(self, plan: BoundedPlan) -> dict[str, list[int]]:
-        totals = {each.name: [0] * plan.cells for each in plan.measurements}
-        cells = cells_of(plan)
-        cursor = self._connection.cursor()
-        added = [each.name for each in plan.measurements if each.kind is not Kind.PEOPLE]
-        if added:
-            query = lower(plan, self._stored[plan.table]).sql(dialect="duckdb")
-            for row in cursor.execute(query).fetchall():
-                cell = cells.get(cell_key(row[: len(plan.keys)]))
+    def _measure(self, plan: BoundedPlan) -> ExactAggregates:
+        cells, cursor = Cells(plan), self._connection.cursor()
+        queries, width = self._queries(plan), len(plan.keys)
+        people: dict[int, int] = {}
+        if queries.people is not None:
+            for row in cursor.execute(queries.people).fetchall():
+                cell = cells.name(row[:width]) if cells.discovered else cells.find(row[:width])
                 if cell is not None:
-                    for name, value in zip(added, row[len(plan.keys) :], strict=True):
+                    people[cell] = row[width]
+        totals = {each.name: [0] * len(cells) for each in plan.measurements if each.kind is not Kind.CHOICE}
+        bins: dict[str, list[Bins]] = {}
+        added = [each.name for each in plan.measurements if each.kind in (Kind.COUNT, Kind.SUM)]
+        if queries.added is not None:
+            for row in cursor.execute(queries.added).fetchall():
+                cell = cells.find(row[:width])
+                if cell is not None:
+                    for name, value in zip(added, row[width:], strict=True):
                         totals[name][cell] += int(value)
-        if len(added) < len(plan.measurements):
-            people = cursor.execute(lower_people(plan).sql(dialect="duckdb")).fetchall()
-            for each in plan.measurements:
-                if each.kind is Kind.PEOPLE:
-                    for cell, units in people:
-                        totals[each.name][cell] = units
-        return totals
+        for each in plan.measurements:
+            if each.kind in (Kind.PEOPLE, Kind.KEYS):
+                totals[each.name] = [people.get(cell, 0) for cell in range(len(cells))]
+            elif each.kind is Kind.CHOICE:
+                bins[each.name] = self._bins(plan, each, cells, queries.bins[each.name])
+        return ExactAggregates(queries.plan_digest, totals, cells.keys, bins)
+
+    def _bins(self, plan: BoundedPlan, each: Measurement, cells: Cells, query: str) -> list[Bins]:
+        width, found = len(plan.keys), [Bins() for _ in range(len(cells))]
+        numbers = bin_numbers(each)
+        for row in self._connection.cursor().execute(query).fetchall():
+            cell, number = cells.find(row[:width]), numbers(row[width])
+            if cell is not None and number is not None:
+                found[cell][number] = found[cell].get(number, 0) + int(row[width + 1])
+        return found
+
+    def _queries(self, plan: BoundedPlan) -> Queries:
+        """The texts of a plan, as its check left them; by digest, since equal plans may differ in a literal's type."""
+        name = digest(plan)
+        with self._lock:
+            ready = self._ready.pop(name, None)
+        if ready is None:
+            ready = self._lowered(plan, name)
+        with self._lock:
+            self._ready[name] = ready
+            while len(self._ready) > MOST_READY:
+                del self._ready[next(iter(self._ready))]
+        return ready
+
+    def _lowered(self, plan: BoundedPlan, name: str) -> Queries:
+        stored = self._stored[plan.source.table] if isinstance(plan.source, Scan) else {}
+        kinds = {each.kind for each in plan.measurements}
+        chosen = [each for each in plan.measurements if each.kind is Kind.CHOICE]
+        return Queries(
+            name,
+            lower_people(plan).sql(dialect="duckdb") if kinds & {Kind.PEOPLE, Kind.KEYS} else None,
+            lower(plan, stored).sql(dialect="duckdb") if kinds & {Kind.COUNT, Kind.SUM} else None,
+            {each.name: lower_bins(plan, each).sql(dialect="duckdb") for each in chosen},
+        )
 
     def close(self) -> None:
         """Let go of the snapshot."""
+        self._empty.close()
         self._connection.close()
-
-
-def _pin(connection: duckdb.DuckDBPyConnection, table: Table, data: object) -> None:
-    pinned = False
-    with suppress(duckdb.Error, RuntimeError, ValueError, OSError):  # nothing is kept of what they say: it quotes rows
-        pin(connection, table, data)
-        pinned = True
-    if not pinned:
-        raise CatalogError(
-            "catalog",
-            f"tables.{table.name}: the source could not be read.",
-            "Check that it is there, that it is a CSV or Parquet file or a frame, and that its columns are declared.",
-        )

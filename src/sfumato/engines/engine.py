@@ -1,42 +1,85 @@
 """What every engine does."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import product
 from typing import Protocol
 
 from sfumato.errors import KernelFault
-from sfumato.kernel.plan import BoundedPlan, Scalar
+from sfumato.kernel.expressions import Scalar
+from sfumato.kernel.plan import BoundedPlan, Measurement, Mode
 from sfumato.kernel.release import ExactAggregates
 
 # columns that a snapshot adds to the declared ones
 UNIT = "__sfumato_unit"  # whose row it is, as text; no row is without
 ROWS_OF_UNIT = "__sfumato_rows"  # how many rows of the snapshot are theirs
+HELD = "__sfumato_held"  # what a row's weight divides by, where rows come from more than one table
+
+ToldApart = tuple[tuple[str, Scalar], ...]
+Bins = dict[int, int]  # the weight in each bin that has any
 
 
-CellKey = tuple[tuple[str, Scalar], ...]
-
-
-def cell_key(values: Iterable[Scalar]) -> CellKey:
+def told_apart(values: Iterable[Scalar]) -> ToldApart:
     """Key values as they are told apart in every engine: 1 and 1.0 are one number, True is none."""
-    return tuple(_told_apart(value) for value in values)
+    return tuple((_kind(value), value) for value in map(whole, values))
 
 
-def _told_apart(value: Scalar) -> tuple[str, Scalar]:
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return "number", int(value) if isinstance(value, float) and value.is_integer() else value
-    return type(value).__name__, value
+def whole(value: Scalar) -> Scalar:
+    """A whole number as an integer."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def cells_of(plan: BoundedPlan) -> dict[CellKey, int]:
-    """The number of each cell, by its key values."""
-    cells = {cell_key(values): index for index, values in enumerate(product(*(key.values for key in plan.keys)))}
-    if len(cells) != plan.cells:
-        raise KernelFault("Two values of a key are one number.")
-    return cells
+def _kind(value: Scalar) -> str:
+    return "number" if isinstance(value, (int, float)) and not isinstance(value, bool) else type(value).__name__
+
+
+class Cells:
+    """Where each row's measurements belong: among the declared cells, or among those that the data names."""
+
+    def __init__(self, plan: BoundedPlan) -> None:
+        self._declared = [None if key.values is None else set(told_apart(key.values)) for key in plan.keys]
+        self.discovered = plan.cells is None
+        self._numbers: dict[ToldApart, int] = {}
+        if not self.discovered:
+            everything = product(*(key.values or () for key in plan.keys))
+            self._numbers = {told_apart(values): index for index, values in enumerate(everything)}
+            if len(self._numbers) != plan.cells:
+                raise KernelFault("Two values of a key are one number.")
+
+    def find(self, values: Iterable[Scalar]) -> int | None:
+        """The number of the cell with these key values, if there is one."""
+        return self._numbers.get(told_apart(values))
+
+    def name(self, values: Iterable[Scalar]) -> int | None:
+        """The number of a cell that the data names; None for NULL, and where a declared key has another value."""
+        told = told_apart(values)
+        for value, declared in zip(told, self._declared, strict=True):
+            if value[1] is None if declared is None else value not in declared:
+                return None
+        return self._numbers.setdefault(told, len(self._numbers))
+
+    @property
+    def keys(self) -> tuple[tuple[Scalar, ...], ...] | None:
+        """The keys that the data named, in the order of their numbers."""
+        return tuple(tuple(value for _, value in told) for told in self._numbers) if self.discovered else None
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+
+def bin_numbers(each: Measurement) -> Callable[[Scalar], int | None]:
+    """From what a row has, on the measurement's grid or among a mode's values, to the number of its bin."""
+    if isinstance(each.choice, Mode):
+        numbers = {told_apart((value,)): index for index, value in enumerate(each.choice.values)}
+        return lambda value: numbers.get(told_apart((value,)))
+    return lambda value: None if value is None else int(value) - each.lower  # type: ignore[arg-type]
 
 
 class Engine(Protocol):
     """One job: run a plan and return integers, one for each measurement and cell."""
+
+    def check(self, plan: BoundedPlan) -> None:
+        """Refuse a plan that cannot be run, by the declared columns alone: no data is read. It precedes the charge."""
+        ...
 
     def aggregate(self, plan: BoundedPlan) -> ExactAggregates:
         """Measure. It reads data, and so comes after the charge; no data can make it raise."""

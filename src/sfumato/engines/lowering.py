@@ -1,27 +1,30 @@
 """BoundedPlan -> SQL: bound contributions, filter, quantise, clamp, add up. Part of the trusted perimeter.
 
-Only trees built here reach an engine: names come from the catalog, values are literals, and every function is total.
+Only trees built here, in relations.py and in scalars.py reach an engine: names come from the catalog, values are
+literals, and every function is total.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date
 
 from sqlglot import exp
 
-from sfumato.engines.engine import ROWS_OF_UNIT, UNIT
+from sfumato.engines.engine import UNIT
+from sfumato.engines.relations import from_clause, held_column
+from sfumato.engines.scalars import double, expression, held_to, integer, literal, rounded
 from sfumato.errors import KernelFault
-from sfumato.kernel.plan import BoundedPlan, Call, Column, ColumnType, Expression, Kind, Literal, Measurement, Scalar
+from sfumato.kernel.expressions import Column, Expression, columns_of
+from sfumato.kernel.plan import ROW_WEIGHT_EXPONENT, BoundedPlan, Kind, Measurement, Mode
+from sfumato.kernel.sources import Scan, numerator
 
 # what the snapshot holds ready for each numeric column: its contributions on the grid of its declared bounds, weighed
 STEPS = "__sfumato_steps_"
 CENTRED = "__sfumato_centred_"  # the same, less the middle of the bounds
 KEY = "__sfumato_key_"  # no declared column may begin like this, so that GROUP BY means the alias
 WEIGHT = "__sfumato_weight"  # a row's contribution to a person's count
-BINARY: dict[str, type[exp.Binary]] = {
-    "+": exp.Add, "-": exp.Sub, "*": exp.Mul,
-    "=": exp.EQ, "<>": exp.NEQ, "<": exp.LT, "<=": exp.LTE, ">": exp.GT, ">=": exp.GTE,
-}  # fmt: skip
+BIN = "__sfumato_bin"
+SCALED = "__sfumato_scaled_"
+ROUNDED = "__sfumato_rounded_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,52 +41,126 @@ class Steps:
         return (self.lower + self.upper) // 2
 
 
-def lower(plan: BoundedPlan, stored: Mapping[str, Steps]) -> exp.Expression:
+Stored = Mapping[str, Steps]
+
+
+def lower(plan: BoundedPlan, stored: Stored) -> exp.Expression:
     """The query that measures COUNT and SUM: key values first, then one integer for each measurement.
 
     `stored` says which columns the snapshot holds ready.
+
+    Claim: K-26. The SQL computes what the plan's operators say, and no data can make it fail.
+    Requires: a snapshot as snapshot.py makes it.
+    Relies on: K-24, K-35 (widths of integers).
+    Proof: docs/claims/K-26.md
+    Checked by: tests/neighbours/test_joins.py::test_no_neighbour_moves_more_through_a_join
     """
-    selected = [exp.alias_(_key(key.expression), f"{KEY}{index}") for index, key in enumerate(plan.keys)]
-    for index, each in enumerate(plan.measurements):
-        if each.kind is not Kind.PEOPLE:
-            selected.append(exp.alias_(_total(each, plan, stored), f"m{index}"))
-    query = exp.select(*selected).from_(_table(plan.table))
-    for condition in plan.filters:
-        query = query.where(expression(condition))
-    return query.group_by(*(exp.column(f"{KEY}{index}") for index in range(len(plan.keys)))) if plan.keys else query
+    added = [each for each in plan.measurements if each.kind in (Kind.COUNT, Kind.SUM)]
+    computed = [each for each in added if each.kind is Kind.SUM and _ready(each, plan, stored) is None]
+    totals = [exp.alias_(_total(each, plan, stored), each.name, quoted=True) for each in added]
+    keys = _key_columns(plan)
+    query = (
+        _in_steps(plan, added, computed).select(*keys, *totals)
+        if computed
+        else _rows(plan, added).select(*_keys(plan), *totals)
+    )
+    return query.group_by(*(each.copy() for each in keys)) if keys else query
+
+
+def lower_bins(plan: BoundedPlan, each: Measurement) -> exp.Expression:
+    """The query of one choice: key values, the bin, and the weight of the rows in it.
+
+    Claim: K-26. The SQL computes what the plan's operators say, and no data can make it fail.
+    Requires: a snapshot as snapshot.py makes it.
+    Relies on: K-24, K-35 (widths of integers).
+    Proof: docs/claims/K-26.md
+    Checked by: tests/neighbours/test_joins.py::test_no_neighbour_moves_more_through_a_join
+    """
+    if each.value is None:
+        raise KernelFault("A choice needs a value.")
+    weight = exp.Count(this=exp.Star()) if plan.unit.per_row else exp.Sum(this=_weight(plan))
+    keys = _key_columns(plan)
+    if isinstance(each.choice, Mode):
+        query = _rows(plan, [each]).select(*_keys(plan), exp.alias_(_key(each.value), BIN))
+    else:
+        query = _in_steps(plan, [each], [each]).select(*keys, exp.alias_(_held_steps(each), BIN))
+    return query.select(exp.alias_(weight, "weight")).group_by(*(one.copy() for one in keys), exp.column(BIN))
+
+
+def _in_steps(plan: BoundedPlan, measured: list[Measurement], computed: list[Measurement]) -> exp.Select:
+    """Rows with computed values on their grids: each is computed once, rounded once, and only then clamped."""
+    inner = _rows(plan, measured).select(*_keys(plan), exp.Star())
+    for each in computed:
+        if each.value is None:
+            raise KernelFault("A sum needs a value.")
+        scaled = exp.Mul(this=expression(each.value), expression=double(2.0**-each.exponent))
+        inner = inner.select(exp.alias_(scaled, SCALED + each.name, quoted=True))
+    whole = [
+        exp.alias_(rounded(exp.column(SCALED + each.name, quoted=True)), ROUNDED + each.name, quoted=True)
+        for each in computed
+    ]
+    return exp.Select().from_(exp.select(exp.Star(), *whole).from_(inner.subquery("scaled")).subquery("rounded"))
+
+
+def _key_columns(plan: BoundedPlan) -> list[exp.Expression]:
+    return [exp.column(f"{KEY}{index}") for index in range(len(plan.keys))]
 
 
 def lower_people(plan: BoundedPlan) -> exp.Expression:
-    """The query that counts units: (cell, units), a unit in at most g cells, those least by a hash of cell and unit."""
-    columns = [exp.alias_(_cell(plan), "cell")]
-    if not plan.unit.per_row:
-        columns.append(exp.alias_(exp.column(UNIT, quoted=True), "unit"))
-    inside = exp.select(*columns).from_(_table(plan.table))
-    for condition in plan.filters:
-        inside = inside.where(expression(condition))
-    counted = exp.select("cell", exp.alias_(exp.Count(this=exp.Star()), "units")).group_by("cell")
+    """The query that counts units: key values, units. A unit is in at most g cells, those least by a hash.
+
+    Claim: K-26. The SQL computes what the plan's operators say, and no data can make it fail.
+    Requires: a snapshot as snapshot.py makes it.
+    Relies on: K-24, K-35 (widths of integers).
+    Proof: docs/claims/K-26.md
+    Checked by: tests/neighbours/test_joins.py::test_no_neighbour_moves_more_through_a_join
+    """
+    keys = _key_columns(plan)
+    inside = _rows(plan, []).select(*_keys(plan))
+    counted = exp.select(*(each.copy() for each in keys), exp.alias_(exp.Count(this=exp.Star()), "units"))
     if plan.unit.per_row:
-        return counted.from_(inside.subquery("inside")).where("cell IS NOT NULL")
-    text = exp.DataType.Type.TEXT
-    parts = [exp.cast(exp.column("cell"), text), exp.Literal.string(":"), exp.cast(exp.column("unit"), text)]
-    order = exp.Order(expressions=[exp.Ordered(this=exp.MD5(this=exp.Concat(expressions=parts)))])
-    place = exp.Window(this=exp.RowNumber(), partition_by=[exp.column("unit")], order=order)
-    ranked = exp.select("cell", exp.alias_(place, "place")).from_(inside.distinct().subquery("inside"))
-    most = exp.LTE(this=exp.column("place"), expression=_integer(plan.bound.max_groups_per_unit))
-    return counted.from_(ranked.where("cell IS NOT NULL").subquery("ranked")).where(most)
+        counted = counted.from_(inside.select(exp.alias_(integer(1), "one")).subquery("inside"))
+        return counted.group_by(*keys) if keys else counted
+    unit = _as_text(exp.column(UNIT, quoted=True))
+    declared = exp.select("*").from_(inside.select(exp.alias_(unit, "unit")).distinct().subquery("inside"))
+    for column, key in zip(keys, plan.keys, strict=True):  # a person's places are not lost to cells that are none
+        if key.values is None:
+            declared = declared.where(exp.Not(this=exp.Is(this=column.copy(), expression=exp.Null())))
+        else:
+            declared = declared.where(exp.In(this=column.copy(), expressions=[literal(each) for each in key.values]))
+    texts: list[exp.Expression] = []
+    for column in keys:
+        texts += [_as_text(column.copy()), exp.Literal.string(":")]
+    order = [
+        exp.MD5(this=exp.Concat(expressions=[*texts, exp.column("unit")])),
+        *(_as_text(each.copy()) for each in keys),
+    ]
+    place = exp.Window(
+        this=exp.RowNumber(),
+        partition_by=[exp.column("unit")],
+        order=exp.Order(expressions=[exp.Ordered(this=each) for each in order]),
+    )
+    ranked = exp.select("*", exp.alias_(place, "place")).from_(declared.subquery("declared"))
+    most = exp.LTE(this=exp.column("place"), expression=integer(plan.max_groups_per_unit))
+    counted = counted.from_(ranked.subquery("ranked")).where(most)
+    return counted.group_by(*(each.copy() for each in keys)) if keys else counted
 
 
-def _cell(plan: BoundedPlan) -> exp.Expression:
-    """The number of the row's cell, or NULL outside all cells."""
-    number: exp.Expression = _integer(0)
-    for key in plan.keys:
-        ifs = [
-            exp.If(this=exp.EQ(this=expression(key.expression), expression=_literal(value)), true=_integer(index))
-            for index, value in enumerate(key.values)
-        ]
-        step = exp.Mul(this=exp.Paren(this=number), expression=_integer(len(key.values)))
-        number = exp.Add(this=step, expression=exp.Case(ifs=ifs))
-    return number
+def _rows(plan: BoundedPlan, measured: list[Measurement]) -> exp.Select:
+    """FROM and WHERE."""
+    read = [each.value for each in measured if each.value is not None] + [key.expression for key in plan.keys]
+    needed = set().union(*(columns_of(each) for each in (*read, *plan.filters)))
+    query = exp.Select().from_(from_clause(plan, needed))
+    for condition in plan.filters:
+        query = query.where(expression(condition))
+    return query
+
+
+def _keys(plan: BoundedPlan) -> list[exp.Expression]:
+    return [
+        exp.Alias(this=_key(key.expression), alias=exp.to_identifier(f"{KEY}{index}"))
+        for index, key in enumerate(plan.keys)
+    ]
 
 
 def _key(node: Expression) -> exp.Expression:
@@ -91,129 +168,64 @@ def _key(node: Expression) -> exp.Expression:
     return exp.column(node.name, quoted=True) if isinstance(node, Column) else expression(node)
 
 
-def _table(name: str) -> exp.Table:
-    return exp.Table(this=exp.to_identifier(name, quoted=True))
+def _as_text(column: exp.Expression) -> exp.Expression:
+    return exp.cast(column, exp.DataType.Type.TEXT)
 
 
-def _total(each: Measurement, plan: BoundedPlan, stored: Mapping[str, Steps]) -> exp.Expression:
+def _total(each: Measurement, plan: BoundedPlan, stored: Stored) -> exp.Expression:
     if each.kind is Kind.COUNT and plan.unit.per_row:
         return exp.Count(this=exp.Star() if each.value is None else expression(each.value))
-    steps = _contribution(each, plan, stored)
-    return exp.Coalesce(this=exp.Sum(this=steps), expressions=[_integer(0)])
+    return exp.Coalesce(this=exp.Sum(this=_contribution(each, plan, stored)), expressions=[integer(0)])
 
 
-def _contribution(each: Measurement, plan: BoundedPlan, stored: Mapping[str, Steps]) -> exp.Expression:
+def _weight(plan: BoundedPlan) -> exp.Expression:
+    """A row's weight, in steps of a person's count."""
+    if isinstance(plan.source, Scan) and not plan.source.prefix:
+        return exp.column(WEIGHT, quoted=True)
+    return _weighed(integer(1 << -ROW_WEIGHT_EXPONENT), plan)
+
+
+def _contribution(each: Measurement, plan: BoundedPlan, stored: Stored) -> exp.Expression:
     """What one row adds; nothing where it is NULL."""
     if each.kind is Kind.COUNT:
-        weight: exp.Expression = exp.column(WEIGHT, quoted=True)
         if each.value is None:
-            return weight
+            return _weight(plan)
         there = exp.Not(this=exp.Is(this=expression(each.value), expression=exp.Null()))
-        return exp.Case(ifs=[exp.If(this=there, true=weight)], default=_integer(0))
-    if each.value is None:
-        raise KernelFault("A sum needs a value.")
-    ready = stored.get(each.value.name) if isinstance(each.value, Column) else None
-    if isinstance(each.value, Column) and ready == Steps(each.exponent, each.lower, each.upper):
-        if each.offset == 0:
-            return exp.column(STEPS + each.value.name, quoted=True)
-        if not plan.unit.per_row and each.offset == ready.middle:
-            return exp.column(CENTRED + each.value.name, quoted=True)
-        if plan.unit.per_row:
-            return _less(exp.column(STEPS + each.value.name, quoted=True), each.offset)
-    scaled = exp.Mul(this=expression(each.value), expression=_double(2.0**-each.exponent))
-    low, high = _double(float(each.lower)), _double(float(each.upper))
-    held = _held(_rounded(exp.Paren(this=scaled)), low, high)  # before the cast: it cannot overflow
-    steps = _less(exp.TryCast(this=held, to=exp.DataType.build("BIGINT")), each.offset)
-    return steps if plan.unit.per_row else _weighed(steps, plan.bound.max_rows_per_unit)
+        return exp.Case(ifs=[exp.If(this=there, true=_weight(plan))], default=integer(0))
+    ready = _ready(each, plan, stored)
+    if ready is not None:
+        return ready
+    steps = _less(_held_steps(each), each.offset)
+    return steps if plan.unit.per_row else _weighed(steps, plan)
 
 
-def _rounded(scaled: exp.Expression) -> exp.Expression:
-    """⌊x + ½⌋ without the sum, which rounds in doubles: the floor, and one more where the rest is at least a half."""
-    below = exp.Floor(this=scaled)
-    rest = exp.Sub(this=scaled.copy(), expression=below.copy())
-    more = exp.If(this=exp.GTE(this=rest, expression=_double(0.5)), true=_double(1.0))
-    return exp.Paren(this=exp.Add(this=below, expression=exp.Case(ifs=[more], default=_double(0.0))))
+def _ready(each: Measurement, plan: BoundedPlan, stored: Stored) -> exp.Expression | None:
+    """What the snapshot holds ready of a contribution."""
+    if not isinstance(each.value, Column) or not isinstance(plan.source, Scan) or plan.source.prefix:
+        return None
+    steps = stored.get(each.value.name)
+    if steps != Steps(each.exponent, each.lower, each.upper):
+        return None
+    if each.offset == 0 or plan.unit.per_row:
+        return _less(exp.column(STEPS + each.value.name, quoted=True), each.offset)
+    return exp.column(CENTRED + each.value.name, quoted=True) if each.offset == steps.middle else None
 
 
-def _held(value: exp.Expression, low: exp.Expression, high: exp.Expression) -> exp.Expression:
-    """The value, held to [low, high]; NULL stays NULL."""
-    below = exp.If(this=exp.LT(this=value, expression=low), true=low.copy())
-    above = exp.If(this=exp.GT(this=value.copy(), expression=high), true=high.copy())
-    return exp.Case(ifs=[below, above], default=value.copy())
+def _held_steps(each: Measurement) -> exp.Expression:
+    """A computed value on the measurement's grid, held to its bounds; NULL stays NULL."""
+    low, high = double(float(each.lower)), double(float(each.upper))
+    held = held_to(exp.column(ROUNDED + each.name, quoted=True), low, high)  # before the cast: it cannot overflow
+    return exp.TryCast(this=held, to=exp.DataType.build("BIGINT"))
 
 
 def _less(steps: exp.Expression, offset: int) -> exp.Expression:
-    return exp.Paren(this=exp.Sub(this=steps, expression=_integer(offset))) if offset else steps
+    return exp.Paren(this=exp.Sub(this=steps, expression=integer(offset))) if offset else steps
 
 
-def _weighed(steps: exp.Expression, most: int) -> exp.Expression:
-    """Rows of a unit with n > r rows weigh r/n each, rounded toward zero: integer division truncates."""
-    rows = exp.column(ROWS_OF_UNIT, quoted=True)
+def _weighed(steps: exp.Expression, plan: BoundedPlan) -> exp.Expression:
+    """A row weighs numerator/held, and rounds toward zero: integer division truncates."""
+    held, most = held_column(plan), numerator(plan.source)
     wide = exp.cast(exp.Paren(this=steps.copy()), exp.DataType.Type.INT128)
-    most_of_it = exp.Paren(this=exp.Mul(this=wide, expression=_integer(most)))
-    whole = exp.IntDiv(this=most_of_it, expression=rows.copy())
-    return exp.Case(ifs=[exp.If(this=exp.LTE(this=rows, expression=_integer(most)), true=steps)], default=whole)
-
-
-def expression(node: Expression) -> exp.Expression:  # noqa: PLR0911, PLR0912 - one return a form
-    """The SQL of an expression: numbers as doubles, division by zero as NULL."""
-    match node:
-        case Literal(value):
-            return _literal(value)
-        case Column(name, kind):
-            column = exp.column(name, quoted=True)
-            if kind is ColumnType.TEXT:  # which may be stored as an enumeration
-                return exp.cast(column, exp.DataType.Type.TEXT)
-            return exp.cast(column, exp.DataType.Type.DOUBLE) if kind is ColumnType.INTEGER else column
-        case Call("and" | "or" as function, arguments):
-            combine = exp.and_ if function == "and" else exp.or_
-            return exp.Paren(this=combine(*(expression(each) for each in arguments)))
-        case Call("not", (argument,)):
-            return exp.Paren(this=exp.Not(this=exp.Paren(this=expression(argument))))
-        case Call("is null", (argument,)):
-            return exp.Paren(this=exp.Is(this=expression(argument), expression=exp.Null()))
-        case Call("case", arguments):
-            pairs = zip(arguments[:-1:2], arguments[1::2], strict=False)
-            ifs = [exp.If(this=expression(condition), true=expression(outcome)) for condition, outcome in pairs]
-            return exp.Case(ifs=ifs, default=expression(arguments[-1]))
-        case Call("coalesce", arguments):
-            return exp.Coalesce(this=expression(arguments[0]), expressions=[expression(each) for each in arguments[1:]])
-        case Call("/", (one, two)):
-            divisor = expression(two)
-            safe = exp.Nullif(this=divisor, expression=_double(0.0))
-            return exp.Paren(this=exp.Div(this=expression(one), expression=safe, typed=False, safe=False))
-        case Call("neg", (argument,)):
-            return exp.Paren(this=exp.Neg(this=exp.Paren(this=expression(argument))))
-        case Call("abs" | "floor" | "ceil" as function, (argument,)):
-            inner = expression(argument)
-            if function == "abs":
-                return exp.Abs(this=inner)
-            return exp.Floor(this=inner) if function == "floor" else exp.Ceil(this=inner)
-        case Call("like", (one, two)):
-            return exp.Paren(this=exp.Like(this=expression(one), expression=expression(two)))
-        case Call(function, (one, two)) if function in BINARY:
-            return exp.Paren(this=BINARY[function](this=expression(one), expression=expression(two)))
-    raise KernelFault("A plan holds a function that has no lowering.")
-
-
-def _literal(value: Scalar) -> exp.Expression:
-    match value:
-        case None:
-            return exp.Null()
-        case bool():
-            return exp.true() if value else exp.false()
-        case int() | float():
-            return _double(float(value))
-        case str():
-            return exp.Literal.string(value)
-        case date():
-            return exp.cast(exp.Literal.string(value.isoformat()), exp.DataType.Type.DATE)
-    raise KernelFault("A plan holds a literal that has no lowering.")
-
-
-def _double(value: float) -> exp.Expression:
-    return exp.cast(exp.Literal.string(repr(value)), exp.DataType.Type.DOUBLE)
-
-
-def _integer(value: int) -> exp.Expression:
-    return exp.Paren(this=exp.Literal.number(str(value))) if value < 0 else exp.Literal.number(str(value))
+    most_of_it = exp.Paren(this=exp.Mul(this=wide, expression=integer(most)))
+    whole = exp.IntDiv(this=most_of_it, expression=held.copy())
+    return exp.Case(ifs=[exp.If(this=exp.LTE(this=held, expression=integer(most)), true=steps)], default=whole)

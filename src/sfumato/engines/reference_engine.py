@@ -4,26 +4,28 @@ import hashlib
 import math
 import operator
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from sfumato.engines.engine import UNIT, cell_key, cells_of
-from sfumato.kernel.plan import (
-    BoundedPlan,
-    Call,
-    Column,
-    ColumnType,
-    Expression,
-    Kind,
-    Literal,
-    Measurement,
-    Scalar,
-    digest,
-)
+from sfumato.engines.engine import UNIT, Bins, Cells, bin_numbers
+from sfumato.engines.relations import MOST_ADDED
+from sfumato.kernel.expressions import Call, Column, ColumnType, Expression, Literal, Scalar
+from sfumato.kernel.plan import ROW_WEIGHT_EXPONENT, BoundedPlan, Kind, Measurement, Mode, digest
 from sfumato.kernel.release import ExactAggregates
+from sfumato.kernel.sources import Derived, Join, PerUnit, PublicScan, Scan, Source, Union, UnitColumn, numerator
 
 Row = Mapping[str, Scalar]
 NUMERIC = (ColumnType.INTEGER, ColumnType.REAL)
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A row of a source, whose it is, and what its weight divides by."""
+
+    values: Row
+    unit: str
+    held: int
 
 
 class ReferenceEngine:
@@ -32,51 +34,187 @@ class ReferenceEngine:
     def __init__(self, tables: Mapping[str, Sequence[Row]]) -> None:
         self._tables = tables
 
+    def check(self, plan: BoundedPlan) -> None:
+        """Whatever a plan can say can be run."""
+
     def aggregate(self, plan: BoundedPlan) -> ExactAggregates:
         """Add up row by row."""
-        rows = self._tables[plan.table]
-        cells = cells_of(plan)
-        rows_of_unit = Counter(row.get(UNIT) for row in rows)
-        totals = {each.name: [0] * plan.cells for each in plan.measurements}
-        cells_of_unit: dict[Scalar, set[int]] = {}
-        for number, row in enumerate(rows):
-            cell = cells.get(cell_key(evaluate(key.expression, row) for key in plan.keys))
-            if cell is None or not all(evaluate(condition, row) is True for condition in plan.filters):
+        inside = [row for row in self._rows(plan.source) if _passes(plan.filters, row.values)]
+        cells = Cells(plan)
+        if cells.discovered:
+            for row in inside:
+                cells.name(key_values(plan, row.values))
+        totals = {each.name: [0] * len(cells) for each in plan.measurements if each.kind is not Kind.CHOICE}
+        bins = {
+            each.name: [Bins() for _ in range(len(cells))] for each in plan.measurements if each.kind is Kind.CHOICE
+        }
+        cells_of_unit: dict[Scalar, dict[int, tuple[str, ...]]] = {}
+        most = numerator(plan.source)
+        for number, row in enumerate(inside):
+            keys = key_values(plan, row.values)
+            cell = cells.find(keys)
+            if cell is None:
                 continue
-            unit, held = (number, 1) if plan.unit.per_row else (row[UNIT], rows_of_unit[row[UNIT]])
-            cells_of_unit.setdefault(unit, set()).add(cell)
+            unit: Scalar = number if plan.unit.per_row else row.unit
+            cells_of_unit.setdefault(unit, {})[cell] = tuple(map(_key_text, keys))
             for each in plan.measurements:
-                if each.kind is not Kind.PEOPLE:
-                    totals[each.name][cell] += _contribution(each, row, plan, held)
+                if each.kind in (Kind.COUNT, Kind.SUM):
+                    totals[each.name][cell] += _contribution(each, row, most)
+                elif each.kind is Kind.CHOICE:
+                    _into_bin(each, row, most, bins[each.name][cell], per_row=plan.unit.per_row)
         for each in plan.measurements:
-            if each.kind is Kind.PEOPLE:
+            if each.kind in (Kind.PEOPLE, Kind.KEYS):
                 for unit, reached in cells_of_unit.items():
-                    kept = sorted((_order(cell, unit), cell) for cell in reached)[: plan.bound.max_groups_per_unit]
-                    for _, cell in kept:
+                    kept = sorted((_order(texts, unit), texts, cell) for cell, texts in reached.items())
+                    for _, _, cell in kept[: plan.max_groups_per_unit]:
                         totals[each.name][cell] += 1
-        return ExactAggregates(digest(plan), totals)
+        return ExactAggregates(digest(plan), totals, cells.keys, bins)
+
+    def _rows(self, source: Source) -> list[Held]:
+        """The rows of a source, each with its unit and what its weight divides by."""
+        match source:
+            case Scan(name, _, most, prefix):
+                rows = self._tables[name]
+                owned = Counter(row.get(UNIT) for row in rows)
+                return [
+                    Held(_prefixed(row, prefix), str(row.get(UNIT)), max(owned[row[UNIT]], most) if UNIT in row else 1)
+                    for row in rows
+                ]
+            case PublicScan(name, _, prefix):
+                return [Held(_prefixed(row, prefix), "", 1) for row in self._tables[name]]
+            case Derived(inner, filters, columns):
+                return [
+                    replace(each, values={name: evaluate(made, each.values) for name, made in columns})
+                    for each in self._rows(inner)
+                    if _passes(filters, each.values)
+                ]
+            case Join():
+                return self._joined(source)
+            case Union(parts):
+                whole = numerator(source)
+                return [
+                    replace(each, held=each.held * (whole // numerator(part)))
+                    for part in parts
+                    for each in self._rows(part)
+                ]
+            case PerUnit(inner, filters, columns):
+                units: dict[str, list[Row]] = {}
+                for each in self._rows(inner):
+                    if _passes(filters, each.values):
+                        units.setdefault(each.unit, []).append(each.values)
+                return [
+                    Held({column.name: _of_unit(column, rows) for column in columns}, unit, 1)
+                    for unit, rows in units.items()
+                ]
+
+    def _joined(self, join: Join) -> list[Held]:
+        found, private = [], join.multiplicity is None
+        others = self._rows(join.right)
+        nothing = _nothing(join.right)
+        for one in self._rows(join.left):
+            mine = [evaluate(left, one.values) for left, _ in join.on]
+            met = [
+                two
+                for two in others
+                if (not private or one.unit == two.unit)
+                and None not in mine
+                and mine == [evaluate(right, two.values) for _, right in join.on]
+            ]
+            for two in met:
+                held = one.held * two.held if private else one.held
+                found.append(Held({**one.values, **two.values}, one.unit, held))
+            if join.outer and not met:
+                held = one.held * numerator(join.right) if private else one.held
+                found.append(Held(defaultdict(lambda: None, {**nothing, **one.values}), one.unit, held))
+        return found
 
 
-def _order(cell: int, unit: Scalar) -> str:
-    return hashlib.md5(f"{cell}:{unit}".encode(), usedforsecurity=False).hexdigest()
+def _nothing(source: Source) -> dict[str, Scalar]:
+    """A row of a right side that was not met: NULLs, under the names that are known."""
+    match source:
+        case Derived(columns=columns):
+            return {name: None for name, _ in columns}
+        case PerUnit(columns=unit_columns):
+            return {each.name: None for each in unit_columns}
+        case Union(parts):
+            return _nothing(parts[0])
+        case Join(left, right):
+            return {**_nothing(left), **_nothing(right)}
+        case _:
+            return {}  # a table's: whatever is asked of it
 
 
-def _contribution(each: Measurement, row: Row, plan: BoundedPlan, held: int) -> int:
-    value = None if each.value is None else evaluate(each.value, row)
+def _prefixed(row: Row, prefix: str) -> Row:
+    return {prefix + name: value for name, value in row.items()} if prefix else row
+
+
+def _passes(filters: Sequence[Expression], row: Row) -> bool:
+    return all(evaluate(condition, row) is True for condition in filters)
+
+
+def key_values(plan: BoundedPlan, row: Row) -> list[Scalar]:
+    """The values of a row's keys: a column as it is stored."""
+    return [
+        row[key.expression.name] if isinstance(key.expression, Column) else evaluate(key.expression, row)
+        for key in plan.keys
+    ]
+
+
+def _key_text(value: Scalar) -> str:
+    return ("true" if value else "false") if isinstance(value, bool) else str(value)
+
+
+def _order(texts: Sequence[str], unit: Scalar) -> str:
+    text = "".join(f"{each}:" for each in texts) + str(unit)
+    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
+
+
+def _into_bin(each: Measurement, row: Held, most: int, bins: Bins, *, per_row: bool) -> None:
+    raw = isinstance(each.value, Column) and isinstance(each.choice, Mode)
+    value = row.values[each.value.name] if raw else evaluate(each.value, row.values)  # type: ignore[arg-type, union-attr]
+    number = bin_numbers(each)(value if isinstance(each.choice, Mode) or value is None else quantise(value, each))
+    if number is not None:
+        weight = 1 if per_row else (1 << -ROW_WEIGHT_EXPONENT) * most // max(row.held, most)
+        bins[number] = bins.get(number, 0) + weight
+
+
+def _of_unit(column: UnitColumn, rows: Sequence[Row]) -> Scalar:
+    """An aggregate over one unit's rows, as a double."""
+    if column.function == "count":
+        there = [row for row in rows if column.value is None or evaluate(column.value, row) is not None]
+        return float(min(len(there), column.upper))
+    values = [evaluate(column.value, row) for row in rows]  # type: ignore[arg-type]
+    steps = [_nearest(float(value), column.exponent) for value in values if value is not None]  # type: ignore[arg-type]
+    if not steps:
+        return None
+    if column.function in ("min", "max"):
+        chosen = min(steps) if column.function == "min" else max(steps)
+        return max(column.lower, min(column.upper, chosen)) * 2.0**column.exponent
+    wide = [max(-MOST_ADDED, min(MOST_ADDED, each)) for each in steps]
+    if column.function == "sum":
+        return max(column.lower, min(column.upper, sum(wide))) * 2.0**column.exponent
+    return float(max(-MOST_ADDED, min(MOST_ADDED, sum(wide)))) / len(wide) * 2.0**column.exponent
+
+
+def _contribution(each: Measurement, row: Held, most: int) -> int:
+    value = None if each.value is None else evaluate(each.value, row.values)
     if each.value is not None and value is None:
         return 0
-    steps = quantise(float(value), each) if each.kind is Kind.SUM else 1 << -each.exponent  # type: ignore[arg-type]
-    most = plan.bound.max_rows_per_unit
-    return steps if held <= most else (abs(steps) * most // held) * (1 if steps >= 0 else -1)  # toward zero
+    steps = quantise(value, each) - each.offset if each.kind is Kind.SUM else 1 << -each.exponent
+    return steps if row.held <= most else (abs(steps) * most // row.held) * (1 if steps >= 0 else -1)  # toward zero
 
 
-def quantise(value: float, each: Measurement) -> int:
-    """Onto the measurement's grid, clamped (an infinity becomes a bound), less the offset."""
-    scaled = value * 2.0**-each.exponent
+def quantise(value: Scalar, each: Measurement) -> int:
+    """Onto the measurement's grid, clamped (an infinity becomes a bound)."""
+    return max(each.lower, min(each.upper, _nearest(float(value), each.exponent)))  # type: ignore[arg-type]
+
+
+def _nearest(value: float, exponent: int) -> int:
+    scaled = value * 2.0**-exponent
     if math.isinf(scaled):
-        return (each.upper if scaled > 0 else each.lower) - each.offset
+        return (1 << 1100) if scaled > 0 else -(1 << 1100)
     below = math.floor(scaled)
-    return max(each.lower, min(each.upper, below + (scaled - below >= 0.5))) - each.offset
+    return below + (scaled - below >= 0.5)
 
 
 def evaluate(expression: Expression, row: Row) -> Scalar:  # noqa: PLR0911 - one return a form

@@ -5,10 +5,24 @@ from fractions import Fraction
 from functools import reduce
 
 from sfumato.errors import InvalidParameter, KernelFault
-from sfumato.kernel.losses import ZCDP, PrivacyLoss, PureDP, compose
+from sfumato.kernel.keys import ThresholdedKeys
+from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP, compose
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise, Noise, carried_scale, carried_variance
-from sfumato.kernel.plan import ROW_WEIGHT_EXPONENT, BoundedPlan, Kind, Measurement, answer_key, digest
+from sfumato.kernel.plan import (
+    ROW_WEIGHT_EXPONENT,
+    BoundedPlan,
+    Extreme,
+    Kind,
+    Measurement,
+    Mode,
+    Quantiles,
+    answer_key,
+    digest,
+)
+from sfumato.kernel.ranks import ExtremeChoice, ModeChoice, QuantileChoice
 from sfumato.kernel.sensitivity import Sensitivity, sensitivity
+
+BinChoice = QuantileChoice | ExtremeChoice | ModeChoice
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +32,11 @@ class Certified:
     name: str
     exponent: int
     sensitivity: Sensitivity
-    noise: Noise
-    loss: PureDP | ZCDP
+    noise: Noise | BinChoice
+    loss: PureDP | ApproxDP | ZCDP
+    threshold: int | None = None  # of keys that the data names: the least noisy number of people
+    width: int = 1  # integers for each cell
+    weight_exponent: int = 0  # of a choice: the grid of the weights in its bins
 
     @property
     def variance(self) -> Fraction:
@@ -29,6 +46,8 @@ class Certified:
                 return 2 * scale**2
             case GaussianNoise(variance):
                 return variance
+            case choice:
+                return choice.spread**2
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +57,7 @@ class Certificate:
     plan_digest: str
     answer_key: str
     population: str
-    cells: int
+    cells: int | None  # None: the data names the keys
     measurements: tuple[Certified, ...]
     loss: PrivacyLoss
 
@@ -68,11 +87,43 @@ def certify(plan: BoundedPlan) -> Certificate:
 
 def _certified(plan: BoundedPlan, measurement: Measurement) -> Certified:
     if measurement.kind is not Kind.SUM:
-        whole = measurement.kind is Kind.PEOPLE or plan.unit.per_row
-        if measurement.exponent != (0 if whole else ROW_WEIGHT_EXPONENT):
+        whole = measurement.kind in (Kind.PEOPLE, Kind.KEYS) or plan.unit.per_row
+        if measurement.kind is not Kind.CHOICE and measurement.exponent != (0 if whole else ROW_WEIGHT_EXPONENT):
             raise KernelFault("A count is measured on its own grid.")
     moved = sensitivity(plan, measurement)
+    if isinstance(measurement.loss, ApproxDP):
+        return _keys(plan, measurement, moved, measurement.loss)
+    if measurement.choice is not None:
+        return _choice(plan, measurement, moved)
     return Certified(measurement.name, measurement.exponent, moved, _noise(measurement, moved), measurement.loss)
+
+
+def _keys(plan: BoundedPlan, measurement: Measurement, moved: Sensitivity, loss: ApproxDP) -> Certified:
+    """Keys that the data names: noise on the people of each, and a threshold that a lonely key seldom reaches."""
+    share = Fraction(loss.delta) / plan.unit.neighbours.people_moved  # K-21 charges it for each person moved
+    rule = ThresholdedKeys(loss.epsilon, share, plan.max_groups_per_unit, plan.unit.neighbours)
+    if Fraction(rule.loss.delta) > Fraction(loss.delta) or rule.scale * Fraction(loss.epsilon) < moved.l1:
+        raise KernelFault("The keys cost more than their share.")
+    return Certified(measurement.name, 0, moved, LaplaceNoise(rule.scale), loss, rule.threshold)
+
+
+def _choice(plan: BoundedPlan, measurement: Measurement, moved: Sensitivity) -> Certified:
+    """One of public bins: all cells share the epsilon, since one unit's weights over all of them add up to `moved`."""
+    if not isinstance(measurement.loss, PureDP):
+        hint = "Ask with epsilon=."
+        raise InvalidParameter("rho", "must not be given for quantiles, MIN, MAX, MODE and TOP_K", "a rho", hint)
+    bins, reach, whose, epsilon = measurement.bins, int(moved.l1), plan.unit.neighbours, measurement.loss.epsilon
+    match measurement.choice:
+        case Quantiles(fractions):
+            rule: BinChoice = QuantileChoice(fractions, bins, reach, whose, plan.cells != 1, epsilon)
+        case Extreme(largest):
+            rule = ExtremeChoice(largest, bins, reach, whose, epsilon)
+        case Mode(most):
+            rule = ModeChoice(most, bins, reach, whose, epsilon)
+        case _:
+            raise KernelFault("A choice is one of these.")
+    grid = 0 if plan.unit.per_row else ROW_WEIGHT_EXPONENT
+    return Certified(measurement.name, 0, moved, rule, measurement.loss, None, measurement.width, grid)
 
 
 def _noise(measurement: Measurement, moved: Sensitivity) -> Noise:
@@ -81,6 +132,8 @@ def _noise(measurement: Measurement, moved: Sensitivity) -> Noise:
             measurement.name, "must depend on the data", "a constant", "Write the constant into the query instead."
         )
     match measurement.loss:
+        case ApproxDP():
+            raise KernelFault("Only keys that the data names spend a delta.")
         case PureDP(epsilon):
             if not epsilon:
                 raise KernelFault("A measurement must spend something.")

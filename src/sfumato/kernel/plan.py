@@ -3,72 +3,66 @@
 import hashlib
 import json
 from dataclasses import dataclass, fields, is_dataclass
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from math import frexp, prod
 
 from sfumato.errors import KernelFault
-from sfumato.kernel.losses import ZCDP, PureDP
+from sfumato.kernel.expressions import Call, Column, ColumnType, Expression, Literal, Scalar
+from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
 from sfumato.kernel.neighbours import PrivacyUnit
+from sfumato.kernel.sources import Source, is_private, of_single_rows, reach
 
 MOST_CELLS = 1_000_000
+MOST_BINS = 1 << 16
+MOST_CHOSEN = 100
 MOST_STEPS = 1 << 53  # engines clamp in doubles before they cast
 ROW_WEIGHT_EXPONENT = -16  # a person's rows weigh min(1, r/n) each, in steps of 2**-16
-
-Scalar = None | bool | int | float | str | date
-
-
-class ColumnType(Enum):
-    """What a column of a snapshot holds."""
-
-    INTEGER = "integer"
-    REAL = "real"
-    BOOLEAN = "boolean"
-    TEXT = "text"
-    DATE = "date"
-    ID = "id"
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A declared column of the plan's table."""
-
-    name: str
-    type: ColumnType
-    nullable: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Literal:
-    """A value that the analyst wrote."""
-
-    value: Scalar
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A function of the allow-list, applied to expressions. Every function is total: see query/functions.py."""
-
-    function: str
-    arguments: "tuple[Expression, ...]"
-
-
-Expression = Column | Literal | Call
 
 
 class Kind(Enum):
     """What a measurement adds up."""
 
-    COUNT = "count"  # rows, or rows where `value` is not NULL; weighted for a person
-    SUM = "sum"  # `value` on its grid, clamped, less `offset`; NULL adds nothing; weighted for a person
+    COUNT = "count"  # rows, or rows where `value` is not NULL; weighed for a person
+    SUM = "sum"  # `value` on its grid, clamped, less `offset`; NULL adds nothing; weighed for a person
     PEOPLE = "people"  # units with at least one row, in at most `max_groups_per_unit` cells each
+    KEYS = "keys"  # PEOPLE of every key that the data names: a key comes out only if enough people hold it
+    CHOICE = "choice"  # one of public bins, by the weights of the rows in each
+
+
+@dataclass(frozen=True, slots=True)
+class Quantiles:
+    """Values below which these fractions of the rows lie."""
+
+    fractions: tuple[Fraction, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Extreme:
+    """The largest value, or the smallest, that enough rows reach."""
+
+    largest: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """The `most` values, of a public list, that most rows have."""
+
+    most: int
+    values: tuple[Scalar, ...]
+
+
+Choice = Quantiles | Extreme | Mode
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One noisy vector: an integer for each cell. `lower`, `upper`, `offset` are in steps of 2**exponent, for SUM."""
+    """One noisy vector: an integer for each cell, or `width` of them. `lower`, `upper`, `offset`: steps of 2**exponent.
+
+    A choice's integers are bins: 0 is `lower`, or the first value of a mode.
+    """
 
     name: str
     kind: Kind
@@ -76,26 +70,51 @@ class Measurement:
     lower: int
     upper: int
     exponent: int
-    loss: PureDP | ZCDP  # its share: PureDP is paid with Laplace noise, ZCDP with Gaussian
+    loss: PureDP | ApproxDP | ZCDP  # its share: PureDP is paid with Laplace noise, ZCDP with Gaussian, ApproxDP by KEYS
     offset: int = 0
+    choice: Choice | None = None
 
     def __post_init__(self) -> None:
-        if self.kind is Kind.SUM and (self.value is None or not self.lower <= self.upper):
-            raise KernelFault("A sum needs a value and bounds.")
+        if self.kind in (Kind.SUM, Kind.CHOICE) and (self.value is None or not self.lower <= self.upper):
+            raise KernelFault("A sum and a choice need a value and bounds.")
         if max(abs(self.lower), abs(self.upper), abs(self.offset)) > MOST_STEPS:
             raise KernelFault("The bounds of a sum are too many steps of its grid.")
         if isinstance(self.loss, ZCDP) and self.loss.delta:
             raise KernelFault("A measurement's share of rho carries no delta.")
+        if isinstance(self.loss, ApproxDP) != (self.kind is Kind.KEYS):
+            raise KernelFault("Keys that the data names, and nothing else, spend a delta.")
+        if (self.choice is not None) != (self.kind is Kind.CHOICE):
+            raise KernelFault("A choice, and nothing else, has bins.")
+        if self.choice is not None and not (1 <= self.bins <= MOST_BINS and 1 <= self.width <= MOST_CHOSEN):
+            raise KernelFault("A choice has few enough bins, and chooses few enough.")
+
+    @property
+    def bins(self) -> int:
+        """The number of bins of a choice."""
+        return len(self.choice.values) if isinstance(self.choice, Mode) else self.upper - self.lower + 1
+
+    @property
+    def width(self) -> int:
+        """How many integers it gives for each cell."""
+        match self.choice:
+            case Quantiles(fractions):
+                return len(fractions)
+            case Mode(most):
+                return most
+            case _:
+                return 1
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A GROUP BY expression and its public values: rows elsewhere belong to no cell."""
+    """A GROUP BY expression and its public values; rows elsewhere belong to no cell. None: the data names them."""
 
     expression: Expression
-    values: tuple[Scalar, ...]
+    values: tuple[Scalar, ...] | None
 
     def __post_init__(self) -> None:
+        if self.values is None:
+            return
         if not self.values or len(set(map(repr, self.values))) != len(self.values):
             raise KernelFault("A key needs public values, each once.")
 
@@ -114,32 +133,43 @@ class ContributionBound:
 
 @dataclass(frozen=True, slots=True)
 class BoundedPlan:
-    """Measurements over the cells of one pinned table. Bounding precedes filters."""
+    """Measurements over the cells of a source. Bounding precedes filters."""
 
     population: str
-    table: str
-    data_version: str
+    source: Source
     unit: PrivacyUnit
-    bound: ContributionBound
+    max_groups_per_unit: int
     filters: tuple[Expression, ...]
     keys: tuple[Key, ...]
     measurements: tuple[Measurement, ...]
 
     def __post_init__(self) -> None:
-        if self.unit.per_row and self.bound != ContributionBound():
+        if not is_private(self.source):
+            raise KernelFault("A plan is about a private source.")
+        if self.max_groups_per_unit < 1:
+            raise KernelFault("A unit is in at least one group.")
+        if self.unit.per_row and (self.max_groups_per_unit > 1 or not of_single_rows(self.source)):
             raise KernelFault("A row unit contributes one row to one group.")
-        if not self.measurements or self.cells > MOST_CELLS:
+        if not self.measurements or (self.cells or 0) > MOST_CELLS:
             raise KernelFault("A plan has at least one measurement and at most a million cells.")
         if len({each.name for each in self.measurements}) != len(self.measurements):
             raise KernelFault("Measurements have different names.")
+        if sum(each.kind is Kind.KEYS for each in self.measurements) != (self.cells is None):
+            raise KernelFault("Keys that the data names are released by one measurement.")
 
     @property
-    def cells(self) -> int:
-        """The number of cells; the order is that of itertools.product over the keys' values."""
-        return prod(len(key.values) for key in self.keys)
+    def cells(self) -> int | None:
+        """The number of cells, in the order of itertools.product over the keys' values; None: the data names them."""
+        declared = [len(key.values) for key in self.keys if key.values is not None]
+        return prod(declared) if len(declared) == len(self.keys) else None
+
+    @property
+    def reach(self) -> int:
+        """The most that the weights of one unit's rows add up to."""
+        return reach(self.source)
 
 
-LOWERING_VERSION = 1
+LOWERING_VERSION = 2
 GRID_BITS = 24
 
 
@@ -181,10 +211,10 @@ def answer_key(plan: BoundedPlan) -> str:
     Checked by: tests/kernel/test_plan.py::test_answer_keys_ignore_what_is_spent
     """
     measured = tuple(
-        (each.name, each.kind, each.value, each.lower, each.upper, each.exponent, each.offset)
+        (each.name, each.kind, each.value, each.lower, each.upper, each.exponent, each.offset, each.choice)
         for each in plan.measurements
     )
-    parts = (plan.population, plan.table, plan.data_version, plan.unit, plan.bound, plan.filters, plan.keys)
+    parts = (plan.population, plan.source, plan.unit, plan.max_groups_per_unit, plan.filters, plan.keys)
     return _hash((LOWERING_VERSION, *parts, measured))
 
 
@@ -201,6 +231,13 @@ def _canonical(thing: object) -> object:
         return ["tuple", *map(_canonical, thing)]
     if isinstance(thing, Enum):
         return [type(thing).__name__, thing.name]
-    if thing is None or type(thing) in (bool, int, float, str, date, Decimal, Fraction):
+    if thing is None or type(thing) in (bool, int, float, str, date, datetime, Decimal, Fraction):
         return [type(thing).__name__, str(thing) if not isinstance(thing, float) else thing.hex()]
     raise KernelFault("A plan holds something that has no canonical text.")
+
+
+__all__ = [
+    "BoundedPlan", "Call", "Choice", "Column", "ColumnType", "ContributionBound", "Expression",
+    "Extreme", "Key", "Kind", "Literal", "Measurement", "Mode", "Quantiles",
+    "Scalar", "answer_key", "digest", "grid_exponent",
+]  # fmt: skip

@@ -5,7 +5,8 @@ from fractions import Fraction
 from typing import assert_never
 
 from sfumato.kernel.neighbours import Neighbours
-from sfumato.kernel.plan import BoundedPlan, Column, Kind, Measurement
+from sfumato.kernel.plan import ROW_WEIGHT_EXPONENT, BoundedPlan, Column, Kind, Measurement
+from sfumato.kernel.sources import Scan
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +26,19 @@ def sensitivity(plan: BoundedPlan, measurement: Measurement) -> Sensitivity:
     Proof: docs/claims/K-25.md
     Checked by: tests/neighbours/test_sensitivity.py::test_no_neighbour_moves_more
     """
-    rows, several = plan.bound.max_rows_per_unit, plan.cells > 1
+    rows, several = plan.reach, plan.cells != 1
     match measurement.kind:
         case Kind.COUNT:
             most, least = Fraction(rows) / Fraction(2) ** measurement.exponent, Fraction(0)
         case Kind.SUM:
             upper, lower = measurement.upper - measurement.offset, measurement.lower - measurement.offset
             most, least = Fraction(rows * max(upper, 0)), Fraction(rows * min(lower, 0))
-        case Kind.PEOPLE:
-            moved = Fraction(min(plan.bound.max_groups_per_unit, plan.cells))  # one in each cell
+        case Kind.CHOICE:
+            weight = rows if plan.unit.per_row else rows << -ROW_WEIGHT_EXPONENT
+            return Sensitivity(Fraction(weight), Fraction(weight) ** 2)  # of the weights in bins: choices.py goes on
+        case Kind.PEOPLE | Kind.KEYS:
+            most_cells = plan.max_groups_per_unit if plan.cells is None else min(plan.max_groups_per_unit, plan.cells)
+            moved = Fraction(most_cells)  # one in each cell
             if plan.unit.neighbours is Neighbours.REPLACE_ONE and several:
                 moved *= 2  # all cells of the old and all of the new; a single cell moves by 1 at most
             return Sensitivity(moved, moved)
@@ -58,6 +63,7 @@ def _always_there(plan: BoundedPlan, measurement: Measurement) -> bool:
     column = measurement.value
     return (
         measurement.kind is Kind.SUM
+        and isinstance(plan.source, Scan)
         and plan.unit.per_row
         and not plan.filters
         and not plan.keys

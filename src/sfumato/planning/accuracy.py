@@ -2,52 +2,107 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.kernel.certify import Certificate, Certified
-from sfumato.kernel.entropy import SYSTEM
-from sfumato.kernel.mechanisms import GaussianNoise, Noise
-from sfumato.kernel.plan import Literal
+from sfumato.kernel.certify import BinChoice
+from sfumato.kernel.expressions import Literal, Scalar
+from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise, Noise
+from sfumato.kernel.release import Released
 from sfumato.kernel.tails import per_coordinate
+from sfumato.planning.likeness import WeightedNoise, likenesses, variance_of
 from sfumato.planning.planner import Formula
 from sfumato.query.query import AggregateRef, KeyRef, Post, PostCall
 
 Floats = npt.NDArray[np.float64]
 Objects = npt.NDArray[np.object_]
-MOST_SIMULATED = 100_000
-LEAST_SIMULATIONS = 400
-MOST_SIMULATIONS = 4_000
-SMOOTH = 100.0
+SIMULATIONS = 4_000
+MOST_AT_ONCE = 1 << 21
 
 
-def in_units(certificate: Certificate, integers: Mapping[str, Sequence[int]]) -> dict[str, Floats]:
-    """Released integers as numbers: steps times the grid."""
-    return {
-        each.name: np.array(integers[each.name], np.float64) * 2.0**each.exponent for each in certificate.measurements
-    }
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One measurement as it was released: its values for each cell, and the noise on them, in steps of its grid."""
+
+    name: str
+    values: Floats
+    noise: Noise | BinChoice | WeightedNoise
+    step: float
 
 
-def aggregate_values(formula: Formula, measured: Mapping[str, Floats]) -> Floats:
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What was released, in units; nothing here is exact."""
+
+    measured: tuple[Measured, ...]
+    keys: tuple[tuple[Scalar, ...], ...] | None = None
+
+    @classmethod
+    def of(cls, released: Released) -> "Reading":
+        """One release, as it is."""
+        made = []
+        for each in released.certificate.measurements:
+            choice = isinstance(each.noise, BinChoice)
+            step = 2.0 ** (each.weight_exponent if choice else each.exponent)
+            values = np.array(released.integers[each.name], np.float64) * (1.0 if choice else step)
+            made.append(Measured(each.name, values, each.noise, step))
+        return cls(tuple(made), released.keys)
+
+    @property
+    def values(self) -> dict[str, Floats]:
+        return {each.name: each.values for each in self.measured}
+
+
+def combined(readings: Sequence[Reading]) -> Reading:
+    """Several releases of one question as one, each weighed by the inverse of its variance."""
+    made = []
+    for several in zip(*(reading.measured for reading in readings), strict=True):
+        noises = [each.noise for each in several if isinstance(each.noise, (LaplaceNoise, GaussianNoise))]
+        inverse = np.array([1 / variance_of(noise) for noise in noises])
+        weights = inverse / inverse.sum()
+        values = sum((weight * each.values for weight, each in zip(weights, several, strict=True)), np.zeros(1))
+        noise = WeightedNoise(tuple(zip(weights.tolist(), noises, strict=True)))
+        made.append(Measured(several[0].name, values, noise, several[0].step))
+    return Reading(tuple(made), readings[0].keys)
+
+
+def aggregate_values(  # noqa: PLR0911 - one return an aggregate
+    formula: Formula, measured: Mapping[str, Floats]
+) -> npt.NDArray[Any]:
     """An aggregate, for each cell. AVG is never NULL and never leaves its bounds."""
     match formula:
         case Formula("COUNT", count=str(count)):
             return measured[count]
+        case Formula("COUNT", known=int(known)):
+            return np.asarray(float(known))
         case Formula("SUM", total=str(total)):
             return measured[total]
-        case Formula("AVG", total=str(total), count=str(count)):
-            mean = formula.centre + measured[total] / np.maximum(measured[count], 1)
+        case Formula("AVG", total=str(total)):
+            mean = formula.centre + measured[total] / np.maximum(_people(formula, measured), 1)
             return np.clip(mean, formula.lower, formula.upper)
-        case Formula("VARIANCE" | "STDDEV" as function, str(total), str(count), str(squares)):
-            people = np.maximum(measured[count], 2)
+        case Formula("VARIANCE" | "STDDEV" as function, str(total), squares=str(squares)):
+            people = np.maximum(_people(formula, measured), 2)
             variance = (measured[squares] - measured[total] ** 2 / people) / (people - 1)
             held = np.clip(variance, 0, formula.upper)
             deviation: Floats = np.sqrt(held)
             return deviation if function == "STDDEV" else held
+        case Formula("CHOICE", str(chosen)):
+            bins = measured[chosen].reshape(-1, formula.width)[:, formula.place]
+            return np.minimum(formula.centre + bins * (formula.lower or 1.0), formula.upper or 0.0)
+        case Formula("MODE" | "TOP_K" as function, str(chosen), values=tuple(values)):
+            rows = measured[chosen].astype(int).reshape(-1, formula.width).tolist()
+            found = np.empty(len(rows), object)
+            found[:] = [values[row[0]] if function == "MODE" else [values[each] for each in row] for row in rows]
+            return found
     raise AssertionError("every formula is one of these")
+
+
+def _people(formula: Formula, measured: Mapping[str, Floats]) -> Floats:
+    return np.asarray(float(formula.known)) if formula.known is not None else measured[formula.count or ""]
 
 
 def evaluate(post: Post, aggregates: Sequence[Floats], keys: Sequence[Objects]) -> npt.NDArray[Any]:
@@ -72,63 +127,92 @@ def _apply(function: str, values: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     if len(values) == 1:
         return {"neg": np.negative, "abs": np.abs, "not": np.logical_not}[function](one)  # type: ignore[no-any-return]
     if function == "/":
-        quotient = np.divide(one.astype(np.float64), values[1].astype(np.float64))
-        return np.where(np.isfinite(quotient), quotient, np.nan)
+        return _finite(np.divide(one.astype(np.float64), values[1].astype(np.float64)))
     table = {
         "+": np.add, "-": np.subtract, "*": np.multiply, "=": np.equal, "<>": np.not_equal, "<": np.less,
         "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal, "and": np.logical_and, "or": np.logical_or,
     }  # fmt: skip
-    return table[function](one, values[1])  # type: ignore[no-any-return]
+    made = table[function](one, values[1])
+    return _finite(made) if made.dtype == np.float64 else made
 
 
-def margin_of(each: Certified, confidence: Fraction) -> float:
-    """|noise| of one cell of one measurement is at most this, with the stated probability: exact."""
-    return each.noise.margin(per_coordinate(1 - confidence, 1)) * 2.0**each.exponent
+def _finite(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Numbers that are numbers; what overflowed or was divided by zero has no value."""
+    return np.where(np.isfinite(values), values, np.nan)
 
 
-def simulated(  # noqa: PLR0917 - what was released, what is wanted of it
-    certificate: Certificate, measured: Mapping[str, Floats], formulas: Sequence[Formula], posts: Sequence[Post],
+def margin_of(each: Measured, confidence: Fraction) -> float:
+    """|noise| of one cell of one measurement is at most this, with the stated probability: exact for one release.
+
+    Of a choice: how far the rank may be from the wanted one, in rows.
+    """
+    if isinstance(each.noise, BinChoice):
+        return each.noise.margin(confidence) * each.step
+    return each.noise.margin(per_coordinate(1 - confidence, 1)) * each.step
+
+
+def exact_margin(
+    post: Post, formulas: Sequence[Formula], by_name: Mapping[str, Measured], confidence: Fraction
+) -> float | None:
+    """The margin of an output column that is a count, a sum or the mean of a public number of rows."""
+    if not isinstance(post, AggregateRef):
+        return None
+    match formulas[post.index]:
+        case Formula("COUNT", count=str(name)) | Formula("SUM", total=str(name)):
+            return margin_of(by_name[name], confidence)
+        case Formula("COUNT"):
+            return 0.0
+        case Formula("AVG", total=str(name), known=int(known)):
+            return margin_of(by_name[name], confidence) / known
+    return None
+
+
+def chosen_by(post: Post, formulas: Sequence[Formula]) -> bool:
+    """Does an output column depend on a choice? Its interval is then in rank, not in value."""
+    match post:
+        case AggregateRef(index):
+            return formulas[index].function in ("CHOICE", "MODE", "TOP_K")
+        case PostCall(_, arguments):
+            return any(chosen_by(each, formulas) for each in arguments)
+        case _:
+            return False
+
+
+def simulated(
+    reading: Reading, formulas: Sequence[Formula], posts: Sequence[Post],
     keys: Sequence[Objects], confidence: Fraction,
 ) -> list[tuple[Floats, Floats]]:  # fmt: skip
-    """Intervals of output columns, by drawing the known noise again around the released values."""
-    cells = certificate.cells
-    times = max(LEAST_SIMULATIONS, min(MOST_SIMULATIONS, MOST_SIMULATED // max(cells, 1)))
-    drawn = {}
-    for each in certificate.measurements:
-        noise = _noise_again(each.noise, times * cells).reshape(times, cells)
-        drawn[each.name] = measured[each.name] - noise * 2.0**each.exponent
-    aggregates = [aggregate_values(formula, drawn) for formula in formulas]
-    miss = float(1 - confidence)
-    intervals = []
-    for post in posts:
-        values = np.broadcast_to(evaluate(post, aggregates, keys).astype(np.float64), (times, cells))
-        with np.errstate(invalid="ignore"):
-            low = np.quantile(values, miss / 2, axis=0, method="lower")
-            high = np.quantile(values, 1 - miss / 2, axis=0, method="higher")
-        intervals.append((low, high))
-    return intervals
-
-
-def _noise_again(noise: Noise, size: int) -> Floats:
-    """Noise like that of the release, for intervals only: exact where steps show, else its continuous likeness."""
-    spread = math.sqrt(noise.variance) if isinstance(noise, GaussianNoise) else float(noise.scale)
-    if spread < SMOOTH:
-        return np.asarray(noise.draw(size, SYSTEM), np.float64)
-    uniform = (SYSTEM.take(8 * size).view("<u8") >> np.uint64(11)) * 2.0**-53 + 2.0**-54
-    if isinstance(noise, GaussianNoise):
-        angle = (SYSTEM.take(8 * size).view("<u8") >> np.uint64(11)) * (2.0**-53 * 2 * math.pi)
-        normal: Floats = spread * np.sqrt(-2 * np.log(uniform)) * np.cos(angle)
-        return normal
-    centred = uniform - 0.5
-    laplace: Floats = -spread * np.sign(centred) * np.log1p(-2 * np.abs(centred))
-    return laplace
+    """Intervals of output columns, by adding the known noise again around the released values."""
+    noisy = [each for each in reading.measured if not isinstance(each.noise, BinChoice)]
+    noise = likenesses(tuple(each.noise for each in noisy if not isinstance(each.noise, BinChoice)), SIMULATIONS)
+    cells = max((each.values.size for each in noisy), default=1)
+    low, high = (np.empty((len(posts), cells)) for _ in range(2))
+    block = max(1, MOST_AT_ONCE // SIMULATIONS)
+    edge = min(int(float(1 - confidence) / 2 * SIMULATIONS), SIMULATIONS // 2)
+    for begin in range(0, cells, block):
+        part = slice(begin, begin + block)
+        drawn = {
+            each.name: each.values[None, part] - drawn_noise[:, None] * each.step
+            for each, drawn_noise in zip(noisy, noise, strict=True)
+        }
+        aggregates = [
+            np.asarray(0.0) if formula.function in ("CHOICE", "MODE", "TOP_K") else aggregate_values(formula, drawn)
+            for formula in formulas
+        ]
+        here = [key[part] for key in keys]
+        for index, post in enumerate(posts):
+            shape = (SIMULATIONS, min(block, cells - begin))
+            values = np.broadcast_to(evaluate(post, aggregates, here).astype(np.float64), shape)
+            ordered = np.partition(values, (edge, SIMULATIONS - 1 - edge), axis=0)  # NaN counts as the largest
+            low[index, part], high[index, part] = ordered[edge], ordered[SIMULATIONS - 1 - edge]
+    return list(zip(low, high, strict=True))
 
 
 def plain_measurement(post: Post, formulas: Sequence[Formula]) -> str | None:
     """The measurement that an output column is, where it is one: its margin is then exact."""
     if isinstance(post, AggregateRef):
         formula = formulas[post.index]
-        if formula.function == "COUNT":
+        if formula.function == "COUNT" and formula.known is None:
             return formula.count
         if formula.function == "SUM":
             return formula.total

@@ -1,26 +1,47 @@
 """Query + what may be spent -> BoundedPlan: bounds, grids, and the split of the budget.
 
-Every measurement gets an equal share. COUNT(*) and the AVG of a column without NULLs share one noisy count.
+Every measurement gets an equal share. COUNT(*) and the AVG of a column without NULLs share one noisy count; quantiles
+of one value share one choice; keys that the data names are released with their numbers of people.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from math import floor
 
 from sfumato.catalog.model import Dataset
 from sfumato.errors import InvalidParameter, KernelFault
 from sfumato.kernel.exact import exact_decimal
-from sfumato.kernel.losses import ZCDP, PureDP
-from sfumato.kernel.plan import ROW_WEIGHT_EXPONENT, BoundedPlan, Call, Kind, Literal, Measurement, grid_exponent
+from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
+from sfumato.kernel.neighbours import Neighbours
+from sfumato.kernel.plan import (
+    ROW_WEIGHT_EXPONENT,
+    BoundedPlan,
+    Call,
+    Choice,
+    Extreme,
+    Kind,
+    Literal,
+    Measurement,
+    Mode,
+    Quantiles,
+    Scalar,
+)
+from sfumato.kernel.sources import Scan
+from sfumato.planning.grids import bins_of, steps_of
+from sfumato.planning.provenance import pinned, whose
 from sfumato.query.query import Aggregate, Query, Typed
 
 SHARE_DIGITS = Decimal("1e-12")
+SHARE_OF_DELTA = 10  # a question that needs a delta and is given none takes one tenth of the budget's
 
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """How an aggregate follows from measurements, by name: total, count and squares, around a centre, within bounds."""
+    """How an aggregate follows from measurements, by name: total, count and squares, around a centre, within bounds.
+
+    `known` is a public count; a choice gives one of `values`, or `place` + bins on a grid.
+    """
 
     function: str
     total: str | None = None
@@ -29,6 +50,10 @@ class Formula:
     centre: float = 0.0
     lower: float | None = None
     upper: float | None = None
+    known: int | None = None
+    place: int = 0
+    width: int = 1
+    values: tuple[Scalar, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,33 +72,52 @@ class _Wanted:
     upper: int = 0
     exponent: int = 0
     offset: int = 0
+    choice: Choice | None = None
 
 
-def choose_plan(query: Query, loss: PureDP | ZCDP, dataset: Dataset, data_version: str) -> Planned:
-    """The measurements that answer the query, sharing `loss` evenly."""
-    table = dataset.table(query.table)
-    unit = dataset.unit(query.table)
-    chooser = _Chooser(per_row=unit.per_row)
+def choose_plan(
+    query: Query,
+    loss: PureDP | ZCDP,
+    dataset: Dataset,
+    versions: Mapping[str, str],
+    *,
+    delta: Decimal | None = None,
+) -> Planned:
+    """The measurements that answer the query, sharing `loss` evenly; `delta` is for keys that the data names."""
+    unit, groups = whose(query.source, dataset)
+    discovers = any(key.values is None for key in query.keys)
+    chooser = _Chooser(query, dataset, per_row=unit.per_row, discovers=discovers)
     formulas = tuple(chooser.formula(each) for each in query.aggregates)
+    if not chooser.wanted:
+        hint = "It is declared (rows), and known to everybody: there is nothing to ask."
+        raise InvalidParameter("question", "must depend on the data", "the public number of rows", hint)
     shares = split(loss, len(chooser.wanted))
     measurements = tuple(
         Measurement(
-            name, each.kind, None if each.value is None else each.value.expression,
-            each.lower, each.upper, each.exponent, share, each.offset,
+            name, each.kind, None if each.value is None else each.value.expression, each.lower, each.upper,
+            each.exponent, _with_delta(share, delta, dataset) if each.kind is Kind.KEYS else share, each.offset,
+            each.choice,
         )
         for (name, each), share in zip(chooser.wanted.items(), shares, strict=True)
     )  # fmt: skip
-    plan = BoundedPlan(
-        dataset.population,
-        table.name,
-        data_version,
-        unit,
-        dataset.bound(query.table),
-        query.filters,
-        query.keys,
-        measurements,
-    )
+    source = pinned(query.source, versions)
+    plan = BoundedPlan(dataset.population, source, unit, groups, query.filters, query.keys, measurements)
     return Planned(plan, formulas)
+
+
+def _with_delta(share: PureDP | ZCDP, delta: Decimal | None, dataset: Dataset) -> ApproxDP:
+    """The share of keys that the data names."""
+    if isinstance(share, ZCDP):
+        hint = "Ask with epsilon= and delta=, or group by declared values."
+        raise InvalidParameter("rho", "must not be given where the data names the keys", "a rho", hint)
+    if delta is None:
+        if not dataset.budget.delta:
+            hint = "Declare the key's values, or give the budget a delta, such as 1e-6."
+            raise InvalidParameter(
+                "delta", "must be above zero where the data names the keys", "a budget without", hint
+            )
+        delta = dataset.budget.delta / SHARE_OF_DELTA
+    return ApproxDP(share.epsilon, delta)
 
 
 def split(loss: PureDP | ZCDP, parts: int) -> tuple[PureDP | ZCDP, ...]:
@@ -96,22 +140,30 @@ def _size(whole: Fraction) -> int:
 class _Chooser:
     """Collects the measurements that a list of aggregates needs, each once."""
 
-    def __init__(self, *, per_row: bool) -> None:
+    def __init__(self, query: Query, dataset: Dataset, *, per_row: bool, discovers: bool) -> None:
         self.per_row = per_row
+        self.discovers = discovers
         self.wanted: dict[str, _Wanted] = {}
+        self.public_rows = _public_rows(query, dataset)
+        self._fractions: dict[Typed, tuple[Fraction, ...]] = {}
+        for each in query.aggregates:
+            if each.function == "QUANTILE" and each.value is not None and each.fraction is not None:
+                known = self._fractions.get(each.value, ())
+                self._fractions[each.value] = tuple(sorted({*known, each.fraction}))
+        self.keys = self._add(_Wanted(Kind.KEYS, None)) if discovers else None
 
-    def formula(self, aggregate: Aggregate) -> Formula:
+    def formula(self, aggregate: Aggregate) -> Formula:  # noqa: PLR0911 - one return an aggregate
         value = aggregate.value
         match aggregate.function:
             case "COUNT":
-                return Formula("COUNT", count=self._count(value))
+                return self._counted(Formula("COUNT"), value)
             case "PEOPLE":
-                return Formula("COUNT", count=self._add(_Wanted(Kind.PEOPLE, None)))
+                return Formula("COUNT", count=self.keys or self._add(_Wanted(Kind.PEOPLE, None)))
             case "SUM" if value is not None:
                 return Formula("SUM", total=self._sum(value, centred=False)[0])
             case "AVG" if value is not None:
                 total, centre = self._sum(value, centred=True)
-                return Formula("AVG", total, self._count(value), None, centre, value.lower, value.upper)
+                return self._counted(Formula("AVG", total, None, None, centre, value.lower, value.upper), value)
             case "VARIANCE" | "STDDEV" if value is not None:
                 total, centre = self._sum(value, centred=True)
                 away = Call("-", (value.expression, Literal(centre)))
@@ -119,21 +171,38 @@ class _Chooser:
                 squared = Typed(Call("*", (away, away)), "number", value.nullable, 0.0, reach**2)
                 squares = self._sum(squared, centred=False)[0]
                 # a sample's variance divides by n - 1, and so reaches n/(n - 1) of the square: at most twice
-                return Formula(aggregate.function, total, self._count(value), squares, centre, 0.0, 2 * reach**2)
+                made = Formula(aggregate.function, total, None, squares, centre, 0.0, 2 * reach**2)
+                return self._counted(made, value)
+            case "QUANTILE" if value is not None and aggregate.fraction is not None:
+                fractions = self._fractions[value]
+                chosen = self._choice(value, Quantiles(fractions))
+                return replace(chosen, place=fractions.index(aggregate.fraction))
+            case "MIN" | "MAX" if value is not None:
+                return self._choice(value, Extreme(aggregate.function == "MAX"))
+            case "MODE" | "TOP_K" if value is not None and value.values:
+                name = self._add(_Wanted(Kind.CHOICE, value, choice=Mode(aggregate.most, value.values)))
+                return Formula(aggregate.function, name, width=aggregate.most, values=value.values)
         raise KernelFault("An aggregate has no plan.")
 
-    def _count(self, value: Typed | None) -> str:
+    def _choice(self, value: Typed, choice: Quantiles | Extreme) -> Formula:
+        lower, upper, exponent = bins_of(value)
+        name = self._add(_Wanted(Kind.CHOICE, value, lower, upper, exponent, choice=choice))
+        width = len(choice.fractions) if isinstance(choice, Quantiles) else 1
+        step = 2.0**exponent
+        return Formula("CHOICE", name, centre=lower * step, lower=step, upper=value.upper, width=width)
+
+    def _counted(self, formula: Formula, value: Typed | None) -> Formula:
+        """The formula with its count: public, or that of the keys, or a noisy one that all who can share."""
+        nullable = value is not None and value.nullable
+        if not nullable and self.public_rows is not None:
+            return replace(formula, known=self.public_rows)
+        if not nullable and self.keys and self.per_row:
+            return replace(formula, count=self.keys)
         exponent = 0 if self.per_row else ROW_WEIGHT_EXPONENT
-        return self._add(
-            _Wanted(Kind.COUNT, value if value is not None and value.nullable else None, exponent=exponent)
-        )
+        return replace(formula, count=self._add(_Wanted(Kind.COUNT, value if nullable else None, exponent=exponent)))
 
     def _sum(self, value: Typed, *, centred: bool) -> tuple[str, float]:
-        if value.lower is None or value.upper is None:
-            raise KernelFault("A sum without bounds has no plan.")
-        exponent = grid_exponent(value.lower, value.upper, whole=value.whole, per_row=self.per_row)
-        step = Fraction(2) ** exponent
-        lower, upper = (floor(Fraction(end) / step + Fraction(1, 2)) for end in (value.lower, value.upper))
+        lower, upper, exponent = steps_of(value, per_row=self.per_row)
         offset = (lower + upper) // 2 if centred else 0
         name = self._add(_Wanted(Kind.SUM, value, lower, upper, exponent, offset))
         return name, offset * 2.0**exponent
@@ -145,3 +214,11 @@ class _Chooser:
         name = f"{wanted.kind.value}{len(self.wanted) + 1}"
         self.wanted[name] = wanted
         return name
+
+
+def _public_rows(query: Query, dataset: Dataset) -> int | None:
+    """The number of rows that the question is about, where the catalog makes it public."""
+    alone = isinstance(query.source, Scan) and not query.filters and not query.keys
+    if not alone or dataset.neighbours is not Neighbours.REPLACE_ONE or not isinstance(query.source, Scan):
+        return None
+    return dataset.table(query.source.table).rows

@@ -4,34 +4,43 @@ from math import prod
 
 from sqlglot import exp
 
-from sfumato.catalog.model import Dataset, Table, find
+from sfumato.catalog.model import Dataset, find
 from sfumato.errors import MissingBounds
 from sfumato.kernel.plan import MOST_CELLS, Key
+from sfumato.kernel.sources import is_private, reach
 from sfumato.query.functions import MOST_KEYS
 from sfumato.query.outputs import Output, OutputBinder
-from sfumato.query.parse import place_of, placed, unsupported
-from sfumato.query.query import KeyRef, Ordering, Query, Typed
+from sfumato.query.parse import place_of, unsupported
+from sfumato.query.query import AggregateRef, KeyRef, Ordering, Query, Typed
+from sfumato.query.relations import RelationBinder
 from sfumato.query.rows import RowBinder
+from sfumato.query.scope import Scope
 
 MOST_COLUMNS = 200
 MOST_GROUPINGS = 16
+DISCOVERED = ("text", "date")  # keys of these types may be named by the data
 
 
 def bind(tree: exp.Select, dataset: Dataset) -> Query:
     """Resolve every name and type."""
-    table, alias = _source(tree, dataset)
     selected = tree.expressions
-    rows = RowBinder(table, alias, [each.alias for each in selected if each.alias])
+    relation = RelationBinder(dataset).rows_of(tree, {})
+    if not is_private(relation.source):
+        private = [each.name for each in dataset.tables.values() if not each.public]
+        name = relation.parts[0].table
+        raise unsupported(
+            tree.args["from_"], f"{name} is public, and needs no noise", f"Private: {', '.join(private)}."
+        )
+    rows = RowBinder(Scope(relation.parts, [each.alias for each in selected if each.alias]))
     if len(selected) > MOST_COLUMNS:
         raise unsupported(tree, f"There are over {MOST_COLUMNS} columns", "Ask several questions.")
     names = _names(tree)
-    where, group, having, order = (tree.args.get(name) for name in ("where", "group", "having", "order"))
-    filters = tuple(rows.conditions(where.this)) if where else ()
+    group, having, order = (tree.args.get(name) for name in ("group", "having", "order"))
     keys = _keys(rows, group, selected) if group is not None else []
     outputs = OutputBinder(rows, keys)
     bound = [outputs.output(each.unalias()) for each in selected]
     for node, each in zip(selected, bound, strict=True):
-        if each.type in ("text", "date") and not isinstance(each.post, KeyRef):
+        if each.type in ("text", "date") and not isinstance(each.post, (KeyRef, AggregateRef)):
             raise unsupported(node, "A plain text is not a result", "Select keys and aggregates.")
     outputs.aliases = {each.alias: found for each, found in zip(selected, bound, strict=True) if each.alias}
     kept = outputs.output(having.this) if having else None
@@ -40,9 +49,12 @@ def bind(tree: exp.Select, dataset: Dataset) -> Query:
     ordered = tuple(_ordering(outputs, each, bound) for each in order.expressions) if order else ()
     if not outputs.aggregates:
         raise unsupported(tree, "A question asks for at least one aggregate", "Select COUNT(*), SUM(x) or AVG(x).")
+    if any(key.values is None for _, key in keys) and not relation.of_people and reach(relation.source) > 1:
+        hint = "Group by declared values, or join on a column that is unique in the public table."
+        raise unsupported(tree.args["group"], "A row that meets several public rows could name several keys", hint)
     return Query(
-        table.name,
-        filters,
+        relation.source,
+        relation.filters,
         tuple(key for _, key in keys),
         tuple(outputs.aggregates),
         tuple((name, each.post) for name, each in zip(names, bound, strict=True)),
@@ -50,20 +62,6 @@ def bind(tree: exp.Select, dataset: Dataset) -> Query:
         ordered,
         _limit(tree.args.get("limit")),
     )
-
-
-def _source(tree: exp.Select, dataset: Dataset) -> tuple[Table, str]:
-    """The one private table, and what it is called here."""
-    source = tree.args.get("from_")
-    named = source.this if source is not None else None
-    if not isinstance(named, exp.Table) or not isinstance(named.this, exp.Identifier):
-        raise unsupported(tree, "A question is about one declared table", f"Write FROM {next(iter(dataset.tables))}.")
-    with placed(named.this):
-        table = dataset.table(named.name)
-    if table.public:
-        private = [each.name for each in dataset.tables.values() if not each.public]
-        raise unsupported(named, f"{table.name} is public, and needs no noise", f"Private: {', '.join(private)}.")
-    return table, named.alias or table.name
 
 
 def _names(tree: exp.Select) -> list[str]:
@@ -86,18 +84,20 @@ def _keys(rows: RowBinder, group: exp.Group, selected: list[exp.Expr]) -> list[t
     for each in group.expressions:
         number = _ordinal(each, len(selected))
         node = each if number is None else selected[number].unalias()
-        if isinstance(each, exp.Column) and not each.table and find(each.name, rows.table.columns) is None:
+        if isinstance(each, exp.Column) and not each.table and not rows.scope.has(each.name):
             node = next((one.unalias() for one in selected if find(each.name, (one.alias,))), each)
         typed = rows.row(node)
-        if not typed.values or len(typed.values) > MOST_KEYS:
+        values = typed.values if typed.values and len(typed.values) <= MOST_KEYS else None
+        if values is None and not (typed.type in DISCOVERED or typed.whole):
             raise MissingBounds(
                 "keys",
                 f"The values of this key are not declared{place_of(each)}.",
-                "Group by a category, a truth value, few whole numbers, FLOOR(x / 10), or a CASE of such.",
+                "Group by a category, a text, a date, whole numbers, FLOOR(x / 10), or a CASE of such.",
             )
         if all(typed.expression != key.expression for _, key in found):
-            found.append((typed, Key(typed.expression, typed.values)))
-    if len(found) > MOST_GROUPINGS or prod(len(key.values) for _, key in found) > MOST_CELLS:
+            found.append((typed, Key(typed.expression, values)))
+    declared = [len(key.values) for _, key in found if key.values is not None]
+    if len(found) > MOST_GROUPINGS or prod(declared) > MOST_CELLS:
         most = f"There are over {MOST_GROUPINGS} keys, or over {MOST_CELLS:,} groups"
         raise unsupported(group, most, "Group by fewer keys, or by coarser ones.")
     return found

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sfumato.errors import MissingBounds, UnsupportedSyntax
-from sfumato.kernel.plan import Call, Expression, Literal, Scalar
+from sfumato.kernel.expressions import Call, Column, ColumnType, Expression, Literal, Scalar
 from sfumato.query.query import Typed
 
 MOST_REACH = 1e100
@@ -182,6 +182,16 @@ def _joined(function: str, call: Call, outcomes: Sequence[Typed]) -> Typed:
         values = tuple(dict.fromkeys(value for each in real for value in each.values or ()))
     nullable = any(each.nullable for each in outcomes)
     return Typed(call, real[0].type, nullable, lower, upper, all(each.whole for each in real), values)
+
+
+def merged(parts: Sequence[Typed], name: str) -> Typed:
+    """A column of UNION ALL: what can come from any of its parts."""
+    kinds = {
+        "number": ColumnType.REAL, "text": ColumnType.TEXT, "boolean": ColumnType.BOOLEAN, "date": ColumnType.DATE,
+        "datetime": ColumnType.DATETIME,
+    }  # fmt: skip
+    joined = _joined("UNION ALL", Call("case", ()), parts)
+    return replace(joined, expression=Column(name, kinds[joined.type], joined.nullable))
 
 
 def _same(function: str, one: Typed, two: Typed) -> None:

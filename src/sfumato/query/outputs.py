@@ -8,9 +8,10 @@ from sfumato.catalog.model import find
 from sfumato.errors import MissingBounds, QueryError
 from sfumato.kernel.plan import Key, Literal
 from sfumato.query import functions
+from sfumato.query.choices import choice
 from sfumato.query.parse import place_of, unsupported, word_of
 from sfumato.query.query import Aggregate, AggregateRef, KeyRef, Post, PostCall, Typed
-from sfumato.query.rows import AGGREGATES, ARITHMETIC, COMPARE, LOGIC, RowBinder, chain, constant, day
+from sfumato.query.rows import AGGREGATES, ARITHMETIC, CHOICES, COMPARE, LOGIC, RowBinder, chain, constant, day
 
 MOST_AGGREGATES = 100
 MOST_DIGITS = 15
@@ -50,11 +51,12 @@ class OutputBinder:
                 self.aggregates.append(aggregate)
             if len(self.aggregates) > MOST_AGGREGATES:
                 raise unsupported(node, f"There are over {MOST_AGGREGATES} aggregates", "Ask several questions.")
-            return Output(AggregateRef(self.aggregates.index(aggregate)), "number")
+            return Output(AggregateRef(self.aggregates.index(aggregate)), _type_of(aggregate))
         if isinstance(node, exp.Column):
-            column = self.rows.declared(node)
-            hint = f"Add it to GROUP BY, or use AVG({column.name})."
-            raise unsupported(node, f"{column.name} is neither grouped by nor aggregated", hint)
+            part, name = self.rows.scope.column(node)
+            number = part.columns[name].type == "number"
+            hint = f"Add it to GROUP BY, or use AVG({name})." if number else "Add it to GROUP BY, or leave it out."
+            raise unsupported(node, f"{name} is neither grouped by nor aggregated", hint)
         value = constant(node)
         if value is not None and value.value is not None:
             typed = self.rows.row(node)
@@ -108,7 +110,7 @@ class OutputBinder:
         raise unsupported(
             node,
             f"{word_of(node)} is not supported in the result",
-            "COUNT, SUM, AVG, VARIANCE, STDDEV, COUNT(DISTINCT id), comparisons, + - * /, ABS and ROUND are.",
+            "COUNT, SUM, AVG, VARIANCE, STDDEV, MIN, MAX, MEDIAN, COUNT(DISTINCT id), comparisons, + - * /, ROUND are.",
         )
 
     def _joined(self, function: str, parts: list[Post]) -> Output:
@@ -133,6 +135,8 @@ class OutputBinder:
     def _aggregate(self, node: exp.Expr) -> Aggregate | None:
         if isinstance(node, exp.Count):
             return self._count(node)
+        if isinstance(node, CHOICES):
+            return choice(node, self.rows)
         function = NAMES.get(type(node))
         if function is None:
             return None
@@ -169,12 +173,18 @@ class OutputBinder:
         return Aggregate("COUNT", value if value.nullable else None)
 
     def _people(self, node: exp.Distinct) -> Aggregate:
-        unit = self.rows.table.unit
         target = node.expressions[0].unnest() if len(node.expressions) == 1 else None
-        if isinstance(target, exp.Column) and self.rows.declared(target).name == unit:
+        if target is not None and self.rows.scope.is_person(target):
             return Aggregate("PEOPLE", None)
-        hint = f"Write COUNT(DISTINCT {unit})." if isinstance(unit, str) else "Write COUNT(*)."
+        person = next((name for part in self.rows.scope.parts for name in sorted(part.person)), None)
+        hint = f"Write COUNT(DISTINCT {person})." if person else "Write COUNT(*)."
         raise unsupported(node, "COUNT(DISTINCT ...) counts people only", hint)
+
+
+def _type_of(aggregate: Aggregate) -> str:
+    if aggregate.function == "TOP_K":
+        return "list"
+    return aggregate.value.type if aggregate.function == "MODE" and aggregate.value is not None else "number"
 
 
 def _dated(node: exp.Expr, one: Output, other: Output) -> Output:

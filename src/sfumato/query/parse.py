@@ -16,7 +16,9 @@ from sfumato.query import words
 MOST_DEPTH = 60
 _TWO = ("this", "expression")
 SHAPES: dict[type[exp.Expr], tuple[str, ...]] = {  # a node -> the arguments that it may have
-    exp.Select: ("expressions", "from_", "where", "group", "having", "order", "limit"),
+    exp.Select: ("expressions", "from_", "joins", "where", "group", "having", "order", "limit", "with_"),
+    exp.With: ("expressions",), exp.CTE: ("this", "alias"), exp.Subquery: ("this", "alias"),
+    exp.Join: ("this", "on", "using", "side", "kind"), exp.Union: ("this", "expression", "distinct", "with_"),
     exp.From: ("this",), exp.Table: ("this", "alias"), exp.TableAlias: ("this",),
     exp.Where: ("this",), exp.Having: ("this",), exp.Group: ("expressions",),
     exp.Order: ("expressions",), exp.Ordered: ("this", "desc"), exp.Limit: ("expression",),
@@ -30,8 +32,15 @@ SHAPES: dict[type[exp.Expr], tuple[str, ...]] = {  # a node -> the arguments tha
     exp.Like: (*_TWO, "negate"), exp.Case: ("ifs", "default"), exp.If: ("this", "true"),
     exp.Coalesce: ("this", "expressions"), exp.Abs: ("this",), exp.Floor: ("this",), exp.Ceil: ("this",),
     exp.Round: ("this", "decimals"), exp.Count: ("this", "big_int"), exp.Distinct: ("expressions",),
+    exp.Min: ("this",), exp.Max: ("this",), exp.Median: ("this",), exp.Mode: ("this",), exp.PercentileCont: _TWO,
+    exp.WithinGroup: _TWO, exp.Anonymous: ("this", "expressions"), exp.Var: ("this",),
+    exp.TimestampTrunc: ("this", "unit"), exp.DateTrunc: ("this", "unit"), exp.Extract: _TWO,
+    exp.DateDiff: ("this", "expression", "unit", "date_part_boundary"), exp.Year: ("this",), exp.Quarter: ("this",),
+    exp.Month: ("this",), exp.Week: ("this",), exp.Day: ("this",), exp.DayOfWeek: ("this",), exp.DayOfYear: ("this",),
+    exp.Hour: ("this",), exp.Minute: ("this",),
     exp.Sum: ("this",), exp.Avg: ("this",), exp.Variance: ("this",), exp.Stddev: ("this",), exp.StddevSamp: ("this",),
 }  # fmt: skip
+OPTIONAL = {(exp.PercentileCont, "expression")}
 NEEDED = ("this", "expression", "low", "high", "ifs", "true", "to")  # where a node may have them
 HINTS = {
     "distinct": "Use GROUP BY, or COUNT(DISTINCT id).",
@@ -41,7 +50,8 @@ HINTS = {
     "db": "Name the table alone.",
     "limit_options": "Write LIMIT 10.",
     "sample": "Ask about the whole table.",
-    "joins": "Ask about one table.",
+    "recursive": "Write WITH alone.",
+    "query": "Join the other table on the person instead.",
     "this": "Write CASE WHEN x = 1 THEN ... END.",
 }
 
@@ -95,8 +105,11 @@ def _check(tree: exp.Expr) -> None:
                 hint = HINTS.get(name, "Leave it out.")
                 shown = "a value" if name == "this" else name.rstrip("_").upper().replace("_", " ")
                 raise unsupported(node, f"{word_of(node)} with {shown} is not supported", hint)
-        if any(node.args.get(name) is None or node.args[name] == [] for name in NEEDED if name in allowed):
+        lacking = [name for name in NEEDED if name in allowed and node.args.get(name) in (None, [])]
+        if any((type(node), name) not in OPTIONAL for name in lacking):
             raise unsupported(node, f"{word_of(node)} lacks a value", "Give it one.")
+        if isinstance(node, exp.Subquery) and not isinstance(node.parent, (exp.From, exp.Join, exp.Union, exp.CTE)):
+            raise unsupported(node, "A subquery cannot stand here", words.HINTS["SELECT"])
         if depth > MOST_DEPTH:
             raise unsupported(node, "The question is too deeply nested", "Ask for less at once.")
         chained = isinstance(node, (exp.And, exp.Or))  # a chain of these is one flat list

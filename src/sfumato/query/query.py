@@ -1,8 +1,11 @@
 """Query: what is asked, resolved and typed. SQL and the Python frame build the very same one."""
 
 from dataclasses import dataclass
+from fractions import Fraction
 
-from sfumato.kernel.plan import Call, Expression, Key, Literal, Scalar
+from sfumato.kernel.expressions import Call, Expression, Literal, Scalar
+from sfumato.kernel.plan import Key
+from sfumato.kernel.sources import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +27,12 @@ class Typed:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """COUNT of rows or values, PEOPLE, SUM, AVG, VARIANCE or STDDEV."""
+    """COUNT of rows or values, PEOPLE, SUM, AVG, VARIANCE, STDDEV, QUANTILE, MIN, MAX, MODE or TOP_K."""
 
     function: str
     value: Typed | None
+    fraction: Fraction | None = None  # of QUANTILE
+    most: int = 1  # of TOP_K
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +70,9 @@ class Ordering:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A question about one private table."""
+    """A question about the rows of a private source."""
 
-    table: str
+    source: Source
     filters: tuple[Expression, ...]
     keys: tuple[Key, ...]
     aggregates: tuple[Aggregate, ...]

@@ -1,42 +1,36 @@
 """Row-level expressions: syntax + a table's declarations -> Typed, with bounds and public values."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable
 from datetime import date
 
 from sqlglot import exp
 
-from sfumato.catalog.model import Boolean, Category, Integer, Real, Table, find
-from sfumato.errors import UnknownName
-from sfumato.kernel.plan import Column, ColumnType, Expression, Literal
+from sfumato.kernel.expressions import Expression, Literal
 from sfumato.query import functions
-from sfumato.query.parse import place_of, placed, unsupported, word_of
+from sfumato.query.parse import placed, unsupported, word_of
 from sfumato.query.query import Typed
+from sfumato.query.scope import Scope
 
 MOST_PARTS = 4_000
-TYPES = {
-    ColumnType.INTEGER: "number", ColumnType.REAL: "number", ColumnType.BOOLEAN: "boolean",
-    ColumnType.TEXT: "text", ColumnType.DATE: "date", ColumnType.ID: "id",
-}  # fmt: skip
 COMPARE: dict[type[exp.Expr], str] = {
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
 }  # fmt: skip
 ARITHMETIC: dict[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/"}
 UNARY: dict[type[exp.Expr], str] = {exp.Neg: "neg", exp.Abs: "abs", exp.Floor: "floor", exp.Ceil: "ceil"}
 LOGIC: dict[type[exp.Expr], str] = {exp.And: "and", exp.Or: "or"}
-AGGREGATES = (exp.Count, exp.Sum, exp.Avg, exp.Variance, exp.Stddev, exp.StddevSamp)
+CHOICES = (exp.Min, exp.Max, exp.Median, exp.PercentileCont, exp.WithinGroup, exp.Mode, exp.Anonymous)
+AGGREGATES = (exp.Count, exp.Sum, exp.Avg, exp.Variance, exp.Stddev, exp.StddevSamp, *CHOICES)
 DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 class RowBinder:
-    """Binds expressions over the rows of one table, and counts their parts: BETWEEN and IN repeat what they compare."""
+    """Binds expressions over the rows of a scope, and counts their parts: BETWEEN and IN repeat what they compare."""
 
-    def __init__(self, table: Table, alias: str, outputs: Sequence[str] = ()) -> None:
-        self.table = table
-        self.alias = alias
-        self._outputs = outputs  # the names that SELECT gives: no row has them
+    def __init__(self, scope: Scope, of_unit: Callable[[exp.Expr], Typed] | None = None) -> None:
+        self.scope = scope
+        self._of_unit = of_unit  # where rows are added up for each person: what an aggregate is there
         self._parts = 0
-        self._columns: dict[str, Typed] = {}
 
     def count_part(self, node: exp.Expr) -> None:
         self._parts += 1
@@ -81,46 +75,15 @@ class RowBinder:
             found.append(typed.expression)
         return found
 
-    def declared(self, node: exp.Column) -> Column:
-        """The declared column that a name means."""
-        if not isinstance(node.this, exp.Identifier):
-            raise unsupported(node, "* is not a value", "Name a column, or use COUNT(*).")
-        if node.table and find(node.table, (self.alias,)) is None:
-            where = place_of(node.args["table"])
-            shown = node.table if len(node.table) <= 40 else node.table[:40] + "..."
-            raise UnknownName("unknown-name", f"There is no table '{shown}' here{where}.", f"Write {self.alias}.")
-        if find(node.name, self.table.columns) is None and find(node.name, self._outputs) is not None:
-            hint = "Write the expression out; GROUP BY, HAVING and ORDER BY take the name."
-            raise unsupported(node, f"{node.name} is a name that SELECT gives, and is not known here", hint)
-        with placed(node):
-            return self.table.column(node.name)
-
     def _column(self, node: exp.Column) -> Typed:
-        column = self.declared(node)
-        if column.type is ColumnType.ID:
-            mine = column.name == self.table.unit
-            hint = f"Use COUNT(DISTINCT {column.name})." if mine else "Leave it out: ids are never shown or compared."
-            raise unsupported(node, f"The id {column.name} cannot be read", hint)
-        if column.name not in self._columns:
-            self._columns[column.name] = self._typed(column)
-        return self._columns[column.name]
-
-    def _typed(self, column: Column) -> Typed:
-        kind = TYPES[column.type]
-        match self.table.columns[column.name]:
-            case Integer(lower=lower, upper=upper):
-                values = functions.whole_values(lower, upper)
-                return Typed(column, kind, column.nullable, float(lower), float(upper), True, values)
-            case Real(lower=lower, upper=upper):
-                return Typed(column, kind, column.nullable, lower, upper)
-            case Category(values=values) if kind == "number":
-                low, high = float(min(values)), float(max(values))
-                return Typed(column, kind, column.nullable, low, high, True, tuple(values))
-            case Category(values=values):
-                return Typed(column, kind, column.nullable, values=tuple(values))
-            case Boolean():
-                return Typed(column, kind, column.nullable, values=functions.TRUTHS)
-        return Typed(column, kind, column.nullable)
+        part, name = self.scope.column(node)
+        found = part.columns[name]
+        if found.type == "id":
+            hint = "Leave it out: ids are never shown or compared, but in JOIN ... ON."
+            if name in part.person:
+                hint = f"Use COUNT(DISTINCT {name})."
+            raise unsupported(node, f"The id {name} cannot be read", hint)
+        return found
 
     def _compared(self, node: exp.Expr, function: str, one: Typed, two: Typed) -> Typed:
         """A comparison: text beside a date is read as a date."""
@@ -128,7 +91,7 @@ class RowBinder:
         with placed(node):
             return functions.compare(function, left, right)
 
-    def _special(self, node: exp.Expr) -> Typed:
+    def _special(self, node: exp.Expr) -> Typed:  # noqa: PLR0911 - one return a form
         match node:
             case exp.Is() if isinstance(node.expression, exp.Null):
                 return functions.is_null(self.row(node.this))
@@ -158,6 +121,8 @@ class RowBinder:
                 with placed(node):
                     return functions.coalesce(arguments)
         if isinstance(node, AGGREGATES):
+            if self._of_unit is not None:
+                return self._of_unit(node)
             hint = "Aggregates belong after SELECT, in HAVING and in ORDER BY."
             raise unsupported(node, f"{word_of(node)} is an aggregate, and cannot stand inside this", hint)
         raise unsupported(

@@ -15,12 +15,21 @@ MOST_LETTERS = 20_000
 MOST_TOKENS = 3_000
 MOST_NESTING = 24
 
-AGGREGATES = ("COUNT", "SUM", "AVG", "VARIANCE", "VAR_SAMP", "STDDEV", "STDDEV_SAMP")
-FUNCTIONS = (*AGGREGATES, "ABS", "FLOOR", "CEIL", "CEILING", "COALESCE", "ROUND")
+AGGREGATES = (
+    "COUNT", "SUM", "AVG", "VARIANCE", "VAR_SAMP", "STDDEV", "STDDEV_SAMP", "MIN", "MAX", "MEDIAN", "QUANTILE_CONT",
+    "PERCENTILE_CONT", "MODE", "TOP_K",
+)  # fmt: skip
+DATES = (
+    "DATE_TRUNC", "DATE_DIFF", "EXTRACT", "YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DAYOFWEEK", "DAYOFYEAR", "HOUR",
+    "MINUTE",
+)  # fmt: skip
+FUNCTIONS = (*AGGREGATES, "ABS", "FLOOR", "CEIL", "CEILING", "COALESCE", "ROUND", *DATES)
 CLAUSES = {
     TokenType.SELECT, TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY,
-    TokenType.LIMIT, TokenType.ASC, TokenType.DESC,
+    TokenType.LIMIT, TokenType.ASC, TokenType.DESC, TokenType.WITH, TokenType.JOIN, TokenType.LEFT, TokenType.INNER,
+    TokenType.OUTER, TokenType.ON, TokenType.USING, TokenType.UNION,
 }  # fmt: skip
+SUBQUERY = {TokenType.L_PAREN, TokenType.R_PAREN, TokenType.ALL}  # what may stand before a second SELECT
 PREFIXES = {TokenType.NOT, TokenType.DASH, TokenType.PLUS}
 WORDS = {
     TokenType.AND, TokenType.OR, TokenType.NOT, TokenType.IN, TokenType.BETWEEN, TokenType.LIKE, TokenType.IS,
@@ -32,20 +41,23 @@ SIGNS = {
     TokenType.DASH, TokenType.SLASH, TokenType.EQ, TokenType.NEQ, TokenType.LT, TokenType.LTE, TokenType.GT,
     TokenType.GTE, TokenType.STRING, TokenType.NUMBER, TokenType.IDENTIFIER,
 }  # fmt: skip
+INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")  # categories of letters
 NAME = re.compile(r"[^\W\d]\w*")
 NUMBER = re.compile(r"[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]{1,4})?")
-ALLOWED = "SELECT, FROM, WHERE, GROUP BY, HAVING, ORDER BY and LIMIT are."
+ALLOWED = "SELECT, FROM, JOIN, WHERE, GROUP BY, HAVING, ORDER BY, LIMIT, WITH and UNION ALL are."
 HINTS = {  # of what is not supported, the nearest thing that is
     "OVER": "Use GROUP BY; there are no windows.",
     "PARTITION": "Use GROUP BY; there are no windows.",
     "FILTER": "Write SUM(CASE WHEN ... THEN 1 ELSE 0 END), or use WHERE.",
-    "JOIN": "Ask about one table.",
-    "UNION": "Ask each question on its own.",
     "INTERSECT": "Ask each question on its own.",
     "EXCEPT": "Ask each question on its own.",
-    "WITH": "Write one SELECT about one table.",
-    "EXISTS": "Write the condition on columns of one table.",
-    "SELECT": "There are no subqueries: write one SELECT about one table.",
+    "EXISTS": "Join the other table on the person, or count its rows for each person in a subquery.",
+    "SELECT": "A subquery stands in brackets after FROM or JOIN, or in WITH.",
+    "RIGHT": "Write LEFT JOIN, with the private table on the left.",
+    "FULL": "Write JOIN or LEFT JOIN.",
+    "CROSS": "Write JOIN ... ON the person's id.",
+    "NATURAL": "Write JOIN ... USING (id).",
+    "RECURSIVE": "Write WITH alone.",
     "QUALIFY": "Use HAVING.",
     "OFFSET": "Use LIMIT alone: all rows of an answer cost the same.",
     "ILIKE": "Use LIKE.",
@@ -66,9 +78,12 @@ HINTS = {  # of what is not supported, the nearest thing that is
     "CUBE": "Write GROUP BY with a list of keys.",
 }
 FUNCTION_HINTS = {
-    "MIN": "Use AVG and STDDEV: one person can be the minimum.",
-    "MAX": "Use AVG and STDDEV: one person can be the maximum.",
-    "MEDIAN": "Use AVG.",
+    "QUANTILE": "Did you mean QUANTILE_CONT(x, 0.9)?",
+    "APPROX_QUANTILE": "Did you mean QUANTILE_CONT(x, 0.9)?",
+    "PERCENTILE_DISC": "Did you mean PERCENTILE_CONT?",
+    "APPROX_TOP_K": "Did you mean TOP_K(x, 3)?",
+    "DATE_PART": "Write EXTRACT(year FROM day), or YEAR(day).",
+    "DATEDIFF": "Did you mean DATE_DIFF('day', a, b)?",
     "MEAN": "Did you mean AVG?",
     "IF": "Write CASE WHEN ... THEN ... ELSE ... END.",
     "IFNULL": "Did you mean COALESCE?",
@@ -82,10 +97,11 @@ def read(sql: object, *, clauses: bool = True) -> list[Token]:
         raise UnsupportedSyntax("syntax", "The question must be SQL text.", "Begin with SELECT COUNT(*) FROM a table.")
     if len(sql) > MOST_LETTERS:
         raise UnsupportedSyntax("syntax", f"The question is over {MOST_LETTERS:,} letters.", "Ask for less at once.")
-    for offset, letter in enumerate(sql):
-        if unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp") and letter not in "\n\r\t":
-            hint = "Type it again as plain text."
-            raise UnsupportedSyntax("syntax", f"There is an invisible letter{place(sql, offset)}.", hint)
+    hidden = [letter for letter in set(sql) if unicodedata.category(letter) in INVISIBLE and letter not in "\n\r\t"]
+    if hidden:
+        first = min(map(sql.index, hidden))
+        hint = "Type it again as plain text."
+        raise UnsupportedSyntax("syntax", f"There is an invisible letter{place(sql, first)}.", hint)
     try:
         tokens: list[Token] = list(DuckDB().tokenize(sql))
     except SqlglotError:
@@ -97,12 +113,12 @@ def read(sql: object, *, clauses: bool = True) -> list[Token]:
     if len(tokens) > MOST_TOKENS:
         raise UnsupportedSyntax("syntax", f"The question is over {MOST_TOKENS:,} words.", "Ask for less at once.")
     _check_nesting(tokens, sql)
-    if clauses and tokens[0].token_type is not TokenType.SELECT:
+    if clauses and tokens[0].token_type not in (TokenType.SELECT, TokenType.WITH):
         hint = HINTS.get(tokens[0].text.upper(), "Begin with SELECT COUNT(*) FROM a table.")
         raise _refused(tokens[0], sql, "A question is one SELECT statement, and this begins with '{}'", hint)
     for index, token in enumerate(tokens):
         after = tokens[index + 1] if index + 1 < len(tokens) else None
-        _check(token, after, sql, clauses=clauses, first=index == 0)
+        _check(token, tokens[index - 1] if index else None, after, sql, clauses=clauses)
     return tokens
 
 
@@ -128,7 +144,7 @@ def _check_nesting(tokens: Sequence[Token], sql: str) -> None:
         raise UnsupportedSyntax("syntax", "A bracket is not closed.", "Close it with ')'.")
 
 
-def _check(token: Token, after: Token | None, sql: str, *, clauses: bool, first: bool) -> None:
+def _check(token: Token, before: Token | None, after: Token | None, sql: str, *, clauses: bool) -> None:  # noqa: PLR0912
     """Refuse what is not on the list; a word that is only a name here becomes one for the parser too."""
     kind, word = token.token_type, token.text.upper()
     calls = after is not None and after.token_type is TokenType.L_PAREN
@@ -137,8 +153,12 @@ def _check(token: Token, after: Token | None, sql: str, *, clauses: bool, first:
     if kind in CLAUSES:
         if not clauses:
             raise _refused(token, sql, "'{}' does not belong in an expression", "Leave it out.")
-        if kind is TokenType.SELECT and not first:
+        if kind is TokenType.SELECT and before is not None and before.token_type not in SUBQUERY:
             raise _refused(token, sql, "There is a second '{}'", HINTS["SELECT"])
+        if kind is TokenType.UNION and (after is None or after.token_type is not TokenType.ALL):
+            raise _refused(token, sql, "'{}' drops duplicates, which may be two people's", "Use UNION ALL.")
+    elif kind is TokenType.ALL and before is not None and before.token_type is TokenType.UNION:
+        return
     elif kind is TokenType.NUMBER and not NUMBER.fullmatch(token.text):
         raise _refused(token, sql, "'{}' is not a number", "Write it as 12, 1.5 or 1e6.")
     elif kind is TokenType.IDENTIFIER and calls:
@@ -149,7 +169,8 @@ def _check(token: Token, after: Token | None, sql: str, *, clauses: bool, first:
         if word in HINTS:
             hint = f'{HINTS[word]} A column of that name goes in double quotes: "{token.text}".'
             raise _refused(token, sql, "'{}' is not supported", hint)
-        if calls and word not in FUNCTIONS:
+        within = word == "GROUP" and before is not None and before.text.upper() == "WITHIN"
+        if calls and word not in FUNCTIONS and not within:
             raise _unknown_function(token, sql)
         token.token_type = TokenType.VAR
     else:

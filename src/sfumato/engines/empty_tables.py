@@ -1,0 +1,53 @@
+"""Empty tables of the declared columns: what cannot be run is found out here, before a charge and without data."""
+
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+
+import duckdb
+
+from sfumato.catalog.model import Table
+from sfumato.engines.snapshot import layout
+from sfumato.engines.snapshot_file import SEALED
+from sfumato.engines.sources import quoted
+
+MOST_REMEMBERED = 500
+TEXTS = re.compile(r"'(?:[^']|'')*'")
+
+
+class EmptyTables:
+    """Binds queries. They are made when they are first needed, from declarations alone."""
+
+    def __init__(self, tables: Mapping[str, Table]) -> None:
+        self._tables = tables
+        self._connection: duckdb.DuckDBPyConnection | None = None
+        self._making = threading.Lock()
+        self._bound: OrderedDict[int, None] = OrderedDict()
+
+    def bind(self, query: str) -> None:
+        """Raise DuckDB's error for a query that it does not take. One that differs in its literals only is known."""
+        shape = hash(TEXTS.sub("''", query))  # numbers are quoted too, where an analyst wrote them
+        if shape in self._bound:
+            return
+        self._empty().cursor().sql(query)
+        self._bound[shape] = None
+        if len(self._bound) > MOST_REMEMBERED:
+            self._bound.popitem(last=False)
+
+    def _empty(self) -> duckdb.DuckDBPyConnection:
+        with self._making:
+            if self._connection is None:
+                made = duckdb.connect(":memory:", config=SEALED)
+                for table in self._tables.values():
+                    columns = ", ".join(f"{quoted(name)} {kind}" for name, kind in layout(table).items())
+                    made.execute(f"CREATE TABLE {quoted(table.name)} ({columns})")
+                self._connection = made
+            return self._connection
+
+    def close(self) -> None:
+        """Let go of them."""
+        with self._making:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None

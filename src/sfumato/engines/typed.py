@@ -1,0 +1,144 @@
+"""A declared column -> SQL, in three steps: read as its type, held to what is declared, put on its grid.
+
+Each step is a SELECT of its own, so that no value is computed twice. Part of the trusted perimeter.
+"""
+
+from datetime import date
+
+from sfumato.catalog.model import Boolean, Category, ColumnDeclaration, Date, Id, Integer, Real, Text
+from sfumato.engines.lowering import Steps
+from sfumato.engines.sources import quoted, text
+from sfumato.errors import KernelFault
+
+INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")  # BIGINT holds them all
+WHOLE = (*INTEGERS, "UBIGINT")
+FLOATS = ("FLOAT", "DOUBLE")
+
+
+def sql_type(declared: ColumnDeclaration) -> str:  # noqa: PLR0911 - one return a type
+    """What the snapshot stores a column as; small integers are read and added up faster."""
+    match declared:
+        case Integer(lower=lower, upper=upper):
+            return _least_whole(lower, upper)
+        case Real():
+            return "DOUBLE"
+        case Boolean():
+            return "BOOLEAN"
+        case Category(values=values):
+            if isinstance(values[0], bool):
+                return "BOOLEAN"
+            if isinstance(values[0], int):
+                return _least_whole(int(min(values)), int(max(values)))
+            # as an enumeration, grouping is by small numbers: three times as fast as by text
+            return f"ENUM({', '.join(text(str(value)) for value in values)})"
+        case Date():
+            return "DATE"
+        case Text() | Id():
+            return "VARCHAR"
+
+
+def read(name: str, declared: ColumnDeclaration, kind: str) -> str:  # noqa: PLR0911 - one return a type
+    """A source's column as a double, a whole number, a truth value, a day or a text; NULL where it is none."""
+    column = quoted(name)
+    match declared:
+        case Integer() if kind in INTEGERS:
+            return f"CAST({column} AS BIGINT)"
+        case Integer():
+            return rounded(f"TRY_CAST({column} AS DOUBLE)")
+        case Real():
+            return f"TRY_CAST({column} AS DOUBLE)"
+        case Boolean():
+            return f"TRY_CAST({column} AS BOOLEAN)"
+        case Category(values=values) if isinstance(values[0], bool):
+            return f"TRY_CAST({column} AS BOOLEAN)"
+        case Category(values=values) if isinstance(values[0], int):
+            return f"TRY_CAST({column} AS BIGINT)"
+        case Date():
+            return f"TRY_CAST({column} AS DATE)"
+        case Category() | Text() | Id():
+            return as_text(column, kind)
+
+
+def held(name: str, declared: ColumnDeclaration, kind: str) -> str:  # noqa: PLR0911 - one return a type
+    """What was read, within what is declared; NaN and what is undeclared is NULL, or public where NULL may not be."""
+    column, form = quoted(name), sql_type(declared)
+    match declared:
+        case Integer(lower=lower, upper=upper, nullable=nullable):
+            ends = (f"{lower}::BIGINT", f"{upper}::BIGINT") if kind in INTEGERS else (_double(lower), _double(upper))
+            public = "" if nullable else f" ELSE {(lower + upper) // 2}"
+            return f"CAST({_between(column, *ends, public, real=kind not in INTEGERS)} AS {form})"
+        case Real(lower=lower, upper=upper, nullable=nullable):
+            public = "" if nullable else f" ELSE {_double((lower + upper) / 2)}"
+            return _between(column, _double(lower), _double(upper), public, real=True)
+        case Boolean(nullable=nullable):
+            return column if nullable else f"COALESCE({column}, false)"
+        case Category(values=values, nullable=nullable):
+            listed = ", ".join(map(_constant, values))
+            known = f"TRY_CAST({column} AS {form})"
+            if not isinstance(values[0], str):
+                known = f"CASE WHEN {column} IN ({listed}) THEN {known} END"
+            return known if nullable else f"COALESCE({known}, CAST({_constant(values[0])} AS {form}))"
+        case Text(nullable=nullable):
+            return column if nullable else f"COALESCE({column}, '')"
+        case Date(lower=lower, upper=upper, nullable=nullable):
+            middle = date.fromordinal((lower.toordinal() + upper.toordinal()) // 2)
+            public = "" if nullable else f" ELSE {_constant(middle)}"
+            return _between(column, _constant(lower), _constant(upper), public, real=False)
+        case Id():
+            return column  # never read by a plan
+
+
+def steps_of(name: str, declared: ColumnDeclaration, each: Steps) -> str:
+    """A numeric column on its grid, ⌊x/γ + ½⌋: within its bounds in steps, since x is and rounding keeps order."""
+    column = quoted(name)
+    if not isinstance(declared, Integer):
+        return f"CAST({rounded(f'({column} * {_double(2.0**-each.exponent)})')} AS {width(each)})"
+    if each.exponent > 0:
+        raise KernelFault("The grid of whole numbers is one, or finer.")
+    return f"(CAST({column} AS {width(each)}) * {1 << -each.exponent})"
+
+
+def width(each: Steps) -> str:
+    """The type of a column's steps, also of those less the middle of the bounds."""
+    return "INTEGER" if max(abs(each.lower), abs(each.upper)) < 1 << 30 else "BIGINT"
+
+
+def rounded(value: str) -> str:
+    """⌊x + ½⌋ without the sum, which rounds in doubles. Infinities stay, and NaN."""
+    return f"(FLOOR({value}) + CAST({value} - FLOOR({value}) >= 0.5::DOUBLE AS INTEGER))"
+
+
+def as_text(column: str, kind: str) -> str:
+    """Text that depends on the row's own value only: a gap elsewhere may have turned whole numbers into floats."""
+    if kind not in FLOATS:
+        return f"CAST({column} AS VARCHAR)"
+    whole = f"CAST(CAST({column} AS BIGINT) AS VARCHAR)"
+    exact = f"{column} = FLOOR({column}) AND ABS({column}) <= 9007199254740992"
+    other = f"CAST({column} AS VARCHAR)"
+    return f"CASE WHEN {column} IS NULL OR isnan({column}) THEN NULL WHEN {exact} THEN {whole} ELSE {other} END"
+
+
+def _between(column: str, low: str, high: str, public: str, *, real: bool) -> str:
+    """The column, held to its bounds. Most rows are settled by the first test; NaN, to DuckDB, is above infinity."""
+    above = f"{column} <= 'inf'::DOUBLE" if real else f"{column} > {high}"
+    within = f"WHEN {column} BETWEEN {low} AND {high} THEN {column}"
+    return f"CASE {within} WHEN {column} < {low} THEN {low} WHEN {above} THEN {high}{public} END"
+
+
+def _least_whole(lower: int, upper: int) -> str:
+    for bits, name in ((7, "TINYINT"), (15, "SMALLINT"), (31, "INTEGER")):
+        if -(1 << bits) <= lower and upper < 1 << bits:
+            return name
+    return "BIGINT"
+
+
+def _double(value: float) -> str:
+    return f"{float(value)!r}::DOUBLE"
+
+
+def _constant(value: str | int | date) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, date):
+        return f"DATE {text(value.isoformat())}"
+    return str(value) if isinstance(value, int) else text(value)

@@ -1,0 +1,57 @@
+"""Expressions over one row: columns, literals and calls of total functions."""
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from enum import Enum
+
+Scalar = None | bool | int | float | str | date | datetime
+
+
+class ColumnType(Enum):
+    """What a column of a snapshot holds."""
+
+    INTEGER = "integer"
+    REAL = "real"
+    BOOLEAN = "boolean"
+    TEXT = "text"
+    DATE = "date"
+    DATETIME = "datetime"
+    ID = "id"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of the plan's source: a declared name, or `t1.name` where the source has several parts."""
+
+    name: str
+    type: ColumnType
+    nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A value that the analyst wrote."""
+
+    value: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function of the allow-list, applied to expressions. Every function is total: see query/functions.py."""
+
+    function: str
+    arguments: "tuple[Expression, ...]"
+
+
+Expression = Column | Literal | Call
+
+
+def columns_of(expression: Expression) -> set[str]:
+    """The names of the columns that an expression reads."""
+    match expression:
+        case Column(name):
+            return {name}
+        case Literal():
+            return set()
+        case Call(_, arguments):
+            return set().union(*(columns_of(each) for each in arguments))

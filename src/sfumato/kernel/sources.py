@@ -1,0 +1,257 @@
+"""Sources: where a plan's rows come from. Every row of a source belongs to one unit, and carries a weight.
+
+The weight of a row is numerator/held: `numerator` follows from the source alone, `held` is a column of it.
+"""
+
+from dataclasses import dataclass
+from math import lcm
+from typing import assert_never
+
+from sfumato.errors import KernelFault
+from sfumato.kernel.expressions import Column, Expression
+
+MOST_REACH = 1 << 40
+MOST_SCANS = 4  # of private tables that meet in one row: the product of their rows held stays below 2**124
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """The rows of a pinned private table. A row weighs min(1, max_rows/n), n being its unit's rows in the table."""
+
+    table: str
+    version: str
+    max_rows: int = 1
+    prefix: str = ""  # its columns are named prefix + declared name
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.max_rows <= MOST_REACH:
+            raise KernelFault("A table lets in at least one row of a unit, and a bounded number.")
+
+
+@dataclass(frozen=True, slots=True)
+class PublicScan:
+    """The rows of a pinned public table: nobody's."""
+
+    table: str
+    version: str
+    prefix: str
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """SELECT columns FROM source WHERE filters: one row for each that passes."""
+
+    source: "Source"
+    filters: tuple[Expression, ...]
+    columns: tuple[tuple[str, Expression], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """Rows of both sides whose expressions are equal in pairs; `outer` keeps left rows that meet none.
+
+    A private right side is joined on the unit too, always. A public one has at most `multiplicity` rows for each left.
+    """
+
+    left: "Source"
+    right: "Source"
+    outer: bool
+    on: tuple[tuple[Expression, Expression], ...]
+    multiplicity: int | None = None  # of a public right side; None: the right side is private
+
+    def __post_init__(self) -> None:
+        if not is_private(self.left) or is_private(self.right) != (self.multiplicity is None):
+            raise KernelFault("A join has a private left side; its right side has a multiplicity if it is public.")
+        if self.multiplicity is not None and self.multiplicity < 1:
+            raise KernelFault("A public key has at least one row.")
+        if scans(self.left) + scans(self.right) > MOST_SCANS:
+            raise KernelFault("Too many private tables meet in one row.")
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    """The rows of all parts, duplicates included (UNION ALL). The parts have the same column names."""
+
+    parts: "tuple[Source, ...]"
+
+    def __post_init__(self) -> None:
+        if len(self.parts) < 2 or not all(is_private(each) for each in self.parts):
+            raise KernelFault("A union has at least two private parts.")
+
+
+@dataclass(frozen=True, slots=True)
+class UnitColumn:
+    """An aggregate over the rows of one unit: count, sum, avg, min or max, on a grid and held to bounds in steps."""
+
+    name: str
+    function: str
+    value: Expression | None
+    lower: int
+    upper: int
+    exponent: int
+
+
+@dataclass(frozen=True, slots=True)
+class PerUnit:
+    """One row for each unit that has a row in the source that passes the filters."""
+
+    source: "Source"
+    filters: tuple[Expression, ...]
+    columns: tuple[UnitColumn, ...]
+
+    def __post_init__(self) -> None:
+        if not is_private(self.source):
+            raise KernelFault("Only a private source has units.")
+
+
+Source = Scan | PublicScan | Derived | Join | Union | PerUnit
+
+
+def is_private(source: Source) -> bool:
+    """Do its rows belong to units?
+
+    Claim: K-35. A source is public only if no private table is below it.
+    Requires: nothing.
+    Relies on: nothing.
+    Proof: docs/claims/K-35.md
+    Checked by: tests/kernel/test_sources.py::test_what_is_private
+    """
+    match source:
+        case Scan() | Join() | Union() | PerUnit():
+            return True
+        case PublicScan():
+            return False
+        case Derived(inner):
+            return is_private(inner)
+        case _:
+            assert_never(source)
+
+
+def numerator(source: Source) -> int:
+    """The numerator of every row's weight: numerator/held, with held >= numerator.
+
+    Claim: K-35. See `reach`.
+    Requires: nothing.
+    Relies on: nothing.
+    Proof: docs/claims/K-35.md
+    Checked by: tests/kernel/test_sources.py::test_reach_by_hand
+    """
+    match source:
+        case Scan(max_rows=most):
+            return most
+        case PublicScan() | PerUnit():
+            return 1
+        case Derived(inner):
+            return numerator(inner)
+        case Join(left, right):
+            return numerator(left) * numerator(right)
+        case Union(parts):
+            return lcm(*(numerator(each) for each in parts))
+        case _:
+            assert_never(source)
+
+
+def reach(source: Source) -> int:
+    """The most that the weights of one unit's rows add up to; and no other unit's rows depend on it.
+
+    Claim: K-35. The sum over one unit's rows of numerator/held is at most this, whatever the data.
+    Requires: the engine holds rows as each operator says; a public table's multiplicity is the pinned one's (curator).
+    Relies on: nothing.
+    Proof: docs/claims/K-35.md
+    Checked by: tests/neighbours/test_joins.py::test_no_neighbour_moves_more_through_a_join
+    """
+    most = _reach(source)
+    if most > MOST_REACH or numerator(source) > MOST_REACH:
+        raise KernelFault("One unit reaches too many rows.")
+    return most
+
+
+def _reach(source: Source) -> int:
+    match source:
+        case Scan(max_rows=most):
+            return most
+        case PublicScan():
+            raise KernelFault("A public table has no units.")
+        case PerUnit():
+            return 1
+        case Derived(inner):
+            return _reach(inner)
+        case Join(left, right, multiplicity=None):
+            return _reach(left) * _reach(right)
+        case Join(left, multiplicity=multiplicity):
+            return _reach(left) * (multiplicity or 1)
+        case Union(parts):
+            return sum(_reach(each) for each in parts)
+        case _:
+            assert_never(source)
+
+
+def scans(source: Source) -> int:
+    """How many private tables meet in one row.
+
+    Claim: K-35. The product of so many counts of rows is a row's `held`, and fits 128 bits.
+    Requires: nothing.
+    Relies on: nothing.
+    Proof: docs/claims/K-35.md
+    Checked by: tests/kernel/test_sources.py::test_too_many_tables_are_refused
+    """
+    match source:
+        case Scan():
+            return 1
+        case PublicScan() | PerUnit():
+            return 0
+        case Derived(inner):
+            return scans(inner)
+        case Join(left, right):
+            return scans(left) + scans(right)
+        case Union(parts):
+            return max(scans(each) for each in parts)
+        case _:
+            assert_never(source)
+
+
+def of_single_rows(source: Source) -> bool:
+    """Is every row made from one row of one private table? A row unit allows nothing else.
+
+    Claim: K-35. No row of such a source depends on two rows of private tables, and each weighs 1.
+    Requires: nothing.
+    Relies on: nothing.
+    Proof: docs/claims/K-35.md
+    Checked by: tests/kernel/test_sources.py::test_row_units_meet_nobody
+    """
+    match source:
+        case Scan(max_rows=most):
+            return most == 1
+        case PublicScan():
+            return True
+        case PerUnit():
+            return False
+        case Derived(inner):
+            return of_single_rows(inner)
+        case Join(left, multiplicity=multiplicity):
+            return multiplicity is not None and of_single_rows(left)
+        case Union(parts):
+            return all(of_single_rows(each) for each in parts)
+        case _:
+            assert_never(source)
+
+
+def tables_of(source: Source) -> tuple[str, ...]:
+    """The names of all tables below, public ones too, in order."""
+    match source:
+        case Scan(table) | PublicScan(table):
+            return (table,)
+        case Derived(inner) | PerUnit(inner):
+            return tables_of(inner)
+        case Join(left, right):
+            return tables_of(left) + tables_of(right)
+        case Union(parts):
+            return tuple(name for each in parts for name in tables_of(each))
+        case _:
+            assert_never(source)
+
+
+__all__ = [
+    "Column", "Derived", "Join", "PerUnit", "PublicScan", "Scan", "Source", "Union", "UnitColumn",
+    "is_private", "numerator", "of_single_rows", "reach", "scans", "tables_of",
+]  # fmt: skip

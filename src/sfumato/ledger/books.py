@@ -1,0 +1,165 @@
+"""The ledger's rows inside one transaction: a table of chained entries, and one row that names the last of them."""
+
+from collections.abc import Generator
+from datetime import UTC, datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from sfumato.errors import LedgerError
+from sfumato.kernel.losses import PrivacyLoss
+from sfumato.ledger.entries import Entry, Head, Row, altered, altered_error, chain_hash, loss_text, read_loss, sha256
+from sfumato.ledger.statement import Statement
+from sfumato.ledger.tables import (
+    ADD_ENTRY,
+    ENTRIES,
+    GET_ANSWER,
+    GET_ANSWERED,
+    GET_BEFORE,
+    GET_CHARGED,
+    GET_HEAD,
+    GET_PLAIN,
+    GET_SPENT,
+    GET_WHOLE,
+    HAS_SEEN,
+    HEAD,
+    LOCK_HEAD,
+    MOVE_HEAD,
+    MOVED,
+    PLAIN,
+    TABLES,
+)
+
+
+class Books:
+    """The ledger's rows inside one transaction."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
+
+    def has_tables(self) -> bool:
+        """Whether a ledger was ever made here."""
+        return sa.inspect(self._connection).has_table(HEAD.name)
+
+    def make_tables(self) -> None:
+        """Make the tables, and the head row of a ledger without entries; the caller appends the first."""
+        TABLES.create_all(self._connection, checkfirst=False)
+        self._connection.execute(HEAD.insert().values(single=1, number=0, hash="", budget="", spent=""))
+
+    def head(self, *, lock: bool) -> Head:
+        """The last entry, checked against its own hash and against the row of totals; `lock` holds others off."""
+        if lock and self._connection.dialect.name != "sqlite":  # there, the transaction began with the lock
+            LOCK_HEAD.rows(self._connection)  # by itself: what is read after the wait must be the newest
+        row = self._one(GET_HEAD)
+        if row is None:
+            raise LedgerError("ledger-altered", "The ledger has lost its totals.", "Restore it from its latest backup.")
+        number, claimed = row["number"] or 0, row["head_number"]
+        if number:
+            _refuse_altered(row)
+        if number != claimed:
+            what = "is missing" if number < claimed else "was never added by the ledger"
+            raise altered_error(min(number, claimed) + 1, what)
+        if not number or any(row[name] != row[f"head_{name}"] for name in ("hash", "budget", "spent")):
+            raise altered_error(number, "does not agree with the totals")
+        budget, spent = read_loss(row["budget"]), read_loss(row["spent"])
+        if budget is None or spent is None:
+            raise altered_error(number)
+        return Head(number, row["hash"], budget, spent)
+
+    def claimed_number(self) -> int:
+        """The number of entries that the row of totals speaks of, for an audit."""
+        row = self._one(GET_HEAD)
+        return row["head_number"] if row else 0
+
+    def append(self, before: Head | None, kind: str, budget: PrivacyLoss, spent: PrivacyLoss, **parts: Any) -> Head:  # noqa: ANN401
+        """Chain one more entry to the head, and move the head. The transaction makes both happen, or neither."""
+        payload = parts.pop("payload", "")
+        row = {
+            "number": before.number + 1 if before else 1,
+            "kind": kind,
+            "analyst": "",
+            "plan_digest": "",
+            "answer_key": "",
+            "about": None,
+            "time": datetime.now(UTC).isoformat(timespec="microseconds"),
+            "payload_hash": sha256(payload),
+            "budget": loss_text(budget),
+            "spent": loss_text(spent),
+            **parts,
+            "loss": loss_text(parts.get("loss")),
+            "analyst_spent": loss_text(parts.get("analyst_spent")),
+        }
+        previous = before.hash if before else ""
+        head = Head(row["number"], chain_hash(previous, row), budget, spent)
+        whole = {**row, "previous": previous, "hash": head.hash, "payload": payload}
+        ADD_ENTRY.rows(self._connection, **whole)
+        MOVE_HEAD.rows(self._connection, **{f"new_{name}": whole[name] for name in MOVED})
+        return head
+
+    def row(self, number: int) -> Row | None:
+        """An entry without its payload; an altered one is refused."""
+        return self._sound(GET_PLAIN, number=number)
+
+    def whole_row(self, number: int) -> Row | None:
+        """An entry with its payload; an altered one is refused."""
+        return self._sound(GET_WHOLE, number=number)
+
+    def before(self, plan_digest: str, analyst: str) -> tuple[Row | None, Row | None]:
+        """The analyst's last charge for this very plan, and their last entry, which carries what they have spent."""
+        rows = self._sound_rows(GET_BEFORE, plan=plan_digest, analyst=analyst)
+        same = [row for row in rows if row["kind"] == "charge" and row["plan_digest"] == plan_digest]
+        return same[-1] if same else None, rows[-1] if rows else None
+
+    def charged(self, charge: int) -> tuple[Row | None, bool, Row | None]:
+        """A charge, whether it has its answer, and the last entry of the analyst who was charged."""
+        rows = self._sound_rows(GET_CHARGED, charge=charge)
+        found = [row for row in rows if row["number"] == charge]
+        answered = any(row["kind"] == "answer" and row["about"] == charge for row in rows)
+        return found[0] if found else None, answered, rows[-1] if rows else None
+
+    def newest_of(self, analyst: str) -> Row | None:
+        """The analyst's last entry, which carries what the analyst has spent."""
+        return self._sound(GET_SPENT, analyst=analyst)
+
+    def answer_to(self, charge: int) -> Row | None:
+        """The answer entry of a charge, with its integers."""
+        return self._sound(GET_ANSWER, charge=charge)
+
+    def has_seen(self, charge: int, analyst: str) -> bool:
+        """Whether the analyst's view of this charge's answer was counted."""
+        return self._one(HAS_SEEN, charge=charge, analyst=analyst) is not None
+
+    def answered(self, answer_key: str, analyst: str) -> list[Row]:
+        """The charges under this key that have an answer, oldest first; `seen` where the analyst's view was counted."""
+        return self._sound_rows(GET_ANSWERED, key=answer_key, analyst=analyst)
+
+    def walk(self) -> Generator[Row, None, None]:
+        """Every entry as it stands, first to last, a few at a time."""
+        everything = sa.select(ENTRIES).order_by(ENTRIES.c.number)
+        with self._connection.execute(everything, execution_options={"yield_per": 100}) as rows:
+            for row in rows:
+                yield row._asdict()
+
+    def newest(self, most: int | None) -> list[Entry]:
+        """The newest entries, oldest of them first."""
+        newest_first = sa.select(*PLAIN).order_by(ENTRIES.c.number.desc()).limit(most)
+        rows = self._connection.execute(newest_first).all()
+        return [Entry.of(_refuse_altered(row._asdict())) for row in reversed(rows)]
+
+    def _one(self, statement: Statement, **values: object) -> Row | None:
+        rows = statement.rows(self._connection, **values)
+        return rows[0] if rows else None
+
+    def _sound(self, statement: Statement, **values: object) -> Row | None:
+        row = self._one(statement, **values)
+        return None if row is None else _refuse_altered(row)
+
+    def _sound_rows(self, statement: Statement, **values: object) -> list[Row]:
+        found = [_refuse_altered(row) for row in statement.rows(self._connection, **values)]
+        return sorted(found, key=lambda row: int(row["number"]))
+
+
+def _refuse_altered(row: Row) -> Row:
+    if altered(row):
+        raise altered_error(row["number"])
+    return row

@@ -1,0 +1,111 @@
+"""Sums of privacy losses, to the last digit: what a charge costs here, what fits, and what is left."""
+
+from fractions import Fraction
+from functools import reduce
+from math import isqrt
+from typing import assert_never
+
+from sfumato.errors import BudgetExceeded, LedgerError
+from sfumato.kernel.exact import plain, sum_exactly
+from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP, compose
+
+
+def amounts_of(loss: PrivacyLoss) -> tuple[Fraction, Fraction]:
+    """Epsilon or rho, and delta."""
+    match loss:
+        case PureDP(amount):
+            return Fraction(amount), Fraction(0)
+        case ApproxDP(amount, delta) | ZCDP(amount, delta):
+            return Fraction(amount), Fraction(delta)
+        case _:
+            assert_never(loss)
+
+
+def _of_kind(kind: PrivacyLoss, amount: Fraction, delta: Fraction) -> PrivacyLoss:
+    match kind:
+        case PureDP():
+            return PureDP(sum_exactly(amount))
+        case ApproxDP():
+            return ApproxDP(sum_exactly(amount), sum_exactly(delta))
+        case ZCDP():
+            return ZCDP(sum_exactly(amount), sum_exactly(delta))
+        case _:
+            assert_never(kind)
+
+
+def nothing(kind: PrivacyLoss) -> PrivacyLoss:
+    """No loss at all, of the same kind as this one."""
+    return _of_kind(kind, Fraction(0), Fraction(0))
+
+
+def total(one: PrivacyLoss, two: PrivacyLoss) -> PrivacyLoss:
+    """Two losses of one kind, added."""
+    (amount, delta), (more, more_delta) = amounts_of(one), amounts_of(two)
+    return _of_kind(one, amount + more, delta + more_delta)
+
+
+def left_of(limit: PrivacyLoss, spent: PrivacyLoss) -> PrivacyLoss:
+    """What is left; nothing, not less, where the owner lowered the limit below what is spent."""
+    (most, most_delta), (amount, delta) = amounts_of(limit), amounts_of(spent)
+    return _of_kind(limit, max(Fraction(0), most - amount), max(Fraction(0), most_delta - delta))
+
+
+def fits(charge: PrivacyLoss, spent: PrivacyLoss, limit: PrivacyLoss) -> bool:
+    """Whether both amounts stay within the limit, to the last digit."""
+    parts = zip(amounts_of(charge), amounts_of(spent), amounts_of(limit), strict=True)
+    return all(more + before <= most for more, before, most in parts)
+
+
+def exchanged(loss: PrivacyLoss, budget: PrivacyLoss) -> PrivacyLoss:
+    """The loss in the budget's currency: never less than it was, and refused where there is no such rate."""
+    match budget, loss:
+        case ZCDP(), _:
+            return loss.to_zcdp()
+        case _, ZCDP():
+            hint = "Declare the budget with accounting='zcdp', or ask with epsilon= and Laplace noise."
+            raise LedgerError("ledger-currency", "This budget counts epsilon, and a zCDP loss has none.", hint)
+        case PureDP(), ApproxDP(delta=delta) if delta:
+            hint = "Declare a budget with a delta."
+            raise LedgerError("ledger-currency", "This budget has no delta to spend.", hint)
+        case _:
+            return _of_kind(budget, *amounts_of(loss))
+
+
+def price(loss: PrivacyLoss, shares: tuple[PrivacyLoss, ...], budget: PrivacyLoss) -> PrivacyLoss:
+    """What a certificate costs here. In zCDP each measurement is exchanged alone, which is cheaper than their sum."""
+    if isinstance(budget, ZCDP) and shares and reduce(compose, shares) == loss:
+        return reduce(compose, (each.to_zcdp() for each in shares), nothing(budget))
+    return exchanged(loss, budget)
+
+
+def sublimit(declared: PrivacyLoss, budget: PrivacyLoss) -> PrivacyLoss:
+    """A sub-limit in the budget's currency. A limit on epsilon has no equal in rho: exchange would loosen it."""
+    if isinstance(declared, ZCDP) == isinstance(budget, ZCDP):
+        return exchanged(declared, budget)
+    hint = "Declare both in epsilon, or both in rho."
+    raise LedgerError("ledger-currency", "An analyst's limit must count what the budget counts.", hint)
+
+
+def demand(
+    charge: PrivacyLoss, spent: PrivacyLoss, limit: PrivacyLoss, whose: str, shares: tuple[PrivacyLoss, ...]
+) -> None:
+    """Refuse a charge that does not fit, and say what would."""
+    if fits(charge, spent, limit):
+        return
+    left = left_of(limit, spent)
+    amount, _ = amounts_of(left)
+    hint = "Nothing more fits; questions that were answered before can still be asked."
+    if amount:
+        hint = f"A question of at most {_words(left)} still fits."
+        # epsilon**2 / 2 bounds the rho of epsilon, however it is split; in millionths, rounded down
+        epsilon = Fraction(isqrt(int(2 * amount * 10**12)), 10**6)
+        if isinstance(left, ZCDP) and epsilon and any(isinstance(each, PureDP) for each in shares):
+            hint += f" With Laplace noise that is epsilon = {plain(epsilon)}."
+    message = f"This costs {_words(charge)}, and {_words(left)} is left of {whose} of {_words(limit)}."
+    raise BudgetExceeded(message, hint, charge, left)
+
+
+def _words(loss: PrivacyLoss) -> str:
+    amount, delta = (plain(each) for each in amounts_of(loss))
+    name = "rho" if isinstance(loss, ZCDP) else "epsilon"
+    return f"{name} = {amount}" if isinstance(loss, PureDP) else f"{name} = {amount}, delta = {delta}"

@@ -1,0 +1,120 @@
+"""One line of the ledger: how its losses are written, how it is hashed, and how an altered one is told."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any, assert_never
+
+from sfumato.errors import KernelFault, LedgerError
+from sfumato.kernel.exact import plain
+from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP
+
+Row = Mapping[str, Any]
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=repr)
+
+
+def canonical(thing: object) -> str:
+    """The one JSON text of a thing: what is hashed, and what an auditor can hash again."""
+    return _ENCODER.encode(thing)
+
+
+def sha256(text: str) -> str:
+    """The SHA-256 of a text, in hexadecimal digits."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def loss_text(loss: PrivacyLoss | None) -> str:
+    """A loss as it is kept: every digit, never a float."""
+    match loss:
+        case None:
+            return ""
+        case PureDP(epsilon):
+            return canonical({"epsilon": plain(epsilon)})
+        case ApproxDP(epsilon, delta):
+            return canonical({"delta": plain(delta), "epsilon": plain(epsilon)})
+        case ZCDP(rho, delta):
+            return canonical({"delta": plain(delta), "rho": plain(rho)})
+        case _:
+            assert_never(loss)
+
+
+@lru_cache(maxsize=4096)
+def read_loss(text: str) -> PrivacyLoss | None:
+    """The loss that `loss_text` wrote."""
+    if not text:
+        return None
+    parts = {name: Decimal(digits) for name, digits in json.loads(text).items()}
+    if "rho" in parts:
+        return ZCDP(parts["rho"], parts["delta"])
+    return ApproxDP(parts["epsilon"], parts["delta"]) if "delta" in parts else PureDP(parts["epsilon"])
+
+
+def charged_loss(text: str) -> PrivacyLoss:
+    """The loss of a charge, which always has one."""
+    loss = read_loss(text)
+    if loss is None:
+        raise KernelFault("A charge has a loss.")
+    return loss
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of the ledger. `about` is the charge that an answer or a view belongs to; `budget` is the limit then."""
+
+    number: int
+    kind: str  # open | limit | charge | answer | seen
+    analyst: str
+    plan_digest: str
+    answer_key: str
+    about: int | None
+    loss: PrivacyLoss | None
+    budget: PrivacyLoss
+    spent: PrivacyLoss
+    analyst_spent: PrivacyLoss | None
+    payload_hash: str
+    time: str
+    previous: str
+    hash: str
+
+    @classmethod
+    def of(cls, row: Row) -> "Entry":
+        """The entry that a row of the table holds."""
+        values = {field.name: row[field.name] for field in fields(cls)}
+        for name in ("loss", "budget", "spent", "analyst_spent"):
+            values[name] = read_loss(values[name])
+        return cls(**values)
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The last entry: its number and hash, and the totals after it."""
+
+    number: int
+    hash: str
+    budget: PrivacyLoss
+    spent: PrivacyLoss
+
+
+_CHAINED = tuple(field.name for field in fields(Entry) if field.name not in ("previous", "hash"))
+
+
+def chain_hash(previous: str, row: Row) -> str:
+    """The hash of an entry: of the hash before it and of its own fields."""
+    return sha256(previous + "\n" + canonical({name: row[name] for name in _CHAINED}))
+
+
+def altered(row: Row) -> bool:
+    """Whether the row is no longer what was hashed."""
+    payload = row.get("payload")  # which is not always read
+    if payload is not None and sha256(str(payload)) != row["payload_hash"]:
+        return True
+    return bool(chain_hash(str(row["previous"]), row) != row["hash"])
+
+
+def altered_error(number: int, what: str = "was altered") -> LedgerError:
+    """The refusal to work from an entry that does not hold."""
+    hint = "Run `sfumato ledger verify`, and restore the ledger from a backup that is not older."
+    return LedgerError("ledger-altered", f"Entry {number} of the ledger {what}.", hint)

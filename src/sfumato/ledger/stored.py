@@ -1,0 +1,112 @@
+"""Answers that were given before: what is kept of a certificate with its charge, and when it answers another."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, datetime
+from fractions import Fraction
+
+from sfumato.errors import KernelFault
+from sfumato.kernel.certify import Certificate, Certified
+from sfumato.kernel.expressions import Scalar
+from sfumato.kernel.losses import PrivacyLoss
+from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
+from sfumato.kernel.release import Released
+from sfumato.ledger.charges import amounts_of
+from sfumato.ledger.entries import Head, Row, altered_error, canonical, charged_loss, loss_text
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """An answer that was given before.
+
+    Each of `certificate_measure` is a name, a variance and the noise's kind; `shares` are their losses, in order.
+    """
+
+    entry_number: int
+    certificate_measure: tuple[tuple[str, Fraction, str], ...]
+    integers: dict[str, tuple[int, ...]]
+    loss: PrivacyLoss
+    head: str
+    analyst: str
+    shares: tuple[PrivacyLoss, ...]
+    keys: tuple[tuple[Scalar, ...], ...] | None = None
+
+
+def _kind(each: Certified) -> str:
+    match each.noise:
+        case LaplaceNoise():
+            return "laplace"
+        case GaussianNoise():
+            return "gaussian"
+        case _:
+            return "choice"
+
+
+def answer_text(released: Released) -> str:
+    """An answer as it is kept: its integers, and the keys that the data named."""
+    keys = None if released.keys is None else [[_written(value) for value in key] for key in released.keys]
+    return canonical({"integers": released.integers, "keys": keys})
+
+
+def _written(value: Scalar) -> list[str]:
+    kind = type(value)
+    if kind not in READERS:
+        raise KernelFault("A key holds something that cannot be kept.")
+    return [kind.__name__, value.isoformat() if isinstance(value, date) else str(value)]
+
+
+READERS: dict[type, Callable[[str], Scalar]] = {
+    bool: lambda text: text == "True", int: int, float: float, str: str,
+    date: date.fromisoformat, datetime: datetime.fromisoformat,
+}  # fmt: skip
+BY_NAME = {kind.__name__: reader for kind, reader in READERS.items()}
+
+
+def read_answer(text: str) -> tuple[dict[str, tuple[int, ...]], tuple[tuple[Scalar, ...], ...] | None]:
+    """What `answer_text` wrote: integers and keys."""
+    kept = json.loads(text)
+    named = kept["keys"]
+    keys = None if named is None else tuple(tuple(BY_NAME[kind](value) for kind, value in key) for key in named)
+    return {name: tuple(cells) for name, cells in kept["integers"].items()}, keys
+
+
+def description(certificate: Certificate) -> str:
+    """What was certified, as it is kept with the charge: enough to price it again and to judge its precision."""
+    measurements = [
+        {
+            "name": each.name,
+            "noise": _kind(each),
+            "variance": str(each.variance),
+            "exponent": each.exponent,
+            "loss": loss_text(each.loss),
+        }
+        for each in certificate.measurements
+    ]
+    whole = {"cells": certificate.cells, "loss": loss_text(certificate.loss), "measurements": measurements}
+    return canonical(whole)
+
+
+def measures(charge: Row) -> tuple[tuple[str, Fraction, str], ...]:
+    described = json.loads(charge["payload"])["measurements"]
+    return tuple((each["name"], Fraction(each["variance"]), each["noise"]) for each in described)
+
+
+def answers(charge: Row, certificate: Certificate) -> bool:
+    """Whether every measurement of a stored answer is at least as precise as the wanted one, at the same delta."""
+    loss = charged_loss(json.loads(charge["payload"])["loss"])
+    kept = {name: variance for name, variance, _ in measures(charge)}
+    wanted = {each.name: each.variance for each in certificate.measurements}
+    same_delta = amounts_of(loss)[1] == amounts_of(certificate.loss)[1]
+    return same_delta and kept.keys() == wanted.keys() and all(kept[name] <= wanted[name] for name in wanted)
+
+
+def stored_answer(charge: Row, answer: Row | None, head: Head) -> Stored:
+    """What a charge and its answer entry hold."""
+    if answer is None:
+        raise altered_error(charge["number"])
+    described = json.loads(charge["payload"])
+    integers, keys = read_answer(answer["payload"])
+    loss = charged_loss(described["loss"])
+    shares = tuple(charged_loss(each["loss"]) for each in described["measurements"])
+    return Stored(charge["number"], measures(charge), integers, loss, head.hash, charge["analyst"], shares, keys)

@@ -1,0 +1,36 @@
+"""Surveys without a trusted curator: each person's own device randomises, and the collector learns the crowd."""
+
+from sfumato.local.choice import Alternative, Choice, choose
+from sfumato.local.estimates import Estimate
+from sfumato.local.heavy_hitters import Found, HeavyHitters, heavy_hitters, rebuild_heavy_hitters
+from sfumato.local.means import MeanEstimate, MeanRandomiser, mean_randomiser, rebuild_mean
+from sfumato.local.questions import QuestionEstimate, Questions, compare_questions, questions, rebuild_questions
+from sfumato.local.randomisers import Randomiser, randomiser, rebuild
+from sfumato.local.shuffle import Shuffled, shuffled
+from sfumato.local.tally import Tally
+
+__all__ = [
+    "Alternative",
+    "Choice",
+    "Estimate",
+    "Found",
+    "HeavyHitters",
+    "MeanEstimate",
+    "MeanRandomiser",
+    "QuestionEstimate",
+    "Questions",
+    "Randomiser",
+    "Shuffled",
+    "Tally",
+    "choose",
+    "compare_questions",
+    "heavy_hitters",
+    "mean_randomiser",
+    "questions",
+    "randomiser",
+    "rebuild",
+    "rebuild_heavy_hitters",
+    "rebuild_mean",
+    "rebuild_questions",
+    "shuffled",
+]

@@ -1,0 +1,95 @@
+"""Noise like that of a release, at fixed points: for intervals, which must not differ between askings.
+
+The points fill the unit cube evenly, so a few thousand of them give quantiles that a hundred thousand draws would.
+"""
+
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.kernel.mechanisms import GaussianNoise, Noise
+
+Floats = npt.NDArray[np.float64]
+SMOOTH = 100.0
+TIMES = 1 << 16
+MOST_EVEN = 8  # beyond so many dimensions the even points are no better than scattered ones
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedNoise:
+    """The noise of several releases of one question, combined with these weights."""
+
+    parts: tuple[tuple[float, Noise], ...]
+
+    def margin(self, miss: Fraction) -> float:
+        """|noise| is at most this but for a chance of `miss`."""
+        drawn = np.sort(np.abs(likenesses((self,), TIMES)[0]))
+        return float(drawn[min(math.ceil((1 - float(miss)) * TIMES), TIMES - 1)])
+
+
+def variance_of(noise: Noise) -> float:
+    return float(noise.variance) if isinstance(noise, GaussianNoise) else 2 * float(noise.scale) ** 2
+
+
+def likenesses(noises: Sequence[Noise | WeightedNoise], times: int) -> list[Floats]:
+    """For each noise, `times` values of it: together they are like independent draws."""
+    parts = [part for each in noises for part in (each.parts if isinstance(each, WeightedNoise) else ((1.0, each),))]
+    drawn = iter(_drawn([noise for _, noise in parts], times))
+    return [
+        sum((weight * next(drawn) for weight, _ in each.parts), np.zeros(times))
+        if isinstance(each, WeightedNoise)
+        else next(drawn)
+        for each in noises
+    ]
+
+
+def _drawn(noises: Sequence[Noise], times: int) -> list[Floats]:
+    made = []
+    at = 0
+    points = _points(sum(2 if isinstance(each, GaussianNoise) else 1 for each in noises), times)
+    for noise in noises:
+        if isinstance(noise, GaussianNoise):
+            spread = math.sqrt(noise.variance)
+            normal = spread * np.sqrt(-2 * np.log(points[at])) * np.cos(2 * math.pi * points[at + 1])
+            made.append(np.rint(normal) if spread < SMOOTH else normal)
+            at += 2
+        else:
+            made.append(_laplace(float(noise.scale), points[at]))
+            at += 1
+    return made
+
+
+def _laplace(scale: float, uniform: Floats) -> Floats:
+    """The inverse of the distribution function: of the discrete noise where its steps show, else of its likeness."""
+    if scale >= SMOOTH:
+        centred = uniform - 0.5
+        smooth: Floats = -scale * np.sign(centred) * np.log1p(-2 * np.abs(centred))
+        return smooth
+    ratio = math.exp(-1 / scale) if scale > 1e-2 else 0.0
+    if not ratio:
+        return np.zeros_like(uniform)
+    below = np.ceil(scale * np.log(uniform * (1 + ratio)))
+    above = np.ceil(-scale * np.log((1 - uniform) * (1 + ratio))) - 1
+    steps: Floats = np.where(uniform <= ratio / (1 + ratio), below, np.maximum(above, 0))
+    return steps
+
+
+@lru_cache(maxsize=64)
+def _points(dimensions: int, times: int) -> Floats:
+    """`times` points inside the unit cube, one row a dimension: multiples of powers of a generalised golden ratio."""
+    if dimensions > MOST_EVEN:
+        words = np.frombuffer(hashlib.shake_256(b"points").digest(8 * dimensions * times), "<u8")
+        scattered = ((words >> np.uint64(11)) * 2.0**-53 + 2.0**-54).reshape(dimensions, times)
+        return np.asarray(scattered, np.float64)
+    root = 2.0
+    for _ in range(60):
+        root = (1 + root) ** (1 / (dimensions + 1))
+    steps = np.array([root ** -(index + 1) for index in range(dimensions)])
+    points = (0.5 + np.outer(steps, np.arange(1, times + 1))) % 1 * (1 - 2.0**-52) + 2.0**-54
+    return np.asarray(points, np.float64)

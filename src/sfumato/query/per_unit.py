@@ -1,0 +1,128 @@
+"""SELECT person, COUNT(*), SUM(x) ... GROUP BY person in a subquery: one row for each person."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import floor
+
+from sqlglot import exp
+
+from sfumato.catalog.model import find
+from sfumato.errors import MissingBounds
+from sfumato.kernel.expressions import Column, ColumnType, Expression
+from sfumato.kernel.plan import MOST_STEPS, grid_exponent
+from sfumato.kernel.sources import PerUnit, Source, UnitColumn, reach
+from sfumato.query import functions
+from sfumato.query.parse import place_of, unsupported, word_of
+from sfumato.query.query import Typed
+from sfumato.query.rows import RowBinder
+from sfumato.query.scope import Part, Scope
+
+FUNCTIONS: dict[type[exp.Expr], str] = {exp.Sum: "sum", exp.Avg: "avg", exp.Min: "min", exp.Max: "max"}
+
+
+def per_unit(
+    node: exp.Select, source: Source, filters: Sequence[Expression], scope: Scope, prefix: str
+) -> tuple[PerUnit, tuple[Expression, ...], Part]:
+    """One row for each person, conditions on such rows (HAVING), and what their columns are called."""
+    binder = _UnitBinder(RowBinder(scope), reach(source), prefix)
+    group = node.args.get("group")
+    keys = group.expressions if group is not None else []
+    if len(keys) != 1 or not scope.is_person(_selected(keys[0], node)):
+        hint = "Write GROUP BY the person's id, and nothing else; group by other things in the outer SELECT."
+        raise unsupported(group or node, "A subquery with aggregates has one row for each person", hint)
+    rows = RowBinder(scope, binder.aggregate)
+    columns: dict[str, Typed] = {}
+    person: set[str] = set()
+    for each in node.expressions:
+        bare = each.unalias()
+        name = each.alias_or_name
+        if not name:
+            raise unsupported(each, "A computed column of a subquery needs a name", "Name it with AS.")
+        if find(name, columns) is not None:
+            raise unsupported(each, f"Two columns are named {name[:100]}", "Name them apart with AS.")
+        if scope.is_person(bare):
+            person.add(name)
+            columns[name] = Typed(Column(prefix + name, ColumnType.ID), "id")
+        else:
+            columns[name] = _of_aggregates(rows, bare)
+    having = node.args.get("having")
+    kept = tuple(rows.conditions(having.this)) if having is not None else ()
+    made = PerUnit(source, tuple(filters), tuple(binder.columns.values()))
+    return made, kept, Part("", columns, "this subquery", frozenset(person))
+
+
+def _selected(key: exp.Expr, node: exp.Select) -> exp.Expr:
+    """GROUP BY 1 names a selected column."""
+    if isinstance(key, exp.Literal) and not key.is_string and str(key.this).isdigit():
+        number = int(str(key.this))
+        if 1 <= number <= len(node.expressions):
+            named: exp.Expr = node.expressions[number - 1]
+            return named.unalias()
+    return key.unnest()
+
+
+def _of_aggregates(rows: RowBinder, node: exp.Expr) -> Typed:
+    """An expression whose columns all stand inside aggregates."""
+    for column in node.find_all(exp.Column):
+        above = column.parent
+        while above is not None and above is not node.parent and not isinstance(above, (exp.Count, *FUNCTIONS)):
+            above = above.parent
+        if above is None or above is node.parent:
+            hint = "Use MIN, MAX, SUM, AVG or COUNT of it: a person may have several values."
+            raise unsupported(column, f"{column.name[:40]} is not one value for each person", hint)
+    return rows.row(node)
+
+
+class _UnitBinder:
+    """Collects the aggregates of each person's rows, each once."""
+
+    def __init__(self, rows: RowBinder, most_rows: int, prefix: str) -> None:
+        self.rows = rows
+        self.most_rows = most_rows
+        self.prefix = prefix
+        self.columns: dict[tuple[object, ...], UnitColumn] = {}
+
+    def aggregate(self, node: exp.Expr) -> Typed:
+        """COUNT, SUM, AVG, MIN or MAX of the person's rows, with bounds that follow from the catalog."""
+        if isinstance(node, exp.Count):
+            inner = node.this.unnest() if node.this is not None else exp.Star()
+            if isinstance(inner, exp.Distinct):
+                raise unsupported(node, "COUNT(DISTINCT ...) is not supported in a subquery", "Count rows or values.")
+            all_rows = isinstance(inner, (exp.Star, exp.Literal)) or self.rows.scope.is_person(inner)
+            value = None if all_rows else self.rows.row(inner).expression
+            column = self._add("count", value, 0, self.most_rows, 0)
+            return self._typed(column, False, 0.0, float(self.most_rows), True)
+        function = FUNCTIONS.get(type(node))
+        if function is None:
+            raise unsupported(node, f"{word_of(node)} is not supported for each person", "Use SUM, AVG, MIN or MAX.")
+        typed = self.rows.row(node.this)
+        if typed.type == "boolean":
+            typed = functions.truth_as_number(typed)
+        if typed.type != "number" or typed.lower is None or typed.upper is None:
+            hint = "Give it a number with declared bounds."
+            raise MissingBounds("bounds", f"{function.upper()} needs a bounded number{place_of(node)}.", hint)
+        exponent = grid_exponent(typed.lower, typed.upper, whole=typed.whole, per_row=True)
+        step = Fraction(2) ** exponent
+        low, high = (floor(Fraction(end) / step + Fraction(1, 2)) for end in (typed.lower, typed.upper))
+        if function == "sum":
+            low, high = min(low, self.most_rows * low), max(high, self.most_rows * high)
+            if max(abs(low), abs(high)) > MOST_STEPS:
+                raise MissingBounds(
+                    "bounds", f"The sum for each person is too large{place_of(node)}.", "Declare narrower bounds."
+                )
+        column = self._add(function, typed.expression, low, high, exponent)
+        return self._typed(
+            column, typed.nullable, low * 2.0**exponent, high * 2.0**exponent, typed.whole and function != "avg"
+        )
+
+    def _typed(self, column: UnitColumn, nullable: bool, lower: float, upper: float, whole: bool) -> Typed:
+        values = functions.whole_values(int(lower), int(upper)) if whole else None
+        made = Column(column.name, ColumnType.REAL, nullable)
+        return Typed(made, "number", nullable, lower, upper, whole, values)
+
+    def _add(self, function: str, value: Expression | None, lower: int, upper: int, exponent: int) -> UnitColumn:
+        key = (function, value, lower, upper, exponent)
+        if key not in self.columns:
+            name = f"{self.prefix}of_unit{len(self.columns) + 1}"
+            self.columns[key] = UnitColumn(name, function, value, lower, upper, exponent)
+        return self.columns[key]

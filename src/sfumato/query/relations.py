@@ -1,0 +1,404 @@
+"""FROM -> Source: tables, joins, subqueries, CTEs and views, with the person carried through.
+
+Row-level subqueries are written into what reads them; only a union, rows per person, and what LEFT JOIN may turn into
+NULLs stay sources of their own.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from sfumato.catalog.model import Dataset, Table, find
+from sfumato.errors import UnknownName
+from sfumato.kernel.expressions import Column, ColumnType, Expression
+from sfumato.kernel.neighbours import ROW
+from sfumato.kernel.sources import MOST_SCANS, Derived, Join, PublicScan, Scan, Source, Union, is_private, scans
+from sfumato.query import functions
+from sfumato.query.parse import parse, placed, unsupported
+from sfumato.query.per_unit import per_unit
+from sfumato.query.query import Typed
+from sfumato.query.rows import AGGREGATES, RowBinder, chain
+from sfumato.query.scope import Part, Scope
+
+COLUMN_TYPES = {
+    "number": ColumnType.REAL, "text": ColumnType.TEXT, "boolean": ColumnType.BOOLEAN,
+    "date": ColumnType.DATE, "datetime": ColumnType.DATETIME, "id": ColumnType.ID,
+}  # fmt: skip
+JOINED_ON = "Join on the person's id in both tables, or on the declared link between them (unit_through)."
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """Rows to ask about: a source, conditions on them, and what the names mean."""
+
+    source: Source
+    filters: tuple[Expression, ...]
+    parts: tuple[Part, ...]
+    of_people: bool = True  # with an id; else each row of the private table is one person
+
+    @property
+    def scope(self) -> Scope:
+        return Scope(self.parts)
+
+
+CTEs = Mapping[str, exp.Expr]
+
+
+class RelationBinder:
+    """Binds FROM, WHERE and what is nested in them, over one dataset."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        self.dataset = dataset
+        self._prefixes = 0
+        self._views: tuple[str, ...] = ()
+
+    def rows_of(self, tree: exp.Select, ctes: CTEs, *, prefix: str = "") -> Relation:
+        """FROM, JOIN and WHERE of one SELECT."""
+        known = {**ctes, **_ctes(tree)}
+        source = tree.args.get("from_")
+        if source is None:
+            table = next(iter(self.dataset.tables), "a declared table")
+            raise unsupported(tree, "A question is about one declared table", f"Write FROM {table}.")
+        joins = tree.args.get("joins") or []
+        first = self._item(source.this, known, self._next_prefix() if joins else prefix)
+        for join in joins:
+            first = self._join(first, join, known)
+        where = tree.args.get("where")
+        if where is None:
+            return first
+        return replace(first, filters=(*first.filters, *RowBinder(first.scope).conditions(where.this)))
+
+    def _next_prefix(self) -> str:
+        self._prefixes += 1
+        return f"t{self._prefixes}."
+
+    def _item(self, node: exp.Expr, ctes: CTEs, prefix: str) -> Relation:
+        """One item of FROM, under its name."""
+        if isinstance(node, exp.Subquery):
+            inner = self._nested(node.this, ctes, prefix)
+            return _named(inner, node.alias or "subquery")
+        if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
+            raise unsupported(node, "FROM takes tables and subqueries", f"Declared: {', '.join(self.dataset.tables)}.")
+        cte = find(node.name, ctes)
+        if cte is not None:
+            before = dict(list(ctes.items())[: list(ctes).index(cte)])  # a CTE sees those above it
+            return _named(self._nested(ctes[cte], before, prefix), node.alias or cte)
+        view = find(node.name, self.dataset.views)
+        if view is not None:
+            return _named(self._view(node, view, prefix), node.alias or view)
+        with placed(node.this):
+            try:
+                table = self.dataset.table(node.name)
+            except UnknownName as error:
+                others = [*ctes, *self.dataset.views]
+                more = f" Named here: {', '.join(others)}." if others else ""
+                raise UnknownName(error.code, error.message, error.hint + more) from None
+        return self._table(table, node.alias or table.name, prefix)
+
+    def _table(self, table: Table, alias: str, prefix: str) -> Relation:
+        part = Part.of_table(table, alias, prefix)
+        source = (
+            PublicScan(table.name, "", prefix)
+            if table.public
+            else Scan(table.name, "", table.max_rows_per_unit, prefix)
+        )
+        return Relation(source, (), (part,), table.public or table.unit is not ROW)
+
+    def _view(self, node: exp.Expr, view: str, prefix: str) -> Relation:
+        if view in self._views:
+            raise unsupported(node, f"The view {view} is about itself", "Change its declaration.")
+        self._views = (*self._views, view)
+        inner = self._nested(parse(self.dataset.views[view]), {}, prefix)
+        self._views = self._views[:-1]
+        return inner
+
+    def _nested(self, node: exp.Expr, ctes: CTEs, prefix: str) -> Relation:
+        """A subquery: row by row, one row for each person, or a union."""
+        node = node.unnest() if isinstance(node, (exp.Paren, exp.Subquery)) else node
+        if isinstance(node, exp.Union):
+            return self._union(node, ctes, prefix)
+        if not isinstance(node, exp.Select):
+            raise unsupported(node, "A subquery is one SELECT", "Write (SELECT ... FROM ...).")
+        for clause in ("order", "limit"):
+            if node.args.get(clause) is not None:
+                raise unsupported(
+                    node.args[clause], f"{clause.upper()} has no meaning in a subquery", "Leave it out there."
+                )
+        inner = self.rows_of(node, ctes, prefix=prefix)
+        if node.args.get("group") is not None or any(each.find(*AGGREGATES) for each in node.expressions):
+            return self._per_person(node, inner, prefix)
+        if node.args.get("having") is not None:
+            raise unsupported(node.args["having"], "HAVING goes with GROUP BY", "Use WHERE.")
+        return self._projected(node, inner)
+
+    def _projected(self, node: exp.Select, inner: Relation) -> Relation:
+        """SELECT of row-level expressions: what reads them reads the expressions."""
+        binder, scope = RowBinder(inner.scope), inner.scope
+        columns: dict[str, Typed] = {}
+        person: set[str] = set()
+        links: dict[str, tuple[str, str]] = {}
+        public: dict[str, int] = {}
+        for each in node.expressions:
+            if isinstance(each, exp.Star) or (isinstance(each, exp.Column) and isinstance(each.this, exp.Star)):
+                for part in scope.parts if isinstance(each, exp.Star) else _called(scope, each):
+                    for name in part.columns:
+                        _fresh(each, name, columns)
+                        columns[name] = part.columns[name]
+                    person |= part.person
+                    links |= part.links
+                    public |= part.public or {}
+                continue
+            name = each.alias_or_name
+            if not name:
+                raise unsupported(each, "A computed column of a subquery needs a name", "Name it with AS.")
+            _fresh(each, name, columns)
+            bare = each.unalias()
+            if isinstance(bare, exp.Column):
+                part, column = scope.column(bare)
+                columns[name] = part.columns[column]
+                person |= {name} if column in part.person else set()
+                links |= {name: part.links[column]} if column in part.links else {}
+                public |= {name: part.public[column]} if part.public and column in part.public else {}
+            else:
+                columns[name] = binder.row(bare)
+        made = Part(
+            "", columns, "this subquery", frozenset(person), links, None if is_private(inner.source) else public
+        )
+        return replace(inner, parts=(made,))
+
+    def _per_person(self, node: exp.Select, inner: Relation, prefix: str) -> Relation:
+        if not is_private(inner.source) or not any(part.person for part in inner.parts):
+            hint = "Ask it on its own: GROUP BY in the outer SELECT."
+            raise unsupported(node, "A subquery groups by the person's id only, and there is none here", hint)
+        source, filters, part = per_unit(node, inner.source, inner.filters, inner.scope, prefix)
+        return Relation(source, filters, (part,))
+
+    def _union(self, node: exp.Union, ctes: CTEs, prefix: str) -> Relation:
+        if node.args.get("distinct"):
+            raise unsupported(node, "UNION drops duplicates, which may be two people's", "Use UNION ALL.")
+        parts = [self._nested(each, {**ctes, **_ctes(node)}, "") for each in _sides(node)]
+        shapes = [list(each.parts[0].columns.items()) for each in parts]
+        if len({len(shape) for shape in shapes}) != 1:
+            raise unsupported(node, "The parts of UNION ALL have different numbers of columns", "Select the same ones.")
+        if not all(is_private(each.source) for each in parts):
+            raise unsupported(node, "UNION ALL takes private tables", "Join a public table instead.")
+        columns: dict[str, Typed] = {}
+        persons: set[str] = set()
+        for place, (name, first) in enumerate(shapes[0]):
+            found = [shape[place] for shape in shapes]
+            if all(column in each.parts[0].person for (column, _), each in zip(found, parts, strict=True)):
+                persons.add(name)
+                columns[name] = replace(first, expression=Column(prefix + name, ColumnType.ID))
+            elif all(typed.type != "id" for _, typed in found):
+                with placed(node):
+                    columns[name] = functions.merged([typed for _, typed in found], prefix + name)
+        derived = tuple(
+            Derived(
+                each.source,
+                each.filters,
+                tuple(
+                    (prefix + name, shape[place][1].expression)
+                    for place, (name, _) in enumerate(shapes[0])
+                    if name in columns and name not in persons
+                ),
+            )
+            for each, shape in zip(parts, shapes, strict=True)
+        )
+        made = Part("", columns, "this union", frozenset(persons))
+        return Relation(Union(derived), (), (made,), all(each.of_people for each in parts))
+
+    def _join(self, left: Relation, node: exp.Join, ctes: CTEs) -> Relation:
+        right = self._item(node.this, ctes, self._next_prefix())
+        outer = node.side == "LEFT"
+        if (node.side and not outer) or node.kind not in ("", "INNER", "OUTER"):
+            hint = "Write JOIN or LEFT JOIN, with the private table on the left."
+            raise unsupported(node, f"{(node.side or node.kind).upper()} JOIN is not supported", hint)
+        if any(find(part.alias, [other.alias for other in right.parts]) for part in left.parts):
+            raise unsupported(node, "Two tables have one name", "Name them apart: FROM visits AS v.")
+        if not is_private(left.source):
+            if outer or not is_private(right.source):
+                raise unsupported(node, "The left side of this join is public", "Begin with FROM the private table.")
+            left, right = right, left
+        elif is_private(right.source) and scans(left.source) + scans(right.source) > MOST_SCANS:
+            raise unsupported(node, f"Over {MOST_SCANS} private tables are joined", "Join fewer, or pre-aggregate.")
+        return _Joined(node, left, right, outer).relation(self._next_prefix)
+
+
+class _Joined:
+    """One JOIN: its conditions, told apart, and the source that they make."""
+
+    def __init__(self, node: exp.Join, left: Relation, right: Relation, outer: bool) -> None:
+        self.node, self.left, self.right, self.outer = node, left, right, outer
+        self.pairs: list[tuple[Typed, Typed]] = []
+        self.same_person = False
+        self.multiplicity: int | None = None
+        self.others: list[exp.Expr] = []
+        self._read_conditions()
+
+    def _read_conditions(self) -> None:
+        using = self.node.args.get("using") or []
+        for name in using:
+            self._pair(self.node, exp.column(name.name), exp.column(name.name))
+        on = self.node.args.get("on")
+        for each in [] if on is None else chain(on) if isinstance(on.unnest(), exp.And) else [on]:
+            bare = each.unnest()
+            if isinstance(bare, exp.EQ) and self._equal(bare):
+                continue
+            self.others.append(each)
+        if not using and on is None:
+            raise unsupported(self.node, "A join needs a condition", "Write JOIN ... ON a.id = b.id.")
+
+    def _side(self, node: exp.Expr) -> Relation | None:
+        """The one side that an expression is about."""
+        both = Scope((*self.left.parts, *self.right.parts))
+        names = {id(both.column(each)[0]) for each in node.find_all(exp.Column)}
+        for side in (self.left, self.right):
+            if names and names <= {id(part) for part in side.parts}:
+                return side
+        return None
+
+    def _equal(self, node: exp.EQ) -> bool:
+        sides = self._side(node.this), self._side(node.expression)
+        if sides == (self.left, self.right) and sides[0] is self.left:
+            return self._pair(node, node.this, node.expression)
+        if sides[0] is self.right and sides[1] is self.left:
+            return self._pair(node, node.expression, node.this)
+        return False
+
+    def _pair(self, node: exp.Expr, one: exp.Expr, two: exp.Expr) -> bool:
+        mine, theirs = self._typed(self.left, one), self._typed(self.right, two)
+        if "id" in (mine.type, theirs.type) and isinstance(one, exp.Column) and isinstance(two, exp.Column):
+            (left, a), (right, b) = self.left.scope.column(one), self.right.scope.column(two)
+            if a in left.person and b in right.person:
+                self.same_person = True
+                return True
+            linked = a in left.links and b in right.links and left.links[a] == right.links[b]
+            if not linked and right.public is None:
+                raise unsupported(node, f"{a} and {b} do not name the same thing", JOINED_ON)
+            self.same_person |= linked
+        elif mine.type != theirs.type or (mine.type == "number" and not (mine.whole and theirs.whole)):
+            raise unsupported(
+                node, "A join compares two values of one type: whole numbers, texts, dates or ids", JOINED_ON
+            )
+        self.pairs.append((mine, theirs))
+        if isinstance(two, exp.Column):
+            part, name = self.right.scope.column(two)
+            if part.public is not None and name in part.public:
+                self.multiplicity = min(part.public[name], self.multiplicity or part.public[name])
+        return True
+
+    def _typed(self, side: Relation, node: exp.Expr) -> Typed:
+        bare = node.unnest()
+        if isinstance(bare, exp.Column):
+            part, name = side.scope.column(bare)
+            return part.columns[name]
+        return RowBinder(side.scope).row(bare)
+
+    def relation(self, next_prefix: Callable[[], str]) -> Relation:
+        private = is_private(self.right.source)
+        if private and not self.same_person:
+            raise unsupported(self.node, "This join could bring two people's rows together", JOINED_ON)
+        if not private and self.multiplicity is None:
+            hint = "Join on a column of the public table."
+            raise unsupported(self.node, "This join does not compare a column of the public table", hint)
+        right = self.right
+        if self.outer:
+            right = self._under_outer(next_prefix)
+        pairs = tuple((one.expression, two.expression) for one, two in self.pairs)
+        source = Join(self.left.source, right.source, self.outer, pairs, None if private else self.multiplicity)
+        filters = (*self.left.filters, *right.filters)
+        joined = Relation(source, filters, (*self.left.parts, *right.parts), self.left.of_people)
+        if not self.others or self.outer:
+            return joined
+        more = [condition for each in self.others for condition in RowBinder(joined.scope).conditions(each)]
+        return replace(joined, filters=(*filters, *more))
+
+    def _under_outer(self, next_prefix: Callable[[], str]) -> Relation:
+        """The right side of LEFT JOIN: its conditions stay below the join, and all its columns may be NULL above."""
+        right, conditions = self.right, []
+        for each in self.others:
+            if self._side(each) is not right:
+                hint = "Compare columns of the right table with values, or use WHERE."
+                raise unsupported(each, "LEFT JOIN takes equalities, and conditions on its right table", hint)
+            conditions += RowBinder(right.scope).conditions(each)
+        plain = not right.filters and not conditions and all(_is_plain(part) for part in right.parts)
+        if plain:
+            return replace(right, parts=tuple(_nullable(part) for part in right.parts))
+        prefix = next_prefix()
+        columns: list[tuple[str, Expression]] = []
+        parts = []
+        for number, part in enumerate(right.parts):
+            renamed: dict[str, Typed] = {}
+            for name, typed in part.columns.items():
+                made = f"{prefix}{number}.{name}"
+                if name not in part.person:
+                    columns.append((made, typed.expression))
+                renamed[name] = replace(typed, expression=Column(made, COLUMN_TYPES[typed.type], True), nullable=True)
+            parts.append(replace(part, columns=renamed))
+        self.pairs = [(one, _renamed(two, columns, prefix)) for one, two in self.pairs]
+        return Relation(Derived(right.source, (*right.filters, *conditions), tuple(columns)), (), tuple(parts))
+
+
+def _renamed(two: Typed, columns: list[tuple[str, Expression]], prefix: str) -> Typed:
+    """A join key of the right side, as a column of what is below the join."""
+    name = next((name for name, expression in columns if expression == two.expression), None)
+    if name is None:
+        name = f"{prefix}key{len(columns)}"
+        columns.append((name, two.expression))
+    return replace(two, expression=Column(name, COLUMN_TYPES[two.type]))
+
+
+def _is_plain(part: Part) -> bool:
+    return all(isinstance(each.expression, Column) for each in part.columns.values())
+
+
+def _nullable(part: Part) -> Part:
+    columns = {}
+    for name, typed in part.columns.items():
+        made = replace(typed.expression, nullable=True) if isinstance(typed.expression, Column) else typed.expression
+        columns[name] = replace(typed, expression=made, nullable=True)
+    return replace(part, columns=columns)
+
+
+def _named(relation: Relation, alias: str) -> Relation:
+    """A subquery under its name: one part."""
+    if len(relation.parts) == 1:
+        return replace(relation, parts=(relation.parts[0].renamed(alias),))
+    return relation
+
+
+def _called(scope: Scope, node: exp.Column) -> list[Part]:
+    found = [part for part in scope.parts if find(node.table, (part.alias,)) is not None]
+    if not found:
+        raise unsupported(node, f"There is no table '{node.table[:40]}' here", "Name one that FROM has.")
+    return found
+
+
+def _fresh(node: exp.Expr, name: str, columns: Mapping[str, Typed]) -> None:
+    if find(name, columns) is not None:
+        raise unsupported(node, f"Two columns are named {name[:100]}", "Name them apart with AS.")
+
+
+def _ctes(tree: exp.Expr) -> dict[str, exp.Expr]:
+    found: dict[str, exp.Expr] = {}
+    clause = tree.args.get("with_")
+    for each in clause.expressions if clause is not None else []:
+        if find(each.alias, found) is not None:
+            raise unsupported(each, f"Two parts of WITH are named {each.alias[:100]}", "Name them apart.")
+        found[each.alias] = each.this
+    return found
+
+
+def _sides(node: exp.Expr) -> list[exp.Expr]:
+    """The parts of a UNION ALL of UNION ALLs, first to last."""
+    found: list[exp.Expr] = []
+    waiting = [node]
+    while waiting:
+        each = waiting.pop()
+        bare = each.unnest() if isinstance(each, (exp.Paren, exp.Subquery)) else each
+        if isinstance(bare, exp.Union) and not bare.args.get("distinct"):
+            waiting += [bare.expression, bare.this]
+        else:
+            found.append(bare)
+    return found

@@ -1,0 +1,150 @@
+"""What cannot be run is found before a charge, from declarations alone: no row and no source is touched."""
+
+import threading
+
+import pyarrow as pa
+import pytest
+
+import sfumato as sf
+from sfumato.catalog.model import Dataset, Table
+from sfumato.engines import duckdb_engine, empty_tables
+from sfumato.engines.duckdb_engine import DuckDBEngine
+from sfumato.engines.reference_engine import ReferenceEngine
+from sfumato.planning.planner import choose_plan
+from sfumato.query.bind import bind
+from sfumato.query.parse import parse
+
+COLUMNS = {
+    "id": sf.Id(),
+    "age": sf.Integer(0, 120),
+    "pay": sf.Real(-100, 9_000, nullable=False),
+    "city": sf.Category(["Rome", "O'slo"]),
+    "smoker": sf.Boolean(),
+    "job": sf.Text(),
+    "born": sf.Date("1900-01-01", "2025-12-31"),
+}
+QUESTIONS = [
+    "SELECT COUNT(*) AS n FROM t",
+    "SELECT city, COUNT(*) AS n, SUM(pay) AS s, AVG(age) AS a FROM t GROUP BY city",
+    "SELECT city, smoker, VARIANCE(pay) AS v FROM t WHERE job LIKE '%x''y%' AND born > DATE '2000-01-01' GROUP BY 1, 2",
+    "SELECT SUM(CASE WHEN age > 40 THEN pay ELSE 1 END) AS s, COUNT(age) AS n FROM t WHERE pay / (age - 3) > 2",
+]
+PEOPLE = [
+    "SELECT COUNT(DISTINCT id) AS p FROM t",
+    "SELECT city, COUNT(DISTINCT id) AS p FROM t WHERE age IS NULL GROUP BY city",
+]
+ROWS = pa.table({
+    "id": ["a", "b"], "age": [1, 2], "pay": [1.0, 2.0], "city": ["Rome", "Rome"], "smoker": [True, False],
+    "job": ["x", "y"], "born": ["2000-01-01", "2001-01-01"],
+})  # fmt: skip
+
+
+def tables(unit):
+    declared = COLUMNS if unit == "id" else {name: each for name, each in COLUMNS.items() if name != "id"}
+    table = Table("t", None, unit, declared)
+    return table, Dataset("t", [table], sf.Budget(epsilon=9))
+
+
+def planned(question, dataset):
+    return choose_plan(bind(parse(question), dataset), sf.PureDP(1), dataset, {"t": "1"}).plan
+
+
+@pytest.fixture(params=[sf.ROW, "id"])
+def engine(request):
+    table, dataset = tables(request.param)
+    made = DuckDBEngine.of_data(table, ROWS)
+    made.dataset, made.questions = dataset, QUESTIONS + (PEOPLE if request.param == "id" else [])
+    yield made
+    made.close()
+
+
+def test_what_can_be_run_passes_and_runs(engine):
+    for question in engine.questions:
+        plan = planned(question, engine.dataset)
+        engine.check(plan)
+        engine.aggregate(plan)
+        ReferenceEngine({}).check(plan)
+
+
+def test_what_the_engine_cannot_bind_is_refused_in_one_text(engine, monkeypatch):
+    """Negative control: a lowering that is wrong."""
+    right = duckdb_engine.lower
+    for wrong in ('"no such column"', "COUNT(*) +", "no_such_function(1)"):
+
+        def broken(plan, stored, wrong=wrong):
+            class Text:
+                def sql(self, **options):
+                    return right(plan, stored).sql(**options).replace("COUNT(*)", wrong).replace("SUM(", f"{wrong}(")
+
+            return Text()
+
+        monkeypatch.setattr(duckdb_engine, "lower", broken)
+        with pytest.raises(sf.errors.KernelFault) as caught:
+            engine.check(planned(QUESTIONS[1], engine.dataset))
+        assert caught.value.message == "The engine cannot run this plan."
+        assert caught.value.__context__ is None
+        engine._ready.clear()
+
+
+def test_no_data_is_touched(engine):
+    """The snapshot is gone, and the check still tells."""
+    engine._connection.close()
+    for question in engine.questions:
+        engine.check(planned(question, engine.dataset))
+    with pytest.raises(sf.errors.EngineFailed):
+        engine.aggregate(planned(QUESTIONS[0], engine.dataset))
+
+
+def test_a_table_that_is_not_there_is_refused(engine):
+    other = Dataset("t", [Table("u", None, sf.ROW, {"x": sf.Integer(0, 1)})], sf.Budget(epsilon=1))
+    plan = choose_plan(bind(parse("SELECT SUM(x) AS s FROM u"), other), sf.PureDP(1), other, {"u": "1"}).plan
+    with pytest.raises(sf.errors.KernelFault):
+        engine.check(plan)
+
+
+def test_queries_that_differ_in_literals_are_bound_once(engine, monkeypatch):
+    bound = []
+    made = engine._empty._empty()
+
+    class Counted:
+        def cursor(self):
+            return self
+
+        def sql(self, query):
+            bound.append(query)
+            return made.cursor().sql(query)
+
+    monkeypatch.setattr(engine._empty, "_empty", Counted)
+    for age in range(5):
+        engine.check(planned(f"SELECT COUNT(*) AS n FROM t WHERE age > {age} AND job <> 'it''s {age}'", engine.dataset))
+    assert len(bound) == 1
+    engine.check(planned("SELECT COUNT(*) AS n FROM t WHERE age >= 1 AND job <> 'x'", engine.dataset))
+    assert len(bound) == 2
+
+
+def test_little_is_remembered(engine, monkeypatch):
+    monkeypatch.setattr(empty_tables, "MOST_REMEMBERED", 2)
+    for question in engine.questions:
+        engine.check(planned(question, engine.dataset))
+    assert len(engine._empty._bound) == 2
+    assert len(engine._ready) <= duckdb_engine.MOST_READY
+
+
+def test_many_threads_check_at_once(engine):
+    plans = [planned(question, engine.dataset) for question in engine.questions]
+    failures = []
+
+    def work():
+        try:
+            for plan in plans * 5:
+                engine.check(plan)
+                engine.aggregate(plan)
+        except Exception as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert not failures

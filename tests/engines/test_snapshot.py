@@ -1,0 +1,189 @@
+"""What is pinned, beside plain Python with exact fractions: clamped, rounded, put on the grid, weighed."""
+
+import math
+from collections import Counter
+from datetime import date
+from fractions import Fraction
+
+import duckdb
+import pyarrow as pa
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import sfumato as sf
+from sfumato.catalog.model import Table
+from sfumato.engines import snapshot
+from sfumato.engines.lowering import CENTRED, STEPS, WEIGHT
+from sfumato.engines.snapshot import layout, pin, stored_steps, versions_of
+
+ODD = [None, math.nan, math.inf, -math.inf, -0.0, 0.5, -0.5, 1.5, 2.5, 0.49999999999999994, 1e300, 5e-324, 2.0**53]
+numbers = st.one_of(st.sampled_from(ODD), st.floats(-300, 300), st.integers(-200, 200).map(lambda each: each / 2))
+wholes = st.one_of(st.none(), st.integers(-300, 300), st.sampled_from([2**53, -(2**53), 2**63 - 1, -(2**63)]))
+texts = st.sampled_from([None, "", "Rome", "Oslo", "O'slo", "rome", "17", "-3.5", "nan", "1e999", "2020-02-30"])
+rows = st.lists(st.tuples(st.sampled_from([None, 1, 2, 3]), numbers, wholes, texts), max_size=30)
+TYPES = {"who": pa.int32(), "x": pa.float64(), "i": pa.int64(), "t": pa.string()}
+
+
+def columns(nullable):
+    return {
+        "who": sf.Id(),
+        "x": sf.Real(-100, 250, nullable=nullable),
+        "i": sf.Integer(-5, 120, nullable=nullable),
+        "t": sf.Category(["Rome", "O'slo", ""], nullable=nullable),
+    }
+
+
+def held(number, declared, nullable):
+    """A number within its bounds; a whole one where that is declared, halves upwards."""
+    if number is None or math.isnan(number):
+        if nullable:
+            return None
+        whole = isinstance(declared, sf.Integer)
+        return (declared.lower + declared.upper) // 2 if whole else (declared.lower + declared.upper) / 2
+    if math.isinf(number) or not declared.lower <= number <= declared.upper:
+        return declared.lower if number < declared.lower else declared.upper
+    return math.floor(Fraction(number) + Fraction(1, 2)) if isinstance(declared, sf.Integer) else number
+
+
+def weighed(steps, rows_of_unit, most):
+    if steps is None or rows_of_unit <= most:
+        return steps
+    return (abs(steps) * most // rows_of_unit) * (1 if steps >= 0 else -1)
+
+
+def expected(data, declared, nullable, unit, most):
+    table = Table("t", None, unit, declared, most)
+    stored, counts = stored_steps(table), Counter(row[0] for row in data)
+    for who, *values in data:
+        if unit is not sf.ROW and who is None:
+            continue
+        row = {"x": held(values[0], declared["x"], nullable), "i": held(values[1], declared["i"], nullable)}
+        row["t"] = values[2] if values[2] in declared["t"].values else None if nullable else "Rome"
+        for name, each in stored.items():
+            value = row[name]
+            steps = (
+                None if value is None else math.floor(Fraction(value) / Fraction(2) ** each.exponent + Fraction(1, 2))
+            )
+            if unit is sf.ROW:
+                row[STEPS + name] = steps
+                continue
+            centred = None if steps is None else steps - each.middle
+            row[STEPS + name] = weighed(steps, counts[who], most)
+            row[CENTRED + name] = weighed(centred, counts[who], most)
+            assert steps is None or each.lower <= steps <= each.upper
+        if unit is not sf.ROW:
+            row |= {"__sfumato_unit": who, "__sfumato_rows": counts[who], WEIGHT: weighed(1 << 16, counts[who], most)}
+        yield row
+
+
+def pinned(table, data):
+    with duckdb.connect(":memory:") as connection:
+        pin(connection, table, data)
+        names = [each[0] for each in connection.execute("DESCRIBE t").fetchall()]
+        return [dict(zip(names, row, strict=True)) for row in connection.execute("SELECT * FROM t").fetchall()]
+
+
+def comparable(held_rows):
+    return sorted(sorted((name, repr(_one_zero(value))) for name, value in row.items()) for row in held_rows)
+
+
+def _one_zero(value):
+    return 0.0 if isinstance(value, float) and value == 0 else value
+
+
+@pytest.mark.parametrize("nullable", [True, False])
+@pytest.mark.parametrize(("unit", "most"), [(sf.ROW, 1), ("who", 1), ("who", 3), ("who", 2**40)])
+@settings(max_examples=40, deadline=None)
+@given(rows)
+@example([])
+@example([(1, math.nan, None, None)])
+def test_a_snapshot_is_what_plain_python_makes(nullable, unit, most, data):
+    declared = columns(nullable)
+    arrow = pa.table({name: pa.array([row[at] for row in data], TYPES[name]) for at, name in enumerate(TYPES)})
+    table = Table("t", None, unit, declared, most)
+    assert comparable(pinned(table, arrow)) == comparable(expected(data, declared, nullable, unit, most))
+
+
+def test_the_comparison_sees_a_wrong_rounding(monkeypatch):
+    """Negative control: to nearest instead of toward zero."""
+    data = [(1, 1.0, 1, "Rome")] * 7
+    arrow = pa.table({name: pa.array([row[at] for row in data], TYPES[name]) for at, name in enumerate(TYPES)})
+    wanted = comparable(expected(data, columns(True), True, "who", 2))
+    assert comparable(pinned(Table("t", None, "who", columns(True), 2), arrow)) == wanted
+    right = snapshot._weighed
+    monkeypatch.setattr(snapshot, "_weighed", lambda *each: right(*each).replace(" // ", " / "))
+    assert comparable(pinned(Table("t", None, "who", columns(True), 2), arrow)) != wanted
+
+
+EVERYTHING = {
+    "who": sf.Id(),
+    "tiny": sf.Integer(-128, 127),
+    "small": sf.Integer(-129, 127, nullable=False),
+    "middling": sf.Integer(0, 2**31 - 1),
+    "large": sf.Integer(-(2**53), 2**53, nullable=False),
+    "real": sf.Real(-1, 1e-9),
+    "wide": sf.Real(0, 2**53, nullable=False),
+    "flag": sf.Boolean(nullable=False),
+    "city": sf.Category(["Rome", "O'slo"], nullable=False),
+    "code": sf.Category([1, 70_000], nullable=False),
+    "sure": sf.Category([True]),
+    "job": sf.Text(nullable=False),
+    "born": sf.Date("1900-01-01", "2025-12-31", nullable=False),
+}
+ENDS = {
+    "tiny": [-(10**6), 10**6], "small": [-(10**6), None], "middling": [-1, 2**62], "large": [-(2**62), 2**62],
+    "real": [-9.0, 9.0], "wide": [-1.0, 1e300], "flag": [None, True], "city": ["x", "O'slo"], "code": [70_000, 2],
+    "sure": [False, True], "job": [None, "a"], "born": [date(1, 1, 1), date(9999, 12, 31)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("unit", [sf.ROW, "who"])
+@pytest.mark.parametrize("as_texts", [False, True])
+def test_the_columns_and_types_follow_from_the_declaration(unit, as_texts):
+    data = pa.table({"who": [1, 2], **ENDS})
+    if as_texts:
+        data = pa.table({name: data[name].cast(pa.string()) for name in data.column_names})
+    table = Table("t", None, unit, EVERYTHING, 1 if unit is sf.ROW else 5)
+    with duckdb.connect(":memory:") as connection:
+        pin(connection, table, data)
+        described = ", ".join(f'"{name}" {kind}' for name, kind in layout(table).items())
+        connection.execute(f"CREATE TABLE empty ({described})")
+        made, declared = (
+            {row[0]: row[1] for row in connection.execute(f"DESCRIBE {name}").fetchall()} for name in ("t", "empty")
+        )
+        ends = connection.execute("SELECT * EXCLUDE (born), born::VARCHAR FROM t ORDER BY tiny").fetchall()
+    assert list(made) == list(declared)
+    made.pop("__sfumato_unit", None), declared.pop("__sfumato_unit", None)
+    assert made == declared
+    assert made["tiny"] == "TINYINT"
+    assert ends[0][:4] == (-128, -129, 0, -(2**53))
+    assert ends[1][:4] == (127, -1, 2**31 - 1, 2**53)
+    assert (ends[0][-1], ends[1][-1]) == ("1900-01-01", "2025-12-31")
+
+
+def test_rows_of_which_nothing_is_declared_can_be_counted():
+    for declared in ({}, {"who": sf.Id()}):
+        held_rows = pinned(Table("t", None, sf.ROW, declared), pa.table({"who": [1, 2, 3]}))
+        assert [list(row) for row in held_rows] == [["__sfumato_rows"]] * 3
+
+
+def test_a_version_is_new_each_time_and_bound_to_the_declaration():
+    table, data = Table("t", None, sf.ROW, {"x": sf.Integer(0, 9)}), pa.table({"x": [1]})
+    with duckdb.connect(":memory:") as connection:
+        pin(connection, table, data)
+        first = versions_of(connection, {"t": table})
+        pin(connection, table, data)
+        assert versions_of(connection, {"t": table}) != first
+        for other in ({"x": sf.Integer(0, 8)}, {"x": sf.Integer(0, 9, nullable=False)}, {"x": sf.Real(0, 9)}):
+            with pytest.raises(sf.errors.CatalogError, match="sfumato prepare"):
+                versions_of(connection, {"t": Table("t", None, sf.ROW, other)})
+
+
+def test_another_layout_of_columns_is_refused(monkeypatch):
+    table, data = Table("t", None, sf.ROW, {"x": sf.Integer(0, 9)}), pa.table({"x": [1]})
+    with duckdb.connect(":memory:") as connection:
+        pin(connection, table, data)
+        monkeypatch.setattr(snapshot, "LAYOUT", snapshot.LAYOUT + 1)
+        with pytest.raises(sf.errors.CatalogError, match="sfumato prepare"):
+            versions_of(connection, {"t": table})

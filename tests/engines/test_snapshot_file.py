@@ -1,0 +1,169 @@
+"""The file of pinned tables: whole or not at all, whoever reads it meanwhile; and it can be opened for nothing else."""
+
+import subprocess
+import sys
+
+import duckdb
+import pytest
+
+import sfumato as sf
+from sfumato.catalog.model import Table
+from sfumato.engines import snapshot_file
+from sfumato.engines.duckdb_engine import DuckDBEngine
+from sfumato.engines.snapshot_file import SEALED, open_to_read
+
+COLUMNS = {"x": sf.Integer(0, 9)}
+A, B = (Table(name, f"{name}.csv", sf.ROW, COLUMNS) for name in ("a", "b"))
+READER = """
+import sys, duckdb
+held = duckdb.connect(sys.argv[1], read_only=True)
+count = lambda: print(held.execute("SELECT COUNT(*) FROM a").fetchone()[0], flush=True)
+count()
+input()
+count()
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.csv").write_text("x\n1\n2\n")
+    return tmp_path
+
+
+def counted(path, name="a"):
+    with duckdb.connect(str(path), read_only=True) as connection:
+        return connection.execute(f"SELECT COUNT(*) FROM {name}").fetchone()[0]
+
+
+def versions(path, *tables):
+    engine = DuckDBEngine.open(path, {each.name: each for each in tables})
+    engine.close()
+    return engine.versions
+
+
+def test_prepare_makes_every_version_new(folder):
+    path = folder / ".sfumato" / "snapshot.duckdb"
+    DuckDBEngine.prepare(path, {"a": A, "b": B}, folder)
+    first = versions(path, A, B)
+    (folder / "a.csv").write_text("x\n1\n2\n3\n")
+    DuckDBEngine.prepare(path, {"a": A, "b": B}, folder)
+    second = versions(path, A, B)
+    assert counted(path) == 3
+    assert first["a"] != second["a"]
+    assert first["b"] != second["b"]
+    assert [each.name for each in path.parent.iterdir()] == ["snapshot.duckdb"]
+
+
+def test_prepare_leaves_everything_or_nothing(folder):
+    path = folder / "snapshot.duckdb"
+    DuckDBEngine.prepare(path, {"a": A, "b": B}, folder)
+    before = path.read_bytes()
+    (folder / "a.csv").write_text("x\n1\n")
+    (folder / "b.csv").unlink()
+    with pytest.raises(sf.errors.CatalogError, match=r"tables\.b"):
+        DuckDBEngine.prepare(path, {"a": A, "b": B}, folder)
+    assert path.read_bytes() == before
+    assert {each.name for each in folder.iterdir()} == {"a.csv", "snapshot.duckdb"}
+
+
+def test_add_keeps_what_is_pinned(folder):
+    path = folder / "snapshot.duckdb"
+    DuckDBEngine.add(path, {"a": A}, "a", folder)
+    first = versions(path, A)
+    (folder / "a.csv").unlink()
+    DuckDBEngine.add(path, {"a": A, "b": B}, "b", folder)
+    assert versions(path, A, B)["a"] == first["a"]
+    assert counted(path, "a") == counted(path, "b") == 2
+
+
+def test_add_begins_again_what_was_cut_off_and_pins_what_is_missing(folder):
+    path = folder / "snapshot.duckdb"
+    DuckDBEngine.add(path, {"b": B}, "b", folder)  # declared nowhere: the program ended before the catalog was written
+    (folder / "b.csv").write_text("x\n1\n")
+    DuckDBEngine.add(path, {"a": A, "b": B}, "b", folder)
+    assert (counted(path, "a"), counted(path, "b")) == (2, 1)
+
+
+def test_who_reads_keeps_the_file_that_was_opened(folder):
+    path = folder / "snapshot.duckdb"
+    DuckDBEngine.prepare(path, {"a": A}, folder)
+    with subprocess.Popen(
+        [sys.executable, "-c", READER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as reader:
+        assert reader.stdout.readline() == "2\n"
+        (folder / "a.csv").write_text("x\n" * 6)
+        DuckDBEngine.prepare(path, {"a": A}, folder)
+        DuckDBEngine.add(path, {"a": A, "b": B}, "b", folder)
+        assert reader.communicate("\n")[0] == "2\n"
+    assert counted(path) == 5
+
+
+def test_a_crash_before_the_end_leaves_the_old_file(folder, monkeypatch):
+    path = folder / "snapshot.duckdb"
+    DuckDBEngine.prepare(path, {"a": A}, folder)
+    before = path.read_bytes()
+    monkeypatch.setattr(snapshot_file.os, "replace", lambda *_: (_ for _ in ()).throw(OSError(28, "full", "x")))
+    with pytest.raises(OSError, match="full"):
+        DuckDBEngine.prepare(path, {"a": A}, folder)
+    assert path.read_bytes() == before
+
+
+def test_the_files_mode_stays(folder):
+    path = folder / "snapshot.duckdb"
+    DuckDBEngine.prepare(path, {"a": A}, folder)
+    path.chmod(0o600)
+    DuckDBEngine.prepare(path, {"a": A}, folder)
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_table_without_a_source_is_refused(folder):
+    with pytest.raises(sf.errors.CatalogError, match="has no source"):
+        DuckDBEngine.prepare(folder / "s.duckdb", {"a": Table("a", None, sf.ROW, COLUMNS)}, folder)
+
+
+def test_it_can_be_opened_twice_at_once(folder):
+    path = folder / "snapshot.duckdb"
+    DuckDBEngine.prepare(path, {"a": A}, folder)
+    one, two = (DuckDBEngine.open(path, {"a": A}) for _ in range(2))
+    assert one.versions == two.versions
+    one.close()
+    assert two._connection.execute("SELECT COUNT(*) FROM a").fetchone() == (2,)
+    two.close()
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT * FROM read_csv('{folder}/a.csv')",
+        "SELECT * FROM '{folder}/a.csv'",
+        "SELECT * FROM glob('{folder}/*')",
+        "COPY a TO '{folder}/out.csv'",
+        "ATTACH '{folder}/other.duckdb'",
+        "INSTALL httpfs",
+        "LOAD httpfs",
+        "SET threads = 1",
+        "SET enable_external_access = true",
+        "RESET lock_configuration",
+        "SELECT * FROM in_python",
+    ],
+)
+def test_the_connection_can_do_nothing_else(folder, statement, in_memory):
+    in_python = [1, 2]
+    path = folder / "snapshot.duckdb"
+    DuckDBEngine.prepare(path, {"a": A}, folder)
+    engine = DuckDBEngine.of_data(A, folder / "a.csv") if in_memory else DuckDBEngine.open(path, {"a": A})
+    with pytest.raises(duckdb.Error):
+        engine._connection.execute(statement.format(folder=folder))
+    engine.close()
+    assert not (folder / "out.csv").exists()
+    assert in_python
+
+
+def test_a_pinned_file_cannot_be_written(folder):
+    path = folder / "snapshot.duckdb"
+    DuckDBEngine.prepare(path, {"a": A}, folder)
+    with open_to_read(path) as connection, pytest.raises(duckdb.Error):
+        connection.execute("DELETE FROM a")
+    assert list(SEALED)[-1] == "lock_configuration"  # where they are set one by one, this comes last

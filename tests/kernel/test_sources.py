@@ -1,0 +1,117 @@
+"""Sources: what is private, how far one unit reaches, and what cannot be built."""
+
+import pytest
+
+from sfumato.errors import KernelFault
+from sfumato.kernel.expressions import Call, Column, ColumnType, Literal, columns_of
+from sfumato.kernel.losses import PureDP
+from sfumato.kernel.neighbours import ROW, PrivacyUnit
+from sfumato.kernel.plan import BoundedPlan, Kind, Measurement
+from sfumato.kernel.sources import (
+    Derived,
+    Join,
+    PerUnit,
+    PublicScan,
+    Scan,
+    Union,
+    is_private,
+    numerator,
+    of_single_rows,
+    reach,
+    scans,
+    tables_of,
+)
+
+PATIENTS, VISITS, SITES = Scan("patients", "1", 2, "p."), Scan("visits", "1", 3, "v."), PublicScan("sites", "1", "s.")
+SITE = (Column("v.site", ColumnType.INTEGER), Column("s.site", ColumnType.INTEGER))
+BOTH = Join(PATIENTS, VISITS, False, ())
+PUBLIC = Join(VISITS, SITES, False, (SITE,), 4)
+EACH = PerUnit(VISITS, (), ())
+
+
+@pytest.mark.parametrize(
+    ("source", "wanted", "over"),
+    [
+        (PATIENTS, 2, 2),
+        (Derived(VISITS, (), ()), 3, 3),
+        (BOTH, 6, 6),
+        (Join(PATIENTS, VISITS, True, ()), 6, 6),
+        (PUBLIC, 12, 3),
+        (Join(PUBLIC, PATIENTS, False, ()), 24, 6),
+        (Union((PATIENTS, VISITS)), 5, 6),
+        (Union((BOTH, PATIENTS)), 8, 6),
+        (EACH, 1, 1),
+        (Join(PATIENTS, EACH, True, ()), 2, 2),
+    ],
+)  # fmt: skip
+def test_reach_by_hand(source, wanted, over):
+    assert reach(source) == wanted
+    assert numerator(source) == over
+
+
+def test_what_is_private():
+    assert is_private(BOTH)
+    assert is_private(PUBLIC)
+    assert is_private(EACH)
+    assert is_private(Derived(VISITS, (), ()))
+    assert not is_private(SITES)
+    assert not is_private(Derived(SITES, (), ()))
+    assert tables_of(Join(PUBLIC, PATIENTS, False, ())) == ("visits", "sites", "patients")
+    with pytest.raises(KernelFault):
+        reach(SITES)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Join(SITES, VISITS, False, ()),
+        lambda: Join(VISITS, SITES, False, ()),  # its multiplicity is not known
+        lambda: Join(VISITS, SITES, False, (), 0),
+        lambda: Join(VISITS, PATIENTS, False, (), 3),  # a private side is joined on the unit, not counted
+        lambda: Union((VISITS,)),
+        lambda: Union((VISITS, SITES)),
+        lambda: PerUnit(SITES, (), ()),
+        lambda: Scan("t", "1", 0),
+        lambda: reach(Scan("t", "1", 1 << 41)),
+        lambda: reach(Join(Scan("t", "1", 1 << 30), Scan("u", "1", 1 << 30), False, ())),
+    ],
+)  # fmt: skip
+def test_what_has_no_proof_is_refused(make):
+    with pytest.raises(KernelFault):
+        make()
+
+
+def test_too_many_tables_are_refused():
+    four = Join(Join(BOTH, VISITS, False, ()), VISITS, False, ())
+    assert scans(four) == 4
+    assert scans(Join(four, SITES, False, (SITE,), 1)) == 4
+    with pytest.raises(KernelFault):
+        Join(four, VISITS, False, ())
+    assert scans(PerUnit(four, (), ())) == 0
+
+
+def plan(source, unit):
+    count = Measurement("n", Kind.COUNT, None, 0, 0, 0 if unit == ROW else -16, PureDP(1))
+    return BoundedPlan("people", source, PrivacyUnit("t", unit), 1, (), (), (count,))
+
+
+def test_row_units_meet_nobody():
+    one = Scan("t", "1", 1, "t.")
+    for source in (one, Derived(one, (), ()), Join(one, SITES, True, (SITE,), 3), Union((one, one))):
+        assert of_single_rows(source)
+        plan(source, ROW)
+    for source in (
+        Scan("t", "1", 2),
+        Join(one, one, False, ()),
+        PerUnit(one, (), ()),
+        Union((one, Join(one, one, True, ()))),
+    ):
+        assert not of_single_rows(source)
+        plan(source, "id")
+        with pytest.raises(KernelFault):
+            plan(source, ROW)
+
+
+def test_columns_that_an_expression_reads():
+    age = Column("age", ColumnType.INTEGER)
+    assert columns_of(Call("and", (Call(">", (age, Literal(3))), SITE[0]))) == {"age", "v.site"}

@@ -1,0 +1,177 @@
+"""Random neighbouring tables that meet in a join, a union or rows per person: nobody moves more than is certified."""
+
+import pandas as pd
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+import sfumato as sf
+from sfumato.catalog.model import Dataset, Table
+from sfumato.engines.duckdb_engine import DuckDBEngine
+from sfumato.engines.reference_engine import ReferenceEngine
+from sfumato.kernel.certify import BinChoice, certify
+from sfumato.kernel.plan import Kind
+from sfumato.kernel.sources import tables_of
+from sfumato.planning.planner import choose_plan
+from sfumato.query.bind import bind
+from sfumato.query.parse import parse
+
+PATIENTS = Table(
+    "patients", None, "pid",
+    {"pid": sf.Id(), "age": sf.Integer(0, 100), "city": sf.Category(["Rome", "Oslo"]), "job": sf.Text()},
+    max_rows_per_unit=2, max_groups_per_unit=2,
+)  # fmt: skip
+VISITS = Table(
+    "visits", None, "pid", {"pid": sf.Id(), "cost": sf.Real(-5, 50), "site": sf.Integer(1, 4), "kind": sf.Text()},
+    max_rows_per_unit=3, max_groups_per_unit=2,
+)  # fmt: skip
+SITES = Table(
+    "sites", None, None, {"site": sf.Integer(1, 4), "region": sf.Category(["n", "s"]), "beds": sf.Real(0, 9)},
+    public=True, multiplicities=(("site", 2), ("region", 3)),
+)  # fmt: skip
+SITE_ROWS = pd.DataFrame({"site": [1, 1, 2, 3], "region": ["n", "s", "n", "n"], "beds": [1.5, 2.0, 9.0, 0.0]})
+JOIN = "patients p JOIN visits v ON p.pid = v.pid"
+QUESTIONS = [
+    f"SELECT COUNT(*) AS n, SUM(v.cost) AS s, AVG(p.age) AS a FROM {JOIN}",
+    f"SELECT p.city, COUNT(*) AS n, COUNT(DISTINCT p.pid) AS people FROM {JOIN} WHERE v.cost > 0 GROUP BY p.city",
+    "SELECT p.city, COUNT(v.cost) AS n, SUM(v.cost) AS s FROM patients p LEFT JOIN visits v ON p.pid = v.pid "
+    "GROUP BY p.city",
+    "SELECT COUNT(*) AS n FROM patients p LEFT JOIN (SELECT pid, COALESCE(cost, 1) AS c FROM visits WHERE site > 2) v "
+    "ON p.pid = v.pid WHERE v.c IS NULL",
+    "SELECT COUNT(*) AS n FROM patients p LEFT JOIN visits v ON p.pid = v.pid AND v.cost > 3 WHERE v.site IS NULL",
+    "SELECT a.city, COUNT(*) AS n FROM patients a JOIN patients b ON a.pid = b.pid WHERE a.age < b.age GROUP BY 1",
+    "SELECT s.region, AVG(v.cost * s.beds) AS m FROM visits v JOIN sites s ON v.site = s.site GROUP BY s.region",
+    "SELECT s.region, COUNT(*) AS n FROM visits v LEFT JOIN sites s USING (site) GROUP BY s.region",
+    "SELECT c, AVG(s) AS m FROM (SELECT pid, COUNT(*) AS c, SUM(cost) AS s FROM visits GROUP BY pid) x GROUP BY c",
+    "WITH v AS (SELECT pid, MAX(cost) AS top, AVG(site) AS m, MIN(cost) AS low FROM visits WHERE cost > -2 "
+    "GROUP BY pid HAVING COUNT(*) > 1) "
+    "SELECT p.city, SUM(v.top - v.low) AS s, AVG(v.m) AS m FROM patients p JOIN v ON p.pid = v.pid GROUP BY p.city",
+    "SELECT SUM(COALESCE(v.c, 0)) AS s FROM patients p LEFT JOIN "
+    "(SELECT pid, COUNT(*) AS c FROM visits GROUP BY pid) v ON p.pid = v.pid",
+    "SELECT AVG(x) AS m, COUNT(*) AS n FROM (SELECT pid, age AS x FROM patients UNION ALL "
+    "SELECT pid, cost FROM visits WHERE cost > 0) u",
+    "SELECT MEDIAN(cost) AS m, MAX(site) AS top, MODE(site) AS f FROM visits",
+    f"SELECT p.city, QUANTILE_CONT(v.cost, 0.9) AS q, MIN(v.cost) AS low FROM {JOIN} GROUP BY p.city",
+    "SELECT kind, COUNT(*) AS n, SUM(cost) AS s, MEDIAN(site) AS m FROM visits GROUP BY kind",
+    f"SELECT p.job, v.kind, p.city, COUNT(*) AS n FROM {JOIN} GROUP BY 1, 2, 3",
+]  # fmt: skip
+
+numbers = st.one_of(st.none(), st.floats(-60, 120), st.sampled_from([float("nan"), float("inf"), 3.0, 50.0]))
+jobs = st.sampled_from(["smith", "priest", "", None, "Smith", "ß:a", "a"])
+patients = st.fixed_dictionaries({"age": numbers, "city": st.sampled_from(["Rome", "Oslo", "Bern", None]), "job": jobs})
+visits = st.fixed_dictionaries(
+    {"cost": numbers, "site": st.sampled_from([None, 1.0, 2.0, 3.0, 4.0, 9.0]), "kind": jobs}
+)
+person = st.tuples(st.lists(patients, max_size=4), st.lists(visits, max_size=6))
+people = st.lists(person, max_size=3)
+
+
+def frames(owners):
+    """Two frames, in which each person's rows stand under one id; a person may be in one of them only."""
+    first = [{"pid": f"p{name}", **row} for name, (rows, _) in owners for row in rows]
+    second = [{"pid": f"p{name}", **row} for name, (_, rows) in owners for row in rows]
+    return (
+        pd.DataFrame(first, columns=list(PATIENTS.columns)).astype({"age": float, "city": object, "job": object}),
+        pd.DataFrame(second, columns=list(VISITS.columns)).astype({"cost": float, "site": float, "kind": object}),
+    )
+
+
+def measured(owners, plan):
+    """What DuckDB measures, which is what the reference measures; by name, and by the keys that the data names."""
+    one, two = frames(owners)
+    everything = {"patients": (PATIENTS, one), "visits": (VISITS, two), "sites": (SITES, SITE_ROWS)}
+    tables = {name: everything[name] for name in tables_of(plan.source)}
+    duck = DuckDBEngine.of_tables(tables)
+    try:
+        duck.check(plan)
+        held = {}
+        for name in tables:
+            names = [row[0] for row in duck._connection.execute(f'DESCRIBE "{name}"').fetchall()]
+            rows = duck._connection.execute(f'SELECT * FROM "{name}"').fetchall()
+            held[name] = [dict(zip(names, row, strict=True)) for row in rows]
+        found, wanted = (by_key(each.aggregate(plan), plan) for each in (duck, ReferenceEngine(held)))
+    finally:
+        duck.close()
+    assert found == wanted, "engines differ"
+    return found
+
+
+def by_key(exact, plan):
+    """Every non-zero integer, under (measurement, cell, bin)."""
+    people = next((each.name for each in plan.measurements if each.kind is Kind.KEYS), None)
+    cells = exact._keys if exact._keys is not None else range(plan.cells)
+    shown = {}
+    for number, cell in enumerate(cells):
+        if people is not None and not exact._integers[people][number]:
+            continue  # such a key is never released
+        for name, integers in exact._integers.items():
+            shown[name, cell] = int(integers[number])
+        for name, bins in exact._bins.items():
+            shown |= {(name, cell, index): weight for index, weight in bins[number].items()}
+    return {where: value for where, value in shown.items() if value}
+
+
+def planned(question, neighbours):
+    dataset = Dataset("clinic", [PATIENTS, VISITS, SITES], sf.Budget(epsilon=9, delta=1e-6), neighbours=neighbours)
+    return choose_plan(bind(parse(question), dataset), sf.PureDP(1), dataset, dict.fromkeys(dataset.tables, "1")).plan
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+@settings(max_examples=10, deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))
+@given(people, person, person)
+def test_no_neighbour_moves_more_through_a_join(question, neighbours, others, mine, yours):
+    rest = list(enumerate(others))
+    without = rest if neighbours == "add-remove" else [*rest, (98, yours)]
+    plan = planned(question, neighbours)
+    before, after = measured([*rest, (99, mine)], plan), measured(without, plan)
+    moved = {}
+    lonely = {where[1] for where in before.keys() ^ after.keys() if where[0].startswith("keys")}
+    for where in before.keys() | after.keys():
+        if where[1] in lonely and not where[0].startswith("keys"):
+            continue  # on one side nobody's people hold it; on the other, delta pays for its being seen
+        moved.setdefault(where[0], []).append(abs(before.get(where, 0) - after.get(where, 0)))
+    for each in certify(plan).measurements:
+        times = (
+            2 if isinstance(each.noise, BinChoice) and neighbours == "replace-one" else 1
+        )  # its weights leave and enter
+        assert sum(moved.get(each.name, [])) <= times * each.sensitivity.l1, (question, each.name)
+        if not isinstance(each.noise, BinChoice):
+            assert sum(step**2 for step in moved.get(each.name, [])) <= each.sensitivity.l2_squared, (
+                question,
+                each.name,
+            )
+
+
+def test_a_bound_that_is_too_small_is_seen():
+    """Negative control: a person with many rows in both tables comes near to the product of the bounds."""
+    plan = planned(f"SELECT COUNT(*) AS n FROM {JOIN}", "add-remove")
+    mine = ([{"age": 1, "city": "Rome", "job": "a"}] * 4, [{"cost": 1, "site": 1, "kind": "a"}] * 5)
+    (certified,) = certify(plan).measurements
+    assert certified.sensitivity.l1 == 2 * 3 << 16
+    (moved,) = measured([(1, mine)], plan).values()
+    assert certified.sensitivity.l1 * 0.99 < moved <= certified.sensitivity.l1
+
+
+@pytest.mark.parametrize(
+    ("question", "hint"),
+    [
+        ("SELECT COUNT(*) FROM patients p JOIN visits v ON p.age = v.site", "person's id"),
+        ("SELECT COUNT(*) FROM patients p, visits v", "ON"),
+        ("SELECT COUNT(*) FROM sites s LEFT JOIN visits v ON s.site = v.site", "private table"),
+        ("SELECT COUNT(*) FROM visits v RIGHT JOIN sites s ON s.site = v.site", "LEFT JOIN"),
+        ("SELECT COUNT(*) FROM visits v JOIN sites s ON v.cost = s.beds", "whole numbers"),
+        ("SELECT COUNT(*) FROM (SELECT site, COUNT(*) AS c FROM visits GROUP BY site) x", "person's id"),
+        ("SELECT COUNT(*) FROM (SELECT pid, city FROM patients UNION SELECT pid, kind FROM visits) x", "UNION ALL"),
+        ("SELECT COUNT(*) FROM patients WHERE age > (SELECT AVG(age) FROM patients)", "FROM or JOIN"),
+        ("SELECT COUNT(*) FROM patients WHERE pid IN (SELECT pid FROM visits)", "Join"),
+        ("SELECT COUNT(*) FROM sites", "Private"),
+        ("SELECT age FROM (SELECT pid, age FROM patients) x", "AVG(age)"),
+        ("SELECT COUNT(*) FROM (SELECT pid, age FROM patients GROUP BY pid) x", "MIN, MAX"),
+        ("SELECT site FROM visits v JOIN sites s ON v.site = s.site", "Write one of"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_bounded_is_refused_with_a_hint(question, hint):
+    with pytest.raises(sf.errors.QueryError) as refused:
+        planned(question, "add-remove")
+    assert hint in f"{refused.value}", refused.value
