@@ -182,20 +182,26 @@ def accuracy(report: Report) -> None:
     report.line("olh, 10⁷ people: the same, one survey", (f"{error:.3g}",), float(error / formula), 2, at_most=True)
 
 
+def beyond(randomiser: sf.local.Randomiser, people: int) -> float:
+    """The most memory used beyond the answers and the reports, in MiB: to make reports, and to estimate from them."""
+    values = everyone(people)
+    tracemalloc.start()
+    reports = randomiser.randomise(values)
+    _, made = tracemalloc.get_traced_memory()
+    tracemalloc.reset_peak()
+    before, _ = tracemalloc.get_traced_memory()
+    randomiser.estimate(reports)
+    _, estimated = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return float(max(made - reports.nbytes, estimated - before) / 2**20)
+
+
 def memory(report: Report) -> None:
-    for name in ("krr", "oue", "olh"):
+    for name in ("krr", "subset", "oue", "olh", "hadamard"):
         randomiser = sf.local.randomiser(name, k=K, epsilon=EPSILON)
-        values = everyone(2 * PEOPLE)
-        tracemalloc.start()
-        reports = randomiser.randomise(values)
-        _, made = tracemalloc.get_traced_memory()
-        tracemalloc.reset_peak()
-        before, _ = tracemalloc.get_traced_memory()
-        randomiser.estimate(reports)
-        _, estimated = tracemalloc.get_traced_memory()
-        tracemalloc.stop()
-        beyond = max(made - reports.nbytes, estimated - before) / 2**20
-        report.line(f"{name}: memory beyond 2 M reports, MiB", (f"{beyond:.1f} MiB",), beyond, 32, at_most=True)
+        few, many = beyond(randomiser, PEOPLE // 2), beyond(randomiser, 2 * PEOPLE)
+        report.line(f"{name}: memory beyond 2 M reports, MiB", (f"{many:.1f} MiB",), many, 32, at_most=True)
+        report.line(f"{name}: how much more than beyond 0.5 M", (f"{few:.1f} MiB",), many / few, 1.25, at_most=True)
 
 
 def end_to_end(report: Report) -> None:

@@ -15,8 +15,9 @@ from sfumato.kernel.randomized_response import KaryResponse, RandomizedResponse
 if TYPE_CHECKING:
     from sfumato import local
     from sfumato.answers import Answer
-    from sfumato.curator import Curator, Preview, protect
-    from sfumato.curator import open_folder as open
+    from sfumato.curator import Curator, Preview
+    from sfumato.opening import open_folder as open
+    from sfumato.opening import protect
     from sfumato.query.frame import count, mean, people, stddev, total, variance
 
 __version__ = "0.1.0.dev0"
@@ -29,9 +30,9 @@ _WHEN_NAMED = {
     "count": ("sfumato.query.frame", "count"),
     "local": ("sfumato.local", ""),  # the package itself
     "mean": ("sfumato.query.frame", "mean"),
-    "open": ("sfumato.curator", "open_folder"),
+    "open": ("sfumato.opening", "open_folder"),
     "people": ("sfumato.query.frame", "people"),
-    "protect": ("sfumato.curator", "protect"),
+    "protect": ("sfumato.opening", "protect"),
     "stddev": ("sfumato.query.frame", "stddev"),
     "total": ("sfumato.query.frame", "total"),
     "variance": ("sfumato.query.frame", "variance"),

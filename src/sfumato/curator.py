@@ -3,20 +3,16 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from pathlib import Path
-from typing import Literal
 
 from sfumato.answers import Answer, Cost, Explained, explain
-from sfumato.catalog.files import load, set_ledger_id
-from sfumato.catalog.model import Budget, ColumnDeclaration, Dataset, Table, find
+from sfumato.catalog.model import Dataset, find
+from sfumato.diagnosis import Bounds, Diagnosis, diagnose, find_bounds
 from sfumato.disclosure import Signer, statement
 from sfumato.engines.duckdb_engine import DuckDBEngine
 from sfumato.engines.engine import Engine
-from sfumato.engines.snapshot import declared_digest
-from sfumato.errors import InvalidParameter, LedgerError, MissingBounds, UnsupportedSyntax
+from sfumato.errors import InvalidParameter, MissingBounds, UnsupportedSyntax
 from sfumato.kernel.certify import Certificate, certify
 from sfumato.kernel.losses import ZCDP, PrivacyLoss, PureDP
-from sfumato.kernel.neighbours import Row
 from sfumato.kernel.parameters import Number, positive_decimal, probability_inside
 from sfumato.kernel.plan import BoundedPlan, Kind
 from sfumato.kernel.release import Released, release
@@ -31,9 +27,10 @@ from sfumato.query.parse import parse
 from sfumato.query.query import Query
 from sfumato.rehearsal import made_up_rows
 from sfumato.selection import Question, Selection
+from sfumato.watch import Watch, begin_watch
+from sfumato.workload import Wanted, Workload, ask_workload, plan_workload
 
 ANALYST = "analyst"
-FIRST_VERSION = "1"
 
 
 @dataclass(frozen=True)
@@ -74,8 +71,8 @@ class Curator:
         signer: Signer | None = None,
     ) -> None:
         self.dataset = dataset
-        self._versions = versions
-        self._engine = engine
+        self.versions = versions
+        self.engine = engine
         self._ledger = ledger
         self._signer = signer or Signer()
 
@@ -93,14 +90,14 @@ class Curator:
         """Answer a question for its price; a question that was answered before, as well or better, is free."""
         query = bind(parse(sql), self.dataset)
         level = probability_inside(confidence, "confidence")
-        loss = self._goal(query, margin, level) if margin else _loss(epsilon, rho)
-        return self._answer(query, loss, level, analyst, delta)
+        loss = self.least(query, margin, level) if margin else _price(query, epsilon, rho)
+        return self._answer(query, loss, level, analyst, _delta(query, delta))
 
     def _answer(
         self, query: Query, loss: PureDP | ZCDP, confidence: Fraction, name: str, delta: Number | None = None
     ) -> Answer:
-        analyst = self._analyst(name)
-        planned = self._planned(query, loss, delta)
+        analyst = self.analyst(name)
+        planned = self.planned(query, loss, delta)
         certificate = certify(planned.plan)
         stored = self._ledger.stored(certificate, analyst)
         if stored is not None:
@@ -112,28 +109,29 @@ class Curator:
             if stored is None:
                 raise
             return self._again(query, planned, stored, confidence)
-        return self._presented(query, planned, released, confidence, head, cached=False)
+        return self.presented(query, planned, released, confidence, head, cached=False)
 
     def _charged(self, plan: BoundedPlan, certificate: Certificate, analyst: str) -> tuple[Released, str]:
-        """Charge, measure, add noise, store: in this order. The answer, and the ledger's head after it."""
+        """Check, charge, measure, add noise, store: in this order. The answer, and the ledger's head after it."""
+        self.engine.check(plan)
         reservation = self._ledger.reserve(analyst, certificate)
-        exact = self._engine.aggregate(plan)
+        exact = self.engine.aggregate(plan)
         released = release(exact, reservation)
         return released, self._ledger.store(reservation, released)
 
-    def _planned(self, query: Query, loss: PureDP | ZCDP, delta: Number | None = None) -> Planned:
+    def planned(self, query: Query, loss: PureDP | ZCDP, delta: Number | None = None) -> Planned:
         share = None if delta is None else positive_decimal(delta, "delta")
-        return choose_plan(query, loss, self.dataset, self._versions, delta=share)
+        return choose_plan(query, loss, self.dataset, self.versions, delta=share)
 
-    def _analyst(self, name: str) -> str:
+    def analyst(self, name: str) -> str:
         return find(name.strip(), self.dataset.analysts) or name.strip()  # a sub-limit is not escaped by spelling
 
     def _again(self, query: Query, planned: Planned, stored: Stored, confidence: Fraction) -> Answer:
         """A stored answer, free: its noise is at most what this certificate's would be."""
         released = _as_stored(planned.plan, stored)
-        return self._presented(query, planned, released, confidence, stored.head, cached=True)
+        return self.presented(query, planned, released, confidence, stored.head, cached=True)
 
-    def _presented(
+    def presented(
         self,
         query: Query,
         planned: Planned,
@@ -172,8 +170,8 @@ class Curator:
         """
         query = bind(parse(sql), self.dataset)
         level, wanted = probability_inside(confidence, "confidence"), _loss(epsilon, rho)
-        who = self._analyst(analyst)
-        planned = self._planned(query, wanted)
+        who = self.analyst(analyst)
+        planned = self.planned(query, wanted)
         certificate = certify(planned.plan)
         if certificate.cells is None or any(each.kind is Kind.CHOICE for each in planned.plan.measurements):
             hint = "Ask it again with a larger epsilon."
@@ -184,10 +182,10 @@ class Curator:
         if more is None:
             *others, last = earlier
             head = before[-1].head
-            return self._presented(query, planned, last, level, head, cached=True, earlier=others)
-        planned = self._planned(query, more)
+            return self.presented(query, planned, last, level, head, cached=True, earlier=others)
+        planned = self.planned(query, more)
         released, head = self._charged(planned.plan, certify(planned.plan), who)
-        return self._presented(query, planned, released, level, head, cached=False, earlier=earlier)
+        return self.presented(query, planned, released, level, head, cached=False, earlier=earlier)
 
     def preview(
         self,
@@ -203,7 +201,7 @@ class Curator:
         """Cost and margins, before spending."""
         query = bind(parse(sql), self.dataset)
         level = probability_inside(confidence, "confidence")
-        planned = self._planned(query, _loss(epsilon, rho), delta)
+        planned = self.planned(query, _price(query, epsilon, rho), _delta(query, delta))
         certificate = certify(planned.plan)
         margins, reasons = margins_of(query, planned, certificate, level, (assume or {}).get("n"))
         return Preview(
@@ -242,10 +240,35 @@ class Curator:
             self.dataset,
             DuckDBEngine.of_tables({each.name: (each, made_up_rows(each)) for each in tables}),
             books,
-            self._versions,
+            self.versions,
         )
         with stage:
             return stage._answer(query, loss, probability_inside(confidence, "confidence"), ANALYST)
+
+    def plan(self, questions: Wanted, confidence: Number = "0.95") -> Workload:
+        """The least total epsilon that gives every question its margin, and how it is split. It costs nothing."""
+        return plan_workload(self, questions, confidence)
+
+    def ask_all(
+        self, questions: Workload | Wanted, confidence: Number = "0.95", *, analyst: str = ANALYST
+    ) -> list[Answer]:
+        """Ask all questions of a workload on one reservation: all are paid, or none."""
+        workload = questions if isinstance(questions, Workload) else self.plan(questions, confidence)
+        return ask_workload(self, workload, analyst)
+
+    def watch(self, sql: str, *, above: int, epsilon: Number, questions: int = 100, analyst: str = ANALYST) -> Watch:
+        """Watch for a count like this one to reach a threshold, over about so many questions, at the price of one."""
+        return begin_watch(self, sql, above, epsilon, questions, analyst)
+
+    def diagnose(self, sql: str, epsilon: Number = "0.01", *, analyst: str = ANALYST) -> Diagnosis:
+        """The noisy share of rows that a question's filter drops, that stand at bounds, and of people bounded."""
+        return diagnose(self, sql, epsilon, analyst)
+
+    def find_bounds(
+        self, column: str, epsilon: Number = "0.1", *, table: str | None = None, analyst: str = ANALYST
+    ) -> Bounds:
+        """Buy bounds for a column that was declared wide. Nothing is declared by it: that is the owner's step."""
+        return find_bounds(self, column, epsilon, table, analyst)
 
     @property
     def budget(self) -> Spending:
@@ -260,8 +283,8 @@ class Curator:
     def close(self) -> None:
         """Let go of the ledger and the snapshot."""
         self._ledger.close()
-        if isinstance(self._engine, DuckDBEngine):
-            self._engine.close()
+        if isinstance(self.engine, DuckDBEngine):
+            self.engine.close()
 
     def __enter__(self) -> "Curator":
         return self
@@ -275,11 +298,11 @@ class Curator:
             _within(totals, certificate.loss) for totals in (self._ledger.totals(), self._ledger.totals(analyst))
         )
 
-    def _goal(self, query: Query, wanted: Mapping[str, float], confidence: Fraction) -> PureDP:
+    def least(self, query: Query, wanted: Mapping[str, float], confidence: Fraction) -> PureDP:
         """The least epsilon, to three digits, at which every named column has the wanted margin in each cell."""
 
         def enough(epsilon: str) -> bool:
-            planned = self._planned(query, PureDP(epsilon))
+            planned = self.planned(query, PureDP(epsilon))
             try:
                 certificate = certify(planned.plan)
             except InvalidParameter:
@@ -303,70 +326,6 @@ class Curator:
             middle = (low * high) ** 0.5
             low, high = (low, middle) if enough(three_digits_up(middle)) else (middle, high)
         return PureDP(three_digits_up(high))
-
-
-def protect(
-    data: object,
-    *,
-    name: str,
-    unit: str | Literal[Row.ROW],
-    columns: Mapping[str, ColumnDeclaration],
-    budget: Budget,
-    neighbours: str = "add-remove",
-    rows: int | None = None,
-    max_rows_per_unit: int = 1,
-    max_groups_per_unit: int = 1,
-    population: str | None = None,
-    version: str = FIRST_VERSION,
-    ledger: str | Path | None = None,
-    analysts: Mapping[str, Budget] | None = None,
-) -> Curator:
-    """Protect one table: a frame (pandas, polars, Arrow) or the path of a CSV or Parquet file.
-
-    `version` names the data: change it when the data changes, so that answers in a durable ledger are not reused.
-    """
-    table = Table(name, None, unit, columns, max_rows_per_unit, max_groups_per_unit, rows)
-    dataset = Dataset(name, [table], budget, population, neighbours, analysts=dict(analysts or {}))
-    engine = DuckDBEngine.of_data(table, data)
-    signer = Signer(Path(f"{ledger}.key")) if ledger is not None else Signer()
-    versions = {table.name: f"{version}-{declared_digest(table)[:16]}"}
-    return Curator(dataset, engine, _ledger_at(ledger, dataset), versions, signer)
-
-
-def open_folder(folder: str | Path, *, ledger: str | None = None) -> Curator:
-    """Open a folder with catalog.toml; its ledger and its pinned data are beside it."""
-    place = Path(folder)
-    dataset = load(place)
-    pinned = place / ".sfumato" / "snapshot.duckdb"
-    pinned.parent.mkdir(exist_ok=True)
-    if not pinned.exists():
-        DuckDBEngine.prepare(pinned, dataset.tables, place)
-    snapshot = DuckDBEngine.open(pinned, dataset.tables)
-    address = ledger or str(place / "ledger.db")
-    limit, sublimits = Limit(dataset.budget.loss), {who: each.loss for who, each in dataset.analysts.items()}
-    if dataset.ledger_id is None:
-        books = Ledger.create(address, dataset.population, limit, sublimits)
-        set_ledger_id(place, books.ledger_id)
-    else:
-        books = Ledger.open(address, dataset.ledger_id, dataset.population, limit, sublimits)
-    return Curator(dataset, snapshot, books, snapshot.versions, Signer(place / ".sfumato" / "signing.key"))
-
-
-def _ledger_at(place: str | Path | None, dataset: Dataset) -> Ledger:
-    """In memory; or at a path, with its id in a file beside it: a ledger that is gone is never begun anew."""
-    limit, sublimits = Limit(dataset.budget.loss), {who: each.loss for who, each in dataset.analysts.items()}
-    if place is None:
-        return Ledger.create(None, dataset.population, limit, sublimits)
-    known = Path(f"{place}.id")
-    if known.exists():
-        return Ledger.open(str(place), known.read_text().strip(), dataset.population, limit, sublimits)
-    if Path(place).exists():
-        raise LedgerError(
-            "ledger-foreign", "There is a ledger here, but not its id.", f"Restore the file {known.name}."
-        )
-    made = Ledger.create(str(place), dataset.population, limit, sublimits)
-    known.write_text(made.ledger_id)
-    return made
 
 
 def _as_stored(plan: BoundedPlan, stored: Stored) -> Released:
@@ -393,6 +352,23 @@ def _within(totals: Totals, loss: PrivacyLoss) -> bool:
         return False
     pairs = [(spent.epsilon, limit.epsilon), (spent.rho, limit.rho), (spent.delta, limit.delta)]
     return all(most is None or (amount is not None and amount <= most) for amount, most in pairs)
+
+
+def _price(query: Query, epsilon: Number | None, rho: Number | None) -> PureDP | ZCDP:
+    """What the question may spend: as it says itself (OPTIONS), or as its asker says."""
+    own = query.terms.epsilon if query.terms is not None else None
+    if own is None:
+        return _loss(epsilon, rho)
+    if rho is not None or (
+        epsilon is not None and positive_decimal(epsilon, "epsilon") != positive_decimal(own, "epsilon")
+    ):
+        raise InvalidParameter("epsilon", "must be the one in OPTIONS, or be left out", "another one")
+    return PureDP(positive_decimal(own, "epsilon"))
+
+
+def _delta(query: Query, delta: Number | None) -> Number | None:
+    own = query.terms.delta if query.terms is not None else None
+    return own if delta is None else delta
 
 
 def _loss(epsilon: Number | None, rho: Number | None) -> PureDP | ZCDP:

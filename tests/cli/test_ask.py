@@ -197,7 +197,7 @@ def test_what_is_unexpected_leaves_with_one_and_its_text_stays_in(clinic, monkey
     def fail(*_):
         raise RuntimeError("patient p7 has age 27")
 
-    monkeypatch.setattr("sfumato.curator.open_folder", fail)
+    monkeypatch.setattr("sfumato.opening.open_folder", fail)
     result = clinic("ask", COUNT, "--epsilon", "1")
     assert result.exit_code == 1
     assert "RuntimeError" in result.stderr

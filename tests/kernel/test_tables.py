@@ -162,6 +162,15 @@ def test_losses_are_rounded_up(ratio):
         loss_of_ratio(Fraction(0))
 
 
+def test_a_coarse_logarithm_is_still_never_below(monkeypatch):
+    monkeypatch.setattr("sfumato.kernel.tables._BITS", 6)
+    for ratio in (Fraction(3), Fraction(101, 100), Fraction(UNITS - 1)):
+        with mpmath.workprec(200):
+            assert mpmath.mpf(str(loss_of_ratio.__wrapped__(ratio))) >= mpmath.log(ratio.numerator) - mpmath.log(
+                ratio.denominator
+            )
+
+
 def binary(coin):
     return Fraction(coin, UNITS - coin)
 

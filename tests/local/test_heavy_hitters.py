@@ -114,23 +114,23 @@ def test_texts_come_back(coding):
 def test_reports_travel_and_malformed_ones_are_counted():
     asked = sf.local.heavy_hitters(4, 2, step=10)
     reports = asked.randomise(["home", "work"] * 50)
-    decoded, malformed = asked.decode(asked.encode(reports))
+    decoded, malformed = asked.form.decode(asked.form.encode(reports))
     assert malformed == 0
     assert np.array_equal(decoded, reports)
     single = asked.randomise("home")
-    assert single.shape == (asked.row_bytes,)
+    assert single.shape == (asked.form.bytes,)
     spoilt = reports.copy()
     spoilt[0, 0] = len(asked.lengths)
     spoilt[1, 1] = 255
     spoilt[2, 0], spoilt[2, 2:] = 0, 255  # bits beyond the group's prefix
-    kept, malformed = asked.sift(spoilt)
+    kept, malformed = asked.form.sift(spoilt)
     assert malformed == 3
     assert np.array_equal(kept, reports[3:])
     with pytest.raises(sf.errors.InvalidParameter, match="3 that cannot have been"):
         asked.find(spoilt)
-    assert asked.decode([None, 3, "zz", "00", {"a": 1}, "g" * 2 * asked.row_bytes])[1] == 6
-    assert asked.sift(np.zeros(3))[1] == 3
-    assert sf.local.rebuild_heavy_hitters(asked.describe()) == asked
+    assert asked.form.decode([None, 3, "zz", "00", {"a": 1}, "g" * 2 * asked.form.bytes])[1] == 6
+    assert asked.form.sift(np.zeros(3))[1] == 3
+    assert sf.local.rebuild(asked.describe()) == asked
     with pytest.raises(sf.errors.InvalidParameter, match="every group"):
         asked.find(reports[reports[:, 0] == 0])
 
@@ -153,4 +153,4 @@ def test_refusals():
         {**good, "coins": {"keep": 5}}, {**good, "alphabet": None}, {**good, "length": True},
     ):  # fmt: skip
         with pytest.raises(sf.errors.InvalidParameter):
-            sf.local.rebuild_heavy_hitters(bad)
+            sf.local.rebuild(bad)

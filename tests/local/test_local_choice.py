@@ -65,4 +65,9 @@ def test_bad_choices():
     for options in ({"people": 0}, {"people": 1.5}, {"most_bits": 0}, {"most_bits": "9"}):
         with pytest.raises(sf.errors.InvalidParameter):
             sf.local.choose(5, 1, **options)
+    for people in (0, -5, 2.5):
+        with pytest.raises(sf.errors.InvalidParameter):
+            sf.local.choose(5, 1).margin(people)
+        with pytest.raises(sf.errors.InvalidParameter):
+            sf.local.mean_randomiser("duchi", lower=0, upper=1, epsilon=1).margin(people)
     assert sf.local.choose(10, 22.5).name == "krr"  # the others need zero entries there

@@ -116,7 +116,7 @@ def test_made_tables_cost_what_was_asked_and_are_unbiased(name, epsilon):
         row = table.row(step)
         assert sum(row) == 1
         assert sum(p * number for p, number in zip(row, table.numbers, strict=True)) == Fraction(step, table.steps)
-    assert sf.local.rebuild_mean(made.describe()) == made
+    assert sf.local.rebuild(made.describe()) == made
 
 
 def test_variances_are_those_of_the_papers():
@@ -219,7 +219,7 @@ def test_altered_tables_are_refused(name):
     made = sf.local.mean_randomiser(name, lower=0, upper=10, epsilon=1)
     for document in [*altered(made.describe()), None, [], "duchi", {}]:
         with pytest.raises(sf.errors.InvalidParameter):
-            sf.local.rebuild_mean(document)
+            sf.local.rebuild(document)
 
 
 def test_estimates_of_a_mean():

@@ -78,7 +78,7 @@ def test_made_for_an_epsilon(method):
     for count in (1, 2, 10):
         asked = sf.local.questions(count, "0.8", method)
         assert 0.7999 < float(asked.epsilon) <= 0.8
-        assert sf.local.rebuild_questions(asked.describe()) == asked
+        assert sf.local.rebuild(asked.describe()) == asked
         bolder = Questions(method, count, asked.keep + 1)
         assert bolder.epsilon > asked.epsilon
 
@@ -144,4 +144,4 @@ def test_refusals():
         {**good, "x": 1},
     ):
         with pytest.raises(sf.errors.InvalidParameter):
-            sf.local.rebuild_questions(bad)
+            sf.local.rebuild(bad)

@@ -102,6 +102,19 @@ def test_the_bound_is_the_blankets_and_not_below_it(name, k):
             assert bound.delta(epsilon) <= 1.5 * exact + 1e-9  # groups are coarse where people are so few
 
 
+@pytest.mark.parametrize(
+    ("name", "k"), [("rr", 2), ("krr", 3), ("krr", 8), ("subset", 12), ("oue", 4), ("hadamard", 3)]
+)
+def test_one_view_is_worked_out_to_a_few_percent(name, k):
+    """All reports from the blanket: no grouping by their number, so that the bound is close from above."""
+    own, _ = blanket_of(sf.local.randomiser(name, k=k, epsilon=1))
+    sure = Blanket(own.high, own.low, own.alone, own.both, Fraction(1))
+    for people in (5, 16):
+        for epsilon in (0.0, 0.1, 0.3):
+            exact = exact_delta(sure, people, exp(epsilon))
+            assert exact * (1 - 1e-12) <= _Bound.of(sure, people, 1e-6).delta(epsilon) <= 1.03 * exact + 1e-12
+
+
 def histograms(laws):
     """The law of the shuffled reports of people with these laws: counts of each report -> probability."""
     total = {(0,) * len(laws[0]): Fraction(1)}

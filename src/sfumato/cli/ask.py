@@ -47,7 +47,7 @@ def preview(
         assumed = _amounts("assume", assume)
         if assumed.keys() - {"n"}:
             raise Usage("--assume takes the number of people, n.", "For example --assume n=500.")
-        from sfumato.curator import open_folder
+        from sfumato.opening import open_folder
 
         with working("Previewing"), open_folder(context.obj) as curator:
             found = curator.preview(
@@ -94,7 +94,7 @@ def ask(
         _one_price(epsilon=epsilon, rho=rho, margin=margin)
         _writable("plot", plot, PLOTS)  # before anything is spent
         _writable("out", out, TABLES)
-        from sfumato.curator import open_folder
+        from sfumato.opening import open_folder
 
         with working("Asking"), open_folder(context.obj) as curator:
             answer = curator.ask(
@@ -124,7 +124,7 @@ def explain(
     """How a question would be answered: what is measured, what one person can change, and the noise that hides it."""
     with refusals(as_json):
         _one_price(epsilon=epsilon, rho=rho)
-        from sfumato.curator import open_folder
+        from sfumato.opening import open_folder
 
         with working("Explaining"), open_folder(context.obj) as curator:
             found = curator.preview(sql, epsilon, rho=rho, confidence=confidence)

@@ -19,7 +19,7 @@ ledger = typer.Typer(help="What was charged, entry by entry.")
 def budget(context: typer.Context, as_json: AsJson = False) -> None:
     """What the budget is, what is spent of it, and what is left."""
     with refusals(as_json):
-        from sfumato.curator import open_folder
+        from sfumato.opening import open_folder
 
         with working("Opening"), open_folder(context.obj) as curator:
             books, population = curator.ledger(), curator.dataset.population
@@ -45,7 +45,7 @@ def entries(
     if context.invoked_subcommand is not None:
         return
     with refusals(as_json):
-        from sfumato.curator import open_folder
+        from sfumato.opening import open_folder
 
         with working("Opening"), open_folder(context.obj) as curator:
             books = curator.ledger()
@@ -67,7 +67,7 @@ def entries(
 def verify(context: typer.Context, as_json: AsJson = False) -> None:
     """Walk the whole chain: every hash, every sum, every answer."""
     with refusals(as_json):
-        from sfumato.curator import open_folder
+        from sfumato.opening import open_folder
 
         with working("Verifying"), open_folder(context.obj) as curator:
             found = curator.ledger().verify()

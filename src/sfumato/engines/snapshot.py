@@ -75,12 +75,15 @@ def layout(table: Table) -> dict[str, str]:
 
 
 def _columns(table: Table, source: Source) -> str:
-    """As they are declared. Numbers are not compressed: that would take longer, and so would every question."""
+    """As they are declared, and no better packed in a file than can be read and added up at once; but texts are."""
     columns = layout(table)
     if table.unit is not ROW and source.columns[str(table.unit)] in WHOLE:
         columns[UNIT] = source.columns[str(table.unit)]
-    plain = {kind: "" if kind == "VARCHAR" else " USING COMPRESSION uncompressed" for kind in columns.values()}
-    return ", ".join(f"{quoted(name)} {kind}{plain[kind]}" for name, kind in columns.items())
+    described = []
+    for name, kind in columns.items():
+        packed = "bitpacking" if name.startswith((STEPS, CENTRED)) else "uncompressed"
+        described.append(f"{quoted(name)} {kind}{'' if kind == 'VARCHAR' else f' USING COMPRESSION {packed}'}")
+    return ", ".join(described)
 
 
 def _selected(table: Table, source: Source) -> str:

@@ -2,16 +2,18 @@
 
 from sfumato.local.choice import Alternative, Choice, choose
 from sfumato.local.estimates import Estimate
-from sfumato.local.heavy_hitters import Found, HeavyHitters, heavy_hitters, rebuild_heavy_hitters
-from sfumato.local.means import MeanEstimate, MeanRandomiser, mean_randomiser, rebuild_mean
-from sfumato.local.questions import QuestionEstimate, Questions, compare_questions, questions, rebuild_questions
-from sfumato.local.randomisers import Randomiser, randomiser, rebuild
+from sfumato.local.heavy_hitters import Found, HeavyHitters, heavy_hitters
+from sfumato.local.means import MeanEstimate, MeanRandomiser, mean_randomiser
+from sfumato.local.published import Described, rebuild
+from sfumato.local.questions import QuestionEstimate, Questions, compare_questions, questions
+from sfumato.local.randomisers import Randomiser, randomiser
 from sfumato.local.shuffle import Shuffled, shuffled
 from sfumato.local.tally import Tally
 
 __all__ = [
     "Alternative",
     "Choice",
+    "Described",
     "Estimate",
     "Found",
     "HeavyHitters",
@@ -29,8 +31,5 @@ __all__ = [
     "questions",
     "randomiser",
     "rebuild",
-    "rebuild_heavy_hitters",
-    "rebuild_mean",
-    "rebuild_questions",
     "shuffled",
 ]

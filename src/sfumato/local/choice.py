@@ -9,6 +9,7 @@ from sfumato.kernel.parameters import Number, positive_decimal, whole_number
 from sfumato.local.estimates import Estimate
 from sfumato.local.limits import number_of_categories
 from sfumato.local.randomisers import NAMES, Randomiser, randomiser
+from sfumato.local.reports import Reports
 
 PEOPLE = 10_000
 
@@ -45,7 +46,7 @@ class Choice:
     def epsilon(self) -> Decimal:
         return self.randomiser.epsilon
 
-    def randomise(self, values: object) -> object:
+    def randomise(self, values: object) -> int | Reports:
         return self.randomiser.randomise(values)
 
     def estimate(self, reports: object, confidence: Number = "0.95", *, simultaneous: bool = False) -> Estimate:

@@ -33,6 +33,7 @@ from sfumato.local.limits import coin, number_of_categories
 from sfumato.local.reports import CELLS_AT_ONCE, Codes, Counts, Reports
 
 MOST_HASH_BITS = 20
+_AT_ONCE = 1 << 22  # reports that are put in order together, so that memory stays flat
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,21 +114,26 @@ class Hashing:
         that u picks of a product are the lowest bit of c_u times the product, for an element c_u of the field: so all
         masks fold into one array over the field, and one transform of it gives every v.
         """
-        form, pickers = _form(self.polynomial), _pickers(self.polynomial, self.hash_bits)
-        block = max(1, min(self.seeds, CELLS_AT_ONCE >> self.hash_bits))  # seeds at once, so that memory stays flat
-        starts = np.arange(0, self.seeds, block)
-        ordered = np.sort(reports) if starts.size > 1 else reports
-        edges = np.searchsorted(ordered, starts << self.hash_bits).tolist() if starts.size > 1 else [0]
         folded = np.zeros(self.seeds, np.int64)
-        for first, low, high in zip(starts.tolist(), edges, [*edges[1:], ordered.size], strict=True):
-            if low < high:
-                histogram = np.bincount(
-                    ordered[low:high] - (first << self.hash_bits), minlength=block << self.hash_bits
-                )
-                signed = walsh_hadamard(histogram.reshape(block, self.buckets))
-                places = _places(pickers, first, block, self.polynomial)
-                folded += np.bincount(places, signed.reshape(-1), self.seeds).astype(np.int64)  # exact below 2**53
-        return walsh_hadamard(folded)[form[: self.k]] >> self.hash_bits
+        if self.form.count <= CELLS_AT_ONCE:
+            self._fold(reports, 0, self.seeds, folded)
+        else:
+            for start in range(0, reports.size, _AT_ONCE):
+                ordered = np.sort(reports[start : start + _AT_ONCE])
+                block = max(1, CELLS_AT_ONCE >> self.hash_bits)
+                firsts = np.arange(0, self.seeds, block)
+                edges = [*np.searchsorted(ordered, firsts << self.hash_bits).tolist(), ordered.size]
+                for first, low, high in zip(firsts.tolist(), edges, edges[1:], strict=False):
+                    if low < high:
+                        self._fold(ordered[low:high] - (first << self.hash_bits), first, block, folded)
+        return walsh_hadamard(folded)[_form(self.polynomial)[: self.k]] >> self.hash_bits
+
+    def _fold(self, reports: Reports, first: int, block: int, folded: Counts) -> None:
+        """Add reports of the seeds first .. first + block - 1, counted from the first."""
+        histogram = np.bincount(reports, minlength=block << self.hash_bits).reshape(block, self.buckets)
+        places = _places(_pickers(self.polynomial, self.hash_bits), first, block, self.polynomial)
+        signed = walsh_hadamard(histogram).reshape(-1)
+        folded += np.bincount(places, signed, self.seeds).astype(np.int64)  # exact below 2**53
 
 
 def _places(pickers: list[int], first: int, block: int, polynomial: int) -> Counts:

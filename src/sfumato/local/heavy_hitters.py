@@ -16,7 +16,6 @@ import numpy.typing as npt
 from sfumato.errors import InvalidParameter
 from sfumato.kernel.entropy import SYSTEM, Entropy
 from sfumato.kernel.exact import plain
-from sfumato.kernel.grid import plain_array
 from sfumato.kernel.parameters import Number, kind_of, positive_decimal, probability_inside, whole_number
 from sfumato.kernel.samplers import uniform_below
 from sfumato.kernel.tables import UNITS, flip_units, greatest_coin, loss_of_ratio
@@ -25,6 +24,7 @@ from sfumato.local.hadamard import walsh_hadamard
 from sfumato.local.hashing import best_hash_bits
 from sfumato.local.krr import move_on
 from sfumato.local.limits import coin
+from sfumato.local.prefix_rows import PrefixRows
 from sfumato.local.reports import CELLS_AT_ONCE, Counts
 from sfumato.local.words import BitRow, Words, pack
 
@@ -48,8 +48,8 @@ class Found:
 class HeavyHitters:
     """Which prefixes are asked for, and the coin of a report.
 
-    A report is a row of bytes: the group, the reported hash, then `hash_bits` rows of random bits, as many as the
-    group's prefix has and zeros after. Bit i of the hash is the parity of row i and the prefix, bit by bit.
+    Bit i of a hash is the parity of row i of the seed and the prefix, bit by bit: over even seeds, two prefixes have
+    the same hash with probability 1/g exactly. There is no small tally: candidates are not known before the reports.
     """
 
     words: Words
@@ -82,12 +82,8 @@ class HeavyHitters:
         return Fraction(self.keep, UNITS), Fraction(1, 1 << self.hash_bits)
 
     @property
-    def row_bytes(self) -> int:
-        return 2 + self.hash_bits * self._width
-
-    @property
-    def _width(self) -> int:
-        return -(-self.words.bits // 8)
+    def form(self) -> PrefixRows:
+        return PrefixRows(self.lengths, self.hash_bits)
 
     def describe(self) -> dict[str, object]:
         return {
@@ -110,46 +106,19 @@ class HeavyHitters:
 
     def draw(self, rows: BitRow, entropy: Entropy) -> BitRow:
         """Reports on words given as rows of bits."""
-        reports = np.empty((len(rows), self.row_bytes), np.uint8)
+        reports = np.empty((len(rows), self.form.bytes), np.uint8)
         masks = pack([(1 << self.words.bits) - (1 << self.words.bits - each) for each in self.lengths], self.words.bits)
-        step = max(1, CELLS_AT_ONCE // self.row_bytes)
+        step = max(1, CELLS_AT_ONCE // self.form.bytes)
         for start in range(0, len(rows), step):
             part = rows[start : start + step]
             groups = uniform_below(len(self.lengths), len(part), entropy)
-            drawn = entropy.take(len(part) * self.hash_bits * self._width)
-            seeds = drawn.reshape(len(part), self.hash_bits, self._width) & masks[groups][:, None]
+            drawn = entropy.take(len(part) * self.hash_bits * self.form.seed_bytes)
+            seeds = drawn.reshape(len(part), self.hash_bits, self.form.seed_bytes) & masks[groups][:, None]
             kept = flip_units(self.keep, len(part), entropy)
             hashes = np.empty(len(part), np.int64)
             move_on(_hashes(seeds, part), kept, 1 << self.hash_bits, entropy, hashes)
             reports[start : start + step] = np.column_stack((groups, hashes, seeds.reshape(len(part), -1)))
         return reports
-
-    def sift(self, reports: object) -> tuple[BitRow, int]:
-        """The well-formed reports of an array, and how many others there were."""
-        array = plain_array(reports, "reports")
-        if array.dtype != np.uint8 or array.ndim != 2 or array.shape[1] != self.row_bytes:
-            return np.empty((0, self.row_bytes), np.uint8), len(array) if array.ndim else 1
-        good = (array[:, 0] < len(self.lengths)) & (array[:, 1] < 1 << self.hash_bits)
-        lengths = np.array([*self.lengths, *[0] * (256 - len(self.lengths))])[array[:, 0]]
-        ends = np.arange(8, 8 * self._width + 8, 8)
-        beyond = np.clip(ends[None] - lengths[:, None], 0, 8)
-        seeds = array[:, 2:].reshape(len(array), self.hash_bits, self._width)
-        good &= ~(seeds & ((1 << beyond) - 1).astype(np.uint8)[:, None]).any(axis=(1, 2))
-        return array[good], int(good.size - good.sum())
-
-    def encode(self, reports: BitRow) -> list[str]:
-        """Reports as JSON values."""
-        return [bytes(row).hex() for row in np.asarray(reports).reshape(-1, self.row_bytes)]
-
-    def decode(self, values: Iterable[object]) -> tuple[BitRow, int]:
-        """JSON values as an array of reports, and how many were malformed."""
-        everything, digits = list(values), set("0123456789abcdef")
-        good = [
-            each for each in everything if type(each) is str and len(each) == 2 * self.row_bytes and digits >= set(each)
-        ]
-        rows = np.frombuffer(bytes.fromhex("".join(good)), np.uint8).reshape(-1, self.row_bytes)
-        kept, malformed = self.sift(rows)
-        return kept, malformed + len(everything) - len(good)
 
     def find(self, reports: object, *, keep: int = 16, confidence: Number = "0.95") -> tuple[Found, ...]:
         """The words that occur, most frequent first, among the extensions of the `keep` best prefixes of each length.
@@ -158,7 +127,7 @@ class HeavyHitters:
         candidates at once, and a word is listed if its interval lies above zero: with the stated confidence, every
         listed word is somebody's.
         """
-        rows, malformed = self.sift(reports)
+        rows, malformed = self.form.sift(reports)
         if malformed:
             raise InvalidParameter(
                 "reports", "must have been made by these heavy hitters", f"{malformed} that cannot have been"
@@ -183,7 +152,7 @@ class HeavyHitters:
         The hash is linear in the bits, so a report's sign under a mask of hash bits is a sign for the parent times a
         character of the extension: signs are summed by character, and one transform gives all extensions.
         """
-        seeds = reports[:, 2:].reshape(len(reports), self.hash_bits, self._width)
+        seeds = reports[:, 2:].reshape(len(reports), self.hash_bits, self.form.seed_bytes)
         bits = np.unpackbits(seeds, axis=2)[:, :, before:length].astype(np.int64)
         places = 1 << np.arange(length - before)[::-1]
         characters = bits @ places  # of each hash bit by itself

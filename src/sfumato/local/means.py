@@ -1,11 +1,12 @@
 """Randomisers of a number between public bounds, and the mean that a crowd of reports tells."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from itertools import pairwise
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,7 @@ from sfumato.errors import InvalidParameter
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.exact import plain
 from sfumato.kernel.grid import read_values
-from sfumato.kernel.parameters import Number, kind_of, positive_decimal, probability_inside
+from sfumato.kernel.parameters import Number, kind_of, positive_decimal, probability_inside, whole_number
 from sfumato.kernel.tables import UNITS
 from sfumato.local.estimates import normal_quantile
 from sfumato.local.mean_tables import Ends, MeanTable, Mixture, Rows, Window
@@ -99,7 +100,7 @@ class MeanRandomiser:
         return Codes(self.table.outputs)
 
     def describe(self) -> dict[str, object]:
-        """The published table: plain numbers and text, from which `rebuild_mean` makes the same randomiser."""
+        """The published table: plain numbers and text, from which `rebuild` makes the same again."""
         about: dict[str, object] = {"mechanism": self.name, "lower": plain(self.lower), "upper": plain(self.upper)}
         match self.table:
             case Ends(keep=keep):
@@ -119,7 +120,13 @@ class MeanRandomiser:
         places = np.floor((inside - float(self.lower)) / self.span * UNITS + 0.5).astype(np.int64)
         return np.clip(places, 0, UNITS), read.shape is None
 
-    def randomise(self, values: object) -> object:
+    @overload
+    def randomise(self, values: float) -> int: ...
+    @overload
+    def randomise(self, values: Sequence[float] | npt.NDArray[Any]) -> Counts: ...
+    @overload
+    def randomise(self, values: object) -> int | Counts: ...
+    def randomise(self, values: object) -> int | Counts:
         """Reports on the number of one person, or of an array of people. Each person reports once."""
         flat, single = self.positions(values)
         reports = np.empty(flat.size, np.int64)
@@ -177,7 +184,7 @@ class MeanRandomiser:
     def margin(self, people: int, confidence: Number = "0.95") -> float:
         """Before collecting: how far the mean will be off at most, whatever the population."""
         quantile = normal_quantile(1 - probability_inside(confidence, "confidence"))
-        return quantile * self.span * math.sqrt(self._widest() / people)
+        return quantile * self.span * math.sqrt(self._widest() / whole_number(people, "people", 1))
 
     def _widest(self) -> float:
         """The greatest variance of a report, over all populations, on the scale from 0 to 1.

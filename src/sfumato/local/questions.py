@@ -74,7 +74,7 @@ class Questions:
     def describe(self) -> dict[str, object]:
         return {"mechanism": "questions", "method": self.method, "count": self.count, "coins": {"keep": self.keep}}
 
-    def randomise(self, answers: object) -> object:
+    def randomise(self, answers: object) -> int | Reports:
         """Reports on answers of shape (people, questions), or of one person's row of answers."""
         array = plain_array(answers, "answers")
         if array.dtype.kind in "iu" and bool(((array == 0) | (array == 1)).all()):

@@ -1,19 +1,20 @@
 """Randomisers of one category out of k: made for an epsilon, or rebuilt from their published table."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter
 from sfumato.kernel.entropy import SYSTEM, Entropy
 from sfumato.kernel.exact import plain
 from sfumato.kernel.grid import plain_array
-from sfumato.kernel.parameters import Number, kind_of, positive_decimal, probability_inside
+from sfumato.kernel.parameters import Number, kind_of, positive_decimal, probability_inside, whole_number
 from sfumato.kernel.tables import UNITS, loss_of_ratio
 from sfumato.local.estimates import (
     Estimate,
@@ -94,10 +95,16 @@ class Randomiser:
         return self.mechanism.form
 
     def describe(self) -> dict[str, object]:
-        """The published table: plain numbers and text, from which `rebuild` makes the same randomiser."""
+        """The published table: plain numbers and text, from which `rebuild` makes the same again."""
         return self.mechanism.describe()
 
-    def randomise(self, values: object) -> object:
+    @overload
+    def randomise(self, values: int) -> int | Reports: ...
+    @overload
+    def randomise(self, values: Sequence[int] | npt.NDArray[np.integer[Any]]) -> Reports: ...
+    @overload
+    def randomise(self, values: object) -> int | Reports: ...
+    def randomise(self, values: object) -> int | Reports:
         """Reports on categories 0 .. k-1, of one person or of an array of people. Each person reports once."""
         flat, single = read_categories(values, self.k)
         reports = self.mechanism.draw(flat, SYSTEM)
@@ -125,7 +132,7 @@ class Randomiser:
 
     def margin(self, people: int, confidence: Number = "0.95", share: float | None = None) -> float:
         """Before collecting: how far a frequency will be off at most, for a category of this share (default: 1/k)."""
-        spread = self.variance_population(1 / self.k if share is None else share) / people
+        spread = self.variance_population(1 / self.k if share is None else share) / whole_number(people, "people", 1)
         return float(normal_quantile(1 - probability_inside(confidence, "confidence")) * spread**0.5)
 
 
@@ -161,7 +168,7 @@ def _mechanism(name: str, k: int, epsilon: Decimal) -> Mechanism:
     return made[name](k, epsilon)
 
 
-def rebuild(description: object) -> Randomiser:
+def rebuild_categories(description: object) -> Randomiser:
     """The randomiser of a published table; whatever is not exactly such a table is refused.
 
     Nothing that the document says about epsilon is read: `epsilon` of the result is worked out from the table.

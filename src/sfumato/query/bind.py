@@ -10,11 +10,12 @@ from sfumato.kernel.plan import MOST_CELLS, Key
 from sfumato.kernel.sources import is_private, reach
 from sfumato.query.functions import MOST_KEYS
 from sfumato.query.outputs import Output, OutputBinder
-from sfumato.query.parse import place_of, unsupported
+from sfumato.query.parse import TERMS, place_of, unsupported
 from sfumato.query.query import AggregateRef, KeyRef, Ordering, Query, Typed
-from sfumato.query.relations import RelationBinder
+from sfumato.query.relations import Relation, RelationBinder
 from sfumato.query.rows import RowBinder
 from sfumato.query.scope import Scope
+from sfumato.query.terms import Terms
 
 MOST_COLUMNS = 200
 MOST_GROUPINGS = 16
@@ -61,6 +62,7 @@ def bind(tree: exp.Select, dataset: Dataset) -> Query:
         None if kept is None else kept.post,
         ordered,
         _limit(tree.args.get("limit")),
+        _terms(tree, relation),
     )
 
 
@@ -125,6 +127,22 @@ def _ordering(outputs: OutputBinder, term: exp.Ordered, bound: list[Output]) -> 
         if alias is not None:
             return Ordering(outputs.aliases[alias].post, descending)
     return Ordering(outputs.output(node).post, descending)
+
+
+def _terms(tree: exp.Select, relation: Relation) -> Terms | None:
+    """The question's own terms; the person that they name must be the declared one."""
+    terms = tree.meta.get(TERMS)
+    if not isinstance(terms, Terms):
+        return None
+    if terms.privacy_unit_column is not None:
+        column = exp.column(*reversed(terms.privacy_unit_column.split(".")))
+        if not relation.scope.is_person(column):
+            person = next((name for part in relation.parts for name in sorted(part.person)), None)
+            hint = f"Write privacy_unit_column={person}." if person else "Leave it out: each row is one person."
+            raise unsupported(tree, "privacy_unit_column is not the person whom the catalog declares", hint)
+    if terms.max_groups_contributed is not None and not relation.of_people:
+        raise unsupported(tree, "Each row is one person, in one group", "Leave max_groups_contributed out.")
+    return terms
 
 
 def _limit(node: exp.Expr | None) -> int | None:

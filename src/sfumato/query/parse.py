@@ -14,6 +14,7 @@ from sfumato.errors import QueryError, UnsupportedSyntax
 from sfumato.query import words
 
 MOST_DEPTH = 60
+TERMS = "sfumato_terms"  # what a tree carries of SELECT WITH DIFFERENTIAL_PRIVACY
 _TWO = ("this", "expression")
 SHAPES: dict[type[exp.Expr], tuple[str, ...]] = {  # a node -> the arguments that it may have
     exp.Select: ("expressions", "from_", "joins", "where", "group", "having", "order", "limit", "with_"),
@@ -73,7 +74,7 @@ def parse_expression(sql: str, *, named: bool = False) -> exp.Expr:
 
 
 def _parsed(sql: str, *, clauses: bool) -> exp.Expr:
-    tokens = words.read(sql, clauses=clauses)
+    tokens, terms = words.read(sql, clauses=clauses)
     try:
         parser = DuckDB().parser()
         trees = parser.parse(tokens, sql) if clauses else parser.parse_into(exp.Expr, tokens, sql)
@@ -88,6 +89,8 @@ def _parsed(sql: str, *, clauses: bool) -> exp.Expr:
         raise UnsupportedSyntax("syntax", "A question is one SELECT statement.", "Ask one question at a time.")
     tree: exp.Expr = trees[0]
     _check(tree)
+    if terms is not None:
+        tree.meta[TERMS] = terms
     return tree
 
 

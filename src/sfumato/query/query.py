@@ -6,6 +6,7 @@ from fractions import Fraction
 from sfumato.kernel.expressions import Call, Expression, Literal, Scalar
 from sfumato.kernel.plan import Key
 from sfumato.kernel.sources import Source
+from sfumato.query.terms import Terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,7 @@ class Query:
     having: Post | None = None
     order: tuple[Ordering, ...] = ()
     limit: int | None = None
+    terms: Terms | None = None
 
 
 __all__ = ["Aggregate", "AggregateRef", "Call", "KeyRef", "Ordering", "Post", "PostCall", "Query", "Typed"]

@@ -10,6 +10,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from sfumato.errors import UnknownName, UnsupportedSyntax
+from sfumato.query.terms import Terms, take_terms
 
 MOST_LETTERS = 20_000
 MOST_TOKENS = 3_000
@@ -91,8 +92,8 @@ FUNCTION_HINTS = {
 }
 
 
-def read(sql: object, *, clauses: bool = True) -> list[Token]:
-    """The tokens of a question; without clauses, those of one expression."""
+def read(sql: object, *, clauses: bool = True) -> tuple[list[Token], Terms | None]:
+    """The tokens of a question, and its terms; without clauses, the tokens of one expression."""
     if not isinstance(sql, str) or not sql.strip():
         raise UnsupportedSyntax("syntax", "The question must be SQL text.", "Begin with SELECT COUNT(*) FROM a table.")
     if len(sql) > MOST_LETTERS:
@@ -113,13 +114,14 @@ def read(sql: object, *, clauses: bool = True) -> list[Token]:
     if len(tokens) > MOST_TOKENS:
         raise UnsupportedSyntax("syntax", f"The question is over {MOST_TOKENS:,} words.", "Ask for less at once.")
     _check_nesting(tokens, sql)
+    terms = take_terms(tokens) if clauses else None
     if clauses and tokens[0].token_type not in (TokenType.SELECT, TokenType.WITH):
         hint = HINTS.get(tokens[0].text.upper(), "Begin with SELECT COUNT(*) FROM a table.")
         raise _refused(tokens[0], sql, "A question is one SELECT statement, and this begins with '{}'", hint)
     for index, token in enumerate(tokens):
         after = tokens[index + 1] if index + 1 < len(tokens) else None
         _check(token, tokens[index - 1] if index else None, after, sql, clauses=clauses)
-    return tokens
+    return tokens, terms
 
 
 def place(sql: str, offset: int) -> str:

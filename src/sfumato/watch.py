@@ -1,0 +1,82 @@
+"""Tell me when: a sequence of counts against one threshold, at the price of one question."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sfumato.answers import Cost
+from sfumato.errors import UnsupportedSyntax
+from sfumato.kernel.above_threshold import AboveThreshold
+from sfumato.kernel.bundle import allowance, crosses
+from sfumato.kernel.certify import Reservation, certify
+from sfumato.kernel.losses import PureDP
+from sfumato.kernel.neighbours import Neighbours
+from sfumato.kernel.parameters import Number, positive_decimal
+from sfumato.kernel.plan import Kind
+from sfumato.kernel.release import Released
+from sfumato.planning.planner import Planned
+from sfumato.query.bind import bind
+from sfumato.query.parse import parse
+
+if TYPE_CHECKING:
+    from sfumato.curator import Curator
+
+COUNTS = "Ask for one COUNT(*), COUNT(x) or COUNT(DISTINCT id), without GROUP BY."
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Questions are answered with False until one is True; then the watch is over. It was paid for when it began."""
+
+    curator: "Curator"
+    reservation: Reservation
+    sequence: AboveThreshold
+    like: Planned
+    cost: Cost
+
+    def ask(self, sql: str) -> bool:
+        """Is this count, nearly, at or above the threshold? It must be like the one that the watch began with."""
+        planned = one_count(self.curator, sql)
+        same = (self.like.plan.measurements[0], planned.plan.measurements[0])
+        if same[0].kind is not same[1].kind or planned.plan.reach != self.like.plan.reach:
+            raise UnsupportedSyntax("watch", "This count moves further than the one that the watch is for.", COUNTS)
+        self.curator.engine.check(planned.plan)
+        exact = self.curator.engine.aggregate(planned.plan)
+        above = crosses(exact, certify(planned.plan), self.sequence, self.reservation)
+        if above:
+            done = Released(self.reservation.entry_number, self.reservation.certificate, {"crossed": (1,)})
+            self.curator.ledger().store(self.reservation, done)
+        return above
+
+    @property
+    def finished(self) -> bool:
+        """Has it said True?"""
+        return self.sequence.finished
+
+    def margin(self, confidence: Number = "0.95", questions: int | None = None) -> float:
+        """A count answered False is at most this above the threshold, and the one answered True at most this below."""
+        step = 2.0 ** self.like.plan.measurements[0].exponent
+        return self.sequence.margin(confidence, questions) * step
+
+
+def begin_watch(  # noqa: PLR0917 - its caller names what it passes
+    curator: "Curator", sql: str, above: int, epsilon: Number, questions: int, analyst: str
+) -> Watch:
+    """Charge a watch for counts like this one; nothing is asked yet."""
+    planned = one_count(curator, sql)
+    (measured,) = certify(planned.plan).measurements
+    steps = above * 2 ** -planned.plan.measurements[0].exponent
+    monotonic = curator.dataset.neighbours is Neighbours.ADD_REMOVE
+    sequence = AboveThreshold(
+        steps, measured.sensitivity.l1, positive_decimal(epsilon, "epsilon"), monotonic, questions
+    )
+    reservation = curator.ledger().reserve(curator.analyst(analyst), allowance(sequence, curator.dataset.population))
+    return Watch(curator, reservation, sequence, planned, Cost.of(sequence.loss))
+
+
+def one_count(curator: "Curator", sql: str) -> Planned:
+    query = bind(parse(sql), curator.dataset)
+    planned = curator.planned(query, PureDP(1))
+    kinds = [each.kind for each in planned.plan.measurements]
+    if planned.plan.cells != 1 or kinds not in ([Kind.COUNT], [Kind.PEOPLE]):
+        raise UnsupportedSyntax("watch", "A watch compares one count with a threshold.", COUNTS)
+    return planned

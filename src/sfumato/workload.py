@@ -1,0 +1,131 @@
+"""Several questions at once: the least epsilon for all their margins, and one reservation for all of them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from sfumato.answers import Answer, Cost
+from sfumato.errors import InvalidParameter
+from sfumato.kernel.bundle import apart, bundle, parts, together
+from sfumato.kernel.certify import certify
+from sfumato.kernel.exact import sum_exactly
+from sfumato.kernel.losses import PrivacyLoss, PureDP
+from sfumato.kernel.parameters import Number, probability_inside
+from sfumato.kernel.plan import BoundedPlan
+from sfumato.kernel.release import Released, release
+from sfumato.ledger.ledger import AlreadyAnswered
+from sfumato.planning.planner import Planned
+from sfumato.query.bind import bind
+from sfumato.query.parse import parse
+from sfumato.query.query import KeyRef, Query
+
+if TYPE_CHECKING:
+    from sfumato.curator import Curator
+
+Margin = float | Mapping[str, float]
+Wanted = Sequence[tuple[str, Margin]]
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """One question of a workload, what it should be accurate to, and its epsilon."""
+
+    sql: str
+    margin: Mapping[str, float]
+    epsilon: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """Questions and the least epsilon that gives each its margins; the total is their sum."""
+
+    shares: tuple[Share, ...]
+    confidence: Fraction
+
+    @property
+    def cost(self) -> Cost:
+        """The least total. A question that stands twice is asked, and paid, once."""
+        once = {each.sql: Fraction(each.epsilon) for each in self.shares}
+        return Cost.of(PureDP(sum_exactly(sum(once.values(), Fraction(0)))))
+
+    def __str__(self) -> str:
+        lines = [f"ε = {each.epsilon}: {each.sql}" for each in self.shares]
+        return "\n".join([f"{self.cost} in all", *lines])
+
+
+def plan_workload(curator: "Curator", wanted: Wanted, confidence: Number) -> Workload:
+    """The least epsilon, to three digits, of each question; the same question takes the larger of its two."""
+    level = probability_inside(confidence, "confidence")
+    needed: dict[str, tuple[Query, dict[str, float]]] = {}
+    for sql, margin in wanted:
+        query, before = needed.get(sql, (None, {}))
+        query = query or bind(parse(sql), curator.dataset)
+        for name, most in _margins(query, margin).items():
+            before[name] = min(most, before.get(name, most))
+        needed[sql] = (query, before)
+    if not needed:
+        raise InvalidParameter("questions", "must be at least one", "none", "For example: [(sql, 20)].")
+    shares = tuple(
+        Share(sql, margins, curator.least(query, margins, level).epsilon) for sql, (query, margins) in needed.items()
+    )
+    return Workload(shares, level)
+
+
+def _margins(query: Query, margin: Margin) -> dict[str, float]:
+    if isinstance(margin, Mapping):
+        return dict(margin)
+    return {name: float(margin) for name, post in query.columns if not isinstance(post, KeyRef)}
+
+
+def ask_workload(curator: "Curator", workload: Workload, analyst: str) -> list[Answer]:
+    """All answers, in the order of the questions, for one charge; asked again, it is free."""
+    asked: list[tuple[Query, Planned]] = []
+    for each in workload.shares:
+        query = bind(parse(each.sql), curator.dataset)
+        asked.append((query, curator.planned(query, PureDP(each.epsilon))))
+        if asked[-1][1].plan.cells is None:
+            hint = "Ask it on its own, or declare the key's values."
+            raise InvalidParameter("questions", "must have declared keys", "one whose keys the data names", hint)
+    found = release_together(curator, [planned.plan for _, planned in asked], analyst)
+    return [
+        curator.presented(query, planned, each, workload.confidence, found.head, cached=found.cached)
+        for (query, planned), each in zip(asked, found.released, strict=True)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Plans that were released on one reservation; `cached`: it was paid for before."""
+
+    released: list[Released]
+    loss: PrivacyLoss
+    head: str
+    cached: bool
+
+    @property
+    def cost(self) -> Cost:
+        return Cost.of(PureDP(0) if self.cached else self.loss)
+
+
+def release_together(curator: "Curator", plans: Sequence[BoundedPlan], analyst: str) -> Together:
+    """Check all plans, charge them together, then measure and release each; what was released before is free."""
+    certificates = [certify(plan) for plan in plans]
+    whole = bundle(certificates)
+    books, who = curator.ledger(), curator.analyst(analyst)
+    for plan in plans:
+        curator.engine.check(plan)
+    try:
+        reservation = books.reserve(who, whole)
+        released = [
+            release(curator.engine.aggregate(plan), each)
+            for plan, each in zip(plans, parts(reservation, certificates), strict=True)
+        ]
+        return Together(released, whole.loss, books.store(reservation, together(reservation, released)), False)
+    except AlreadyAnswered:
+        stored = books.stored(whole, who)
+        if stored is None:
+            raise
+        kept = apart(Released(stored.entry_number, whole, stored.integers), certificates)
+        return Together(kept, whole.loss, stored.head, True)

@@ -1,0 +1,252 @@
+"""Questions beyond one answer: upgrades, workloads, watches, diagnoses, bought bounds, terms in the question."""
+
+import json
+from decimal import Decimal
+
+import pandas as pd
+import pytest
+
+import sfumato as sf
+
+AGES = [20 + index % 60 for index in range(600)]
+DATA = pd.DataFrame(
+    {
+        "id": [f"p{index // 2}" for index in range(600)],
+        "age": AGES,
+        "pay": [100.0 * (index % 70) for index in range(600)],
+        "wide": [float(index % 900) for index in range(600)],
+        "job": [["smith", "priest", "nurse"][index % 3] for index in range(599)] + ["hermit"],
+        "city": [["Rome", "Oslo"][index % 2] for index in range(600)],
+    }
+)
+COLUMNS = {
+    "age": sf.Integer(0, 120, nullable=False),
+    "pay": sf.Real(0, 5_000, nullable=False),
+    "wide": sf.Real(-1e9, 1e9),
+    "job": sf.Text(),
+    "city": sf.Category(["Rome", "Oslo"]),
+}
+
+
+def people(unit=sf.ROW, **options):
+    columns = COLUMNS if unit is sf.ROW else COLUMNS | {"id": sf.Id()}
+    budget = options.pop("budget", sf.Budget(epsilon=200, delta=1e-4))
+    return sf.protect(DATA, name="people", unit=unit, columns=columns, budget=budget, **options)
+
+
+def test_an_upgrade_pays_the_difference_and_combines_by_inverse_variance():
+    with people() as curator:
+        sql = "SELECT COUNT(*) AS n, SUM(age) AS s FROM people WHERE age > 30"
+        first = curator.ask(sql, epsilon=1)
+        better = curator.upgrade(sql, epsilon=3)
+        assert better.cost.epsilon == 2
+        assert curator.budget.spent.epsilon == 3
+        again = curator.upgrade(sql, epsilon=3)
+        assert again.cached
+        assert again.rows == better.rows
+        assert again.intervals == better.intervals
+        assert curator.upgrade(sql, epsilon=2).rows == better.rows
+        assert curator.budget.spent.epsilon == 3
+        width = {name: high - low for name, (low, high) in better.intervals[0].items()}
+        before = {name: high - low for name, (low, high) in first.intervals[0].items()}
+        assert width["n"] < before["n"]
+        assert width["s"] < before["s"]
+
+
+def test_combined_values_are_the_weighted_mean_of_the_releases():
+    with people() as curator:
+        sql = "SELECT COUNT(*) AS n FROM people WHERE age > 31"
+        one = curator.ask(sql, epsilon=1).rows[0]["n"]
+        both = curator.upgrade(sql, epsilon=3).rows[0]["n"]
+        (entry,) = [each for each in curator.ledger().entries() if each.kind == "charge" and each.loss.epsilon == 2]
+        with curator.ledger()._store.read() as books:
+            two = json.loads(books.answer_to(entry.number)["payload"])["integers"]["count1"][0]
+        # weights are the inverse variances of discrete Laplace noise at epsilon 1 and 2: 1 and 4, of 2 t**2
+        assert both == pytest.approx((1 * one + 4 * two) / 5, abs=0.5)
+
+
+def test_upgrades_of_choices_are_refused_with_a_hint():
+    with people() as curator:
+        for sql in ("SELECT MEDIAN(age) AS m FROM people", "SELECT job, COUNT(*) AS n FROM people GROUP BY job"):
+            with pytest.raises(sf.errors.SfumatoError, match="larger epsilon"):
+                curator.upgrade(sql, epsilon=3)
+
+
+def test_a_public_number_of_rows_is_used():
+    with people(neighbours="replace-one", rows=600) as curator:
+        preview = curator.preview("SELECT COUNT(*) AS n, AVG(pay) AS m FROM people", epsilon=1)
+        assert preview.margins["n"] == 0
+        assert preview.margins["m"] == pytest.approx(5_000 / 600 * 2.9957, rel=0.01)  # (b - a)/n · ln(1/0.05)
+        answer = curator.ask("SELECT COUNT(*) AS n, AVG(pay) AS m FROM people", epsilon=50)
+        assert answer.rows[0]["n"] == 600
+        assert answer.rows[0]["m"] == pytest.approx(DATA["pay"].clip(0, 5_000).mean(), abs=3)
+        with pytest.raises(sf.errors.SfumatoError, match="known to everybody"):
+            curator.ask("SELECT COUNT(*) AS n FROM people", epsilon=1)
+        assert "sum1" in curator.ask("SELECT city, AVG(pay) AS m FROM people GROUP BY city", epsilon=1).explain()
+
+
+def test_a_workload_has_the_least_epsilon_for_each_margin_and_one_charge():
+    with people() as curator:
+        wanted = [
+            ("SELECT COUNT(*) AS n FROM people WHERE age > 40", 20),
+            ("SELECT city, COUNT(*) AS n FROM people GROUP BY city", {"n": 10}),
+            ("SELECT COUNT(*) AS n FROM people WHERE age > 40", 5),
+        ]
+        plan = curator.plan(wanted)
+        assert curator.budget.spent.epsilon == 0
+        assert len(plan.shares) == 2
+        for share, margin in zip(plan.shares, (5, 10), strict=True):
+            assert curator.preview(share.sql, epsilon=share.epsilon).margins["n"] <= margin
+            less = share.epsilon * Decimal("0.99")
+            assert curator.preview(share.sql, epsilon=less).margins["n"] > margin
+        answers = curator.ask_all(plan)
+        charges = [each for each in curator.ledger().entries() if each.kind == "charge"]
+        assert len(charges) == 1
+        assert curator.budget.spent.epsilon == plan.cost.epsilon
+        assert [len(each.rows) for each in answers] == [1, 2]
+        assert abs(answers[0].rows[0]["n"] - sum(age > 40 for age in AGES)) < 50
+        again = curator.ask_all(plan)
+        assert [each.rows for each in again] == [each.rows for each in answers]
+        assert all(each.cached for each in again)
+        assert curator.ledger().verify().ok
+        assert str(plan).startswith("ε = ")
+
+
+def test_a_workload_is_paid_whole_or_not_at_all():
+    with people(budget=sf.Budget(epsilon="0.5")) as curator:
+        with pytest.raises(sf.errors.BudgetExceeded):
+            curator.ask_all(
+                [("SELECT COUNT(*) AS n FROM people", 6), ("SELECT COUNT(*) AS n FROM people WHERE age > 3", 6)]
+            )
+        assert curator.budget.spent.epsilon == 0
+        assert len(curator.ledger().entries()) == 1
+
+
+def test_a_watch_is_paid_once_and_says_true_once():
+    with people() as curator:
+        watch = curator.watch("SELECT COUNT(*) FROM people", above=300, epsilon=20)
+        assert watch.cost.epsilon == 20
+        assert watch.margin() < 5
+        assert [watch.ask(f"SELECT COUNT(*) FROM people WHERE age < {20 + age}") for age in (1, 5, 10)] == [False] * 3
+        assert watch.ask("SELECT COUNT(*) FROM people WHERE age < 60") is True
+        assert watch.finished
+        with pytest.raises(sf.errors.QueryError, match="finished"):
+            watch.ask("SELECT COUNT(*) FROM people")
+        assert curator.budget.spent.epsilon == 20
+        assert curator.ledger().verify().ok
+
+
+def test_a_watch_of_people_counts_in_the_steps_of_people():
+    with people(unit="id", max_rows_per_unit=2) as curator:
+        watch = curator.watch("SELECT COUNT(*) FROM people", above=300, epsilon=40)
+        assert watch.ask("SELECT COUNT(*) FROM people WHERE age < 40") is False
+        assert watch.ask("SELECT COUNT(*) FROM people WHERE age < 70") is True
+        for sql in (
+            "SELECT COUNT(DISTINCT id) FROM people",
+            "SELECT SUM(age) FROM people",
+            "SELECT city, COUNT(*) FROM people GROUP BY city",
+        ):
+            with pytest.raises(sf.errors.QueryError):
+                curator.watch("SELECT COUNT(*) FROM people", above=3, epsilon=1).ask(sql)
+
+
+def test_a_diagnosis_names_what_bounds_and_filters_do():
+    with people(unit="id", max_rows_per_unit=1) as curator:
+        found = curator.diagnose("SELECT AVG(pay) AS m FROM people WHERE age > 49", epsilon=100)
+        assert found.filtered == pytest.approx(0.5, abs=0.05)
+        assert found.at_bounds["pay"] == pytest.approx(
+            sum(pay >= 5_000 or pay == 0 for pay in DATA["pay"]) / 600, abs=0.05
+        )
+        assert found.people_bounded == pytest.approx(1, abs=0.05)
+        assert found.cost.epsilon == 100
+        assert "WHERE drops" in str(found)
+        assert curator.diagnose("SELECT AVG(pay) AS m FROM people WHERE age > 49", epsilon=100).cost.epsilon == 0
+    with people() as curator:
+        assert curator.diagnose("SELECT COUNT(*) FROM people", epsilon=1).people_bounded is None
+
+
+def test_bounds_are_bought_among_powers_of_two():
+    with people() as curator:
+        bought = curator.find_bounds("wide", epsilon=20)
+        assert (bought.lower, bought.upper) in {
+            (0, 512),
+            (0, 1024),
+            (-1, 512),
+            (1, 512),
+            (2, 512),
+            (4, 512),
+            (0, 1024.0),
+        } or (bought.lower <= 8 and bought.upper in (512, 1024))
+        assert bought.cost.epsilon == 20
+        assert curator.budget.spent.epsilon == 20
+        with pytest.raises(sf.errors.SfumatoError, match="integer or a real"):
+            curator.find_bounds("job")
+
+
+def test_terms_in_the_question():
+    with people(unit="id", max_rows_per_unit=2) as curator:
+        head = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS({}) "
+        rest = "job, COUNT(*) AS n FROM people GROUP BY job"
+        answer = curator.ask(
+            head.format("epsilon=8, delta=1e-6, max_groups_contributed=2, privacy_unit_column=id") + rest
+        )
+        assert answer.cost.epsilon == 8
+        assert answer.cost.delta == Decimal("0.000001")
+        assert {row["job"] for row in answer.rows} <= {"smith", "priest", "nurse", "hermit"}
+        assert "hermit" not in {row["job"] for row in answer.rows}
+        assert len(answer.rows) == 3
+        assert (
+            curator.ask("SELECT " + rest, epsilon=8, delta=1e-6).cached is False
+        )  # it has other groups for each person
+        for wrong in (
+            "epsilon=1, privacy_unit_column=age",
+            "epsilon=1, k_threshold=3",
+            "epsilon",
+            "max_groups_contributed=0",
+        ):
+            with pytest.raises(sf.errors.QueryError):
+                curator.ask(head.format(wrong) + rest)
+        with pytest.raises(sf.errors.SfumatoError, match="OPTIONS"):
+            curator.ask(head.format("epsilon=8") + rest, epsilon=2)
+
+
+def test_keys_that_the_data_names_come_with_what_it_takes_to_be_seen():
+    with people() as curator:
+        preview = curator.preview("SELECT job, COUNT(*) AS n FROM people GROUP BY job", epsilon=2)
+        assert preview.cost.delta == Decimal("0.00001")  # a tenth of the budget's
+        assert "50 of 100" in preview.explain()
+        answer = curator.ask(
+            "SELECT job, COUNT(*) AS n, AVG(age) AS a FROM people GROUP BY job ORDER BY n DESC", epsilon=4
+        )
+        assert [row["job"] for row in answer.rows].count("hermit") == 0
+        assert len(answer.rows) == 3
+        assert all(abs(row["n"] - 200) < 30 and 20 < row["a"] < 80 for row in answer.rows)
+        again = curator.ask(
+            "SELECT job, COUNT(*) AS n, AVG(age) AS a FROM people GROUP BY job ORDER BY n DESC", epsilon=4
+        )
+        assert again.cached
+        assert again.rows == answer.rows
+        assert again.intervals == answer.intervals
+    with people(budget=sf.Budget(epsilon=3)) as curator, pytest.raises(sf.errors.SfumatoError, match="delta"):
+        curator.ask("SELECT job, COUNT(*) AS n FROM people GROUP BY job", epsilon=1)
+
+
+def test_choices_are_answered_and_stored():
+    with people() as curator:
+        asked = "MEDIAN(age) AS m, QUANTILE_CONT(age, 0.9) AS q, MAX(age) AS top, MODE(job = 'smith') AS s"
+        sql = f"SELECT city, {asked} FROM people GROUP BY city"
+        answer = curator.ask(sql, epsilon=100)
+        for row in answer.rows:
+            assert abs(row["m"] - 49.5) < 4
+            assert abs(row["q"] - 73.5) < 4
+            assert abs(row["top"] - 79) < 4
+            assert row["s"] is False
+        assert "rows of rank" in answer.explain()
+        assert not answer.intervals[0]
+        again = curator.ask(sql, epsilon=100)
+        assert again.cached
+        assert again.rows == answer.rows
+        assert curator.ask("SELECT TOP_K(city, 2) AS t FROM people", epsilon=90).rows[0]["t"] in (
+            ["Rome", "Oslo"],
+            ["Oslo", "Rome"],
+        )
