@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 from sfumato.catalog.files import load, set_ledger_id
-from sfumato.catalog.model import Budget, ColumnDeclaration, Dataset, Table
+from sfumato.catalog.model import Budget, ColumnDeclaration, Dataset, Table, with_tables
 from sfumato.curator import Curator
 from sfumato.disclosure import Signer
 from sfumato.engines.duckdb_engine import DuckDBEngine
@@ -61,6 +61,7 @@ def open_folder(folder: str | Path, *, ledger: str | None = None) -> Curator:
         set_ledger_id(place, books.ledger_id)
     else:
         books = Ledger.open(address, dataset.ledger_id, dataset.population, limit, sublimits)
+    dataset = with_tables(dataset, snapshot.tables)  # public tables as they were pinned
     return Curator(dataset, snapshot, books, snapshot.versions, Signer(place / ".sfumato" / "signing.key"))
 
 

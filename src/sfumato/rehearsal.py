@@ -1,11 +1,11 @@
 """Rehearsal: the same question on made-up rows, from the catalog alone. It reads no data and costs nothing."""
 
-from datetime import date
+from datetime import date, timedelta
 
 import numpy as np
 import pyarrow as pa
 
-from sfumato.catalog.model import Boolean, Category, ColumnDeclaration, Date, Id, Integer, Real, Table
+from sfumato.catalog.model import Boolean, Category, ColumnDeclaration, Date, DateTime, Id, Integer, Real, Table
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.samplers import uniform_below
 
@@ -31,6 +31,9 @@ def _column(declared: ColumnDeclaration, rows: int) -> list[object]:  # noqa: PL
         case Date(lower=lower, upper=upper):
             first = lower.toordinal()
             return [date.fromordinal(first + step) for step in _below(upper.toordinal() - first + 1, rows)]
+        case DateTime(lower=begin, upper=end):
+            seconds = (end - begin) // timedelta(seconds=1)
+            return [begin + timedelta(seconds=step) for step in _below(seconds + 1, rows)]
         case Id():
             return [str(index // ROWS_EACH) for index in range(rows)]
         case _:

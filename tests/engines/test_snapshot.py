@@ -72,7 +72,9 @@ def expected(data, declared, nullable, unit, most):
             row[STEPS + name] = weighed(steps, counts[who], most)
             row[CENTRED + name] = weighed(centred, counts[who], most)
             assert steps is None or each.lower <= steps <= each.upper
-        if unit is not sf.ROW:
+        if unit is sf.ROW:
+            row["who"] = None if who is None else str(who)  # an id that is nobody's unit is kept, to be joined on
+        else:
             row |= {"__sfumato_unit": who, "__sfumato_rows": counts[who], WEIGHT: weighed(1 << 16, counts[who], most)}
         yield row
 
@@ -153,6 +155,7 @@ def test_the_columns_and_types_follow_from_the_declaration(unit, as_texts):
             {row[0]: row[1] for row in connection.execute(f"DESCRIBE {name}").fetchall()} for name in ("t", "empty")
         )
         ends = connection.execute("SELECT * EXCLUDE (born), born::VARCHAR FROM t ORDER BY tiny").fetchall()
+        ends = [row[unit is sf.ROW :] for row in ends]
     assert list(made) == list(declared)
     made.pop("__sfumato_unit", None), declared.pop("__sfumato_unit", None)
     assert made == declared
@@ -163,9 +166,8 @@ def test_the_columns_and_types_follow_from_the_declaration(unit, as_texts):
 
 
 def test_rows_of_which_nothing_is_declared_can_be_counted():
-    for declared in ({}, {"who": sf.Id()}):
-        held_rows = pinned(Table("t", None, sf.ROW, declared), pa.table({"who": [1, 2, 3]}))
-        assert [list(row) for row in held_rows] == [["__sfumato_rows"]] * 3
+    held_rows = pinned(Table("t", None, sf.ROW, {}), pa.table({"who": [1, 2, 3]}))
+    assert [list(row) for row in held_rows] == [["__sfumato_rows"]] * 3
 
 
 def test_a_version_is_new_each_time_and_bound_to_the_declaration():

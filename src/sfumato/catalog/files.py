@@ -21,6 +21,7 @@ from sfumato.catalog.model import (
     ColumnDeclaration,
     Dataset,
     Date,
+    DateTime,
     Id,
     Integer,
     Real,
@@ -43,6 +44,7 @@ KINDS: dict[str, type[Any]] = {
     "boolean": Boolean,
     "text": Text,
     "date": Date,
+    "datetime": DateTime,
     "id": Id,
 }
 NAMES = {kind: name for name, kind in KINDS.items()}
@@ -130,7 +132,7 @@ def _parse(content: bytes) -> Section:
 
 
 def _read(content: Section) -> Dataset:
-    _check("", content, ("dataset", "budget", "analysts", "tables"), ("dataset", "budget"))
+    _check("", content, ("dataset", "budget", "analysts", "tables", "views"), ("dataset", "budget"))
     about = _section("dataset", content["dataset"])
     _check("dataset", about, ("name", "population", "neighbours", "ledger_id"), ("name",))
     budget = _budget("budget", content["budget"], "basic")
@@ -141,7 +143,15 @@ def _read(content: Section) -> Dataset:
         tables=[_table(name, table) for name, table in tables.items()],
         budget=budget,
         analysts={name: _budget(f"analysts.{name}", limit, budget.accounting) for name, limit in analysts.items()},
+        views={name: _view(name, view) for name, view in _section("views", content.get("views", {})).items()},
     )
+
+
+def _view(name: str, raw: object) -> str:
+    view = _section(f"views.{name}", raw)
+    _check(f"views.{name}", view, ("sql",), ("sql",))
+    sql: str = view["sql"]
+    return sql
 
 
 def _budget(where: str, raw: object, accounting: str) -> Budget:
@@ -225,6 +235,8 @@ def _lines(dataset: Dataset) -> Iterator[str]:
         yield from _budget_lines(f"analysts.{_key(name)}", limit)
     for table in dataset.tables.values():
         yield from _table_lines(table)
+    for name, sql in dataset.views.items():
+        yield from ("", f"[views.{_key(name)}]", f"sql = {_string(sql)}")
     yield ""
 
 

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from functools import cache
 from numbers import Real as AnyReal
@@ -117,12 +117,27 @@ class Date:
         _in_order(self.lower, self.upper)
 
 
+@dataclass(frozen=True, slots=True, init=False)
+class DateTime:
+    """Moments, to the microsecond and without a zone (UTC, where a source has zones); clamped to the bounds."""
+
+    lower: datetime
+    upper: datetime
+    nullable: bool
+
+    def __init__(self, lower: str | datetime, upper: str | datetime, *, nullable: bool = True) -> None:
+        _freeze(
+            self, lower=_moment(lower, "lower"), upper=_moment(upper, "upper"), nullable=_flag(nullable, "nullable")
+        )
+        _in_order(self.lower, self.upper)
+
+
 @dataclass(frozen=True, slots=True)
 class Id:
     """A name for a person or thing: may be counted and joined on, never shown."""
 
 
-ColumnDeclaration = Integer | Real | Category | Boolean | Text | Date | Id
+ColumnDeclaration = Integer | Real | Category | Boolean | Text | Date | DateTime | Id
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -225,7 +240,7 @@ class Table:
         for name, declaration in self.columns.items():
             _name(name, "a column's name")
             if not isinstance(declaration, ColumnDeclaration):
-                hint = "Use Integer, Real, Category, Boolean, Text, Date or Id, each with its brackets: Boolean()."
+                hint = "Use Integer, Real, Category, Boolean, Text, Date, DateTime or Id, with brackets: Boolean()."
                 raise refusal(f"columns.{name} is not a declared type.", hint)
         _no_twins(self.columns, "columns")
         return MappingProxyType({str.__str__(name): each for name, each in self.columns.items()})
@@ -375,6 +390,7 @@ _TYPES = {
     Boolean: ColumnType.BOOLEAN,
     Text: ColumnType.TEXT,
     Date: ColumnType.DATE,
+    DateTime: ColumnType.DATETIME,
     Id: ColumnType.ID,
     str: ColumnType.TEXT,  # these three: a category of such values
     int: ColumnType.INTEGER,
@@ -470,6 +486,19 @@ def _day(value: object, name: str) -> date:
     raise refusal(f"{name} must be a day; got {kind_of(value)}.", f'Write year-month-day: {name} = "1900-01-31".')
 
 
+def _moment(value: object, name: str) -> datetime:
+    if type(value) is datetime and value.tzinfo is None:
+        return value.replace(fold=0)
+    try:
+        form = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?"
+        if isinstance(value, str) and re.fullmatch(form, value):
+            return datetime.fromisoformat(value)
+    except ValueError:
+        pass
+    hint = f'Write day, T and time: {name} = "1900-01-31T23:59:59".'
+    raise refusal(f"{name} must be a moment without a time zone; got {kind_of(value)}.", hint)
+
+
 def _name(value: object, what: str) -> str:
     name = _text(value, what, MOST_CHARACTERS)
     if _folded(name).startswith("__sfumato"):
@@ -538,6 +567,12 @@ def _by_name(tables: object) -> Mapping[str, Table]:
         raise refusal("tables must map each table's own name to it.")
     _no_twins([table.name for table in given], "tables")
     return MappingProxyType({table.name: table for table in given})
+
+
+def with_tables(dataset: Dataset, tables: Mapping[str, Table]) -> Dataset:
+    """The dataset with other declarations of its tables."""
+    parts = {each.name: getattr(dataset, each.name) for each in fields(Dataset)}
+    return Dataset(**parts | {"tables": dict(tables)})
 
 
 def _parts(thing: Table | Dataset) -> tuple[object, ...]:

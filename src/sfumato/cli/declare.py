@@ -16,13 +16,14 @@ from sfumato.errors import SfumatoError
 if TYPE_CHECKING:
     from sfumato.catalog.model import ColumnDeclaration
 
-KINDS = ("integer", "real", "category", "boolean", "text", "date", "id")
+KINDS = ("integer", "real", "category", "boolean", "text", "date", "datetime", "id")
 SPECIFIED = re.compile(rf"(?P<name>.+?):(?P<kind>{'|'.join(KINDS)})(?::(?P<rest>.*))?", re.DOTALL)
 EXAMPLES = {
     "integer": "age:integer:0:120",
     "real": "cost:real:0:500",
     "category": "city:category:Rome,Oslo",
     "date": "born:date:1900-01-01:2025-12-31",
+    "datetime": "seen:datetime:2020-01-01T00:00:00:2026-12-31T23:59:59",
     "boolean": "smoker:boolean",
     "text": "job:text",
     "id": "patient_id:id",
@@ -46,7 +47,7 @@ def specified(text: str, not_null: Sequence[str] = ()) -> "tuple[str, ColumnDecl
 
 def declared(kind: str, rest: str | None, *, nullable: bool = True) -> "ColumnDeclaration":
     """The declaration of a type and what follows it: bounds, or values."""
-    from sfumato.catalog.model import Boolean, Category, Date, Id, Integer, Real, Text
+    from sfumato.catalog.model import Boolean, Category, Date, DateTime, Id, Integer, Real, Text
 
     example = f"For example {EXAMPLES[kind]}."
     if kind in ("boolean", "text", "id"):
@@ -61,11 +62,13 @@ def declared(kind: str, rest: str | None, *, nullable: bool = True) -> "ColumnDe
         if not rest:
             raise Usage("category takes its public values.", example)
         return Category(_values(rest), nullable=nullable)
-    lower, middle, upper = (rest or "").partition(":")
-    if not middle:
+    # a moment holds colons too: the upper one begins with its year
+    bounds = re.fullmatch(r"(.*?):([0-9]{4}-.*)" if kind == "datetime" else "(.*?):(.*)", rest or "", re.DOTALL)
+    if bounds is None:
         raise Usage(f"{kind} takes a lower and an upper bound.", example)
-    if kind == "date":
-        return Date(lower.strip(), upper.strip(), nullable=nullable)
+    lower, upper = bounds.groups()
+    if kind in ("date", "datetime"):
+        return (Date if kind == "date" else DateTime)(lower.strip(), upper.strip(), nullable=nullable)
     try:
         if kind == "integer":
             return Integer(int(lower), int(upper), nullable=nullable)
@@ -110,6 +113,8 @@ def _suggested(kind: str) -> str:
         return "integer"
     if kind.startswith(("float", "double", "halffloat", "decimal")):
         return "real"
+    if kind.startswith("timestamp"):
+        return "datetime"
     return {"bool": "boolean", "date32[day]": "date", "date64[ms]": "date"}.get(kind, SKIP)
 
 
@@ -141,6 +146,6 @@ def _asked_rest(kind: str) -> str | None:
         return None
     if kind == "category":
         return str(typer.prompt("  its values, separated by commas", err=True))
-    form = " (year-month-day)" if kind == "date" else ""
+    form = {"date": " (year-month-day)", "datetime": " (as 2026-12-31T23:59:59)"}.get(kind, "")
     lower = str(typer.prompt(f"  at least{form}", err=True))
     return f"{lower}:{typer.prompt(f'  at most{form}', err=True)}"

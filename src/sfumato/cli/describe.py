@@ -2,6 +2,7 @@
 """A catalog in words and as JSON: tables, whose rows they are, bounds."""
 
 from dataclasses import fields
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -44,12 +45,8 @@ def _column_json(name: str, declared: "ColumnDeclaration") -> dict[str, Any]:
     from sfumato.catalog.files import NAMES
 
     parts = {each.name: getattr(declared, each.name) for each in fields(declared)}
-    texts = {key: str(part) if key in ("lower", "upper") and not _number(part) else part for key, part in parts.items()}
+    texts = {key: part.isoformat() if isinstance(part, date) else part for key, part in parts.items()}
     return {"name": name, "type": NAMES[type(declared)], "nullable": True, **texts}
-
-
-def _number(value: object) -> bool:
-    return isinstance(value, int | float)
 
 
 def whose(table: "Table") -> str:

@@ -12,7 +12,8 @@ from sfumato.catalog.model import Table
 from sfumato.engines.empty_tables import EmptyTables
 from sfumato.engines.engine import Bins, Cells, bin_numbers
 from sfumato.engines.lowering import lower, lower_bins, lower_people
-from sfumato.engines.snapshot import pin, stored_steps, versions_of
+from sfumato.engines.public import with_facts
+from sfumato.engines.snapshot import in_order, pin, stored_steps, versions_of
 from sfumato.engines.snapshot_file import SEALED, add, open_to_read, prepare
 from sfumato.engines.sources import WITHOUT_EXTENSIONS
 from sfumato.errors import EngineFailed, KernelFault
@@ -42,11 +43,12 @@ class DuckDBEngine:
     def __init__(self, connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Table]) -> None:
         """Of a connection that is sealed; versions_of refuses what is not pinned as it is declared."""
         self._connection = connection
+        self.versions = versions_of(connection, tables)
+        self.tables = with_facts(connection, tables)
         self._stored = {name: stored_steps(table) for name, table in tables.items()}
-        self._empty = EmptyTables(tables)
+        self._empty = EmptyTables(self.tables)
         self._ready: dict[str, Queries] = {}
         self._lock = threading.Lock()
-        self.versions = versions_of(connection, tables)
 
     @classmethod
     def of_data(cls, table: Table, data: object) -> "DuckDBEngine":
@@ -58,8 +60,8 @@ class DuckDBEngine:
         """Pin tables in memory."""
         connection = duckdb.connect(":memory:", config=WITHOUT_EXTENSIONS)
         try:
-            for table, data in tables.values():
-                pin(connection, table, data)
+            for table in in_order({name: table for name, (table, _) in tables.items()}):
+                pin(connection, table, tables[table.name][1])
             for setting, value in SEALED.items():
                 connection.execute(f"SET {setting} = {value}")
             return cls(connection, {name: table for name, (table, _) in tables.items()})

@@ -5,7 +5,7 @@ literals, and every function is total.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -175,6 +175,14 @@ def _as_text(column: exp.Expression) -> exp.Expression:
 def _total(each: Measurement, plan: BoundedPlan, stored: Stored) -> exp.Expression:
     if each.kind is Kind.COUNT and plan.unit.per_row:
         return exp.Count(this=exp.Star() if each.value is None else expression(each.value))
+    if each.kind is Kind.SUM and plan.unit.per_row and each.offset:
+        # the sum of x - c is the sum of x less c times their number, in integers: nothing is computed for each row
+        steps = _contribution(replace(each, offset=0), plan, stored)
+        total = exp.Coalesce(this=exp.Sum(this=steps), expressions=[integer(0)])
+        always = isinstance(each.value, Column) and not each.value.nullable
+        there = exp.Count(this=exp.Star() if always else steps.copy())
+        taken = exp.Mul(this=exp.cast(there, exp.DataType.Type.INT128), expression=integer(each.offset))
+        return exp.Paren(this=exp.Sub(this=total, expression=taken))
     return exp.Coalesce(this=exp.Sum(this=_contribution(each, plan, stored)), expressions=[integer(0)])
 
 

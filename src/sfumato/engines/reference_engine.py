@@ -7,8 +7,10 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from sfumato.engines.engine import UNIT, Bins, Cells, bin_numbers
+from sfumato.engines.reference_dates import is_of_dates, moment_text, of_dates
 from sfumato.engines.relations import MOST_ADDED
 from sfumato.kernel.expressions import Call, Column, ColumnType, Expression, Literal, Scalar
 from sfumato.kernel.plan import ROW_WEIGHT_EXPONENT, BoundedPlan, Kind, Measurement, Mode, digest
@@ -161,6 +163,8 @@ def key_values(plan: BoundedPlan, row: Row) -> list[Scalar]:
 
 
 def _key_text(value: Scalar) -> str:
+    if isinstance(value, datetime):
+        return moment_text(value)
     return ("true" if value else "false") if isinstance(value, bool) else str(value)
 
 
@@ -274,6 +278,8 @@ def _apply(function: str, values: Sequence[Scalar]) -> Scalar:  # noqa: PLR0911,
             return None if two == 0 else _divide(one, two)
         case "like", str(), str():
             return re.fullmatch(_pattern(two), one, re.DOTALL) is not None
+        case _ if is_of_dates(function):
+            return of_dates(function, values)
     raise AssertionError(f"no such function: {function}")
 
 

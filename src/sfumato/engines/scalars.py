@@ -1,6 +1,6 @@
 """Expressions over one row -> SQL, every function total. Part of the trusted perimeter, with lowering.py."""
 
-from datetime import date
+from datetime import date, datetime
 
 from sqlglot import exp
 
@@ -11,6 +11,9 @@ BINARY: dict[str, type[exp.Binary]] = {
     "+": exp.Add, "-": exp.Sub, "*": exp.Mul,
     "=": exp.EQ, "<>": exp.NEQ, "<": exp.LT, "<=": exp.LTE, ">": exp.GT, ">=": exp.GTE,
 }  # fmt: skip
+UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute")
+PARTS = {each: each for each in UNITS} | {"dayofweek": "dow", "dayofyear": "doy"}  # week: ISO 8601; dow: 0 is Sunday
+MOMENT = exp.DataType.Type.TIMESTAMPNTZ
 
 
 def expression(node: Expression) -> exp.Expression:  # noqa: PLR0911, PLR0912 - one return a form
@@ -51,7 +54,32 @@ def expression(node: Expression) -> exp.Expression:  # noqa: PLR0911, PLR0912 - 
             return exp.Paren(this=exp.Like(this=expression(one), expression=expression(two)))
         case Call(function, (one, two)) if function in BINARY:
             return exp.Paren(this=BINARY[function](this=expression(one), expression=expression(two)))
+        case Call("midnight", (argument,)):
+            return exp.cast(expression(argument), MOMENT)
+        case Call(function, arguments) if (made := _of_dates(function.split(" "), arguments)) is not None:
+            return made
     raise KernelFault("A plan holds a function that has no lowering.")
+
+
+def _of_dates(function: list[str], arguments: tuple[Expression, ...]) -> exp.Expression | None:
+    """Functions of dates and datetimes: each argument stands in the text once."""
+    match function, arguments:
+        case ["date_trunc" | "datetime_trunc" as name, unit], (one,) if unit in UNITS:
+            return _truncated(unit, one, exp.DataType.Type.DATE if name == "date_trunc" else MOMENT)
+        case ["extract", part], (one,) if part in PARTS:
+            found = exp.Extract(this=exp.var(PARTS[part]), expression=expression(one))
+            return exp.cast(found, exp.DataType.Type.DOUBLE)
+        case ["date_diff", unit], (first, last) if unit in UNITS:
+            # between beginnings of units there are so many units, whatever an engine means by a difference
+            begins, ends = _truncated(unit, first, MOMENT), _truncated(unit, last, MOMENT)
+            units = exp.DateDiff(this=ends, expression=begins, unit=exp.var(unit))
+            return exp.cast(units, exp.DataType.Type.DOUBLE)
+    return None
+
+
+def _truncated(unit: str, node: Expression, kind: exp.DType) -> exp.Expression:
+    """The beginning of a unit, of the type that is said: engines differ in what they give."""
+    return exp.cast(exp.TimestampTrunc(this=expression(node), unit=exp.var(unit)), kind)
 
 
 def literal(value: Scalar) -> exp.Expression:
@@ -64,6 +92,8 @@ def literal(value: Scalar) -> exp.Expression:
             return double(float(value))
         case str():
             return exp.Literal.string(value)
+        case datetime():
+            return exp.cast(exp.Literal.string(value.isoformat(" ")), MOMENT)
         case date():
             return exp.cast(exp.Literal.string(value.isoformat()), exp.DataType.Type.DATE)
     raise KernelFault("A plan holds a literal that has no lowering.")

@@ -4,15 +4,17 @@ import csv
 import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from fractions import Fraction
 from math import floor
 from pathlib import Path
 
 import duckdb
 
-from sfumato.catalog.model import ColumnDeclaration, Id, Integer, Real, Table
+from sfumato.catalog.model import ColumnDeclaration, Integer, Real, Table, find
 from sfumato.engines.engine import ROWS_OF_UNIT, UNIT
 from sfumato.engines.lowering import CENTRED, STEPS, WEIGHT, Steps
+from sfumato.engines.public import described, keep_facts
 from sfumato.engines.sources import Source, missing_columns, opened, quoted, refused, unreadable
 from sfumato.engines.typed import WHOLE, as_text, held, read, sql_type, steps_of, width
 from sfumato.kernel.entropy import SYSTEM
@@ -20,7 +22,8 @@ from sfumato.kernel.neighbours import ROW
 from sfumato.kernel.plan import LOWERING_VERSION, ROW_WEIGHT_EXPONENT, grid_exponent
 
 PINNED = "__sfumato_pinned"
-LAYOUT = 2  # of the columns that a snapshot holds
+OWNER = "__sfumato_owner"  # of a source whose people are named by another table
+LAYOUT = 3  # of the columns that a snapshot holds
 MOST_ROWS = (1 << 31) - 1  # of one unit; a larger bound bounds nothing
 PEOPLE_BITS = 21  # ids within so many bits are counted in an array instead of a hash table: 16 MiB a thread
 PUSHDOWNS = ("type_pushdown", "scalar_fn_pushdown")  # into a CSV reader, which drops rows where TRY_CAST gives NULL
@@ -32,23 +35,64 @@ def pin(connection: duckdb.DuckDBPyConnection, table: Table, data: object, folde
     Values are clamped to their bounds; NaN, failed casts and undeclared categories are NULL, or the public midpoint
     where a column is declared not nullable; rows without a unit are dropped; numbers are stored on their grid too.
     """
-    if table.unit is None:
-        message = "a unit that is reached through another table needs a join, which comes later."
-        raise refused(table.name, message, "Give the table its own unit_column.")
-    pinned = False
+    pinned, made_from = False, _made_from(table)
     with suppress(duckdb.Error, RuntimeError, ValueError, OSError, csv.Error):  # nothing is kept of what they say
-        with opened(connection, table.name, data, folder) as source:
-            missing_columns(table.name, list(table.columns), source.columns)
+        with opened(connection, table.name, data, folder) as found:
+            missing_columns(table.name, list(table.columns), found.columns)
+            if table.public:
+                table = described(connection, table, found)
+            source = found if table.unit_through is None else _through(connection, table, found)
             with _settings(connection):
                 connection.execute(f"CREATE OR REPLACE TABLE {quoted(table.name)} ({_columns(table, source)})")
                 connection.execute(f"INSERT INTO {quoted(table.name)} BY NAME {_selected(table, source)}")
         pinned = True
     if not pinned:
         raise unreadable(table.name)
+    if table.public:
+        keep_facts(connection, table)
+    if table.rows is not None and _count(connection, table) != table.rows:
+        hint = "Declare the number of rows that it has, or none: rows = n makes n public."
+        raise refused(table.name, "it has another number of rows than is declared.", hint)
     connection.execute(f"CREATE TABLE IF NOT EXISTS {PINNED} (name VARCHAR, declared VARCHAR, version VARCHAR)")
     connection.execute(f"DELETE FROM {PINNED} WHERE name = ?", [table.name])
     version = SYSTEM.take(8).tobytes().hex()
-    connection.execute(f"INSERT INTO {PINNED} VALUES (?, ?, ?)", [table.name, _made_from(table), version])
+    connection.execute(f"INSERT INTO {PINNED} VALUES (?, ?, ?)", [table.name, made_from, version])
+
+
+def _count(connection: duckdb.DuckDBPyConnection, table: Table) -> int:
+    return int(connection.execute(f"SELECT COUNT(*) FROM {quoted(table.name)}").fetchall()[0][0])
+
+
+def _through(connection: duckdb.DuckDBPyConnection, table: Table, source: Source) -> Source:
+    """The source with the person of each row, who is named by another table; rows that lead to nobody are dropped."""
+    column, through = table.unit_through or ("", "")
+    link, unit, other = quoted(column), quoted(UNIT), quoted(through)
+    people = f"SELECT {link} AS link, MIN({unit}) AS owner, MAX({unit}) AS also FROM {other} GROUP BY {link}"
+    if connection.execute(f"SELECT COUNT(*) FROM ({people}) WHERE owner <> also").fetchall()[0][0]:
+        hint = f"In {through}, {column} must name rows of one person only."
+        raise refused(table.name, "some of its rows would belong to two people.", hint)
+    same = f"{as_text('rows.' + link, source.columns[column])} = people.link"
+    relation = (
+        f"(SELECT rows.*, people.owner AS {quoted(OWNER)} FROM {source.relation} rows JOIN ({people}) people ON {same})"
+    )
+    kind = next(row[1] for row in connection.execute(f"DESCRIBE {other}").fetchall() if row[0] == UNIT)
+    return replace(source, relation=relation, columns={**source.columns, OWNER: kind})
+
+
+def in_order(tables: Mapping[str, Table]) -> list[Table]:
+    """Tables so that the ones that others reach their people through come first."""
+    done: list[Table] = []
+    waiting = list(tables.values())
+    while waiting:
+        there = {each.name for each in done}
+        ready = [each for each in waiting if each.unit_through is None or _named(each.unit_through[1], there)]
+        done += ready or waiting
+        waiting = [each for each in waiting if each not in ready] if ready else []
+    return done
+
+
+def _named(name: str, tables: set[str]) -> bool:
+    return find(name, tables) is not None
 
 
 @contextmanager
@@ -77,8 +121,8 @@ def layout(table: Table) -> dict[str, str]:
 def _columns(table: Table, source: Source) -> str:
     """As they are declared, and no better packed in a file than can be read and added up at once; but texts are."""
     columns = layout(table)
-    if table.unit is not ROW and source.columns[str(table.unit)] in WHOLE:
-        columns[UNIT] = source.columns[str(table.unit)]
+    if table.unit is not ROW and source.columns[_owner(table)] in WHOLE:
+        columns[UNIT] = source.columns[_owner(table)]
     described = []
     for name, kind in columns.items():
         packed = "bitpacking" if name.startswith((STEPS, CENTRED)) else "uncompressed"
@@ -98,7 +142,7 @@ def _selected(table: Table, source: Source) -> str:
             f"SELECT {', '.join(['*', *outer])} FROM (SELECT {', '.join(middle) or '*'} FROM "
             f"(SELECT {', '.join(inner) or one} FROM {source.relation}))"
         )
-    owner, kind, unit = quoted(str(table.unit)), source.columns[str(table.unit)], quoted(UNIT)
+    owner, kind, unit = quoted(_owner(table)), source.columns[_owner(table)], quoted(UNIT)
     whose = f"{owner if kind in WHOLE else as_text(owner, kind)} AS {unit}"
     final = [f"typed.{quoted(name)}" for name in (*kept, UNIT)]
     final += [f"counted.{quoted(name)}" for name in (ROWS_OF_UNIT, WEIGHT)]
@@ -129,13 +173,19 @@ def _weighed(steps: str, each: Steps, most: int) -> str:
 
 
 def _kept(table: Table) -> dict[str, ColumnDeclaration]:
-    return {name: declared for name, declared in table.columns.items() if not isinstance(declared, Id)}
+    """The columns that a snapshot holds by name: not the person's id, which is kept as the unit."""
+    return {name: declared for name, declared in table.columns.items() if name != table.unit}
+
+
+def _owner(table: Table) -> str:
+    """The source's column that tells people apart."""
+    return OWNER if table.unit is None else str(table.unit)
 
 
 def declared_digest(table: Table) -> str:
     """What a snapshot was made from. It holds clamped and weighed values: under another declaration they are wrong."""
     columns = sorted((name, repr(declared)) for name, declared in table.columns.items())
-    parts = (LOWERING_VERSION, table.name, str(table.unit), table.max_rows_per_unit, columns)
+    parts = (LOWERING_VERSION, table.name, str(table.unit), table.unit_through, table.max_rows_per_unit, columns)
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 

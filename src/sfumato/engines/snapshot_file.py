@@ -10,7 +10,7 @@ from pathlib import Path
 import duckdb
 
 from sfumato.catalog.model import Table
-from sfumato.engines.snapshot import pin
+from sfumato.engines.snapshot import in_order, pin
 from sfumato.engines.sources import WITHOUT_EXTENSIONS, Settings, refused
 
 SEALED: Settings = WITHOUT_EXTENSIONS | {"enable_external_access": "false", "lock_configuration": "true"}
@@ -19,7 +19,7 @@ SEALED: Settings = WITHOUT_EXTENSIONS | {"enable_external_access": "false", "loc
 def prepare(path: Path, tables: Mapping[str, Table], folder: Path) -> None:
     """Pin every table: the data becomes a new version."""
     with _in_place_of(path) as connection:
-        for table in tables.values():
+        for table in in_order(tables):
             _pin(connection, table, folder)
 
 
@@ -27,7 +27,7 @@ def add(path: Path, tables: Mapping[str, Table], newest: str, folder: Path) -> N
     """Pin one more table, and any that is not there; the others stay as they are pinned."""
     with _in_place_of(path, copy=True) as connection:
         there = {row[0] for row in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
-        for table in tables.values():
+        for table in in_order(tables):
             if table.name == newest or table.name not in there:  # one of that name is of an addition that was cut off
                 _pin(connection, table, folder)
 

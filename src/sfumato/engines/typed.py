@@ -3,9 +3,9 @@
 Each step is a SELECT of its own, so that no value is computed twice. Part of the trusted perimeter.
 """
 
-from datetime import date
+from datetime import date, datetime
 
-from sfumato.catalog.model import Boolean, Category, ColumnDeclaration, Date, Id, Integer, Real, Text
+from sfumato.catalog.model import Boolean, Category, ColumnDeclaration, Date, DateTime, Id, Integer, Real, Text
 from sfumato.engines.lowering import Steps
 from sfumato.engines.sources import quoted, text
 from sfumato.errors import KernelFault
@@ -13,6 +13,8 @@ from sfumato.errors import KernelFault
 INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")  # BIGINT holds them all
 WHOLE = (*INTEGERS, "UBIGINT")
 FLOATS = ("FLOAT", "DOUBLE")
+ZONED = "TIMESTAMP WITH TIME ZONE"
+WITH_ZONE = ":[0-9.]+ *[-+A-Za-z]"  # of a text: something follows the time
 
 
 def sql_type(declared: ColumnDeclaration) -> str:  # noqa: PLR0911 - one return a type
@@ -33,12 +35,14 @@ def sql_type(declared: ColumnDeclaration) -> str:  # noqa: PLR0911 - one return 
             return f"ENUM({', '.join(text(str(value)) for value in values)})"
         case Date():
             return "DATE"
+        case DateTime():
+            return "TIMESTAMP"
         case Text() | Id():
             return "VARCHAR"
 
 
 def read(name: str, declared: ColumnDeclaration, kind: str) -> str:  # noqa: PLR0911 - one return a type
-    """A source's column as a double, a whole number, a truth value, a day or a text; NULL where it is none."""
+    """A source's column as a double, a whole number, a truth value, a day, a moment or a text; NULL if it is none."""
     column = quoted(name)
     match declared:
         case Integer() if kind in INTEGERS:
@@ -54,7 +58,15 @@ def read(name: str, declared: ColumnDeclaration, kind: str) -> str:  # noqa: PLR
         case Category(values=values) if isinstance(values[0], int):
             return f"TRY_CAST({column} AS BIGINT)"
         case Date():
-            return f"TRY_CAST({column} AS DATE)"
+            return f"TRY_CAST({_in_utc(column) if kind == ZONED else column} AS DATE)"
+        case DateTime() if kind == ZONED:
+            return _in_utc(column)
+        case DateTime() if kind == "VARCHAR":
+            # TRY_CAST alone drops the zone that a text names
+            zoned = f"WHEN regexp_matches({column}, {text(WITH_ZONE)}) THEN {_in_utc(f'TRY_CAST({column} AS {ZONED})')}"
+            return f"CASE {zoned} ELSE TRY_CAST({column} AS TIMESTAMP) END"
+        case DateTime():
+            return f"TRY_CAST({column} AS TIMESTAMP)"
         case Category() | Text() | Id():
             return as_text(column, kind)
 
@@ -84,6 +96,9 @@ def held(name: str, declared: ColumnDeclaration, kind: str) -> str:  # noqa: PLR
             middle = date.fromordinal((lower.toordinal() + upper.toordinal()) // 2)
             public = "" if nullable else f" ELSE {_constant(middle)}"
             return _between(column, _constant(lower), _constant(upper), public, real=False)
+        case DateTime(lower=begin, upper=end, nullable=nullable):
+            public = "" if nullable else f" ELSE {_constant(begin + (end - begin) // 2)}"
+            return _between(column, _constant(begin), _constant(end), public, real=False)
         case Id():
             return column  # never read by a plan
 
@@ -118,6 +133,11 @@ def as_text(column: str, kind: str) -> str:
     return f"CASE WHEN {column} IS NULL OR isnan({column}) THEN NULL WHEN {exact} THEN {whole} ELSE {other} END"
 
 
+def _in_utc(moment: str) -> str:
+    """A moment with a zone as it is in UTC: a cast would tell it in the zone of whoever reads the source."""
+    return f"make_timestamp(epoch_us({moment}))"
+
+
 def _between(column: str, low: str, high: str, public: str, *, real: bool) -> str:
     """The column, held to its bounds. Most rows are settled by the first test; NaN, to DuckDB, is above infinity."""
     above = f"{column} <= 'inf'::DOUBLE" if real else f"{column} > {high}"
@@ -139,6 +159,8 @@ def _double(value: float) -> str:
 def _constant(value: str | int | date) -> str:
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, datetime):
+        return f"TIMESTAMP {text(value.isoformat(' '))}"
     if isinstance(value, date):
         return f"DATE {text(value.isoformat())}"
     return str(value) if isinstance(value, int) else text(value)

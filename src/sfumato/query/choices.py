@@ -50,7 +50,8 @@ def _number(node: exp.Expr, inner: exp.Expr, rows: RowBinder) -> Typed:
     if value.type == "boolean":
         value = functions.truth_as_number(value)
     if value.type != "number":
-        raise unsupported(node, "A quantile is of numbers", "Use MODE(x) for the most frequent value.")
+        hint = "Use MODE(x) for the most frequent value; of a date, DATE_DIFF('day', DATE '2020-01-01', x) is a number."
+        raise unsupported(node, "A quantile is of numbers", hint)
     if value.lower is None or value.upper is None:
         raise MissingBounds("bounds", f"This needs bounds, and none follow from the catalog{place_of(node)}.", BOUNDS)
     if value.lower == value.upper:

@@ -7,9 +7,11 @@ Bounds follow from declared bounds alone; where none follow, a value can be comp
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from sfumato.errors import MissingBounds, UnsupportedSyntax
 from sfumato.kernel.expressions import Call, Column, ColumnType, Expression, Literal, Scalar
+from sfumato.query.periods import number_of
 from sfumato.query.query import Typed
 
 MOST_REACH = 1e100
@@ -35,7 +37,8 @@ def literal(value: Scalar) -> Typed:
         case str():
             return Typed(Literal(value), "text", False, values=(value,))
         case _:
-            return Typed(Literal(value), "date", False, values=(value,))
+            kind, number = "datetime" if isinstance(value, datetime) else "date", number_of(value)
+            return Typed(Literal(value), kind, False, number, number, values=(value,))
 
 
 def compare(function: str, one: Typed, two: Typed) -> Typed:
@@ -174,7 +177,7 @@ def _joined(function: str, call: Call, outcomes: Sequence[Typed]) -> Typed:
         raise UnsupportedSyntax("syntax", "Every outcome is NULL.", "Give at least one value.")
     for each in real[1:]:
         _same(function, real[0], each)
-    bounded = all(each.bounded for each in real) and real[0].type == "number"
+    bounded = all(each.bounded for each in real)
     lower = min(each.lower for each in real if each.lower is not None) if bounded else None
     upper = max(each.upper for each in real if each.upper is not None) if bounded else None
     values: tuple[Scalar, ...] | None = None

@@ -9,9 +9,10 @@ from sfumato.errors import MissingBounds, QueryError
 from sfumato.kernel.plan import Key, Literal
 from sfumato.query import functions
 from sfumato.query.choices import choice
+from sfumato.query.dates import literal_beside
 from sfumato.query.parse import place_of, unsupported, word_of
 from sfumato.query.query import Aggregate, AggregateRef, KeyRef, Post, PostCall, Typed
-from sfumato.query.rows import AGGREGATES, ARITHMETIC, CHOICES, COMPARE, LOGIC, RowBinder, chain, constant, day
+from sfumato.query.rows import AGGREGATES, ARITHMETIC, CHOICES, COMPARE, LOGIC, RowBinder, chain, constant
 
 MOST_AGGREGATES = 100
 MOST_DIGITS = 15
@@ -22,7 +23,7 @@ NAMES: dict[type[exp.Expr], str] = {
 
 
 class Output(NamedTuple):
-    """An output and its type: "number", "text", "boolean" or "date"."""
+    """An output and its type: "number", "text", "boolean", "date" or "datetime"."""
 
     post: Post
     type: str
@@ -146,7 +147,8 @@ class OutputBinder:
         if value.type == "boolean":
             value = functions.truth_as_number(value)
         if value.type != "number":
-            raise unsupported(node, f"{function} takes a number", "Count instead: COUNT(*) with WHERE.")
+            hint = "Count instead: COUNT(*) with WHERE; or take a date's DATE_DIFF('day', first, last)."
+            raise unsupported(node, f"{function} takes a number", hint)
         if not value.bounded:
             raise MissingBounds(
                 "bounds",
@@ -188,9 +190,11 @@ def _type_of(aggregate: Aggregate) -> str:
 
 
 def _dated(node: exp.Expr, one: Output, other: Output) -> Output:
-    if other.type == "date" and isinstance(one.post, Literal) and isinstance(one.post.value, str):
-        return Output(Literal(day(node, one.post.value)), "date")
-    return one
+    """A literal beside a date or datetime is read as one."""
+    if other.type not in ("date", "datetime") or not isinstance(one.post, Literal):
+        return one
+    value = literal_beside(node, one.post.value, other.type)
+    return one if value is one.post.value else Output(Literal(value), other.type)
 
 
 def _digits(node: exp.Round) -> int:

@@ -14,9 +14,9 @@ class Typed:
     """A row-level expression, with what follows of it from the catalog alone."""
 
     expression: Expression
-    type: str  # "number", "text", "boolean", "date" or "null"
+    type: str  # "number", "text", "boolean", "date", "datetime" or "null"
     nullable: bool = True
-    lower: float | None = None  # bounds of a number; None: none follow
+    lower: float | None = None  # bounds of a number, or of a date's (periods.number_of); None: none follow
     upper: float | None = None
     whole: bool = False
     values: tuple[Scalar, ...] | None = None  # all values it can take, where they are few and public

@@ -1,13 +1,12 @@
 """Row-level expressions: syntax + a table's declarations -> Typed, with bounds and public values."""
 
-import re
 from collections.abc import Callable
-from datetime import date
 
 from sqlglot import exp
 
 from sfumato.kernel.expressions import Expression, Literal
 from sfumato.query import functions
+from sfumato.query.dates import date_function, day, moment, read_beside
 from sfumato.query.parse import placed, unsupported, word_of
 from sfumato.query.query import Typed
 from sfumato.query.scope import Scope
@@ -21,7 +20,6 @@ UNARY: dict[type[exp.Expr], str] = {exp.Neg: "neg", exp.Abs: "abs", exp.Floor: "
 LOGIC: dict[type[exp.Expr], str] = {exp.And: "and", exp.Or: "or"}
 CHOICES = (exp.Min, exp.Max, exp.Median, exp.PercentileCont, exp.WithinGroup, exp.Mode, exp.Anonymous)
 AGGREGATES = (exp.Count, exp.Sum, exp.Avg, exp.Variance, exp.Stddev, exp.StddevSamp, *CHOICES)
-DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 class RowBinder:
@@ -86,8 +84,8 @@ class RowBinder:
         return found
 
     def _compared(self, node: exp.Expr, function: str, one: Typed, two: Typed) -> Typed:
-        """A comparison: text beside a date is read as a date."""
-        left, right = dated(node, one, two), dated(node, two, one)
+        """A comparison: text beside a date is read as one."""
+        left, right = read_beside(node, one, two), read_beside(node, two, one)
         with placed(node):
             return functions.compare(function, left, right)
 
@@ -120,6 +118,9 @@ class RowBinder:
                 arguments = [self.row(each) for each in (node.this, *node.expressions)]
                 with placed(node):
                     return functions.coalesce(arguments)
+        found_date = date_function(node, self.row)
+        if found_date is not None:
+            return found_date
         if isinstance(node, AGGREGATES):
             if self._of_unit is not None:
                 return self._of_unit(node)
@@ -163,22 +164,9 @@ def constant(node: exp.Expr) -> Literal | None:  # noqa: PLR0911 - one return a 
             negative = found is not None and isinstance(found.value, (int, float))
             return Literal(-found.value) if negative else None  # type: ignore[operator, union-attr]
         case exp.Cast():
-            if not node.to.is_type("date") or not isinstance(node.this, exp.Literal):
+            kinds = (exp.DType.DATE, exp.DType.TIMESTAMPNTZ)
+            if node.to.this not in kinds or not isinstance(node.this, exp.Literal):
                 raise unsupported(node, "CAST is not supported", "A day is written DATE '2026-01-31'.")
-            return Literal(day(node, str(node.this.this)))
+            read = day if node.to.this is exp.DType.DATE else moment
+            return Literal(read(node, str(node.this.this)))
     return None
-
-
-def dated(node: exp.Expr, one: Typed, other: Typed) -> Typed:
-    """Text that is compared with a date is a date."""
-    value = one.expression.value if isinstance(one.expression, Literal) else None
-    return functions.literal(day(node, value)) if other.type == "date" and isinstance(value, str) else one
-
-
-def day(node: exp.Expr, text: str) -> date:
-    try:
-        if DAY.fullmatch(text):
-            return date.fromisoformat(text)
-    except ValueError:
-        pass
-    raise unsupported(node, "A date is written as year-month-day", "Write DATE '2026-01-31'.")

@@ -5,11 +5,13 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from sfumato.catalog.model import Boolean, Category, Integer, Real, Table, find, unknown
+from sfumato.catalog.model import Boolean, Category, Date, DateTime, Integer, Real, Table, find, unknown
 from sfumato.errors import UnknownName
 from sfumato.kernel.expressions import Column, ColumnType
 from sfumato.query import functions
+from sfumato.query.dates import keys_between
 from sfumato.query.parse import place_of, placed, unsupported
+from sfumato.query.periods import number_of
 from sfumato.query.query import Typed
 
 TYPES = {
@@ -85,7 +87,7 @@ class Scope:
         return name in part.person
 
 
-def typed_column(table: Table, name: str, prefix: str = "") -> Typed:
+def typed_column(table: Table, name: str, prefix: str = "") -> Typed:  # noqa: PLR0911 - one return a type
     """A declared column, with what follows of it from its declaration."""
     found = table.column(name)
     column = Column(prefix + found.name, found.type, found.nullable)
@@ -103,4 +105,9 @@ def typed_column(table: Table, name: str, prefix: str = "") -> Typed:
             return Typed(column, kind, column.nullable, values=tuple(values))
         case Boolean():
             return Typed(column, kind, column.nullable, values=functions.TRUTHS)
+        case Date(lower=first, upper=last):
+            values = keys_between("date", "day", first, last)
+            return Typed(column, kind, column.nullable, number_of(first), number_of(last), values=values)
+        case DateTime(lower=first, upper=last):
+            return Typed(column, kind, column.nullable, number_of(first), number_of(last))
     return Typed(column, kind, column.nullable)

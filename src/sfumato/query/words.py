@@ -25,6 +25,7 @@ DATES = (
     "MINUTE",
 )  # fmt: skip
 FUNCTIONS = (*AGGREGATES, "ABS", "FLOOR", "CEIL", "CEILING", "COALESCE", "ROUND", *DATES)
+ARGUMENTS = {"DATE_TRUNC": 2, "DATE_DIFF": 3}  # of more, the parser would drop the last without a word
 CLAUSES = {
     TokenType.SELECT, TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY,
     TokenType.LIMIT, TokenType.ASC, TokenType.DESC, TokenType.WITH, TokenType.JOIN, TokenType.LEFT, TokenType.INNER,
@@ -42,6 +43,7 @@ SIGNS = {
     TokenType.DASH, TokenType.SLASH, TokenType.EQ, TokenType.NEQ, TokenType.LT, TokenType.LTE, TokenType.GT,
     TokenType.GTE, TokenType.STRING, TokenType.NUMBER, TokenType.IDENTIFIER,
 }  # fmt: skip
+MOMENTS = {TokenType.DATE, TokenType.TIMESTAMPNTZ}  # before a text: DATE '...', TIMESTAMP '...'
 INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")  # categories of letters
 NAME = re.compile(r"[^\W\d]\w*")
 NUMBER = re.compile(r"[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]{1,4})?")
@@ -88,7 +90,7 @@ FUNCTION_HINTS = {
     "MEAN": "Did you mean AVG?",
     "IF": "Write CASE WHEN ... THEN ... ELSE ... END.",
     "IFNULL": "Did you mean COALESCE?",
-    "DATE": "A day is written DATE '2026-01-31'.",
+    "DATE": "A day is written DATE '2026-01-31'; that of a moment is DATE_TRUNC('day', moment).",
 }
 
 
@@ -119,8 +121,10 @@ def read(sql: object, *, clauses: bool = True) -> tuple[list[Token], Terms | Non
         hint = HINTS.get(tokens[0].text.upper(), "Begin with SELECT COUNT(*) FROM a table.")
         raise _refused(tokens[0], sql, "A question is one SELECT statement, and this begins with '{}'", hint)
     for index, token in enumerate(tokens):
+        _check_arguments(tokens, index, sql)
         after = tokens[index + 1] if index + 1 < len(tokens) else None
-        _check(token, tokens[index - 1] if index else None, after, sql, clauses=clauses)
+        extracts = index > 2 and tokens[index - 3].text.upper() == "EXTRACT" and token.token_type is TokenType.FROM
+        _check(token, tokens[index - 1] if index else None, after, sql, clauses=clauses or extracts)
     return tokens, terms
 
 
@@ -146,6 +150,20 @@ def _check_nesting(tokens: Sequence[Token], sql: str) -> None:
         raise UnsupportedSyntax("syntax", "A bracket is not closed.", "Close it with ')'.")
 
 
+def _check_arguments(tokens: Sequence[Token], index: int, sql: str) -> None:
+    most = ARGUMENTS.get(tokens[index].text.upper())
+    if most is None:
+        return
+    depth = commas = 0
+    for each in tokens[index + 1 :]:
+        depth += (each.token_type is TokenType.L_PAREN) - (each.token_type is TokenType.R_PAREN)
+        if depth <= 0:
+            break
+        commas += depth == 1 and each.token_type is TokenType.COMMA
+    if commas >= most:
+        raise _refused(tokens[index], sql, f"'{{}}' takes {most} values", "Leave the others out.")
+
+
 def _check(token: Token, before: Token | None, after: Token | None, sql: str, *, clauses: bool) -> None:  # noqa: PLR0912
     """Refuse what is not on the list; a word that is only a name here becomes one for the parser too."""
     kind, word = token.token_type, token.text.upper()
@@ -165,7 +183,7 @@ def _check(token: Token, before: Token | None, after: Token | None, sql: str, *,
         raise _refused(token, sql, "'{}' is not a number", "Write it as 12, 1.5 or 1e6.")
     elif kind is TokenType.IDENTIFIER and calls:
         raise _unknown_function(token, sql)
-    elif kind in WORDS or kind in SIGNS or (kind is TokenType.DATE and _is_text(after)):
+    elif kind in WORDS or kind in SIGNS or (kind in MOMENTS and _is_text(after)):
         return
     elif kind in DuckDB.Parser.ID_VAR_TOKENS and NAME.fullmatch(token.text):
         if word in HINTS:

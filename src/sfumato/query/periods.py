@@ -1,0 +1,79 @@
+"""The calendar, in whole numbers: which year, quarter, month, week, day, hour or minute a moment is in.
+
+Weeks begin on Monday and are numbered as ISO 8601 does; the day of the week counts from 0, Sunday. Nothing is shorter
+than a minute, so that a moment's whole seconds, rounded down, decide everything here.
+"""
+
+from collections.abc import Iterator
+from datetime import date, datetime, timedelta
+
+Moment = date | datetime
+
+EPOCH = datetime(1970, 1, 1)  # without a zone, as all that is declared
+UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute")
+OF_A_DAY = ("hour", "minute")  # a date has none of these
+MONTHS = {"year": 12, "quarter": 3, "month": 1}
+MINUTES = {"hour": 60, "minute": 1}
+PARTS = {  # a part of a date -> the unit in which it does not change, and after how many in a row all have been there
+    "year": ("year", 9_999), "quarter": ("quarter", 4), "month": ("month", 12), "week": ("week", 8 * 53),
+    "day": ("day", 62), "dayofweek": ("day", 7), "dayofyear": ("day", 9 * 366), "hour": ("hour", 24),
+    "minute": ("minute", 60),
+}  # fmt: skip
+
+
+def number_of(moment: Moment) -> float:
+    """A date as the number of its day; a datetime as whole seconds since 1970, rounded down."""
+    if isinstance(moment, datetime):
+        return float((moment - EPOCH) // timedelta(seconds=1))
+    return float(moment.toordinal())
+
+
+def moment_of(kind: str, number: float) -> Moment:
+    """The date or datetime that has this number."""
+    return EPOCH + timedelta(seconds=int(number)) if kind == "datetime" else date.fromordinal(int(number))
+
+
+def period_of(unit: str, moment: Moment) -> int:
+    """The number of the period that a moment is in: the next period has the next number."""
+    if unit in MONTHS:
+        return (12 * moment.year + moment.month - 1) // MONTHS[unit]
+    if unit in MINUTES and isinstance(moment, datetime):
+        return (1440 * moment.toordinal() + 60 * moment.hour + moment.minute) // MINUTES[unit]
+    days = moment.toordinal() - 1  # day 0 is a Monday
+    return days // 7 if unit == "week" else days
+
+
+def start_of(kind: str, unit: str, period: int) -> Moment:
+    """The date or datetime with which a period begins."""
+    minutes = 0
+    if unit in MONTHS:
+        year, month = divmod(period * MONTHS[unit], 12)
+        day = date(year, month + 1, 1)
+    elif unit in MINUTES:
+        ordinal, minutes = divmod(period * MINUTES[unit], 1440)
+        day = date.fromordinal(ordinal)
+    else:
+        day = date.fromordinal(1 + period * (7 if unit == "week" else 1))
+    if kind == "date":
+        return day
+    return datetime(day.year, day.month, day.day) + timedelta(minutes=minutes)
+
+
+def starts(kind: str, unit: str, first: Moment, last: Moment) -> Iterator[Moment]:
+    """The beginning of each period from that of the first moment to that of the last."""
+    return (start_of(kind, unit, each) for each in range(period_of(unit, first), period_of(unit, last) + 1))
+
+
+def part_of(name: str, moment: Moment) -> int:
+    """A part of a date, such as its month."""
+    match name:
+        case "quarter":
+            return (moment.month + 2) // 3
+        case "week":
+            return moment.isocalendar().week
+        case "dayofweek":
+            return moment.isoweekday() % 7
+        case "dayofyear":
+            return moment.timetuple().tm_yday
+        case _:
+            return int(getattr(moment, name))
