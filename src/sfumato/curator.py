@@ -17,7 +17,7 @@ from sfumato.kernel.parameters import Number, positive_decimal, probability_insi
 from sfumato.kernel.plan import BoundedPlan, Kind
 from sfumato.kernel.release import Released, release
 from sfumato.kernel.sources import tables_of
-from sfumato.ledger.ledger import AlreadyAnswered, Ledger, Limit, Stored, Totals
+from sfumato.ledger.ledger import AlreadyAnswered, Ledger, Limit, Stored
 from sfumato.planning.accuracy import Reading, combined, three_digits_up
 from sfumato.planning.planner import Planned, choose_plan
 from sfumato.present import Paid, explained, margins_of, present, sentences
@@ -147,7 +147,7 @@ class Curator:
         nothing = ZCDP(0) if isinstance(certificate.loss, ZCDP) else PureDP(0)
         spent = nothing if cached else certificate.loss
         paid = Paid(
-            confidence, released.entry_number, spent, cached, head, self._ledger.totals().remaining,
+            confidence, released.entry_number, spent, cached, head, self._ledger.remaining(),
             self._signer.sign(said),
         )  # fmt: skip
         readings = [Reading.of(each) for each in (*earlier, released)]
@@ -294,9 +294,7 @@ class Curator:
 
     def _fits(self, certificate: Certificate, analyst: str) -> bool:
         """Would the charge fit what is left, of the population's budget and of the analyst's own?"""
-        return all(
-            _within(totals, certificate.loss) for totals in (self._ledger.totals(), self._ledger.totals(analyst))
-        )
+        return self._ledger.fits(self.analyst(analyst), certificate)
 
     def least(self, query: Query, wanted: Mapping[str, float], confidence: Fraction) -> PureDP:
         """The least epsilon, to three digits, at which every named column has the wanted margin in each cell."""
@@ -342,16 +340,6 @@ def _difference(wanted: PureDP | ZCDP, spent: Sequence[PrivacyLoss]) -> PureDP |
         return PureDP(Fraction(wanted.epsilon) - paid) if paid < Fraction(wanted.epsilon) else None
     paid = sum((Fraction(each.rho) for each in spent if isinstance(each, ZCDP)), Fraction(0))
     return ZCDP(Fraction(wanted.rho) - paid) if paid < Fraction(wanted.rho) else None
-
-
-def _within(totals: Totals, loss: PrivacyLoss) -> bool:
-    limit = Cost.of(totals.limit)
-    try:
-        spent = Cost.of(totals.spent.compose(loss))
-    except InvalidParameter:
-        return False
-    pairs = [(spent.epsilon, limit.epsilon), (spent.rho, limit.rho), (spent.delta, limit.delta)]
-    return all(most is None or (amount is not None and amount <= most) for amount, most in pairs)
 
 
 def _price(query: Query, epsilon: Number | None, rho: Number | None) -> PureDP | ZCDP:

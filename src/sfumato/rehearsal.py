@@ -1,21 +1,26 @@
 """Rehearsal: the same question on made-up rows, from the catalog alone. It reads no data and costs nothing."""
 
 from datetime import date, timedelta
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
 from sfumato.catalog.model import Boolean, Category, ColumnDeclaration, Date, DateTime, Id, Integer, Real, Table
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.samplers import uniform_below
 
+if TYPE_CHECKING:
+    import pyarrow
+
 ROWS = 1_000
 ROWS_EACH = 2
 
 
-def made_up_rows(table: Table, rows: int = ROWS) -> pa.Table:
+def made_up_rows(table: Table, rows: int = ROWS) -> "pyarrow.Table":
     """Rows that keep to the declared types and bounds, evenly spread; every unit has up to two."""
-    return pa.table({name: _column(declared, rows) for name, declared in table.columns.items()})
+    import pyarrow  # noqa: PLC0415 - 25 MiB that asking does not need
+
+    return pyarrow.table({name: _column(declared, rows) for name, declared in table.columns.items()})
 
 
 def _column(declared: ColumnDeclaration, rows: int) -> list[object]:  # noqa: PLR0911 - one return a type

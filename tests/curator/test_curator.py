@@ -129,7 +129,7 @@ def test_margin_finds_the_least_epsilon():
 
 
 def test_preview_reads_nothing_and_costs_nothing(people, monkeypatch):
-    monkeypatch.setattr(people, "_engine", None)
+    monkeypatch.setattr(people, "engine", None)
     preview = people.preview(GROUPED, epsilon=0.5)
     assert float(preview.cost.epsilon) == 0.5
     assert preview.margins["n"] > 0
@@ -149,12 +149,12 @@ def test_the_charge_comes_before_the_data(people, monkeypatch):
         def aggregate(self, plan):
             raise EngineFailed
 
-    engine = people._engine
-    monkeypatch.setattr(people, "_engine", Broken())
+    engine = people.engine
+    monkeypatch.setattr(people, "engine", Broken())
     with pytest.raises(EngineFailed) as caught:
         people.ask("SELECT COUNT(*) FROM people", epsilon=1)
     assert float(people.budget.spent.epsilon) == 1
-    monkeypatch.setattr(people, "_engine", engine)
+    monkeypatch.setattr(people, "engine", engine)
     resumed = people.ask("SELECT COUNT(*) FROM people", epsilon=1)
     assert float(people.budget.spent.epsilon) == 1  # resumed, not paid again
     assert resumed.rows
@@ -294,7 +294,7 @@ def test_arithmetic_that_has_no_value_is_null(people):
 
 
 def test_rehearsal_is_free_and_reads_nothing(people, monkeypatch):
-    monkeypatch.setattr(people, "_engine", None)
+    monkeypatch.setattr(people, "engine", None)
     answer = people.rehearse(GROUPED)
     assert [row["city"] for row in answer.rows] == ["Rome", "Oslo", "Lima", "Bonn"]
     assert sum(row["n"] for row in answer.rows) == pytest.approx(1000, abs=200)

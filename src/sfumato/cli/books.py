@@ -10,8 +10,7 @@ from sfumato.cli.show import AsJson, print_json, print_table, say, working
 
 if TYPE_CHECKING:
     from sfumato.kernel.losses import PrivacyLoss
-    from sfumato.ledger.ledger import Totals
-    from sfumato.ledger.store import Entry
+    from sfumato.ledger.ledger import Entry, Totals
 
 ledger = typer.Typer(help="What was charged, entry by entry.")
 

@@ -161,9 +161,9 @@ class DuckDBEngine:
         chosen = [each for each in plan.measurements if each.kind is Kind.CHOICE]
         return Queries(
             name,
-            lower_people(plan).sql(dialect="duckdb") if kinds & {Kind.PEOPLE, Kind.KEYS} else None,
-            lower(plan, stored).sql(dialect="duckdb") if kinds & {Kind.COUNT, Kind.SUM} else None,
-            {each.name: lower_bins(plan, each).sql(dialect="duckdb") for each in chosen},
+            lower_people(plan).sql(dialect="duckdb", copy=False) if kinds & {Kind.PEOPLE, Kind.KEYS} else None,
+            lower(plan, stored).sql(dialect="duckdb", copy=False) if kinds & {Kind.COUNT, Kind.SUM} else None,
+            {each.name: lower_bins(plan, each).sql(dialect="duckdb", copy=False) for each in chosen},
         )
 
     def close(self) -> None:

@@ -57,7 +57,7 @@ def lower(plan: BoundedPlan, stored: Stored) -> exp.Expression:
     """
     added = [each for each in plan.measurements if each.kind in (Kind.COUNT, Kind.SUM)]
     computed = [each for each in added if each.kind is Kind.SUM and _ready(each, plan, stored) is None]
-    totals = [exp.alias_(_total(each, plan, stored), each.name, quoted=True) for each in added]
+    totals = [exp.alias_(_total(each, plan, stored), each.name, quoted=True, copy=False) for each in added]
     keys = _key_columns(plan)
     query = (
         _in_steps(plan, added, computed).select(*keys, *totals)
@@ -150,9 +150,9 @@ def _rows(plan: BoundedPlan, measured: list[Measurement]) -> exp.Select:
     """FROM and WHERE."""
     read = [each.value for each in measured if each.value is not None] + [key.expression for key in plan.keys]
     needed = set().union(*(columns_of(each) for each in (*read, *plan.filters)))
-    query = exp.Select().from_(from_clause(plan, needed))
+    query = exp.Select().from_(from_clause(plan, needed), copy=False)
     for condition in plan.filters:
-        query = query.where(expression(condition))
+        query = query.where(expression(condition), copy=False)
     return query
 
 

@@ -24,8 +24,8 @@ def expression(node: Expression) -> exp.Expression:  # noqa: PLR0911, PLR0912 - 
         case Column(name, kind):
             column = exp.column(name, quoted=True)
             if kind in (ColumnType.TEXT, ColumnType.ID):  # an enumeration, or a number of the owner's
-                return exp.cast(column, exp.DataType.Type.TEXT)
-            return exp.cast(column, exp.DataType.Type.DOUBLE) if kind is ColumnType.INTEGER else column
+                return exp.cast(column, exp.DataType.Type.TEXT, copy=False)
+            return exp.cast(column, exp.DataType.Type.DOUBLE, copy=False) if kind is ColumnType.INTEGER else column
         case Call("and" | "or" as function, arguments):
             combine = exp.and_ if function == "and" else exp.or_
             return exp.Paren(this=combine(*(expression(each) for each in arguments)))
@@ -55,7 +55,7 @@ def expression(node: Expression) -> exp.Expression:  # noqa: PLR0911, PLR0912 - 
         case Call(function, (one, two)) if function in BINARY:
             return exp.Paren(this=BINARY[function](this=expression(one), expression=expression(two)))
         case Call("midnight", (argument,)):
-            return exp.cast(expression(argument), MOMENT)
+            return exp.cast(expression(argument), MOMENT, copy=False)
         case Call(function, arguments) if (made := _of_dates(function.split(" "), arguments)) is not None:
             return made
     raise KernelFault("A plan holds a function that has no lowering.")
@@ -68,18 +68,18 @@ def _of_dates(function: list[str], arguments: tuple[Expression, ...]) -> exp.Exp
             return _truncated(unit, one, exp.DataType.Type.DATE if name == "date_trunc" else MOMENT)
         case ["extract", part], (one,) if part in PARTS:
             found = exp.Extract(this=exp.var(PARTS[part]), expression=expression(one))
-            return exp.cast(found, exp.DataType.Type.DOUBLE)
+            return exp.cast(found, exp.DataType.Type.DOUBLE, copy=False)
         case ["date_diff", unit], (first, last) if unit in UNITS:
             # between beginnings of units there are so many units, whatever an engine means by a difference
             begins, ends = _truncated(unit, first, MOMENT), _truncated(unit, last, MOMENT)
             units = exp.DateDiff(this=ends, expression=begins, unit=exp.var(unit))
-            return exp.cast(units, exp.DataType.Type.DOUBLE)
+            return exp.cast(units, exp.DataType.Type.DOUBLE, copy=False)
     return None
 
 
 def _truncated(unit: str, node: Expression, kind: exp.DType) -> exp.Expression:
     """The beginning of a unit, of the type that is said: engines differ in what they give."""
-    return exp.cast(exp.TimestampTrunc(this=expression(node), unit=exp.var(unit)), kind)
+    return exp.cast(exp.TimestampTrunc(this=expression(node), unit=exp.var(unit)), kind, copy=False)
 
 
 def literal(value: Scalar) -> exp.Expression:
@@ -93,14 +93,14 @@ def literal(value: Scalar) -> exp.Expression:
         case str():
             return exp.Literal.string(value)
         case datetime():
-            return exp.cast(exp.Literal.string(value.isoformat(" ")), MOMENT)
+            return exp.cast(exp.Literal.string(value.isoformat(" ")), MOMENT, copy=False)
         case date():
-            return exp.cast(exp.Literal.string(value.isoformat()), exp.DataType.Type.DATE)
+            return exp.cast(exp.Literal.string(value.isoformat()), exp.DataType.Type.DATE, copy=False)
     raise KernelFault("A plan holds a literal that has no lowering.")
 
 
 def double(value: float) -> exp.Expression:
-    return exp.cast(exp.Literal.string(repr(value)), exp.DataType.Type.DOUBLE)
+    return exp.cast(exp.Literal.string(repr(value)), exp.DataType.Type.DOUBLE, copy=False)
 
 
 def integer(value: int) -> exp.Expression:

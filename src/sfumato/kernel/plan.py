@@ -218,22 +218,33 @@ def answer_key(plan: BoundedPlan) -> str:
     return _hash((LOWERING_VERSION, *parts, measured))
 
 
+_ENCODER = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), check_circular=False)
+_ATOMS = (type(None), bool, int, float, str, date, datetime, Decimal, Fraction)
+_FIELDS: dict[type, tuple[str, ...]] = {}  # of the plan's own classes, found once
+
+
 def _hash(thing: object) -> str:
-    text = json.dumps(_canonical(thing), ensure_ascii=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(_ENCODER.encode(_canonical(thing)).encode()).hexdigest()
 
 
 def _canonical(thing: object) -> object:
     """Nested lists of type names and texts: 1, 1.0, True and '1' all differ."""
-    if is_dataclass(thing) and not isinstance(thing, type):
-        return [type(thing).__name__, *(_canonical(getattr(thing, field.name)) for field in fields(thing))]
+    kind = type(thing)
+    if kind in _ATOMS:
+        return [kind.__name__, thing.hex() if isinstance(thing, float) else str(thing)]
     if isinstance(thing, tuple):
         return ["tuple", *map(_canonical, thing)]
     if isinstance(thing, Enum):
-        return [type(thing).__name__, thing.name]
-    if thing is None or type(thing) in (bool, int, float, str, date, datetime, Decimal, Fraction):
-        return [type(thing).__name__, str(thing) if not isinstance(thing, float) else thing.hex()]
-    raise KernelFault("A plan holds something that has no canonical text.")
+        return [kind.__name__, thing.name]
+    return [kind.__name__, *[_canonical(getattr(thing, name)) for name in _fields_of(kind)]]
+
+
+def _fields_of(kind: type) -> tuple[str, ...]:
+    if kind not in _FIELDS:
+        if not is_dataclass(kind):
+            raise KernelFault("A plan holds something that has no canonical text.")
+        _FIELDS[kind] = tuple(field.name for field in fields(kind))
+    return _FIELDS[kind]
 
 
 __all__ = [

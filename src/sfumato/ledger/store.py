@@ -12,9 +12,7 @@ from sqlalchemy.pool import StaticPool
 
 from sfumato.errors import LedgerError
 from sfumato.ledger.books import Books
-from sfumato.ledger.entries import Entry
 
-__all__ = ["Entry", "Store"]
 WAIT_SECONDS = 30
 IsolationLevel = Literal["REPEATABLE READ", "READ COMMITTED"]
 

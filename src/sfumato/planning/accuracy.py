@@ -21,7 +21,7 @@ from sfumato.query.query import AggregateRef, KeyRef, Post, PostCall
 Floats = npt.NDArray[np.float64]
 Objects = npt.NDArray[np.object_]
 SIMULATIONS = 4_000
-MOST_AT_ONCE = 1 << 21
+MOST_AT_ONCE = 1 << 16  # half a megabyte: what is made of it stays in the processor's cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,19 +192,19 @@ def simulated(
     for begin in range(0, cells, block):
         part = slice(begin, begin + block)
         drawn = {
-            each.name: each.values[None, part] - drawn_noise[:, None] * each.step
+            each.name: each.values[part, None] - drawn_noise[None, :] * each.step
             for each, drawn_noise in zip(noisy, noise, strict=True)
         }
         aggregates = [
             np.asarray(0.0) if formula.function in ("CHOICE", "MODE", "TOP_K") else aggregate_values(formula, drawn)
             for formula in formulas
         ]
-        here = [key[part] for key in keys]
+        here = [key[part, None] for key in keys]
         for index, post in enumerate(posts):
-            shape = (SIMULATIONS, min(block, cells - begin))
+            shape = (min(block, cells - begin), SIMULATIONS)
             values = np.broadcast_to(evaluate(post, aggregates, here).astype(np.float64), shape)
-            ordered = np.partition(values, (edge, SIMULATIONS - 1 - edge), axis=0)  # NaN counts as the largest
-            low[index, part], high[index, part] = ordered[edge], ordered[SIMULATIONS - 1 - edge]
+            ordered = np.sort(values, axis=1)  # faster than np.partition; NaN counts as the largest
+            low[index, part], high[index, part] = ordered[:, edge], ordered[:, -1 - edge]
     return list(zip(low, high, strict=True))
 
 

@@ -8,6 +8,7 @@ from sfumato.errors import MissingBounds
 from sfumato.kernel.plan import MOST_BINS, MOST_CHOSEN
 from sfumato.kernel.ranks import MOST_PARTS
 from sfumato.query import functions
+from sfumato.query.dates import AS_NUMBER
 from sfumato.query.parse import place_of, unsupported, word_of
 from sfumato.query.query import Aggregate, Typed
 from sfumato.query.rows import RowBinder
@@ -50,7 +51,7 @@ def _number(node: exp.Expr, inner: exp.Expr, rows: RowBinder) -> Typed:
     if value.type == "boolean":
         value = functions.truth_as_number(value)
     if value.type != "number":
-        hint = "Use MODE(x) for the most frequent value; of a date, DATE_DIFF('day', DATE '2020-01-01', x) is a number."
+        hint = AS_NUMBER if value.type in ("date", "datetime") else "Use MODE(x) for the most frequent value."
         raise unsupported(node, "A quantile is of numbers", hint)
     if value.lower is None or value.upper is None:
         raise MissingBounds("bounds", f"This needs bounds, and none follow from the catalog{place_of(node)}.", BOUNDS)

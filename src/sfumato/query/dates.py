@@ -22,6 +22,7 @@ NAMED: dict[type[exp.Expr], str] = {
     exp.Year: "year", exp.Quarter: "quarter", exp.Month: "month", exp.Week: "week", exp.Day: "day",
     exp.DayOfWeek: "dayofweek", exp.DayOfYear: "dayofyear", exp.Hour: "hour", exp.Minute: "minute",
 }  # fmt: skip
+AS_NUMBER = "Use a number: DATE_DIFF('day', DATE '2020-01-01', x), or YEAR(x)."
 SHORT = {"dow": "dayofweek", "doy": "dayofyear"}
 DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 MOMENT = re.compile(DAY.pattern + r"([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?)?")

@@ -9,7 +9,7 @@ from sfumato.errors import MissingBounds, QueryError
 from sfumato.kernel.plan import Key, Literal
 from sfumato.query import functions
 from sfumato.query.choices import choice
-from sfumato.query.dates import literal_beside
+from sfumato.query.dates import AS_NUMBER, literal_beside
 from sfumato.query.parse import place_of, unsupported, word_of
 from sfumato.query.query import Aggregate, AggregateRef, KeyRef, Post, PostCall, Typed
 from sfumato.query.rows import AGGREGATES, ARITHMETIC, CHOICES, COMPARE, LOGIC, RowBinder, chain, constant
@@ -147,7 +147,7 @@ class OutputBinder:
         if value.type == "boolean":
             value = functions.truth_as_number(value)
         if value.type != "number":
-            hint = "Count instead: COUNT(*) with WHERE; or take a date's DATE_DIFF('day', first, last)."
+            hint = AS_NUMBER if value.type in ("date", "datetime") else "Count instead: COUNT(*) with WHERE."
             raise unsupported(node, f"{function} takes a number", hint)
         if not value.bounded:
             raise MissingBounds(

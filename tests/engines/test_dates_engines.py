@@ -1,0 +1,253 @@
+"""Dates and datetimes: what is pinned of them, and DuckDB = plain Python for every function, to the type."""
+
+from datetime import UTC, date, datetime, timedelta, timezone
+
+import duckdb
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sfumato as sf
+from sfumato.catalog.model import Table
+from sfumato.engines.duckdb_engine import DuckDBEngine
+from sfumato.engines.reference_engine import ReferenceEngine, evaluate
+from sfumato.engines.scalars import expression
+from sfumato.engines.snapshot import pin
+from sfumato.errors import KernelFault
+from sfumato.kernel.expressions import Call, Column, ColumnType, Literal
+from sfumato.kernel.losses import ApproxDP, PureDP
+from sfumato.kernel.neighbours import Neighbours, PrivacyUnit
+from sfumato.kernel.plan import BoundedPlan, Key, Kind, Measurement
+from sfumato.kernel.sources import Scan
+
+FIRST, LAST = date(1, 1, 1), date(9999, 12, 31)
+UNITS = ("year", "quarter", "month", "week", "day")
+PARTS = (*UNITS, "dayofweek", "dayofyear")
+TIMES = ("hour", "minute")
+A, B = Column("a", ColumnType.DATE), Column("b", ColumnType.DATE)
+X, Y = Column("x", ColumnType.DATETIME), Column("y", ColumnType.DATETIME)
+FUNCTIONS = [
+    *(Call(f"date_trunc {unit}", (A,)) for unit in UNITS),
+    *(Call(f"extract {part}", (A,)) for part in PARTS),
+    *(Call(f"date_diff {unit}", (A, B)) for unit in UNITS),
+    Call("midnight", (A,)),
+    *(Call(f"datetime_trunc {unit}", (X,)) for unit in (*UNITS, *TIMES)),
+    *(Call(f"extract {part}", (X,)) for part in (*PARTS, *TIMES)),
+    *(Call(f"date_diff {unit}", (X, Y)) for unit in (*UNITS, *TIMES)),
+    *(Call(f"date_diff {unit}", (Call("midnight", (A,)), X)) for unit in (*UNITS, *TIMES)),
+    *(Call(sign, (A, B)) for sign in ("=", "<>", "<", "<=", ">", ">=")),
+    *(Call(sign, (X, Y)) for sign in ("=", "<>", "<", "<=", ">", ">=")),
+    Call("<", (Call("midnight", (B,)), Y)),
+    Call(">=", (A, Literal(date(1970, 1, 1)))),
+    Call("=", (X, Literal(datetime(1969, 12, 31, 23, 59, 59, 999_999)))),
+    Call("<", (X, Literal(datetime(2000, 2, 29)))),
+    Call("coalesce", (A, B, Literal(date(1, 1, 1)))),
+    Call("case", (Call("is null", (X,)), Literal(datetime(9999, 12, 31, 23, 59, 59)), Y)),
+    Call("date_trunc month", (Call("date_trunc week", (A,)),)),
+]
+ODD_DAYS = [
+    FIRST, LAST, date(1, 12, 31), date(4, 2, 29), date(1900, 2, 28), date(1904, 2, 29), date(1969, 12, 28),
+    date(1969, 12, 29), date(1969, 12, 31), date(1970, 1, 1), date(1970, 1, 4), date(1970, 1, 5), date(2000, 2, 29),
+    date(2020, 12, 31), date(2021, 1, 1), date(2021, 1, 3), date(2021, 1, 4), date(2024, 12, 30), date(2026, 12, 31),
+]  # fmt: skip
+ODD_TIMES = [
+    timedelta(0),
+    timedelta(microseconds=1),
+    timedelta(hours=12),
+    timedelta(days=1) - timedelta(microseconds=1),
+]
+days = st.one_of(st.none(), st.sampled_from(ODD_DAYS), st.dates())
+moments = st.one_of(
+    st.none(),
+    st.tuples(st.sampled_from(ODD_DAYS), st.sampled_from(ODD_TIMES)).map(lambda pair: at_midnight(pair[0]) + pair[1]),
+    st.datetimes(),
+)
+
+
+def at_midnight(day):
+    return datetime(day.year, day.month, day.day)
+
+
+def by_duckdb(rows, functions=FUNCTIONS):
+    """Each function of each row, as the lowered SQL has it."""
+    types = [("a", pa.date32()), ("b", pa.date32()), ("x", pa.timestamp("us")), ("y", pa.timestamp("us"))]
+    data = pa.table({name: pa.array([row[name] for row in rows], kind) for name, kind in types})
+    with duckdb.connect() as connection:
+        connection.register("data", data)
+        columns = ", ".join(expression(each).sql("duckdb") for each in functions)
+        return connection.execute(f"SELECT {columns} FROM data").fetchall()
+
+
+def same(one, two):
+    return type(one) is type(two) and one == two
+
+
+def compare(rows, functions=FUNCTIONS):
+    for row, found in zip(rows, by_duckdb(rows, functions), strict=True):
+        for function, value in zip(functions, found, strict=True):
+            wanted = evaluate(function, row)
+            assert same(value, wanted), (function, row, value, wanted)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    rows=st.lists(st.fixed_dictionaries({"a": days, "b": days, "x": moments, "y": moments}), min_size=1, max_size=20)
+)
+def test_every_function_is_the_same_on_both(rows):
+    compare(rows)
+
+
+def test_every_function_is_the_same_at_the_ends_of_all_years():
+    """31 December, 1 January and the end of February, of every year that can be declared; weeks by their Mondays."""
+    rows = []
+    for year in range(1, 10_000):
+        for day in (date(year, 1, 1), date(year, 3, 1) - timedelta(days=1), date(year, 12, 31)):
+            moment = at_midnight(day) + timedelta(seconds=86_399, microseconds=year)
+            rows.append({"a": day, "b": date(1970, 1, 1), "x": moment, "y": datetime(1970, 1, 1)})
+    compare(rows, [each for each in FUNCTIONS if each.function.split()[0] in ("extract", "date_trunc", "date_diff")])
+
+
+def test_differences_count_beginnings_as_duckdb_does():
+    """date_diff of DuckDB itself, without our detour over the beginnings of units."""
+    rows = [{"a": one, "b": two, "x": None, "y": None} for one in ODD_DAYS for two in ODD_DAYS]
+    ours = by_duckdb(rows, [Call(f"date_diff {unit}", (A, B)) for unit in UNITS])
+    with duckdb.connect() as connection:
+        connection.register("data", pa.table({name: [row[name] for row in rows] for name in "ab"}))
+        asked = ", ".join(f"CAST(date_diff('{unit}', a, b) AS DOUBLE)" for unit in UNITS)
+        assert connection.execute(f"SELECT {asked} FROM data").fetchall() == ours
+
+
+def test_what_is_wrong_is_seen():
+    """Negative control: a week that began on Sunday, or a type that is another, would be found."""
+    row = {"a": date(2021, 1, 3), "b": None, "x": None, "y": None}
+    ((monday, moment),) = by_duckdb([row], [Call("date_trunc week", (A,)), Call("datetime_trunc week", (A,))])
+    assert same(monday, date(2020, 12, 28))
+    assert not same(monday, date(2021, 1, 3))
+    assert not same(moment, monday)
+
+
+@pytest.mark.parametrize("function", ["date_trunc second", "extract epoch", "date_diff decade", "extract", "trunc day"])
+def test_only_known_functions_are_lowered(function):
+    with pytest.raises(KernelFault):
+        expression(Call(function, (A, B) if function.startswith("date_diff") else (A,)))
+
+
+def pinned(data, declared, zone="UTC"):
+    """The column t of a source, as it is pinned by someone who lives in a time zone."""
+    table = Table("t", None, sf.ROW, {"t": declared})
+    with duckdb.connect() as connection:
+        connection.execute(f"SET TimeZone = '{zone}'")
+        pin(connection, table, data)
+        return [row[0] for row in connection.execute("SELECT t FROM t").fetchall()]
+
+
+LOW, HIGH = datetime(2020, 1, 1), datetime(2020, 12, 31, 23, 59, 59)
+MIDDLE = LOW + (HIGH - LOW) // 2
+TEXTS = {
+    "2020-05-05T06:07:08": datetime(2020, 5, 5, 6, 7, 8),
+    "2020-05-05 06:07:08.123456": datetime(2020, 5, 5, 6, 7, 8, 123_456),
+    "2020-05-05": datetime(2020, 5, 5),
+    "2020-05-05 06:07": datetime(2020, 5, 5, 6, 7),
+    "2020-05-05T06:07:08Z": datetime(2020, 5, 5, 6, 7, 8),
+    "2020-05-05T06:07:08+02:00": datetime(2020, 5, 5, 4, 7, 8),
+    "2020-05-05 06:07:08.5-0530": None,  # not a form that DuckDB reads
+    "2020-05-05 06:07:08.5-05:30": datetime(2020, 5, 5, 11, 37, 8, 500_000),
+    "2020-05-05 06:07:08 Europe/Rome": datetime(2020, 5, 5, 4, 7, 8),
+    "2020-05-05 06:07:08 nowhere": None,
+    "1999-12-31 23:59:59": LOW,
+    "2021-01-01 00:00:00": HIGH,
+    "2020-12-31 23:59:59.5": HIGH,
+    "infinity": HIGH,
+    "-infinity": LOW,
+    "yesterday": None,
+    "2020-02-30 00:00:00": None,
+    "": None,
+    None: None,
+}
+
+
+@pytest.mark.parametrize("nullable", [True, False])
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo", "America/New_York"])
+def test_texts_become_moments_wherever_they_are_read(zone, nullable):
+    wanted = [MIDDLE if each is None and not nullable else each for each in TEXTS.values()]
+    frame = pd.DataFrame({"t": list(TEXTS)}, dtype="string")
+    assert pinned(frame, sf.DateTime(LOW, HIGH, nullable=nullable), zone) == wanted
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo"])
+def test_moments_with_a_zone_are_told_in_utc(zone):
+    given_moments = [
+        datetime(2020, 5, 5, 23, tzinfo=UTC),
+        datetime(2020, 5, 5, 1, tzinfo=timezone(timedelta(hours=2))),
+        None,
+    ]
+    wanted = [datetime(2020, 5, 5, 23), datetime(2020, 5, 4, 23), None]
+    data = pa.table({"t": pa.array(given_moments, pa.timestamp("us", "Europe/Rome"))})
+    assert pinned(data, sf.DateTime(LOW, HIGH), zone) == wanted
+    assert pinned(data, sf.Date("2020-01-01", "2020-12-31"), zone) == [date(2020, 5, 5), date(2020, 5, 4), None]
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_moments_of_any_precision_are_kept(unit):
+    data = pa.table({"t": pa.array([datetime(2020, 5, 5, 6, 7, 8), None, datetime(1971, 1, 1)], pa.timestamp(unit))})
+    assert pinned(data, sf.DateTime(LOW, HIGH)) == [datetime(2020, 5, 5, 6, 7, 8), None, LOW]
+    frame = pd.DataFrame({"t": pd.to_datetime(["2020-05-05 06:07:08", None])})
+    assert pinned(frame, sf.DateTime(LOW, HIGH)) == [datetime(2020, 5, 5, 6, 7, 8), None]
+
+
+def test_days_become_midnights():
+    assert pinned(pa.table({"t": pa.array([date(2020, 5, 5), None])}), sf.DateTime(LOW, HIGH)) == [
+        datetime(2020, 5, 5),
+        None,
+    ]
+
+
+VISITS = Table(
+    "visits", None, "who", {"who": sf.Id(), "seen": sf.DateTime("1900-01-01T00:00:00", "2026-12-31T23:59:59.5")},
+    max_rows_per_unit=5, max_groups_per_unit=2,
+)  # fmt: skip
+seen = st.one_of(st.none(), st.sampled_from([datetime(2020, 1, 1), datetime(2020, 1, 1, 0, 0, 0, 500_000),
+    datetime(1969, 12, 31, 23, 59, 59, 10), datetime(2020, 1, 1, 10)]))  # fmt: skip
+
+
+@settings(max_examples=40, deadline=None)
+@given(rows=st.lists(st.tuples(st.sampled_from(["p", "q", "r"]), seen), max_size=15))
+@pytest.mark.parametrize(
+    "key",
+    [
+        Column("seen", ColumnType.DATETIME),
+        Call("datetime_trunc minute", (Column("seen", ColumnType.DATETIME),)),
+        Call("datetime_trunc month", (Column("seen", ColumnType.DATETIME),)),
+        Call("extract hour", (Column("seen", ColumnType.DATETIME),)),
+    ],
+)
+def test_moments_that_the_data_names_are_the_same_on_both(key, rows):
+    """Keys of a person are chosen by a hash of their text: the engines must write moments alike."""
+    frame = pd.DataFrame(rows, columns=["who", "seen"]).astype({"seen": "datetime64[us]", "who": object})
+    plan = BoundedPlan(
+        "people", Scan("visits", "1", 5), PrivacyUnit("visits", "who", Neighbours.ADD_REMOVE), 2, (), (Key(key, None),),
+        (
+            Measurement("keys", Kind.KEYS, None, 0, 0, 0, ApproxDP(1, "1e-6")),
+            Measurement("count", Kind.COUNT, None, 0, 0, -16, PureDP(1)),
+        ),
+    )  # fmt: skip
+    duck = DuckDBEngine.of_data(VISITS, frame)
+    try:
+        duck.check(plan)
+        names = [row[0] for row in duck._connection.execute("DESCRIBE visits").fetchall()]
+        held = [dict(zip(names, row, strict=True)) for row in duck._connection.execute("FROM visits").fetchall()]
+        found, wanted = (by_key(each.aggregate(plan)) for each in (duck, ReferenceEngine({"visits": held})))
+    finally:
+        duck.close()
+    assert found == wanted
+
+
+def by_key(exact):
+    return {
+        (name, key): int(each)
+        for name, integers in exact._integers.items()
+        for key, each in zip(exact._keys, integers, strict=True)
+        if each
+    }
