@@ -184,6 +184,7 @@ class Curator:
             head = before[-1].head
             return self.presented(query, planned, last, level, head, cached=True, earlier=others)
         planned = self.planned(query, more)
+        planned = replace(planned, plan=replace(planned.plan, repeat=len(before)))
         released, head = self._charged(planned.plan, certify(planned.plan), who)
         return self.presented(query, planned, released, level, head, cached=False, earlier=earlier)
 

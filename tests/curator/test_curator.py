@@ -7,7 +7,7 @@ from protected import clinic, protect
 from scipy import stats
 
 import sfumato as sf
-from sfumato.errors import BudgetExceeded, EngineFailed, InvalidParameter, MissingBounds
+from sfumato.errors import BudgetExceeded, EngineFailed, InvalidParameter, KernelFault, MissingBounds
 
 FALSE_ALARM = 1e-6
 GROUPED = "SELECT city, COUNT(*) AS n, AVG(age) AS age FROM people GROUP BY city"
@@ -146,11 +146,19 @@ def test_preview_reads_nothing_and_costs_nothing(people, monkeypatch):
 
 def test_the_charge_comes_before_the_data(people, monkeypatch):
     class Broken:
+        def check(self, plan):
+            if "WHERE" in asked:
+                raise KernelFault("The engine cannot run this plan.")
+
         def aggregate(self, plan):
             raise EngineFailed
 
-    engine = people.engine
+    engine, asked = people.engine, ["WHERE"]
     monkeypatch.setattr(people, "engine", Broken())
+    with pytest.raises(KernelFault):  # what can be known without data is known before the charge
+        people.ask("SELECT COUNT(*) FROM people", epsilon=1)
+    assert float(people.budget.spent.epsilon) == 0
+    asked.clear()
     with pytest.raises(EngineFailed) as caught:
         people.ask("SELECT COUNT(*) FROM people", epsilon=1)
     assert float(people.budget.spent.epsilon) == 1

@@ -53,6 +53,18 @@ def test_an_upgrade_pays_the_difference_and_combines_by_inverse_variance():
         assert width["s"] < before["s"]
 
 
+def test_an_upgrade_by_as_much_again_is_another_release():
+    with people() as curator:
+        sql = "SELECT COUNT(*) AS n FROM people WHERE age > 33"
+        curator.ask(sql, epsilon=1)
+        for total in (2, 3, 4):
+            assert curator.upgrade(sql, epsilon=total).cost.epsilon == 1
+        charges = [each for each in curator.ledger().entries() if each.kind == "charge"]
+        assert len({each.plan_digest for each in charges}) == 4
+        assert len({each.answer_key for each in charges}) == 1
+        assert curator.ask(sql, epsilon=1).cached
+
+
 def test_combined_values_are_the_weighted_mean_of_the_releases():
     with people() as curator:
         sql = "SELECT COUNT(*) AS n FROM people WHERE age > 31"

@@ -1,6 +1,7 @@
 """What the documents show is run; what they name exists."""
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,26 @@ def test_console_sessions_are_real():
         command, _, shown = session.partition("\n")
         result = CliRunner().invoke(app, command.removeprefix("$ sfumato ").split(), env={"COLUMNS": "80"})
         assert [line.rstrip() for line in result.output.strip().splitlines()] == shown.strip().splitlines()
+
+
+def without_numbers(text):
+    """Noise and hashes differ from run to run, and with them the width of columns."""
+    lines = [
+        re.sub(r"\s+", " ", re.sub(r"[0-9a-f]{64}|[-+\d][\d.,e+-]*", "#", line)).strip() for line in text.splitlines()
+    ]
+    return [re.sub(r"# #|\[# ", "#", line) for line in lines if line]
+
+
+def test_the_session_with_a_csv_is_real(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{index // 2},{['north', 'south'][index % 3 % 2]},{20 + index % 200}" for index in range(2000)]
+    (tmp_path / "visits.csv").write_text("\n".join(["patient_id,site,cost", *rows]))
+    (session,) = re.findall(r"```console session\n(.*?)```", README, re.DOTALL)
+    parts = re.split(r"^\$ sfumato (.*)\n", session, flags=re.MULTILINE)[1:]
+    assert len(parts) >= 12
+    for command, shown in zip(parts[::2], parts[1::2], strict=True):
+        result = CliRunner().invoke(app, shlex.split(command), env={"COLUMNS": "200"})
+        assert without_numbers(result.output) == without_numbers(shown), command
 
 
 def test_the_two_commands_are_at_the_top():

@@ -21,6 +21,9 @@ TABLES = (".parquet", ".csv")
 Sql = Annotated[str, typer.Argument(metavar="SQL", help="A question, such as 'SELECT COUNT(*) AS n FROM people'.")]
 Epsilon = Annotated[str | None, typer.Option(help="What it may cost, such as 0.5.", metavar="E")]
 Rho = Annotated[str | None, typer.Option(help="The same under zCDP accounting.", metavar="R")]
+Delta = Annotated[
+    str | None, typer.Option(help="Its delta, where the data names the keys; a tenth of the budget's.", metavar="D")
+]
 Confidence = Annotated[str, typer.Option(help="How often an interval holds.", metavar="P")]
 Analyst = Annotated[str, typer.Option(help="Who asks: the ledger keeps the name.", metavar="NAME")]
 Plot = Annotated[Path | None, typer.Option(help="Save a plot: .svg or .png.", metavar="FILE")]
@@ -33,6 +36,7 @@ def preview(
     *,
     epsilon: Epsilon = None,
     rho: Rho = None,
+    delta: Delta = None,
     assume: Annotated[
         list[str] | None,
         typer.Option(help="A count you expect, for margins that depend on one: n=500.", metavar="n=COUNT"),
@@ -43,7 +47,7 @@ def preview(
 ) -> None:
     """What a question would cost, and how wide its answer would be. Free; no row is read."""
     with refusals(as_json):
-        _one_price(epsilon=epsilon, rho=rho)
+        one_price(epsilon=epsilon or _says_so(sql), rho=rho)
         assumed = _amounts("assume", assume)
         if assumed.keys() - {"n"}:
             raise Usage("--assume takes the number of people, n.", "For example --assume n=500.")
@@ -51,7 +55,7 @@ def preview(
 
         with working("Previewing"), open_folder(context.obj) as curator:
             found = curator.preview(
-                sql, epsilon, rho=rho, assume=assumed, confidence=confidence, analyst=analyst
+                sql, epsilon, rho=rho, delta=delta, assume=assumed, confidence=confidence, analyst=analyst
             )  # fmt: skip
         if as_json:
             print_json(
@@ -78,6 +82,7 @@ def ask(
     *,
     epsilon: Epsilon = None,
     rho: Rho = None,
+    delta: Delta = None,
     margin: Annotated[
         list[str] | None,
         typer.Option(help="A wanted margin, at the least epsilon that gives it: n=20.", metavar="COLUMN=WIDTH"),
@@ -91,14 +96,14 @@ def ask(
     """Ask, and pay with privacy budget. A question that was answered before is free."""
     with refusals(as_json):
         wanted = _amounts("margin", margin)
-        _one_price(epsilon=epsilon, rho=rho, margin=margin)
+        one_price(epsilon=epsilon or _says_so(sql), rho=rho, margin=margin)
         _writable("plot", plot, PLOTS)  # before anything is spent
         _writable("out", out, TABLES)
         from sfumato.opening import open_folder
 
         with working("Asking"), open_folder(context.obj) as curator:
             answer = curator.ask(
-                sql, epsilon, rho=rho, margin=wanted or None, confidence=confidence, analyst=analyst
+                sql, epsilon, rho=rho, delta=delta, margin=wanted or None, confidence=confidence, analyst=analyst
             )  # fmt: skip
         if as_json:
             print_json(answer.to_dict())
@@ -118,16 +123,17 @@ def explain(
     *,
     epsilon: Epsilon = None,
     rho: Rho = None,
+    delta: Delta = None,
     confidence: Confidence = "0.95",
     as_json: AsJson = False,
 ) -> None:
     """How a question would be answered: what is measured, what one person can change, and the noise that hides it."""
     with refusals(as_json):
-        _one_price(epsilon=epsilon, rho=rho)
+        one_price(epsilon=epsilon or _says_so(sql), rho=rho)
         from sfumato.opening import open_folder
 
         with working("Explaining"), open_folder(context.obj) as curator:
-            found = curator.preview(sql, epsilon, rho=rho, confidence=confidence)
+            found = curator.preview(sql, epsilon, rho=rho, delta=delta, confidence=confidence)
         if as_json:
             measurements = [asdict(each) for each in found.explained]
             print_json({"cost": found.cost.as_text(), "measurements": measurements, "text": found.explain()})
@@ -136,7 +142,13 @@ def explain(
             say(line)
 
 
-def _one_price(**given: object) -> None:
+def _says_so(sql: str) -> bool:
+    """Does the question say itself what it may cost? See query/terms.py, which reads it."""
+    words = sql.upper().split()
+    return "DIFFERENTIAL_PRIVACY" in words and "EPSILON" in sql.upper()
+
+
+def one_price(**given: object) -> None:
     """Exactly one way to say what it may cost."""
     names = [f"--{name}" for name in given]
     if sum(bool(value) for value in given.values()) != 1:

@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from sfumato.cli import ask, books, owner
+from sfumato.cli import ask, books, improve, owner
 from sfumato.cli.refusals import USAGE, tell
 from sfumato.cli.show import AsJson
 from sfumato.errors import SfumatoError
@@ -90,6 +90,9 @@ app.command(rich_help_panel="Own")(owner.prepare)
 app.command(rich_help_panel="Ask")(ask.preview)
 app.command(rich_help_panel="Ask")(ask.ask)
 app.command(rich_help_panel="Ask")(ask.explain)
+app.command(rich_help_panel="Ask")(improve.upgrade)
+app.command(rich_help_panel="Ask")(improve.diagnose)
+app.command(rich_help_panel="Own")(improve.bounds)
 app.command(rich_help_panel="Keep the books")(books.budget)
 app.add_typer(books.ledger, name="ledger", rich_help_panel="Keep the books")
 

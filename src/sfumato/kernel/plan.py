@@ -142,6 +142,7 @@ class BoundedPlan:
     filters: tuple[Expression, ...]
     keys: tuple[Key, ...]
     measurements: tuple[Measurement, ...]
+    repeat: int = 0  # how often the same was released before: another release of it is another plan
 
     def __post_init__(self) -> None:
         if not is_private(self.source):

@@ -1,0 +1,79 @@
+# ruff: noqa: PLC0415 - what is heavy is imported by the command that needs it
+"""Commands that make answers better: upgrade, diagnose, bounds."""
+
+from typing import Annotated
+
+import typer
+
+from sfumato.cli.ask import Analyst, Confidence, Epsilon, Rho, Sql, one_price
+from sfumato.cli.refusals import refusals
+from sfumato.cli.show import AsJson, print_answer, print_json, say, working
+
+
+def upgrade(
+    context: typer.Context,
+    sql: Sql,
+    *,
+    epsilon: Epsilon = None,
+    rho: Rho = None,
+    confidence: Confidence = "0.95",
+    analyst: Analyst = "analyst",
+    as_json: AsJson = False,
+) -> None:
+    """Improve an answer by paying only the difference to this epsilon in all; the releases are combined."""
+    with refusals(as_json):
+        one_price(epsilon=epsilon, rho=rho)
+        from sfumato.opening import open_folder
+
+        with working("Asking"), open_folder(context.obj) as curator:
+            answer = curator.upgrade(sql, epsilon, rho=rho, confidence=confidence, analyst=analyst)
+        if as_json:
+            print_json(answer.to_dict())
+        else:
+            print_answer(answer)
+
+
+def diagnose(
+    context: typer.Context,
+    sql: Sql,
+    *,
+    epsilon: Annotated[str, typer.Option(help="What it may cost.", metavar="E")] = "0.01",
+    analyst: Analyst = "analyst",
+    as_json: AsJson = False,
+) -> None:
+    """The noisy share of rows that a question's filter drops or that stand at bounds, and of people bounded."""
+    with refusals(as_json):
+        from sfumato.opening import open_folder
+
+        with working("Counting"), open_folder(context.obj) as curator:
+            found = curator.diagnose(sql, epsilon, analyst=analyst)
+        if as_json:
+            shares = {"filtered": found.filtered, "at_bounds": found.at_bounds, "people_bounded": found.people_bounded}
+            print_json({**shares, "cost": found.cost.as_text()})
+            return
+        for line in str(found).splitlines():
+            say(line)
+
+
+def bounds(
+    context: typer.Context,
+    column: Annotated[str, typer.Argument(metavar="COLUMN", help="A number that was declared with wide bounds.")],
+    *,
+    table: Annotated[str | None, typer.Option(help="Its table, if there are several.", metavar="TABLE")] = None,
+    epsilon: Annotated[str, typer.Option(help="What it may cost.", metavar="E")] = "0.1",
+    analyst: Analyst = "owner",
+    as_json: AsJson = False,
+) -> None:
+    """Buy bounds for a column: powers of two that most rows lie within. Declaring them stays the owner's step."""
+    with refusals(as_json):
+        from sfumato.opening import open_folder
+
+        with working("Choosing"), open_folder(context.obj) as curator:
+            found = curator.find_bounds(column, epsilon, table=table, analyst=analyst)
+        if as_json:
+            print_json(
+                {"column": found.column, "lower": found.lower, "upper": found.upper, "cost": found.cost.as_text()}
+            )
+            return
+        say(str(found))
+        say("Nothing was declared: write these into catalog.toml, then run `sfumato prepare`.", "dim")

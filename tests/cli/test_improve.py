@@ -1,0 +1,63 @@
+"""upgrade, diagnose, bounds, and terms in the question, as commands."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from sfumato.cli.main import app
+
+
+@pytest.fixture
+def clinic(tmp_path):
+    rows = [f"{index // 2},{['north', 'south'][index % 2]},{20 + index % 200}" for index in range(1000)]
+    (tmp_path / "visits.csv").write_text("\n".join(["patient_id,site,cost", *rows]))
+    run(tmp_path, "init", ".", "--epsilon", "99")
+    run(
+        tmp_path, "add", "visits", str(tmp_path / "visits.csv"), "--unit", "patient_id", "--max-rows", "2",
+        "--column", "site:category:north,south", "--column", "cost:real:0:500",
+    )  # fmt: skip
+    return tmp_path
+
+
+def run(folder, *arguments, code=0):
+    result = CliRunner().invoke(app, ["-C", str(folder), *arguments])
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+COUNT = "SELECT COUNT(*) AS n FROM visits WHERE cost > 50"
+
+
+def test_upgrade_pays_the_difference(clinic):
+    run(clinic, "ask", COUNT, "--epsilon", "1")
+    better = json.loads(run(clinic, "upgrade", COUNT, "--epsilon", "2", "--json"))
+    assert better["cost"] == {"epsilon": "1", "delta": "0"}
+    assert "Free" in run(clinic, "upgrade", COUNT, "--epsilon", "2")
+    run(clinic, "upgrade", COUNT, code=2)
+
+
+def test_diagnose_shows_shares(clinic):
+    assert "of people have more rows" in run(clinic, "diagnose", COUNT, "--epsilon", "9")
+    found = json.loads(run(clinic, "diagnose", "SELECT AVG(cost) AS c FROM visits", "--epsilon", "8", "--json"))
+    assert found["filtered"] is None
+    assert found["at_bounds"]["cost"] < 0.1
+
+
+def test_bounds_are_told_and_not_declared(clinic):
+    run(clinic, "budget")  # opens it, and so ties it to its ledger
+    before = (clinic / "catalog.toml").read_text()
+    found = json.loads(run(clinic, "bounds", "cost", "--epsilon", "9", "--json"))
+    assert found["lower"] <= 20
+    assert 128 <= found["upper"] <= 512
+    assert "Nothing was declared" in run(clinic, "bounds", "cost", "--epsilon", "7")
+    assert (clinic / "catalog.toml").read_text() == before
+    run(clinic, "bounds", "site", code=4)
+
+
+def test_a_question_may_name_its_own_price(clinic):
+    sql = (
+        "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=2, privacy_unit_column=patient_id) COUNT(*) AS n FROM visits"
+    )
+    assert json.loads(run(clinic, "ask", sql, "--json"))["cost"]["epsilon"] == "2"
+    run(clinic, "ask", sql, "--epsilon", "3", code=4)
