@@ -75,8 +75,8 @@ def engines():
         ("seen = '2021-01-01 00:00'", 1),
         ("seen BETWEEN '2021-01-01' AND TIMESTAMP '2026-12-31 23:59:59'", 2),
         ("seen IN ('2021-01-01', DATE '2020-01-01', TIMESTAMP '2026-12-31 23:59:59')", 2),
-        ("shift > day", 1),  # a day beside a moment is its midnight
-        ("shift >= day", 2),
+        ("shift > day", 2),  # a day beside a moment is its midnight
+        ("shift >= day", 3),
         ("day <> shift", 2),
         ("born < TIMESTAMP '1970-01-01 00:00:00'", 2),
         ("DATE_TRUNC('month', seen) = '2020-02-01'", 1),
@@ -146,7 +146,7 @@ def test_days_are_keys_where_they_are_few():
         ("MINUTE(shift)", 60, 0, 59),
         ("DATE_DIFF('day', day, DATE '2024-03-02')", 12, 0, 11),
         ("DATE_DIFF('month', born, DATE '2026-01-01')", 1512, 1, 1512),
-        ("DATE_DIFF('year', seen, born)", 133, -126, 5),
+        ("DATE_DIFF('year', seen, born)", 132, -126, 5),
         ("CASE WHEN day < '2024-03-01' THEN DATE_TRUNC('month', day) ELSE DATE '2024-03-01' END", 2,
          date(2024, 2, 1), date(2024, 3, 1)),
     ],
@@ -156,6 +156,11 @@ def test_keys_follow_from_bounds(expression, count, first, last):
     assert (len(values), values[0], values[-1]) == (count, first, last)
     assert list(values) == sorted(values)
     assert all(type(each) is type(first) for each in values)
+
+
+def test_moments_too_many_to_be_keys_are_named_by_the_data():
+    assert key_values("DATE_TRUNC('minute', seen)") is None
+    assert key_values("seen") is None
 
 
 def test_so_many_keys_that_they_are_not_generated():
@@ -185,7 +190,7 @@ def test_bounds_follow_from_bounds(expression, lower, upper):
 
 def test_null_comes_from_null():
     assert value_of("YEAR(born)").nullable
-    assert not value_of("YEAR(day)").nullable
+    assert not value_of("MONTH(day)").nullable
     assert value_of("DATE_DIFF('day', day, seen)").nullable
     assert not value_of("DATE_DIFF('day', day, DATE '2026-01-01')").nullable
 
@@ -200,11 +205,12 @@ def declared(first, days, *, of_moments):
     if not of_moments:
         every = [date.fromordinal(each) for each in range(first.toordinal(), last.toordinal() + 1)]
         return typed_column(Table("t", None, sf.ROW, {"d": sf.Date(first, last)}), "d"), every
-    begin, end = datetime(first.year, first.month, first.day, 22, 58, 30), datetime.max
-    end = min(end, begin + timedelta(minutes=days, microseconds=days))
-    every = sorted({begin, end, *(begin.replace(second=59) + timedelta(minutes=each) for each in range(days))})
+    begin = datetime(first.year, first.month, first.day, 22, 58, 30)
+    minutes = min(days, 61 if first == date.max else days)
+    end = begin + timedelta(minutes=minutes, microseconds=days)
+    every = {begin, end, *(begin.replace(second=59) + timedelta(minutes=each) for each in range(minutes))}
     column = typed_column(Table("t", None, sf.ROW, {"d": sf.DateTime(begin, end)}), "d")
-    return column, [each for each in every if begin <= each <= end]
+    return column, sorted(each for each in every if begin <= each <= end)
 
 
 @settings(max_examples=60, deadline=None)
@@ -264,7 +270,7 @@ def test_a_part_that_began_elsewhere_would_be_seen():
         ("SELECT AVG(seen) FROM visits", ["AVG takes a number", "DATE_DIFF('day'"]),
         ("SELECT MAX(born) FROM visits", ["A quantile is of numbers", "DATE_DIFF('day'"]),
         ("SELECT MODE(born) FROM visits", ["not declared"]),
-        ("SELECT TIMESTAMP '2020-01-01 00:00:00' AS t, COUNT(*) FROM visits GROUP BY 1 + 1", []),
+        ("SELECT TIMESTAMP '2020-01-01 00:00:00' AS t, COUNT(*) FROM visits GROUP BY timestamp", ["plain text"]),
     ],
 )  # fmt: skip
 def test_refusals_teach(question, words):

@@ -12,7 +12,9 @@ import duckdb
 from sfumato.catalog.model import Table
 from sfumato.engines.snapshot import in_order, pin
 from sfumato.engines.sources import WITHOUT_EXTENSIONS, Settings, refused
+from sfumato.errors import CatalogError
 
+LITTLE = "80MB"
 SEALED: Settings = WITHOUT_EXTENSIONS | {"enable_external_access": "false", "lock_configuration": "true"}
 
 
@@ -40,7 +42,13 @@ def open_to_read(path: Path) -> duckdb.DuckDBPyConnection:
 def _pin(connection: duckdb.DuckDBPyConnection, table: Table, folder: Path) -> None:
     if table.source is None:
         raise refused(table.name, "it has no source.", 'For example: source = "visits.csv".')
-    pin(connection, table, table.source, folder)
+    try:
+        connection.execute(f"SET memory_limit = '{LITTLE}'")  # the rest is put beside the new file, for a while
+        pin(connection, table, table.source, folder)
+    except CatalogError:  # perhaps for want of memory: DuckDB's error is not kept, since it may quote rows
+        connection.execute("RESET memory_limit")
+        pin(connection, table, table.source, folder)
+    connection.execute("RESET memory_limit")
 
 
 @contextmanager

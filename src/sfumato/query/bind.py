@@ -19,7 +19,7 @@ from sfumato.query.terms import Terms
 
 MOST_COLUMNS = 200
 MOST_GROUPINGS = 16
-DISCOVERED = ("text", "date")  # keys of these types may be named by the data
+DISCOVERED = ("text", "date", "datetime")  # keys of these types may be named by the data
 
 
 def bind(tree: exp.Select, dataset: Dataset) -> Query:
@@ -41,7 +41,7 @@ def bind(tree: exp.Select, dataset: Dataset) -> Query:
     outputs = OutputBinder(rows, keys)
     bound = [outputs.output(each.unalias()) for each in selected]
     for node, each in zip(selected, bound, strict=True):
-        if each.type in ("text", "date") and not isinstance(each.post, (KeyRef, AggregateRef)):
+        if each.type in DISCOVERED and not isinstance(each.post, (KeyRef, AggregateRef)):
             raise unsupported(node, "A plain text is not a result", "Select keys and aggregates.")
     outputs.aliases = {each.alias: found for each, found in zip(selected, bound, strict=True) if each.alias}
     kept = outputs.output(having.this) if having else None

@@ -1,0 +1,44 @@
+/** Canonical JSON (RFC 8785), for documents whose numbers are whole: one document, one text, in every language. */
+
+const MOST_DEPTH = 16;
+const HALF_A_PAIR = /\p{Surrogate}/u;
+
+export class NotCanonical extends Error {}
+
+/** The one text of a value. */
+export function canonical(value, depth = 0) {
+  if (depth > MOST_DEPTH) throw new NotCanonical();
+  if (value === null || typeof value === "boolean") return JSON.stringify(value);
+  if (typeof value === "string") {
+    if (HALF_A_PAIR.test(value)) throw new NotCanonical();
+    return JSON.stringify(value);
+  }
+  if (typeof value === "number") {
+    if (!Number.isSafeInteger(value)) throw new NotCanonical();
+    return String(value);
+  }
+  if (Array.isArray(value)) return `[${value.map((each) => canonical(each, depth + 1)).join(",")}]`;
+  if (typeof value !== "object") throw new NotCanonical();
+  const names = Object.keys(value).sort(); // by UTF-16 units, as the standard wants
+  return `{${names.map((name) => `${canonical(name, depth)}:${canonical(value[name], depth + 1)}`).join(",")}}`;
+}
+
+/** The value of a canonical text in UTF-8; a text that says the same in another way is refused. */
+export function parseCanonical(bytes) {
+  let text, value;
+  try {
+    text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+    value = JSON.parse(text);
+  } catch {
+    throw new NotCanonical();
+  }
+  if (canonical(value) !== text) throw new NotCanonical();
+  return value;
+}
+
+/** Is it a plain object with exactly these names? */
+export function hasExactly(value, names) {
+  if (value === null || typeof value !== "object" || Array.isArray(value)) return false;
+  const own = Object.keys(value);
+  return own.length === names.length && names.every((name) => Object.hasOwn(value, name));
+}

@@ -1,0 +1,118 @@
+"""Random neighbouring tables with dates and moments: nobody moves more than is certified, and the engines agree."""
+
+from datetime import date, datetime
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sfumato as sf
+from sfumato.catalog.model import Dataset, Table
+from sfumato.engines.duckdb_engine import DuckDBEngine
+from sfumato.engines.reference_engine import ReferenceEngine
+from sfumato.kernel.certify import BinChoice, certify
+from sfumato.kernel.plan import Kind
+from sfumato.planning.planner import choose_plan
+from sfumato.query.bind import bind
+from sfumato.query.parse import parse
+
+VISITS = Table(
+    "visits", None, "pid",
+    {
+        "pid": sf.Id(), "born": sf.Date("1968-02-27", "1972-03-02"), "cost": sf.Real(-5, 50),
+        "seen": sf.DateTime("1969-12-01T00:00:00", "2020-03-01T12:00:00", nullable=False),
+    },
+    max_rows_per_unit=3, max_groups_per_unit=2,
+)  # fmt: skip
+QUESTIONS = [
+    "SELECT DATE_TRUNC('month', born) AS m, COUNT(*) AS n, SUM(cost) AS s, COUNT(DISTINCT pid) AS p FROM visits GROUP BY m",
+    "SELECT EXTRACT(dow FROM seen) AS d, AVG(DATE_DIFF('day', born, seen)) AS a FROM visits "
+    "WHERE DATE_TRUNC('year', seen) < '2020-01-01' GROUP BY d",
+    "SELECT SUM(DATE_DIFF('hour', TIMESTAMP '2000-01-01 00:00:00', seen)) AS s, MEDIAN(YEAR(born)) AS m, "
+    "MODE(DATE_TRUNC('quarter', born)) AS q, MAX(HOUR(seen)) AS h FROM visits WHERE seen <> born",
+    "SELECT DATE_TRUNC('minute', seen) AS t, COUNT(*) AS n, SUM(MINUTE(seen)) AS s FROM visits GROUP BY t",
+    "SELECT born, COUNT(*) AS n FROM visits GROUP BY born",
+]  # fmt: skip
+
+days = st.one_of(
+    st.none(),
+    st.sampled_from(["1968-02-29", "1969-12-31", "1970-01-01", "0001-01-01", "9999-12-31", "1970-02-30", "x"]),
+)
+moments = st.one_of(
+    st.sampled_from([
+        None, "infinity", "nonsense", "1969-12-31 23:59:59.999999", "1970-01-01", "2020-02-29T00:00:00.000001",
+        "2020-02-29T23:59:59-05:00", "2020-02-29 00:00:01", "2500-01-01",
+    ]),
+    st.datetimes(datetime(1960, 1, 1), datetime(2030, 1, 1)).map(str),
+)  # fmt: skip
+visits = st.fixed_dictionaries({"born": days, "seen": moments, "cost": st.floats(-60, 60)})
+people = st.lists(st.lists(visits, max_size=5), max_size=3)
+
+
+def planned(question, neighbours):
+    dataset = Dataset("clinic", [VISITS], sf.Budget(epsilon=9, delta=1e-6), neighbours=neighbours)
+    return choose_plan(bind(parse(question), dataset), sf.PureDP(1), dataset, {"visits": "1"}).plan
+
+
+def measured(owners, plan):
+    """What both engines measure: every integer that is not zero, under (measurement, cell, bin)."""
+    rows = [{"pid": f"p{name}", **row} for name, mine in owners for row in mine]
+    frame = pd.DataFrame(rows, columns=list(VISITS.columns)).astype({"cost": float, "born": object, "seen": object})
+    duck = DuckDBEngine.of_data(VISITS, frame)
+    try:
+        duck.check(plan)
+        names = [row[0] for row in duck._connection.execute("DESCRIBE visits").fetchall()]
+        held = [dict(zip(names, row, strict=True)) for row in duck._connection.execute("FROM visits").fetchall()]
+        found, wanted = (by_key(each.aggregate(plan), plan) for each in (duck, ReferenceEngine({"visits": held})))
+    finally:
+        duck.close()
+    assert found == wanted, "engines differ"
+    return found
+
+
+def by_key(exact, plan):
+    people = next((each.name for each in plan.measurements if each.kind is Kind.KEYS), None)
+    cells = exact._keys if exact._keys is not None else range(plan.cells)
+    shown = {}
+    for number, cell in enumerate(cells):
+        if people is not None and not exact._integers[people][number]:
+            continue  # such a key is never released
+        shown |= {(name, cell): int(integers[number]) for name, integers in exact._integers.items()}
+        for name, bins in exact._bins.items():
+            shown |= {(name, cell, index): weight for index, weight in bins[number].items()}
+    return {where: value for where, value in shown.items() if value}
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+@settings(max_examples=12, deadline=None)
+@given(others=people, mine=st.lists(visits, min_size=1, max_size=5), yours=st.lists(visits, max_size=5))
+def test_nobody_moves_more_than_is_certified(question, neighbours, others, mine, yours):
+    rest = list(enumerate(others))
+    without = rest if neighbours == "add-remove" else [*rest, (98, yours)]
+    plan = planned(question, neighbours)
+    before, after = measured([*rest, (99, mine)], plan), measured(without, plan)
+    lonely = {where[1] for where in before.keys() ^ after.keys() if where[0].startswith("keys")}
+    moved = {}
+    for where in before.keys() | after.keys():
+        if where[1] in lonely and not where[0].startswith("keys"):
+            continue  # on one side nobody's people hold it; on the other, delta pays for its being seen
+        moved.setdefault(where[0], []).append(abs(before.get(where, 0) - after.get(where, 0)))
+    for each in certify(plan).measurements:
+        choice = isinstance(each.noise, BinChoice)
+        times = 2 if choice and neighbours == "replace-one" else 1  # its weights leave and enter
+        assert sum(moved.get(each.name, [])) <= times * each.sensitivity.l1, (question, each.name)
+        if not choice:
+            assert sum(step**2 for step in moved.get(each.name, [])) <= each.sensitivity.l2_squared, each.name
+
+
+def test_a_bound_that_is_too_small_is_seen():
+    """Negative control: one person, far from the bounds' middle, moves a sum of hours by nearly what is certified."""
+    plan = planned(
+        "SELECT SUM(DATE_DIFF('hour', TIMESTAMP '1968-01-01 00:00:00', seen)) AS s FROM visits", "add-remove"
+    )
+    (certified,) = certify(plan).measurements
+    mine = [{"born": date(1900, 1, 1).isoformat(), "seen": "infinity", "cost": 0.0}] * 3
+    (moved,) = measured([(1, mine)], plan).values()
+    assert certified.sensitivity.l1 * 0.99 < moved <= certified.sensitivity.l1
