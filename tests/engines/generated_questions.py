@@ -26,8 +26,8 @@ LITERALS = {
     MOMENT: ("TIMESTAMP '2024-03-31 01:30:00'", "'2024-01-01 00:00:00'", "DATE '2024-06-01'"),
     TRUTH: ("TRUE", "FALSE"),
 }
+STORED = ("income", "cost", "level", "weight", "beds")
 PATTERNS = ("'s%'", "'%i%'", "'_'", "'%'", "'O''_%o'", "'.%'")
-QUANTILES = ("0.5", "0.9", "0.25", "0.01")
 
 
 @dataclass(frozen=True)
@@ -278,7 +278,7 @@ class Generator:
             shown = [f"{side.person} AS pid"]
             for name, kind in columns.items():
                 there = side.of(kind, LISTED) if kind == TEXT else side.of(kind)
-                other = self.number(side) if kind == REAL else self.literal(kind)
+                other = self.number(side) if kind == REAL else "DATE '2024-02-29'" if kind == DATE else self.literal(kind)
                 value = self.random.choice(there) if there and self.chance(70) else other
                 shown.append(f"{value} AS {name}")
             selects.append(f"SELECT {', '.join(shown)} FROM {side.text}{self.where(side, 50)}")
@@ -318,7 +318,9 @@ class Generator:
             forms += [one, one, f"FLOOR({one} / 10)", f"COALESCE({one}, -1)", f"{one} * 2 - 1"]
         if real:
             one = self.random.choice(real)
-            forms += [f"FLOOR({one} / 10)", f"CEIL({one} / 4)", f"CEIL(-{one})", f"FLOOR({one} * 1e6)"]
+            forms += [f"FLOOR({one} / 10)", f"CEIL({one} / 4)", f"CEIL(-{one})"]
+            stored = [each for each in real if each.split(".")[-1] in STORED]  # a person's own are on a coarser grid
+            forms += [f"FLOOR({each} * 1e6)" for each in stored[:1]]
         if dates:
             one = self.random.choice(dates)
             forms += [one, f"DATE_TRUNC('month', {one})", f"EXTRACT(dow FROM {one})", f"YEAR({one})"]
@@ -328,36 +330,40 @@ class Generator:
         forms += [f"DATE_TRUNC('month', {one})" for one in rows.of(MOMENT)]
         return self.random.choice(forms)
 
-    def aggregate(self, rows: Rows) -> str:
+    def aggregate(self, rows: Rows) -> tuple[str, str]:
+        """An aggregate, and how a system writes it that knows no TOP_K and takes no mean of truths."""
         number, values = self.varying(rows), rows.of(WHOLE, LISTED, TRUTH)
         column = self.random.choice([name for name, kind in rows.columns if kind != LINK] or ["1"])
-        forms = ["COUNT(*)", "COUNT(*)", f"COUNT({column})", f"COUNT({number})"]
-        forms += [f"SUM({number})", f"SUM({number})", f"AVG({number})", f"AVG({number})", f"VARIANCE({number})"]
-        forms += [f"STDDEV({number})", f"{self.pick('SUM', 'AVG')}({self.truth(rows, 1)})"]
-        forms += [f"{self.pick('MIN', 'MAX', 'MEDIAN')}({number})", f"QUANTILE_CONT({number}, {self.pick(*QUANTILES)})"]
-        forms += [f"PERCENTILE_CONT({self.pick(*QUANTILES)}) WITHIN GROUP (ORDER BY {number}{self.pick('', ' DESC')})"]
-        if rows.person:
-            forms += [f"COUNT(DISTINCT {rows.person})"] * 3
-        if values:
-            one = self.random.choice(values)
-            forms += [f"MODE({one})", f"MODE({one})", f"TOP_K({one}, 2)"]
-        return self.random.choice(forms)
+        truth, fraction = self.truth(rows, 1), self.pick("0.5", "0.9", "0.25", "0.01")
+        if self.chance(5):
+            return f"AVG({truth})", f"AVG(CAST({truth} AS INTEGER))"
+        if values and self.chance(6):
+            return f"TOP_K({self.random.choice(values)}, 2)", "NULL"
+        forms = ["COUNT(*)", "COUNT(*)", f"COUNT({column})", f"COUNT({number})", f"SUM({truth})", f"SUM({number})"]
+        forms += [f"SUM({number})", f"AVG({number})", f"AVG({number})", f"VARIANCE({number})", f"STDDEV({number})"]
+        forms += [f"{self.pick('MIN', 'MAX', 'MEDIAN')}({number})", f"QUANTILE_CONT({number}, {fraction})"]
+        forms += [f"PERCENTILE_CONT({fraction}) WITHIN GROUP (ORDER BY {number}{self.pick('', ' DESC')})"]
+        forms += [f"COUNT(DISTINCT {rows.person})"] * 3 if rows.person else []
+        forms += [f"MODE({self.random.choice(values)})"] * 2 if values else []
+        chosen = self.random.choice(forms)
+        return chosen, chosen
 
     def question(self, rows: Rows) -> Question:
         keys = list(dict.fromkeys(self.key(rows) for _ in range(self.pick(0, 0, 1, 1, 1, 2))))
-        shown = [f"{self.aggregate(rows)} AS a{index}" for index in range(self.pick(1, 1, 2, 3))]
-        selected = [f"{key} AS k{index}" for index, key in enumerate(keys)] + shown
+        aggregates = [self.aggregate(rows) for _ in range(self.pick(1, 1, 2, 3))]
         grouped = ""
         if keys:
-            way = self.pick(keys, [f"k{index}" for index in range(len(keys))])
-            grouped = " GROUP BY " + ", ".join(way if self.chance(70) else [str(one + 1) for one in range(len(keys))])
+            named, numbers = [f"k{index}" for index in range(len(keys))], [str(index + 1) for index in range(len(keys))]
+            grouped = f" GROUP BY {', '.join(self.pick(keys, named, numbers))}"
         within = f"WITH {', '.join(rows.parts)} " if rows.parts else ""
         after = self.pick("", "", " HAVING COUNT(*) > 2", " ORDER BY 1 LIMIT 3") if keys else ""
         whence = f" FROM {rows.text}{self.where(rows)}{grouped}"
-        plain = ["NULL" if "TOP_K" in each else each for each in selected]
-        return Question(
-            f"{within}SELECT {', '.join(selected)}{whence}{after}", f"{within}SELECT {', '.join(plain)}{whence}"
-        )
+        texts = []
+        for way in (0, 1):
+            shown = [f"{key} AS k{index}" for index, key in enumerate(keys)]
+            shown += [f"{each[way]} AS a{index}" for index, each in enumerate(aggregates)]
+            texts.append(f"{within}SELECT {', '.join(shown)}{whence}")
+        return Question(texts[0] + after, texts[1])
 
     def any_rows(self) -> Rows:
         if self.chance(8):

@@ -26,13 +26,13 @@ VISITS = Table(
     max_rows_per_unit=3, max_groups_per_unit=2,
 )  # fmt: skip
 QUESTIONS = [
-    "SELECT DATE_TRUNC('month', born) AS m, COUNT(*) AS n, SUM(cost) AS s, COUNT(DISTINCT pid) AS p FROM visits GROUP BY m",
+    "SELECT DATE_TRUNC('month', born) AS m, COUNT(*) AS n, SUM(cost) AS s, COUNT(DISTINCT pid) AS p FROM visits "
+    "GROUP BY m",
     "SELECT EXTRACT(dow FROM seen) AS d, AVG(DATE_DIFF('day', born, seen)) AS a FROM visits "
     "WHERE DATE_TRUNC('year', seen) < '2020-01-01' GROUP BY d",
     "SELECT SUM(DATE_DIFF('hour', TIMESTAMP '2000-01-01 00:00:00', seen)) AS s, MEDIAN(YEAR(born)) AS m, "
     "MODE(DATE_TRUNC('quarter', born)) AS q, MAX(HOUR(seen)) AS h FROM visits WHERE seen <> born",
     "SELECT DATE_TRUNC('minute', seen) AS t, COUNT(*) AS n, SUM(MINUTE(seen)) AS s FROM visits GROUP BY t",
-    "SELECT born, COUNT(*) AS n FROM visits GROUP BY born",
 ]  # fmt: skip
 
 days = st.one_of(
@@ -86,7 +86,7 @@ def by_key(exact, plan):
 
 @pytest.mark.parametrize("question", QUESTIONS)
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(others=people, mine=st.lists(visits, min_size=1, max_size=5), yours=st.lists(visits, max_size=5))
 def test_nobody_moves_more_than_is_certified(question, neighbours, others, mine, yours):
     rest = list(enumerate(others))

@@ -4,7 +4,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import duckdb
@@ -42,13 +42,14 @@ def open_to_read(path: Path) -> duckdb.DuckDBPyConnection:
 def _pin(connection: duckdb.DuckDBPyConnection, table: Table, folder: Path) -> None:
     if table.source is None:
         raise refused(table.name, "it has no source.", 'For example: source = "visits.csv".')
-    try:
-        connection.execute(f"SET memory_limit = '{LITTLE}'")  # the rest is put beside the new file, for a while
+    connection.execute(f"SET memory_limit = '{LITTLE}'")  # the rest is put beside the new file, for a while
+    pinned = False
+    with suppress(CatalogError):  # perhaps for want of memory: DuckDB's error is not kept, since it may quote rows
         pin(connection, table, table.source, folder)
-    except CatalogError:  # perhaps for want of memory: DuckDB's error is not kept, since it may quote rows
-        connection.execute("RESET memory_limit")
-        pin(connection, table, table.source, folder)
+        pinned = True
     connection.execute("RESET memory_limit")
+    if not pinned:
+        pin(connection, table, table.source, folder)
 
 
 @contextmanager

@@ -1,0 +1,164 @@
+/** A survey as a document, checked: size, form, version, signature, fields, table, epsilon, in this order. */
+
+import { canonical, hasExactly, NotCanonical, parseCanonical } from "./canonical.js";
+import { compare, decimal } from "./exact.js";
+import { fromHex, toHex } from "./randomness.js";
+import { Refused } from "./refusals.js";
+import { rebuild, staged } from "./tables.js";
+
+const FORMAT = "sfumato-survey";
+const VERSION = 1;
+export const MOST_BYTES = 2 ** 22;
+const MOST_PERIODS = 100_000;
+const DAY = 86_400;
+const STAGED = ["rr", "krr", "oue", "sue"];
+const FIELDS = [
+  "created", "domain", "endpoint", "epsilon", "expires", "format", "id", "lifetime_epsilon", "mechanism",
+  "memoise", "minimum_batch", "period_days", "question", "version",
+];
+const TIME = /^2[01][0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$/;
+const ENDPOINT = /^(https:\/\/[!-~]{1,2000})?$/;
+const encoder = new TextEncoder();
+
+/** Check a document from anyone; nothing that it says about epsilon is believed. */
+export async function readManifest(data) {
+  if (data.length > MOST_BYTES) throw new Refused("survey-size");
+  let document;
+  try {
+    document = parseCanonical(data.at(-1) === 10 ? data.subarray(0, -1) : data);
+  } catch (error) {
+    if (error instanceof NotCanonical) throw new Refused("survey-form");
+    throw error;
+  }
+  const whole = hasExactly(document, ["survey", "public_key", "signature"]);
+  const { survey: statement, public_key: publicKey, signature } = whole ? document : {};
+  if (typeof publicKey !== "string" || typeof signature !== "string") throw new Refused("survey-form");
+  if (statement === null || typeof statement !== "object" || Array.isArray(statement)) throw new Refused("survey-form");
+  if (own(statement, "format") !== FORMAT) throw new Refused("survey-form");
+  if (own(statement, "version") !== VERSION) throw new Refused("survey-version");
+  if (!(await signatureFits(statement, publicKey, signature))) throw new Refused("survey-signature");
+  return { ...(await checked(statement)), statement, publicKey, signature };
+}
+
+export async function signatureFits(statement, publicKey, signature) {
+  if (!/^[0-9a-f]{64}$/.test(publicKey) || !/^[0-9a-f]{128}$/.test(signature)) return false;
+  const { subtle } = globalThis.crypto;
+  try {
+    const key = await subtle.importKey("raw", fromHex(publicKey), "Ed25519", false, ["verify"]);
+    return await subtle.verify("Ed25519", key, fromHex(signature), encoder.encode(canonical(statement)));
+  } catch (error) {
+    if (error?.name === "NotSupportedError") throw error; // an old browser: to be told, not to be taken for a forgery
+    return false;
+  }
+}
+
+/** The number of the period at a moment, from 0. */
+export function periodAt(manifest, moment) {
+  const since = moment.getTime() - manifest.created;
+  if (!(since >= 0)) throw new Refused("survey-early");
+  if (moment.getTime() >= manifest.expires) throw new Refused("survey-over");
+  return manifest.periodDays ? Math.floor(Math.floor(since / 1000) / (manifest.periodDays * DAY)) : 0;
+}
+
+async function checked(statement) {
+  if (!hasExactly(statement, FIELDS)) throw new Refused("survey-field");
+  const { id, ...rest } = statement;
+  if (id !== (await digestOf(rest)).slice(0, 32)) throw new Refused("survey-id");
+  const question = text(statement.question, 4000);
+  const [epsilon, lifetime] = [loss(statement.epsilon), loss(statement.lifetime_epsilon)];
+  const periodDays = whole(statement.period_days, 0, 3660);
+  whole(statement.minimum_batch, 1, 10 ** 9);
+  const [created, expires] = [time(statement.created), time(statement.expires)];
+  const { endpoint } = statement;
+  if (typeof endpoint !== "string" || !ENDPOINT.test(endpoint) || created >= expires) throw new Refused("survey-field");
+  const domain = domainOf(statement.domain);
+  const permanent = tableOf(statement.mechanism, domain);
+  const memo = memoOf(statement.memoise, periodDays);
+  const table = memo?.instantaneous ? staged(permanent, memo.instantaneous) : permanent;
+  const periods = periodDays ? Math.ceil((expires - created) / 1000 / (periodDays * DAY)) : 1;
+  if (periods > MOST_PERIODS) throw new Refused("survey-field");
+  const price = permanent.epsilon;
+  const stated = memo ? memo.epsilon : epsilon;
+  if (compare(table.epsilon, epsilon) > 0 || compare(price, stated) > 0 || compare(price, lifetime) > 0) {
+    throw new Refused("survey-epsilon");
+  }
+  const digest = await digestOf(statement);
+  return {
+    id, question, domain, permanent, table, memo, price, lifetime, periodDays, endpoint, created, expires, digest,
+    minimumBatch: statement.minimum_batch,
+  };
+}
+
+function domainOf(value) {
+  if (hasExactly(value, ["kind", "labels"]) && ["categories", "questions"].includes(value.kind)) {
+    if (!Array.isArray(value.labels)) throw new Refused("survey-field");
+    const labels = value.labels.map((each) => text(each, 400));
+    if (new Set(labels).size !== labels.length) throw new Refused("survey-field");
+    return { kind: value.kind, labels };
+  }
+  if (hasExactly(value, ["kind", "lower", "upper"]) && value.kind === "numbers") {
+    const [low, high] = [decimal(value.lower), decimal(value.upper)];
+    if (low && high) return { kind: "numbers", lower: value.lower, upper: value.upper, low, high };
+  }
+  throw new Refused("survey-field");
+}
+
+function tableOf(value, domain) {
+  if (value !== null && typeof value === "object" && !Array.isArray(value)) {
+    for (const name of ["lower", "upper"]) {
+      if (Object.hasOwn(value, name) && !decimal(value[name])) throw new Refused("survey-field");
+    }
+  }
+  const table = rebuild(value);
+  const fits =
+    table.kind === domain.kind &&
+    (table.kind === "numbers"
+      ? compare(table.low, domain.low) === 0 && compare(table.high, domain.high) === 0
+      : table.size === domain.labels.length);
+  if (!fits) throw new Refused("survey-table");
+  return table;
+}
+
+function memoOf(value, periodDays) {
+  if (value === null) return null;
+  if (!hasExactly(value, ["periods", "epsilon", "instantaneous"]) || !periodDays) throw new Refused("survey-field");
+  const second = value.instantaneous;
+  if (second !== null && (typeof second !== "object" || Array.isArray(second))) throw new Refused("survey-field");
+  if (second !== null && !STAGED.includes(own(second, "mechanism"))) throw new Refused("survey-table");
+  const instantaneous = second === null ? null : rebuild(second);
+  return { periods: whole(value.periods, 1, MOST_PERIODS), epsilon: loss(value.epsilon), instantaneous };
+}
+
+async function digestOf(value) {
+  const bytes = encoder.encode(canonical(value));
+  return toHex(new Uint8Array(await globalThis.crypto.subtle.digest("SHA-256", bytes)));
+}
+
+function own(value, name) {
+  return Object.hasOwn(value, name) ? value[name] : undefined;
+}
+
+function text(value, mostBytes) {
+  const length = typeof value === "string" ? encoder.encode(value).length : 0;
+  if (length < 1 || length > mostBytes) throw new Refused("survey-field");
+  return value;
+}
+
+function whole(value, least, most) {
+  if (!Number.isSafeInteger(value) || value < least || value > most) throw new Refused("survey-field");
+  return value;
+}
+
+function loss(value) {
+  const found = decimal(value);
+  if (!found || found.n <= 0n) throw new Refused("survey-field");
+  return found;
+}
+
+function time(value) {
+  const moment = typeof value === "string" && TIME.test(value) ? Date.parse(value) : NaN;
+  if (!Number.isFinite(moment) || new Date(moment).toISOString() !== value.replace("Z", ".000Z")) {
+    throw new Refused("survey-field");
+  }
+  return moment;
+}

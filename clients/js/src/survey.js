@@ -1,0 +1,155 @@
+/** A survey as a person's device sees it: load it, check it, and report. */
+
+import { compare, decimal } from "./exact.js";
+import { Device } from "./device.js";
+import { MOST_BYTES, readManifest, signatureFits } from "./manifest.js";
+import { Refused } from "./refusals.js";
+import { MemoryStore, WebStore } from "./stores.js";
+import { row } from "./tables.js";
+
+const TIMEOUT = 20_000;
+const UNITS = 2 ** 32;
+
+export class Survey {
+  /** @private: use `Survey.load`. */
+  constructor(manifest, device) {
+    this.manifest = manifest;
+    this.device = device;
+  }
+
+  /**
+   * Read a survey from an https address or from its bytes, and refuse it if anything about it is not as it says.
+   *
+   * `publicKey` is the key of whoever asks, from somewhere else than the survey; without it, the signature only shows
+   * that the survey is as somebody signed it. `cap` is the most epsilon that one answer may cost. `device` holds the
+   * person's own books: in the browser's storage by default; in Node, pass `new Device(new FileStore(path))`.
+   */
+  static async load(source, { publicKey = null, cap = null, device = null } = {}) {
+    const data = typeof source === "string" || source instanceof URL ? await fetched(String(source), publicKey) : bytes(source);
+    const survey = new Survey(await readManifest(data), device ?? defaultDevice());
+    if (publicKey !== null && !(await survey.verify(publicKey))) throw new Refused("survey-key");
+    if (cap !== null) {
+      const most = decimal(String(cap));
+      if (!most || most.n <= 0n) throw new Refused("survey-number");
+      if (compare(survey.manifest.price, most) > 0) throw new Refused("survey-cap");
+    }
+    return survey;
+  }
+
+  /** Was this survey signed by the holder of this key, and not changed since? */
+  async verify(publicKey) {
+    const { statement, publicKey: own, signature } = this.manifest;
+    const known = typeof publicKey === "string" && publicKey.trim().toLowerCase() === own;
+    return known && (await signatureFits(statement, own, signature));
+  }
+
+  /**
+   * A report on this answer, charged to the person's own books before it is returned: `{ survey, period, id, report,
+   * epsilon, repeated }`. Asked again in the same period it is the same report, and free.
+   */
+  async report(value, { at = new Date() } = {}) {
+    return this.device.report(this.manifest, this.read(value), at);
+  }
+
+  /** The line that is sent to the collector. */
+  static line({ survey, period, id, report }) {
+    return JSON.stringify({ survey, period, id, report });
+  }
+
+  /** What goes into the table: a category, a position between the bounds, or a row of bits. */
+  read(value) {
+    const { domain, permanent } = this.manifest;
+    if (domain.kind === "categories") return category(value, domain.labels);
+    if (domain.kind === "numbers") return position(value, permanent);
+    return answers(value, domain.labels);
+  }
+
+  get id() {
+    return this.manifest.id;
+  }
+
+  get question() {
+    return this.manifest.question;
+  }
+
+  get domain() {
+    return this.manifest.domain;
+  }
+
+  /** The loss of one report by itself, derived from the table: a decimal text. */
+  get epsilon() {
+    return this.manifest.table.epsilon.text;
+  }
+
+  /** The loss of all reports on one answer. */
+  get longitudinalEpsilon() {
+    return this.manifest.price.text;
+  }
+}
+
+function category(value, labels) {
+  if (typeof value === "string" && labels.includes(value)) return labels.indexOf(value);
+  if (typeof value === "boolean" && labels.length === 2) return Number(value);
+  if (Number.isSafeInteger(value) && value >= 0 && value < labels.length) return value === 0 ? 0 : value;
+  throw new Refused("survey-value");
+}
+
+/** In doubles, as every client does it: the same number has the same position everywhere. */
+function position(value, { lower, upper }) {
+  if (typeof value !== "number" || !Number.isFinite(value)) throw new Refused("survey-value");
+  const inside = Math.min(Math.max(value, lower), upper);
+  const place = Math.floor(((inside - lower) / (upper - lower)) * UNITS + 0.5);
+  return Math.min(Math.max(place, 0), UNITS);
+}
+
+function answers(value, labels) {
+  let given = value;
+  if (given !== null && typeof given === "object" && !Array.isArray(given)) {
+    const known = Object.keys(given).length === labels.length && labels.every((label) => Object.hasOwn(given, label));
+    given = known ? labels.map((label) => given[label]) : null;
+  }
+  const whole = Array.isArray(given) && given.length === labels.length;
+  if (!whole || !given.every((each) => typeof each === "boolean")) throw new Refused("survey-value");
+  return row(labels.length, (place) => given[place]);
+}
+
+let shared = null;
+
+function defaultDevice() {
+  shared ??= new Device(globalThis.localStorage ? new WebStore() : new MemoryStore());
+  return shared;
+}
+
+function bytes(source) {
+  if (source instanceof Uint8Array) return source;
+  if (source instanceof ArrayBuffer) return new Uint8Array(source);
+  throw new Refused("survey-form");
+}
+
+async function fetched(address, publicKey) {
+  const safe = (url) => publicKey !== null || url.startsWith("https://");
+  if (!safe(address)) throw new Refused("survey-address");
+  let response;
+  try {
+    response = await fetch(address, { signal: AbortSignal.timeout(TIMEOUT), credentials: "omit" });
+    if (!response.ok || !response.body) throw new Refused("survey-unreachable");
+    if (!safe(response.url)) throw new Refused("survey-address");
+    const parts = [];
+    let length = 0;
+    for (const reader = response.body.getReader(); ; ) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      parts.push(value);
+      length += value.length;
+      if (length > MOST_BYTES) {
+        await reader.cancel();
+        throw new Refused("survey-size");
+      }
+    }
+    const whole = new Uint8Array(length);
+    parts.reduce((start, part) => (whole.set(part, start), start + part.length), 0);
+    return whole;
+  } catch (error) {
+    throw error instanceof Refused ? error : new Refused("survey-unreachable");
+  }
+}
