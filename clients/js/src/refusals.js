@@ -42,6 +42,10 @@ const MORE = {
   "survey-value": ["The value is not an answer to this survey.", "The survey's domain says what may be answered."],
   "survey-number": ["A cap must be a decimal number above zero.", "For example '0.5'."],
   "budget-exceeded": ["This costs more epsilon than is left.", "Nothing was sent or spent."],
+  "device-missing": [
+    "There is nowhere to keep the person's own books.",
+    "Pass a device, such as new Device(new FileStore(path)).",
+  ],
   "device-ledger": [
     "The device's own ledger cannot be read or written, or is of another version.",
     "Nothing was sent. Put it back from a copy; a new one would forget what was spent.",

@@ -4,7 +4,7 @@ import { compare, decimal } from "./exact.js";
 import { Device } from "./device.js";
 import { MOST_BYTES, readManifest, signatureFits } from "./manifest.js";
 import { Refused } from "./refusals.js";
-import { MemoryStore, WebStore } from "./stores.js";
+import { WebStore } from "./stores.js";
 import { row } from "./tables.js";
 
 const TIMEOUT = 20_000;
@@ -48,7 +48,9 @@ export class Survey {
    * epsilon, repeated }`. Asked again in the same period it is the same report, and free.
    */
   async report(value, { at = new Date() } = {}) {
-    return this.device.report(this.manifest, this.read(value), at);
+    const answer = this.read(value);
+    if (!this.device) throw new Refused("device-missing");
+    return this.device.report(this.manifest, answer, at);
   }
 
   /** The line that is sent to the collector. */
@@ -116,7 +118,8 @@ function answers(value, labels) {
 let shared = null;
 
 function defaultDevice() {
-  shared ??= new Device(globalThis.localStorage ? new WebStore() : new MemoryStore());
+  if (!globalThis.document) return null; // not a page: there is no storage that is surely the person's own
+  shared ??= new Device(new WebStore());
   return shared;
 }
 

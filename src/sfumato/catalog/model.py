@@ -490,7 +490,7 @@ def _moment(value: object, name: str) -> datetime:
     if type(value) is datetime and value.tzinfo is None:
         return value.replace(fold=0)
     try:
-        form = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?"
+        form = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ]([01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?"
         if isinstance(value, str) and re.fullmatch(form, value):
             return datetime.fromisoformat(value)
     except ValueError:

@@ -63,7 +63,7 @@ def declared(kind: str, rest: str | None, *, nullable: bool = True) -> "ColumnDe
             raise Usage("category takes its public values.", example)
         return Category(_values(rest), nullable=nullable)
     # a moment holds colons too: the upper one begins with its year
-    bounds = re.fullmatch(r"(.*?):([0-9]{4}-.*)" if kind == "datetime" else "(.*?):(.*)", rest or "", re.DOTALL)
+    bounds = re.fullmatch(r"(.*?): *([0-9]{4}-.*)" if kind == "datetime" else "(.*?):(.*)", rest or "", re.DOTALL)
     if bounds is None:
         raise Usage(f"{kind} takes a lower and an upper bound.", example)
     lower, upper = bounds.groups()

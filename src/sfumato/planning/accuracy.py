@@ -20,7 +20,8 @@ from sfumato.query.query import AggregateRef, KeyRef, Post, PostCall
 
 Floats = npt.NDArray[np.float64]
 Objects = npt.NDArray[np.object_]
-SIMULATIONS = 4_000
+MOST_SIMULATED = 1 << 16
+OFTEN = 50  # points beyond the two ends of an interval, together
 MOST_AT_ONCE = 1 << 16  # half a megabyte: what is made of it stays in the processor's cache
 
 
@@ -184,11 +185,13 @@ def simulated(
 ) -> list[tuple[Floats, Floats]]:  # fmt: skip
     """Intervals of output columns, by adding the known noise again around the released values."""
     noisy = [each for each in reading.measured if not isinstance(each.noise, BinChoice)]
-    noise = likenesses(tuple(each.noise for each in noisy if not isinstance(each.noise, BinChoice)), SIMULATIONS)
     cells = max((each.values.size for each in noisy), default=1)
+    miss = float(1 - confidence)
+    times = min(max(1_000 if cells > 16 else 4_000, int(OFTEN / miss)), MOST_SIMULATED)
+    noise = likenesses(tuple(each.noise for each in noisy if not isinstance(each.noise, BinChoice)), times)
     low, high = (np.empty((len(posts), cells)) for _ in range(2))
-    block = max(1, MOST_AT_ONCE // SIMULATIONS)
-    edge = min(int(float(1 - confidence) / 2 * SIMULATIONS), SIMULATIONS // 2)
+    block = max(1, MOST_AT_ONCE // times)
+    edge = min(int(miss / 2 * times), times // 2)
     for begin in range(0, cells, block):
         part = slice(begin, begin + block)
         drawn = {
@@ -201,7 +204,7 @@ def simulated(
         ]
         here = [key[part, None] for key in keys]
         for index, post in enumerate(posts):
-            shape = (min(block, cells - begin), SIMULATIONS)
+            shape = (min(block, cells - begin), times)
             values = np.broadcast_to(evaluate(post, aggregates, here).astype(np.float64), shape)
             ordered = np.sort(values, axis=1)  # faster than np.partition; NaN counts as the largest
             low[index, part], high[index, part] = ordered[:, edge], ordered[:, -1 - edge]

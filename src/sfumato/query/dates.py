@@ -25,7 +25,7 @@ NAMED: dict[type[exp.Expr], str] = {
 AS_NUMBER = "Use a number: DATE_DIFF('day', DATE '2020-01-01', x), or YEAR(x)."
 SHORT = {"dow": "dayofweek", "doy": "dayofyear"}
 DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-MOMENT = re.compile(DAY.pattern + r"([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?)?")
+MOMENT = re.compile(DAY.pattern + r"([T ]([01][0-9]|2[0-3]):[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?)?")
 
 
 def date_function(node: exp.Expr, row: Callable[[exp.Expr], Typed]) -> Typed | None:

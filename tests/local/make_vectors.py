@@ -1,0 +1,432 @@
+"""What every client must do alike: `python tests/local/make_vectors.py` writes vectors.json; both test suites read it.
+
+Everything here is a function of fixed bytes, so that making the file again gives the same file.
+"""
+
+import json
+import sys
+from copy import deepcopy
+from datetime import UTC, datetime
+from fractions import Fraction
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from scripted import Scripted
+
+import sfumato as sf
+from sfumato.errors import SfumatoError
+from sfumato.kernel.exact import plain
+from sfumato.kernel.tables import UNITS, loss_of_ratio
+from sfumato.local.canonical import NotCanonical, canonical, parse_canonical
+from sfumato.local.domains import draw_one
+from sfumato.local.manifest import MOST_BYTES, REFUSALS, identify, read_manifest
+from sfumato.local.memo_stream import MemoStream
+from sfumato.local.memoised import Memoised, memoised
+from sfumato.local.new_survey import Renewal, SurveyKey, new_survey
+
+PLACE = Path(__file__).with_name("vectors.json")
+BEGINS = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def some_bytes(name, count):
+    """Fixed bytes that look random."""
+    blocks = (sha256(f"{name} {index}".encode()).digest() for index in range(-(-count // 32)))
+    return b"".join(blocks)[:count]
+
+
+class FixedKey(SurveyKey):
+    """A key for tests only: everybody knows its secret."""
+
+    def __init__(self):
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+        from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+        self._key = Ed25519PrivateKey.from_private_bytes(some_bytes("key", 32))
+        self.public_key = self._key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw).hex()
+
+
+def words(*values):
+    return b"".join(int(value).to_bytes(4, "little") for value in values)
+
+
+def tables():
+    yield sf.local.randomiser("rr", epsilon=1)
+    yield sf.local.randomiser("rr", truth=Fraction(3, 4))
+    for name in ("krr", "subset", "oue", "sue", "olh", "hadamard"):
+        for k, epsilon in ((2, "0.5"), (3, 1), (7, "0.1"), (17, 3), (100, 1)):
+            yield sf.local.randomiser(name, k=k, epsilon=epsilon)
+    yield sf.local.randomiser("krr", k=70_000, epsilon=2)
+    yield sf.local.randomiser("olh", k=1 << 20, epsilon=6)
+    for name in ("duchi", "piecewise", "hybrid", "laplace"):
+        for epsilon in ("0.5", 2):
+            yield sf.local.mean_randomiser(name, lower="-2.5", upper="7.25", epsilon=epsilon)
+    for method in ("split", "sample"):
+        for count in (1, 5, 12):
+            yield sf.local.questions(count, epsilon=1, method=method)
+
+
+def answers(table):
+    match table:
+        case sf.local.Randomiser():
+            return sorted({0, 1, table.k // 2, table.k - 1})
+        case sf.local.MeanRandomiser():
+            return [0, 1, UNITS // 3, UNITS // 2, UNITS - 1, UNITS]
+        case _:
+            full = (1 << table.count) - 1
+            return [
+                value.to_bytes(-(-table.count // 8), "little").hex() for value in sorted({0, 1, full // 3, full})
+            ]
+
+
+def scripts(table, name):
+    """Bytes for more than any report reads; some begin so that words tie, or have to be read again."""
+    size = 16 + 8 * getattr(table, "k", 16)
+    yield some_bytes(f"{name} first", size)
+    yield some_bytes(f"{name} second", size)
+    yield bytes(size // 2) + some_bytes(f"{name} low", size)
+    yield b"\xff" * min(size // 2, 64) + some_bytes(f"{name} high", size)
+    if isinstance(table, sf.local.Randomiser) and table.name == "subset":
+        yield words(UNITS - 1, *[7] * (table.k - 1)) + some_bytes(f"{name} tied", size)
+
+
+def a_report(table, answer, script):
+    source = Scripted(script)
+    try:
+        report = draw_one(table, answer, source)
+    except Exception as error:
+        if type(error).__name__ == "Exhausted":
+            return None
+        raise
+    used = len(script) - source.left.size
+    return {"answer": answer, "script": script[:used].hex(), "report": report}
+
+
+def reports():
+    for index, table in enumerate(tables()):
+        drawn = [
+            a_report(table, answer, script)
+            for answer in answers(table)
+            for number, script in enumerate(scripts(table, f"report {index}"))
+            if number < 2 or getattr(table, "k", 0) < 50 or answer == 0
+        ]
+        yield {
+            "description": table.describe(),
+            "epsilon": plain(table.epsilon),
+            "draws": [each for each in drawn if each is not None],
+        }
+
+
+def stages():
+    for name, k in (("rr", 2), ("krr", 5), ("oue", 9), ("sue", 9)):
+        table = memoised(name, k=k, longitudinal_epsilon=sf.PureDP(2).epsilon, epsilon=sf.PureDP("0.7").epsilon)
+        staged = table.mechanism
+        assert isinstance(staged, Memoised)
+        draws = []
+        for number in range(4):
+            script = some_bytes(f"{name} again {number}", 8 * k)
+            kept = staged.permanent.draw(np.array([number % k]), Scripted(some_bytes(f"{name} {number}", 8 * k)))
+            source = Scripted(script)
+            again = staged.form.encode(staged.again(kept, source))[0]
+            used = len(script) - source.left.size
+            draws.append({"kept": staged.form.encode(kept)[0], "script": script[:used].hex(), "report": again})
+        yield {
+            "permanent": staged.permanent.describe(),
+            "instantaneous": staged.instantaneous.describe(),
+            "epsilon": plain(table.epsilon),
+            "longitudinal_epsilon": plain(staged.longitudinal_epsilon),
+            "draws": draws,
+        }
+
+
+def memos():
+    secret = some_bytes("secret", 32)
+    for index, table in enumerate(tables()):
+        digest = sha256(f"survey {index}".encode()).hexdigest()
+        for renewal in (0, 3):
+            answer = answers(table)[-1]
+            report = draw_one(table, answer, MemoStream(secret, digest, renewal, answer))
+            yield {
+                "secret": secret.hex(), "digest": digest, "renewal": renewal, "answer": answer,
+                "description": table.describe(), "report": report,
+            }  # fmt: skip
+
+
+def losses():
+    ratios = [(1, 1), (3, 1), (1, 3), (2**32 - 1, 1), (1, 2**32 - 1), (2**31 + 1, 2**31 - 1), (10, 7)]
+    ratios += [(3**40, 2**40), (10**30 + 1, 10**30), (7**200, 5), (2**32 - 1, 2**32 - 2)]
+    for numerator, denominator in ratios:
+        loss = loss_of_ratio(Fraction(numerator, denominator))
+        yield {"numerator": str(numerator), "denominator": str(denominator), "epsilon": plain(loss)}
+
+
+def positions():
+    for lower, upper in (("0", "10"), ("-2.5", "7.25"), ("1e-9", "3e-9"), ("-1e+25", "1e+25"), ("0.1", "0.3")):
+        made = sf.local.mean_randomiser("duchi", lower=lower, upper=upper, epsilon=1)
+        low, high = float(lower), float(upper)
+        for value in (low, high, low - 1, high + 1, (low + high) / 2, low + (high - low) / 3, low + (high - low) * 0.7):
+            yield {"lower": lower, "upper": upper, "value": value, "position": int(made.positions(value)[0][0])}
+
+
+def texts():
+    """Documents in JSON, and whether they are the canonical text of what they say."""
+    for text in (
+        "{}", "[]", "0", "-1", "9007199254740991", "null", "true", '""', '"é"', '"\\n"', '"\\u0007"', '"\\u001f"',
+        '{"a":1,"b":[1,2,{"c":null}]}', '{"10":0,"9":1}', '{"\U0001f600":1,"\ufb33":2}', '"\u2028\x7f"',
+        "9007199254740992", "-0", "1.0", "1e2", "1.5", "NaN", "Infinity", " 1", "1 ", "[1, 2]", '{"b":1,"a":2}',
+        '{"a":1,"a":1}', '{"a":1,"a":2}', '"\\u00e9"', '"\\/"', '"\\ud83d\\ude00"', '"\\ud800"', '"\\u000A"', "{", "",
+        '{"\ufb33":2,"\U0001f600":1}', "\ufeff1", '"\t"', "[" * 40 + "]" * 40, "1" * 400, "[01]", "tru", '"a\x00"',
+        '{"__proto__":1}', '{"a":{"__proto__":{"b":1}}}', "[" * 15 + "]" * 15, "'a'", "// 1\n1", "[1,]",
+    ):  # fmt: skip
+        data = text.encode("utf-8", "surrogatepass")
+        yield {"hex": data.hex(), "canonical": is_canonical(data)}
+    for data in (b"\xff", b'"\xed\xa0\x80"', b'"\xc3"', b"\x00"):
+        yield {"hex": data.hex(), "canonical": is_canonical(data)}
+
+
+def is_canonical(data):
+    try:
+        parse_canonical(data)
+    except NotCanonical:
+        return False
+    return True
+
+
+def whole_surveys(key):
+    yield "categories", new_survey("Which?", epsilon=1, key=key, labels=list("abcdef"), begins=BEGINS)
+    yield "yes or no", new_survey("Do you?", epsilon="0.5", key=key, labels=["no", "yes"], begins=BEGINS)
+    yield "numbers", new_survey("How long?", epsilon=2, key=key, bounds=(0, 24), begins=BEGINS)
+    yield "questions", new_survey("Which of these?", epsilon=1, key=key, questions=["ä", "b", "c"], begins=BEGINS)
+    yield (
+        "two stages, k-ary",
+        new_survey(
+            "Which?", epsilon=1, key=key, labels=list("abcd"), period_days=7, renewal=Renewal(2, 10), begins=BEGINS
+        ),
+    )
+    yield (
+        "two stages, rows",
+        new_survey(
+            "Which of many?", epsilon=1, key=key, labels=[f"site {each}" for each in range(40)], mechanism="sue",
+            period_days=1, renewal=Renewal(3, 30), lifetime_epsilon=6, begins=BEGINS,
+        ),
+    )  # fmt: skip
+    yield (
+        "repeated",
+        new_survey(
+            "How long?", epsilon=1, key=key, bounds=("-1.5", 8), period_days=7, renewal=Renewal(1, 4), begins=BEGINS
+        ),
+    )
+
+
+def signed(key, statement, renamed=True):
+    if renamed:
+        statement["id"] = identify(statement)
+    return key.sign(statement)
+
+
+def changed(statement, **changes):
+    after = deepcopy(statement)
+    after.update(changes)
+    return after
+
+
+def altered(key):
+    """Surveys that must be refused, and some that must not, by name."""
+    surveys = {name: json.loads(survey.manifest.to_bytes())["survey"] for name, survey in whole_surveys(key)}
+    documents = {name: survey.manifest.to_bytes() for name, survey in whole_surveys(key)}
+    plain_one, staged = surveys["categories"], surveys["two stages, k-ary"]
+    text = documents["categories"]
+    yield from documents.items()
+    yield "without the last line end", text[:-1]
+    yield "two line ends", text + b"\n"
+    yield "spaces", json.dumps(json.loads(text)).encode()
+    yield "empty", b""
+    yield "not an object", b"[]\n"
+    yield "unsigned", canonical({"survey": plain_one})
+    yield "huge", text[:-1] + b" " * MOST_BYTES
+    yield "not text", b"\xff\xfe" + text
+    yield "more around it", canonical({**json.loads(text), "more": 1})
+    for name in ("public_key", "signature"):
+        around = json.loads(text)
+        yield f"{name}: upper case", canonical({**around, name: around[name].upper()})
+        yield f"{name}: one digit", canonical({**around, name: ("0" if around[name][0] != "0" else "1") + around[name][1:]})
+        yield f"{name}: short", canonical({**around, name: around[name][:-2]})
+        yield f"{name}: a number", canonical({**around, name: 1})
+    yield "question altered", text.replace(b"Which?", b"Whose?")
+    keep = str(plain_one["mechanism"]["coins"]["keep"]).encode() if "keep" in plain_one["mechanism"]["coins"] else None
+    coins = plain_one["mechanism"]["coins"]
+    name = next(iter(coins))
+    yield "table altered", text.replace(str(coins[name]).encode(), str(coins[name] + 1).encode())
+    assert keep is None or keep in text
+    for version in (0, 2, "1", None, True):
+        yield f"version {version!r}", signed(key, changed(plain_one, version=version))
+    yield "another format", signed(key, changed(plain_one, format="survey"))
+    yield "another id", signed(key, changed(plain_one, id="0" * 32), renamed=False)
+    yield "an id that is a number", signed(key, changed(plain_one, id=1), renamed=False)
+    bolder = deepcopy(plain_one)
+    bolder["mechanism"]["coins"][name] += 1 << 20
+    yield "a bolder table, signed", signed(key, bolder)
+    yield "a bolder table, stated", signed(key, changed(bolder, epsilon="1.01", lifetime_epsilon="1.01"))
+    shyer = deepcopy(plain_one)
+    shyer["mechanism"]["coins"][name] -= 1 << 20
+    yield "a shyer table", signed(key, shyer)
+    for label, coin in (("zero", 0), ("all", UNITS), ("negative", -1), ("true", True), ("text", "1"), ("nothing", None)):
+        broken = deepcopy(plain_one)
+        broken["mechanism"]["coins"][name] = coin
+        yield f"a coin of {label}", signed(key, broken)
+    for field in sorted(plain_one):
+        less = {other: value for other, value in plain_one.items() if other != field}
+        yield f"without {field}", signed(key, less, renamed=field != "id")
+    yield "an unknown field", signed(key, changed(plain_one, note="hello"))
+    wrong = {
+        "question": ["", 1, None, "x" * 4001, "é" * 2001],
+        "epsilon": ["0", "-1", "1.", ".5", "one", 1, None, "", "1e", "٣", "1_0", " 1", "0x1", "1e0001", "1e-400"],
+        "lifetime_epsilon": ["0", "0.5", 1, "nan", "inf"],
+        "period_days": [-1, 3661, "1", None, True],
+        "minimum_batch": [0, -1, "1", None, 10**9 + 1, True],
+        "endpoint": ["http://example.org", "ftp://x", "https://", "https://a b", 1, None, "https://" + "x" * 2001],
+        "created": ["2026-13-01T00:00:00Z", "2026-01-01", "2026-02-30T00:00:00Z", "1999-01-01T00:00:00Z", 0,
+                    "2026-01-01T24:00:00Z", "2026-01-01T00:00:60Z", "2026-01-01T00:00:00+0", "2027-01-01T00:00:00Z"],
+        "expires": ["2025-01-01T00:00:00Z", "2026-01-01T00:00:00Z", None],
+        "memoise": [1, {}, [], "no", False, {"periods": 1, "epsilon": "1", "instantaneous": None}],
+        "domain": [None, {}, [], {"kind": "categories"}, {"kind": "categories", "labels": list("abcde")},
+                   {"kind": "categories", "labels": list("abcdea")}, {"kind": "categories", "labels": "abcdef"},
+                   {"kind": "categories", "labels": ["a", "b", "c", "d", "e", ""]},
+                   {"kind": "categories", "labels": ["a", "b", "c", "d", "e", 1]},
+                   {"kind": "questions", "labels": list("abcdef")}, {"kind": "words", "labels": list("abcdef")},
+                   {"kind": "categories", "labels": list("abcdef"), "more": 1},
+                   {"kind": "numbers", "lower": "0", "upper": "1"}, {"kind": "numbers", "lower": 0, "upper": 1}],
+        "mechanism": [None, [], {}, "krr", {"mechanism": "krr"}, {"mechanism": "pem"}, {"mechanism": "toString"},
+                      {"mechanism": "__proto__"}, {"mechanism": 1},
+                      {"mechanism": "krr", "k": 6, "coins": {"keep": 1 << 31}, "epsilon": "1"},
+                      {"mechanism": "krr", "k": 6, "coins": {"keep": 1 << 31, "drop": 1}},
+                      {"mechanism": "krr", "k": 6, "coins": {"keep": 1 << 29}},
+                      {"mechanism": "rr", "k": 6, "coins": {"keep": 1 << 31}},
+                      {"mechanism": "krr", "k": 7, "coins": {"keep": 1 << 30}},
+                      {"mechanism": "krr", "k": 6, "coins": {"keep": 1 << 30}},
+                      {"mechanism": "krr", "k": "6", "coins": {"keep": 1 << 30}},
+                      {"mechanism": "oue", "k": 6, "coins": {"one": 1 << 31, "zero": 1 << 31}},
+                      {"mechanism": "oue", "k": 6, "coins": {"one": 1 << 31, "zero": 1 << 30}},
+                      {"mechanism": "subset", "k": 6, "size": 6, "coins": {"include": 1 << 31}},
+                      {"mechanism": "subset", "k": 6, "size": 3, "coins": {"include": 1 << 31}},
+                      {"mechanism": "subset", "k": 6, "size": 2, "coins": {"include": 1 << 31}},
+                      {"mechanism": "olh", "k": 6, "hash_bits": 2, "polynomial": 9, "coins": {"keep": 1 << 31}},
+                      {"mechanism": "olh", "k": 6, "hash_bits": 2, "polynomial": 11, "coins": {"keep": 1 << 31}},
+                      {"mechanism": "olh", "k": 6, "hash_bits": 2, "polynomial": 13, "coins": {"keep": 1 << 31}},
+                      {"mechanism": "olh", "k": 6, "hash_bits": 2, "polynomial": 11, "coins": {"keep": 1 << 30}},
+                      {"mechanism": "olh", "k": 6, "hash_bits": 21, "polynomial": 11, "coins": {"keep": 1 << 31}},
+                      {"mechanism": "hadamard", "k": 6, "coins": {"keep": 1 << 31}},
+                      {"mechanism": "hadamard", "k": 6, "coins": {"keep": 3 << 30}},
+                      {"mechanism": "duchi", "lower": "0", "upper": "1", "coins": {"keep": 3 << 30}},
+                      {"mechanism": "krr", "k": 6, "coins": {"keep": 1 << 30}, "lower": 1}],
+    }  # fmt: skip
+    for field, values in wrong.items():
+        for number, value in enumerate(values):
+            stated = {} if field in ("epsilon", "lifetime_epsilon") else {"epsilon": "3", "lifetime_epsilon": "3"}
+            yield f"{field} {number}", signed(key, changed(plain_one, **{**stated, field: value}))
+    for number, memo in enumerate(
+        [
+            {**staged["memoise"], "periods": 0}, {**staged["memoise"], "periods": "1"},
+            {**staged["memoise"], "epsilon": "1.9"}, {**staged["memoise"], "more": 1}, {**staged["memoise"]},
+            {**staged["memoise"], "instantaneous": {"mechanism": "krr", "k": 5, "coins": {"keep": 1 << 31}}},
+            {**staged["memoise"], "instantaneous": {"mechanism": "sue", "k": 4, "coins": {"one": 3 << 30, "zero": 1 << 30}}},
+            {**staged["memoise"], "instantaneous": {"mechanism": "hadamard", "k": 4, "coins": {"keep": 3 << 30}}},
+            {**staged["memoise"], "instantaneous": {"mechanism": "krr", "k": 4, "coins": {"keep": 1 << 31}}},
+            {**staged["memoise"], "instantaneous": {"mechanism": "krr", "k": 4, "coins": {"keep": UNITS - 1}}},
+            {**staged["memoise"], "instantaneous": None}, {**staged["memoise"], "instantaneous": 1},
+            {**staged["memoise"], "instantaneous": {}},
+        ]
+    ):  # fmt: skip
+        yield f"memoise {number} of two stages", signed(key, changed(staged, memoise=memo))
+    yield "memoised, but once", signed(key, changed(staged, period_days=0))
+    numbers = surveys["numbers"]
+    for number, mechanism in enumerate(mean_descriptions(numbers["mechanism"])):
+        yield f"mean {number}", signed(key, changed(numbers, mechanism=mechanism, epsilon="9", lifetime_epsilon="9"))
+    questions = surveys["questions"]
+    for number, change in enumerate(
+        [
+            {"method": "all"}, {"count": 2}, {"count": 0}, {"coins": {"keep": 1 << 31}}, {"method": "split"},
+            {"coins": {"keep": UNITS - 1}}, {"count": 1 << 13},
+        ]
+    ):  # fmt: skip
+        yield (
+            f"question {number}",
+            signed(key, changed(questions, mechanism={**questions["mechanism"], **change}, epsilon="9",
+                                lifetime_epsilon="9")),
+        )  # fmt: skip
+
+
+def mean_descriptions(hybrid):
+    bounds = {"lower": "0", "upper": "24"}
+    yield {**hybrid, "lower": "1"}
+    yield {**hybrid, "lower": "0.0"}
+    yield {**hybrid, "upper": 24}
+    yield {**hybrid, "steps": 1000}
+    yield {**hybrid, "steps": 1 << 17}
+    yield {**hybrid, "width": 0}
+    yield {**hybrid, "width": 4096}
+    yield {**hybrid, "coins": {**hybrid["coins"], "piecewise": UNITS + 1}}
+    yield {**hybrid, "coins": {**hybrid["coins"], "piecewise": UNITS}}
+    yield {**hybrid, "coins": {**hybrid["coins"], "piecewise": 0}}
+    yield {**hybrid, "coins": {**hybrid["coins"], "keep": 1 << 31}}
+    yield {"mechanism": "duchi", **bounds, "coins": {"keep": 3 << 30}}
+    yield {"mechanism": "duchi", **bounds, "coins": {"keep": 1 << 30}}
+    yield {"mechanism": "piecewise", **bounds, "steps": 64, "width": 16, "coins": {"inside": 1 << 31}}
+    yield {"mechanism": "piecewise", **bounds, "steps": 64, "width": 16, "coins": {"inside": 1 << 29}}
+    for rows in (
+        [[1 << 31, 1 << 31], [1 << 31, 1 << 31]], [[3 << 30, 1 << 30], [1 << 30, 3 << 30]], [[3 << 30, 1 << 30]],
+        [[UNITS, 0], [0, UNITS]], [[3 << 30, 1], [1 << 30, 3 << 30]], [[3 << 30, 1 << 30], [1 << 30, 3 << 30], []],
+        [[1, UNITS - 1], [UNITS - 1, 1]], "rows", [1, 2], [[3 << 30, 1 << 30], [1 << 30, "3"]],
+        [[1 << 30] * 4] * 4, [[(1 << 27)] * 32] * 34,
+        [[2147483648, 1073741824, 1073741824], [1073741824, 2147483648, 1073741824], [1610612736, 1610612736, 1073741824]],
+        [[2147483648, 1073741824, 1073741824], [1073741824, 2147483648, 1073741824], [1073741824, 1073741824, 2147483648]],
+    ):  # fmt: skip
+        yield {"mechanism": "laplace", **bounds, "table": rows}
+
+
+def manifests(key):
+    for name, data in altered(key):
+        try:
+            found, code = read_manifest(data), None
+        except SfumatoError as error:
+            found, code = None, error.code
+        document = {"repeat": len(data)} if len(data) > 1 << 16 else {"hex": data.hex()}
+        about = {} if found is None else {
+            "id": found.id, "digest": found.digest, "epsilon": plain(found.table.epsilon),
+            "longitudinal_epsilon": plain(found.price), "periods": found.periods,
+        }  # fmt: skip
+        yield {"name": name, **document, "code": code, **about}
+
+
+def vectors():
+    key = FixedKey()
+    return {
+        "canonical": list(texts()),
+        "losses": list(losses()),
+        "positions": list(positions()),
+        "reports": list(reports()),
+        "stages": list(stages()),
+        "memos": list(memos()),
+        "public_key": key.public_key,
+        "manifests": list(manifests(key)),
+        "refusals": {code: list(words) for code, words in REFUSALS.items()},
+    }
+
+
+def text():
+    """A line for each vector, so that a change is seen where it is."""
+    parts = []
+    for name, value in vectors().items():
+        if isinstance(value, list):
+            lines = ",\n".join(json.dumps(each, separators=(",", ":")) for each in value)
+            parts.append(f"{json.dumps(name)}: [\n{lines}\n]")
+        else:
+            parts.append(f"{json.dumps(name)}: {json.dumps(value, separators=(',', ':'))}")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+if __name__ == "__main__":
+    PLACE.write_text(text())
