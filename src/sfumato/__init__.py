@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sfumato import local
     from sfumato.answers import Answer
     from sfumato.curator import Curator, Preview
+    from sfumato.local.survey import Survey
     from sfumato.opening import open_folder as open
     from sfumato.opening import protect
     from sfumato.query.frame import count, mean, people, stddev, total, variance
@@ -27,6 +28,7 @@ _WHEN_NAMED = {
     "Answer": ("sfumato.answers", "Answer"),
     "Curator": ("sfumato.curator", "Curator"),
     "Preview": ("sfumato.curator", "Preview"),
+    "Survey": ("sfumato.local.survey", "Survey"),
     "count": ("sfumato.query.frame", "count"),
     "local": ("sfumato.local", ""),  # the package itself
     "mean": ("sfumato.query.frame", "mean"),
@@ -59,6 +61,7 @@ __all__ = [
     "PureDP",
     "RandomizedResponse",
     "Real",
+    "Survey",
     "Text",
     "ThresholdedKeys",
     "choose",

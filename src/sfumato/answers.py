@@ -101,8 +101,11 @@ class Answer:
         for name in self.columns:
             table[name] = [row[name] for row in self.rows]
             if intervals and any(name in row for row in self.intervals):
-                table[f"{name}_low"] = [row.get(name, (None, None))[0] for row in self.intervals]
-                table[f"{name}_high"] = [row.get(name, (None, None))[1] for row in self.intervals]
+                for place, end in enumerate(("_low", "_high")):
+                    heading = name + end
+                    while heading in self.columns:  # a column that the question itself named so
+                        heading += "_"
+                    table[heading] = [row.get(name, (None, None))[place] for row in self.intervals]
         return table
 
     def to_pandas(self, intervals: bool = False) -> "pandas.DataFrame":

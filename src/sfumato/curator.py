@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from sfumato.answers import Answer, Cost, Explained, explain
-from sfumato.catalog.model import Dataset, find
+from sfumato.catalog.model import Dataset, find, with_tables
 from sfumato.diagnosis import Bounds, Diagnosis, diagnose, find_bounds
 from sfumato.disclosure import Signer, statement
 from sfumato.engines.duckdb_engine import DuckDBEngine
@@ -25,7 +25,7 @@ from sfumato.query.bind import bind
 from sfumato.query.frame import Aggregation, Frame
 from sfumato.query.parse import parse
 from sfumato.query.query import Query
-from sfumato.rehearsal import made_up_rows
+from sfumato.rehearsal import ROWS, made_up_rows
 from sfumato.selection import Question, Selection
 from sfumato.watch import Watch, begin_watch
 from sfumato.workload import Wanted, Workload, ask_workload, plan_workload
@@ -236,13 +236,13 @@ class Curator:
         query = bind(parse(sql), self.dataset)
         loss = _loss(epsilon, rho) if epsilon is not None or rho is not None else PureDP(1)
         books = Ledger.create(None, self.dataset.population, Limit(loss))
-        tables = [self.dataset.table(name) for name in dict.fromkeys(tables_of(query.source))]
-        stage = Curator(
-            self.dataset,
-            DuckDBEngine.of_tables({each.name: (each, made_up_rows(each)) for each in tables}),
-            books,
-            self.versions,
-        )
+        tables = {
+            name: replace(table, rows=None if table.rows is None else ROWS)
+            for name in dict.fromkeys(tables_of(query.source))
+            for table in (self.dataset.table(name),)
+        }
+        engine = DuckDBEngine.of_tables({name: (each, made_up_rows(each)) for name, each in tables.items()})
+        stage = Curator(with_tables(self.dataset, {**self.dataset.tables, **tables}), engine, books, self.versions)
         with stage:
             return stage._answer(query, loss, probability_inside(confidence, "confidence"), ANALYST)
 

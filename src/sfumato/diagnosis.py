@@ -136,8 +136,10 @@ def find_bounds(curator: "Curator", column: str, epsilon: Number, table: str | N
     """Private quantiles among powers of two: 0, 1, 2, 4, … and their opposites. Nothing is declared by this."""
     names = [each.name for each in curator.dataset.tables.values() if not each.public]
     if table is None and len(names) != 1:
-        raise InvalidParameter("table", f"must be one of {', '.join(names)}", "nothing")
+        raise InvalidParameter("table", f"must be one of {', '.join(names) or 'the private tables'}", "nothing")
     about = curator.dataset.table(table or names[0])
+    if about.public:
+        raise InvalidParameter("table", "must be a private table", "a public one", "Its bounds can be read off it.")
     found = about.column(column)
     if found.type not in (ColumnType.INTEGER, ColumnType.REAL):
         raise InvalidParameter("column", "must be an integer or a real column", f"a {found.type.value} column")

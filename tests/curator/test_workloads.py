@@ -262,3 +262,17 @@ def test_choices_are_answered_and_stored():
             ["Rome", "Oslo"],
             ["Oslo", "Rome"],
         )
+
+
+def test_a_column_named_like_an_end_of_an_interval_keeps_its_name():
+    with people() as curator:
+        answer = curator.ask("SELECT COUNT(*) AS n, SUM(age) AS n_low FROM people", epsilon=9)
+        frame = answer.to_pandas(intervals=True)
+        assert list(frame.columns) == ["n", "n_low_", "n_high", "n_low", "n_low_low", "n_low_high"]
+        assert frame["n_low"][0] == answer.rows[0]["n_low"]
+
+
+def test_what_overflows_has_no_value():
+    with people() as curator:
+        row = curator.ask("SELECT SUM(age) * 1e99 * 1e99 * 1e99 * 1e99 AS s FROM people", epsilon=9).rows[0]
+        assert row["s"] is None

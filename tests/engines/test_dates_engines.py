@@ -7,12 +7,13 @@ import duckdb
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.catalog.model import Table
 from sfumato.engines.duckdb_engine import DuckDBEngine
+from sfumato.engines.reference_dates import moment_text
 from sfumato.engines.reference_engine import ReferenceEngine, evaluate
 from sfumato.engines.scalars import expression
 from sfumato.engines.snapshot import pin
@@ -125,6 +126,15 @@ def test_differences_count_beginnings_as_duckdb_does():
         assert connection.execute(f"SELECT {asked} FROM data").fetchall() == ours
 
 
+@settings(max_examples=50, deadline=None)
+@given(moments=st.lists(moments.filter(lambda each: each is not None), min_size=1, max_size=20))
+def test_moments_are_written_alike(moments):
+    with duckdb.connect() as connection:
+        connection.register("data", pa.table({"x": pa.array(moments, pa.timestamp("us"))}))
+        texts = [row[0] for row in connection.execute("SELECT CAST(x AS VARCHAR) FROM data").fetchall()]
+    assert texts == [moment_text(each) for each in moments]
+
+
 def test_a_week_begins_on_monday():
     days = [date(2024, 12, 27) + timedelta(days=each) for each in range(12)]
     rows = [{"a": date(2024, 12, 29), "b": each, "x": None, "y": None} for each in days]
@@ -229,6 +239,7 @@ seen = st.one_of(st.none(), st.sampled_from([datetime(2020, 1, 1), datetime(2020
 
 @settings(max_examples=15, deadline=None)
 @given(rows=st.lists(st.tuples(st.sampled_from(["p", "q", "r"]), seen), max_size=15))
+@example(rows=[(who, datetime(2020, 1, 1, 0, 0, each, 1000 * each)) for who in "pqrs" for each in range(5)])
 @pytest.mark.parametrize(
     "key",
     [

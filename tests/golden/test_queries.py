@@ -28,7 +28,7 @@ kept here; the rest is written by `SFUMATO_GOLDEN=write pytest tests/golden`, an
 
 - `people(age integer 0..120, pay real 0..9000, base real 10..20 not null, city Rome/Oslo, ward 1/2, smoker boolean,
   job text, born date)`: every row is a person
-- `visits(person id, cost real 0..500, kind a/b, seen datetime of half a year)`: a person has at most 10 rows, in 2 groups
+- `visits(person id, cost real 0..500, kind a/b, seen datetime)`: a person has at most 10 rows, in 2 groups
 - `homes(person id, rooms integer 1..9, town text)`: a person has at most 2 rows
 - `kinds(kind a/b, price real 0..9)`: public; a kind has one row, a price at most two
 - `dear`: a view, `SELECT person, cost, kind FROM visits WHERE cost > 100`

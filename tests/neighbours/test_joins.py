@@ -169,6 +169,9 @@ def test_a_bound_that_is_too_small_is_seen():
         ("SELECT age FROM (SELECT pid, age FROM patients) x", "AVG(age)"),
         ("SELECT COUNT(*) FROM (SELECT pid, age FROM patients GROUP BY pid) x", "MIN, MAX"),
         ("SELECT site FROM visits v JOIN sites s ON v.site = s.site", "Write one of"),
+        ('SELECT COUNT(*) FROM (SELECT 1 AS "__sfumato_held" FROM visits UNION ALL SELECT 1 FROM visits) u', "own"),
+        ("SELECT COUNT(*) FROM (SELECT kind AS __Sfumato_unit FROM visits UNION ALL SELECT kind FROM visits) u", "own"),
+        ("SELECT COUNT(*) FROM visits v JOIN sites s ON v.pid = s.region WHERE v.cost > 3", "person's id"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_bounded_is_refused_with_a_hint(question, hint):

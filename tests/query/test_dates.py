@@ -322,5 +322,20 @@ def test_the_python_way_takes_them_too(protected):
     assert mode.rows == [{"y": datetime(2025, 1, 1)}]
 
 
+def test_moments_that_many_people_share_are_named_and_kept():
+    moments = [datetime(2025, 1, 1, 10, 30, 0, 500_000), datetime(2025, 7, 1)] * 200 + [datetime(2025, 3, 3)]
+    people = sf.protect(
+        pd.DataFrame({"who": range(401), "seen": moments}), name="visits", unit="who",
+        columns={"who": sf.Id(), "seen": sf.DateTime("2025-01-01T00:00:00", "2026-06-30T23:59:59")},
+        budget=sf.Budget(epsilon=1_000, delta=1e-6),
+    )  # fmt: skip
+    sql = "SELECT seen, COUNT(*) AS n FROM visits GROUP BY seen ORDER BY seen"
+    answer = people.ask(sql, epsilon=20)
+    assert [row["seen"] for row in answer.rows] == moments[:2]  # one person's moment is not shown
+    again = people.ask(sql, epsilon=20)
+    assert again.cached
+    assert again.rows == answer.rows
+
+
 def test_only_columns_of_their_type_are_dates():
     assert TABLE.column("seen") == Column("seen", ColumnType.DATETIME, True)

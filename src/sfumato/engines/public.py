@@ -33,6 +33,8 @@ def _declared(connection: duckdb.DuckDBPyConnection, relation: str, name: str, k
     column = quoted(name)
     for wanted in [KINDS[kind]] if kind in KINDS else ["BIGINT", "DOUBLE", "DATE", "BOOLEAN"]:
         read = f"TRY_CAST({column} AS {wanted})"
+        if wanted == "BIGINT":  # which a text of a fraction is rounded to
+            read = f"CASE WHEN {read} = TRY_CAST({column} AS DOUBLE) THEN {read} END"
         query = f"SELECT COUNT({column}), COUNT({read}), MIN({read}), MAX({read}) FROM {relation}"
         there, whole, low, high = connection.execute(query).fetchall()[0]
         if there and there == whole and _fits(low, high):

@@ -45,6 +45,9 @@ class Derived:
     filters: tuple[Expression, ...]
     columns: tuple[tuple[str, Expression], ...]
 
+    def __post_init__(self) -> None:
+        _own_names([name for name, _ in self.columns])
+
 
 @dataclass(frozen=True, slots=True)
 class Join:
@@ -102,6 +105,13 @@ class PerUnit:
     def __post_init__(self) -> None:
         if not is_private(self.source):
             raise KernelFault("Only a private source has units.")
+        _own_names([each.name for each in self.columns])
+
+
+def _own_names(names: list[str]) -> None:
+    """A column must not take the place of a unit or a weight, which are columns too."""
+    if any(name.casefold().startswith("__sfumato") for name in names) or len(set(names)) != len(names):
+        raise KernelFault("A source's columns have names of their own.")
 
 
 Source = Scan | PublicScan | Derived | Join | Union | PerUnit

@@ -14,7 +14,7 @@ from sfumato.kernel.sources import PerUnit, Source, UnitColumn, reach
 from sfumato.query import functions
 from sfumato.query.parse import place_of, unsupported, word_of
 from sfumato.query.query import Typed
-from sfumato.query.rows import RowBinder
+from sfumato.query.rows import RowBinder, small_enough
 from sfumato.query.scope import Part, Scope
 
 FUNCTIONS: dict[type[exp.Expr], str] = {exp.Sum: "sum", exp.Avg: "avg", exp.Min: "min", exp.Max: "max"}
@@ -45,6 +45,7 @@ def per_unit(
             columns[name] = Typed(Column(prefix + name, ColumnType.ID), "id")
         else:
             columns[name] = _of_aggregates(rows, bare)
+            small_enough(bare, columns[name].expression)
     having = node.args.get("having")
     kept = tuple(rows.conditions(having.this)) if having is not None else ()
     made = PerUnit(source, tuple(filters), tuple(binder.columns.values()))

@@ -18,7 +18,7 @@ from sfumato.query import functions
 from sfumato.query.parse import parse, placed, unsupported
 from sfumato.query.per_unit import per_unit
 from sfumato.query.query import Typed
-from sfumato.query.rows import AGGREGATES, RowBinder, chain
+from sfumato.query.rows import AGGREGATES, RowBinder, chain, small_enough
 from sfumato.query.scope import Part, Scope
 
 COLUMN_TYPES = {
@@ -162,6 +162,7 @@ class RelationBinder:
                 public |= {name: part.public[column]} if part.public and column in part.public else {}
             else:
                 columns[name] = binder.row(bare)
+                small_enough(bare, columns[name].expression)
         made = Part(
             "", columns, "this subquery", frozenset(person), links, None if is_private(inner.source) else public
         )
@@ -273,9 +274,13 @@ class _Joined:
             if a in left.person and b in right.person:
                 self.same_person = True
                 return True
+            if a in left.person or b in right.person:
+                raise unsupported(node, "A person's id is compared with that of another table's people only", JOINED_ON)
             linked = a in left.links and b in right.links and left.links[a] == right.links[b]
             if not linked and right.public is None:
                 raise unsupported(node, f"{a} and {b} do not name the same thing", JOINED_ON)
+            if {mine.type, theirs.type} - {"id", "text"}:
+                raise unsupported(node, f"An id is compared with a {theirs.type}", "Declare both as ids.")
             self.same_person |= linked
         elif mine.type != theirs.type or (mine.type == "number" and not (mine.whole and theirs.whole)):
             raise unsupported(

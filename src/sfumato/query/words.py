@@ -170,6 +170,8 @@ def _check(token: Token, before: Token | None, after: Token | None, sql: str, *,
     calls = after is not None and after.token_type is TokenType.L_PAREN
     if token.comments:
         raise _refused(token, sql, "There is a comment beside '{}'", "Leave comments out.")
+    if kind is not TokenType.STRING and unicodedata.normalize("NFKC", token.text).casefold().startswith("__sfumato"):
+        raise _refused(token, sql, "'{}' is a name of Sfumato's own", "Use a name that begins otherwise.")
     if kind in CLAUSES:
         if not clauses:
             raise _refused(token, sql, "'{}' does not belong in an expression", "Leave it out.")

@@ -1,0 +1,224 @@
+/** A survey on a device: what it reads, charges, keeps, repeats and refuses. */
+
+import assert from "node:assert/strict";
+import { mkdtemp, readFile, readdir, stat, writeFile } from "node:fs/promises";
+import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+
+import { FileStore } from "../src/file-store.js";
+import { Device, MemoryStore, Survey, WebStore } from "../src/index.js";
+
+const vectors = JSON.parse(readFileSync(new URL("../../../tests/local/vectors.json", import.meta.url), "utf8"));
+const DAY = 86_400_000;
+const BEGIN = Date.parse("2026-01-01T00:00:00Z");
+const at = (days) => ({ at: new Date(BEGIN + days * DAY) });
+
+function bytes(name) {
+  return new TextEncoder().encode(vectors.manifests.find((each) => each.name === name).text);
+}
+
+function load(name, options = {}) {
+  return Survey.load(bytes(name), { device: new Device(new MemoryStore()), ...options });
+}
+
+const refused = (code) => ({ name: "Refused", code });
+
+test("a report is charged once for its period, and repeated for free", async () => {
+  const survey = await load("categories");
+  const first = await survey.report("c", at(1));
+  assert.equal(first.epsilon, survey.epsilon);
+  assert.equal(first.repeated, false);
+  const again = await survey.report("d", at(2));
+  assert.deepEqual({ ...again }, { ...first, epsilon: "0", repeated: true });
+  assert.deepEqual(await survey.device.spent(survey.manifest, at(2).at), {
+    survey: survey.epsilon,
+    month: survey.epsilon,
+    lifetime: survey.epsilon,
+  });
+  assert.deepEqual(JSON.parse(Survey.line(first)), {
+    survey: survey.id,
+    period: 0,
+    id: first.id,
+    report: first.report,
+  });
+  assert.match(first.id, /^[0-9a-f]{32}$/);
+});
+
+test("before it begins and after its end nothing is reported", async () => {
+  const survey = await load("categories");
+  await assert.rejects(survey.report("a", at(-1)), refused("survey-early"));
+  await assert.rejects(survey.report("a", at(366)), refused("survey-over"));
+  await assert.rejects(survey.report("a", { at: new Date(NaN) }), refused("survey-early"));
+  assert.equal((await survey.device.spent(survey.manifest, at(0).at)).lifetime, "0");
+});
+
+test("a kept answer costs once for a renewal, whatever is answered later", async () => {
+  const survey = await load("two stages, k-ary"); // 10 periods of 7 days; a lifetime for one renewal
+  const reports = [];
+  for (let week = 0; week < 10; week += 1) reports.push(await survey.report(week % 4, at(7 * week + 1)));
+  assert.deepEqual(
+    reports.map((each) => each.epsilon),
+    [survey.longitudinalEpsilon, ...Array(9).fill("0")],
+  );
+  assert.equal(new Set(reports.map((each) => each.id)).size, 10);
+  await assert.rejects(survey.report(0, at(71)), refused("budget-exceeded"));
+  assert.equal((await survey.report(3, at(64))).repeated, true);
+});
+
+test("a permanent report that is sent as it is stays the same", async () => {
+  const survey = await load("repeated");
+  const reports = [];
+  for (let week = 0; week < 4; week += 1) reports.push((await survey.report(week, at(7 * week))).report);
+  assert.equal(new Set(reports).size, 1);
+});
+
+test("the person's own caps hold, and can be changed", async () => {
+  const device = new Device(new MemoryStore());
+  await device.caps({ perSurvey: "0.4" });
+  const survey = await load("yes or no", { device });
+  await assert.rejects(survey.report(true, at(1)), refused("budget-exceeded"));
+  assert.deepEqual(await device.caps({ perSurvey: 4, perMonth: "0.6" }), { perSurvey: "4", perMonth: "0.6", lifetime: "32" });
+  await survey.report(true, at(1));
+  const other = await load("two stages, rows", { device });
+  await assert.rejects(other.report(0, at(2)), refused("budget-exceeded"));
+  await device.caps({ perMonth: "3" });
+  await assert.rejects(other.report(0, at(2)), refused("budget-exceeded"));
+  await other.report(0, at(32)); // the month of the first is over
+  await device.caps({ lifetime: "3.5" });
+  const third = await load("categories", { device });
+  await assert.rejects(third.report(0, at(90)), refused("budget-exceeded"));
+  for (const cap of ["0", "-1", "x", NaN]) assert.throws(() => device.caps({ lifetime: cap }), refused("survey-number"));
+});
+
+test("a cap and a key are checked when a survey is loaded", async () => {
+  await load("categories", { cap: "1", publicKey: vectors.public_key });
+  await assert.rejects(load("categories", { cap: "0.99" }), refused("survey-cap"));
+  await assert.rejects(load("categories", { cap: "none" }), refused("survey-number"));
+  await assert.rejects(load("categories", { publicKey: "0".repeat(64) }), refused("survey-key"));
+});
+
+test("what is no answer is refused, and costs nothing", async () => {
+  const wrong = {
+    categories: ["g", 6, -1, 1.5, null, undefined, true, NaN, {}, [], ["a"]],
+    numbers: ["1", null, NaN, Infinity, true, [1]],
+    questions: [[true, false], [1, 0, 1], "110", null, { ä: true, b: false }, { ä: true, b: true, c: 1 }],
+  };
+  for (const [name, values] of Object.entries(wrong)) {
+    const survey = await load(name);
+    for (const value of values) await assert.rejects(survey.report(value, at(1)), refused("survey-value"));
+    assert.equal((await survey.device.spent(survey.manifest, at(1).at)).lifetime, "0");
+  }
+  const questions = await load("questions");
+  assert.equal(questions.read({ c: true, ä: true, b: false }), questions.read([true, false, true]));
+});
+
+test("reports have the form that the collector takes", async () => {
+  for (const name of ["categories", "yes or no", "numbers", "questions", "two stages, k-ary", "two stages, rows"]) {
+    for (let round = 0; round < 20; round += 1) {
+      const survey = await load(name);
+      const value = { numbers: 3.5, questions: [true, true, false] }[name] ?? 1;
+      const { report } = await survey.report(value, at(1));
+      const { form } = survey.manifest.table;
+      if (form.kind === "codes") {
+        assert.ok(Number.isSafeInteger(report) && report >= 0 && report < form.count);
+      } else {
+        assert.match(report, new RegExp(`^[0-9a-f]{${2 * Math.ceil(form.width / 8)}}$`));
+      }
+    }
+  }
+});
+
+test("randomness is fresh: other people draw other reports", async () => {
+  const drawn = new Set();
+  for (let person = 0; person < 8; person += 1) drawn.add((await (await load("two stages, rows")).report(0, at(1))).report);
+  assert.equal(drawn.size, 8);
+});
+
+test("books in a file outlive the process, and are never silently replaced", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "sfumato-"));
+  const path = join(folder, "device.json");
+  const survey = await load("two stages, k-ary", { device: new Device(new FileStore(path)) });
+  const first = await survey.report("a", at(1));
+  const later = await load("two stages, k-ary", { device: new Device(new FileStore(path)) });
+  assert.equal((await later.report("b", at(2))).id, first.id);
+  assert.equal((await later.report("b", at(8))).epsilon, "0");
+  assert.deepEqual(await readdir(folder), ["device.json"]);
+  assert.equal((await stat(path)).mode & 0o777, 0o600);
+  const kept = await readFile(path, "utf8");
+  for (const damaged of ["", "{", "null", '{"format":"other"}', kept.slice(0, -5)]) {
+    await writeFile(path, damaged);
+    await assert.rejects(later.report("a", at(9)), refused("device-ledger"));
+    assert.equal(await readFile(path, "utf8"), damaged);
+  }
+});
+
+test("a change that fails leaves the books as they were", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "sfumato-"));
+  const path = join(folder, "device.json");
+  const device = new Device(new FileStore(path));
+  const survey = await load("categories", { device });
+  await device.caps({ perSurvey: "0.1" });
+  const before = await readFile(path, "utf8");
+  await assert.rejects(survey.report("a", at(1)), refused("budget-exceeded"));
+  assert.equal(await readFile(path, "utf8"), before);
+  await writeFile(`${path}.lock`, "");
+  const waiting = await load("categories", { device: new Device(new FileStore(path, 60)) });
+  await assert.rejects(waiting.report("a", at(1)), refused("device-ledger"));
+});
+
+test("two reports at once are one charge", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "sfumato-"));
+  const device = () => new Device(new FileStore(join(folder, "device.json")));
+  const surveys = await Promise.all(Array.from({ length: 6 }, () => load("categories", { device: device() })));
+  const reports = await Promise.all(surveys.map((survey) => survey.report("a", at(1))));
+  assert.equal(new Set(reports.map((each) => each.id)).size, 1);
+  assert.equal(reports.filter((each) => !each.repeated).length, 1);
+});
+
+test("a browser's storage is used through its lock", async () => {
+  const kept = new Map();
+  const storage = { getItem: (name) => kept.get(name) ?? null, setItem: (name, text) => kept.set(name, text) };
+  let locked = 0;
+  const locks = { request: (_, work) => ((locked += 1), work()) };
+  const survey = await load("categories", { device: new Device(new WebStore("books", storage, locks)) });
+  const { id } = await survey.report("a", at(1));
+  assert.ok(kept.get("books").includes(id));
+  assert.equal(locked, 1);
+  const without = await load("categories", { device: new Device(new WebStore("books", storage, undefined)) });
+  assert.equal((await without.report("a", at(1))).id, id);
+});
+
+test("without books there is no report", async () => {
+  const survey = await Survey.load(bytes("categories"));
+  await assert.rejects(survey.report("a", at(1)), refused("device-missing"));
+});
+
+test("surveys are fetched, with a limit, and over http only with a key", async (t) => {
+  const server = createServer((request, response) => {
+    if (request.url === "/survey") return response.end(bytes("categories"));
+    if (request.url === "/huge") return response.end(new Uint8Array(5 * 2 ** 20).fill(32));
+    response.statusCode = 404;
+    return response.end();
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.after(() => server.close());
+  const address = `http://127.0.0.1:${server.address().port}`;
+  const publicKey = vectors.public_key;
+  assert.equal((await Survey.load(`${address}/survey`, { publicKey })).question, "Which?");
+  await assert.rejects(Survey.load(`${address}/survey`), refused("survey-address"));
+  await assert.rejects(Survey.load(`${address}/huge`, { publicKey }), refused("survey-size"));
+  await assert.rejects(Survey.load(`${address}/none`, { publicKey }), refused("survey-unreachable"));
+  await assert.rejects(Survey.load("http://127.0.0.1:1/", { publicKey }), refused("survey-unreachable"));
+});
+
+test("altered bytes are never taken", async () => {
+  const data = bytes("categories");
+  for (let place = 0; place < data.length; place += 1) {
+    const other = data.slice();
+    other[place] ^= 1;
+    await assert.rejects(Survey.load(other), (error) => error.name === "Refused", `byte ${place}`);
+  }
+});

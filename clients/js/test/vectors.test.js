@@ -1,0 +1,106 @@
+/** The same bytes as the Python client, from the same scripted randomness; the same refusals of the same documents. */
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+
+import { canonical, NotCanonical, parseCanonical } from "../src/canonical.js";
+import { permanentReport } from "../src/device.js";
+import { decimal, lossOfRatio, ratio } from "../src/exact.js";
+import { readManifest } from "../src/manifest.js";
+import { fromHex, Given } from "../src/randomness.js";
+import { REFUSALS } from "../src/refusals.js";
+import { Survey } from "../src/survey.js";
+import { rebuild, staged } from "../src/tables.js";
+
+const vectors = JSON.parse(readFileSync(new URL("../../../tests/local/vectors.json", import.meta.url), "utf8"));
+
+test("canonical texts are told from others", () => {
+  for (const { hex, canonical: expected } of vectors.canonical) {
+    const data = fromHex(hex);
+    if (!expected) {
+      assert.throws(() => parseCanonical(data), NotCanonical, hex);
+    } else {
+      assert.equal(canonical(parseCanonical(data)), new TextDecoder().decode(data));
+    }
+  }
+  assert.ok(vectors.canonical.some((each) => each.canonical) && vectors.canonical.some((each) => !each.canonical));
+});
+
+test("losses are the same thirty digits, rounded up", () => {
+  for (const { numerator, denominator, epsilon } of vectors.losses) {
+    const loss = lossOfRatio(ratio(BigInt(numerator), BigInt(denominator)));
+    assert.equal(loss.text, epsilon);
+    assert.deepEqual(decimal(epsilon), { n: loss.n, d: loss.d });
+  }
+});
+
+test("numbers have the same positions", () => {
+  for (const { lower, upper, value, position } of vectors.positions) {
+    const manifest = { domain: { kind: "numbers" }, permanent: { lower: Number(lower), upper: Number(upper) } };
+    assert.equal(new Survey(manifest, null).read(value), position);
+  }
+});
+
+test("every table costs the same and draws the same reports", () => {
+  const names = new Set();
+  for (const { description, epsilon, draws } of vectors.reports) {
+    const table = rebuild(description);
+    names.add(description.mechanism);
+    assert.equal(table.epsilon.text, epsilon);
+    assert.ok(draws.length > 3);
+    for (const { answer, script, report } of draws) {
+      const source = new Given(fromHex(script));
+      assert.equal(table.draw(answer, source), report, JSON.stringify(description));
+      assert.equal(source.used, source.bytes.length, "every byte is read");
+    }
+  }
+  assert.deepEqual(
+    [...names].sort(),
+    ["duchi", "hadamard", "hybrid", "krr", "laplace", "olh", "oue", "piecewise", "questions", "rr", "subset", "sue"],
+  );
+});
+
+test("two stages cost the same, and fresh coins fall the same", () => {
+  for (const each of vectors.stages) {
+    const [first, second] = [rebuild(each.permanent), rebuild(each.instantaneous)];
+    assert.equal(staged(first, second).epsilon.text, each.epsilon);
+    assert.equal(first.epsilon.text, each.longitudinal_epsilon);
+    for (const { kept, script, report } of each.draws) {
+      const source = new Given(fromHex(script));
+      assert.equal(second.again(kept, source), report);
+      assert.equal(source.used, source.bytes.length);
+    }
+  }
+});
+
+test("a secret draws the same permanent reports", async () => {
+  for (const { secret, digest, renewal, answer, description, report } of vectors.memos) {
+    const manifest = { digest, permanent: rebuild(description) };
+    assert.equal(await permanentReport(manifest, answer, fromHex(secret), renewal), report);
+  }
+});
+
+test("the same surveys are taken and refused, for the same reasons", async () => {
+  for (const { name, text, hex, spaces, code, ...expected } of vectors.manifests) {
+    const data = text !== undefined ? new TextEncoder().encode(text) : hex ? fromHex(hex) : new Uint8Array(spaces).fill(32);
+    if (code !== null) {
+      await assert.rejects(readManifest(data), { name: "Refused", code }, name);
+      continue;
+    }
+    const found = await readManifest(data);
+    assert.equal(found.publicKey, vectors.public_key);
+    assert.equal(found.id, expected.id);
+    assert.equal(found.digest, expected.digest);
+    assert.equal(found.table.epsilon.text, expected.epsilon);
+    assert.equal(found.price.text, expected.longitudinal_epsilon);
+  }
+  const codes = new Set(vectors.manifests.map((each) => each.code));
+  for (const code of ["size", "form", "version", "signature", "id", "field", "table", "epsilon"]) {
+    assert.ok(codes.has(`survey-${code}`), code);
+  }
+});
+
+test("refusals have the same words", () => {
+  assert.deepEqual(REFUSALS, vectors.refusals);
+});

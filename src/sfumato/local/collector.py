@@ -1,0 +1,219 @@
+"""What was received for a survey: for each period a tally, and which report ids were seen; in one SQLite file.
+
+Tallies add, so any number of workers can collect and be added up. A report counts once, however often it arrives, and
+at whichever worker. Nothing here is secret to the people who reported: each report was randomised before it left.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from sfumato.errors import InvalidParameter, LedgerError, QueryError
+from sfumato.local.manifest import Manifest
+from sfumato.local.report_files import AT_ONCE, Batch, read_lines, read_reports
+from sfumato.local.reports import BitRows, Counts, Reports
+from sfumato.local.tally import Tally
+
+FORMAT = "sfumato-collector 1"
+_PATIENCE = 60.0
+_SCHEMA = """
+    CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS tallies (period INTEGER PRIMARY KEY, people INTEGER NOT NULL, counts BLOB NOT NULL);
+    CREATE TABLE IF NOT EXISTS received (name TEXT PRIMARY KEY, count INTEGER NOT NULL) WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS reports (id BLOB PRIMARY KEY, period INTEGER NOT NULL, report BLOB NOT NULL)
+        WITHOUT ROWID;
+"""
+_FRESH = "SELECT MIN(place) FROM arriving WHERE id NOT IN (SELECT id FROM reports) GROUP BY id"
+_ARRIVING = "CREATE TEMP TABLE arriving (place INTEGER PRIMARY KEY, id BLOB, period INTEGER, report BLOB)"
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """How many reports were counted, came again, made no sense, or were for another survey."""
+
+    accepted: int = 0
+    duplicate: int = 0
+    malformed: int = 0
+    foreign: int = 0
+
+    def __add__(self, other: "Received") -> "Received":
+        return Received(
+            self.accepted + other.accepted,
+            self.duplicate + other.duplicate,
+            self.malformed + other.malformed,
+            self.foreign + other.foreign,
+        )
+
+    def to_dict(self) -> dict[str, int]:
+        return {
+            "accepted": self.accepted,
+            "duplicate": self.duplicate,
+            "malformed": self.malformed,
+            "foreign": self.foreign,
+        }
+
+
+class Collector:
+    """Collects reports on one survey into a file, which is made if it is not there."""
+
+    def __init__(self, manifest: Manifest, path: Path | str) -> None:
+        self.manifest = manifest
+        self.path = Path(path)
+        self._width = _counts_of(manifest)
+        with self._state():
+            pass
+
+    def ingest(self, path: Path | str) -> Received:
+        """Count the reports of a file (.jsonl or .parquet). After a crash, the same file again counts nothing twice."""
+        total = Received()
+        for batch in read_reports(self.manifest, path):
+            total += self.add(batch)
+        return total
+
+    def ingest_lines(self, lines: Iterable[bytes | str]) -> Received:
+        """Count reports that arrive as lines of JSON."""
+        return self.add(read_lines(self.manifest, lines))
+
+    def add(self, batch: Batch) -> Received:
+        """Count a batch: ids, tallies and counters in one transaction."""
+        with self._state() as state:
+            state.execute(_ARRIVING)
+            rows = zip(range(len(batch.ids)), batch.ids, batch.periods.tolist(), _cells(batch.reports), strict=True)
+            state.executemany("INSERT INTO arriving VALUES (?, ?, ?, ?)", rows)
+            fresh = [place for (place,) in state.execute(_FRESH)]
+            state.execute("INSERT OR IGNORE INTO reports SELECT id, period, report FROM arriving ORDER BY id, place")
+            places = np.array(fresh, np.int64)
+            for period, tally in self._tallies(batch.periods[places], batch.reports[places]).items():
+                self._keep(state, period, self._tally(state, period) + tally)
+            found = Received(len(fresh), len(batch.ids) - len(fresh), batch.malformed, batch.foreign)
+            _note(state, found)
+        return found
+
+    def merge(self, other: Path | str) -> Received:
+        """Add what another worker collected on the same survey; what both have seen counts once."""
+        if Path(other).resolve() == self.path.resolve():
+            raise InvalidParameter("other", "must be another worker's file", "this one")
+        before = Collector(self.manifest, other).received()  # of the same survey, and whole
+        with self._state(attached=Path(other)) as state:
+            both: dict[int, Tally] = {}
+            shared = state.execute(
+                "SELECT theirs.period, theirs.report FROM other.reports AS theirs JOIN main.reports USING (id)"
+            )
+            while rows := shared.fetchmany(AT_ONCE):
+                periods, reports = np.array([each for each, _ in rows], np.int64), self._reports(rows)
+                for period, tally in self._tallies(periods, reports).items():
+                    both[period] = both.get(period, self._nothing()) + tally
+            for (period,) in state.execute("SELECT period FROM other.tallies").fetchall():
+                theirs, twice = self._tally(state, period, "other"), both.get(period, self._nothing())
+                fresh = Tally(theirs.people - twice.people, theirs.counts - twice.counts)
+                self._keep(state, period, self._tally(state, period) + fresh)
+            state.execute("INSERT OR IGNORE INTO main.reports SELECT id, period, report FROM other.reports")
+            again = sum(each.people for each in both.values())
+            found = before + Received(-again, again)
+            _note(state, found)
+        return found
+
+    def received(self) -> Received:
+        with self._state() as state:
+            return Received(**dict(state.execute("SELECT name, count FROM received")))
+
+    def periods(self) -> dict[int, int]:
+        """How many people reported in each period."""
+        with self._state() as state:
+            return dict(state.execute("SELECT period, people FROM tallies ORDER BY period"))
+
+    def tally(self, period: int | None = None) -> Tally:
+        """What the people of a period reported (default: the last period with enough of them), if enough did."""
+        people = self.periods()
+        enough = [each for each, count in people.items() if count >= self.manifest.minimum_batch]
+        wanted = (enough or [0])[-1] if period is None else period
+        if wanted not in enough:
+            raise QueryError(
+                "survey-batch",
+                f"There are fewer reports than the {self.manifest.minimum_batch:,} that this survey waits for.",
+                "Nothing is shown before; collect more reports, or name a period that has enough.",
+            )
+        with self._state() as state:
+            return self._tally(state, wanted)
+
+    def _tallies(self, periods: Counts, reports: Reports) -> dict[int, Tally]:
+        numbers = np.unique(periods).tolist()
+        return {period: self.manifest.table.tally(reports[periods == period]) for period in numbers}
+
+    def _nothing(self) -> Tally:
+        return Tally.empty(self._width)
+
+    def _reports(self, rows: list[tuple[int, int | bytes]]) -> Reports:
+        form = self.manifest.table.form
+        if isinstance(form, BitRows):
+            whole = b"".join(report for _, report in rows if isinstance(report, bytes))
+            return np.frombuffer(whole, np.uint8).reshape(-1, form.bytes)
+        return np.array([report for _, report in rows], np.int64)
+
+    def _tally(self, state: sqlite3.Connection, period: int, whose: str = "main") -> Tally:
+        query = f"SELECT people, counts FROM {whose}.tallies WHERE period = ?"  # noqa: S608 - one of two constants
+        found = state.execute(query, (period,)).fetchone()
+        if found is None:
+            return self._nothing()
+        return Tally(found[0], np.frombuffer(found[1], "<i8").astype(np.int64))
+
+    def _keep(self, state: sqlite3.Connection, period: int, tally: Tally) -> None:
+        counts = tally.counts.astype("<i8").tobytes()
+        state.execute("REPLACE INTO tallies VALUES (?, ?, ?)", (period, tally.people, counts))
+
+    @contextmanager
+    def _state(self, attached: Path | None = None) -> Iterator[sqlite3.Connection]:
+        """One transaction, alone among all processes that use this file."""
+        try:
+            with closing(sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None)) as state:
+                state.execute("PRAGMA temp_store = MEMORY")
+                state.execute("PRAGMA cache_size = -65536")  # 64 MiB, however many ids there are
+                if attached is not None:
+                    state.execute("ATTACH DATABASE ? AS other", (str(attached),))
+                state.execute("BEGIN IMMEDIATE")
+                try:
+                    self._of_this_survey(state)
+                    yield state
+                except BaseException:
+                    state.execute("ROLLBACK")
+                    raise
+                state.execute("COMMIT")
+        except sqlite3.Error:
+            raise LedgerError(
+                "collector-file", "The collector's file cannot be read or written.", "Is it one, and is there space?"
+            ) from None
+
+    def _of_this_survey(self, state: sqlite3.Connection) -> None:
+        for statement in _SCHEMA.split(";"):
+            state.execute(statement)
+        wanted = {"format": FORMAT, "survey": self.manifest.digest}
+        found = dict(state.execute("SELECT name, value FROM about"))
+        if not found:
+            state.executemany("INSERT INTO about VALUES (?, ?)", wanted.items())
+        elif found != wanted:
+            raise LedgerError(
+                "collector-file", "The collector's file is of another survey or version.", "Use a file for each survey."
+            )
+
+
+def _cells(reports: Reports) -> Iterator[int | bytes]:
+    """Reports as the file keeps them."""
+    return (bytes(row) for row in reports) if reports.ndim == 2 else iter(reports.tolist())
+
+
+def _note(state: sqlite3.Connection, found: Received) -> None:
+    for name, count in found.to_dict().items():
+        state.execute(
+            "INSERT INTO received VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET count = count + excluded.count",
+            (name, count),
+        )
+
+
+def _counts_of(manifest: Manifest) -> int:
+    """How many counts a tally of this survey has."""
+    form = manifest.table.form
+    return manifest.table.tally(np.empty((0, form.bytes) if isinstance(form, BitRows) else 0, form.dtype)).counts.size
