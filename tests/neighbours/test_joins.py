@@ -53,6 +53,7 @@ QUESTIONS = [
     "SELECT MEDIAN(cost) AS m, MAX(site) AS top, MODE(site) AS f FROM visits",
     f"SELECT p.city, QUANTILE_CONT(v.cost, 0.9) AS q, MIN(v.cost) AS low FROM {JOIN} GROUP BY p.city",
     "SELECT kind, COUNT(*) AS n, SUM(cost) AS s, MEDIAN(site) AS m FROM visits GROUP BY kind",
+    "SELECT CEIL(-cost / 100) AS k, kind, COUNT(*) AS n FROM visits GROUP BY 1, 2",
     f"SELECT p.job, v.kind, p.city, COUNT(*) AS n FROM {JOIN} GROUP BY 1, 2, 3",
 ]  # fmt: skip
 

@@ -11,9 +11,9 @@ from sqlglot import exp
 
 from sfumato.engines.engine import UNIT
 from sfumato.engines.relations import from_clause, held_column
-from sfumato.engines.scalars import double, expression, held_to, integer, literal, rounded
+from sfumato.engines.scalars import double, expression, held_to, integer, literal, matched, rounded
 from sfumato.errors import KernelFault
-from sfumato.kernel.expressions import Column, Expression, columns_of
+from sfumato.kernel.expressions import Column, Expression, columns_of, may_be_negative_zero
 from sfumato.kernel.plan import ROW_WEIGHT_EXPONENT, BoundedPlan, Kind, Measurement, Mode
 from sfumato.kernel.sources import Scan, numerator
 
@@ -165,7 +165,9 @@ def _keys(plan: BoundedPlan) -> list[exp.Expression]:
 
 def _key(node: Expression) -> exp.Expression:
     """What to group by: a column as it is stored."""
-    return exp.column(node.name, quoted=True) if isinstance(node, Column) else expression(node)
+    if isinstance(node, Column) and not may_be_negative_zero(node):
+        return exp.column(node.name, quoted=True)
+    return matched(node)
 
 
 def _as_text(column: exp.Expression) -> exp.Expression:

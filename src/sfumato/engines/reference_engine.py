@@ -165,7 +165,9 @@ def key_values(plan: BoundedPlan, row: Row) -> list[Scalar]:
 def _key_text(value: Scalar) -> str:
     if isinstance(value, datetime):
         return moment_text(value)
-    return ("true" if value else "false") if isinstance(value, bool) else str(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value + 0.0 if isinstance(value, float) else value)  # there is one zero
 
 
 def _order(texts: Sequence[str], unit: Scalar) -> str:

@@ -8,7 +8,7 @@ from typing import assert_never
 from sqlglot import exp
 
 from sfumato.engines.engine import HELD, ROWS_OF_UNIT, UNIT
-from sfumato.engines.scalars import double, expression, held_to, integer, rounded, table
+from sfumato.engines.scalars import double, expression, held_to, integer, matched, rounded, table
 from sfumato.errors import KernelFault
 from sfumato.kernel.expressions import Expression, columns_of
 from sfumato.kernel.plan import BoundedPlan, Literal
@@ -93,7 +93,7 @@ class _Relations:
         left, right = columns_below(join.left), columns_below(join.right)
         query = exp.select(*(exp.column(name, quoted=True) for name in sorted(needed)))
         query = query.from_(self.select(join.left, {*sides[0], *_of(needed, left)}).subquery("l"))
-        on = [exp.EQ(this=expression(one), expression=expression(two)) for one, two in join.on]
+        on = [exp.EQ(this=matched(one), expression=matched(two)) for one, two in join.on]
         if join.multiplicity is None:
             on.append(exp.EQ(this=_text(UNIT, "l"), expression=_text(UNIT, "r")))
         other = self.select(join.right, {*sides[1], *_of(needed, right)}).subquery("r")

@@ -5,7 +5,7 @@ from datetime import date, datetime
 from sqlglot import exp
 
 from sfumato.errors import KernelFault
-from sfumato.kernel.expressions import Call, Column, ColumnType, Expression, Literal, Scalar
+from sfumato.kernel.expressions import Call, Column, ColumnType, Expression, Literal, Scalar, may_be_negative_zero
 
 BINARY: dict[str, type[exp.Binary]] = {
     "+": exp.Add, "-": exp.Sub, "*": exp.Mul,
@@ -105,6 +105,15 @@ def double(value: float) -> exp.Expression:
 
 def integer(value: int) -> exp.Expression:
     return exp.Paren(this=exp.Literal.number(str(value))) if value < 0 else exp.Literal.number(str(value))
+
+
+def matched(node: Expression) -> exp.Expression:
+    """A value that rows are grouped or joined by: there is one zero, whichever way it was computed."""
+    value = expression(node)
+    if not may_be_negative_zero(node):
+        return value
+    zero = exp.If(this=exp.EQ(this=value, expression=double(0.0)), true=double(0.0))
+    return exp.Case(ifs=[zero], default=value.copy())
 
 
 def table(name: str) -> exp.Table:

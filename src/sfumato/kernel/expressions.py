@@ -46,6 +46,24 @@ class Call:
 Expression = Column | Literal | Call
 
 
+def may_be_negative_zero(expression: Expression) -> bool:
+    """Is it a number that was computed? Two zeros are one key, and must be told apart nowhere."""
+    match expression:
+        case Column(_, kind):
+            return kind is ColumnType.REAL
+        case Literal(value):
+            return isinstance(value, float)
+        case Call("case", arguments):
+            return any(may_be_negative_zero(each) for each in (*arguments[1::2], arguments[-1]))
+        case Call("coalesce", arguments):
+            return any(may_be_negative_zero(each) for each in arguments)
+        case Call(function):
+            return function in COMPUTED
+
+
+COMPUTED = ("+", "-", "*", "/", "neg", "abs", "floor", "ceil")
+
+
 def columns_of(expression: Expression) -> set[str]:
     """The names of the columns that an expression reads."""
     match expression:
