@@ -162,7 +162,7 @@ def test_windows_files_load(tmp_path):
         ('[dataset]\nname = "d"\n', ["budget is missing"]),
         (LEAST.replace("name", "nam"), ["dataset: there is no key 'nam' here.", "Did you mean name?"]),
         (LEAST + "[tabels.t]\n", ["there is no key 'tabels' here.", "Did you mean tables?"]),
-        (LEAST + "[zzz]\n", ["there is no key 'zzz'", "Known here: dataset, budget, analysts, tables."]),
+        (LEAST + "[zzz]\n", ["there is no key 'zzz'", "Known here: dataset, budget, analysts, tables, views."]),
         (LEAST.replace('"d"', "3"), ["dataset: name must be text; got an int."]),
         (LEAST.replace('name = "d"', 'population = "p"'), ["dataset: name is missing"]),
         ('dataset = "d"\n[budget]\nepsilon = 1', ["dataset must be a section", "got text"]),
