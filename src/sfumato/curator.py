@@ -12,7 +12,7 @@ from sfumato.engines.duckdb_engine import DuckDBEngine
 from sfumato.engines.engine import Engine
 from sfumato.errors import InvalidParameter, MissingBounds, UnsupportedSyntax
 from sfumato.kernel.certify import Certificate, certify
-from sfumato.kernel.losses import ZCDP, PrivacyLoss, PureDP
+from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP
 from sfumato.kernel.parameters import Number, positive_decimal, probability_inside
 from sfumato.kernel.plan import BoundedPlan, Kind
 from sfumato.kernel.release import Released, release
@@ -28,7 +28,7 @@ from sfumato.query.query import Query
 from sfumato.rehearsal import ROWS, made_up_rows
 from sfumato.selection import Question, Selection
 from sfumato.watch import Watch, begin_watch
-from sfumato.workload import Wanted, Workload, ask_workload, plan_workload
+from sfumato.workload import Wanted, Workload, ask_workload, drawn_once, plan_workload
 
 ANALYST = "analyst"
 
@@ -116,7 +116,7 @@ class Curator:
         self.engine.check(plan)
         reservation = self._ledger.reserve(analyst, certificate)
         exact = self.engine.aggregate(plan)
-        released = release(exact, reservation)
+        released = drawn_once(self._ledger, reservation, lambda: release(exact, reservation))
         return released, self._ledger.store(reservation, released)
 
     def planned(self, query: Query, loss: PureDP | ZCDP, delta: Number | None = None) -> Planned:
@@ -235,7 +235,8 @@ class Curator:
         """Try a question out on made-up rows: the shape of the answer, and its noise, for free. It reads no data."""
         query = bind(parse(sql), self.dataset)
         loss = _loss(epsilon, rho) if epsilon is not None or rho is not None else PureDP(1)
-        books = Ledger.create(None, self.dataset.population, Limit(loss))
+        spendable = loss if isinstance(loss, ZCDP) else ApproxDP(loss.epsilon, self.dataset.budget.delta)
+        books = Ledger.create(None, self.dataset.population, Limit(spendable))
         tables = {
             name: replace(table, rows=None if table.rows is None else ROWS)
             for name in dict.fromkeys(tables_of(query.source))

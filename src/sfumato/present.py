@@ -61,7 +61,7 @@ def present(query: Query, planned: Planned, certificate: Certificate, reading: R
     keys = [np.array([cell[index] for cell in cells] + [None], object)[:-1] for index in range(len(query.keys))]
     columns = {name: evaluate(post, aggregates, keys) for name, post in query.columns}
     selects = query.having is not None or query.limit is not None  # what is picked for being high is high by chance
-    level = 1 - per_coordinate(1 - confidence, len(cells)) if selects else confidence
+    level = 1 - per_coordinate(1 - confidence, max(len(cells), 1)) if selects else confidence
     ends = _ends(query, planned, reading, level, keys, len(cells))
     kept = _order_of(query, aggregates, keys, len(cells))
     whole = {name for name, post in query.columns if _is_whole(post, planned)}

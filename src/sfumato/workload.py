@@ -1,21 +1,22 @@
 """Several questions at once: the least epsilon for all their margins, and one reservation for all of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from sfumato.answers import Answer, Cost
-from sfumato.errors import InvalidParameter
+from sfumato.errors import InvalidParameter, KernelFault
 from sfumato.kernel.bundle import apart, bundle, parts, together
-from sfumato.kernel.certify import certify
+from sfumato.kernel.certify import Reservation, certify
 from sfumato.kernel.exact import sum_exactly
 from sfumato.kernel.losses import PrivacyLoss, PureDP
 from sfumato.kernel.parameters import Number, probability_inside
 from sfumato.kernel.plan import BoundedPlan
 from sfumato.kernel.release import Released, release
-from sfumato.ledger.ledger import AlreadyAnswered
+from sfumato.ledger.ledger import AlreadyAnswered, Ledger
 from sfumato.planning.planner import Planned
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
@@ -24,6 +25,7 @@ from sfumato.query.query import KeyRef, Query
 if TYPE_CHECKING:
     from sfumato.curator import Curator
 
+Drawn = TypeVar("Drawn")
 Margin = float | Mapping[str, float]
 Wanted = Sequence[tuple[str, Margin]]
 
@@ -109,6 +111,14 @@ class Together:
         return Cost.of(PureDP(0) if self.cached else self.loss)
 
 
+def drawn_once(books: Ledger, reservation: Reservation, draw: Callable[[], Drawn]) -> Drawn:
+    """Draw noise. If that fails the charge is closed: nobody draws for it again until they like what comes."""
+    with suppress(Exception):  # nothing of it is kept: what failed may depend on data and noise
+        return draw()
+    books.void(reservation)
+    raise KernelFault("The answer could not be made; its charge is closed.")
+
+
 def release_together(curator: "Curator", plans: Sequence[BoundedPlan], analyst: str) -> Together:
     """Check all plans, charge them together, then measure and release each; what was released before is free."""
     certificates = [certify(plan) for plan in plans]
@@ -118,10 +128,9 @@ def release_together(curator: "Curator", plans: Sequence[BoundedPlan], analyst: 
         curator.engine.check(plan)
     try:
         reservation = books.reserve(who, whole)
-        released = [
-            release(curator.engine.aggregate(plan), each)
-            for plan, each in zip(plans, parts(reservation, certificates), strict=True)
-        ]
+        exact = [curator.engine.aggregate(plan) for plan in plans]
+        pairs = list(zip(exact, parts(reservation, certificates), strict=True))
+        released = drawn_once(books, reservation, lambda: [release(measured, each) for measured, each in pairs])
         return Together(released, whole.loss, books.store(reservation, together(reservation, released)), False)
     except AlreadyAnswered:
         stored = books.stored(whole, who)

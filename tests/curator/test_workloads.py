@@ -264,6 +264,37 @@ def test_choices_are_answered_and_stored():
         )
 
 
+def test_no_key_at_all_is_an_answer_and_is_kept():
+    """What fails when nothing passes the threshold could be tried until something does."""
+    with people(unit="id", max_rows_per_unit=2) as curator:
+        sql = "SELECT job, MEDIAN(age) AS m, MODE(city) AS c, COUNT(*) AS n, AVG(age) AS a FROM people WHERE job = 'hermit' GROUP BY job"
+        answer = curator.ask(sql, epsilon=1, delta=1e-6)
+        assert answer.rows == []
+        assert curator.ask(sql, epsilon=1, delta=1e-6).cached
+        assert curator.budget.spent.epsilon == 1
+
+
+def test_noise_is_drawn_once_for_a_charge(monkeypatch):
+    with people() as curator:
+        sql = "SELECT COUNT(*) AS n FROM people WHERE age > 21"
+
+        def fails(exact, reservation):
+            raise ValueError("as it may, for some noise")
+
+        with monkeypatch.context() as broken:
+            broken.setattr("sfumato.curator.release", fails)
+            for tries in (1, 2, 3):
+                with pytest.raises(sf.errors.KernelFault, match="closed") as refused:
+                    curator.ask(sql, epsilon=1)
+                assert refused.value.__cause__ is refused.value.__context__ is None
+                assert curator.budget.spent.epsilon == tries  # each is another charge
+        assert curator.ask(sql, epsilon=1).cost.epsilon == 1
+        assert curator.budget.spent.epsilon == 4
+        assert curator.ask(sql, epsilon=1).cached
+        assert curator.upgrade(sql, epsilon=1).cached
+        assert curator.ledger().verify().ok
+
+
 def test_a_column_named_like_an_end_of_an_interval_keeps_its_name():
     with people() as curator:
         answer = curator.ask("SELECT COUNT(*) AS n, SUM(age) AS n_low FROM people", epsilon=9)

@@ -1,31 +1,48 @@
-"""A clinic of five tables, in four states: hostile, calm, nearly empty, and crowded by one person."""
+"""A clinic of five tables in three states: hostile, empty of people, and calm."""
 
 import math
 from dataclasses import dataclass
 from random import Random
 
-import duckdb
 import pandas as pd
 
 import sfumato as sf
 from sfumato.catalog.model import Dataset, Table, with_tables
 from sfumato.curator import Curator
 from sfumato.engines.duckdb_engine import DuckDBEngine
+from sfumato.kernel.expressions import Scalar
 from sfumato.ledger.ledger import Ledger, Limit
 
-STATES = ("hostile", "calm", "empty", "crowded")
 HARD = (None, math.nan, math.inf, -math.inf, -0.0, 0.0, 1e300, -1e300, 5e-324, 0.1, 0.5, 2.5, -2.5, 3.0, 49.999999999)
+CALM = (None, 0.0, -0.5, 0.25, 0.5, 1.0, 2.5, 3.0, 4.75, 8.0)  # on every grid: plain SQL adds up the same
 WORDS = ("smith", "priest", "", None, "Smith", "ß:a", "a", "none", "s'i", "ﬁ", "x\ty", "%", "_", "a:b", "b")
-DAYS = (None, "2024-01-01", "2024-02-29", "2024-06-30", "1970-01-01", "2024-12-30", "1899-12-31", "9999-12-31", "no day")
+DAYS = (
+    None,
+    "2024-01-01",
+    "2024-02-29",
+    "2024-06-30",
+    "1970-01-01",
+    "2024-12-30",
+    "1899-12-31",
+    "9999-12-31",
+    "no day",
+)
 MOMENTS = (None, "2024-01-01 00:00:00", "2024-03-31 01:59:59.999999", "2024-06-30 23:59:59", "1969-12-31 23:59:59", "x")
 SITES = pd.DataFrame({
     "site": [1, 1, 2, 3, None], "region": ["n", "s", "n", "n", "s"], "beds": [1.5, 2.0, 9.0, 0.0, 4.0],
     "opened": ["2001-01-01", "2010-12-31", None, "1999-02-28", "2005-05-05"],
 })  # fmt: skip
+COLUMNS = {
+    "patients": ("pid", "age", "income", "job", "city", "smoker", "born"),
+    "visits": ("pid", "visit_id", "cost", "site", "kind", "day", "urgent", "seen"),
+    "tests": ("visit_id", "level", "grade", "note"),
+    "polls": ("score", "site", "answer", "weight"),
+}
+FLOATS = ("age", "income", "cost", "site", "level", "score", "weight")
 
 
 def declared(*, most_rows: int, most_groups: int) -> list[Table]:
-    """The tables; those of people let in so many rows, one more in each than in the one before."""
+    """The tables; those of people let in another number of rows each."""
     return [
         Table("patients", None, "pid", {
             "pid": sf.Id(), "age": sf.Integer(0, 100), "income": sf.Real(-10, 1e4), "job": sf.Text(),
@@ -52,70 +69,66 @@ def declared(*, most_rows: int, most_groups: int) -> list[Table]:
     ]  # fmt: skip
 
 
-def frames(state: str) -> dict[str, pd.DataFrame]:
-    """The rows of each table, from the state's name alone."""
-    random = Random(state)
-    calm = state == "calm"
-    numbers = [each for each in HARD if each is None or abs(each) < 50] if calm else HARD
-    words, days, moments = WORDS, DAYS[:4] if calm else DAYS, MOMENTS[:3] if calm else MOMENTS
+def frames(*, people: int, crowd: int, calm: bool) -> dict[str, pd.DataFrame]:
+    """Rows of each table, from a fixed seed: the first person has `crowd` of them, the others a few or none.
 
-    def number():
-        return random.choice(numbers) if random.random() < 0.5 else random.uniform(0, 10 if calm else 60)
+    Ids are numbers in one table and texts in the other; the last of the hostile people has no id.
+    """
+    random = Random(7)
+    days, moments = (DAYS[:4], MOMENTS[:3]) if calm else (DAYS, MOMENTS)
 
-    people = {"hostile": 9, "calm": 9, "empty": 0, "crowded": 3}[state]
-    patients, visits, tests = [], [], []
+    def number() -> float | None:
+        return random.choice(CALM) if calm else random.choice((*HARD, *(random.uniform(-20, 70) for _ in HARD)))
+
+    def truth() -> bool | None:
+        return random.choice((True, False, None))
+
+    made: dict[str, list[tuple[Scalar, ...]]] = {name: [] for name in COLUMNS}
     for person in range(people):
-        many = 30 if state == "crowded" and person == 0 else 3 if calm else 5
-        pid = None if state == "hostile" and person == 8 else person  # whose rows are nobody's
-        for _ in range(random.randrange(3 if calm else 5) if many < 30 else many):
-            row = (pid, number(), number(), random.choice(words), random.choice(["Rome", "O'slo", "Bern", None]),
-                   random.choice([True, False, None]), random.choice(days))  # fmt: skip
-            patients += [row] * random.choice([1, 1, 2])
-        for _ in range(random.randrange(many)):
-            visit = f"v{len(visits)}"
-            visits.append((str(pid) if pid is not None else None, visit, number(), random.choice([None, 1, 2, 3, 4, 9]),
-                           random.choice(words), random.choice(days), random.choice([True, False, None]),
-                           random.choice(moments)))  # fmt: skip
-            for _ in range(random.choice([0, 1, 2])):
-                tests.append((visit, number(), random.choice([1, 2, 5, 7, None]), random.choice(words)))
-    tests += [("nobody's", 5.0, 1, "a"), (None, 5.0, 2, "b")]
-    polls = [(random.choice([None, -3, 0, 3, 9]), random.choice([1, 2, 3]), random.choice(["yes", "no", "?", None]),
-              number()) for _ in range(0 if state == "empty" else 25)]  # fmt: skip
-    made = {
-        "patients": pd.DataFrame(patients, columns=["pid", "age", "income", "job", "city", "smoker", "born"]),
-        "visits": pd.DataFrame(
-            visits, columns=["pid", "visit_id", "cost", "site", "kind", "day", "urgent", "seen"], dtype=object
-        ),
-        "tests": pd.DataFrame(tests, columns=["visit_id", "level", "grade", "note"], dtype=object),
-        "polls": pd.DataFrame(polls, columns=["score", "site", "answer", "weight"]),
-        "sites": SITES if state != "empty" else SITES[:0],
-    }
-    wide = {"patients": ["age", "income"], "visits": ["cost", "site"], "tests": ["level"], "polls": ["score", "weight"]}
-    for name, columns in wide.items():
-        made[name] = made[name].astype(dict.fromkeys(columns, float))
-    return made
+        pid = None if not calm and person == people - 1 else person
+        city = random.choice(("Rome", "O'slo", "Bern", None))
+        for _ in range(random.randrange(4) if person else crowd):
+            row = pid, number(), number(), random.choice(WORDS), city, truth(), random.choice(days)
+            made["patients"] += [row] * random.choice((1, 1, 2))
+        for _ in range(random.randrange(4) if person else crowd):
+            visit, whose = f"v{len(made['visits'])}", None if pid is None else str(pid)
+            site, day, moment = random.choice((None, 1, 2, 3, 4, 9)), random.choice(days), random.choice(moments)
+            made["visits"].append((whose, visit, number(), site, random.choice(WORDS), day, truth(), moment))
+            for _ in range(random.choice((0, 1, 2))):
+                made["tests"].append((visit, number(), random.choice((1, 2, 5, 7, None)), random.choice(WORDS)))
+    made["tests"] += [("nobody's", 5.0, 1, "a"), (None, 5.0, 2, "b")]
+    for _ in range(3 * people):
+        score, site = random.choice((None, -3, 0, 3, 9)), random.choice((1, 2, 3))
+        made["polls"].append((score, site, random.choice(("yes", "no", "?", None)), number()))
+    frames = {name: pd.DataFrame(rows, columns=COLUMNS[name], dtype=object) for name, rows in made.items()}
+    for frame in frames.values():
+        for name in set(frame.columns) & {*FLOATS}:
+            frame[name] = frame[name].astype(float)
+    frames["patients"]["pid"] = frames["patients"]["pid"].astype("Int64")
+    return frames | {"sites": SITES}
 
 
 @dataclass(frozen=True)
 class Clinic:
-    """One state: a curator of it, and what its snapshot holds."""
+    """One state of it: a curator, and what the snapshot holds."""
 
     curator: Curator
-    held: dict[str, list[dict[str, object]]]
+    held: dict[str, list[dict[str, Scalar]]]
 
 
-def open_clinic(state: str) -> Clinic:
-    """Pin the tables of one state."""
-    tables = declared(most_rows=8 if state == "calm" else 2, most_groups=500 if state == "calm" else 2)
-    rows = frames(state)
+def open_clinic(*, people: int = 9, crowd: int = 9, calm: bool = False, sites: bool = True) -> Clinic:
+    """Pin the tables. In the calm state nobody has more rows, or is in more groups, than is let in."""
+    tables = declared(most_rows=9 if calm else 2, most_groups=500 if calm else 2)
+    rows = frames(people=people, crowd=crowd, calm=calm)
+    rows["sites"] = SITES if sites else SITES[:0]
     engine = DuckDBEngine.of_tables({each.name: (each, rows[each.name]) for each in tables})
-    dataset = Dataset("clinic", tables, sf.Budget(epsilon=9, delta="1e-6"))
-    dataset = with_tables(dataset, engine.tables)
+    dataset = with_tables(Dataset("clinic", tables, sf.Budget(epsilon=9, delta="1e-6")), engine.tables)
     ledger = Ledger.create(None, dataset.population, Limit(dataset.budget.loss), {})
-    return Clinic(Curator(dataset, engine, ledger, engine.versions), {each.name: _held(engine, each.name) for each in tables})
+    curator = Curator(dataset, engine, ledger, dict.fromkeys(engine.tables, "1"))  # so that states share their plans
+    return Clinic(curator, {each.name: _held(engine, each.name) for each in tables})
 
 
-def _held(engine: DuckDBEngine, name: str) -> list[dict[str, object]]:
-    found: duckdb.DuckDBPyConnection = engine._connection.execute(f'SELECT * FROM "{name}"')
+def _held(engine: DuckDBEngine, name: str) -> list[dict[str, Scalar]]:
+    found = engine._connection.execute(f'SELECT * FROM "{name}"')
     names = [each[0] for each in found.description]
     return [dict(zip(names, row, strict=True)) for row in found.fetchall()]

@@ -77,9 +77,7 @@ def answers(table):
             return [0, 1, UNITS // 3, UNITS // 2, UNITS - 1, UNITS]
         case _:
             full = (1 << table.count) - 1
-            return [
-                value.to_bytes(-(-table.count // 8), "little").hex() for value in sorted({0, 1, full // 3, full})
-            ]
+            return [value.to_bytes(-(-table.count // 8), "little").hex() for value in sorted({0, 1, full // 3, full})]
 
 
 def scripts(table, name):
@@ -252,7 +250,10 @@ def altered(key):
     for name in ("public_key", "signature"):
         around = json.loads(text)
         yield f"{name}: upper case", canonical({**around, name: around[name].upper()})
-        yield f"{name}: one digit", canonical({**around, name: ("0" if around[name][0] != "0" else "1") + around[name][1:]})
+        yield (
+            f"{name}: one digit",
+            canonical({**around, name: ("0" if around[name][0] != "0" else "1") + around[name][1:]}),
+        )
         yield f"{name}: short", canonical({**around, name: around[name][:-2]})
         yield f"{name}: a number", canonical({**around, name: 1})
     yield "question altered", text.replace(b"Which?", b"Whose?")
@@ -271,7 +272,14 @@ def altered(key):
     shyer = deepcopy(plain_one)
     shyer["mechanism"]["coins"][name] -= 1 << 20
     yield "a shyer table", signed(key, shyer)
-    for label, coin in (("zero", 0), ("all", UNITS), ("negative", -1), ("true", True), ("text", "1"), ("nothing", None)):
+    for label, coin in (
+        ("zero", 0),
+        ("all", UNITS),
+        ("negative", -1),
+        ("true", True),
+        ("text", "1"),
+        ("nothing", None),
+    ):
         broken = deepcopy(plain_one)
         broken["mechanism"]["coins"][name] = coin
         yield f"a coin of {label}", signed(key, broken)

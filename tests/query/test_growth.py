@@ -45,3 +45,31 @@ def test_an_id_is_compared_with_an_id(column):
     """DuckDB would cast the id, and fail where a row's id cannot be cast: an outcome that tells of the row."""
     with pytest.raises(sf.errors.QueryError, match="An id is compared"):
         bind(parse(f"SELECT COUNT(*) AS n FROM t JOIN s ON t.site = s.{column}"), DATASET)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "SELECT pid, x FROM {0} UNION ALL SELECT pid, x FROM {0}",
+        "SELECT a.pid, a.x FROM (SELECT pid, MAX(x) AS x FROM {0} GROUP BY pid) a "
+        "JOIN (SELECT pid, MAX(x) AS x FROM {0} GROUP BY pid) b ON a.pid = b.pid",
+    ],
+)  # fmt: skip
+def test_what_is_read_twice_at_every_level_is_refused(step):
+    parts = ["c0 AS (SELECT pid, x FROM t)"]
+    parts += [f"c{number} AS ({step.format(f'c{number - 1}')})" for number in range(1, 17)]
+    begun = time.process_time()
+    with pytest.raises(sf.errors.QueryError, match="too many"):
+        bind(parse(f"WITH {', '.join(parts)} SELECT SUM(x) AS s FROM c16"), DATASET)
+    assert time.process_time() - begun < 5
+
+
+def test_a_name_means_what_it_means_where_it_was_written():
+    inner = "WITH a AS (SELECT pid, 1 AS w FROM t), b AS (SELECT pid, w FROM a) SELECT SUM(w) AS n FROM ({}) u"
+    for nested, wanted in (
+        ("WITH a AS (SELECT pid, 2 AS w FROM t) SELECT w FROM b", 1.0),
+        ("WITH a AS (SELECT pid, 2 AS w FROM t) SELECT w FROM a", 2.0),
+        ("WITH A AS (SELECT pid, 2 AS w FROM t) SELECT w FROM a", 2.0),
+    ):
+        (aggregate,) = bind(parse(inner.format(nested)), DATASET).aggregates
+        assert aggregate.value.upper == wanted, nested

@@ -21,7 +21,7 @@ MAY_IMPORT = {  # a package of ours -> the packages of ours that it may import
     "engines": {"engines", "catalog", "kernel", "errors"},
     "ledger": {"ledger", "kernel", "errors"},
     "local": {"local", "kernel", "errors"},
-    "cli": {"cli", "catalog", "curator", "opening", "answers", "engines", "ledger", "kernel", "errors", ""},
+    "cli": {"cli", "local", "catalog", "curator", "opening", "answers", "engines", "ledger", "kernel", "errors", ""},
 }
 
 

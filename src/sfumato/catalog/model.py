@@ -24,6 +24,7 @@ from sfumato.kernel.plan import Column, ColumnType, ContributionBound
 
 MOST_BOUND = 2**53  # every whole number up to here is a double
 MOST_VALUES = 100_000
+MOST_ROWS = 1 << 40
 MOST_CHARACTERS = 100
 MOST_SHOWN = 30
 
@@ -206,8 +207,8 @@ class Table:
                 self,
                 source=None if self.source is None else _text(self.source, "source", 10_000),
                 columns=self._frozen_columns(),
-                max_rows_per_unit=whole_number(self.max_rows_per_unit, "max_rows_per_unit", 1),
-                max_groups_per_unit=whole_number(self.max_groups_per_unit, "max_groups_per_unit", 1),
+                max_rows_per_unit=_few(self.max_rows_per_unit, "max_rows_per_unit"),
+                max_groups_per_unit=_few(self.max_groups_per_unit, "max_groups_per_unit"),
                 rows=None if self.rows is None else whole_number(self.rows, "rows", 1),
                 public=_flag(self.public, "public"),
             )
@@ -446,6 +447,14 @@ def _in_order(lower: Bound, upper: Bound) -> None:
     if lower > upper:
         hint = f"Swap them: lower = {upper}, upper = {lower}."
         raise refusal(f"lower ({lower}) must not exceed upper ({upper}).", hint)
+
+
+def _few(value: object, name: str) -> int:
+    """A bound on what one person contributes."""
+    number = whole_number(value, name, 1)
+    if number > MOST_ROWS:
+        raise refusal(f"{name} must be at most {MOST_ROWS:,}.", "A bound that large bounds nothing.")
+    return number
 
 
 def _flag(value: object, name: str) -> bool:

@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from sfumato.cli import ask, books, improve, owner
+from sfumato.cli import ask, books, improve, owner, survey
 from sfumato.cli.refusals import USAGE, tell
 from sfumato.cli.show import AsJson
 from sfumato.errors import SfumatoError
@@ -95,6 +95,7 @@ app.command(rich_help_panel="Ask")(improve.diagnose)
 app.command(rich_help_panel="Own")(improve.bounds)
 app.command(rich_help_panel="Keep the books")(books.budget)
 app.add_typer(books.ledger, name="ledger", rich_help_panel="Keep the books")
+app.add_typer(survey.survey, name="survey", rich_help_panel="Survey without a curator")
 
 
 # so that -1 is a value, and gets its answer

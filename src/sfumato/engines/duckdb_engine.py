@@ -157,6 +157,8 @@ class DuckDBEngine:
 
     def _lowered(self, plan: BoundedPlan, name: str) -> Queries:
         stored = self._stored[plan.source.table] if isinstance(plan.source, Scan) else {}
+        if isinstance(plan.source, Scan) and self.tables[plan.source.table].max_rows_per_unit != plan.source.max_rows:
+            raise KernelFault("The pinned weights are those of another bound.")
         kinds = {each.kind for each in plan.measurements}
         chosen = [each for each in plan.measurements if each.kind is Kind.CHOICE]
         return Queries(

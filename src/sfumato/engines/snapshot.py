@@ -66,12 +66,15 @@ def _count(connection: duckdb.DuckDBPyConnection, table: Table) -> int:
 def _through(connection: duckdb.DuckDBPyConnection, table: Table, source: Source) -> Source:
     """The source with the person of each row, who is named by another table; rows that lead to nobody are dropped."""
     column, through = table.unit_through or ("", "")
-    link, unit, other = quoted(column), quoted(UNIT), quoted(through)
-    people = f"SELECT {link} AS link, MIN({unit}) AS owner, MAX({unit}) AS also FROM {other} GROUP BY {link}"
+    there = {row[0] for row in connection.execute(f"DESCRIBE {quoted(through)}").fetchall()}
+    link = quoted(column if column in there else UNIT)  # the other table's own unit is kept under another name
+    unit, other = quoted(UNIT), quoted(through)
+    named = f"FROM {other} WHERE {link} IS NOT NULL GROUP BY {link}"
+    people = f"SELECT {link} AS link, MIN({unit}) AS owner, MAX({unit}) AS also {named}"
     if connection.execute(f"SELECT COUNT(*) FROM ({people}) WHERE owner <> also").fetchall()[0][0]:
         hint = f"In {through}, {column} must name rows of one person only."
         raise refused(table.name, "some of its rows would belong to two people.", hint)
-    same = f"{as_text('rows.' + link, source.columns[column])} = people.link"
+    same = f"{as_text('rows.' + quoted(column), source.columns[column])} = CAST(people.link AS VARCHAR)"
     relation = (
         f"(SELECT rows.*, people.owner AS {quoted(OWNER)} FROM {source.relation} rows JOIN ({people}) people ON {same})"
     )

@@ -18,6 +18,7 @@ from sfumato.kernel.sources import Source, is_private, of_single_rows, reach
 MOST_CELLS = 1_000_000
 MOST_BINS = 1 << 16
 MOST_CHOSEN = 100
+MOST_IN_BINS = 1 << 28  # cells times bins of a choice
 MOST_STEPS = 1 << 53  # engines clamp in doubles before they cast
 ROW_WEIGHT_EXPONENT = -16  # a person's rows weigh min(1, r/n) each, in steps of 2**-16
 
@@ -151,6 +152,12 @@ class BoundedPlan:
             raise KernelFault("A unit is in at least one group.")
         if self.unit.per_row and (self.max_groups_per_unit > 1 or not of_single_rows(self.source)):
             raise KernelFault("A row unit contributes one row to one group.")
+        kinds = {each.kind for each in self.measurements}
+        if self.unit.per_row and self.reach > 1 and kinds & {Kind.PEOPLE, Kind.KEYS}:
+            raise KernelFault("A row that became several cannot be counted as one person.")
+        most_bins = max((each.bins for each in self.measurements if each.choice is not None), default=1)
+        if (self.cells or 1) * most_bins > max(MOST_IN_BINS, MOST_CELLS):
+            raise KernelFault("A choice has few enough cells and bins.")
         if not self.measurements or (self.cells or 0) > MOST_CELLS:
             raise KernelFault("A plan has at least one measurement and at most a million cells.")
         if len({each.name for each in self.measurements}) != len(self.measurements):

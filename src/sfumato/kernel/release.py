@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import KernelFault
-from sfumato.kernel.certify import BinChoice, Certificate, Reservation
+from sfumato.kernel.certify import BinChoice, Certificate, Certified, Reservation
 from sfumato.kernel.entropy import SYSTEM, Entropy
 from sfumato.kernel.expressions import Scalar
 from sfumato.kernel.grid import add_saturating, saturate
@@ -97,7 +97,7 @@ def release_with(exact: ExactAggregates, reservation: Reservation, entropy: Entr
     kept = np.arange(cells)
     for each in sorted(certificate.measurements, key=lambda one: one.threshold is None):  # keys first
         if isinstance(each.noise, BinChoice):
-            noisy[each.name] = _chosen(each.noise, [exact._bins[each.name][cell] for cell in kept], entropy)
+            noisy[each.name] = _chosen(each, each.noise, [exact._bins[each.name][cell] for cell in kept], entropy)
             continue
         integers = exact._integers[each.name][kept]
         drawn = add_saturating(integers, each.noise.draw(integers.size, entropy))
@@ -110,7 +110,7 @@ def release_with(exact: ExactAggregates, reservation: Reservation, entropy: Entr
     return Released(reservation.entry_number, certificate, released, names)
 
 
-def _chosen(rule: BinChoice, bins: list[dict[int, int]], entropy: Entropy) -> IntVector:
+def _chosen(each: Certified, rule: BinChoice, bins: list[dict[int, int]], entropy: Entropy) -> IntVector:
     """The chosen bins, one row a cell; a few cells at a time, since most bins are empty."""
     found: list[object] = []
     block = max(1, MOST_AT_ONCE // rule.bins)
@@ -118,9 +118,9 @@ def _chosen(rule: BinChoice, bins: list[dict[int, int]], entropy: Entropy) -> In
         part = bins[begin : begin + block]
         weights = np.zeros((len(part), rule.bins), np.int64)
         for row, held in enumerate(part):
-            weights[row, list(held)] = [saturate(each) for each in held.values()]
+            weights[row, list(held)] = [saturate(weight) for weight in held.values()]
         found += rule.choose_cells(weights, entropy)
-    return np.array(found, np.int64).reshape(len(bins), -1)
+    return np.array(found, np.int64).reshape(len(bins), each.width)  # also where no key is left
 
 
 def _named(keys: tuple[CellKey, ...] | None, kept: IntVector) -> tuple[tuple[CellKey, ...] | None, IntVector]:

@@ -11,6 +11,8 @@ from sfumato.errors import KernelFault
 from sfumato.kernel.expressions import Column, Expression
 
 MOST_REACH = 1 << 40
+BITS_OF_ROWS = 31  # of one unit in one table
+MOST_BITS = 126
 MOST_SCANS = 4  # of private tables that meet in one row: the product of their rows held stays below 2**124
 
 
@@ -171,9 +173,27 @@ def reach(source: Source) -> int:
     Checked by: tests/neighbours/test_joins.py::test_no_neighbour_moves_more_through_a_join
     """
     most = _reach(source)
-    if most > MOST_REACH or numerator(source) > MOST_REACH:
+    if most > MOST_REACH or numerator(source) > MOST_REACH or _bits_held(source) > MOST_BITS:
         raise KernelFault("One unit reaches too many rows.")
     return most
+
+
+def _bits_held(source: Source) -> int:
+    """How many bits the column that weights divide by may need."""
+    match source:
+        case Scan():
+            return BITS_OF_ROWS
+        case PublicScan() | PerUnit():
+            return 1
+        case Derived(inner):
+            return _bits_held(inner)
+        case Join(left, right):
+            return _bits_held(left) + _bits_held(right)
+        case Union(parts):
+            whole = numerator(source)
+            return max(_bits_held(each) + (whole // numerator(each)).bit_length() for each in parts)
+        case _:
+            assert_never(source)
 
 
 def _reach(source: Source) -> int:

@@ -18,7 +18,7 @@ from sfumato.ledger.books import Books
 from sfumato.ledger.charges import demand, exchanged, left_of, nothing, price, sublimit, total
 from sfumato.ledger.entries import Entry, Head, Row, altered_error, canonical, charged_loss, loss_text, read_loss
 from sfumato.ledger.store import Store
-from sfumato.ledger.stored import Stored, answer_text, answers, description, measures, stored_answer
+from sfumato.ledger.stored import VOID, Stored, answer_text, answers, description, is_void, measures, stored_answer
 
 __all__ = ["AlreadyAnswered", "Entry", "Ledger", "Limit", "Stored", "Totals", "Verification"]
 NOBODY: Mapping[str, PrivacyLoss] = MappingProxyType({})
@@ -127,9 +127,11 @@ class Ledger:
             before, newest = books.before(certificate.plan_digest, analyst)
             # the newest is enough: while one is without an answer, no other is made
             if before and before["payload"] == payload:
-                if books.answer_to(before["number"]) is not None:
+                answer = books.answer_to(before["number"])
+                if answer is None:
+                    return Reservation(before["number"], certificate)
+                if not is_void(answer):
                     raise AlreadyAnswered("This charge has its answer already.")
-                return Reservation(before["number"], certificate)
             own = _spent_in(newest, now.budget)
             charge = self._charge(certificate, analyst, own, now)
             head = books.append(
@@ -152,7 +154,8 @@ class Ledger:
         self._check(analyst, certificate)
         with self._reading() as (books, now):
             before, newest = books.before(certificate.plan_digest, analyst)
-            if before and before["payload"] == description(certificate):
+            paid = before is not None and before["payload"] == description(certificate)
+            if before and paid and not is_void(books.answer_to(before["number"])):
                 return True  # it is paid for already
             own = _spent_in(newest, now.budget)
             try:
@@ -168,7 +171,7 @@ class Ledger:
         """
         self._check(analyst, certificate)
         with self._reading() as (books, head):
-            hits = [row for row in books.answered(certificate.answer_key, analyst) if answers(row, certificate)]
+            hits = [row for row in _given(books, certificate.answer_key, analyst) if answers(row, certificate)]
             if not hits:
                 return None
             pays = analyst in self._sublimits
@@ -181,7 +184,7 @@ class Ledger:
     def history(self, answer_key: str, analyst: str) -> tuple[Stored, ...]:
         """Every answer under this key that the analyst has, paid for or counted as seen, oldest first."""
         with self._reading() as (books, head):
-            own = [row for row in books.answered(answer_key, analyst) if _has(row, analyst)]
+            own = [row for row in _given(books, answer_key, analyst) if _has(row, analyst)]
             return tuple(stored_answer(row, books.answer_to(row["number"]), head) for row in own)
 
     def store(self, reservation: Reservation, released: Released) -> str:
@@ -213,6 +216,29 @@ class Ledger:
             )
         self._remember(head)
         return head.hash
+
+    def void(self, reservation: Reservation) -> None:
+        """Close a charge whose answer could not be made, for good: its noise was drawn, and is not drawn again.
+
+        What failed may have depended on the noise; to resume would be to choose among answers.
+        """
+        with self._writing() as (books, now):
+            charge, answered, newest = books.charged(reservation.entry_number)
+            if not charge or charge["kind"] != "charge" or answered:
+                return
+            head = books.append(
+                now,
+                "answer",
+                now.budget,
+                now.spent,
+                analyst=charge["analyst"],
+                plan_digest=charge["plan_digest"],
+                answer_key=charge["answer_key"],
+                about=reservation.entry_number,
+                analyst_spent=_spent_in(newest, now.budget),
+                payload=VOID,
+            )
+        self._remember(head)
 
     def totals(self, analyst: str | None = None) -> Totals:
         """The population's budget; or the analyst's own, where one is declared."""
@@ -325,6 +351,12 @@ class Ledger:
     ) -> None:
         if analyst in self._sublimits:
             demand(charge, own, sublimit(self._sublimits[analyst], budget), "this analyst's own limit", shares)
+
+
+def _given(books: Books, answer_key: str, analyst: str) -> list[Row]:
+    """The charges under a key whose answers were given: not those that were closed without one."""
+    rows = books.answered(answer_key, analyst)
+    return [row for row in rows if not is_void(books.answer_to(row["number"]))]
 
 
 def _has(charge: Row, analyst: str) -> bool:

@@ -43,6 +43,14 @@ def _kind(each: Certified) -> str:
             return "choice"
 
 
+VOID = canonical({"void": True})
+
+
+def is_void(answer: Row | None) -> bool:
+    """Is this the end of a charge whose answer could not be made?"""
+    return answer is not None and bool(answer["payload"] == VOID)
+
+
 def answer_text(released: Released) -> str:
     """An answer as it is kept: its integers, and the keys that the data named."""
     keys = None if released.keys is None else [[_written(value) for value in key] for key in released.keys]

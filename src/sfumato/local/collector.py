@@ -14,7 +14,7 @@ import numpy as np
 
 from sfumato.errors import InvalidParameter, LedgerError, QueryError
 from sfumato.local.manifest import Manifest
-from sfumato.local.report_files import AT_ONCE, Batch, read_lines, read_reports
+from sfumato.local.report_files import AT_ONCE, ID_BYTES, Batch, Ids, read_lines, read_reports
 from sfumato.local.reports import BitRows, Counts, Reports
 from sfumato.local.tally import Tally
 
@@ -27,8 +27,6 @@ _SCHEMA = """
     CREATE TABLE IF NOT EXISTS reports (id BLOB PRIMARY KEY, period INTEGER NOT NULL, report BLOB NOT NULL)
         WITHOUT ROWID;
 """
-_FRESH = "SELECT MIN(place) FROM arriving WHERE id NOT IN (SELECT id FROM reports) GROUP BY id"
-_ARRIVING = "CREATE TEMP TABLE arriving (place INTEGER PRIMARY KEY, id BLOB, period INTEGER, report BLOB)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +78,23 @@ class Collector:
 
     def add(self, batch: Batch) -> Received:
         """Count a batch: ids, tallies and counters in one transaction."""
+        first = _first_of_each(batch.ids)  # in the order of ids, as the file keeps them
         with self._state() as state:
-            state.execute(_ARRIVING)
-            rows = zip(range(len(batch.ids)), batch.ids, batch.periods.tolist(), _cells(batch.reports), strict=True)
-            state.executemany("INSERT INTO arriving VALUES (?, ?, ?, ?)", rows)
-            fresh = [place for (place,) in state.execute(_FRESH)]
-            state.execute("INSERT OR IGNORE INTO reports SELECT id, period, report FROM arriving ORDER BY id, place")
-            places = np.array(fresh, np.int64)
-            for period, tally in self._tallies(batch.periods[places], batch.reports[places]).items():
+            before = state.total_changes
+            names, periods, reports = batch.ids[first].tobytes(), batch.periods[first], batch.reports[first]
+            ids = [names[start : start + ID_BYTES] for start in range(0, len(names), ID_BYTES)]
+            rows = list(zip(ids, periods.tolist(), _cells(reports), strict=True))
+            state.execute("SAVEPOINT batch")
+            state.executemany("INSERT OR IGNORE INTO reports VALUES (?, ?, ?)", rows)
+            if state.total_changes - before != len(rows):  # some came before: find out which
+                state.execute("ROLLBACK TO batch")
+                there = "SELECT 1 FROM reports WHERE id = ?"
+                fresh = [place for place, each in enumerate(ids) if state.execute(there, (each,)).fetchone() is None]
+                state.executemany("INSERT INTO reports VALUES (?, ?, ?)", [rows[place] for place in fresh])
+                periods, reports = periods[fresh], reports[fresh]
+            for period, tally in self._tallies(periods, reports).items():
                 self._keep(state, period, self._tally(state, period) + tally)
-            found = Received(len(fresh), len(batch.ids) - len(fresh), batch.malformed, batch.foreign)
+            found = Received(len(periods), len(batch.ids) - len(periods), batch.malformed, batch.foreign)
             _note(state, found)
         return found
 
@@ -127,18 +132,22 @@ class Collector:
             return dict(state.execute("SELECT period, people FROM tallies ORDER BY period"))
 
     def tally(self, period: int | None = None) -> Tally:
-        """What the people of a period reported (default: the last period with enough of them), if enough did."""
-        people = self.periods()
-        enough = [each for each, count in people.items() if count >= self.manifest.minimum_batch]
-        wanted = (enough or [0])[-1] if period is None else period
-        if wanted not in enough:
-            raise QueryError(
-                "survey-batch",
-                f"There are fewer reports than the {self.manifest.minimum_batch:,} that this survey waits for.",
-                "Nothing is shown before; collect more reports, or name a period that has enough.",
-            )
+        """What the people of a period reported, if enough did; by default of the last period with enough of them."""
+        return self.enough(period)[1]
+
+    def enough(self, period: int | None = None) -> tuple[int, Tally]:
+        """The number of that period, and its tally."""
+        waits = self.manifest.minimum_batch
         with self._state() as state:
-            return self._tally(state, wanted)
+            people = dict(state.execute("SELECT period, people FROM tallies WHERE people >= ?", (waits,)))
+            wanted = max(people, default=-1) if period is None else period
+            if wanted not in people:
+                raise QueryError(
+                    "survey-batch",
+                    f"There are fewer reports than the {waits:,} that this survey waits for.",
+                    "Nothing is shown before; collect more, or name a period that has enough.",
+                )
+            return wanted, self._tally(state, wanted)
 
     def _tallies(self, periods: Counts, reports: Reports) -> dict[int, Tally]:
         numbers = np.unique(periods).tolist()
@@ -198,6 +207,16 @@ class Collector:
             raise LedgerError(
                 "collector-file", "The collector's file is of another survey or version.", "Use a file for each survey."
             )
+
+
+def _first_of_each(ids: Ids) -> Counts:
+    """The places of different ids, each where it comes first, in the order of the ids."""
+    halves = np.ascontiguousarray(ids).view(">u8").reshape(-1, 2)
+    order = np.lexsort((halves[:, 1], halves[:, 0]))  # of equals, the first stays first
+    ordered = halves[order]
+    new = np.ones(len(order), np.bool_)
+    new[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    return order[new]
 
 
 def _cells(reports: Reports) -> Iterator[int | bytes]:

@@ -1,14 +1,15 @@
-"""Reports in files, from anyone: JSON lines or Parquet, read in batches; what is malformed is counted, and never kept."""
+"""Reports in files, from anyone: JSON lines or Parquet, in batches; what is malformed is counted, and never kept."""
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -26,11 +27,14 @@ _AROUND = 1024  # letters of a line besides the report
 _REST = 1 << 20
 
 
+Ids = npt.NDArray[np.uint8]  # of shape (reports, 16)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
     """Well-formed reports with their ids and periods, and how many others there were."""
 
-    ids: list[bytes]
+    ids: Ids
     periods: Counts
     reports: Reports
     malformed: int
@@ -49,33 +53,37 @@ def read_reports(manifest: Manifest, path: Path | str) -> Iterator[Batch]:
 
 def read_lines(manifest: Manifest, lines: Iterable[bytes | str]) -> Batch:
     """The reports of some lines of JSON, each a record of one report."""
-    ids: list[bytes] = []
+    ids: list[str] = []
     periods: list[int] = []
-    reports: list[int | str] = []
+    reports: list[object] = []
     malformed = foreign = 0
-    form = _form(manifest)
     for line in lines:
         record = _record(line)
         if record is None or type(record["period"]) is not int or not 0 <= record["period"] < manifest.periods:
             malformed += 1
         elif record["survey"] != manifest.id:
             foreign += 1
-        elif type(record["id"]) is not str or not _ID.fullmatch(record["id"]) or not _fits(form, record["report"]):
+        elif type(record["id"]) is not str or not _ID.fullmatch(record["id"]):
             malformed += 1
         else:
-            ids.append(bytes.fromhex(record["id"]))
+            ids.append(record["id"])
             periods.append(record["period"])
             reports.append(record["report"])
-    decoded, _ = form.decode(reports)
-    return Batch(ids, np.array(periods, np.int64), decoded, malformed, foreign)
+    form = _form(manifest)
+    decoded, wrong = form.decode(reports)
+    if wrong:  # rare: look at each by itself, to leave out its id too
+        good = [place for place, report in enumerate(reports) if form.decode([report])[1] == 0]
+        ids, periods = [ids[place] for place in good], [periods[place] for place in good]
+    names = np.frombuffer(bytes.fromhex("".join(ids)), np.uint8).reshape(-1, ID_BYTES)
+    return Batch(names, np.array(periods, np.int64), decoded, malformed + wrong, foreign)
 
 
-def write_lines(file: BinaryIO, manifest: Manifest, ids: Sequence[bytes], periods: Counts, reports: Reports) -> None:
+def write_lines(file: BinaryIO, manifest: Manifest, ids: Ids, periods: Counts, reports: Reports) -> None:
     """Reports as lines of JSON."""
-    values = manifest.table.form.encode(reports)
+    values = (json.dumps(each) for each in _form(manifest).encode(reports))
     for each, period, report in zip(ids, periods.tolist(), values, strict=True):
-        record = {"survey": manifest.id, "period": period, "id": each.hex(), "report": report}
-        file.write(json.dumps(record, separators=(",", ":")).encode() + b"\n")
+        line = f'{{"survey":"{manifest.id}","period":{period},"id":"{bytes(each).hex()}","report":{report}}}\n'
+        file.write(line.encode())
 
 
 class ParquetReports:
@@ -85,12 +93,15 @@ class ParquetReports:
         self._manifest = manifest
         self._writer = pq.ParquetWriter(str(path), schema(manifest))
 
-    def write(self, ids: Sequence[bytes], periods: Counts, reports: Reports) -> None:
-        values = [bytes(row) for row in reports] if isinstance(_form(self._manifest), BitRows) else reports
-        names = schema(self._manifest)
-        columns = ([self._manifest.id] * len(ids), periods.astype(np.int32), list(ids), values)
-        arrays = [pa.array(column, type=field.type) for column, field in zip(columns, names, strict=True)]
-        self._writer.write_table(pa.Table.from_arrays(arrays, schema=names))
+    def write(self, ids: Ids, periods: Counts, reports: Reports) -> None:
+        rows = isinstance(_form(self._manifest), BitRows)
+        columns = [
+            pa.array([self._manifest.id] * len(ids), pa.string()),
+            pa.array(periods, pa.int32()),
+            pa.Array.from_buffers(pa.binary(ID_BYTES), len(ids), [None, pa.py_buffer(ids.tobytes())]),
+            pa.array([bytes(row) for row in reports], pa.binary()) if rows else pa.array(reports, pa.int64()),
+        ]
+        self._writer.write_table(pa.Table.from_arrays(columns, schema=schema(self._manifest)))
 
     def __enter__(self) -> "ParquetReports":
         return self
@@ -118,24 +129,6 @@ def _record(line: bytes | str) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return record if isinstance(record, dict) and record.keys() == _FIELDS else None
-
-
-def _fits(form: Form, report: object) -> bool:
-    """As `form.decode` decides; a row of bits is decoded alone only where a quick look does not settle it."""
-    match form:
-        case Codes(count):
-            return type(report) is int and 0 <= report < count
-        case BitRows(width, None) if width % 8 == 0:
-            return _is_row(form, report)
-        case BitRows():
-            return _is_row(form, report) and form.decode([report])[1] == 0
-
-
-def _is_row(form: BitRows, report: object) -> bool:
-    return type(report) is str and len(report) == 2 * form.bytes and bool(_HEX.fullmatch(report))
-
-
-_HEX = re.compile(r"[0-9a-f]*")
 
 
 def _json_lines(manifest: Manifest, path: Path) -> Iterator[Batch]:
@@ -191,6 +184,7 @@ def _from_columns(manifest: Manifest, batch: Any) -> Batch:  # noqa: ANN401 - py
         if malformed:
             right = np.array([form.sift(row[None])[1] == 0 for row in values], np.bool_)
             kept[chosen[~right]], values = False, whole
-    ids = batch["id"].to_pylist()
     places = np.flatnonzero(kept)
-    return Batch([ids[place] for place in places], periods[places], values, len(own) - len(places) - foreign, foreign)
+    ids = b"".join(batch["id"].take(pa.array(places)).to_pylist())
+    names = np.frombuffer(ids, np.uint8).reshape(-1, ID_BYTES)
+    return Batch(names, periods[places], values, len(own) - len(places) - foreign, foreign)

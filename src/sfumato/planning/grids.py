@@ -4,7 +4,7 @@ from fractions import Fraction
 from math import floor, frexp
 
 from sfumato.errors import KernelFault
-from sfumato.kernel.plan import MOST_BINS, grid_exponent
+from sfumato.kernel.plan import MOST_BINS, MOST_STEPS, grid_exponent
 from sfumato.query.query import Typed
 
 BIN_BITS = 12  # of real values: 4,096 to 8,192 bins; more would cost rank, by the logarithm of their number
@@ -27,6 +27,8 @@ def bins_of(value: Typed) -> tuple[int, int, int]:
     exponent = frexp(value.upper - value.lower)[1] - 1 - BIN_BITS
     if value.whole:
         exponent = max(exponent, 0)
+    while max(abs(value.lower), abs(value.upper)) > MOST_STEPS * 2.0**exponent:  # narrow bounds, far from zero
+        exponent += 1
     return (*_in_steps(value.lower, value.upper, exponent), exponent)
 
 

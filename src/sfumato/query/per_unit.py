@@ -89,6 +89,8 @@ class _UnitBinder:
             inner = node.this.unnest() if node.this is not None else exp.Star()
             if isinstance(inner, exp.Distinct):
                 raise unsupported(node, "COUNT(DISTINCT ...) is not supported in a subquery", "Count rows or values.")
+            if isinstance(inner, exp.Null):
+                raise unsupported(node, "COUNT counts rows or values", "Write COUNT(*) or COUNT(x).")
             all_rows = isinstance(inner, (exp.Star, exp.Literal)) or self.rows.scope.is_person(inner)
             value = None if all_rows else self.rows.row(inner).expression
             column = self._add("count", value, 0, self.most_rows, 0)

@@ -42,7 +42,16 @@ class Relation:
         return Scope(self.parts)
 
 
-CTEs = Mapping[str, exp.Expr]
+@dataclass(frozen=True, slots=True)
+class CTE:
+    """A part of WITH, and what was named where it stands."""
+
+    node: exp.Expr
+    known: "CTEs"
+
+
+CTEs = Mapping[str, CTE]
+MOST_ITEMS = 200  # of FROM, written out: a CTE counts as often as it is read
 
 
 class RelationBinder:
@@ -51,11 +60,12 @@ class RelationBinder:
     def __init__(self, dataset: Dataset) -> None:
         self.dataset = dataset
         self._prefixes = 0
+        self._items = 0
         self._views: tuple[str, ...] = ()
 
     def rows_of(self, tree: exp.Select, ctes: CTEs, *, prefix: str = "") -> Relation:
         """FROM, JOIN and WHERE of one SELECT."""
-        known = {**ctes, **_ctes(tree)}
+        known = _with(tree, ctes)
         source = tree.args.get("from_")
         if source is None:
             table = next(iter(self.dataset.tables), "a declared table")
@@ -75,6 +85,9 @@ class RelationBinder:
 
     def _item(self, node: exp.Expr, ctes: CTEs, prefix: str) -> Relation:
         """One item of FROM, under its name."""
+        self._items += 1
+        if self._items > MOST_ITEMS:
+            raise unsupported(node, "The question reads too many tables and subqueries", "Ask for less at once.")
         if isinstance(node, exp.Subquery):
             inner = self._nested(node.this, ctes, prefix)
             return _named(inner, node.alias or "subquery")
@@ -82,8 +95,7 @@ class RelationBinder:
             raise unsupported(node, "FROM takes tables and subqueries", f"Declared: {', '.join(self.dataset.tables)}.")
         cte = find(node.name, ctes)
         if cte is not None:
-            before = dict(list(ctes.items())[: list(ctes).index(cte)])  # a CTE sees those above it
-            return _named(self._nested(ctes[cte], before, prefix), node.alias or cte)
+            return _named(self._nested(ctes[cte].node, ctes[cte].known, prefix), node.alias or cte)
         view = find(node.name, self.dataset.views)
         if view is not None:
             return _named(self._view(node, view, prefix), node.alias or view)
@@ -162,6 +174,8 @@ class RelationBinder:
                 public |= {name: part.public[column]} if part.public and column in part.public else {}
             else:
                 columns[name] = binder.row(bare)
+                if columns[name].type == "null":
+                    raise unsupported(each, "NULL alone is no column", "Leave it out, or give a value.")
                 small_enough(bare, columns[name].expression)
         made = Part(
             "", columns, "this subquery", frozenset(person), links, None if is_private(inner.source) else public
@@ -178,7 +192,7 @@ class RelationBinder:
     def _union(self, node: exp.Union, ctes: CTEs, prefix: str) -> Relation:
         if node.args.get("distinct"):
             raise unsupported(node, "UNION drops duplicates, which may be two people's", "Use UNION ALL.")
-        parts = [self._nested(each, {**ctes, **_ctes(node)}, "") for each in _sides(node)]
+        parts = [self._nested(each, _with(node, ctes), "") for each in _sides(node)]
         shapes = [list(each.parts[0].columns.items()) for each in parts]
         if len({len(shape) for shape in shapes}) != 1:
             raise unsupported(node, "The parts of UNION ALL have different numbers of columns", "Select the same ones.")
@@ -212,7 +226,7 @@ class RelationBinder:
     def _join(self, left: Relation, node: exp.Join, ctes: CTEs) -> Relation:
         right = self._item(node.this, ctes, self._next_prefix())
         outer = node.side == "LEFT"
-        if (node.side and not outer) or node.kind not in ("", "INNER", "OUTER"):
+        if (node.side and not outer) or node.kind not in ("", "INNER", "OUTER") or (node.kind == "OUTER" and not outer):
             hint = "Write JOIN or LEFT JOIN, with the private table on the left."
             raise unsupported(node, f"{(node.side or node.kind).upper()} JOIN is not supported", hint)
         if any(find(part.alias, [other.alias for other in right.parts]) for part in left.parts):
@@ -385,14 +399,19 @@ def _fresh(node: exp.Expr, name: str, columns: Mapping[str, Typed]) -> None:
         raise unsupported(node, f"Two columns are named {name[:100]}", "Name them apart with AS.")
 
 
-def _ctes(tree: exp.Expr) -> dict[str, exp.Expr]:
-    found: dict[str, exp.Expr] = {}
+def _with(tree: exp.Expr, outer: CTEs) -> CTEs:
+    """What is named inside a SELECT: the parts of its WITH, each of which sees those above it, and what is outside."""
+    known = dict(outer)
+    own: set[str] = set()
     clause = tree.args.get("with_")
     for each in clause.expressions if clause is not None else []:
-        if find(each.alias, found) is not None:
+        if find(each.alias, own) is not None:
             raise unsupported(each, f"Two parts of WITH are named {each.alias[:100]}", "Name them apart.")
-        found[each.alias] = each.this
-    return found
+        own.add(each.alias)
+        made = CTE(each.this, dict(known))
+        known = {name: cte for name, cte in known.items() if find(name, (each.alias,)) is None}
+        known[each.alias] = made
+    return known
 
 
 def _sides(node: exp.Expr) -> list[exp.Expr]:

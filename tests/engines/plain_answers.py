@@ -1,0 +1,104 @@
+"""What a system without privacy answers: the analyst's own SQL on the calm clinic, where nothing is bounded."""
+
+from contextlib import suppress
+from datetime import date, datetime
+from decimal import Decimal
+from itertools import product
+
+import duckdb
+import numpy as np
+
+from sfumato.engines.engine import UNIT, told_apart
+from sfumato.kernel.plan import Kind
+from sfumato.planning.accuracy import aggregate_values
+from sfumato.query.query import AggregateRef, KeyRef
+
+WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
+CHOSEN = ("CHOICE", "MODE", "TOP_K")
+
+
+def plain_tables(clinic):
+    """The pinned rows in a database of their own: numbers as doubles, a division by zero is NULL."""
+    made = duckdb.connect()
+    for setting in ("error_on_division_by_zero", "ieee_floating_point_ops"):
+        with suppress(duckdb.Error):  # the first is of DuckDB 2, the second of all
+            made.execute(f"SET {setting} = false")
+    for name, rows in clinic.held.items():
+        columns = {}
+        for column, kind, *_ in clinic.curator.engine._connection.execute(f'DESCRIBE "{name}"').fetchall():
+            if not column.startswith("__sfumato"):
+                columns[column] = "DOUBLE" if kind in WHOLE else "VARCHAR" if kind.startswith("ENUM") else kind
+        values = [[row[column] for column in columns] for row in rows]
+        if name in ("patients", "visits"):
+            columns["pid"] = "VARCHAR"
+            values = [[*each, str(row[UNIT])] for each, row in zip(values, rows, strict=True)]
+        made.execute(f"CREATE TABLE {name} ({', '.join(f'{column} {kind}' for column, kind in columns.items())})")
+        made.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * len(columns))})", values)
+    return made
+
+
+def differences(rows, query, planned, exact):
+    """Where plain SQL's rows are not what the exact integers say; and how many numbers were compared."""
+    plan, wrong, compared, seen = planned.plan, [], 0, set()
+    cells = list(exact._keys if exact._keys is not None else product(*(key.values for key in plan.keys)))
+    numbers = {_told(cell): number for number, cell in enumerate(cells)}
+    values = _values(planned, exact, len(cells))
+    for row in rows:
+        shown = list(zip(query.columns, row, strict=True))
+        keys = {post.index: value for (_, post), value in shown if isinstance(post, KeyRef)}
+        if None in keys.values():
+            continue
+        cell = numbers.get(_told(keys[index] for index in range(len(keys))))
+        if cell is None:
+            wrong.append("plain SQL has a group that is not here")
+            continue
+        seen.add(cell)
+        for (name, post), value in shown:
+            if isinstance(post, AggregateRef) and post.index in values and value is not None:
+                compared += 1
+                far = abs(values[post.index][cell] - float(value))
+                if not far <= _tolerance(planned.formulas[post.index], plan, float(value)):
+                    wrong.append(f"{name} is {values[post.index][cell]}, and plain SQL says {value}")
+    for each in plan.measurements:
+        if each.kind in (Kind.COUNT, Kind.PEOPLE, Kind.KEYS):
+            wrong += [f"{each.name}: a group more" for cell in range(len(cells))
+                      if cell not in seen and exact._integers[each.name][cell]]  # fmt: skip
+    return wrong, compared
+
+
+def _values(planned, exact, cells):
+    """For each aggregate that is computed from sums and counts, its value without noise in each cell."""
+    measured = {
+        each.name: np.array([float(value) for value in exact._integers[each.name]]) * 2.0**each.exponent
+        for each in planned.plan.measurements
+        if each.kind is not Kind.CHOICE
+    }
+    return {
+        index: np.broadcast_to(aggregate_values(formula, measured), cells)
+        for index, formula in enumerate(planned.formulas)
+        if formula.function not in CHOSEN
+    }
+
+
+def _tolerance(formula, plan, value):
+    """What the grids of its sums may be off by."""
+    steps = sum(2.0**each.exponent for each in plan.measurements if each.name in (formula.total, formula.squares))
+    match formula.function:
+        case "VARIANCE":
+            return 1e-6 * formula.upper
+        case "STDDEV":
+            return (1e-6 * formula.upper) ** 0.5
+        case _:
+            return 1e-9 * abs(value) + 100 * steps
+
+
+def _told(values):
+    return told_apart(map(_one_type, values))
+
+
+def _one_type(value):
+    if isinstance(value, Decimal):
+        return float(value)
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return datetime(value.year, value.month, value.day)
+    return value
