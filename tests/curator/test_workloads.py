@@ -267,7 +267,8 @@ def test_choices_are_answered_and_stored():
 def test_no_key_at_all_is_an_answer_and_is_kept():
     """What fails when nothing passes the threshold could be tried until something does."""
     with people(unit="id", max_rows_per_unit=2) as curator:
-        sql = "SELECT job, MEDIAN(age) AS m, MODE(city) AS c, COUNT(*) AS n, AVG(age) AS a FROM people WHERE job = 'hermit' GROUP BY job"
+        asked = "MEDIAN(age) AS m, MODE(city) AS c, COUNT(*) AS n, AVG(age) AS a"
+        sql = f"SELECT job, {asked} FROM people WHERE job = 'hermit' GROUP BY job HAVING n > 3 LIMIT 5"
         answer = curator.ask(sql, epsilon=1, delta=1e-6)
         assert answer.rows == []
         assert curator.ask(sql, epsilon=1, delta=1e-6).cached
