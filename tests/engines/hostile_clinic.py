@@ -108,7 +108,7 @@ def frames(*, people: int, crowd: int, calm: bool) -> dict[str, pd.DataFrame]:
     return frames | {"sites": SITES}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Clinic:
     """One state of it: a curator, and what the snapshot holds."""
 

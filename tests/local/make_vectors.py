@@ -338,7 +338,7 @@ def altered(key):
             {**staged["memoise"], "periods": 0}, {**staged["memoise"], "periods": "1"},
             {**staged["memoise"], "epsilon": "1.9"}, {**staged["memoise"], "more": 1}, {**staged["memoise"]},
             {**staged["memoise"], "instantaneous": {"mechanism": "krr", "k": 5, "coins": {"keep": 1 << 31}}},
-            {**staged["memoise"], "instantaneous": {"mechanism": "sue", "k": 4, "coins": {"one": 3 << 30, "zero": 1 << 30}}},
+            {**staged["memoise"], "instantaneous": {"mechanism": "sue", "k": 4, "coins": {"one": 9, "zero": 1}}},
             {**staged["memoise"], "instantaneous": {"mechanism": "hadamard", "k": 4, "coins": {"keep": 3 << 30}}},
             {**staged["memoise"], "instantaneous": {"mechanism": "krr", "k": 4, "coins": {"keep": 1 << 31}}},
             {**staged["memoise"], "instantaneous": {"mechanism": "krr", "k": 4, "coins": {"keep": UNITS - 1}}},
@@ -387,8 +387,8 @@ def mean_descriptions(hybrid):
         [[UNITS, 0], [0, UNITS]], [[3 << 30, 1], [1 << 30, 3 << 30]], [[3 << 30, 1 << 30], [1 << 30, 3 << 30], []],
         [[1, UNITS - 1], [UNITS - 1, 1]], "rows", [1, 2], [[3 << 30, 1 << 30], [1 << 30, "3"]],
         [[1 << 30] * 4] * 4, [[(1 << 27)] * 32] * 34,
-        [[2147483648, 1073741824, 1073741824], [1073741824, 2147483648, 1073741824], [1610612736, 1610612736, 1073741824]],
-        [[2147483648, 1073741824, 1073741824], [1073741824, 2147483648, 1073741824], [1073741824, 1073741824, 2147483648]],
+        [[2 << 30, 1 << 30, 1 << 30], [1 << 30, 2 << 30, 1 << 30], [3 << 29, 3 << 29, 1 << 30]],
+        [[2 << 30, 1 << 30, 1 << 30], [1 << 30, 2 << 30, 1 << 30], [1 << 30, 1 << 30, 2 << 30]],
     ):  # fmt: skip
         yield {"mechanism": "laplace", **bounds, "table": rows}
 

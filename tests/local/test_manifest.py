@@ -2,6 +2,7 @@
 
 import json
 import threading
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -45,7 +46,7 @@ def test_names_stand_in_the_order_of_the_standard():
     """The example of RFC 8785, section 3.2.3, with whole numbers in place of texts."""
     names = ["\u20ac", "\r", "\ufb33", "1", "\U0001f600", "\u0080", "\u00f6"]
     order = ["\r", "1", "\u0080", "\u00f6", "\u20ac", "\U0001f600", "\ufb33"]
-    assert list(json.loads(canonical({name: 0 for name in names}))) == order
+    assert list(json.loads(canonical(dict.fromkeys(names, 0)))) == order
     assert canonical({"\r": '\u20ac$\x0f\nA\'B"\\\\"/'}) == b'{"\\r":"\xe2\x82\xac$\\u000f\\nA\'B\\"\\\\\\\\\\"/"}'
 
 
@@ -68,10 +69,8 @@ def test_what_has_no_canonical_text_is_refused(value):
 
 @given(st.binary(max_size=200))
 def test_any_bytes_are_read_or_refused(data):
-    try:
+    with suppress(NotCanonical):
         assert canonical(parse_canonical(data)) == data
-    except NotCanonical:
-        pass
 
 
 # loading
@@ -104,7 +103,7 @@ def test_the_persons_cap_is_on_what_an_answer_costs(name, tmp_path):
     price = SURVEYS[name].longitudinal_epsilon
     assert sf.Survey.load(path, cap=price).longitudinal_epsilon == price
     with pytest.raises(CatalogError) as caught:
-        sf.Survey.load(path, cap=price - Decimal("1e-28"))
+        sf.Survey.load(path, cap=price - Decimal("1e-20"))
     assert caught.value.code == "survey-cap"
     for wrong in ("0", -1, "x", float("nan"), True):
         with pytest.raises(InvalidParameter):

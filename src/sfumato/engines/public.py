@@ -3,19 +3,20 @@
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import date
 
 import duckdb
 
-from sfumato.catalog.model import Boolean, Category, ColumnDeclaration, Date, Integer, Real, Table, Text
+from sfumato.catalog.model import Boolean, Category, ColumnDeclaration, Date, DateTime, Integer, Real, Table, Text
 from sfumato.engines.sources import Source, quoted
 
 FACTS = "__sfumato_public"
 MOST_VALUES = 10_000
-READ_AS = {"BIGINT": Integer, "DOUBLE": Real, "DATE": Date, "BOOLEAN": Boolean}
+READ_AS = {"BIGINT": Integer, "DOUBLE": Real, "DATE": Date, "TIMESTAMP": DateTime, "BOOLEAN": Boolean}
 KINDS = {
     "TINYINT": "BIGINT", "SMALLINT": "BIGINT", "INTEGER": "BIGINT", "BIGINT": "BIGINT", "UTINYINT": "BIGINT",
     "USMALLINT": "BIGINT", "UINTEGER": "BIGINT", "FLOAT": "DOUBLE", "DOUBLE": "DOUBLE", "DATE": "DATE",
+    "TIMESTAMP": "TIMESTAMP",
     "BOOLEAN": "BOOLEAN",
 }  # fmt: skip
 
@@ -47,7 +48,7 @@ def _declared(connection: duckdb.DuckDBPyConnection, relation: str, name: str, k
 def _fits(low: object, high: object) -> bool:
     if isinstance(low, (int, float)) and isinstance(high, (int, float)):
         return abs(low) <= 2**53 and abs(high) <= 2**53
-    return not isinstance(low, datetime)
+    return True
 
 
 def keep_facts(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
@@ -68,7 +69,7 @@ def keep_facts(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
 def _parts(declared: ColumnDeclaration) -> list[object]:
     if isinstance(declared, Category):
         return [list(declared.values)]
-    if isinstance(declared, (Integer, Real, Date)):
+    if isinstance(declared, (Integer, Real, Date, DateTime)):
         return [end.isoformat() if isinstance(end, date) else end for end in (declared.lower, declared.upper)]
     return []
 
@@ -78,7 +79,7 @@ def with_facts(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Table
     if not any(table.public for table in tables.values()):
         return dict(tables)
     kept = dict(connection.execute(f"SELECT name, facts FROM {FACTS}").fetchall())
-    kinds = {each.__name__: each for each in (Integer, Real, Category, Boolean, Text, Date)}
+    kinds = {each.__name__: each for each in (Integer, Real, Category, Boolean, Text, Date, DateTime)}
     found = {}
     for name, table in tables.items():
         if not table.public or name not in kept:

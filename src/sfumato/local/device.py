@@ -12,6 +12,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, fields
 from datetime import datetime
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 
 from sfumato.errors import BudgetExceeded, LedgerError
@@ -147,7 +148,7 @@ class Device:
             (caps.lifetime, spent.lifetime, "you ever give"),
         )
         for limit, so_far, whom in limits:
-            left = max(sum_exactly(limit, -so_far), Decimal(0))
+            left = max(sum_exactly(limit, -Fraction(so_far)), Decimal(0))  # -Decimal would round to 28 digits
             if survey.price > left:
                 raise BudgetExceeded(
                     f"This costs epsilon {plain(survey.price)}; {plain(left)} is left of what {whom}.",

@@ -1,0 +1,372 @@
+"""A person's own books: charged before anything leaves, once for an answer, never beyond a cap, whatever happens."""
+
+import hashlib
+import hmac
+import json
+import multiprocessing
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from datetime import timedelta
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from make_vectors import BEGINS, FixedKey, whole_surveys
+from scipy import stats
+
+import sfumato as sf
+from sfumato.errors import BudgetExceeded, CatalogError, InvalidParameter, LedgerError
+from sfumato.kernel.exact import sum_exactly
+from sfumato.local import device as device_module
+from sfumato.local.device import Caps, Device, default_place
+from sfumato.local.domains import draw_one
+from sfumato.local.memo_stream import MemoStream
+from sfumato.local.new_survey import Renewal, new_survey
+from sfumato.local.survey import Survey
+
+FALSE_ALARM = 1e-6
+KEY = FixedKey()
+SURVEYS = dict(whole_surveys(KEY))
+
+
+def at(days):
+    return BEGINS + timedelta(days=days)
+
+
+@pytest.fixture
+def device(tmp_path):
+    return tmp_path / "books" / "device.db"
+
+
+def on(name, device):
+    return Survey(SURVEYS[name].manifest, device)
+
+
+def weekly(**changes):
+    options = {"labels": list("abc"), "period_days": 7, "lifetime_epsilon": "2.5", "begins": BEGINS, **changes}
+    return new_survey("Which?", epsilon=1, key=KEY, **options)
+
+
+# charges
+
+
+def test_a_report_is_charged_once_for_its_period_and_repeated_for_free(device):
+    survey = on("categories", device)
+    first = survey.report("c", at=at(1))
+    assert first.epsilon == survey.epsilon
+    assert not first.repeated
+    again = survey.report("d", at=at(200))
+    assert again.repeated
+    assert again.epsilon == 0
+    assert again.to_json() == first.to_json()
+    assert json.loads(first.to_json()) == {"survey": survey.id, "period": 0, "id": first.id, "report": first.report}
+    assert Device(device).spent(survey.manifest, at(1)).lifetime == survey.epsilon
+
+
+def test_every_period_costs_where_nothing_is_kept_until_the_lifetime_is_spent(device):
+    survey = Survey(weekly().manifest, device)
+    reports = [survey.report(0, at=at(7 * week)) for week in range(2)]
+    assert [each.period for each in reports] == [0, 1]
+    assert len({each.id for each in reports}) == 2
+    with pytest.raises(BudgetExceeded) as caught:
+        survey.report(0, at=at(14))
+    assert caught.value.requested == survey.epsilon
+    assert Decimal("0.5") <= caught.value.remaining < Decimal("0.5001")
+    assert survey.report(1, at=at(8)).repeated
+
+
+def test_a_kept_answer_costs_once_for_a_renewal(device):
+    survey = on("two stages, rows", device)  # 30 days each, a lifetime for two
+    Device(device).set_caps(per_survey=100)
+    reports = [survey.report(day % 40, at=at(day)) for day in range(0, 60, 5)]
+    assert [each.epsilon for each in reports] == [
+        survey.longitudinal_epsilon if day in (0, 30) else 0 for day in range(0, 60, 5)
+    ]
+    assert len({each.report for each in reports}) == len(reports)
+    with pytest.raises(BudgetExceeded, match="this survey may have"):
+        survey.report(0, at=at(61))
+
+
+def test_what_is_charged_never_depends_on_the_answer(tmp_path):
+    """The same history, whatever is answered: the same charges, the same refusals."""
+    histories = []
+    for answers in ([0] * 9, list(range(9)), [3, 0, 3, 0, 3, 0, 3, 0, 3]):
+        survey = on("two stages, k-ary", tmp_path / f"{answers}.db")
+        costs = [survey.report(each % 4, at=at(7 * week)).epsilon for week, each in enumerate(answers)]
+        with pytest.raises(BudgetExceeded):
+            survey.report(answers[0] % 4, at=at(71))
+        histories.append(costs)
+    assert histories[0] == histories[1] == histories[2]
+
+
+@pytest.mark.parametrize(
+    ("cap", "words"),
+    [("per_survey", "this survey may have"), ("per_month", "in thirty days"), ("lifetime", "you ever give")],
+)
+def test_each_cap_of_the_person_holds(device, cap, words):
+    books = Device(device)
+    assert books.caps() == Caps()
+    books.set_caps(**{cap: "0.999"})
+    with pytest.raises(BudgetExceeded, match=words):
+        on("categories", device).report("a", at=at(1))
+    assert books.spent(SURVEYS["categories"].manifest, at(1)).lifetime == 0
+    books.set_caps(**{cap: 1})
+    on("categories", device).report("a", at=at(1))
+    for wrong in (0, -1, "x", float("inf"), True):
+        with pytest.raises(InvalidParameter):
+            books.set_caps(**{cap: wrong})
+
+
+def test_caps_are_over_all_surveys_and_months_pass(device):
+    books = Device(device)
+    books.set_caps(per_month="1.2", lifetime="1.7")
+    on("categories", device).report("a", at=at(1))
+    with pytest.raises(BudgetExceeded):
+        on("yes or no", device).report(True, at=at(30))
+    on("yes or no", device).report(True, at=at(31))
+    with pytest.raises(BudgetExceeded):
+        on("questions", device).report([True, False, True], at=at(200))
+    spent = books.spent(SURVEYS["questions"].manifest, at(31))
+    assert spent.survey == 0
+    assert spent.month == SURVEYS["yes or no"].epsilon
+    assert spent.lifetime == sum_exactly(SURVEYS["yes or no"].epsilon, SURVEYS["categories"].epsilon)
+
+
+def test_what_is_left_is_exact_to_the_last_digit(device):
+    """A cap of exactly two reports takes two; one unit less in the thirty-second digit takes one."""
+    survey = Survey(weekly(lifetime_epsilon=3).manifest, device)
+    two = sum_exactly(survey.epsilon, survey.epsilon)
+    books = Device(device)
+    books.set_caps(per_survey=sum_exactly(two, -Fraction(1, 10**32)))
+    survey.report("a", at=at(1))
+    with pytest.raises(BudgetExceeded):
+        survey.report("a", at=at(8))
+    books.set_caps(per_survey=two)
+    survey.report("a", at=at(8))
+
+
+def test_a_clock_that_goes_back_buys_nothing(device):
+    survey = Survey(weekly(lifetime_epsilon=9).manifest, device)
+    Device(device).set_caps(per_survey=9, per_month="2.5")
+    later = survey.report("a", at=at(20))
+    survey.report("a", at=at(3))
+    assert survey.report("b", at=at(20)).id == later.id
+    with pytest.raises(BudgetExceeded):
+        survey.report("a", at=at(10))  # what is charged on later days counts too
+
+
+def test_before_and_after_the_survey_nothing_is_charged(device):
+    for day, code in ((-1, "survey-early"), (366, "survey-over")):
+        with pytest.raises(CatalogError) as caught:
+            on("categories", device).report("a", at=at(day))
+        assert caught.value.code == code
+    assert Device(device).spent(SURVEYS["categories"].manifest, at(0)).lifetime == 0
+
+
+# answers
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("categories", ["g", 6, -1, 1.5, None, True, b"a", [], float("nan")]),
+        ("numbers", ["1", None, float("nan"), float("inf"), True, [1], 10**400, 1j]),
+        ("questions", [[True, False], [1, 0, 1], "110", None, {"ä": True, "b": False}, {"ä": True, "b": True, "c": 1}]),
+        ("yes or no", [2, "maybe", None]),
+    ],
+)
+def test_what_is_no_answer_is_refused_and_not_quoted(name, wrong, device):
+    for value in wrong:
+        with pytest.raises(InvalidParameter) as caught:
+            on(name, device).report(value, at=at(1))
+        assert "maybe" not in str(caught.value)
+    assert not device.exists()
+
+
+def test_answers_may_be_said_in_several_ways():
+    manifest = SURVEYS["categories"].manifest
+    assert manifest.domain.read("c", manifest.permanent) == manifest.domain.read(np.int64(2), manifest.permanent) == 2
+    manifest = SURVEYS["yes or no"].manifest
+    assert [manifest.domain.read(each, manifest.permanent) for each in (True, "no", np.bool_(True))] == [1, 0, 1]
+    manifest = SURVEYS["questions"].manifest
+    several = (
+        [True, False, True],
+        (True, False, True),
+        np.array([True, False, True]),
+        {"c": True, "ä": True, "b": False},
+    )
+    assert {manifest.domain.read(each, manifest.permanent) for each in several} == {"05"}
+    manifest = SURVEYS["numbers"].manifest
+    for low, same in ((0, -5), (24, 1e300), (12, Decimal(12)), (12, np.float32(12))):
+        assert manifest.domain.read(low, manifest.permanent) == manifest.domain.read(same, manifest.permanent)
+
+
+@pytest.mark.parametrize("name", SURVEYS)
+def test_reports_are_well_formed(name, tmp_path):
+    value = {"numbers": 3.5, "repeated": 2, "questions": [True, True, False]}.get(name, 1)
+    for person in range(10):
+        report = on(name, tmp_path / f"{person}.db").report(value, at=at(1))
+        assert SURVEYS[name].table.form.decode([report.report])[1] == 0
+
+
+# permanent reports
+
+
+def test_the_stream_is_hmac_of_the_secret_and_of_what_it_is_about():
+    stream = MemoStream(b"s" * 32, "d" * 64, 3, 7)
+    about = b'{"answer":7,"purpose":"sfumato permanent report 1","renewal":3,"survey":"' + b"d" * 64 + b'"}'
+    key = hmac.new(b"s" * 32, about, hashlib.sha256).digest()
+    expected = b"".join(hmac.new(key, number.to_bytes(8, "big"), hashlib.sha256).digest() for number in range(4))
+    taken = b"".join(bytes(stream.take(count)) for count in (1, 0, 31, 32, 5, 40))
+    assert taken == expected[:109]
+    others = (("t", "d", 3, 7), ("s", "e", 3, 7), ("s", "d", 4, 7), ("s", "d", 3, 8), ("s", "d", 3, "7"))
+    starts = {bytes(MemoStream(a.encode() * 32, b * 64, c, d).take(32)) for a, b, c, d in others}
+    assert len(starts | {expected[:32]}) == 6
+
+
+def test_the_permanent_report_is_the_secrets_own_and_stays(device):
+    survey = on("repeated", device)  # sent as it is, for four weeks
+    reports = [survey.report(week, at=at(7 * week)).report for week in range(4)]
+    assert len(set(reports)) == 1
+    with sqlite3.connect(device) as books:
+        (secret,) = books.execute("SELECT value FROM settings WHERE name = 'secret'").fetchone()
+    books.close()
+    manifest = survey.manifest
+    answer = manifest.domain.read(0, manifest.permanent)
+    stream = MemoStream(bytes.fromhex(secret), manifest.digest, 0, answer)
+    assert reports[0] == draw_one(manifest.permanent, answer, stream)
+
+
+def test_a_changed_answer_does_not_show_within_a_renewal(tmp_path):
+    """Sent as it is, a changed answer would show as a changed report: the first one of a renewal stays."""
+    for person in range(20):
+        survey = on("repeated", tmp_path / f"{person}.db")
+        assert survey.report(-1.5, at=at(1)).report == survey.report(8, at=at(8)).report
+
+
+def test_permanent_reports_over_many_secrets_follow_the_table():
+    table, people = sf.local.randomiser("krr", k=4, epsilon=1), 20_000
+    drawn = [draw_one(table, 2, MemoStream(person.to_bytes(32, "big"), "d" * 64, 0, 2)) for person in range(people)]
+    true, other = (float(each) for each in table.mechanism.support)
+    assert stats.binomtest(drawn.count(2), people, true).pvalue > FALSE_ALARM
+    assert stats.binomtest(drawn.count(0), people, other).pvalue > FALSE_ALARM
+    assert stats.binomtest(drawn.count(2), people, true * 1.1).pvalue < FALSE_ALARM
+
+
+# the file
+
+
+def test_the_books_are_for_their_owner_alone_and_are_one_file(device):
+    on("categories", device).report("a", at=at(1))
+    assert device.stat().st_mode & 0o777 == 0o600
+    assert os.listdir(device.parent) == ["device.db"]
+
+
+def test_books_that_cannot_be_read_are_never_replaced(device):
+    survey = on("categories", device)
+    survey.report("a", at=at(1))
+    whole = device.read_bytes()
+    other = whole.replace(b"sfumato-device 1", b"sfumato-device 9")
+    for damaged in (b"", b"nonsense" * 1000, whole[:3000], other):
+        device.write_bytes(damaged)
+        with pytest.raises(LedgerError) as caught:
+            survey.report("a", at=at(1))
+        assert caught.value.code == "device-ledger"
+        assert device.read_bytes() == damaged
+
+
+def test_a_failure_while_drawing_leaves_neither_charge_nor_report(device, monkeypatch):
+    survey = on("two stages, k-ary", device)
+    Device(device)
+    before = device.read_bytes()
+    monkeypatch.setattr(device_module, "_again", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        survey.report("a", at=at(1))
+    monkeypatch.undo()
+    assert Device(device).spent(survey.manifest, at(1)).lifetime == 0
+    assert survey.report("a", at=at(1)).epsilon == survey.longitudinal_epsilon
+    assert before != device.read_bytes()
+
+
+def one_report(path, barrier, results):
+    survey = on("categories", path)
+    barrier.wait()
+    results.put(survey.report("a", at=at(1)).to_json())
+
+
+def test_racing_processes_make_one_report(device):
+    context = multiprocessing.get_context("spawn")
+    barrier, results = context.Barrier(3), context.Queue()
+    racers = [context.Process(target=one_report, args=(device, barrier, results)) for _ in range(3)]
+    for each in racers:
+        each.start()
+    lines = {results.get(timeout=60) for _ in racers}
+    for each in racers:
+        each.join()
+    assert len(lines) == 1
+    assert Device(device).spent(SURVEYS["categories"].manifest, at(1)).lifetime == SURVEYS["categories"].epsilon
+
+
+REPORT_FOREVER = """
+import sys
+from datetime import timedelta
+from make_vectors import BEGINS, FixedKey
+from sfumato.local.new_survey import new_survey
+from sfumato.local.survey import Survey
+from sfumato.local.device import Device
+many = dict(period_days=1, lifetime_epsilon=1000, begins=BEGINS)
+made = new_survey("?", epsilon=1, key=FixedKey(), labels=["a", "b"], **many)
+Device(sys.argv[1]).set_caps(per_survey=1000, per_month=1000, lifetime=1000)
+survey = Survey(made.manifest, sys.argv[1])
+for day in range(365):
+    print(survey.report("a", at=BEGINS + timedelta(days=day)).to_json(), flush=True)
+"""
+
+
+def test_whatever_left_before_a_kill_was_charged(device):
+    """Every line that a killed process printed is in the books, with its charge."""
+    folder = os.path.dirname(__file__)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((folder, os.path.dirname(folder)))}
+    process = subprocess.Popen(
+        [sys.executable, "-c", REPORT_FOREVER, str(device)], stdout=subprocess.PIPE, text=True, env=environment
+    )
+    first = process.stdout.readline()
+    time.sleep(0.05)
+    os.kill(process.pid, signal.SIGKILL)
+    lines = [first, *process.stdout.readlines()]
+    process.stdout.close()
+    process.wait()
+    whole = [line.strip() for line in lines if line.endswith("\n")]
+    assert 1 <= len(whole) < 365
+    with sqlite3.connect(device) as books:
+        kept = {record for (record,) in books.execute("SELECT record FROM reports")}
+        charges = books.execute("SELECT COUNT(*) FROM charges").fetchone()[0]
+    books.close()
+    assert set(whole) <= kept
+    assert charges == len(kept) <= len(whole) + 1
+
+
+def test_where_the_books_are(monkeypatch, tmp_path):
+    monkeypatch.setenv("SFUMATO_DEVICE", str(tmp_path / "mine.db"))
+    assert default_place() == tmp_path / "mine.db"
+    Survey(weekly().manifest).report("a", at=at(1))
+    assert (tmp_path / "mine.db").exists()
+    monkeypatch.delenv("SFUMATO_DEVICE")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert default_place() == tmp_path / ".sfumato" / "device.db"
+
+
+def test_a_survey_that_keeps_a_report_beyond_the_persons_cap_is_refused_before_it_is_made(device):
+    survey = Survey(
+        new_survey(
+            "?", epsilon=1, key=KEY, labels=list("abc"), period_days=7, renewal=Renewal(5, 9), begins=BEGINS
+        ).manifest,
+        device,
+    )
+    with pytest.raises(BudgetExceeded):
+        survey.report("a", at=at(1))
