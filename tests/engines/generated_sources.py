@@ -29,6 +29,9 @@ class Sources:
         if self.say.chance(8):
             polls = self.table("polls")
             return polls if self.say.chance(40) else self._with_public(polls)
+        if self.say.chance(5):
+            name = self.say.pick("patients", "visits", "tests")
+            return Rows(name, tuple(COLUMNS[name].items()), "pid" if name in WITH_PERSON else None)
         return self.rows(self.say.pick(0, 1, 1, 2, 2, 3))
 
     def rows(self, depth: int) -> Rows:
@@ -85,11 +88,14 @@ class Sources:
         """SELECT of columns and expressions, WHERE."""
         columns: dict[str, str] = {}
         shown = [f"{rows.person} AS pid"] if rows.person else []
+        star = rows.alone and self.say.chance(20)
         for name, kind in rows.columns:
             bare = name.split(".")[-1]
-            if bare not in columns and (everything or kind == LINK or self.say.chance(60)):
+            if bare not in columns and (star or everything or kind == LINK or self.say.chance(60)):
                 columns[bare] = kind
                 shown.append(name if self.say.chance(50) else f"{name} AS {bare}")
+        if star:
+            shown = [self.say.pick("*", f"{rows.columns[0][0].split('.')[0]}.*")]
         for _ in range(self.say.pick(0, 1, 2) if columns else 1):
             name = self._column()
             columns[name], text = self._computed(rows)

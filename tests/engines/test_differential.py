@@ -126,6 +126,7 @@ FORMS = {
     "inner join": r" (INNER )?JOIN ", "left join": r"LEFT (OUTER )?JOIN", "using": r"USING \(", "CTE": r"WITH q\d+ AS",
     "CTE in a subquery": r"\(WITH ", "three SELECTs below": r"(SELECT.*){4}", "union": "UNION ALL",
     "self-join": r"visits.*JOIN visits", "public": "sites", "through another table": "tests", "row unit": "polls",
+    "star": r"SELECT (q\d+\.)?\*[ ,]", "without aliases": r"FROM (patients|visits|tests)( WHERE| GROUP|$)",
     "per person": r"COUNT\(\*\) AS n.* GROUP BY", "per person, HAVING": r"GROUP BY \S+ HAVING",
     "onto a person's row": r"JOIN (\(SELECT \S+ AS pid, COUNT\(\*\) AS n|q\d+ q\d+)",
     "quantile": r"(QUANTILE_CONT|MEDIAN)\(.*AS a\d", "percentile": "WITHIN GROUP", "extreme": r"(MIN|MAX)\(.*AS a\d",

@@ -88,7 +88,12 @@ def scripts(table, name):
     yield bytes(size // 2) + some_bytes(f"{name} low", size)
     yield b"\xff" * min(size // 2, 64) + some_bytes(f"{name} high", size)
     if isinstance(table, sf.local.Randomiser) and table.name == "subset":
-        yield words(UNITS - 1, *[7] * (table.k - 1)) + some_bytes(f"{name} tied", size)
+        chosen, places = table.mechanism.size, table.k - 1
+        ascending = list(range(10, 10 + places))
+        for low, high in ((0, places), (chosen - 2, chosen), (chosen - 1, chosen + 1)):  # all tie, or at one border
+            tied = [7 if low <= place < high and low >= 0 else word for place, word in enumerate(ascending)]
+            least = [each - 8 if place < low else each for place, each in enumerate(tied)]
+            yield words(UNITS - 1, *least) + some_bytes(f"{name} tied", size)
 
 
 def a_report(table, answer, script):

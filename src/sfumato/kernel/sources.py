@@ -126,7 +126,7 @@ def is_private(source: Source) -> bool:
     Requires: nothing.
     Relies on: nothing.
     Proof: docs/claims/K-35.md
-    Checked by: tests/kernel/test_sources.py::test_what_is_private
+    Checked by: tests/kernel/test_reach.py::test_what_is_private
     """
     match source:
         case Scan() | Join() | Union() | PerUnit():
@@ -146,7 +146,7 @@ def numerator(source: Source) -> int:
     Requires: nothing.
     Relies on: nothing.
     Proof: docs/claims/K-35.md
-    Checked by: tests/kernel/test_sources.py::test_reach_by_hand
+    Checked by: tests/kernel/test_reach.py::test_reach_by_hand
     """
     match source:
         case Scan(max_rows=most):
@@ -223,7 +223,7 @@ def scans(source: Source) -> int:
     Requires: nothing.
     Relies on: nothing.
     Proof: docs/claims/K-35.md
-    Checked by: tests/kernel/test_sources.py::test_too_many_tables_are_refused
+    Checked by: tests/kernel/test_reach.py::test_too_many_tables_are_refused
     """
     match source:
         case Scan():
@@ -247,7 +247,7 @@ def of_single_rows(source: Source) -> bool:
     Requires: nothing.
     Relies on: nothing.
     Proof: docs/claims/K-35.md
-    Checked by: tests/kernel/test_sources.py::test_row_units_meet_nobody
+    Checked by: tests/kernel/test_reach.py::test_row_units_meet_nobody
     """
     match source:
         case Scan(max_rows=most):

@@ -17,7 +17,7 @@ def of_diffprivlib(task: Mapping[str, object], epsilon: float, row: Callable[[st
     row("sum", discrete_laplace(100 / epsilon))
     row("mean_known", laplace(100 / people / epsilon))
     row("histogram", discrete_laplace(1 / epsilon))
-    row("sparse_histogram", held_at_zero(task["sparse"], 1 / epsilon))
+    row("sparse_histogram", held_at_zero(task["sparse_histogram"], 1 / epsilon))
     for name, upper in (("ages", 100), ("incomes", 200_000)):
         tables = [np.array(table, float) for table in task[name]]
         errors = [
@@ -47,4 +47,5 @@ def check_plain(task: Mapping[str, object], epsilon: float, people: int) -> None
         must_agree(figure, repeated(real), f"diffprivlib, {what}")
 
 
-run(of_diffprivlib)
+if __name__ == "__main__":
+    run(of_diffprivlib)

@@ -73,4 +73,5 @@ def unknown_keys(task, epsilon, row) -> None:  # noqa: ANN001
     row("keys_error", repeated(np.array(errors)))
 
 
-run(of_pipelinedp)
+if __name__ == "__main__":
+    run(of_pipelinedp)

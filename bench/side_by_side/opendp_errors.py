@@ -21,7 +21,7 @@ from figures import (
 warnings.filterwarnings("ignore")
 dp.enable_features("contrib", "honest-but-curious")
 AGE, INCOME, COST = (0, 100), (0.0, 200_000.0), (0.0, 500.0)
-BLOCKS = 25
+BLOCKS = 5
 REAL_CALLS = 300
 
 
@@ -50,7 +50,10 @@ def of_opendp(task: Mapping[str, object], epsilon: float, row: Callable[[str, Fi
         row(name, laplace(make(domain, dp.symmetric_distance()).map(2) / epsilon))  # one replaced: one out, one in
     keys = [dp.polars.Margin(by=["k"], invariant="keys", max_length=people, max_groups=100)]
     row("histogram", discrete_laplace(*scales(table, epsilon, dp.len(signed=True), by="k", margins=keys)))
-    row("sparse_histogram", held_at_zero(task["sparse"], *scales(table, epsilon, dp.len(), by="k", margins=keys)))
+    row(
+        "sparse_histogram",
+        held_at_zero(task["sparse_histogram"], *scales(table, epsilon, dp.len(), by="k", margins=keys)),
+    )
     person = dp.unit_of(contributions=task["rows_each"])
     cost = income.dp.sum(COST)
     of_count = scales(table, epsilon, dp.len(signed=True), by="k", margins=keys, unit=person)
@@ -125,4 +128,5 @@ def unknown_keys(task, epsilon, row) -> None:  # noqa: ANN001
     row("keys_error", repeated(np.concatenate(errors)))
 
 
-run(of_opendp)
+if __name__ == "__main__":
+    run(of_opendp)

@@ -134,4 +134,5 @@ def unknown_keys(task, epsilon, row) -> None:  # noqa: ANN001
     row("keys_error", repeated(drawn(noises, size)[0][chosen]))
 
 
-run(of_tmlt)
+if __name__ == "__main__":
+    run(of_tmlt)
