@@ -193,7 +193,7 @@ function window_({ steps, width, coins: { inside } }) {
   whole(steps, 1, MOST_STEPS);
   whole(width, 1, steps);
   unit(inside);
-  require(Number.isInteger(Math.log2(steps)));
+  require((steps & (steps - 1)) === 0);
   const loss = ratio(BigInt(inside) * BigInt(steps), (WHOLE - BigInt(inside)) * BigInt(width));
   require(loss.n > loss.d);
   const draw = (position, source) => {
@@ -224,7 +224,7 @@ function fullTable(description) {
   require(hasExactly(description, ["table"]) && Array.isArray(description.table));
   const { table } = description;
   const size = table.length;
-  require(size >= 2 && size <= MOST_ROWS && Number.isInteger(Math.log2(size - 1)));
+  require(size >= 2 && size <= MOST_ROWS && ((size - 1) & (size - 2)) === 0);
   for (const line of table) {
     require(Array.isArray(line) && line.length === size);
     line.forEach(unit);

@@ -4,7 +4,7 @@ import hashlib
 import math
 import operator
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -124,14 +124,26 @@ class ReferenceEngine:
             ]
             for two in met:
                 held = one.held * two.held if private else one.held
-                found.append(Held({**one.values, **two.values}, one.unit, held))
+                found.append(Held(_beside(one.values, two.values), one.unit, held))
             if join.outer and not met:
                 held = one.held * numerator(join.right) if private else one.held
-                found.append(Held(defaultdict(lambda: None, {**nothing, **one.values}), one.unit, held))
+                found.append(Held(_beside(one.values, nothing), one.unit, held))
         return found
 
 
-def _nothing(source: Source) -> dict[str, Scalar]:
+class _Unmet(dict[str, Scalar]):
+    """A row beside which a table was not met: whatever is asked of that table is NULL."""
+
+    def __missing__(self, name: str) -> Scalar:
+        return None
+
+
+def _beside(one: Row, two: Row) -> Row:
+    made = _Unmet if isinstance(one, _Unmet) or isinstance(two, _Unmet) else dict
+    return made({**one, **two})
+
+
+def _nothing(source: Source) -> Row:
     """A row of a right side that was not met: NULLs, under the names that are known."""
     match source:
         case Derived(columns=columns):
@@ -141,9 +153,9 @@ def _nothing(source: Source) -> dict[str, Scalar]:
         case Union(parts):
             return _nothing(parts[0])
         case Join(left, right):
-            return {**_nothing(left), **_nothing(right)}
+            return _beside(_nothing(left), _nothing(right))
         case _:
-            return {}  # a table's: whatever is asked of it
+            return _Unmet()
 
 
 def _prefixed(row: Row, prefix: str) -> Row:

@@ -168,7 +168,10 @@ class Collector:
         found = state.execute(query, (period,)).fetchone()
         if found is None:
             return self._nothing()
-        return Tally(found[0], np.frombuffer(found[1], "<i8").astype(np.int64))
+        try:
+            return Tally(found[0], np.frombuffer(found[1], "<i8").astype(np.int64))
+        except (ValueError, TypeError):
+            raise _unusable("holds counts that cannot be") from None
 
     def _keep(self, state: sqlite3.Connection, period: int, tally: Tally) -> None:
         counts = tally.counts.astype("<i8").tobytes()
@@ -192,9 +195,7 @@ class Collector:
                     raise
                 state.execute("COMMIT")
         except sqlite3.Error:
-            raise LedgerError(
-                "collector-file", "The collector's file cannot be read or written.", "Is it one, and is there space?"
-            ) from None
+            raise _unusable("cannot be read or written") from None
 
     def _of_this_survey(self, state: sqlite3.Connection) -> None:
         for statement in _SCHEMA.split(";"):
@@ -204,9 +205,7 @@ class Collector:
         if not found:
             state.executemany("INSERT INTO about VALUES (?, ?)", wanted.items())
         elif found != wanted:
-            raise LedgerError(
-                "collector-file", "The collector's file is of another survey or version.", "Use a file for each survey."
-            )
+            raise _unusable("is of another survey or version")
 
 
 def _first_of_each(ids: Ids) -> Counts:
@@ -217,6 +216,10 @@ def _first_of_each(ids: Ids) -> Counts:
     new = np.ones(len(order), np.bool_)
     new[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
     return order[new]
+
+
+def _unusable(why: str) -> LedgerError:
+    return LedgerError("collector-file", f"The collector's file {why}.", "Each survey has a file of its own.")
 
 
 def _cells(reports: Reports) -> Iterator[int | bytes]:

@@ -125,8 +125,11 @@ class Device:
     def _permanent(
         self, books: sqlite3.Connection, survey: Manifest, answer: Answer, period: int, at: datetime
     ) -> tuple[Decimal, int | str]:
-        """The permanent report of this renewal, and what it costs now. The first answer of a renewal is the one kept:
-        were a new one drawn when the answer changes, the reports would show that it changed."""
+        """What the permanent report of this renewal costs now, and the report itself.
+
+        The first answer of a renewal is the one that is kept: were a new report drawn when the answer changes, the
+        reports would show that it changed.
+        """
         renewal = period // survey.memo.periods if survey.memo else 0
         kept = books.execute(
             "SELECT report FROM permanent WHERE survey = ? AND renewal = ?", (survey.digest, renewal)
