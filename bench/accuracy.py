@@ -32,6 +32,7 @@ PEOPLE, TABLES = 1_001, 25
 ROWS_EACH = 4
 DELTA = 1e-6
 KEPT_AT_RANDOM = 2_000
+CALLS = (0.55, 0.2, 0.1, 0.05, 0.03, 0.02, 0.02, 0.01, 0.01, 0.01)  # numbers that many people have in common
 
 PEERS = {  # why each cannot live with us: docs/decisions/005-dependencies.md
     "opendp": ("opendp[polars]==0.16.0",),
@@ -51,6 +52,7 @@ ROWS = {
     "variance_known_incomes": "Variance of incomes, n public",
     "median_ages": "Median age",
     "median_incomes": "Median income",
+    "median_calls": "Median number of calls, 0 to 9",
     "histogram": "Histogram of 100 cells",
     "sparse_histogram": "Histogram, half empty, held at 0",
     "person_count": "Count by site, person unit",
@@ -73,13 +75,14 @@ class Said:
 
 
 def task() -> dict[str, object]:
-    """The data and the questions, the same for all; bounds: ages [0, 100], incomes [0, 200,000], costs [0, 500]."""
+    """The data and the questions, the same for all; bounds: ages [0, 100], incomes [0, 200,000], costs [0, 500], calls [0, 9]."""
     draw = np.random.default_rng(4)
     ages = [np.clip(np.rint(100 * draw.beta(1.6, 2.2, PEOPLE)), 0, 100).astype(int).tolist() for _ in range(TABLES)]
     incomes = [
         np.clip(np.round(35_000 * np.exp(0.6 * draw.standard_normal(PEOPLE)), 2), 0, 200_000).tolist()
         for _ in range(TABLES)
     ]
+    calls = [draw.choice(10, PEOPLE, p=CALLS).tolist() for _ in range(TABLES)]
     rows = np.where(draw.random(300) < 0.03, draw.integers(5, 9, 300), draw.integers(1, 5, 300))
     person = np.repeat(np.arange(300), rows)
     visits = {
@@ -123,6 +126,7 @@ def task() -> dict[str, object]:
         "delta": DELTA,
         "ages": ages,
         "incomes": incomes,
+        "calls": calls,
         "income_bins": (32.0 * np.arange(6_251)).tolist(),  # Sfumato's bins, for who must be given candidates
         "histogram": [150 + 5 * index for index in range(100)],
         "sparse_histogram": [0] * 50 + list(range(1, 51)),

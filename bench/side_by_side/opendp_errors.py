@@ -20,7 +20,7 @@ from figures import (
 
 warnings.filterwarnings("ignore")
 dp.enable_features("contrib", "honest-but-curious")
-AGE, INCOME, COST = (0, 100), (0.0, 200_000.0), (0.0, 500.0)
+AGE, INCOME, COST, CALLS = (0, 100), (0.0, 200_000.0), (0.0, 500.0), (0, 9)
 BLOCKS = 5
 REAL_CALLS = 300
 
@@ -41,6 +41,7 @@ def of_opendp(task: Mapping[str, object], epsilon: float, row: Callable[[str, Fi
         means = sums / np.maximum(people + draw_discrete(of_count, size, generator), 1)
         row(f"mean_{name}", repeated(np.clip(means, *bounds) - np.mean(tables, axis=1)[:, None]))
         row(f"median_{name}", median(task, tables, bounds, epsilon, people))
+    row("median_calls", median(task, task["calls"], CALLS, epsilon, people))
     for name, make, bounds in (
         ("mean_known", dp.t.make_mean, AGE),
         ("variance_known_ages", dp.t.make_variance, AGE),
@@ -86,7 +87,7 @@ def median(task, tables, bounds, epsilon, people) -> Figure:  # noqa: ANN001
     agree.
     """
     kind = int if isinstance(bounds[1], int) else float
-    candidates = [kind(each) for each in (range(101) if kind is int else task["income_bins"])]
+    candidates = [kind(each) for each in (range(bounds[1] + 1) if kind is int else task["income_bins"])]
     domain = dp.vector_domain(dp.atom_domain(T=kind) if kind is int else dp.atom_domain(T=kind, nan=False))
     scored = dp.t.make_quantile_score_candidates(domain, dp.symmetric_distance(), candidates, 0.5)
     frame = pl.LazyFrame({"x": tables[0]})

@@ -22,6 +22,7 @@ from sfumato.query.bind import bind
 from sfumato.query.parse import parse
 
 AGE, INCOME = sf.Integer(0, 100, nullable=False), sf.Real(0, 200_000, nullable=False)
+KINDS = {"ages": AGE, "incomes": INCOME, "calls": sf.Integer(0, 9, nullable=False)}
 OF_A_COLUMN = {
     "mean": "SELECT AVG(x) AS a FROM t",
     "variance": "SELECT VARIANCE(x) AS a FROM t",
@@ -92,6 +93,7 @@ def of_sfumato(task: Mapping[str, object], epsilon: float, row: Callable[[str, F
     for what in ("mean", "variance", "median"):
         for name in ("ages", "incomes"):
             row(f"{what}_{name}", in_tables(task, what, name, epsilon))
+    row("median_calls", in_tables(task, "median", "calls", epsilon))
     for name in ("ages", "incomes"):
         known = in_tables(task, "variance", name, epsilon, neighbours="replace-one", rows=rows)
         row(f"variance_known_{name}", known)
@@ -103,7 +105,7 @@ def of_sfumato(task: Mapping[str, object], epsilon: float, row: Callable[[str, F
 
 def in_tables(task: Mapping[str, object], what: str, name: str, epsilon: float, **options: object) -> Figure:
     """The error in each of the tables, an equal number of times."""
-    kind, tables = AGE if name == "ages" else INCOME, task[name]
+    kind, tables = KINDS[name], task[name]
     errors = []
     for table in tables:
         true = {"mean": np.mean, "variance": lambda x: np.var(x, ddof=1), "median": np.median}[what](table)

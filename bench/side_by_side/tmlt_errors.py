@@ -35,7 +35,7 @@ from tmlt.core.measures import PureDP
 
 warnings.filterwarnings("ignore")
 os.environ["PYSPARK_PYTHON"] = sys.executable
-REAL_CALLS = {"ages": 300, "incomes": 60}
+REAL_CALLS = {"ages": 300, "incomes": 60, "calls": 300}
 Stated = list[tuple[str, float]]
 
 
@@ -91,6 +91,7 @@ def of_tmlt(task: Mapping[str, object], epsilon: float, row: Callable[[str, Figu
         true = tables.var(axis=1, ddof=1)[:, None]
         row(f"variance_{name}", repeated(variances(tables, upper, drawn(noises, size)) - true))
         row(f"median_{name}", median(name, tables, upper, epsilon))
+    row("median_calls", median("calls", np.array(task["calls"], float), 9, epsilon))
     unknown_keys(task, epsilon, row)
 
 
@@ -112,9 +113,10 @@ def variances(tables: Floats, upper: float, noise: list[Floats]) -> Floats:
 
 
 def median(name: str, tables: Floats, upper: float, epsilon: float) -> Figure:
-    domain = PandasSeriesDomain(NumpyIntegerDomain() if name == "ages" else NumpyFloatDomain())
+    whole = name != "incomes"
+    domain = PandasSeriesDomain(NumpyIntegerDomain() if whole else NumpyFloatDomain())
     choose = NoisyQuantile(domain, PureDP(), 0.5, 0, upper, Fraction(str(epsilon)))
-    first = pd.Series(tables[0]).astype(int if name == "ages" else float)
+    first = pd.Series(tables[0]).astype(int if whole else float)
     real = np.array([choose(first) for _ in range(REAL_CALLS[name])]) - np.median(first)
     must_agree(interval_median([first], upper, epsilon), repeated(real), "tmlt, median")
     return interval_median(tables, upper, epsilon)  # of a rank's sensitivity 1/2

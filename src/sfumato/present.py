@@ -14,6 +14,7 @@ from sfumato.kernel.exact import plain
 from sfumato.kernel.keys import ThresholdedKeys
 from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP
 from sfumato.kernel.mechanisms import LaplaceNoise
+from sfumato.kernel.parts import halfway
 from sfumato.kernel.plan import Extreme, Kind, Measurement, Quantiles
 from sfumato.kernel.tails import per_coordinate
 from sfumato.planning.accuracy import (
@@ -26,9 +27,10 @@ from sfumato.planning.accuracy import (
     evaluate,
     exact_margin,
     margin_of,
-    plain_measurement,
+    measured_as,
     simulated,
 )
+from sfumato.planning.moments import names_of
 from sfumato.planning.planner import Formula, Planned
 from sfumato.query.query import AggregateRef, KeyRef, Query
 
@@ -139,22 +141,40 @@ def _assumed(  # noqa: PLR0917
 ) -> float:
     """Half the interval that an answer would have if each cell had so many people, spread evenly."""
     cells = certificate.cells or 1
-    middle = {each.name: np.zeros(cells) for each in certificate.measurements}
-    if formula.count:
-        middle[formula.count] += people
-    if formula.squares:
-        middle[formula.squares] += people * (formula.upper or 0) / 3
+    squares = {name for name, _ in formula.squares.terms} if formula.squares is not None else set()
+    middle = {}
+    for each in planned.plan.measurements:
+        parts = _evenly(each, per_row=planned.plan.unit.per_row)
+        if each.name in squares:
+            parts = ((formula.upper or 0) / 3,)
+        middle[each.name] = np.tile(np.array(parts) * people, cells)
     keys: list[Objects] = [np.array([None] * cells, object) for _ in planned.plan.keys]
     ((low, high),) = simulated(_before_release(certificate, middle), planned.formulas, [post], keys, confidence)
     return float(np.max(high - low) / 2)
 
 
+def _evenly(each: Measurement, *, per_row: bool) -> tuple[float, ...]:
+    """What a row of values that are spread evenly between their bounds adds, on average, in units."""
+    step = 2.0**each.exponent
+    _, down, up = halfway(each, per_row=per_row)
+    match each.kind:
+        case Kind.SUM | Kind.CHOICE:
+            return (0.0,) * each.width
+        case Kind.HALVES:
+            return (up * step, down * step)
+        case Kind.THIRDS:
+            return (((each.upper - each.lower) * step) ** 2 / 3,) * 3
+        case Kind.CURVE:
+            return (0.0, (up * step) ** 2 / 3)
+        case _:
+            return (1.0,)
+
+
 def _before_release(certificate: Certificate, values: Mapping[str, Floats]) -> Reading:
     """The noise that a release would have, around assumed values."""
-    made = []
+    made: list[Measured] = []
     for each in certificate.measurements:
-        exponent = each.weight_exponent if isinstance(each.noise, BinChoice) else each.exponent
-        made.append(Measured(each.name, values.get(each.name, np.zeros(1)), each.noise, 2.0**exponent))
+        made += measured_as(each, values.get(each.name, np.zeros(each.width)))
     return Reading(tuple(made))
 
 
@@ -174,12 +194,14 @@ def _is_whole(post: object, planned: Planned) -> bool:
     if not isinstance(post, AggregateRef):
         return False
     formula = planned.formulas[post.index]
-    measurement = plain_measurement(post, planned.formulas)
     if formula.function == "COUNT":
         return True
     if formula.function == "CHOICE":
         return bool(formula.lower == 1)
-    return any(each.name == measurement and each.exponent == 0 for each in planned.plan.measurements)
+    grids = {name: each.exponent for each in planned.plan.measurements for name in names_of(each)}
+    sums = formula.function == "SUM" and formula.total is not None
+    terms = formula.total.terms if sums and formula.total is not None else ()
+    return sums and all(grids[name] == 0 and factor.denominator == 1 for name, factor in terms)
 
 
 def _plain(value: object, whole: bool) -> object:
@@ -221,6 +243,8 @@ def sentences(planned: Planned, certificate: Certificate) -> tuple[str, ...]:
 
 WORDS = {
     Kind.COUNT: "count of rows", Kind.SUM: "sum", Kind.PEOPLE: "count of people", Kind.KEYS: "people of each key",
+    Kind.HALVES: "count and sum together", Kind.THIRDS: "count, sum and squares together",
+    Kind.CURVE: "sum and squares together",
 }  # fmt: skip
 
 
@@ -232,7 +256,7 @@ def _in_words(
             share = f"rho = {plain(rho)}"
         case PureDP(epsilon) | ApproxDP(epsilon):
             share = f"ε = {plain(epsilon)}"
-    (as_released,) = (one for one in released if one.name == each.name)
+    as_released = next(one for one in released if one.name in names_of(measurement))
     margin = margin_of(as_released, confidence)
     if isinstance(each.noise, BinChoice):
         grid = Fraction(2) ** each.weight_exponent

@@ -53,7 +53,7 @@ def test_answers_are_near_the_truth():
             "SELECT COUNT(*) AS n, SUM(income) AS s, AVG(age) AS a, STDDEV(age) AS d, VARIANCE(income) AS v, "
             "COUNT(DISTINCT person_id) AS p, SUM(income) / COUNT(*) AS r "
             "FROM people WHERE city = 'Rome' AND NOT smoker",
-            epsilon=5000,
+            epsilon=3000,
         )
     kept = truth[(truth.city == "Rome") & ~truth.smoker]
     row = answer.rows[0]

@@ -94,7 +94,7 @@ def test_a_public_number_of_rows_is_used():
         assert answer.rows[0]["m"] == pytest.approx(DATA["pay"].clip(0, 5_000).mean(), abs=3)
         with pytest.raises(sf.errors.SfumatoError, match="known to everybody"):
             curator.ask("SELECT COUNT(*) AS n FROM people", epsilon=1)
-        assert "sum1" in curator.ask("SELECT city, AVG(pay) AS m FROM people GROUP BY city", epsilon=1).explain()
+        assert "halves1" in curator.ask("SELECT city, AVG(pay) AS m FROM people GROUP BY city", epsilon=1).explain()
 
 
 def test_a_workload_has_the_least_epsilon_for_each_margin_and_one_charge():

@@ -9,8 +9,9 @@ import duckdb
 import numpy as np
 
 from sfumato.engines.engine import UNIT, told_apart
+from sfumato.kernel.certify import certify
 from sfumato.kernel.plan import Kind
-from sfumato.planning.accuracy import aggregate_values
+from sfumato.planning.accuracy import aggregate_values, measured_as
 from sfumato.query.query import AggregateRef, KeyRef
 
 WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
@@ -69,9 +70,10 @@ def differences(rows, query, planned, exact):
 def _values(planned, exact, cells):
     """For each aggregate that is computed from sums and counts, its value without noise in each cell."""
     measured = {
-        each.name: np.array([float(value) for value in exact._integers[each.name]]) * 2.0**each.exponent
-        for each in planned.plan.measurements
-        if each.kind is not Kind.CHOICE
+        one.name: one.values
+        for each in certify(planned.plan).measurements
+        if each.name in exact._integers
+        for one in measured_as(each, np.array(exact._integers[each.name].tolist(), float) * 2.0**each.exponent)
     }
     return {
         index: np.broadcast_to(aggregate_values(formula, measured), cells)
@@ -82,12 +84,12 @@ def _values(planned, exact, cells):
 
 def _tolerance(formula, plan, value):
     """What the grids of its sums may be off by."""
-    steps = sum(2.0**each.exponent for each in plan.measurements if each.name in (formula.total, formula.squares))
+    steps = sum(2.0**each.exponent for each in plan.measurements)
     match formula.function:
         case "VARIANCE":
-            return 1e-6 * formula.upper
+            return 4e-5 * formula.upper
         case "STDDEV":
-            return (1e-6 * formula.upper) ** 0.5
+            return (4e-5 * formula.upper) ** 0.5
         case _:
             return 1e-9 * abs(value) + 100 * steps
 

@@ -8,6 +8,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.catalog.model import Dataset, Table
+from sfumato.engines.engine import ADDED
 from sfumato.engines.lowering import lower, lower_bins, lower_people
 from sfumato.engines.snapshot import stored_steps
 from sfumato.errors import QueryError
@@ -153,7 +154,7 @@ def outcome(sql):
     plan = choose_plan(query, sf.PureDP(1), DATASET, VERSIONS).plan
     lowered = []
     stored = stored_steps(DATASET.table(plan.source.table)) if isinstance(plan.source, Scan) else {}
-    if any(each.kind in (Kind.COUNT, Kind.SUM) for each in plan.measurements):
+    if any(each.kind in ADDED for each in plan.measurements):
         lowered.append(lower(plan, stored).sql("duckdb"))
     if any(each.kind in (Kind.PEOPLE, Kind.KEYS) for each in plan.measurements):
         lowered.append(lower_people(plan).sql("duckdb"))

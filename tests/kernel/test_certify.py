@@ -20,6 +20,8 @@ PERSON_REPLACE = PrivacyUnit("people", "id", "replace-one")
 BOUND = {"source": Scan("people", "v1", 10), "max_groups_per_unit": 3}
 WEIGHED = replace(COUNT, exponent=ROW_WEIGHT_EXPONENT)
 PEOPLE = replace(COUNT, kind=Kind.PEOPLE)
+HALVES, THIRDS = replace(SUM, kind=Kind.HALVES), replace(SUM, kind=Kind.THIRDS)
+CURVE = replace(SUM, kind=Kind.CURVE, value=replace(AGE, nullable=False))
 
 
 @pytest.mark.parametrize(
@@ -51,6 +53,16 @@ PEOPLE = replace(COUNT, kind=Kind.PEOPLE)
         ({"unit": PERSON_REPLACE, **BOUND}, PEOPLE, 1, 1),
         ({"unit": PERSON_REPLACE, **BOUND, "keys": TWO_CELLS}, PEOPLE, 4, 4),
         ({"unit": REPLACE, "keys": TWO_CELLS}, PEOPLE, 2, 2),
+        ({}, HALVES, 120, 120**2),
+        ({}, replace(HALVES, lower=1), 119, 119**2),
+        ({"keys": TWO_CELLS}, HALVES, 120, 120**2),
+        ({"unit": REPLACE}, HALVES, 240, 240**2),
+        ({"unit": PERSON, **BOUND}, replace(HALVES, upper=1 << 20), 10 << 20, (10 << 20) ** 2),
+        ({"unit": PERSON, **BOUND}, replace(HALVES, upper=1), 20 << 16, (20 << 16) ** 2),
+        ({"unit": PERSON_REPLACE, **BOUND}, replace(HALVES, upper=1 << 20), 20 << 20, (20 << 20) ** 2),
+        ({}, THIRDS, 120**2, 120**4),
+        ({"unit": PERSON_REPLACE, **BOUND, "keys": TWO_CELLS}, THIRDS, 20 * 120**2, (20 * 120**2) ** 2),
+        ({"unit": REPLACE}, CURVE, Fraction(9, 4) * 60**2, (Fraction(9, 4) * 60**2) ** 2),
     ],
 )
 def test_the_table_of_sensitivities(changes, measurement, l1, l2_squared):

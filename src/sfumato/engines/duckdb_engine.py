@@ -10,7 +10,7 @@ import duckdb
 
 from sfumato.catalog.model import Table
 from sfumato.engines.empty_tables import EmptyTables
-from sfumato.engines.engine import Bins, Cells, bin_numbers
+from sfumato.engines.engine import ADDED, Bins, Cells, bin_numbers, integers_of
 from sfumato.engines.lowering import lower, lower_bins, lower_people
 from sfumato.engines.public import with_facts
 from sfumato.engines.snapshot import in_order, pin, stored_steps, versions_of
@@ -117,15 +117,20 @@ class DuckDBEngine:
                 cell = cells.name(row[:width]) if cells.discovered else cells.find(row[:width])
                 if cell is not None:
                     people[cell] = row[width]
-        totals = {each.name: [0] * len(cells) for each in plan.measurements if each.kind is not Kind.CHOICE}
+        totals: dict[str, list[int]] = {}
         bins: dict[str, list[Bins]] = {}
-        added = [each.name for each in plan.measurements if each.kind in (Kind.COUNT, Kind.SUM)]
+        added = [each for each in plan.measurements if each.kind in ADDED]
         if queries.added is not None:
+            sums = [[0] * sum(each.width for each in added) for _ in range(len(cells))]
             for row in cursor.execute(queries.added).fetchall():
                 cell = cells.find(row[:width])
                 if cell is not None:
-                    for name, value in zip(added, row[width:], strict=True):
-                        totals[name][cell] += int(value)
+                    sums[cell] = [old + int(new) for old, new in zip(sums[cell], row[width:], strict=True)]
+            begin = 0
+            for each in added:
+                end = begin + each.width
+                totals[each.name] = [one for cell in sums for one in integers_of(each, cell[begin:end], plan)]
+                begin = end
         for each in plan.measurements:
             if each.kind in (Kind.PEOPLE, Kind.KEYS):
                 totals[each.name] = [people.get(cell, 0) for cell in range(len(cells))]
@@ -164,7 +169,7 @@ class DuckDBEngine:
         return Queries(
             name,
             lower_people(plan).sql(dialect="duckdb", copy=False) if kinds & {Kind.PEOPLE, Kind.KEYS} else None,
-            lower(plan, stored).sql(dialect="duckdb", copy=False) if kinds & {Kind.COUNT, Kind.SUM} else None,
+            lower(plan, stored).sql(dialect="duckdb", copy=False) if kinds & set(ADDED) else None,
             {each.name: lower_bins(plan, each).sql(dialect="duckdb", copy=False) for each in chosen},
         )
 

@@ -1,12 +1,14 @@
 """What every engine does."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Protocol
 
 from sfumato.errors import KernelFault
-from sfumato.kernel.expressions import Scalar
-from sfumato.kernel.plan import BoundedPlan, Measurement, Mode
+from sfumato.kernel.expressions import Column, Scalar
+from sfumato.kernel.parts import halfway, halves
+from sfumato.kernel.plan import PARTS, ROW_WEIGHT_EXPONENT, BoundedPlan, Kind, Measurement, Mode
 from sfumato.kernel.release import ExactAggregates
 
 # columns that a snapshot adds to the declared ones
@@ -72,6 +74,28 @@ def bin_numbers(each: Measurement) -> Callable[[Scalar], int | None]:
         numbers = {told_apart((value,)): index for index, value in enumerate(each.choice.values)}
         return lambda value: numbers.get(told_apart((value,)))
     return lambda value: None if value is None else int(value) - each.lower  # type: ignore[arg-type]
+
+
+ADDED = (Kind.COUNT, Kind.SUM, *PARTS)
+
+
+def addends(each: Measurement, plan: BoundedPlan) -> tuple[Measurement, ...]:
+    """What is added up of a measurement: of halves, a sum around the middle and a count."""
+    if each.kind is not Kind.HALVES:
+        return (each,)
+    middle, _, _ = halfway(each, per_row=plan.unit.per_row)
+    always = isinstance(each.value, Column) and not each.value.nullable
+    exponent = 0 if plan.unit.per_row else ROW_WEIGHT_EXPONENT
+    count = replace(each, kind=Kind.COUNT, value=None if always else each.value, exponent=exponent)
+    return replace(each, kind=Kind.SUM, offset=middle), count
+
+
+def integers_of(each: Measurement, totals: Sequence[int], plan: BoundedPlan) -> tuple[int, ...]:
+    """The integers of one cell, from what was added up there."""
+    if each.kind is not Kind.HALVES:
+        return tuple(totals)
+    total, count = totals
+    return halves(total, count, each, per_row=plan.unit.per_row)
 
 
 class Engine(Protocol):

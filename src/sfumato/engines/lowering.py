@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from sfumato.engines.engine import UNIT
+from sfumato.engines.engine import ADDED, UNIT, addends
 from sfumato.engines.relations import from_clause, held_column
 from sfumato.engines.scalars import double, expression, held_to, integer, literal, matched, rounded
 from sfumato.errors import KernelFault
 from sfumato.kernel.expressions import Column, Expression, columns_of, may_be_negative_zero
-from sfumato.kernel.plan import ROW_WEIGHT_EXPONENT, BoundedPlan, Kind, Measurement, Mode
+from sfumato.kernel.parts import halfway
+from sfumato.kernel.plan import ROW_WEIGHT_EXPONENT, SQUARED, BoundedPlan, Kind, Measurement, Mode
 from sfumato.kernel.sources import Scan, numerator
 
 # what the snapshot holds ready for each numeric column: its contributions on the grid of its declared bounds, weighed
@@ -45,7 +46,7 @@ Stored = Mapping[str, Steps]
 
 
 def lower(plan: BoundedPlan, stored: Stored) -> exp.Expression:
-    """The query that measures COUNT and SUM: key values first, then one integer for each measurement.
+    """The query that adds up: key values first, then the integers of each measurement, as `addends` has them.
 
     `stored` says which columns the snapshot holds ready.
 
@@ -55,9 +56,15 @@ def lower(plan: BoundedPlan, stored: Stored) -> exp.Expression:
     Proof: docs/claims/K-26.md
     Checked by: tests/neighbours/test_joins.py::test_no_neighbour_moves_more_through_a_join
     """
-    added = [each for each in plan.measurements if each.kind in (Kind.COUNT, Kind.SUM)]
-    computed = [each for each in added if each.kind is Kind.SUM and _ready(each, plan, stored) is None]
-    totals = [exp.alias_(_total(each, plan, stored), each.name, quoted=True, copy=False) for each in added]
+    added = [each for each in plan.measurements if each.kind in ADDED]
+    computed = [
+        each for each in added if each.kind is not Kind.COUNT and _ready(addends(each, plan)[0], plan, stored) is None
+    ]
+    totals = [
+        exp.alias_(total, each.name if each.width == 1 else f"{each.name}.{place}", quoted=True, copy=False)
+        for each in added
+        for place, total in enumerate(_totals(each, plan, stored))
+    ]
     keys = _key_columns(plan)
     query = (
         _in_steps(plan, added, computed).select(*keys, *totals)
@@ -174,6 +181,28 @@ def _as_text(column: exp.Expression) -> exp.Expression:
     return exp.cast(column, exp.DataType.Type.TEXT)
 
 
+def _totals(each: Measurement, plan: BoundedPlan, stored: Stored) -> list[exp.Expression]:
+    """What an engine adds up of a measurement: see `addends`."""
+    if each.kind in SQUARED:
+        return [exp.Coalesce(this=exp.Sum(this=part), expressions=[integer(0)]) for part in _parts(each, plan)]
+    return [_total(one, plan, stored) for one in addends(each, plan)]
+
+
+def _parts(each: Measurement, plan: BoundedPlan) -> list[exp.Expression]:
+    """As parts_of has them: at most 2**30 each."""
+    steps = _held_steps(each)
+    if each.kind is Kind.CURVE:
+        middle, _, half = halfway(each, per_row=True)
+        away = exp.Paren(this=exp.Sub(this=steps, expression=integer(middle)))
+        return [exp.Mul(this=away, expression=integer(half)), exp.Mul(this=away.copy(), expression=away.copy())]
+    above = exp.Paren(this=exp.Sub(this=steps, expression=integer(each.lower)))
+    below = exp.Paren(this=exp.Sub(this=integer(each.upper), expression=steps.copy()))
+    both = exp.Mul(this=exp.Mul(this=below.copy(), expression=above.copy()), expression=integer(2))
+    squares = [exp.Mul(this=side, expression=side.copy()) for side in (below, above)]
+    made: list[exp.Expression] = [squares[0], both, squares[1]]
+    return made if plan.unit.per_row else [_weighed(part, plan) for part in made]
+
+
 def _total(each: Measurement, plan: BoundedPlan, stored: Stored) -> exp.Expression:
     if each.kind is Kind.COUNT and plan.unit.per_row:
         return exp.Count(this=exp.Star() if each.value is None else expression(each.value))
@@ -212,6 +241,8 @@ def _contribution(each: Measurement, plan: BoundedPlan, stored: Stored) -> exp.E
 def _ready(each: Measurement, plan: BoundedPlan, stored: Stored) -> exp.Expression | None:
     """What the snapshot holds ready of a contribution."""
     if not isinstance(each.value, Column) or not isinstance(plan.source, Scan) or plan.source.prefix:
+        return None
+    if each.kind in SQUARED:
         return None
     steps = stored.get(each.value.name)
     if steps != Steps(each.exponent, each.lower, each.upper):

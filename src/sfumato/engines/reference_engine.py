@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from sfumato.engines.engine import UNIT, Bins, Cells, bin_numbers
+from sfumato.engines.engine import ADDED, UNIT, Bins, Cells, addends, bin_numbers, integers_of
 from sfumato.engines.reference_dates import is_of_dates, moment_text, of_dates
 from sfumato.engines.relations import MOST_ADDED
 from sfumato.kernel.expressions import Call, Column, ColumnType, Expression, Literal, Scalar
-from sfumato.kernel.plan import ROW_WEIGHT_EXPONENT, BoundedPlan, Kind, Measurement, Mode, digest
+from sfumato.kernel.parts import parts_of
+from sfumato.kernel.plan import ROW_WEIGHT_EXPONENT, SQUARED, BoundedPlan, Kind, Measurement, Mode, digest
 from sfumato.kernel.release import ExactAggregates
 from sfumato.kernel.sources import Derived, Join, PerUnit, PublicScan, Scan, Source, Union, UnitColumn, numerator
 
@@ -46,7 +47,11 @@ class ReferenceEngine:
         if cells.discovered:
             for row in inside:
                 cells.name(key_values(plan, row.values))
-        totals = {each.name: [0] * len(cells) for each in plan.measurements if each.kind is not Kind.CHOICE}
+        totals = {
+            each.name: [[0] * each.width for _ in range(len(cells))]
+            for each in plan.measurements
+            if each.kind is not Kind.CHOICE
+        }
         bins = {
             each.name: [Bins() for _ in range(len(cells))] for each in plan.measurements if each.kind is Kind.CHOICE
         }
@@ -60,8 +65,9 @@ class ReferenceEngine:
             unit: Scalar = number if plan.unit.per_row else row.unit
             cells_of_unit.setdefault(unit, {})[cell] = tuple(map(_key_text, keys))
             for each in plan.measurements:
-                if each.kind in (Kind.COUNT, Kind.SUM):
-                    totals[each.name][cell] += _contribution(each, row, most)
+                if each.kind in ADDED:
+                    for place, added in enumerate(_contributions(each, row, most, plan)):
+                        totals[each.name][cell][place] += added
                 elif each.kind is Kind.CHOICE:
                     _into_bin(each, row, most, bins[each.name][cell], per_row=plan.unit.per_row)
         for each in plan.measurements:
@@ -69,8 +75,13 @@ class ReferenceEngine:
                 for unit, reached in cells_of_unit.items():
                     kept = sorted((_order(texts, unit), texts, cell) for cell, texts in reached.items())
                     for _, _, cell in kept[: plan.max_groups_per_unit]:
-                        totals[each.name][cell] += 1
-        return ExactAggregates(digest(plan), totals, cells.keys, bins)
+                        totals[each.name][cell][0] += 1
+        integers = {
+            each.name: [one for cell in totals[each.name] for one in integers_of(each, cell, plan)]
+            for each in plan.measurements
+            if each.kind is not Kind.CHOICE
+        }
+        return ExactAggregates(digest(plan), integers, cells.keys, bins)
 
     def _rows(self, source: Source) -> list[Held]:
         """The rows of a source, each with its unit and what its weight divides by."""
@@ -214,11 +225,25 @@ def _of_unit(column: UnitColumn, rows: Sequence[Row]) -> Scalar:
     return float(max(-MOST_ADDED, min(MOST_ADDED, sum(wide)))) / len(wide) * 2.0**column.exponent
 
 
+def _contributions(each: Measurement, row: Held, most: int, plan: BoundedPlan) -> tuple[int, ...]:
+    """What one row adds to each thing that is added up."""
+    if each.kind not in SQUARED:
+        return tuple(_contribution(one, row, most) for one in addends(each, plan))
+    value = evaluate(each.value, row.values)  # type: ignore[arg-type]
+    if value is None:
+        return (0,) * each.width
+    return tuple(_weighed(part, row, most) for part in parts_of(each, quantise(value, each)))
+
+
 def _contribution(each: Measurement, row: Held, most: int) -> int:
     value = None if each.value is None else evaluate(each.value, row.values)
     if each.value is not None and value is None:
         return 0
     steps = quantise(value, each) - each.offset if each.kind is Kind.SUM else 1 << -each.exponent
+    return _weighed(steps, row, most)
+
+
+def _weighed(steps: int, row: Held, most: int) -> int:
     return steps if row.held <= most else (abs(steps) * most // row.held) * (1 if steps >= 0 else -1)  # toward zero
 
 

@@ -10,6 +10,7 @@ from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP, compose
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise, Noise, carried_scale, carried_variance
 from sfumato.kernel.plan import (
     ROW_WEIGHT_EXPONENT,
+    SQUARED,
     BoundedPlan,
     Extreme,
     Kind,
@@ -86,16 +87,18 @@ def certify(plan: BoundedPlan) -> Certificate:
 
 
 def _certified(plan: BoundedPlan, measurement: Measurement) -> Certified:
-    if measurement.kind is not Kind.SUM:
-        whole = measurement.kind in (Kind.PEOPLE, Kind.KEYS) or plan.unit.per_row
-        if measurement.kind is not Kind.CHOICE and measurement.exponent != (0 if whole else ROW_WEIGHT_EXPONENT):
+    if measurement.kind in (Kind.COUNT, Kind.PEOPLE, Kind.KEYS):
+        whole = measurement.kind is not Kind.COUNT or plan.unit.per_row
+        if measurement.exponent != (0 if whole else ROW_WEIGHT_EXPONENT):
             raise KernelFault("A count is measured on its own grid.")
     moved = sensitivity(plan, measurement)
     if isinstance(measurement.loss, ApproxDP):
         return _keys(plan, measurement, moved, measurement.loss)
     if measurement.choice is not None:
         return _choice(plan, measurement, moved)
-    return Certified(measurement.name, measurement.exponent, moved, _noise(measurement, moved), measurement.loss)
+    grid = 2 * measurement.exponent if measurement.kind in SQUARED else measurement.exponent
+    noise = _noise(measurement, moved)
+    return Certified(measurement.name, grid, moved, noise, measurement.loss, width=measurement.width)
 
 
 def _keys(plan: BoundedPlan, measurement: Measurement, moved: Sensitivity, loss: ApproxDP) -> Certified:

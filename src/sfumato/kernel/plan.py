@@ -20,6 +20,7 @@ MOST_BINS = 1 << 16
 MOST_CHOSEN = 100
 MOST_IN_BINS = 1 << 28  # cells times bins of a choice
 MOST_STEPS = 1 << 53  # engines clamp in doubles before they cast
+MOST_SPAN = 1 << 15  # of thirds and curves, in steps: they are squared
 ROW_WEIGHT_EXPONENT = -16  # a person's rows weigh min(1, r/n) each, in steps of 2**-16
 
 
@@ -31,6 +32,14 @@ class Kind(Enum):
     PEOPLE = "people"  # units with at least one row, in at most `max_groups_per_unit` cells each
     KEYS = "keys"  # PEOPLE of every key that the data names: a key comes out only if enough people hold it
     CHOICE = "choice"  # one of public bins, by the weights of the rows in each
+    HALVES = "halves"  # a row's weight below and above `value`: its count and its sum together (parts.py)
+    THIRDS = "thirds"  # the same of the square: count, sum and squares together
+    CURVE = "curve"  # sum and squares together, of a public number of rows
+
+
+PARTS = {Kind.HALVES: 2, Kind.THIRDS: 3, Kind.CURVE: 2}  # how many
+SQUARED = (Kind.THIRDS, Kind.CURVE)
+OF_A_VALUE = (Kind.SUM, Kind.CHOICE, *PARTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +85,12 @@ class Measurement:
     choice: Choice | None = None
 
     def __post_init__(self) -> None:
-        if self.kind in (Kind.SUM, Kind.CHOICE) and (self.value is None or not self.lower <= self.upper):
-            raise KernelFault("A sum and a choice need a value and bounds.")
+        if self.kind in OF_A_VALUE and (self.value is None or not self.lower <= self.upper):
+            raise KernelFault("A sum, a choice and parts need a value and bounds.")
+        if self.kind in SQUARED and self.upper - self.lower > MOST_SPAN:
+            raise KernelFault("Squares are of few enough steps.")
+        if self.kind in PARTS and not isinstance(self.loss, PureDP):
+            raise KernelFault("Parts share a pure loss.")
         if max(abs(self.lower), abs(self.upper), abs(self.offset)) > MOST_STEPS:
             raise KernelFault("The bounds of a sum are too many steps of its grid.")
         if isinstance(self.loss, ZCDP) and self.loss.delta:
@@ -103,7 +116,7 @@ class Measurement:
             case Mode(most):
                 return most
             case _:
-                return 1
+                return PARTS.get(self.kind, 1)
 
 
 @dataclass(frozen=True, slots=True)

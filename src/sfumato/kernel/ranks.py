@@ -73,7 +73,7 @@ class QuantileChoice:
 
     @property
     def spread(self) -> Fraction:
-        """A bin whose ranks miss the wanted rank by this much weight survives its flip with probability 1/e.
+        """A bin that is worse than the best by this much weight survives its flip with probability 1/e.
 
         Claim: K-31. Moving one unit costs at most epsilon, over all cells and fractions, at this spread or a wider one.
         Requires: one unit holds at most `reach` of weight, over all cells (caller).
@@ -112,7 +112,7 @@ class QuantileChoice:
         for cells in _parts(weights, self.bins):
             exact = _wide_enough(cells, max(each.denominator for each in self.fractions))
             bins = [
-                permute_and_flip(_rank_misses(exact, each), each.denominator * self.spread, entropy)
+                permute_and_flip(_beneath_best(exact, each), each.denominator * self.spread, entropy)
                 for each in self.fractions
             ]
             chosen += [tuple(sorted(cell)) for cell in zip(*bins, strict=True)]
@@ -338,13 +338,17 @@ def _flip(below: IntArray, spread: Fraction, entropy: Entropy) -> BoolArray:
     return flip_exp_neg(approximate, lambda index: int(flat[index]) / spread, entropy).reshape(below.shape)
 
 
-def _rank_misses(weights: IntArray, fraction: Fraction) -> IntArray:
-    """How far the ranks of each bin are from the wanted rank, in parts of 1/denominator of a weight."""
+def _beneath_best(weights: IntArray, fraction: Fraction) -> IntArray:
+    """How much worse than the best bin each is, in parts of 1/denominator of a weight.
+
+    A bin is as bad as its ranks are far from the wanted rank; the one that holds it is better the deeper it lies inside.
+    """
     wanted, parts = fraction.numerator, fraction.denominator
     upto = weights.cumsum(axis=1)
     rank = wanted * upto[:, -1:]
-    misses: IntArray = np.maximum(np.maximum(parts * (upto - weights) - rank, rank - parts * upto), 0)
-    return misses
+    misses: IntArray = np.maximum(parts * (upto - weights) - rank, rank - parts * upto)
+    below: IntArray = misses - misses.min(axis=1, keepdims=True)
+    return below
 
 
 def _one_cell(weights: Weights) -> Weights:

@@ -91,7 +91,9 @@ def release_with(exact: ExactAggregates, reservation: Reservation, entropy: Entr
     if (exact._keys is None) != (certificate.cells is not None):
         raise KernelFault("The engine named keys that the plan declares, or none where it does not.")
     cells = certificate.cells if certificate.cells is not None else len(exact._keys or ())
-    if {len(each) for each in exact._integers.values()} | {len(each) for each in exact._bins.values()} != {cells}:
+    sizes = {name: len(each) for name, each in exact._integers.items()}
+    sizes |= {name: len(each) for name, each in exact._bins.items()}
+    if sizes != {each.name: cells * (1 if each.name in chosen else each.width) for each in certificate.measurements}:
         raise KernelFault("The engine measured another number of cells.")
     noisy: dict[str, IntVector] = {}
     kept = np.arange(cells)
@@ -99,12 +101,12 @@ def release_with(exact: ExactAggregates, reservation: Reservation, entropy: Entr
         if isinstance(each.noise, BinChoice):
             noisy[each.name] = _chosen(each, each.noise, [exact._bins[each.name][cell] for cell in kept], entropy)
             continue
-        integers = exact._integers[each.name][kept]
+        integers = exact._integers[each.name].reshape(cells, each.width)[kept].ravel()
         drawn = add_saturating(integers, each.noise.draw(integers.size, entropy))
         if each.threshold is not None:
             kept = np.flatnonzero((integers > 0) & (drawn >= each.threshold))  # nobody's keys are nothing of the data
             drawn = drawn[kept]
-        noisy[each.name] = drawn[:, None]
+        noisy[each.name] = drawn.reshape(len(kept), each.width)
     names, order = _named(exact._keys, kept)
     released = {each.name: tuple(noisy[each.name][order].ravel().tolist()) for each in certificate.measurements}
     return Released(reservation.entry_number, certificate, released, names)

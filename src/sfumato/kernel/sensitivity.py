@@ -4,8 +4,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import assert_never
 
+from sfumato.errors import KernelFault
 from sfumato.kernel.neighbours import Neighbours
-from sfumato.kernel.plan import ROW_WEIGHT_EXPONENT, BoundedPlan, Column, Kind, Measurement
+from sfumato.kernel.parts import most_of_parts
+from sfumato.kernel.plan import PARTS, ROW_WEIGHT_EXPONENT, BoundedPlan, Column, Kind, Measurement
 from sfumato.kernel.sources import Scan
 
 
@@ -22,10 +24,12 @@ def sensitivity(plan: BoundedPlan, measurement: Measurement) -> Sensitivity:
 
     Claim: K-25. Between neighbours, the vector of the measurement's integers changes by at most this in L1 and L2.
     Requires: the engine computes the plan as its operators say (tests/engines: every engine equals the reference).
-    Relies on: nothing of the planner.
+    Relies on: K-37 (parts); nothing of the planner.
     Proof: docs/claims/K-25.md
     Checked by: tests/neighbours/test_sensitivity.py::test_no_neighbour_moves_more
     """
+    if measurement.kind in PARTS:
+        return _of_parts(plan, measurement)
     rows, several = plan.reach, plan.cells != 1
     match measurement.kind:
         case Kind.COUNT:
@@ -43,7 +47,7 @@ def sensitivity(plan: BoundedPlan, measurement: Measurement) -> Sensitivity:
                 moved *= 2  # all cells of the old and all of the new; a single cell moves by 1 at most
             return Sensitivity(moved, moved)
         case _:
-            assert_never(measurement.kind)
+            raise KernelFault("A measurement is of one of these kinds.")
     reach = max(most, -least)
     match plan.unit.neighbours:
         case Neighbours.ADD_REMOVE:
@@ -58,11 +62,22 @@ def sensitivity(plan: BoundedPlan, measurement: Measurement) -> Sensitivity:
             assert_never(plan.unit.neighbours)
 
 
+def _of_parts(plan: BoundedPlan, measurement: Measurement) -> Sensitivity:
+    """Over all parts and cells together (K-37)."""
+    most = most_of_parts(measurement, per_row=plan.unit.per_row)
+    if measurement.kind is Kind.CURVE:
+        if plan.unit.neighbours is not Neighbours.REPLACE_ONE or not _always_there(plan, measurement):
+            raise KernelFault("A curve is of rows that are always there.")
+        return Sensitivity(most, most**2)
+    moved = plan.unit.neighbours.people_moved * plan.reach * most
+    return Sensitivity(moved, moved**2)
+
+
 def _always_there(plan: BoundedPlan, measurement: Measurement) -> bool:
     """Does every row add a value in [lower, upper], and never nothing? Then a replacement moves by the span alone."""
     column = measurement.value
     return (
-        measurement.kind is Kind.SUM
+        measurement.kind in (Kind.SUM, Kind.CURVE)
         and isinstance(plan.source, Scan)
         and plan.unit.per_row
         and not plan.filters

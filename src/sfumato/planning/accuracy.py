@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.kernel.certify import BinChoice
+from sfumato.kernel.certify import BinChoice, Certified
 from sfumato.kernel.expressions import Literal, Scalar
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise, Noise
 from sfumato.kernel.release import Released
 from sfumato.kernel.tails import per_coordinate
 from sfumato.planning.likeness import WeightedNoise, likenesses, variance_of
+from sfumato.planning.moments import Linear, part_name
 from sfumato.planning.planner import Formula
 from sfumato.query.query import AggregateRef, KeyRef, Post, PostCall
 
@@ -48,14 +49,24 @@ class Reading:
         made = []
         for each in released.certificate.measurements:
             choice = isinstance(each.noise, BinChoice)
-            step = 2.0 ** (each.weight_exponent if choice else each.exponent)
-            values = np.array(released.integers[each.name], np.float64) * (1.0 if choice else step)
-            made.append(Measured(each.name, values, each.noise, step))
+            values = np.array(released.integers[each.name], np.float64)
+            made += measured_as(each, values if choice else values * 2.0**each.exponent)
         return cls(tuple(made), released.keys)
 
     @property
     def values(self) -> dict[str, Floats]:
         return {each.name: each.values for each in self.measured}
+
+
+def measured_as(each: Certified, values: Floats) -> list[Measured]:
+    """A measurement's values, one a cell; those of each part by itself."""
+    if isinstance(each.noise, BinChoice):
+        return [Measured(each.name, values, each.noise, 2.0**each.weight_exponent)]
+    step = 2.0**each.exponent
+    if each.width == 1:
+        return [Measured(each.name, values, each.noise, step)]
+    parts = values.reshape(-1, each.width).T
+    return [Measured(part_name(each.name, place), part, each.noise, step) for place, part in enumerate(parts)]
 
 
 def combined(readings: Sequence[Reading]) -> Reading:
@@ -71,23 +82,19 @@ def combined(readings: Sequence[Reading]) -> Reading:
     return Reading(tuple(made), readings[0].keys)
 
 
-def aggregate_values(  # noqa: PLR0911 - one return an aggregate
-    formula: Formula, measured: Mapping[str, Floats]
-) -> npt.NDArray[Any]:
+def aggregate_values(formula: Formula, measured: Mapping[str, Floats]) -> npt.NDArray[Any]:
     """An aggregate, for each cell. AVG is never NULL and never leaves its bounds."""
     match formula:
-        case Formula("COUNT", count=str(count)):
-            return measured[count]
-        case Formula("COUNT", known=int(known)):
-            return np.asarray(float(known))
-        case Formula("SUM", total=str(total)):
-            return measured[total]
-        case Formula("AVG", total=str(total)):
-            mean = formula.centre + measured[total] / np.maximum(_people(formula, measured), 1)
+        case Formula("COUNT", count=Linear() as count):
+            return _read(count, measured)
+        case Formula("SUM", total=Linear() as total):
+            return _read(total, measured)
+        case Formula("AVG", count=Linear() as count, total=Linear() as total):
+            mean = formula.centre + _read(total, measured) / np.maximum(_read(count, measured), 1)
             return np.clip(mean, formula.lower, formula.upper)
-        case Formula("VARIANCE" | "STDDEV" as function, str(total), squares=str(squares)):
-            people = np.maximum(_people(formula, measured), 2)
-            variance = (measured[squares] - measured[total] ** 2 / people) / (people - 1)
+        case Formula(function, None, Linear() as count, Linear() as total, Linear() as squares):
+            people = np.maximum(_read(count, measured), 2)
+            variance = (_read(squares, measured) - _read(total, measured) ** 2 / people) / (people - 1)
             held = np.clip(variance, 0, formula.upper)
             deviation: Floats = np.sqrt(held)
             return deviation if function == "STDDEV" else held
@@ -102,8 +109,12 @@ def aggregate_values(  # noqa: PLR0911 - one return an aggregate
     raise AssertionError("every formula is one of these")
 
 
-def _people(formula: Formula, measured: Mapping[str, Floats]) -> Floats:
-    return np.asarray(float(formula.known)) if formula.known is not None else measured[formula.count or ""]
+def _read(linear: Linear, measured: Mapping[str, Floats]) -> Floats:
+    made: Floats = np.asarray(float(linear.constant))
+    for name, factor in linear.terms:
+        term = measured[name] if factor == 1 else float(factor) * measured[name]
+        made = made + term if linear.constant or made.ndim else term
+    return made
 
 
 def evaluate(post: Post, aggregates: Sequence[Floats], keys: Sequence[Objects]) -> npt.NDArray[Any]:
@@ -159,13 +170,29 @@ def exact_margin(
     if not isinstance(post, AggregateRef):
         return None
     match formulas[post.index]:
-        case Formula("COUNT", count=str(name)) | Formula("SUM", total=str(name)):
-            return margin_of(by_name[name], confidence)
-        case Formula("COUNT"):
-            return 0.0
-        case Formula("AVG", total=str(name), known=int(known)):
-            return margin_of(by_name[name], confidence) / known
+        case Formula("COUNT", count=Linear() as linear) | Formula("SUM", total=Linear() as linear):
+            return linear_margin(linear, by_name, confidence)
+        case Formula("AVG", count=Linear((), known), total=Linear() as linear):
+            return linear_margin(linear, by_name, confidence) / float(known)
     return None
+
+
+def linear_margin(linear: Linear, by_name: Mapping[str, Measured], confidence: Fraction) -> float:
+    """|noise| of a sum of released vectors is at most this, with the stated probability: exact for one vector."""
+    if not linear.terms:
+        return 0.0
+    if len(linear.terms) == 1:
+        ((name, factor),) = linear.terms
+        return abs(float(factor)) * margin_of(by_name[name], confidence)
+    parts: list[tuple[float, Noise]] = []
+    for name, factor in linear.terms:
+        each = by_name[name]
+        match each.noise:
+            case WeightedNoise(several):
+                parts += [(float(factor) * each.step * weight, noise) for weight, noise in several]
+            case LaplaceNoise() | GaussianNoise():
+                parts.append((float(factor) * each.step, each.noise))
+    return WeightedNoise(tuple(parts)).margin(1 - confidence)
 
 
 def chosen_by(post: Post, formulas: Sequence[Formula]) -> bool:
@@ -209,17 +236,6 @@ def simulated(
             ordered = np.sort(values, axis=1)  # faster than np.partition; NaN counts as the largest
             low[index, part], high[index, part] = ordered[:, edge], ordered[:, -1 - edge]
     return list(zip(low, high, strict=True))
-
-
-def plain_measurement(post: Post, formulas: Sequence[Formula]) -> str | None:
-    """The measurement that an output column is, where it is one: its margin is then exact."""
-    if isinstance(post, AggregateRef):
-        formula = formulas[post.index]
-        if formula.function == "COUNT" and formula.known is None:
-            return formula.count
-        if formula.function == "SUM":
-            return formula.total
-    return None
 
 
 def three_digits_up(value: float) -> str:

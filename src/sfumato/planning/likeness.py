@@ -13,10 +13,12 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.kernel.mechanisms import GaussianNoise, Noise
+from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise, Noise
 
 Floats = npt.NDArray[np.float64]
 SMOOTH = 100.0
+APART = 1e-3
+LEAST_TAIL = 1e-8  # below which the difference of exponentials is lost in rounding
 TIMES = 1 << 16
 MOST_EVEN = 8  # beyond so many dimensions the even points are no better than scattered ones
 
@@ -29,8 +31,36 @@ class WeightedNoise:
 
     def margin(self, miss: Fraction) -> float:
         """|noise| is at most this but for a chance of `miss`."""
-        drawn = np.sort(np.abs(likenesses((self,), TIMES)[0]))
-        return float(drawn[min(math.ceil((1 - float(miss)) * TIMES), TIMES - 1)])
+        scales = [abs(weight) * float(noise.scale) for weight, noise in self.parts if isinstance(noise, LaplaceNoise)]
+        smooth = all(isinstance(noise, LaplaceNoise) and noise.scale >= SMOOTH for _, noise in self.parts)
+        return _smooth_margin(scales, float(miss)) if smooth else _drawn_margin(self, miss)
+
+
+def _smooth_margin(scales: Sequence[float], miss: float) -> float:
+    """Of a sum of Laplace variables: its tail is a sum of exponentials. Equal scales are taken a bit apart, upward."""
+    wide = max(scales)
+    apart: list[float] = []
+    for scale in sorted(each / wide for each in scales):
+        apart.append(max(scale, apart[-1] * (1 + APART)) if apart else scale)
+    weights = [math.prod(one**2 / (one**2 - two**2) for two in apart if two != one) for one in apart]
+
+    def tail(at: float) -> float:
+        return sum(weight * math.exp(-at / scale) for weight, scale in zip(weights, apart, strict=True))
+
+    union = apart[-1] * len(apart) * math.log(len(apart) / miss)  # holds in any case
+    low, high = 0.0, union
+    if miss < LEAST_TAIL:
+        return union * wide
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (low, middle) if tail(middle) <= miss else (middle, high)
+    return high * wide
+
+
+@lru_cache(maxsize=256)
+def _drawn_margin(noise: "WeightedNoise", miss: Fraction) -> float:
+    drawn = np.sort(np.abs(likenesses((noise,), TIMES)[0]))
+    return float(drawn[min(math.ceil((1 - float(miss)) * TIMES), TIMES - 1)])
 
 
 def variance_of(noise: Noise) -> float:

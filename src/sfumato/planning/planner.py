@@ -1,7 +1,8 @@
 """Query + what may be spent -> BoundedPlan: bounds, grids, and the split of the budget.
 
-Every measurement gets an equal share. COUNT(*) and the AVG of a column without NULLs share one noisy count; quantiles
-of one value share one choice; keys that the data names are released with their numbers of people.
+Every measurement gets an equal share. The count and the sum of a value are one measurement where both are wanted, and
+its count serves COUNT(*) and every AVG of a column without NULLs (moments.py); quantiles of one value share one choice;
+keys that the data names are released with their numbers of people.
 """
 
 from collections.abc import Mapping
@@ -19,6 +20,7 @@ from sfumato.kernel.plan import (
     BoundedPlan,
     Call,
     Choice,
+    Column,
     Extreme,
     Kind,
     Literal,
@@ -28,7 +30,8 @@ from sfumato.kernel.plan import (
     Scalar,
 )
 from sfumato.kernel.sources import Scan
-from sfumato.planning.grids import bins_of, steps_of
+from sfumato.planning.grids import bins_of, squared_steps_of, steps_of
+from sfumato.planning.moments import Linear, Moments, of_curve, of_halves, of_thirds, squares_fit, together
 from sfumato.planning.provenance import pinned, whose
 from sfumato.query.query import Aggregate, Query, Typed
 
@@ -38,19 +41,19 @@ SHARE_OF_DELTA = 10  # a question that needs a delta and is given none takes one
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """How an aggregate follows from measurements, by name: total, count and squares, around a centre, within bounds.
+    """How an aggregate follows from what was released: total, count and squares, around a centre, within bounds.
 
-    `known` is a public count; a choice gives one of `values`, or `place` + bins on a grid.
+    A choice, by its name, gives one of `values`, or `place` + bins on a grid.
     """
 
     function: str
-    total: str | None = None
-    count: str | None = None
-    squares: str | None = None
+    chosen: str | None = None
+    count: Linear | None = None
+    total: Linear | None = None
+    squares: Linear | None = None
     centre: float = 0.0
     lower: float | None = None
     upper: float | None = None
-    known: int | None = None
     place: int = 0
     width: int = 1
     values: tuple[Scalar, ...] | None = None
@@ -74,6 +77,18 @@ class _Wanted:
     offset: int = 0
     choice: Choice | None = None
 
+    def named(self, name: str, loss: PureDP | ApproxDP | ZCDP) -> Measurement:
+        """As the plan has it."""
+        value = None if self.value is None else self.value.expression
+        return Measurement(
+            name, self.kind, value, self.lower, self.upper, self.exponent, loss, self.offset, self.choice
+        )
+
+    @property
+    def measurement(self) -> Measurement:
+        """Before it has a name and a share."""
+        return self.named("", PureDP(1))
+
 
 def choose_plan(
     query: Query,
@@ -88,20 +103,17 @@ def choose_plan(
     if query.terms is not None and query.terms.max_groups_contributed is not None:
         groups = query.terms.max_groups_contributed
     discovers = any(key.values is None for key in query.keys)
-    chooser = _Chooser(query, dataset, per_row=unit.per_row, discovers=discovers)
+    pure = isinstance(loss, PureDP)
+    chooser = _Chooser(query, dataset, per_row=unit.per_row, discovers=discovers, pure=pure)
     formulas = tuple(chooser.formula(each) for each in query.aggregates)
     if not chooser.wanted:
         hint = "It is declared (rows), and known to everybody: there is nothing to ask."
         raise InvalidParameter("question", "must depend on the data", "the public number of rows", hint)
     shares = split(loss, len(chooser.wanted))
     measurements = tuple(
-        Measurement(
-            name, each.kind, None if each.value is None else each.value.expression, each.lower, each.upper,
-            each.exponent, _with_delta(share, delta, dataset) if each.kind is Kind.KEYS else share, each.offset,
-            each.choice,
-        )
+        each.named(name, _with_delta(share, delta, dataset) if each.kind is Kind.KEYS else share)
         for (name, each), share in zip(chooser.wanted.items(), shares, strict=True)
-    )  # fmt: skip
+    )
     source = pinned(query.source, versions)
     plan = BoundedPlan(dataset.population, source, unit, groups, query.filters, query.keys, measurements)
     return Planned(plan, formulas)
@@ -142,8 +154,9 @@ def _size(whole: Fraction) -> int:
 class _Chooser:
     """Collects the measurements that a list of aggregates needs, each once."""
 
-    def __init__(self, query: Query, dataset: Dataset, *, per_row: bool, discovers: bool) -> None:
+    def __init__(self, query: Query, dataset: Dataset, *, per_row: bool, discovers: bool, pure: bool) -> None:
         self.per_row = per_row
+        self.pure = pure
         self.discovers = discovers
         self.wanted: dict[str, _Wanted] = {}
         self.public_rows = _public_rows(query, dataset)
@@ -153,28 +166,31 @@ class _Chooser:
                 known = self._fractions.get(each.value, ())
                 self._fractions[each.value] = tuple(sorted({*known, each.fraction}))
         self.keys = self._add(_Wanted(Kind.KEYS, None)) if discovers else None
+        counted = self.public_rows is not None or (discovers and per_row)
+        # noise that is normal is the same in any direction: parts would gain nothing
+        self.parts = together(query.aggregates, counted=counted, per_row=per_row) if pure else {}
 
     def formula(self, aggregate: Aggregate) -> Formula:  # noqa: PLR0911 - one return an aggregate
         value = aggregate.value
         match aggregate.function:
             case "COUNT":
-                return self._counted(Formula("COUNT"), value)
+                return Formula("COUNT", count=self._count(value))
             case "PEOPLE":
-                return Formula("COUNT", count=self.keys or self._add(_Wanted(Kind.PEOPLE, None)))
+                return Formula("COUNT", count=Linear.of(self.keys or self._add(_Wanted(Kind.PEOPLE, None))))
             case "SUM" if value is not None:
-                return Formula("SUM", total=self._sum(value, centred=False)[0])
+                return Formula("SUM", total=self._whole_sum(value))
             case "AVG" if value is not None:
-                total, centre = self._sum(value, centred=True)
-                return self._counted(Formula("AVG", total, None, None, centre, value.lower, value.upper), value)
+                found = self._moments(value)
+                centre = float(found.centre)
+                return Formula("AVG", None, found.count, found.total, None, centre, value.lower, value.upper)
             case "VARIANCE" | "STDDEV" if value is not None:
-                total, centre = self._sum(value, centred=True)
-                away = Call("-", (value.expression, Literal(centre)))
+                found = self._squares(value)
+                centre = float(found.centre)
                 reach = max(abs((value.lower or 0) - centre), abs((value.upper or 0) - centre))
-                squared = Typed(Call("*", (away, away)), "number", value.nullable, 0.0, reach**2)
-                squares = self._sum(squared, centred=False)[0]
                 # a sample's variance divides by n - 1, and so reaches n/(n - 1) of the square: at most twice
-                made = Formula(aggregate.function, total, None, squares, centre, 0.0, 2 * reach**2)
-                return self._counted(made, value)
+                return Formula(
+                    aggregate.function, None, found.count, found.total, found.squares, centre, 0.0, 2 * reach**2
+                )
             case "QUANTILE" if value is not None and aggregate.fraction is not None:
                 fractions = self._fractions[value]
                 chosen = self._choice(value, Quantiles(fractions))
@@ -193,21 +209,59 @@ class _Chooser:
         step = 2.0**exponent
         return Formula("CHOICE", name, centre=lower * step, lower=step, upper=value.upper, width=width)
 
-    def _counted(self, formula: Formula, value: Typed | None) -> Formula:
-        """The formula with its count: public, or that of the keys, or a noisy one that all who can share."""
-        nullable = value is not None and value.nullable
-        if not nullable and self.public_rows is not None:
-            return replace(formula, known=self.public_rows)
-        if not nullable and self.keys and self.per_row:
-            return replace(formula, count=self.keys)
-        exponent = 0 if self.per_row else ROW_WEIGHT_EXPONENT
-        return replace(formula, count=self._add(_Wanted(Kind.COUNT, value if nullable else None, exponent=exponent)))
+    def _count(self, value: Typed | None) -> Linear:
+        """Public, or that of the keys, or of a value in parts, or a noisy one that all who can share."""
+        if value is not None and value.nullable:
+            return self._parts(value).count if value in self.parts else self._counted(value)
+        if self.public_rows is not None:
+            return Linear((), Fraction(self.public_rows))
+        if self.keys and self.per_row:
+            return Linear.of(self.keys)
+        whole = sorted((each for each in self.parts if not each.nullable), key=lambda each: self.parts[each].value)
+        return self._parts(whole[0]).count if whole else self._counted(None)
 
-    def _sum(self, value: Typed, *, centred: bool) -> tuple[str, float]:
+    def _counted(self, value: Typed | None) -> Linear:
+        exponent = 0 if self.per_row else ROW_WEIGHT_EXPONENT
+        return Linear.of(self._add(_Wanted(Kind.COUNT, value, exponent=exponent)))
+
+    def _whole_sum(self, value: Typed) -> Linear:
+        """A sum that is not centred: of parts or of a public number of rows, what was taken off is put back."""
+        if value not in self.parts and (self.public_rows is None or value.nullable):
+            return self._sum(value, centred=False)[0]
+        found = self._moments(value)
+        return found.total.plus(found.count, found.centre)
+
+    def _moments(self, value: Typed) -> Moments:
+        if value in self.parts:
+            return self._parts(value)
+        total, centre = self._sum(value, centred=True)
+        return Moments(self._count(value), total, None, centre)
+
+    def _squares(self, value: Typed) -> Moments:
+        always = isinstance(value.expression, Column) and not value.nullable
+        if self.pure and self.public_rows is not None and always and squares_fit(value):
+            wanted = _Wanted(Kind.CURVE, value, *squared_steps_of(value))
+            return of_curve(self._add(wanted), wanted.measurement, self.public_rows)
+        if value in self.parts:
+            return self._parts(value)
+        total, centre = self._sum(value, centred=True)
+        away = Call("-", (value.expression, Literal(float(centre))))
+        reach = max(abs((value.lower or 0) - float(centre)), abs((value.upper or 0) - float(centre)))
+        squared = Typed(Call("*", (away, away)), "number", value.nullable, 0.0, reach**2)
+        return Moments(self._count(value), total, self._sum(squared, centred=False)[0], centre)
+
+    def _parts(self, value: Typed) -> Moments:
+        if self.parts[value] is Kind.THIRDS:
+            wanted = _Wanted(Kind.THIRDS, value, *squared_steps_of(value))
+            return of_thirds(self._add(wanted), wanted.measurement)
+        wanted = _Wanted(Kind.HALVES, value, *steps_of(value, per_row=self.per_row))
+        return of_halves(self._add(wanted), wanted.measurement, per_row=self.per_row)
+
+    def _sum(self, value: Typed, *, centred: bool) -> tuple[Linear, Fraction]:
         lower, upper, exponent = steps_of(value, per_row=self.per_row)
         offset = (lower + upper) // 2 if centred else 0
         name = self._add(_Wanted(Kind.SUM, value, lower, upper, exponent, offset))
-        return name, offset * 2.0**exponent
+        return Linear.of(name), offset * Fraction(2) ** exponent
 
     def _add(self, wanted: _Wanted) -> str:
         for name, each in self.wanted.items():
