@@ -10,7 +10,7 @@ help:
 	@echo "make test       format, lint, types and the whole test suite (what CI runs)"
 	@echo "make check      the same with the fast tests only, for while you work"
 	@echo "make test-slow  evidence that takes minutes"
-	@echo "make bench      speed and memory beside peers, as ratios of one run"
+	@echo "make bench      speed, memory and accuracy beside peers, as ratios of one run"
 	@echo "make clean      remove .venv and caches"
 
 .venv/.core: pyproject.toml src/sfumato/__init__.py
@@ -53,6 +53,7 @@ bench: .venv/.bench
 	$(BIN)/python bench/noise.py
 	$(BIN)/python bench/ask.py
 	$(BIN)/python bench/local.py
+	$(BIN)/python bench/accuracy.py
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis dist build

@@ -75,7 +75,7 @@ class Said:
 
 
 def task() -> dict[str, object]:
-    """The data and the questions, the same for all; bounds: ages [0, 100], incomes [0, 200,000], costs [0, 500], calls [0, 9]."""
+    """The data, the same for all; bounds: ages [0, 100], incomes [0, 200,000], costs [0, 500], calls [0, 9]."""
     draw = np.random.default_rng(4)
     ages = [np.clip(np.rint(100 * draw.beta(1.6, 2.2, PEOPLE)), 0, 100).astype(int).tolist() for _ in range(TABLES)]
     incomes = [
@@ -91,35 +91,8 @@ def task() -> dict[str, object]:
         "cost": np.clip(np.round(80 * np.exp(0.7 * draw.standard_normal(person.size)), 2), 0, 500).tolist(),
     }
     few = (
-        2,
-        3,
-        4,
-        5,
-        6,
-        8,
-        10,
-        12,
-        14,
-        16,
-        18,
-        20,
-        22,
-        25,
-        28,
-        32,
-        36,
-        40,
-        45,
-        50,
-        60,
-        70,
-        80,
-        100,
-        120,
-        150,
-        200,
-        300,
-    )
+        2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 18, 20, 22, 25, 28, 32, 36, 40, 45, 50, 60, 70, 80, 100, 120, 150, 200, 300,
+    )  # fmt: skip
     return {
         "epsilons": EPSILONS,
         "repetitions": REPETITIONS,

@@ -51,6 +51,8 @@ def repeated(errors: Floats) -> Figure:
     """From repetitions, with the standard error of the root mean square."""
     squares = np.asarray(errors, np.float64).ravel() ** 2
     value = math.sqrt(squares.mean())
+    if not value:
+        return {"value": 0.0, "error": None, "how": "repeated"}
     return {"value": value, "error": squares.std() / math.sqrt(squares.size) / (2 * value), "how": "repeated"}
 
 

@@ -84,7 +84,8 @@ def _values(planned, exact, cells):
 
 def _tolerance(formula, plan, value):
     """What the grids of its sums may be off by."""
-    steps = sum(2.0**each.exponent for each in plan.measurements)
+    terms = [name.split(".")[0] for made in (formula.total, formula.squares) if made for name, _ in made.terms]
+    steps = sum(2.0**each.exponent for each in plan.measurements if each.name in terms)
     match formula.function:
         case "VARIANCE":
             return 4e-5 * formula.upper

@@ -76,12 +76,14 @@ def measured(clinic, question):
 
 
 def by_key(exact, plan):
-    """Every integer that is not zero, under (measurement, cell, bin); keys that nobody holds are never released."""
+    """Every integer that is not zero, under (measurement, cell, bin or part); keys that nobody holds are never released."""
     people = next((each.name for each in plan.measurements if each.kind is Kind.KEYS), None)
     shown = {}
     for number, cell in enumerate(exact._keys if exact._keys is not None else range(plan.cells)):
         if people is None or exact._integers[people][number]:
-            shown |= {(name, cell): integers[number] for name, integers in exact._integers.items()}
+            for each in plan.measurements:
+                of_cell = exact._integers.get(each.name, ())[number * each.width : (number + 1) * each.width]
+                shown |= {(each.name, cell, place): integer for place, integer in enumerate(of_cell)}
             for name, bins in exact._bins.items():
                 shown |= {(name, cell, place): weight for place, weight in bins[number].items()}
     return {where: value for where, value in shown.items() if value}
