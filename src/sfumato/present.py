@@ -15,7 +15,7 @@ from sfumato.kernel.keys import ThresholdedKeys
 from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP
 from sfumato.kernel.mechanisms import LaplaceNoise
 from sfumato.kernel.parts import halfway
-from sfumato.kernel.plan import Extreme, Kind, Measurement, Quantiles
+from sfumato.kernel.plan import PARTS, Extreme, Kind, Measurement, Quantiles
 from sfumato.kernel.tails import per_coordinate
 from sfumato.planning.accuracy import (
     Floats,
@@ -36,6 +36,10 @@ from sfumato.query.query import AggregateRef, KeyRef, Query
 
 PRIVATE_COUNT = "its margin depends on a private count; pass assume={'n': ...} to see it for a count you expect"
 IN_RANK = "a choice is off in rank, not in value; see the explanation"
+TOGETHER = (
+    "What is measured together shares one noise: each row's weight is split by where its value lies between the "
+    "bounds, and counts, sums and means are read from the parts."
+)
 SENTENCES = (
     "Each measurement has an equal share of the cost; one release covers all groups.",
     "Bounding each person's rows comes before WHERE.",
@@ -225,6 +229,8 @@ def explained(
 def sentences(planned: Planned, certificate: Certificate) -> tuple[str, ...]:
     """What holds for the whole answer: how it was split, how far one person reaches, who can be seen."""
     said = [SENTENCES[0]]
+    if any(each.kind in PARTS for each in planned.plan.measurements):
+        said.append(TOGETHER)
     if not planned.plan.unit.per_row or planned.plan.reach > 1:
         rows = planned.plan.reach
         said.append(f"One person counts for at most {rows} rows here. {SENTENCES[1]}")

@@ -56,7 +56,7 @@ def planned(question, neighbours):
 
 
 def measured(owners, plan):
-    """What both engines measure: every integer that is not zero, under (measurement, cell, bin)."""
+    """What both engines measure: every integer that is not zero, under (measurement, cell, bin or part)."""
     rows = [{"pid": f"p{name}", **row} for name, mine in owners for row in mine]
     frame = pd.DataFrame(rows, columns=list(VISITS.columns)).astype({"cost": float, "born": object, "seen": object})
     duck = DuckDBEngine.of_data(VISITS, frame)
@@ -78,7 +78,9 @@ def by_key(exact, plan):
     for number, cell in enumerate(cells):
         if people is not None and not exact._integers[people][number]:
             continue  # such a key is never released
-        shown |= {(name, cell): int(integers[number]) for name, integers in exact._integers.items()}
+        for each in plan.measurements:
+            of_cell = exact._integers.get(each.name, ())[number * each.width : (number + 1) * each.width]
+            shown |= {(each.name, cell, place): int(integer) for place, integer in enumerate(of_cell)}
         for name, bins in exact._bins.items():
             shown |= {(name, cell, index): weight for index, weight in bins[number].items()}
     return {where: value for where, value in shown.items() if value}
