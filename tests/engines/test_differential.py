@@ -171,6 +171,10 @@ def other_order(texts, unit):
     return RIGHT["_order"](texts, f"{unit}!")
 
 
+def other_place(row):
+    return RIGHT["_place"](row)[0][::-1]
+
+
 def never_clamped(column, rows):
     return RIGHT["_of_unit"](reference_engine.replace(column, lower=-(1 << 60), upper=1 << 60), rows)
 
@@ -182,14 +186,15 @@ def zero_for_null(function, values):
 
 WRONG = {
     "_nearest": floored, "_contribution": without_bound, "_contribution ": away_from_zero, "_order": other_order,
-    "_of_unit": never_clamped, "_apply": zero_for_null,
+    "_place": other_place, "_of_unit": never_clamped, "_apply": zero_for_null,
 }  # fmt: skip
 RIGHT = {name.strip(): getattr(reference_engine, name.strip()) for name in WRONG}
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_reference_is_noticed(name, hostile, monkeypatch):
-    """Negative controls: rounding, weights, their rounding, the order of groups, a person's total, a division."""
+    """Negative controls: rounding, weights, their rounding, the order of groups and of rows that meet, a person's
+    total, a division."""
     monkeypatch.setattr(reference_engine, name.strip(), WRONG[name])
     assert not all(agree(hostile, question, planned) for question, _, planned in answerable(hostile))
 

@@ -13,7 +13,20 @@ from sfumato.catalog.model import Dataset, Table, find
 from sfumato.errors import UnknownName
 from sfumato.kernel.expressions import Column, ColumnType, Expression
 from sfumato.kernel.neighbours import ROW
-from sfumato.kernel.sources import MOST_SCANS, Derived, Join, PublicScan, Scan, Source, Union, is_private, scans
+from sfumato.kernel.sources import (
+    MOST_MET,
+    MOST_SCANS,
+    Derived,
+    Join,
+    PublicScan,
+    Scan,
+    Source,
+    Union,
+    as_met,
+    is_private,
+    rows_met,
+    scans,
+)
 from sfumato.query import functions
 from sfumato.query.parse import parse, placed, unsupported
 from sfumato.query.per_unit import per_unit
@@ -325,13 +338,22 @@ class _Joined:
         if self.outer:
             right = self._under_outer(next_prefix)
         pairs = tuple((one.expression, two.expression) for one, two in self.pairs)
-        source = Join(self.left.source, right.source, self.outer, pairs, None if private else self.multiplicity)
+        sides = self._met(right.source) if private else (self.left.source, right.source)
+        source = Join(*sides, self.outer, pairs, None if private else self.multiplicity)
         filters = (*self.left.filters, *right.filters)
         joined = Relation(source, filters, (*self.left.parts, *right.parts), self.left.of_people)
         if not self.others or self.outer:
             return joined
         more = [condition for each in self.others for condition in RowBinder(joined.scope).conditions(each)]
         return replace(joined, filters=(*filters, *more))
+
+    def _met(self, other: Source) -> tuple[Source, Source]:
+        """Both sides, each with a bounded number of rows of one person."""
+        left, right = as_met(self.left.source), as_met(other)
+        if rows_met(left) * rows_met(right) > MOST_MET:
+            hint = "Declare a smaller max_rows_per_unit, or make one row of each person in a subquery first."
+            raise unsupported(self.node, "One person could have too many rows in this join", hint)
+        return left, right
 
     def _under_outer(self, next_prefix: Callable[[], str]) -> Relation:
         """The right side of LEFT JOIN: its conditions stay below the join, and all its columns may be NULL above."""
