@@ -42,7 +42,7 @@ def per_unit(
             raise unsupported(each, f"Two columns are named {name[:100]}", "Name them apart with AS.")
         if scope.is_person(bare):
             person.add(name)
-            columns[name] = Typed(Column(prefix + name, ColumnType.ID), "id")
+            columns[name] = Typed(Column(f"{prefix}person", ColumnType.ID), "id")
         else:
             columns[name] = _of_aggregates(rows, bare)
             small_enough(bare, columns[name].expression)

@@ -211,22 +211,23 @@ class RelationBinder:
             raise unsupported(node, "The parts of UNION ALL have different numbers of columns", "Select the same ones.")
         if not all(is_private(each.source) for each in parts):
             raise unsupported(node, "UNION ALL takes private tables", "Join a public table instead.")
+        own = prefix or self._next_prefix()
         columns: dict[str, Typed] = {}
         persons: set[str] = set()
         for place, (name, first) in enumerate(shapes[0]):
             found = [shape[place] for shape in shapes]
             if all(column in each.parts[0].person for (column, _), each in zip(found, parts, strict=True)):
                 persons.add(name)
-                columns[name] = replace(first, expression=Column(prefix + name, ColumnType.ID))
+                columns[name] = replace(first, expression=Column(f"{own}person", ColumnType.ID))
             elif all(typed.type != "id" for _, typed in found):
                 with placed(node):
-                    columns[name] = functions.merged([typed for _, typed in found], prefix + name)
+                    columns[name] = functions.merged([typed for _, typed in found], f"{own}column{place + 1}")
         derived = tuple(
             Derived(
                 each.source,
                 each.filters,
                 tuple(
-                    (prefix + name, shape[place][1].expression)
+                    (f"{own}column{place + 1}", shape[place][1].expression)
                     for place, (name, _) in enumerate(shapes[0])
                     if name in columns and name not in persons
                 ),
@@ -371,8 +372,8 @@ class _Joined:
         parts = []
         for number, part in enumerate(right.parts):
             renamed: dict[str, Typed] = {}
-            for name, typed in part.columns.items():
-                made = f"{prefix}{number}.{name}"
+            for place, (name, typed) in enumerate(part.columns.items(), start=1):
+                made = f"{prefix}part{number + 1}.column{place}"  # what an analyst wrote is never a name
                 if name not in part.person:
                     columns.append((made, typed.expression))
                 renamed[name] = replace(typed, expression=Column(made, COLUMN_TYPES[typed.type], True), nullable=True)
