@@ -94,6 +94,36 @@ def test_what_has_no_proof_is_refused(make):
         make()
 
 
+INTEGER, REAL, TEXT, LINK = (
+    Column(f"v.{each.value}", each) for each in (ColumnType.INTEGER, ColumnType.REAL, ColumnType.TEXT, ColumnType.ID)
+)
+DAY, MOMENT = Column("v.d", ColumnType.DATE), Column("v.m", ColumnType.DATETIME)
+YES = Call(">", (REAL, Literal(2)))
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "alike"),
+    [
+        (INTEGER, REAL, True), (INTEGER, TEXT, False), (TEXT, LINK, True), (LINK, INTEGER, False),
+        (YES, INTEGER, False), (YES, Literal(True), True), (DAY, MOMENT, False),
+        (Call("midnight", (DAY,)), MOMENT, True),
+        (Call("date_trunc month", (DAY,)), DAY, True), (Call("datetime_trunc day", (MOMENT,)), DAY, False),
+        (Call("extract year", (DAY,)), INTEGER, True), (Call("date_diff day", (DAY, DAY)), TEXT, False),
+        (Call("case", (YES, TEXT, Literal(None))), LINK, True), (Call("case", (YES, TEXT, INTEGER)), TEXT, False),
+        (Call("coalesce", (INTEGER, TEXT)), TEXT, False), (Call("coalesce", (REAL, Literal(0))), INTEGER, True),
+        (Call("is null", (TEXT,)), YES, True), (Call("no such", (TEXT,)), TEXT, False),
+        (Literal(None), Literal(None), False), (DAY, Literal("2024-01-01"), False),
+    ],
+)  # fmt: skip
+def test_a_join_compares_like_with_like(one, two, alike):
+    for pair in ((one, two), (two, one)):
+        if alike:
+            assert Join(PATIENTS, VISITS, False, (pair,)).on == (pair,)
+            continue
+        with pytest.raises(KernelFault, match="one kind"):
+            Join(VISITS, SITES, False, (pair,), 1)
+
+
 def test_too_many_tables_are_refused():
     four = Join(Join(BOTH, VISITS, False, ()), VISITS, False, ())
     assert scans(four) == 4

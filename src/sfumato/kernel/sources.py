@@ -8,7 +8,7 @@ from math import lcm
 from typing import assert_never
 
 from sfumato.errors import KernelFault
-from sfumato.kernel.expressions import Column, Expression
+from sfumato.kernel.expressions import Column, Expression, kinds_of
 
 MOST_REACH = 1 << 40
 BITS_OF_ROWS = 31  # of one unit in one table
@@ -79,6 +79,8 @@ class Join:
             raise KernelFault("A public key has at least one row.")
         if scans(self.left) + scans(self.right) > MOST_SCANS:
             raise KernelFault("Too many private tables meet in one row.")
+        if any(len(kinds_of(one) | kinds_of(two)) != 1 for one, two in self.on):
+            raise KernelFault("A join compares values of one kind: an engine might turn one kind into another.")
         if self.multiplicity is None and rows_met(self.left) * rows_met(self.right) > MOST_MET:
             raise KernelFault("One unit may have too many rows in a join.")
 
