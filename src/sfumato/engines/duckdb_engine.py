@@ -9,6 +9,7 @@ from pathlib import Path
 import duckdb
 
 from sfumato.catalog.model import Table
+from sfumato.engines.as_pinned import agrees
 from sfumato.engines.empty_tables import EmptyTables
 from sfumato.engines.engine import Bins, Cells, bin_numbers
 from sfumato.engines.lowering import lower, lower_bins, lower_people
@@ -90,8 +91,12 @@ class DuckDBEngine:
             raise
 
     def check(self, plan: BoundedPlan) -> None:
-        """Refuse a plan that DuckDB cannot bind, by the declared columns alone: no data is read."""
+        """Refuse a plan that DuckDB cannot bind, by the declared columns alone: no data is read.
+
+        So is one that says of its tables what is not true of the pinned ones.
+        """
         bound = False
+        agrees(plan.source, self.tables)
         with suppress(Exception):
             for query in self._queries(plan):
                 self._empty.bind(query)
@@ -157,8 +162,7 @@ class DuckDBEngine:
 
     def _lowered(self, plan: BoundedPlan, name: str) -> Queries:
         stored = self._stored[plan.source.table] if isinstance(plan.source, Scan) else {}
-        if isinstance(plan.source, Scan) and self.tables[plan.source.table].max_rows_per_unit != plan.source.max_rows:
-            raise KernelFault("The pinned weights are those of another bound.")
+        agrees(plan.source, self.tables)
         kinds = {each.kind for each in plan.measurements}
         chosen = [each for each in plan.measurements if each.kind is Kind.CHOICE]
         return Queries(
