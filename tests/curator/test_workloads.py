@@ -1,12 +1,19 @@
 """Questions beyond one answer: upgrades, workloads, watches, diagnoses, bought bounds, terms in the question."""
 
 import json
+from dataclasses import replace
 from decimal import Decimal
 
 import pandas as pd
 import pytest
 
 import sfumato as sf
+from sfumato.catalog.model import Dataset, Table
+from sfumato.curator import Curator
+from sfumato.engines.duckdb_engine import DuckDBEngine
+from sfumato.errors import KernelFault
+from sfumato.ledger.ledger import Ledger, Limit
+from sfumato.watch import one_count
 
 AGES = [20 + index % 60 for index in range(600)]
 DATA = pd.DataFrame(
@@ -160,6 +167,24 @@ def test_a_watch_of_people_counts_in_the_steps_of_people():
         ):
             with pytest.raises(sf.errors.QueryError):
                 curator.watch("SELECT COUNT(*) FROM people", above=3, epsilon=1).ask(sql)
+
+
+def test_a_watch_of_people_is_not_asked_about_rows_that_are_people():
+    """Both move by one: the unit differs, and with it what the charge promised."""
+    visits = Table("visits", None, "pid", {"pid": sf.Id()}, 1)
+    polls = Table("polls", None, sf.ROW, {"score": sf.Integer(0, 9)})
+    rows = {"visits": pd.DataFrame({"pid": ["a", "b"]}), "polls": pd.DataFrame({"score": [1, 2]})}
+    engine = DuckDBEngine.of_tables({each.name: (each, rows[each.name]) for each in (visits, polls)})
+    dataset = Dataset("clinic", [visits, polls], sf.Budget(epsilon=9))
+    books = Ledger.create(None, dataset.population, Limit(dataset.budget.loss), {})
+    with Curator(dataset, engine, books, engine.versions) as curator:
+        watch = curator.watch("SELECT COUNT(DISTINCT pid) FROM visits", above=3, epsilon=1)
+        for sql in ("SELECT COUNT(*) FROM polls", "SELECT COUNT(*) FROM visits"):
+            with pytest.raises(sf.errors.QueryError, match="another kind"):
+                watch.ask(sql)
+        wrong = replace(watch, like=one_count(curator, "SELECT COUNT(*) FROM polls"))
+        with pytest.raises(KernelFault):  # the kernel does not believe it either
+            wrong.ask("SELECT COUNT(*) FROM polls")
 
 
 def test_a_diagnosis_names_what_bounds_and_filters_do():

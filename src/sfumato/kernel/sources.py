@@ -179,7 +179,7 @@ def reach(source: Source) -> int:
     """The most that the weights of one unit's rows add up to; and no other unit's rows depend on it.
 
     Claim: K-35. The sum over one unit's rows of numerator/held is at most this, whatever the data.
-    Requires: the engine holds rows as each operator says; a public table's multiplicity is the pinned one's (engine's check).
+    Requires: the engine holds rows as each operator says, and checks that multiplicities are the pinned tables'.
     Relies on: nothing.
     Proof: docs/claims/K-35.md
     Checked by: tests/neighbours/test_joins.py::test_no_neighbour_moves_more_through_a_join
