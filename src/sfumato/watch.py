@@ -16,6 +16,7 @@ from sfumato.kernel.release import Released
 from sfumato.planning.planner import Planned
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
+from sfumato.query.terms import refuse_epsilon
 
 if TYPE_CHECKING:
     from sfumato.curator import Curator
@@ -78,6 +79,7 @@ def begin_watch(  # noqa: PLR0917 - its caller names what it passes
 
 def one_count(curator: "Curator", sql: str) -> Planned:
     query = bind(parse(sql), curator.dataset)
+    refuse_epsilon(query.terms, "a watch is paid for when it begins")
     planned = curator.planned(query, PureDP(1))
     kinds = [each.kind for each in planned.plan.measurements]
     if planned.plan.cells != 1 or kinds not in ([Kind.COUNT], [Kind.PEOPLE]):

@@ -28,7 +28,7 @@ from sfumato.kernel.sources import (
     scans,
 )
 from sfumato.query import functions
-from sfumato.query.parse import parse, placed, unsupported
+from sfumato.query.parse import TERMS, parse, placed, unsupported
 from sfumato.query.per_unit import per_unit
 from sfumato.query.query import Typed
 from sfumato.query.rows import AGGREGATES, RowBinder, chain, small_enough
@@ -134,7 +134,10 @@ class RelationBinder:
         if view in self._views:
             raise unsupported(node, f"The view {view} is about itself", "Change its declaration.")
         self._views = (*self._views, view)
-        inner = self._nested(parse(self.dataset.views[view]), {}, prefix)
+        tree = parse(self.dataset.views[view])
+        if TERMS in tree.meta:
+            raise unsupported(node, f"The view {view} has OPTIONS of its own", "Give them to the question instead.")
+        inner = self._nested(tree, {}, prefix)
         self._views = self._views[:-1]
         return inner
 
