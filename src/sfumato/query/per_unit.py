@@ -14,8 +14,9 @@ from sfumato.kernel.sources import PerUnit, Source, UnitColumn, reach
 from sfumato.query import functions
 from sfumato.query.parse import place_of, unsupported, word_of
 from sfumato.query.query import Typed
-from sfumato.query.rows import RowBinder, small_enough
+from sfumato.query.rows import RowBinder
 from sfumato.query.scope import Part, Scope
+from sfumato.query.written import small_enough
 
 FUNCTIONS: dict[type[exp.Expr], str] = {exp.Sum: "sum", exp.Avg: "avg", exp.Min: "min", exp.Max: "max"}
 

@@ -31,8 +31,9 @@ from sfumato.query import functions
 from sfumato.query.parse import TERMS, parse, placed, unsupported
 from sfumato.query.per_unit import per_unit
 from sfumato.query.query import Typed
-from sfumato.query.rows import AGGREGATES, RowBinder, chain, small_enough
+from sfumato.query.rows import AGGREGATES, RowBinder, chain
 from sfumato.query.scope import Part, Scope
+from sfumato.query.written import Written, small_enough
 
 COLUMN_TYPES = {
     "number": ColumnType.REAL, "text": ColumnType.TEXT, "boolean": ColumnType.BOOLEAN,
@@ -266,6 +267,7 @@ class _Joined:
         self.same_person = False
         self.multiplicity: int | None = None
         self.others: list[exp.Expr] = []
+        self._written = Written()
         self._read_conditions()
 
     def _read_conditions(self) -> None:
@@ -300,6 +302,8 @@ class _Joined:
 
     def _pair(self, node: exp.Expr, one: exp.Expr, two: exp.Expr) -> bool:
         mine, theirs = self._typed(self.left, one), self._typed(self.right, two)
+        for each in (mine, theirs):
+            self._written.add(node, each.expression)
         if "id" in (mine.type, theirs.type) and isinstance(one, exp.Column) and isinstance(two, exp.Column):
             (left, a), (right, b) = self.left.scope.column(one), self.right.scope.column(two)
             if a in left.person and b in right.person:
