@@ -16,7 +16,7 @@ from sfumato.engines.lowering import lower, lower_bins, lower_people
 from sfumato.engines.public import with_facts
 from sfumato.engines.snapshot import in_order, pin, stored_steps, versions_of
 from sfumato.engines.snapshot_file import SEALED, add, open_to_read, prepare
-from sfumato.engines.sources import WITHOUT_EXTENSIONS
+from sfumato.engines.sources import connected
 from sfumato.errors import EngineFailed, KernelFault
 from sfumato.kernel.plan import BoundedPlan, Kind, Measurement, digest
 from sfumato.kernel.release import ExactAggregates
@@ -59,7 +59,7 @@ class DuckDBEngine:
     @classmethod
     def of_tables(cls, tables: Mapping[str, tuple[Table, object]]) -> "DuckDBEngine":
         """Pin tables in memory."""
-        connection = duckdb.connect(":memory:", config=WITHOUT_EXTENSIONS)
+        connection = connected()
         try:
             for table in in_order({name: table for name, (table, _) in tables.items()}):
                 pin(connection, table, tables[table.name][1])
@@ -120,6 +120,8 @@ class DuckDBEngine:
         if queries.people is not None:
             for row in cursor.execute(queries.people).fetchall():
                 cell = cells.name(row[:width]) if cells.discovered else cells.find(row[:width])
+                if cell in people:
+                    raise KernelFault("Two rows count the people of one cell.")
                 if cell is not None:
                     people[cell] = row[width]
         totals = {each.name: [0] * len(cells) for each in plan.measurements if each.kind is not Kind.CHOICE}
