@@ -25,6 +25,7 @@ from sfumato.query.bind import bind
 from sfumato.query.frame import Aggregation, Frame
 from sfumato.query.parse import parse
 from sfumato.query.query import Query
+from sfumato.query.terms import refuse_epsilon
 from sfumato.rehearsal import ROWS, made_up_rows
 from sfumato.selection import Question, Selection
 from sfumato.watch import Watch, begin_watch
@@ -90,6 +91,8 @@ class Curator:
         """Answer a question for its price; a question that was answered before, as well or better, is free."""
         query = bind(parse(sql), self.dataset)
         level = probability_inside(confidence, "confidence")
+        if margin:
+            refuse_epsilon(query.terms, "margin decides what is spent")
         loss = self.least(query, margin, level) if margin else _price(query, epsilon, rho)
         return self._answer(query, loss, level, analyst, _delta(query, delta))
 
@@ -169,7 +172,7 @@ class Curator:
         variance.
         """
         query = bind(parse(sql), self.dataset)
-        level, wanted = probability_inside(confidence, "confidence"), _loss(epsilon, rho)
+        level, wanted = probability_inside(confidence, "confidence"), _price(query, epsilon, rho)
         who = self.analyst(analyst)
         planned = self.planned(query, wanted)
         certificate = certify(planned.plan)
@@ -234,7 +237,9 @@ class Curator:
     ) -> Answer:
         """Try a question out on made-up rows: the shape of the answer, and its noise, for free. It reads no data."""
         query = bind(parse(sql), self.dataset)
-        loss = _loss(epsilon, rho) if epsilon is not None or rho is not None else PureDP(1)
+        own = query.terms.epsilon if query.terms is not None else None
+        given = any(each is not None for each in (epsilon, rho, own))
+        loss = _price(query, epsilon, rho) if given else PureDP(1)
         spendable = loss if isinstance(loss, ZCDP) else ApproxDP(loss.epsilon, self.dataset.budget.delta)
         books = Ledger.create(None, self.dataset.population, Limit(spendable))
         tables = {
@@ -245,7 +250,8 @@ class Curator:
         engine = DuckDBEngine.of_tables({name: (each, made_up_rows(each)) for name, each in tables.items()})
         stage = Curator(with_tables(self.dataset, {**self.dataset.tables, **tables}), engine, books, self.versions)
         with stage:
-            return stage._answer(query, loss, probability_inside(confidence, "confidence"), ANALYST)
+            level, delta = probability_inside(confidence, "confidence"), _delta(query, None)
+            return stage._answer(query, loss, level, ANALYST, delta)
 
     def plan(self, questions: Wanted, confidence: Number = "0.95") -> Workload:
         """The least total epsilon that gives every question its margin, and how it is split. It costs nothing."""
@@ -358,7 +364,11 @@ def _price(query: Query, epsilon: Number | None, rho: Number | None) -> PureDP |
 
 def _delta(query: Query, delta: Number | None) -> Number | None:
     own = query.terms.delta if query.terms is not None else None
-    return own if delta is None else delta
+    if own is None or delta is None:
+        return own if delta is None else delta
+    if positive_decimal(delta, "delta") != positive_decimal(own, "delta"):
+        raise InvalidParameter("delta", "must be the one in OPTIONS, or be left out", "another one")
+    return own
 
 
 def _loss(epsilon: Number | None, rho: Number | None) -> PureDP | ZCDP:

@@ -17,6 +17,7 @@ from sfumato.planning.planner import split
 from sfumato.planning.provenance import pinned, whose
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
+from sfumato.query.terms import refuse_epsilon
 from sfumato.workload import release_together
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ class Bounds:
 def diagnose(curator: "Curator", sql: str, epsilon: Number, analyst: str) -> Diagnosis:
     """Noisy counts on one reservation, and what they say of a question's rows."""
     query = bind(parse(sql), curator.dataset)
+    refuse_epsilon(query.terms, "a diagnosis has its own")
     if not isinstance(query.source, Scan):
         raise UnsupportedSyntax("diagnose", "A diagnosis is of a question about one table.", "Ask about each table.")
     table = curator.dataset.table(query.source.table)

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
 from sfumato.errors import InvalidParameter
-from sfumato.kernel.certify import Certificate
+from sfumato.kernel.certify import BinChoice, Certificate, Certified
 from sfumato.kernel.exact import plain
 from sfumato.kernel.losses import ApproxDP, PrivacyLoss, PureDP
 from sfumato.kernel.plan import BoundedPlan
@@ -64,7 +64,7 @@ def statement(plan: BoundedPlan, certificate: Certificate, entry: int, head: str
                 "kind": measurement.kind.value,
                 "lower": measurement.lower * 2.0**measurement.exponent,
                 "upper": measurement.upper * 2.0**measurement.exponent,
-                "one_person_changes": float(each.sensitivity.l1) * 2.0**each.exponent,
+                "one_person_changes": float(each.sensitivity.l1) * 2.0 ** _grid(each),
                 "loss": _text(each.loss),
             }
             for measurement, each in zip(plan.measurements, certificate.measurements, strict=True)
@@ -73,6 +73,11 @@ def statement(plan: BoundedPlan, certificate: Certificate, entry: int, head: str
         "entry": entry,
         "ledger_head": head,
     }
+
+
+def _grid(each: Certified) -> int:
+    """The grid of what one person changes: of a choice it is the weights in its bins, not its values."""
+    return each.weight_exponent if isinstance(each.noise, BinChoice) else each.exponent
 
 
 def _for_a_family(loss: PrivacyLoss) -> dict[str, str] | str:

@@ -16,6 +16,7 @@ from sfumato.kernel.release import Released
 from sfumato.planning.planner import Planned
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
+from sfumato.query.terms import refuse_epsilon
 
 if TYPE_CHECKING:
     from sfumato.curator import Curator
@@ -36,12 +37,15 @@ class Watch:
     def ask(self, sql: str) -> bool:
         """Is this count, nearly, at or above the threshold? It must be like the one that the watch began with."""
         planned = one_count(self.curator, sql)
-        same = (self.like.plan.measurements[0], planned.plan.measurements[0])
-        if same[0].kind is not same[1].kind or planned.plan.reach != self.like.plan.reach:
+        mine, like = planned.plan, self.like.plan
+        (measured,), (first,) = mine.measurements, like.measurements
+        if (measured.kind, measured.exponent, mine.unit.per_row) != (first.kind, first.exponent, like.unit.per_row):
+            raise UnsupportedSyntax("watch", "This count is of another kind than the watch's.", COUNTS)
+        if mine.reach != like.reach:
             raise UnsupportedSyntax("watch", "This count moves further than the one that the watch is for.", COUNTS)
         self.curator.engine.check(planned.plan)
         exact = self.curator.engine.aggregate(planned.plan)
-        above = crosses(exact, certify(planned.plan), self.sequence, self.reservation)
+        above = crosses(exact, planned.plan, self.sequence, self.reservation)
         if above:
             done = Released(self.reservation.entry_number, self.reservation.certificate, {"crossed": (1,)})
             self.curator.ledger().store(self.reservation, done)
@@ -65,16 +69,17 @@ def begin_watch(  # noqa: PLR0917 - its caller names what it passes
     planned = one_count(curator, sql)
     (measured,) = certify(planned.plan).measurements
     steps = above * 2 ** -planned.plan.measurements[0].exponent
-    monotonic = curator.dataset.neighbours is Neighbours.ADD_REMOVE
+    monotonic = planned.plan.unit.neighbours is Neighbours.ADD_REMOVE
     sequence = AboveThreshold(
         steps, measured.sensitivity.l1, positive_decimal(epsilon, "epsilon"), monotonic, questions
     )
-    reservation = curator.ledger().reserve(curator.analyst(analyst), allowance(sequence, curator.dataset.population))
+    reservation = curator.ledger().reserve(curator.analyst(analyst), allowance(sequence, planned.plan))
     return Watch(curator, reservation, sequence, planned, Cost.of(sequence.loss))
 
 
 def one_count(curator: "Curator", sql: str) -> Planned:
     query = bind(parse(sql), curator.dataset)
+    refuse_epsilon(query.terms, "a watch is paid for when it begins")
     planned = curator.planned(query, PureDP(1))
     kinds = [each.kind for each in planned.plan.measurements]
     if planned.plan.cells != 1 or kinds not in ([Kind.COUNT], [Kind.PEOPLE]):

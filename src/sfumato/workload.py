@@ -21,6 +21,7 @@ from sfumato.planning.planner import Planned
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
 from sfumato.query.query import KeyRef, Query
+from sfumato.query.terms import refuse_epsilon
 
 if TYPE_CHECKING:
     from sfumato.curator import Curator
@@ -64,6 +65,7 @@ def plan_workload(curator: "Curator", wanted: Wanted, confidence: Number) -> Wor
     for sql, margin in wanted:
         query, before = needed.get(sql, (None, {}))
         query = query or bind(parse(sql), curator.dataset)
+        refuse_epsilon(query.terms, "its margin decides what is spent")
         for name, most in _margins(query, margin).items():
             before[name] = min(most, before.get(name, most))
         needed[sql] = (query, before)
@@ -86,6 +88,7 @@ def ask_workload(curator: "Curator", workload: Workload, analyst: str) -> list[A
     asked: list[tuple[Query, Planned]] = []
     for each in workload.shares:
         query = bind(parse(each.sql), curator.dataset)
+        refuse_epsilon(query.terms, "the workload decides what is spent")
         asked.append((query, curator.planned(query, PureDP(each.epsilon))))
         if asked[-1][1].plan.cells is None:
             hint = "Ask it on its own, or declare the key's values."

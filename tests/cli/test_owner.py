@@ -7,6 +7,7 @@ from pyarrow import parquet
 import sfumato as sf
 from sfumato.catalog.files import load
 from sfumato.cli import owner
+from sfumato.cli.owner import _suggested
 
 
 def test_init_writes_a_catalog_that_reads_back(tmp_path):
@@ -28,7 +29,21 @@ def test_the_example_in_the_comments_is_sound(tmp_path):
     text = path.read_text()
     example = text[text.index("# [tables.visits]") : text.index("#\n# Budgets under")]
     path.write_text(text + "".join(line.removeprefix("# ") for line in example.splitlines(keepends=True)))
-    assert set(load(tmp_path).tables["visits"].columns) == {"patient_id", "age", "cost", "site", "day", "smoker"}
+    columns = load(tmp_path).tables["visits"].columns
+    assert set(columns) == {"patient_id", "age", "cost", "site", "day", "seen", "smoker"}
+    assert columns["seen"] == sf.DateTime("2020-01-01T00:00:00", "2029-12-31T23:59:59")
+
+
+@pytest.mark.parametrize(
+    ("kind", "wanted"),
+    [
+        ("BIGINT", "integer"), ("DOUBLE", "real"), ("DECIMAL(9,2)", "real"), ("BOOLEAN", "boolean"), ("DATE", "date"),
+        ("TIMESTAMP", "datetime"), ("TIMESTAMP_NS", "datetime"), ("TIMESTAMP WITH TIME ZONE", "datetime"),
+        ("VARCHAR", "skip"), ("TIME", "skip"),
+    ],
+)  # fmt: skip
+def test_a_schema_suggests_types(kind, wanted):
+    assert _suggested(kind) == wanted
 
 
 def test_init_does_not_overwrite(tmp_path):

@@ -311,6 +311,15 @@ def test_rehearsal_is_free_and_reads_nothing(people, monkeypatch):
     assert people._ledger.head()[0] == 1  # the ledger has its opening entry only
 
 
+def test_the_small_print_says_what_one_person_changes():
+    """Of a count and of a choice: two rows' worth, whatever the grids of weights and values."""
+    with protect() as people:
+        sql = "SELECT COUNT(*) AS n, MEDIAN(age) AS m, MEDIAN(income) AS i FROM people"
+        said = people.ask(sql, epsilon=2).disclosure["statement"]["measurements"]
+    assert {each["kind"] for each in said} == {"count", "choice"}
+    assert [each["one_person_changes"] for each in said] == [2.0] * 3
+
+
 def test_the_small_print_is_signed(tmp_path):
     from sfumato.disclosure import Signer, verify
 

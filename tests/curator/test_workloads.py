@@ -1,12 +1,21 @@
 """Questions beyond one answer: upgrades, workloads, watches, diagnoses, bought bounds, terms in the question."""
 
 import json
+from dataclasses import replace
 from decimal import Decimal
 
 import pandas as pd
 import pytest
 
 import sfumato as sf
+from sfumato.catalog.model import Dataset, Table
+from sfumato.curator import Curator
+from sfumato.engines.duckdb_engine import DuckDBEngine
+from sfumato.errors import KernelFault
+from sfumato.ledger.ledger import Ledger, Limit
+from sfumato.query.bind import bind
+from sfumato.query.parse import parse
+from sfumato.watch import one_count
 
 AGES = [20 + index % 60 for index in range(600)]
 DATA = pd.DataFrame(
@@ -162,6 +171,24 @@ def test_a_watch_of_people_counts_in_the_steps_of_people():
                 curator.watch("SELECT COUNT(*) FROM people", above=3, epsilon=1).ask(sql)
 
 
+def test_a_watch_of_people_is_not_asked_about_rows_that_are_people():
+    """Both move by one: the unit differs, and with it what the charge promised."""
+    visits = Table("visits", None, "pid", {"pid": sf.Id()}, 1)
+    polls = Table("polls", None, sf.ROW, {"score": sf.Integer(0, 9)})
+    rows = {"visits": pd.DataFrame({"pid": ["a", "b"]}), "polls": pd.DataFrame({"score": [1, 2]})}
+    engine = DuckDBEngine.of_tables({each.name: (each, rows[each.name]) for each in (visits, polls)})
+    dataset = Dataset("clinic", [visits, polls], sf.Budget(epsilon=9))
+    books = Ledger.create(None, dataset.population, Limit(dataset.budget.loss), {})
+    with Curator(dataset, engine, books, engine.versions) as curator:
+        watch = curator.watch("SELECT COUNT(DISTINCT pid) FROM visits", above=3, epsilon=1)
+        for sql in ("SELECT COUNT(*) FROM polls", "SELECT COUNT(*) FROM visits"):
+            with pytest.raises(sf.errors.QueryError, match="another kind"):
+                watch.ask(sql)
+        wrong = replace(watch, like=one_count(curator, "SELECT COUNT(*) FROM polls"))
+        with pytest.raises(KernelFault):  # the kernel does not believe it either
+            wrong.ask("SELECT COUNT(*) FROM polls")
+
+
 def test_a_diagnosis_names_what_bounds_and_filters_do():
     with people(unit="id", max_rows_per_unit=1) as curator:
         found = curator.diagnose("SELECT AVG(pay) AS m FROM people WHERE age > 49", epsilon=100)
@@ -220,6 +247,69 @@ def test_terms_in_the_question():
                 curator.ask(head.format(wrong) + rest)
         with pytest.raises(sf.errors.SfumatoError, match="OPTIONS"):
             curator.ask(head.format("epsilon=8") + rest, epsilon=2)
+
+
+PRICED = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=2, delta=1e-6) COUNT(*) AS n FROM people"
+
+
+@pytest.mark.parametrize(
+    ("ask", "said"),
+    [
+        (lambda curator: curator.ask(PRICED, margin={"n": 20}), "epsilon at 1:8, but margin decides"),
+        (lambda curator: curator.plan([("SELECT COUNT(*) AS n FROM people", 9), (PRICED, 20)]), "epsilon at 1:8"),
+        (lambda curator: curator.ask_all([(PRICED, 20)]), "epsilon at 1:8"),
+        (lambda curator: curator.watch(PRICED, above=9, epsilon=1), "epsilon at 1:8"),
+        (lambda curator: curator.diagnose(PRICED), "epsilon at 1:8"),
+        (lambda curator: curator.upgrade(PRICED, epsilon=3), "must be the one in OPTIONS"),
+        (lambda curator: curator.ask(PRICED, delta="1e-7"), "must be the one in OPTIONS"),
+        (lambda curator: curator.rehearse(PRICED, epsilon=3), "must be the one in OPTIONS"),
+    ],
+)
+def test_a_price_that_cannot_be_honoured_is_refused(ask, said):
+    with people() as curator:
+        with pytest.raises(sf.errors.SfumatoError, match=said):
+            ask(curator)
+        assert curator.budget.spent.epsilon == 0
+
+
+def test_the_price_in_the_question_is_that_of_an_upgrade_and_of_a_rehearsal():
+    with people() as curator:
+        curator.ask("SELECT COUNT(*) AS n FROM people", epsilon=1)
+        assert curator.upgrade(PRICED).cost.epsilon == 1
+        assert curator.rehearse(PRICED).cost.epsilon == 2
+        assert curator.ask(PRICED, epsilon=2, delta="0.000001").cost.epsilon in (0, 2)
+
+
+OPTIONS = "WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=5)"
+
+
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        (f"SELECT COUNT(*) FROM (SELECT {OPTIONS} age FROM people) x", "of its own at 1:30"),
+        (f"WITH x AS (SELECT {OPTIONS} age FROM people)\nSELECT COUNT(*) FROM x", "of its own at 1:19"),
+        (f"SELECT {OPTIONS} COUNT(*)\nFROM (SELECT {OPTIONS} age FROM people) x", "of its own at 2:14"),
+        (f"SELECT COUNT(*) FROM people UNION ALL SELECT {OPTIONS} COUNT(*) FROM people UNION ALL SELECT {OPTIONS} 1 "
+         "FROM people", "of its own at 1:"),
+        ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1,\n k=3) COUNT(*) FROM people", "each once at 2:2"),
+        ("SELECT WITH DIFFERENTIAL_PRIVACY COUNT(*) FROM people", "lacks its OPTIONS at 1:8"),
+    ],
+)  # fmt: skip
+def test_a_select_inside_has_no_price(sql, said):
+    with people() as curator, pytest.raises(sf.errors.QueryError, match=said):
+        curator.ask(sql)
+
+
+def test_with_before_the_outermost_select_keeps_its_price():
+    with people() as curator:
+        assert curator.ask(f"WITH x AS (SELECT age FROM people) SELECT {OPTIONS} COUNT(*) FROM x").cost.epsilon == 5
+
+
+def test_a_view_has_no_price():
+    table = Table("visits", None, sf.ROW, {"score": sf.Integer(0, 9)})
+    views = {"priced": f"SELECT {OPTIONS} score FROM visits"}
+    with pytest.raises(sf.errors.QueryError, match="The view priced has OPTIONS of its own at 1:"):
+        bind(parse("SELECT COUNT(*) FROM priced"), Dataset("clinic", [table], sf.Budget(epsilon=9), views=views))
 
 
 def test_keys_that_the_data_names_come_with_what_it_takes_to_be_seen():

@@ -116,9 +116,12 @@ class Clinic:
     held: dict[str, list[dict[str, Scalar]]]
 
 
-def open_clinic(*, people: int = 9, crowd: int = 9, calm: bool = False, sites: bool = True) -> Clinic:
-    """Pin the tables. In the calm state nobody has more rows, or is in more groups, than is let in."""
-    tables = declared(most_rows=9 if calm else 2, most_groups=500 if calm else 2)
+def open_clinic(*, people: int = 9, crowd: int = 18, calm: bool = False, sites: bool = True) -> Clinic:
+    """Pin the tables. In the calm state nobody has more rows, or is in more groups, than is let in.
+
+    In the hostile one a join does not even meet all rows of the first person.
+    """
+    tables = declared(most_rows=9 if calm else 1, most_groups=500 if calm else 2)
     rows = frames(people=people, crowd=crowd, calm=calm)
     rows["sites"] = SITES if sites else SITES[:0]
     engine = DuckDBEngine.of_tables({each.name: (each, rows[each.name]) for each in tables})

@@ -76,7 +76,7 @@ def measured(clinic, question):
 
 
 def by_key(exact, plan):
-    """Every integer that is not zero, under (measurement, cell, bin or part); keys that nobody holds are never released."""
+    """Every integer that is not zero, under (measurement, cell, bin or part); a key that nobody holds never comes out."""
     people = next((each.name for each in plan.measurements if each.kind is Kind.KEYS), None)
     shown = {}
     for number, cell in enumerate(exact._keys if exact._keys is not None else range(plan.cells)):
@@ -173,6 +173,10 @@ def other_order(texts, unit):
     return RIGHT["_order"](texts, f"{unit}!")
 
 
+def other_place(row):
+    return RIGHT["_place"](row)[0][::-1]
+
+
 def never_clamped(column, rows):
     return RIGHT["_of_unit"](reference_engine.replace(column, lower=-(1 << 60), upper=1 << 60), rows)
 
@@ -184,14 +188,15 @@ def zero_for_null(function, values):
 
 WRONG = {
     "_nearest": floored, "_contribution": without_bound, "_contribution ": away_from_zero, "_order": other_order,
-    "_of_unit": never_clamped, "_apply": zero_for_null,
+    "_place": other_place, "_of_unit": never_clamped, "_apply": zero_for_null,
 }  # fmt: skip
 RIGHT = {name.strip(): getattr(reference_engine, name.strip()) for name in WRONG}
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_reference_is_noticed(name, hostile, monkeypatch):
-    """Negative controls: rounding, weights, their rounding, the order of groups, a person's total, a division."""
+    """Negative controls: rounding, weights, their rounding, the order of groups and of rows that meet, a person's
+    total, a division."""
     monkeypatch.setattr(reference_engine, name.strip(), WRONG[name])
     assert not all(agree(hostile, question, planned) for question, _, planned in answerable(hostile))
 

@@ -1,6 +1,7 @@
 """What cannot be run is found before a charge, from declarations alone: no row and no source is touched."""
 
 import threading
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -84,6 +85,24 @@ def test_what_the_engine_cannot_bind_is_refused_in_one_text(engine, monkeypatch)
         assert caught.value.message == "The engine cannot run this plan."
         assert caught.value.__context__ is None
         engine._ready.clear()
+
+
+def test_two_counts_of_one_cell_are_a_fault():
+    """Negative control: a lowering that groups wrongly must not have one count take the other's place."""
+    table, dataset = tables("id")
+    engine = DuckDBEngine.of_data(table, ROWS)
+    plan = planned(PEOPLE[1], dataset)
+    engine._measure(plan)
+    queries = engine._queries(plan)
+    engine._ready[queries.plan_digest] = replace(queries, people="SELECT 'Rome', 1 UNION ALL SELECT 'Rome', 2")
+    with pytest.raises(sf.errors.KernelFault, match="one cell"):
+        engine._measure(plan)
+    with pytest.raises(sf.errors.EngineFailed):
+        engine.aggregate(plan)
+    elsewhere = "SELECT 'Bern', 1 UNION ALL SELECT 'Bern', 2"  # no cell of the plan
+    engine._ready[queries.plan_digest] = replace(queries, people=elsewhere)
+    engine._measure(plan)
+    engine.close()
 
 
 def test_no_data_is_touched(engine):

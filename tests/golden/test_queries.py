@@ -114,8 +114,9 @@ def within(key):
 def from_what(source):
     """A source as nested words."""
     match source:
-        case Scan(table, _, most, prefix):
-            return f"{table}{f' ({most} rows each)' if most > 1 else ''}{f' as {prefix}' if prefix else ''}"
+        case Scan(table, _, most, prefix, met):
+            rows = f" ({most} rows each{f' of at most {met}' if met else ''})" if most > 1 or met else ""
+            return f"{table}{rows}{f' as {prefix}' if prefix else ''}"
         case PublicScan(table, _, prefix):
             return f"public {table} as {prefix}"
         case Derived(inner, filters, columns):

@@ -9,8 +9,8 @@ from sfumato.kernel.above_threshold import AboveThreshold
 from sfumato.kernel.bundle import allowance, apart, bundle, crosses, parts, together
 from sfumato.kernel.certify import Reservation, certify
 from sfumato.kernel.losses import PureDP
-from sfumato.kernel.neighbours import ROW, PrivacyUnit
-from sfumato.kernel.plan import BoundedPlan, Key, Kind, Literal, Measurement, digest
+from sfumato.kernel.neighbours import ROW, Neighbours, PrivacyUnit
+from sfumato.kernel.plan import BoundedPlan, Extreme, Key, Kind, Literal, Measurement, digest
 from sfumato.kernel.release import ExactAggregates, release
 from sfumato.kernel.sources import Scan
 
@@ -42,27 +42,72 @@ def test_a_bundle_costs_the_sum_and_releases_its_parts_only():
         bundle([certify(ONE), certify(replace(ONE, population="others"))])
 
 
+def measured(plan, *cells):
+    return ExactAggregates(digest(plan), {plan.measurements[0].name: list(cells)})
+
+
 def test_a_sequence_is_charged_once_and_checks_every_question():
     watch = AboveThreshold(10, 1, "0.5", True)
-    certificate = allowance(watch, "people")
+    certificate = allowance(watch, ONE)
     assert certificate.loss == PureDP("0.5")
-    assert certificate.plan_digest != allowance(watch, "people").plan_digest
+    assert certificate == allowance(watch, replace(ONE, filters=(Literal(True),))), "it is for all questions alike"
+    assert certificate.plan_digest != allowance(AboveThreshold(10, 1, "0.5", True), ONE).plan_digest
     paid = Reservation(1, certificate)
-    assert (
-        crosses(ExactAggregates(digest(ONE), {"n": [0]}), certify(ONE), AboveThreshold(10**6, 1, "0.5"), paid) is False
-    )
-    assert crosses(ExactAggregates(digest(ONE), {"n": [10**6]}), certify(ONE), watch, paid) is True
-    assert watch.finished
-    fresh = AboveThreshold(10, 1, "0.5", True)
-    for exact, about, reservation in [
-        (ExactAggregates("other", {"n": [0]}), certify(ONE), paid),
-        (ExactAggregates(digest(TWO), {"n": [0, 0]}), certify(TWO), paid),
-        (ExactAggregates(digest(ONE), {"n": [0]}), certify(ONE), Reservation(1, certify(ONE))),
-    ]:  # another plan, two cells, another loss
+    assert crosses(measured(ONE, -(10**6)), ONE, watch, paid) is False
+    others = [
+        (ExactAggregates("other", {"n": [0]}), ONE, paid),
+        (measured(TWO, 0, 0), TWO, paid),
+        (measured(ONE, 0), ONE, Reservation(1, certify(ONE))),
+        (measured(ONE, 0), ONE, Reservation(1, replace(certificate, loss=PureDP("0.1")))),
+        (measured(ONE, 0), replace(ONE, population="others"), paid),
+    ]  # another plan, two cells, another charge, another loss, other people
+    for exact, plan, reservation in others:
         with pytest.raises(KernelFault):
-            crosses(exact, about, fresh, reservation)
-    person = replace(
-        ONE, unit=PrivacyUnit("t", "id"), source=Scan("t", "1", 3), measurements=(replace(COUNT, exponent=-16),)
-    )
-    with pytest.raises(KernelFault):  # it moves further than was declared
-        crosses(ExactAggregates(digest(person), {"n": [0]}), certify(person), fresh, paid)
+            crosses(exact, plan, watch, reservation)
+    with pytest.raises(KernelFault):  # of the same threshold, loss and questions: it was not paid for
+        crosses(measured(ONE, 10**6), ONE, AboveThreshold(10, 1, "0.5", True), paid)
+    assert crosses(measured(ONE, 10**6), ONE, watch, paid) is True
+    assert watch.finished
+
+
+PERSON = replace(
+    ONE, unit=PrivacyUnit("t", "id"), source=Scan("t", "1", 3), measurements=(replace(COUNT, exponent=-16),)
+)
+PEOPLE = replace(PERSON, measurements=(replace(COUNT, kind=Kind.PEOPLE),))
+REPLACED = replace(ONE, unit=PrivacyUnit("t", ROW, Neighbours.REPLACE_ONE))
+
+
+def test_a_sequence_is_of_counts_of_one_kind():
+    """Moving no further than was declared is not enough: units, kinds, steps and neighbours are the same too."""
+    wide = AboveThreshold(10, 3 << 16, "0.5")
+    for plan in (ONE, PERSON, PEOPLE, REPLACED):
+        paid = Reservation(1, allowance(wide, plan))
+        assert crosses(measured(plan, -(10**9)), plan, wide, paid) is False
+        for other in (ONE, PERSON, PEOPLE, REPLACED):
+            if other is not plan:
+                with pytest.raises(KernelFault, match="not paid"):
+                    crosses(measured(other, 0), other, wide, paid)
+    narrow = AboveThreshold(10, (3 << 16) - 1, "0.5")
+    with pytest.raises(KernelFault, match="no further"):
+        crosses(measured(PERSON, 0), PERSON, narrow, Reservation(1, allowance(narrow, PERSON)))
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        replace(ONE, measurements=(Measurement("s", Kind.SUM, Literal(1), -1, 1, 0, PureDP(1)),)),
+        replace(ONE, measurements=(Measurement("q", Kind.CHOICE, Literal(1), 0, 9, 0, PureDP(1), 0, Extreme(True)),)),
+        replace(ONE, measurements=(COUNT, replace(COUNT, name="m"))),
+        TWO,
+    ],
+)
+def test_what_is_no_count_has_no_sequence(plan):
+    with pytest.raises(KernelFault, match="one count"):
+        allowance(AboveThreshold(10, 9, "0.5"), plan)
+
+
+def test_the_cheaper_rule_is_for_counts_that_move_one_way():
+    """Of two people, one may be counted by one question and the other by the next."""
+    assert allowance(AboveThreshold(10, 1, "0.5", False), REPLACED).loss == PureDP("0.5")
+    with pytest.raises(KernelFault, match="same way"):
+        allowance(AboveThreshold(10, 1, "0.5", True), REPLACED)

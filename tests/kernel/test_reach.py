@@ -8,6 +8,7 @@ from sfumato.kernel.losses import PureDP
 from sfumato.kernel.neighbours import ROW, PrivacyUnit
 from sfumato.kernel.plan import BoundedPlan, Kind, Measurement
 from sfumato.kernel.sources import (
+    MOST_MET,
     Derived,
     Join,
     PerUnit,
@@ -15,19 +16,22 @@ from sfumato.kernel.sources import (
     Scan,
     Union,
     UnitColumn,
+    as_met,
     is_private,
     numerator,
     of_single_rows,
     reach,
+    rows_met,
     scans,
     tables_of,
 )
 
-PATIENTS, VISITS, SITES = Scan("patients", "1", 2, "p."), Scan("visits", "1", 3, "v."), PublicScan("sites", "1", "s.")
+PATIENTS, VISITS = Scan("patients", "1", 2, "p.", 16), Scan("visits", "1", 3, "v.", 24)
+ALONE, SITES = Scan("visits", "1", 3, "v."), PublicScan("sites", "1", "s.")
 SITE = (Column("v.site", ColumnType.INTEGER), Column("s.site", ColumnType.INTEGER))
 BOTH = Join(PATIENTS, VISITS, False, ())
 PUBLIC = Join(VISITS, SITES, False, (SITE,), 4)
-EACH = PerUnit(VISITS, (), ())
+EACH = PerUnit(ALONE, (), ())
 
 
 @pytest.mark.parametrize(
@@ -73,16 +77,51 @@ def test_what_is_private():
         lambda: Union((VISITS, SITES)),
         lambda: PerUnit(SITES, (), ()),
         lambda: Scan("t", "1", 0),
+        lambda: Scan("t", "1", 3, "t.", 2),  # fewer than it counts
+        lambda: Join(PATIENTS, ALONE, False, ()),  # a unit may have any number of rows there
+        lambda: Join(Derived(ALONE, (), ()), PATIENTS, False, ()),
+        lambda: Join(Join(ALONE, SITES, False, (SITE,), 4), PATIENTS, False, ()),
+        lambda: Join(Union((VISITS, ALONE)), PATIENTS, True, ()),
         lambda: Derived(VISITS, (), (("__sfumato_held", Literal(1)),)),
         lambda: Derived(VISITS, (), (("x", Literal(1)), ("x", Literal(2)))),
         lambda: PerUnit(VISITS, (), (UnitColumn("__SFUMATO_unit", "count", None, 0, 3, 0),)),
         lambda: reach(Scan("t", "1", 1 << 41)),
-        lambda: reach(Join(Scan("t", "1", 1 << 30), Scan("u", "1", 1 << 30), False, ())),
+        lambda: reach(Union((Scan("t", "1", 1 << 39), Scan("u", "1", (1 << 39) + 1)))),
     ],
 )  # fmt: skip
 def test_what_has_no_proof_is_refused(make):
     with pytest.raises(KernelFault):
         make()
+
+
+INTEGER, REAL, TEXT, LINK = (
+    Column(f"v.{each.value}", each) for each in (ColumnType.INTEGER, ColumnType.REAL, ColumnType.TEXT, ColumnType.ID)
+)
+DAY, MOMENT = Column("v.d", ColumnType.DATE), Column("v.m", ColumnType.DATETIME)
+YES = Call(">", (REAL, Literal(2)))
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "alike"),
+    [
+        (INTEGER, REAL, True), (INTEGER, TEXT, False), (TEXT, LINK, True), (LINK, INTEGER, False),
+        (YES, INTEGER, False), (YES, Literal(True), True), (DAY, MOMENT, False),
+        (Call("midnight", (DAY,)), MOMENT, True),
+        (Call("date_trunc month", (DAY,)), DAY, True), (Call("datetime_trunc day", (MOMENT,)), DAY, False),
+        (Call("extract year", (DAY,)), INTEGER, True), (Call("date_diff day", (DAY, DAY)), TEXT, False),
+        (Call("case", (YES, TEXT, Literal(None))), LINK, True), (Call("case", (YES, TEXT, INTEGER)), TEXT, False),
+        (Call("coalesce", (INTEGER, TEXT)), TEXT, False), (Call("coalesce", (REAL, Literal(0))), INTEGER, True),
+        (Call("is null", (TEXT,)), YES, True), (Call("no such", (TEXT,)), TEXT, False),
+        (Literal(None), Literal(None), False), (DAY, Literal("2024-01-01"), False),
+    ],
+)  # fmt: skip
+def test_a_join_compares_like_with_like(one, two, alike):
+    for pair in ((one, two), (two, one)):
+        if alike:
+            assert Join(PATIENTS, VISITS, False, (pair,)).on == (pair,)
+            continue
+        with pytest.raises(KernelFault, match="one kind"):
+            Join(VISITS, SITES, False, (pair,), 1)
 
 
 def test_too_many_tables_are_refused():
@@ -94,21 +133,34 @@ def test_too_many_tables_are_refused():
     assert scans(PerUnit(four, (), ())) == 0
 
 
+def test_a_join_is_of_so_many_rows_of_one_unit():
+    public = Join(VISITS, SITES, False, (SITE,), 4)
+    assert [rows_met(each) for each in (PATIENTS, BOTH, public, EACH)] == [16, 16 * 24, 24 * 4, 1]
+    assert rows_met(Union((BOTH, Derived(VISITS, (), ())))) == 16 * 24 + 24
+    assert as_met(Derived(ALONE, (), ())) == Derived(VISITS, (), ())
+    assert as_met(Join(ALONE, SITES, False, (SITE,), 4)) == public
+    assert as_met(Union((ALONE, EACH))) == Union((VISITS, EACH)), "rows per unit read all that a unit has"
+    most = Scan("t", "1", 1 << 13, "t.", 1 << 13)
+    assert rows_met(Join(most, most, False, ())) == MOST_MET
+    with pytest.raises(KernelFault):
+        Join(most, Scan("t", "1", 1 << 13, "u.", (1 << 13) + 1), False, ())
+
+
 def plan(source, unit):
     count = Measurement("n", Kind.COUNT, None, 0, 0, 0 if unit == ROW else -16, PureDP(1))
     return BoundedPlan("people", source, PrivacyUnit("t", unit), 1, (), (), (count,))
 
 
 def test_row_units_meet_nobody():
-    one = Scan("t", "1", 1, "t.")
+    one, met = Scan("t", "1", 1, "t."), Scan("t", "1", 1, "t.", 8)
     for source in (one, Derived(one, (), ()), Join(one, SITES, True, (SITE,), 3), Union((one, one))):
         assert of_single_rows(source)
         plan(source, ROW)
     for source in (
         Scan("t", "1", 2),
-        Join(one, one, False, ()),
+        Join(met, met, False, ()),
         PerUnit(one, (), ()),
-        Union((one, Join(one, one, True, ()))),
+        Union((one, Join(met, met, True, ()))),
     ):
         assert not of_single_rows(source)
         plan(source, "id")

@@ -36,6 +36,44 @@ def test_what_doubles_is_refused(step, times):
     assert time.process_time() - begun < 5
 
 
+def wide(question):
+    """The question, about a table whose x has 2,047 parts when it is written out; none of them is too large."""
+    parts, _ = nested("x * x", 10).split(" SELECT SUM(x)")
+    return f"{parts}, wide AS (SELECT pid, x, 1 - x AS y FROM c10){question.format('wide')}"
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        " SELECT COUNT(*) FROM {0} a WHERE " + " AND ".join(f"x > {number}" for number in range(300)),
+        " SELECT COUNT(*) FROM {0} a WHERE x IN (" + ", ".join(map(str, range(300))) + ")",
+        " SELECT " + ", ".join(f"SUM(x + {number}) AS s{number}" for number in range(90)) + " FROM {0} a",
+        " SELECT " + ", ".join(f"SUM(x) AS s{number}" for number in range(90)) + " FROM {0} a",
+        " SELECT FLOOR(" + " + ".join(["x"] * 12) + ") AS k, COUNT(*) FROM {0} a GROUP BY 1",
+        " SELECT AVG(s) FROM (SELECT pid, " + ", ".join(f"SUM(x * {n}) AS s{n}" for n in range(90)) + ", 1 AS s "
+        "FROM {0} a GROUP BY pid) b",
+        " SELECT COUNT(*) FROM {0} a JOIN {0} b ON a.pid = b.pid AND "
+        + " AND ".join(["FLOOR(a.x) = FLOOR(b.x)"] * 30),
+        " SELECT COUNT(*) FROM {0} a LEFT JOIN (SELECT pid, FLOOR(x) AS z FROM {0} c) b ON a.pid = b.pid AND "
+        + " AND ".join(["FLOOR(a.x) = b.z"] * 30),
+        " SELECT SUM(x) FROM (" + " UNION ALL ".join(["SELECT pid, x FROM {0} a"] * 14) + ") u",
+        ", w AS (SELECT pid, x FROM {0} a WHERE x > 1 AND x < 2 AND y < 3) SELECT COUNT(*) FROM w w1 "
+        + " ".join(f"JOIN (SELECT pid, MAX(x) AS m FROM w GROUP BY pid) m{n} ON m{n}.pid = w1.pid" for n in range(9)),
+    ],
+)  # fmt: skip
+def test_what_is_large_when_it_is_written_out_is_refused(question):
+    """Each expression is small enough: it is read too often."""
+    begun = time.process_time()
+    with pytest.raises(sf.errors.QueryError, match=r"too large, with its subqueries written out (at|near) 1:"):
+        bind(parse(wide(question)), DATASET)
+    assert time.process_time() - begun < 5
+
+
+def test_what_is_read_a_few_times_is_not():
+    bind(parse(wide(" SELECT SUM(x) AS s, AVG(y) AS m FROM wide a WHERE x > 1 AND y < 2")), DATASET)
+    bind(parse(f"SELECT COUNT(*) FROM t WHERE x IN ({', '.join(map(str, range(1200)))})"), DATASET)
+
+
 def test_a_reasonable_depth_is_not():
     bind(parse(nested("x * 0.5 + 1", 20)), DATASET)
 

@@ -4,7 +4,6 @@
 import csv
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -28,7 +27,6 @@ EXAMPLES = {
     "text": "job:text",
     "id": "patient_id:id",
 }
-CSV, PARQUET = (".csv", ".tsv", ".txt"), (".parquet", ".pq")
 SKIP = "skip"
 
 
@@ -85,37 +83,6 @@ def _values(rest: str) -> list[str] | list[int]:
     if all(re.fullmatch(r"0|-?[1-9][0-9]{0,17}", each) for each in values):
         return [int(each) for each in values]
     return values
-
-
-def header_of(path: Path) -> dict[str, str]:
-    """The names of a source's columns, and the type that a schema suggests: the header line or the schema, no more."""
-    from sfumato.catalog.model import refusal
-
-    ending = path.suffix.lower()
-    if ending not in (*CSV, *PARQUET):
-        raise refusal(f"{path.name}: the kind of source is not known.", "Use a .csv or .parquet file.")
-    try:
-        if ending in PARQUET:
-            from pyarrow import parquet
-
-            schema = parquet.read_schema(path)
-            return {name: _suggested(str(kind)) for name, kind in zip(schema.names, schema.types, strict=True)}
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            line = file.readline(1_000_000)
-        delimiter = max(",;\t|", key=line.count)
-        return dict.fromkeys(next(csv.reader([line.rstrip("\r\n")], delimiter=delimiter), []), SKIP)
-    except (ValueError, csv.Error):  # pyarrow's errors and UnicodeDecodeError among them
-        raise refusal(f"{path.name}: the names of its columns cannot be read.", "Declare them with --column.") from None
-
-
-def _suggested(kind: str) -> str:
-    if kind.startswith(("int", "uint")):
-        return "integer"
-    if kind.startswith(("float", "double", "halffloat", "decimal")):
-        return "real"
-    if kind.startswith("timestamp"):
-        return "datetime"
-    return {"bool": "boolean", "date32[day]": "date", "date64[ms]": "date"}.get(kind, SKIP)
 
 
 def asked(columns: dict[str, str], not_null: Sequence[str] = ()) -> "dict[str, ColumnDeclaration]":

@@ -38,6 +38,7 @@ EXAMPLE = """
 # columns.cost = { type = "real", lower = 0, upper = 500 }
 # columns.site = { type = "category", values = ["north", "south"] }
 # columns.day = { type = "date", lower = "2020-01-01", upper = "2029-12-31" }
+# columns.seen = { type = "datetime", lower = "2020-01-01T00:00:00", upper = "2029-12-31T23:59:59" }
 # columns.smoker = { type = "boolean", nullable = false }
 #
 # Budgets under zCDP: accounting = "zcdp" and rho = "0.5" under [budget].
@@ -182,6 +183,8 @@ def _suggested(kind: str) -> str:
         return "integer"
     if kind in ("FLOAT", "DOUBLE") or kind.startswith("DECIMAL"):
         return "real"
+    if kind.startswith("TIMESTAMP"):
+        return "datetime"
     return {"BOOLEAN": "boolean", "DATE": "date"}.get(kind, SKIP)
 
 

@@ -9,13 +9,14 @@ from pathlib import Path
 import duckdb
 
 from sfumato.catalog.model import Table
+from sfumato.engines.as_pinned import agrees
 from sfumato.engines.empty_tables import EmptyTables
 from sfumato.engines.engine import ADDED, Bins, Cells, bin_numbers, integers_of
 from sfumato.engines.lowering import lower, lower_bins, lower_people
 from sfumato.engines.public import with_facts
 from sfumato.engines.snapshot import in_order, pin, stored_steps, versions_of
 from sfumato.engines.snapshot_file import SEALED, add, open_to_read, prepare
-from sfumato.engines.sources import WITHOUT_EXTENSIONS
+from sfumato.engines.sources import connected
 from sfumato.errors import EngineFailed, KernelFault
 from sfumato.kernel.plan import BoundedPlan, Kind, Measurement, digest
 from sfumato.kernel.release import ExactAggregates
@@ -58,7 +59,7 @@ class DuckDBEngine:
     @classmethod
     def of_tables(cls, tables: Mapping[str, tuple[Table, object]]) -> "DuckDBEngine":
         """Pin tables in memory."""
-        connection = duckdb.connect(":memory:", config=WITHOUT_EXTENSIONS)
+        connection = connected()
         try:
             for table in in_order({name: table for name, (table, _) in tables.items()}):
                 pin(connection, table, tables[table.name][1])
@@ -90,8 +91,12 @@ class DuckDBEngine:
             raise
 
     def check(self, plan: BoundedPlan) -> None:
-        """Refuse a plan that DuckDB cannot bind, by the declared columns alone: no data is read."""
+        """Refuse a plan that DuckDB cannot bind, by the declared columns alone: no data is read.
+
+        So is one that says of its tables what is not true of the pinned ones.
+        """
         bound = False
+        agrees(plan.source, self.tables)
         with suppress(Exception):
             for query in self._queries(plan):
                 self._empty.bind(query)
@@ -115,6 +120,8 @@ class DuckDBEngine:
         if queries.people is not None:
             for row in cursor.execute(queries.people).fetchall():
                 cell = cells.name(row[:width]) if cells.discovered else cells.find(row[:width])
+                if cell in people:
+                    raise KernelFault("Two rows count the people of one cell.")
                 if cell is not None:
                     people[cell] = row[width]
         totals: dict[str, list[int]] = {}
@@ -162,8 +169,7 @@ class DuckDBEngine:
 
     def _lowered(self, plan: BoundedPlan, name: str) -> Queries:
         stored = self._stored[plan.source.table] if isinstance(plan.source, Scan) else {}
-        if isinstance(plan.source, Scan) and self.tables[plan.source.table].max_rows_per_unit != plan.source.max_rows:
-            raise KernelFault("The pinned weights are those of another bound.")
+        agrees(plan.source, self.tables)
         kinds = {each.kind for each in plan.measurements}
         chosen = [each for each in plan.measurements if each.kind is Kind.CHOICE]
         return Queries(

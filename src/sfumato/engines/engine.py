@@ -14,6 +14,7 @@ from sfumato.kernel.release import ExactAggregates
 # columns that a snapshot adds to the declared ones
 UNIT = "__sfumato_unit"  # whose row it is, as text; no row is without
 ROWS_OF_UNIT = "__sfumato_rows"  # how many rows of the snapshot are theirs
+MET = "__sfumato_met"  # is the row let into joins of private tables?
 HELD = "__sfumato_held"  # what a row's weight divides by, where rows come from more than one table
 
 ToldApart = tuple[tuple[str, Scalar], ...]

@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from sfumato.engines.engine import ADDED, UNIT, addends
-from sfumato.engines.relations import from_clause, held_column
+from sfumato.engines.relations import from_clause, held_column, is_as_pinned
 from sfumato.engines.scalars import double, expression, held_to, integer, literal, matched, rounded
 from sfumato.errors import KernelFault
 from sfumato.kernel.expressions import Column, Expression, columns_of, may_be_negative_zero
 from sfumato.kernel.parts import halfway
 from sfumato.kernel.plan import ROW_WEIGHT_EXPONENT, SQUARED, BoundedPlan, Kind, Measurement, Mode
-from sfumato.kernel.sources import Scan, numerator
+from sfumato.kernel.sources import numerator
 
 # what the snapshot holds ready for each numeric column: its contributions on the grid of its declared bounds, weighed
 STEPS = "__sfumato_steps_"
@@ -219,7 +219,7 @@ def _total(each: Measurement, plan: BoundedPlan, stored: Stored) -> exp.Expressi
 
 def _weight(plan: BoundedPlan) -> exp.Expression:
     """A row's weight, in steps of a person's count."""
-    if isinstance(plan.source, Scan) and not plan.source.prefix:
+    if is_as_pinned(plan.source):
         return exp.column(WEIGHT, quoted=True)
     return _weighed(integer(1 << -ROW_WEIGHT_EXPONENT), plan)
 
@@ -240,7 +240,7 @@ def _contribution(each: Measurement, plan: BoundedPlan, stored: Stored) -> exp.E
 
 def _ready(each: Measurement, plan: BoundedPlan, stored: Stored) -> exp.Expression | None:
     """What the snapshot holds ready of a contribution."""
-    if not isinstance(each.value, Column) or not isinstance(plan.source, Scan) or plan.source.prefix:
+    if not isinstance(each.value, Column) or not is_as_pinned(plan.source):
         return None
     if each.kind in SQUARED:
         return None

@@ -86,13 +86,8 @@ class ReferenceEngine:
     def _rows(self, source: Source) -> list[Held]:
         """The rows of a source, each with its unit and what its weight divides by."""
         match source:
-            case Scan(name, _, most, prefix):
-                rows = self._tables[name]
-                owned = Counter(row.get(UNIT) for row in rows)
-                return [
-                    Held(_prefixed(row, prefix), str(row.get(UNIT)), max(owned[row[UNIT]], most) if UNIT in row else 1)
-                    for row in rows
-                ]
+            case Scan():
+                return self._scanned(source)
             case PublicScan(name, _, prefix):
                 return [Held(_prefixed(row, prefix), "", 1) for row in self._tables[name]]
             case Derived(inner, filters, columns):
@@ -120,6 +115,20 @@ class ReferenceEngine:
                     for unit, rows in units.items()
                 ]
 
+    def _scanned(self, scan: Scan) -> list[Held]:
+        rows = self._tables[scan.table]
+        if scan.most_met is not None:
+            rows = _met(rows, scan.most_met)
+        owned = Counter(row.get(UNIT) for row in rows)
+        return [
+            Held(
+                _prefixed(row, scan.prefix),
+                str(row.get(UNIT)),
+                max(owned[row[UNIT]], scan.max_rows) if UNIT in row else 1,
+            )
+            for row in rows
+        ]
+
     def _joined(self, join: Join) -> list[Held]:
         found, private = [], join.multiplicity is None
         others = self._rows(join.right)
@@ -140,6 +149,30 @@ class ReferenceEngine:
                 held = one.held * numerator(join.right) if private else one.held
                 found.append(Held(_beside(one.values, nothing), one.unit, held))
         return found
+
+
+def _met(rows: Sequence[Row], most: int) -> list[Row]:
+    """The rows that a join meets: of each unit the `most` whose content is least by a hash."""
+    units: dict[Scalar, list[Row]] = {}
+    for row in rows:
+        units.setdefault(row[UNIT], []).append(row)
+    return [row for mine in units.values() for row in (mine if len(mine) <= most else sorted(mine, key=_place)[:most])]
+
+
+def _place(row: Row) -> tuple[str, bytes, list[float]]:
+    """What puts one unit's rows in order; rows that are alike in it are equal in everything."""
+    declared = [row[name] for name in sorted(row) if not name.startswith("__sfumato")]
+    content = "".join("-" if each is None else f"{len(_content(each).encode())}:{_content(each)}" for each in declared)
+    text = content.encode()
+    return hashlib.md5(text, usedforsecurity=False).hexdigest(), text, [x for x in declared if isinstance(x, float)]
+
+
+def _content(value: Scalar) -> str:
+    """As a key is written, but a double as two whole numbers."""
+    if not isinstance(value, float):
+        return _key_text(value)
+    whole = math.floor(value)
+    return f"{whole}/{math.floor((value - whole) * 2.0**53)}" if abs(value) < 2.0**62 else "far"
 
 
 class _Unmet(dict[str, Scalar]):

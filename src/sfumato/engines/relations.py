@@ -3,11 +3,11 @@
 Part of the trusted perimeter, with lowering.py: claim K-26.
 """
 
-from typing import assert_never
+from typing import TypeGuard, assert_never
 
 from sqlglot import exp
 
-from sfumato.engines.engine import HELD, ROWS_OF_UNIT, UNIT
+from sfumato.engines.engine import HELD, MET, ROWS_OF_UNIT, UNIT
 from sfumato.engines.scalars import double, expression, held_to, integer, matched, rounded, table
 from sfumato.errors import KernelFault
 from sfumato.kernel.expressions import Expression, columns_of
@@ -28,17 +28,21 @@ from sfumato.kernel.sources import (
 MOST_ADDED = 1 << 53  # of a unit's own total, in steps: beyond any bound, and a double
 
 
+def is_as_pinned(source: Source) -> TypeGuard[Scan]:
+    """Is it one table as the snapshot holds it, with names and weights that are ready?"""
+    return isinstance(source, Scan) and not source.prefix and source.most_met is None
+
+
 def from_clause(plan: BoundedPlan, needed: set[str]) -> exp.Expression:
     """What a plan selects from: a table as it is pinned, or a subquery whose rows have a unit and HELD."""
-    if isinstance(plan.source, Scan) and not plan.source.prefix:
+    if is_as_pinned(plan.source):
         return table(plan.source.table)
     return _Relations(per_row=plan.unit.per_row).select(plan.source, needed).subquery("source")
 
 
 def held_column(plan: BoundedPlan) -> exp.Expression:
     """The column that weights divide by; a row whose value there is at most the numerator weighs 1."""
-    plain = isinstance(plan.source, Scan) and not plan.source.prefix
-    return exp.column(ROWS_OF_UNIT if plain else HELD, quoted=True)
+    return exp.column(ROWS_OF_UNIT if is_as_pinned(plan.source) else HELD, quoted=True)
 
 
 class _Relations:
@@ -49,10 +53,8 @@ class _Relations:
 
     def select(self, source: Source, needed: set[str]) -> exp.Select:
         match source:
-            case Scan(name, _, most, prefix):
-                held = _function("GREATEST", exp.column(ROWS_OF_UNIT, quoted=True), integer(most))
-                hidden = [] if self.per_row else [exp.column(UNIT, quoted=True), _as(held, HELD)]
-                return _something(exp.select(*_prefixed(needed, prefix), *hidden)).from_(table(name))
+            case Scan():
+                return self._scan(source, needed)
             case PublicScan(name, _, prefix):
                 return _something(exp.select(*_prefixed(needed, prefix))).from_(table(name))
             case Derived(inner, filters, columns):
@@ -65,6 +67,17 @@ class _Relations:
                 return self._per_unit(inner, filters, columns, needed)
             case _:
                 assert_never(source)
+
+    def _scan(self, scan: Scan, needed: set[str]) -> exp.Select:
+        query = exp.select(*_prefixed(needed, scan.prefix)).from_(table(scan.table))
+        if self.per_row:
+            return _something(query)
+        rows: exp.Expression = exp.column(ROWS_OF_UNIT, quoted=True)
+        if scan.most_met is not None:
+            rows = _function("LEAST", rows, integer(scan.most_met))
+            query = query.where(exp.column(MET, quoted=True))
+        held = _function("GREATEST", rows, integer(scan.max_rows))
+        return query.select(exp.column(UNIT, quoted=True), _as(held, HELD))
 
     def _inside(self, inner: Source, filters: tuple[Expression, ...], read: set[str]) -> exp.Select:
         """The inner source, filtered, as something to select from."""

@@ -12,8 +12,9 @@ from pathlib import Path
 import duckdb
 
 from sfumato.catalog.model import ColumnDeclaration, Integer, Real, Table, find
-from sfumato.engines.engine import ROWS_OF_UNIT, UNIT
+from sfumato.engines.engine import MET, ROWS_OF_UNIT, UNIT
 from sfumato.engines.lowering import CENTRED, STEPS, WEIGHT, Steps
+from sfumato.engines.met_rows import mark_met
 from sfumato.engines.public import described, keep_facts
 from sfumato.engines.sources import Source, missing_columns, opened, quoted, refused, unreadable
 from sfumato.engines.typed import WHOLE, as_text, held, read, sql_type, steps_of, width
@@ -23,7 +24,7 @@ from sfumato.kernel.plan import LOWERING_VERSION, ROW_WEIGHT_EXPONENT, grid_expo
 
 PINNED = "__sfumato_pinned"
 OWNER = "__sfumato_owner"  # of a source whose people are named by another table
-LAYOUT = 3  # of the columns that a snapshot holds
+LAYOUT = 4  # of the columns that a snapshot holds
 MOST_ROWS = (1 << 31) - 1  # of one unit; a larger bound bounds nothing
 PEOPLE_BITS = 21  # ids within so many bits are counted in an array instead of a hash table: 16 MiB a thread
 PUSHDOWNS = ("type_pushdown", "scalar_fn_pushdown")  # into a CSV reader, which drops rows where TRY_CAST gives NULL
@@ -45,6 +46,8 @@ def pin(connection: duckdb.DuckDBPyConnection, table: Table, data: object, folde
             with _settings(connection):
                 connection.execute(f"CREATE OR REPLACE TABLE {quoted(table.name)} ({_columns(table, source)})")
                 connection.execute(f"INSERT INTO {quoted(table.name)} BY NAME {_selected(table, source)}")
+            if not table.public and table.unit is not ROW:
+                mark_met(connection, table)
         pinned = True
     if not pinned:
         raise unreadable(table.name)
@@ -113,7 +116,7 @@ def layout(table: Table) -> dict[str, str]:
     """The columns of a pinned table and their types, which follow from its declaration; but a unit may be a number."""
     columns = {name: sql_type(declared) for name, declared in _kept(table).items()}
     if table.unit is not ROW:
-        columns |= {UNIT: "VARCHAR", ROWS_OF_UNIT: "INTEGER", WEIGHT: "INTEGER"}
+        columns |= {UNIT: "VARCHAR", ROWS_OF_UNIT: "INTEGER", WEIGHT: "INTEGER", MET: "BOOLEAN"}
     for name, each in stored_steps(table).items():
         columns[STEPS + name] = width(each)
         if table.unit is not ROW:
@@ -148,7 +151,7 @@ def _selected(table: Table, source: Source) -> str:
     owner, kind, unit = quoted(_owner(table)), source.columns[_owner(table)], quoted(UNIT)
     whose = f"{owner if kind in WHOLE else as_text(owner, kind)} AS {unit}"
     final = [f"typed.{quoted(name)}" for name in (*kept, UNIT)]
-    final += [f"counted.{quoted(name)}" for name in (ROWS_OF_UNIT, WEIGHT)]
+    final += [*(f"counted.{quoted(name)}" for name in (ROWS_OF_UNIT, WEIGHT)), f"true AS {quoted(MET)}"]
     most = min(table.max_rows_per_unit, MOST_ROWS)
     for name, each in stored.items():
         steps = f"typed.{quoted(STEPS + name)}"

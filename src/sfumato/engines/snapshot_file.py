@@ -11,7 +11,7 @@ import duckdb
 
 from sfumato.catalog.model import Table
 from sfumato.engines.snapshot import in_order, pin
-from sfumato.engines.sources import WITHOUT_EXTENSIONS, Settings, refused
+from sfumato.engines.sources import WITHOUT_EXTENSIONS, Settings, connected, refused
 from sfumato.errors import CatalogError
 
 LITTLE = "80MB"
@@ -60,7 +60,7 @@ def _in_place_of(path: Path, *, copy: bool = False) -> Iterator[duckdb.DuckDBPyC
         new = Path(scratch) / path.name
         if copy and path.exists():
             shutil.copyfile(path, new)
-        with duckdb.connect(str(new), config=WITHOUT_EXTENSIONS) as connection:
+        with connected(str(new)) as connection:
             yield connection
         if path.exists():
             shutil.copymode(path, new)

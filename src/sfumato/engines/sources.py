@@ -27,6 +27,13 @@ WITHOUT_EXTENSIONS: Settings = {
 }
 
 
+def connected(path: str = ":memory:") -> duckdb.DuckDBPyConnection:
+    """A connection to pin with. It shows nothing: where someone types, DuckDB would draw a bar of its own."""
+    connection = duckdb.connect(path, config=WITHOUT_EXTENSIONS)
+    connection.execute("SET enable_progress_bar = false")
+    return connection
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """What follows FROM, and the type of each column as DuckDB names it."""
@@ -61,7 +68,7 @@ def columns_of(table: str, data: object, folder: Path | None = None) -> dict[str
     columns: Mapping[str, str] | None = None
     with (
         suppress(duckdb.Error, RuntimeError, ValueError, OSError, csv.Error),
-        duckdb.connect(":memory:", config=WITHOUT_EXTENSIONS) as connection,
+        connected() as connection,
         opened(connection, table, data, folder) as source,
     ):
         columns = source.columns

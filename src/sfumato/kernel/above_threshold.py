@@ -11,7 +11,7 @@ from typing import NoReturn
 import numpy as np
 
 from sfumato.errors import InvalidParameter, KernelFault, QueryError
-from sfumato.kernel.entropy import Entropy
+from sfumato.kernel.entropy import SYSTEM, Entropy
 from sfumato.kernel.exact import plain
 from sfumato.kernel.losses import PureDP
 from sfumato.kernel.mechanisms import carried_scale
@@ -70,9 +70,11 @@ class AboveThreshold:
     """
 
     __slots__ = (
-        "_bar", "_busy", "_process", "epsilon", "finished", "monotonic", "noise", "queries", "sensitivity", "threshold",
+        "_bar", "_busy", "_process", "epsilon", "finished", "monotonic", "name", "noise", "queries", "sensitivity",
+        "threshold",
     )  # fmt: skip
 
+    name: str
     threshold: int
     sensitivity: Fraction
     epsilon: Decimal
@@ -89,6 +91,7 @@ class AboveThreshold:
     ) -> None:
         if not isinstance(monotonic, bool):
             raise InvalidParameter("monotonic", "must be True or False", kind_of(monotonic))
+        self._set("name", SYSTEM.take(32).tobytes().hex())  # what its charge is for: no other sequence has it
         self._set("threshold", _whole(threshold, "threshold"))
         self._set("sensitivity", positive_fraction(sensitivity, "sensitivity"))
         self._set("epsilon", positive_decimal(epsilon, "epsilon"))

@@ -3,16 +3,17 @@
 import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
-from decimal import Decimal
 from fractions import Fraction
 from functools import reduce
 
 from sfumato.errors import KernelFault
 from sfumato.kernel.above_threshold import AboveThreshold
-from sfumato.kernel.certify import Certificate, Certified, Reservation
+from sfumato.kernel.certify import Certificate, Certified, Reservation, certify
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.losses import PrivacyLoss, compose
 from sfumato.kernel.mechanisms import LaplaceNoise
+from sfumato.kernel.neighbours import Neighbours
+from sfumato.kernel.plan import BoundedPlan, Kind
 from sfumato.kernel.release import ExactAggregates, Released
 from sfumato.kernel.sensitivity import Sensitivity
 
@@ -91,22 +92,29 @@ def apart(stored: Released, certificates: Sequence[Certificate]) -> list[Release
     ]
 
 
-def allowance(watch: AboveThreshold, population: str) -> Certificate:
-    """What a sequence of questions against one threshold costs, to be charged before the first of them.
+def allowance(watch: AboveThreshold, plan: BoundedPlan) -> Certificate:
+    """What a sequence of questions like this one against one threshold costs, to be charged before the first of them.
 
-    Claim: K-36. The certificate's loss is that of the whole sequence (K-34), and no two sequences share a certificate.
+    Claim: K-36. The certificate's loss is that of the whole sequence (K-34); no two sequences share a certificate, and
+        neither do questions that differ in population, unit, neighbours, kind or grid.
     Requires: nothing.
     Relies on: K-34.
     Proof: docs/claims/K-36.md
     Checked by: tests/kernel/test_bundle.py::test_a_sequence_is_charged_once_and_checks_every_question
     """
-    name = _hash("sequence", SYSTEM.take(32).tobytes().hex())
+    if plan.cells != 1 or [each.kind for each in plan.measurements] not in ([Kind.COUNT], [Kind.PEOPLE]):
+        raise KernelFault("A question of a sequence is one count.")
+    if watch.monotonic and plan.unit.neighbours is not Neighbours.ADD_REMOVE:
+        raise KernelFault("Counts move the same way only when a unit is added or removed.")
+    (measured,) = plan.measurements
+    like = (watch.name, plan.unit.per_row, plan.unit.neighbours.value, measured.kind.value, measured.exponent)
+    name = _hash("sequence", "\n".join(map(str, like)))
     moved = Sensitivity(watch.sensitivity, watch.sensitivity**2)
     certified = Certified("crossed", 0, moved, LaplaceNoise(Fraction(watch.noise.value_scale)), watch.loss)
-    return Certificate(name, name, population, 1, (certified,), watch.loss)
+    return Certificate(name, name, plan.population, 1, (certified,), watch.loss)
 
 
-def crosses(exact: ExactAggregates, certificate: Certificate, watch: AboveThreshold, reservation: Reservation) -> bool:
+def crosses(exact: ExactAggregates, plan: BoundedPlan, watch: AboveThreshold, reservation: Reservation) -> bool:
     """Has the one count that was measured reached the sequence's threshold?
 
     Claim: K-36. The answers to all questions of the sequence together satisfy the allowance's loss.
@@ -115,8 +123,8 @@ def crosses(exact: ExactAggregates, certificate: Certificate, watch: AboveThresh
     Proof: docs/claims/K-36.md
     Checked by: tests/kernel/test_bundle.py::test_a_sequence_is_charged_once_and_checks_every_question
     """
-    paid = reservation.certificate.loss == watch.loss and Decimal(watch.loss.epsilon) > 0
-    if exact.plan_digest != certificate.plan_digest or not paid:
+    certificate = certify(plan)
+    if exact.plan_digest != certificate.plan_digest or reservation.certificate != allowance(watch, plan):
         raise KernelFault("This question belongs to another plan, or was not paid for.")
     (measured,) = certificate.measurements
     (cells,) = exact._integers.values()

@@ -62,6 +62,31 @@ def may_be_negative_zero(expression: Expression) -> bool:
 
 
 COMPUTED = ("+", "-", "*", "/", "neg", "abs", "floor", "ceil")
+TRUTHS = ("and", "or", "not", "is null", "like", "=", "<>", "<", "<=", ">", ">=")
+MADE = {"midnight": "datetime", "date_trunc": "date", "datetime_trunc": "datetime"}
+MADE |= dict.fromkeys((*COMPUTED, "extract", "date_diff"), "number") | dict.fromkeys(TRUTHS, "boolean")
+HELD_AS = {
+    ColumnType.INTEGER: "number", ColumnType.REAL: "number", ColumnType.BOOLEAN: "boolean", ColumnType.TEXT: "text",
+    ColumnType.DATE: "date", ColumnType.DATETIME: "datetime", ColumnType.ID: "text",
+}  # fmt: skip
+WRITTEN = {bool: "boolean", int: "number", float: "number", str: "text", date: "date", datetime: "datetime"}
+
+
+def kinds_of(expression: Expression) -> set[str]:
+    """What its values may be: numbers, texts (ids too), truth values, days or moments; of NULL alone nothing."""
+    match expression:
+        case Column(_, kind):
+            return {HELD_AS[kind]}
+        case Literal(None):
+            return set()
+        case Literal(value):
+            return {WRITTEN[type(value)]}
+        case Call("case", arguments):
+            return set().union(*(kinds_of(each) for each in (*arguments[1:-1:2], arguments[-1])))
+        case Call("coalesce", arguments):
+            return set().union(*(kinds_of(each) for each in arguments))
+        case Call(function):
+            return {MADE.get(function.split(" ")[0] if function not in MADE else function, "unknown")}
 
 
 def columns_of(expression: Expression) -> set[str]:

@@ -190,7 +190,7 @@ class BoundedPlan:
         return reach(self.source)
 
 
-LOWERING_VERSION = 2
+LOWERING_VERSION = 3
 GRID_BITS = 24
 
 

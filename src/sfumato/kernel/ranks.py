@@ -341,7 +341,7 @@ def _flip(below: IntArray, spread: Fraction, entropy: Entropy) -> BoolArray:
 def _beneath_best(weights: IntArray, fraction: Fraction) -> IntArray:
     """How much worse than the best bin each is, in parts of 1/denominator of a weight.
 
-    A bin is as bad as its ranks are far from the wanted rank; the one that holds it is better the deeper it lies inside.
+    A bin is as bad as its ranks are far from the wanted rank; the one that holds it is better the deeper inside.
     """
     wanted, parts = fraction.numerator, fraction.denominator
     upto = weights.cumsum(axis=1)

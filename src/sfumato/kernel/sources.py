@@ -3,31 +3,39 @@
 The weight of a row is numerator/held: `numerator` follows from the source alone, `held` is a column of it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import lcm
 from typing import assert_never
 
 from sfumato.errors import KernelFault
-from sfumato.kernel.expressions import Column, Expression
+from sfumato.kernel.expressions import Column, Expression, kinds_of
 
 MOST_REACH = 1 << 40
 BITS_OF_ROWS = 31  # of one unit in one table
 MOST_BITS = 126
 MOST_SCANS = 4  # of private tables that meet in one row: the product of their rows held stays below 2**124
+MOST_MET = 1 << 26  # rows of one unit in a join of private tables
+TIMES_MET = 8  # a table lets so many times its bound into a join: fewer would drop rows that weights could keep
 
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """The rows of a pinned private table. A row weighs min(1, max_rows/n), n being its unit's rows in the table."""
+    """The rows of a pinned private table. A row weighs min(1, max_rows/n), n being its unit's rows that are let in.
+
+    All are let in, or, below a join of private tables, at most `most_met`: those that are least by a hash.
+    """
 
     table: str
     version: str
     max_rows: int = 1
     prefix: str = ""  # its columns are named prefix + declared name
+    most_met: int | None = None
 
     def __post_init__(self) -> None:
         if not 1 <= self.max_rows <= MOST_REACH:
             raise KernelFault("A table lets in at least one row of a unit, and a bounded number.")
+        if self.most_met is not None and not self.max_rows <= self.most_met <= TIMES_MET * MOST_REACH:
+            raise KernelFault("A table lets into a join at least the rows that it counts.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +79,10 @@ class Join:
             raise KernelFault("A public key has at least one row.")
         if scans(self.left) + scans(self.right) > MOST_SCANS:
             raise KernelFault("Too many private tables meet in one row.")
+        if any(len(kinds_of(one) | kinds_of(two)) != 1 for one, two in self.on):
+            raise KernelFault("A join compares values of one kind: an engine might turn one kind into another.")
+        if self.multiplicity is None and rows_met(self.left) * rows_met(self.right) > MOST_MET:
+            raise KernelFault("One unit may have too many rows in a join.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +179,7 @@ def reach(source: Source) -> int:
     """The most that the weights of one unit's rows add up to; and no other unit's rows depend on it.
 
     Claim: K-35. The sum over one unit's rows of numerator/held is at most this, whatever the data.
-    Requires: the engine holds rows as each operator says; a public table's multiplicity is the pinned one's (curator).
+    Requires: the engine holds rows as each operator says, and checks that multiplicities are the pinned tables'.
     Relies on: nothing.
     Proof: docs/claims/K-35.md
     Checked by: tests/neighbours/test_joins.py::test_no_neighbour_moves_more_through_a_join
@@ -181,8 +193,8 @@ def reach(source: Source) -> int:
 def _bits_held(source: Source) -> int:
     """How many bits the column that weights divide by may need."""
     match source:
-        case Scan():
-            return BITS_OF_ROWS
+        case Scan(most_met=most):
+            return BITS_OF_ROWS if most is None else most.bit_length()
         case PublicScan() | PerUnit():
             return 1
         case Derived(inner):
@@ -240,6 +252,51 @@ def scans(source: Source) -> int:
             assert_never(source)
 
 
+def as_met(source: Source) -> Source:
+    """A side of a join of private tables: each table below lets in a bounded number of rows of one unit."""
+    match source:
+        case Scan(max_rows=most):
+            return replace(source, most_met=TIMES_MET * most)
+        case PublicScan() | PerUnit():  # a unit has one row there, whatever is below
+            return source
+        case Derived(inner):
+            return replace(source, source=as_met(inner))
+        case Join(left):  # its right side is as it should be, or public
+            return replace(source, left=as_met(left))
+        case Union(parts):
+            return replace(source, parts=tuple(as_met(each) for each in parts))
+        case _:
+            assert_never(source)
+
+
+def rows_met(source: Source) -> int:
+    """The most rows that one unit has in a side of a join of private tables.
+
+    Claim: K-35. No unit has more, whatever the data; a side that has no such number is refused.
+    Requires: the engine holds rows as each operator says.
+    Relies on: nothing.
+    Proof: docs/claims/K-35.md
+    Checked by: tests/kernel/test_reach.py::test_a_join_is_of_so_many_rows_of_one_unit
+    """
+    match source:
+        case Scan(most_met=int(most)):
+            return most
+        case Scan():
+            raise KernelFault("A table below a join lets in a bounded number of rows of one unit.")
+        case PublicScan() | PerUnit():
+            return 1
+        case Derived(inner):
+            return rows_met(inner)
+        case Join(left, right, multiplicity=None):
+            return rows_met(left) * rows_met(right)
+        case Join(left, multiplicity=multiplicity):
+            return rows_met(left) * (multiplicity or 1)
+        case Union(parts):
+            return sum(rows_met(each) for each in parts)
+        case _:
+            assert_never(source)
+
+
 def of_single_rows(source: Source) -> bool:
     """Is every row made from one row of one private table? A row unit allows nothing else.
 
@@ -283,5 +340,5 @@ def tables_of(source: Source) -> tuple[str, ...]:
 
 __all__ = [
     "Column", "Derived", "Join", "PerUnit", "PublicScan", "Scan", "Source", "Union", "UnitColumn",
-    "is_private", "numerator", "of_single_rows", "reach", "scans", "tables_of",
+    "as_met", "is_private", "numerator", "of_single_rows", "reach", "rows_met", "scans", "tables_of",
 ]  # fmt: skip

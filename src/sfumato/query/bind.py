@@ -16,6 +16,7 @@ from sfumato.query.relations import Relation, RelationBinder
 from sfumato.query.rows import RowBinder
 from sfumato.query.scope import Scope
 from sfumato.query.terms import Terms
+from sfumato.query.written import small_enough_in_all
 
 MOST_COLUMNS = 200
 MOST_GROUPINGS = 16
@@ -53,7 +54,7 @@ def bind(tree: exp.Select, dataset: Dataset) -> Query:
     if any(key.values is None for _, key in keys) and not relation.of_people and reach(relation.source) > 1:
         hint = "Group by declared values, or join on a column that is unique in the public table."
         raise unsupported(tree.args["group"], "A row that meets several public rows could name several keys", hint)
-    return Query(
+    query = Query(
         relation.source,
         relation.filters,
         tuple(key for _, key in keys),
@@ -64,6 +65,8 @@ def bind(tree: exp.Select, dataset: Dataset) -> Query:
         _limit(tree.args.get("limit")),
         _terms(tree, relation),
     )
+    small_enough_in_all(tree, query)
+    return query
 
 
 def _names(tree: exp.Select) -> list[str]:

@@ -14,8 +14,9 @@ from sfumato.kernel.sources import PerUnit, Source, UnitColumn, reach
 from sfumato.query import functions
 from sfumato.query.parse import place_of, unsupported, word_of
 from sfumato.query.query import Typed
-from sfumato.query.rows import RowBinder, small_enough
+from sfumato.query.rows import RowBinder
 from sfumato.query.scope import Part, Scope
+from sfumato.query.written import small_enough
 
 FUNCTIONS: dict[type[exp.Expr], str] = {exp.Sum: "sum", exp.Avg: "avg", exp.Min: "min", exp.Max: "max"}
 
@@ -42,7 +43,7 @@ def per_unit(
             raise unsupported(each, f"Two columns are named {name[:100]}", "Name them apart with AS.")
         if scope.is_person(bare):
             person.add(name)
-            columns[name] = Typed(Column(prefix + name, ColumnType.ID), "id")
+            columns[name] = Typed(Column(f"{prefix}person", ColumnType.ID), "id")
         else:
             columns[name] = _of_aggregates(rows, bare)
             small_enough(bare, columns[name].expression)

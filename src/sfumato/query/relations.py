@@ -13,13 +13,27 @@ from sfumato.catalog.model import Dataset, Table, find
 from sfumato.errors import UnknownName
 from sfumato.kernel.expressions import Column, ColumnType, Expression
 from sfumato.kernel.neighbours import ROW
-from sfumato.kernel.sources import MOST_SCANS, Derived, Join, PublicScan, Scan, Source, Union, is_private, scans
+from sfumato.kernel.sources import (
+    MOST_MET,
+    MOST_SCANS,
+    Derived,
+    Join,
+    PublicScan,
+    Scan,
+    Source,
+    Union,
+    as_met,
+    is_private,
+    rows_met,
+    scans,
+)
 from sfumato.query import functions
-from sfumato.query.parse import parse, placed, unsupported
+from sfumato.query.parse import TERMS, parse, placed, unsupported
 from sfumato.query.per_unit import per_unit
 from sfumato.query.query import Typed
-from sfumato.query.rows import AGGREGATES, RowBinder, chain, small_enough
+from sfumato.query.rows import AGGREGATES, RowBinder, chain
 from sfumato.query.scope import Part, Scope
+from sfumato.query.written import Written, small_enough
 
 COLUMN_TYPES = {
     "number": ColumnType.REAL, "text": ColumnType.TEXT, "boolean": ColumnType.BOOLEAN,
@@ -121,7 +135,10 @@ class RelationBinder:
         if view in self._views:
             raise unsupported(node, f"The view {view} is about itself", "Change its declaration.")
         self._views = (*self._views, view)
-        inner = self._nested(parse(self.dataset.views[view]), {}, prefix)
+        tree = parse(self.dataset.views[view])
+        if TERMS in tree.meta:
+            raise unsupported(node, f"The view {view} has OPTIONS of its own", "Give them to the question instead.")
+        inner = self._nested(tree, {}, prefix)
         self._views = self._views[:-1]
         return inner
 
@@ -198,22 +215,23 @@ class RelationBinder:
             raise unsupported(node, "The parts of UNION ALL have different numbers of columns", "Select the same ones.")
         if not all(is_private(each.source) for each in parts):
             raise unsupported(node, "UNION ALL takes private tables", "Join a public table instead.")
+        own = prefix or self._next_prefix()
         columns: dict[str, Typed] = {}
         persons: set[str] = set()
         for place, (name, first) in enumerate(shapes[0]):
             found = [shape[place] for shape in shapes]
             if all(column in each.parts[0].person for (column, _), each in zip(found, parts, strict=True)):
                 persons.add(name)
-                columns[name] = replace(first, expression=Column(prefix + name, ColumnType.ID))
+                columns[name] = replace(first, expression=Column(f"{own}person", ColumnType.ID))
             elif all(typed.type != "id" for _, typed in found):
                 with placed(node):
-                    columns[name] = functions.merged([typed for _, typed in found], prefix + name)
+                    columns[name] = functions.merged([typed for _, typed in found], f"{own}column{place + 1}")
         derived = tuple(
             Derived(
                 each.source,
                 each.filters,
                 tuple(
-                    (prefix + name, shape[place][1].expression)
+                    (f"{own}column{place + 1}", shape[place][1].expression)
                     for place, (name, _) in enumerate(shapes[0])
                     if name in columns and name not in persons
                 ),
@@ -249,6 +267,7 @@ class _Joined:
         self.same_person = False
         self.multiplicity: int | None = None
         self.others: list[exp.Expr] = []
+        self._written = Written()
         self._read_conditions()
 
     def _read_conditions(self) -> None:
@@ -283,6 +302,8 @@ class _Joined:
 
     def _pair(self, node: exp.Expr, one: exp.Expr, two: exp.Expr) -> bool:
         mine, theirs = self._typed(self.left, one), self._typed(self.right, two)
+        for each in (mine, theirs):
+            self._written.add(node, each.expression)
         if "id" in (mine.type, theirs.type) and isinstance(one, exp.Column) and isinstance(two, exp.Column):
             (left, a), (right, b) = self.left.scope.column(one), self.right.scope.column(two)
             if a in left.person and b in right.person:
@@ -325,13 +346,22 @@ class _Joined:
         if self.outer:
             right = self._under_outer(next_prefix)
         pairs = tuple((one.expression, two.expression) for one, two in self.pairs)
-        source = Join(self.left.source, right.source, self.outer, pairs, None if private else self.multiplicity)
+        sides = self._met(right.source) if private else (self.left.source, right.source)
+        source = Join(*sides, self.outer, pairs, None if private else self.multiplicity)
         filters = (*self.left.filters, *right.filters)
         joined = Relation(source, filters, (*self.left.parts, *right.parts), self.left.of_people)
         if not self.others or self.outer:
             return joined
         more = [condition for each in self.others for condition in RowBinder(joined.scope).conditions(each)]
         return replace(joined, filters=(*filters, *more))
+
+    def _met(self, other: Source) -> tuple[Source, Source]:
+        """Both sides, each with a bounded number of rows of one person."""
+        left, right = as_met(self.left.source), as_met(other)
+        if rows_met(left) * rows_met(right) > MOST_MET:
+            hint = "Declare a smaller max_rows_per_unit, or make one row of each person in a subquery first."
+            raise unsupported(self.node, "One person could have too many rows in this join", hint)
+        return left, right
 
     def _under_outer(self, next_prefix: Callable[[], str]) -> Relation:
         """The right side of LEFT JOIN: its conditions stay below the join, and all its columns may be NULL above."""
@@ -349,8 +379,8 @@ class _Joined:
         parts = []
         for number, part in enumerate(right.parts):
             renamed: dict[str, Typed] = {}
-            for name, typed in part.columns.items():
-                made = f"{prefix}{number}.{name}"
+            for place, (name, typed) in enumerate(part.columns.items(), start=1):
+                made = f"{prefix}part{number + 1}.column{place}"  # what an analyst wrote is never a name
                 if name not in part.person:
                     columns.append((made, typed.expression))
                 renamed[name] = replace(typed, expression=Column(made, COLUMN_TYPES[typed.type], True), nullable=True)

@@ -4,15 +4,14 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from sfumato.kernel.expressions import Call, Expression, Literal
+from sfumato.kernel.expressions import Expression, Literal
 from sfumato.query import functions
 from sfumato.query.dates import date_function, day, moment, read_beside
 from sfumato.query.parse import placed, unsupported, word_of
 from sfumato.query.query import Typed
 from sfumato.query.scope import Scope
+from sfumato.query.written import MOST_PARTS, Written
 
-MOST_PARTS = 4_000
-MOST_LEVELS = 100
 COMPARE: dict[type[exp.Expr], str] = {
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
 }  # fmt: skip
@@ -30,6 +29,7 @@ class RowBinder:
         self.scope = scope
         self._of_unit = of_unit  # where rows are added up for each person: what an aggregate is there
         self._parts = 0
+        self._written = Written()
 
     def count_part(self, node: exp.Expr) -> None:
         self._parts += 1
@@ -77,6 +77,7 @@ class RowBinder:
     def _column(self, node: exp.Column) -> Typed:
         part, name = self.scope.column(node)
         found = part.columns[name]
+        self._written.add(node, found.expression)  # before it is compared or hashed, which walks through all of it
         if found.type == "id":
             hint = "Leave it out: ids are never shown or compared, but in JOIN ... ON."
             if name in part.person:
@@ -132,24 +133,6 @@ class RowBinder:
             f"{word_of(node)} is not supported inside an aggregate, WHERE or GROUP BY",
             "Comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, IS NULL, + - * /, ABS, FLOOR, CEIL, CASE and COALESCE are.",
         )
-
-
-def small_enough(node: exp.Expr, expression: Expression) -> None:
-    """Refuse what has grown too large by being written into itself, again and again, through subqueries."""
-    sizes: dict[int, tuple[int, int]] = {}  # by identity: parts are shared, and counted as often as they are written
-
-    def measure(part: Expression) -> tuple[int, int]:
-        if id(part) not in sizes:
-            inner = [measure(each) for each in part.arguments] if isinstance(part, Call) else []
-            sizes[id(part)] = (
-                1 + sum(size for size, _ in inner),
-                1 + max((depth for _, depth in inner), default=0),
-            )
-        return sizes[id(part)]
-
-    size, depth = measure(expression)
-    if size > MOST_PARTS or depth > MOST_LEVELS:
-        raise unsupported(node, "The question has too many parts", "Ask for less at once.")
 
 
 def chain(node: exp.Expr) -> list[exp.Expr]:

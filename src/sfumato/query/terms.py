@@ -1,6 +1,6 @@
 """SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(...): what a question says of its own price, read before it is parsed."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot.tokenizer_core import Token, TokenType
 
@@ -18,23 +18,46 @@ class Terms:
     delta: str | None = None
     max_groups_contributed: int | None = None
     privacy_unit_column: str | None = None
+    where: str = ""  # line:column, for refusals
 
 
 def take_terms(tokens: list[Token]) -> Terms | None:
-    """The terms of the outermost SELECT, which are taken out of the list; None where there are none."""
-    for place, token in enumerate(tokens[:-2]):
+    """The terms of the outermost SELECT, which are taken out of the list; None where there are none.
+
+    A SELECT inside another has none of its own: the question has one price.
+    """
+    found: Terms | None = None
+    place, depth = 0, 0
+    while place < len(tokens):
+        kind = tokens[place].token_type
+        depth += (kind is TokenType.L_PAREN) - (kind is TokenType.R_PAREN)
         following = [each.text.upper() for each in tokens[place + 1 : place + 4]]
-        if token.token_type is TokenType.SELECT and following[:2] == ["WITH", "DIFFERENTIAL_PRIVACY"]:
+        if kind is TokenType.SELECT and following[:2] == ["WITH", "DIFFERENTIAL_PRIVACY"]:
+            where = _place(tokens[place + 1])
+            if depth or found is not None:
+                hint = "Give OPTIONS to the outermost SELECT, once: the whole question has one price."
+                raise UnsupportedSyntax("syntax", f"A SELECT inside the question has OPTIONS of its own{where}.", hint)
             if following[2:] != ["OPTIONS"]:
-                raise UnsupportedSyntax("syntax", "WITH DIFFERENTIAL_PRIVACY lacks its OPTIONS.", HINT)
+                raise UnsupportedSyntax("syntax", f"WITH DIFFERENTIAL_PRIVACY lacks its OPTIONS{where}.", HINT)
             end = next((at for at in range(place, len(tokens)) if tokens[at].token_type is TokenType.R_PAREN), None)
             opening = tokens[place + 4] if place + 4 < len(tokens) else None
             if end is None or opening is None or opening.token_type is not TokenType.L_PAREN:
-                raise UnsupportedSyntax("syntax", "OPTIONS has no list in brackets.", HINT)
-            terms = _read(tokens[place + 5 : end])
+                raise UnsupportedSyntax("syntax", f"OPTIONS has no list in brackets{where}.", HINT)
+            found = replace(_read(tokens[place + 5 : end]), where=where)
             del tokens[place + 1 : end + 1]
-            return terms
-    return None
+        place += 1
+    return found
+
+
+def refuse_epsilon(terms: Terms | None, instead: str) -> None:
+    """Refuse a question that says what it spends, where something else decides it: neither would be what was asked."""
+    if terms is not None and terms.epsilon is not None:
+        hint = "Leave epsilon out of OPTIONS, or ask with that epsilon only."
+        raise UnsupportedSyntax("syntax", f"OPTIONS has an epsilon{terms.where}, but {instead}.", hint)
+
+
+def _place(token: Token) -> str:
+    return f" at {token.line}:{max(token.col - (token.end - token.start), 1)}"
 
 
 def _read(tokens: list[Token]) -> Terms:
@@ -47,7 +70,8 @@ def _read(tokens: list[Token]) -> Terms:
         if part:
             name = part[0].text.lower()
             if name not in KNOWN or name in found or len(part) < 3 or part[1].token_type is not TokenType.EQ:
-                raise UnsupportedSyntax("syntax", f"OPTIONS takes {', '.join(KNOWN)}, each once.", HINT)
+                known = ", ".join(KNOWN)
+                raise UnsupportedSyntax("syntax", f"OPTIONS takes {known}, each once{_place(part[0])}.", HINT)
             found[name] = "".join(each.text for each in part[2:])[:200]
         part = []
     groups = found.pop("max_groups_contributed", None)

@@ -1,0 +1,41 @@
+"""Which rows of one unit a join meets, of a unit with too many: those least by a hash of their content.
+
+Marked once, when a table is pinned. Part of the trusted perimeter: claim K-35.
+"""
+
+import duckdb
+
+from sfumato.catalog.model import ColumnDeclaration, Real, Table
+from sfumato.engines.engine import MET, ROWS_OF_UNIT, UNIT
+from sfumato.engines.sources import quoted
+from sfumato.kernel.sources import TIMES_MET
+
+FAR = float(1 << 62)
+FINE = float(1 << 53)
+
+
+def mark_met(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
+    """Mark the rows that joins leave out. Only units with too many rows are put in order."""
+    name, unit, most = quoted(table.name), quoted(UNIT), TIMES_MET * table.max_rows_per_unit
+    kept = {name: declared for name, declared in sorted(table.columns.items()) if name != table.unit}
+    content = " || ".join(_told_apart(name, declared) for name, declared in kept.items()) or "''"
+    # rows of equal content are equal but for what is left of their reals
+    last = "".join(f", {quoted(name)}" for name, declared in kept.items() if isinstance(declared, Real))
+    place = f"row_number() OVER (PARTITION BY {unit} ORDER BY md5(content), content{last})"
+    many = f"SELECT *, rowid AS row, {content} AS content FROM {name} WHERE {quoted(ROWS_OF_UNIT)} > {most}"
+    beyond = f"SELECT row FROM (SELECT row, {place} AS place FROM ({many})) WHERE place > {most}"
+    connection.execute(f"UPDATE {name} SET {quoted(MET)} = false WHERE rowid IN ({beyond})")
+
+
+def _told_apart(name: str, declared: ColumnDeclaration) -> str:
+    """A value as text, with its length: NULL and '' differ, and no two lists of values have one text."""
+    column = quoted(name)
+    value = _of_real(column) if isinstance(declared, Real) else f"CAST({column} AS VARCHAR)"
+    return f"CASE WHEN {column} IS NULL THEN '-' ELSE strlen({value}) || ':' || {value} END"
+
+
+def _of_real(column: str) -> str:
+    """A double as two whole numbers: engines write doubles in different ways."""
+    rest = f"FLOOR(({column} - FLOOR({column})) * {FINE!r}::DOUBLE)"
+    both = f"TRY_CAST(FLOOR({column}) AS BIGINT) || '/' || TRY_CAST({rest} AS BIGINT)"
+    return f"CASE WHEN ABS({column}) < {FAR!r}::DOUBLE THEN {both} ELSE 'far' END"
