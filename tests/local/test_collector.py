@@ -1,6 +1,7 @@
 """What arrives is counted once or refused, never crashes; tallies add, in any order, from any number of workers."""
 
 import json
+import sqlite3
 import tracemalloc
 from datetime import timedelta
 from itertools import permutations
@@ -201,6 +202,48 @@ def test_a_worker_is_added_again_as_it_grows(tmp_path):
     assert whole.merge(worker.path) == Received()
     assert whole.received() == Received(20, 6, 2, 0)
     assert whole.tally(0).people == 20
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE received SET name = 'fo6eign' WHERE name = 'foreign'",
+        "UPDATE received SET count = 'x'",
+        "DELETE FROM about WHERE name = 'worker'",
+        "UPDATE reports SET report = 'x'",
+        "UPDATE tallies SET counts = X'00'",
+        "UPDATE merged SET name = 'other' WHERE name = 'foreign'",
+    ],
+)
+def test_files_that_say_what_cannot_be_are_refused(change, tmp_path):
+    lines = lines_of(SMALL, 8)
+    first, second = (Collector(SMALL, tmp_path / name) for name in ("first.db", "second.db"))
+    first.ingest_lines(lines)
+    second.ingest_lines(lines)
+    first.merge(second.path)
+    with sqlite3.connect(first.path) as state:
+        state.execute(change)
+    state.close()
+    refused = []
+    for use in (
+        lambda: Collector(SMALL, first.path).received(),
+        lambda: Collector(SMALL, first.path).tally(0),
+        lambda: first.merge(second.path),
+        lambda: second.merge(first.path),
+    ):
+        try:
+            use()
+        except LedgerError as error:
+            refused.append(error.code)
+    assert set(refused) == {"collector-file"}
+
+
+def test_a_damaged_schema_is_a_file_that_cannot_be_read(tmp_path):
+    collector = Collector(SMALL, tmp_path / "c.db")
+    whole = collector.path.read_bytes()
+    collector.path.write_bytes(whole.replace(b"CREATE TABLE tallies", b"CREATE TABLE\xd2tallies", 1))
+    with pytest.raises(LedgerError):
+        collector.received()
 
 
 def test_a_worker_that_is_not_there_is_not_made_up(tmp_path):

@@ -22,7 +22,7 @@ export class Survey {
    *
    * `publicKey` is the key of whoever asks, from somewhere else than the survey; without it, the signature only shows
    * that the survey is as somebody signed it. `cap` is the most epsilon that one answer may cost. `device` holds the
-   * person's own books: in the browser's storage by default; in Node, pass `new Device(new FileStore(path))`.
+   * person's own books: in the browser's storage by default; in Node, pass `new Device(new FileStore(folder))`.
    */
   static async load(source, { publicKey = null, cap = null, device = null } = {}) {
     const data = typeof source === "string" || source instanceof URL ? await fetched(String(source), publicKey) : bytes(source);

@@ -143,7 +143,7 @@ class Collector:
 
     def received(self) -> Received:
         with self._state() as state:
-            return Received(**dict(state.execute("SELECT name, count FROM received")))
+            return _received(dict(state.execute("SELECT name, count FROM received")))
 
     def periods(self) -> dict[int, int]:
         """How many people reported in each period."""
@@ -185,10 +185,13 @@ class Collector:
 
     def _reports(self, rows: list[tuple[int, int | bytes]]) -> Reports:
         form = self.manifest.table.form
-        if isinstance(form, BitRows):
-            whole = b"".join(report for _, report in rows if isinstance(report, bytes))
-            return np.frombuffer(whole, np.uint8).reshape(-1, form.bytes)
-        return np.array([report for _, report in rows], np.int64)
+        try:
+            if isinstance(form, BitRows):
+                whole = b"".join(report for _, report in rows if isinstance(report, bytes))
+                return np.frombuffer(whole, np.uint8).reshape(len(rows), form.bytes)
+            return np.array([report for _, report in rows], np.int64)
+        except (ValueError, TypeError, OverflowError):
+            raise _unusable("holds reports that cannot be") from None
 
     def _tally(self, state: sqlite3.Connection, period: int, table: str = "main.tallies") -> Tally:
         query = f"SELECT people, counts FROM {table} WHERE period = ?"  # noqa: S608 - one of a few constants
@@ -222,7 +225,7 @@ class Collector:
                     state.execute("ROLLBACK")
                     raise
                 state.execute("COMMIT")
-        except sqlite3.Error:
+        except (sqlite3.Error, UnicodeDecodeError):  # the second where sqlite3 quotes a damaged file in its message
             raise _unusable("cannot be read or written") from None
 
     def _of_this_survey(self, state: sqlite3.Connection) -> None:
@@ -256,15 +259,22 @@ def _cells(reports: Reports) -> Iterator[int | bytes]:
     return (bytes(row) for row in reports) if reports.ndim == 2 else iter(reports.tolist())
 
 
+def _received(rows: dict[str, int]) -> Received:
+    if not rows.keys() <= Received().to_dict().keys() or not all(type(each) is int for each in rows.values()):
+        raise _unusable("holds counts that cannot be")
+    return Received(**rows)
+
+
 def _new_from(state: sqlite3.Connection, shared: int) -> Received:
     """What the attached worker received since it was last added here; of that, what was here already came again."""
     (worker,) = state.execute("SELECT value FROM other.about WHERE name = 'worker'").fetchone()
-    now = Received(**dict(state.execute("SELECT name, count FROM other.received")))
+    now = _received(dict(state.execute("SELECT name, count FROM other.received")))
     known = dict(state.execute("SELECT name, count FROM main.merged WHERE worker = ?", (worker,)))
     whole = now.to_dict()
-    before = Received(**{name: min(count, whole[name]) for name, count in known.items()})  # or of an older copy
+    seen = _received(known).to_dict()
+    before = Received(**{name: min(count, whole[name]) for name, count in seen.items()})  # this may be an older copy
     for name, count in whole.items():
-        state.execute("REPLACE INTO main.merged VALUES (?, ?, ?)", (worker, name, max(count, known.get(name, 0))))
+        state.execute("REPLACE INTO main.merged VALUES (?, ?, ?)", (worker, name, max(count, seen[name])))
     again = shared - before.accepted
     return now - before + Received(-again, again)
 
