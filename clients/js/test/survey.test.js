@@ -311,6 +311,39 @@ test("surveys are fetched, with a limit, and over http only with a key", async (
   await assert.rejects(Survey.load("http://127.0.0.1:1/", { publicKey }), refused("survey-unreachable"));
 });
 
+test("without a key nothing leads elsewhere, and what drips is not waited for", async (t) => {
+  const asked = [];
+  t.mock.method(globalThis, "fetch", async (address, options) => {
+    asked.push([address, options.redirect, options.credentials]);
+    return new Response(bytes("categories"));
+  });
+  assert.equal((await Survey.load("https://example.org/s")).question, "Which?");
+  await Survey.load("HTTPS://example.org/s");
+  await Survey.load("http://example.org/s", { publicKey: vectors.public_key });
+  await assert.rejects(Survey.load("HTTP://example.org/s"), refused("survey-address"));
+  assert.deepEqual(asked, [
+    ["https://example.org/s", "error", "omit"],
+    ["HTTPS://example.org/s", "error", "omit"],
+    ["http://example.org/s", "follow", "omit"],
+  ]);
+  t.mock.restoreAll();
+  t.mock.method(AbortSignal, "timeout", () => AbortSignal.any([t.signal, soon(300)]));
+  const server = createServer((request, response) => {
+    const drip = setInterval(() => response.write(" "), 50);
+    response.on("close", () => clearInterval(drip));
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.after(() => server.close());
+  const address = `http://127.0.0.1:${server.address().port}`;
+  await assert.rejects(Survey.load(address, { publicKey: vectors.public_key }), refused("survey-unreachable"));
+});
+
+function soon(milliseconds) {
+  const controller = new AbortController();
+  setTimeout(() => controller.abort(), milliseconds);
+  return controller.signal;
+}
+
 test("altered bytes are never taken", async () => {
   const data = bytes("categories");
   for (let place = 0; place < data.length; place += 1) {
