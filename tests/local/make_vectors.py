@@ -331,6 +331,7 @@ def altered(key):
                       {"mechanism": "subset", "k": 6, "size": 3, "coins": {"include": 1 << 31}},
                       {"mechanism": "subset", "k": 6, "size": 2, "coins": {"include": 1 << 31}},
                       {"mechanism": "olh", "k": 6, "hash_bits": 2, "polynomial": 9, "coins": {"keep": 1 << 31}},
+                      {"mechanism": "olh", "k": 6, "hash_bits": 2, "polynomial": -11, "coins": {"keep": 1 << 31}},
                       {"mechanism": "olh", "k": 6, "hash_bits": 2, "polynomial": 11, "coins": {"keep": 1 << 31}},
                       {"mechanism": "olh", "k": 6, "hash_bits": 2, "polynomial": 13, "coins": {"keep": 1 << 31}},
                       {"mechanism": "olh", "k": 6, "hash_bits": 2, "polynomial": 11, "coins": {"keep": 1 << 30}},
