@@ -17,7 +17,8 @@ SURVEYS = [dict(survey.manifest.statement) for _, survey in whole_surveys(KEY)]
 NUMBERS = (0, 1, -1, 2, 3, 2**31, 2**32 - 1, 2**32, 2**53 - 1, -(2**53 - 1))
 TEXTS = (
     "", "0", "1", "-0", "1e-5", "0.9999999", "1.0000001", "1e999", "1e-999", "00", "0x1", "1.", "\u0661", "a" * 401,
-    "\u2028", "\U0001f600", "\uffff", "https://x", "https://x y", "http://x", "2026-02-30T00:00:00Z", "2026-01-01T24:00:00Z",
+    "\u2028", "\U0001f600", "\uffff", "https://x", "https://x y", "http://x", "2026-02-30T00:00:00Z",
+    "2026-01-01T24:00:00Z",
     "2026-01-01T00:00:60Z", "2199-12-31T23:59:59Z", "__proto__", "constructor", "rr", "krr", "oue", "sue", "olh",
     "hadamard", "subset", "duchi", "piecewise", "hybrid", "laplace", "questions", "pem", "categories", "numbers",
 )  # fmt: skip
