@@ -6,6 +6,8 @@ import time
 import pytest
 from clinic import json_of, refused, run
 
+from sfumato.cli.survey_results import _places
+
 LABELS = ("--labels", "chrome,firefox,safari,edge,other", "--epsilon", "1")
 
 
@@ -153,6 +155,54 @@ def test_usage_leaves_with_two(arguments):
 def test_what_cannot_be_a_survey_leaves_with_four_and_no_file(arguments, tmp_path):
     refused(survey("new", "s.json", "?", *arguments, "--json"), 4)
     assert not (tmp_path / "s.json").exists()
+
+
+def test_a_survey_that_is_refused_leaves_no_key_behind(tmp_path):
+    for wrong in (("--labels", "yes"), ("--labels", "a,b", "--endpoint", "http://example.org")):
+        assert survey("new", "s.json", "Which?", "--epsilon", "1", *wrong).exit_code == 4
+        assert list(tmp_path.iterdir()) == []
+    assert survey("new", "s.json", "Which?", "--epsilon", "1", "--labels", "a,b").exit_code == 0
+    assert {each.name for each in tmp_path.iterdir()} == {"s.json", "s.json.key"}
+
+
+def test_a_new_survey_warns_of_what_devices_will_refuse():
+    made = survey("new", "a.json", "Which?", "--labels", "a,b,c", "--epsilon", "6")
+    assert "people give at most ε = 4 to one survey" in made.stdout
+    made = survey(
+        "new", "b.json", "Which?", "--labels", "a,b,c", "--epsilon", "1", "--lifetime", "9", "--every-days", "7"
+    )
+    assert "Devices stop at ε = 4 by themselves" in made.stdout
+    assert "a device can answer in 9 of 53 periods" in made.stdout
+    assert "After 9 of 53 periods" in made.stdout
+    made = survey(
+        "new", "c.json", "Which?", "--labels", "a,b,c", "--epsilon", "1", "--every-days", "7", "--keep-epsilon", "2",
+        "--keep-periods", "53",
+    )  # fmt: skip
+    assert "a device can answer in 53 of 53 periods" in made.stdout
+    for warning in ("Devices", "After"):
+        assert warning not in made.stdout
+
+
+def test_questions_are_compared_before_they_are_asked():
+    made = survey("new", "s.json", "Which?", "--questions", "a,b,c", "--epsilon", "1", "--people", "20000")
+    assert "3 yes-or-no questions, 20,000 people: sample" in made.stdout
+
+
+def test_results_say_how_many_reports_wait():
+    new(*LABELS, "--minimum-batch", "2")
+    for person in range(3):
+        survey("report", "s.json", "firefox", "--device", f"{person}.db", "--out", f"{person // 2}.jsonl")
+    survey("ingest", "s.json", "0.jsonl")
+    assert json_of(survey("results", "s.json", "--json"))["waiting"] == 0
+    assert "Period 0: 3 reports." in survey("ingest", "s.json", "1.jsonl").stdout
+    shown = json_of(survey("results", "s.json", "--json"))
+    assert (shown["people"], shown["waiting"]) == (2, 1)
+    assert "Not in it yet: 1 report." in survey("results", "s.json").stdout
+
+
+@pytest.mark.parametrize(("width", "places"), [(0.0063, 4), (0.11, 2), (0.72, 2), (7, 1), (70, 0), (0, 4), (1e-30, 12)])
+def test_as_many_digits_are_shown_as_mean_something(width, places):
+    assert _places(width) == places
 
 
 def test_a_survey_is_never_written_over(tmp_path):

@@ -222,6 +222,12 @@ def whole_surveys(key):
             "How long?", epsilon=1, key=key, bounds=("-1.5", 8), period_days=7, renewal=Renewal(1, 4), begins=BEGINS
         ),
     )
+    yield (
+        "weekly",
+        new_survey(
+            "Which?", epsilon="0.5", key=key, labels=list("abc"), period_days=7, lifetime_epsilon=3, begins=BEGINS
+        ),
+    )
 
 
 def signed(key, statement, renamed=True):
@@ -325,6 +331,7 @@ def altered(key):
                       {"mechanism": "subset", "k": 6, "size": 3, "coins": {"include": 1 << 31}},
                       {"mechanism": "subset", "k": 6, "size": 2, "coins": {"include": 1 << 31}},
                       {"mechanism": "olh", "k": 6, "hash_bits": 2, "polynomial": 9, "coins": {"keep": 1 << 31}},
+                      {"mechanism": "olh", "k": 6, "hash_bits": 2, "polynomial": -11, "coins": {"keep": 1 << 31}},
                       {"mechanism": "olh", "k": 6, "hash_bits": 2, "polynomial": 11, "coins": {"keep": 1 << 31}},
                       {"mechanism": "olh", "k": 6, "hash_bits": 2, "polynomial": 13, "coins": {"keep": 1 << 31}},
                       {"mechanism": "olh", "k": 6, "hash_bits": 2, "polynomial": 11, "coins": {"keep": 1 << 30}},

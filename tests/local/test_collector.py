@@ -1,6 +1,7 @@
 """What arrives is counted once or refused, never crashes; tallies add, in any order, from any number of workers."""
 
 import json
+import sqlite3
 import tracemalloc
 from datetime import timedelta
 from itertools import permutations
@@ -178,10 +179,78 @@ def test_merging_is_addition_where_nothing_is_shared(tmp_path):
     expected = total.tally() + Collector(SMALL, tmp_path / "b.db").tally()
     assert total.merge(tmp_path / "b.db") == Received(100)
     assert total.tally() == expected == sf.local.Tally.from_json(json.loads(json.dumps(expected.to_json())))
-    assert total.merge(tmp_path / "b.db") == Received(0, 100)
+    assert total.merge(tmp_path / "b.db") == Received()
     assert total.tally() == expected
     with pytest.raises(InvalidParameter):
         total.merge(tmp_path / "a.db")
+
+
+def test_a_worker_is_added_again_as_it_grows(tmp_path):
+    """Every hour, say: what it had before is neither counted nor called a repetition again."""
+    manifest = made(minimum_batch=1)
+    lines = lines_of(manifest, 30)
+    worker, whole = (Collector(manifest, tmp_path / name) for name in ("worker.db", "whole.db"))
+    worker.ingest_lines([*lines[:10], lines[0], "nonsense"])
+    assert whole.merge(worker.path) == Received(10, 1, 1, 0)
+    assert whole.merge(worker.path) == Received()
+    older = tmp_path / "older.db"
+    older.write_bytes(worker.path.read_bytes())
+    whole.ingest_lines(lines[15:20])
+    worker.ingest_lines([*lines[10:20], "more nonsense"])
+    assert whole.merge(worker.path) == Received(5, 5, 1, 0)
+    assert whole.merge(older) == Received()
+    assert whole.merge(worker.path) == Received()
+    assert whole.received() == Received(20, 6, 2, 0)
+    assert whole.tally(0).people == 20
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE received SET name = 'fo6eign' WHERE name = 'foreign'",
+        "UPDATE received SET count = 'x'",
+        "DELETE FROM about WHERE name = 'worker'",
+        "UPDATE reports SET report = 'x'",
+        "UPDATE tallies SET counts = X'00'",
+        "UPDATE merged SET name = 'other' WHERE name = 'foreign'",
+    ],
+)
+def test_files_that_say_what_cannot_be_are_refused(change, tmp_path):
+    lines = lines_of(SMALL, 8)
+    first, second = (Collector(SMALL, tmp_path / name) for name in ("first.db", "second.db"))
+    first.ingest_lines(lines)
+    second.ingest_lines(lines)
+    first.merge(second.path)
+    with sqlite3.connect(first.path) as state:
+        state.execute(change)
+    state.close()
+    refused = []
+    for use in (
+        lambda: Collector(SMALL, first.path).received(),
+        lambda: Collector(SMALL, first.path).tally(0),
+        lambda: first.merge(second.path),
+        lambda: second.merge(first.path),
+    ):
+        try:
+            use()
+        except LedgerError as error:
+            refused.append(error.code)
+    assert set(refused) == {"collector-file"}
+
+
+def test_a_damaged_schema_is_a_file_that_cannot_be_read(tmp_path):
+    collector = Collector(SMALL, tmp_path / "c.db")
+    whole = collector.path.read_bytes()
+    collector.path.write_bytes(whole.replace(b"CREATE TABLE tallies", b"CREATE TABLE\xd2tallies", 1))
+    with pytest.raises(LedgerError):
+        collector.received()
+
+
+def test_a_worker_that_is_not_there_is_not_made_up(tmp_path):
+    collector = Collector(made(), tmp_path / "c.db")
+    with pytest.raises(InvalidParameter):
+        collector.merge(tmp_path / "typo.db")
+    assert not (tmp_path / "typo.db").exists()
 
 
 def test_a_file_of_another_survey_is_refused(tmp_path):
@@ -343,6 +412,29 @@ def test_a_file_that_is_none_is_refused_and_what_was_read_stays(tmp_path):
 
 
 # results
+
+
+def test_results_move_on_by_whole_batches(tmp_path):
+    """The difference of two results is never that of a few people, also where workers are added up."""
+    manifest = made(minimum_batch=100)
+    lines = lines_of(manifest, 400)
+    first, second = (Collector(manifest, tmp_path / name) for name in ("first.db", "second.db"))
+    first.ingest_lines(lines[:120])
+    shown = first.tally()
+    assert shown.people == 120
+    first.ingest_lines(lines[120:219])
+    assert first.tally() == shown
+    assert first.tally(0) == shown
+    assert first.periods() == {0: 219}
+    second.ingest_lines(lines[219:220])
+    second.merge(first.path)
+    assert second.tally().people == 220  # a hundred more than first showed
+    second.ingest_lines(lines[220:300])
+    assert second.tally().people == 220
+    first.merge(second.path)
+    assert first.tally().people == 220  # what second showed, not 300
+    first.ingest_lines(lines[300:])
+    assert first.tally().people == 400
 
 
 def test_no_result_before_the_minimum_batch(tmp_path):

@@ -88,7 +88,7 @@ def test_a_kept_answer_costs_once_for_a_renewal(device):
         survey.longitudinal_epsilon if day in (0, 30) else 0 for day in range(0, 60, 5)
     ]
     assert len({each.report for each in reports}) == len(reports)
-    with pytest.raises(BudgetExceeded, match="this survey may have"):
+    with pytest.raises(BudgetExceeded, match="this survey may ever have"):
         survey.report(0, at=at(61))
 
 
@@ -106,7 +106,7 @@ def test_what_is_charged_never_depends_on_the_answer(tmp_path):
 
 @pytest.mark.parametrize(
     ("cap", "words"),
-    [("per_survey", "this survey may have"), ("per_month", "in thirty days"), ("lifetime", "you ever give")],
+    [("per_survey", "you give to one survey"), ("per_month", "in thirty days"), ("lifetime", "you ever give")],
 )
 def test_each_cap_of_the_person_holds(device, cap, words):
     books = Device(device)
@@ -158,6 +158,86 @@ def test_a_clock_that_goes_back_buys_nothing(device):
     assert survey.report("b", at=at(20)).id == later.id
     with pytest.raises(BudgetExceeded):
         survey.report("a", at=at(10))  # what is charged on later days counts too
+
+
+def test_a_clock_that_was_set_back_and_is_right_again_buys_nothing(device):
+    """A charge is no older than the one before it, whatever day the clock said."""
+    survey = Survey(weekly(lifetime_epsilon=9).manifest, device)
+    Device(device).set_caps(per_survey=9, per_month="2.5")
+    survey.report("a", at=at(50))
+    survey.report("a", at=at(3))
+    with pytest.raises(BudgetExceeded, match="in thirty days"):
+        survey.report("a", at=at(57))
+    assert Device(device).spent(survey.manifest, at(57)).month == sum_exactly(survey.epsilon, survey.epsilon)
+    assert Device(device).spent(survey.manifest, at(81)).month == 0
+    survey.report("a", at=at(81))
+
+
+def test_a_time_without_its_zone_is_refused(device):
+    with pytest.raises(InvalidParameter, match="time zone"):
+        on("categories", device).report("a", at=at(1).replace(tzinfo=None))
+    assert Device(device).spent(SURVEYS["categories"].manifest, at(1)).lifetime == 0
+
+
+def test_the_refusal_says_whose_cap_it_was(device):
+    dear = new_survey("Which?", labels=list("abc"), epsilon=6, key=KEY, begins=BEGINS)
+    with pytest.raises(BudgetExceeded, match="4 is left of what you give to one survey"):
+        Survey(dear.manifest, device).report("a", at=at(1))
+    survey = Survey(weekly().manifest, device)
+    for week in range(2):
+        survey.report("a", at=at(7 * week))
+    with pytest.raises(BudgetExceeded, match="of what this survey may ever have"):
+        survey.report("a", at=at(14))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE charges SET epsilon = '-1'",
+        "UPDATE charges SET epsilon = 'NaN'",
+        "UPDATE charges SET epsilon = 'x'",
+        "UPDATE charges SET epsilon = X'00'",
+        "UPDATE settings SET value = 'x' WHERE name = 'per_month'",
+        "DELETE FROM settings WHERE name = 'lifetime'",
+        "DELETE FROM settings WHERE name = 'secret'",
+        "UPDATE settings SET value = '00' WHERE name = 'secret'",
+        "UPDATE settings SET value = 'xy' WHERE name = 'secret'",
+        "UPDATE settings SET value = 'sfumato-device 0' WHERE name = 'format'",
+        "DROP TABLE charges",
+    ],
+)
+def test_books_that_say_what_cannot_be_are_refused(change, device):
+    survey = Survey(weekly(lifetime_epsilon=9, renewal=Renewal(2, 1)).manifest, device)
+    survey.report("a", at=at(1))
+    with sqlite3.connect(device) as books:
+        books.execute(change)
+    books.close()
+    with pytest.raises(LedgerError) as caught:
+        survey.report("a", at=at(8))
+    assert caught.value.code == "device-ledger"
+
+
+@pytest.mark.parametrize("record", ["", "{", "[]", '{"survey": 1}', '{"survey":"a","period":0,"id":"b","report":[]}'])
+def test_a_kept_record_that_cannot_be_is_refused(record, device):
+    survey = Survey(weekly(lifetime_epsilon=9, renewal=Renewal(2, 9)).manifest, device)
+    survey.report("a", at=at(1))
+    with sqlite3.connect(device) as books:
+        books.execute("UPDATE reports SET record = ?", (record,))
+        books.execute("UPDATE permanent SET report = ?", (record,))
+    books.close()
+    for day in (1, 8):
+        with pytest.raises(LedgerError):
+            survey.report("a", at=at(day))
+
+
+def test_a_damaged_schema_is_refused(device):
+    """Python's own sqlite3 stumbles over the message that quotes such a file."""
+    survey = on("categories", device)
+    survey.report("a", at=at(1))
+    whole = device.read_bytes()
+    device.write_bytes(whole.replace(b"CREATE TABLE charges", b"CREATE TABLE\xd2charges", 1))
+    with pytest.raises(LedgerError):
+        survey.report("a", at=at(1))
 
 
 def test_before_and_after_the_survey_nothing_is_charged(device):

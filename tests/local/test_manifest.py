@@ -2,10 +2,12 @@
 
 import json
 import threading
+import time
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.request import Request
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -14,7 +16,7 @@ from make_vectors import BEGINS, FixedKey, altered, signed, whole_surveys
 
 import sfumato as sf
 from sfumato.errors import CatalogError, InvalidParameter, SfumatoError
-from sfumato.local import survey as survey_module
+from sfumato.local import fetch as fetch_module
 from sfumato.local.canonical import MOST_WHOLE, NotCanonical, canonical, parse_canonical
 from sfumato.local.manifest import MOST_BYTES, REFUSALS, read_manifest
 from sfumato.local.new_survey import Renewal, SurveyKey, new_survey
@@ -111,7 +113,20 @@ def test_the_persons_cap_is_on_what_an_answer_costs(name, tmp_path):
 
 
 class Page(BaseHTTPRequestHandler):
+    def drip(self, text):
+        with suppress(OSError):
+            for byte in text * 20:
+                self.wfile.write(bytes([byte]))
+                time.sleep(0.1)
+
     def do_GET(self):
+        if self.path == "/slow-headers":
+            self.wfile.write(b"HTTP/1.0 200 OK\r\n")
+            return self.drip(b"X: y\r\n")
+        if self.path == "/slow":
+            self.send_response(200)
+            self.end_headers()
+            return self.drip(b"{    }")
         pages = {"/survey": DOCUMENTS["categories"], "/huge": b" " * (MOST_BYTES + 100)}
         if self.path == "/elsewhere":
             self.send_response(302)
@@ -127,7 +142,8 @@ class Page(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def server():
-    made = HTTPServer(("127.0.0.1", 0), Page)
+    made = ThreadingHTTPServer(("127.0.0.1", 0), Page)
+    made.daemon_threads, made.block_on_close = True, False
     thread = threading.Thread(target=made.serve_forever)
     thread.start()
     yield f"http://127.0.0.1:{made.server_port}"
@@ -156,27 +172,44 @@ def test_a_survey_is_fetched_with_a_limit(server, monkeypatch):
     assert caught.value.code == "survey-unreachable"
 
 
-def test_a_safe_address_must_stay_safe(monkeypatch):
-    """An https address that leads to http is as bad as http."""
-
-    class Led:
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *_):
-            return None
-
-        def geturl(self):
-            return "http://example.org/survey"
-
-        def read(self, _):
-            return DOCUMENTS["categories"]
-
-    monkeypatch.setattr(survey_module, "urlopen", lambda request, timeout: Led())
+def test_every_step_to_a_survey_is_safe(server):
+    """An https address that leads through http, or to another kind of address, is as bad as http."""
     with pytest.raises(SfumatoError) as caught:
-        sf.Survey.load("https://example.org/survey")
+        sf.Survey.load(f"{server}/elsewhere")
     assert caught.value.code == "survey-address"
-    assert sf.Survey.load("https://example.org/survey", public_key=KEY.public_key)
+    request = Request("https://example.org/survey")
+    strict, known = fetch_module._Redirects(secure=True), fetch_module._Redirects(secure=False)
+    for address, both in (("https://example.org/x", True), ("http://example.org/x", False)):
+        assert known.redirect_request(request, None, 302, "", {}, address).full_url == address
+        if both:
+            assert strict.redirect_request(request, None, 302, "", {}, address).full_url == address
+        else:
+            with pytest.raises(fetch_module._NotSafe):
+                strict.redirect_request(request, None, 302, "", {}, address)
+    for address in ("ftp://example.org/x", "file:///etc/hosts", "data:,x"):
+        with pytest.raises(fetch_module._NotSafe):
+            known.redirect_request(request, None, 302, "", {}, address)
+
+
+def test_an_address_is_one_however_it_is_written(server, monkeypatch):
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    loud = server.replace("http://", "HTTP://")
+    assert sf.Survey.load(f"{loud}/survey", public_key=KEY.public_key).question == "Which?"
+    with pytest.raises(SfumatoError) as caught:
+        sf.Survey.load(f"{loud}/survey")
+    assert caught.value.code == "survey-address"
+
+
+@pytest.mark.parametrize("path", ["/slow", "/slow-headers"])
+def test_a_server_that_drips_is_not_waited_for(path, server, monkeypatch):
+    """Each byte comes in time; all of them would not."""
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    monkeypatch.setattr(fetch_module, "TIMEOUT", 0.5)
+    started = time.perf_counter()
+    with pytest.raises(SfumatoError) as caught:
+        sf.Survey.load(server + path, public_key=KEY.public_key)
+    assert caught.value.code == "survey-unreachable"
+    assert time.perf_counter() - started < 5
 
 
 # refusing

@@ -109,18 +109,23 @@ function charge(books, manifest, period, at) {
   books.charges.push({ survey: manifest.digest, period, day: dayOf(at), epsilon: decimalText(manifest.price) });
 }
 
+/**
+ * Charges are in the order in which they were made, and time only moves on: what was charged after a charge of the last
+ * thirty days is of these thirty days too, whatever day the clock said.
+ */
 function spent(books, digest, at) {
+  const recent = books.charges.findIndex((each) => each.day > dayOf(at) - DAYS_A_MONTH);
   const total = (charges) => charges.map((each) => decimalOf(each.epsilon)).reduce(add, ZERO);
   return {
     survey: total(books.charges.filter((each) => each.survey === digest)),
-    month: total(books.charges.filter((each) => each.day > dayOf(at) - DAYS_A_MONTH)),
+    month: total(recent < 0 ? [] : books.charges.slice(recent)),
     lifetime: total(books.charges),
   };
 }
 
 function decimalOf(text) {
   const found = decimal(text);
-  if (!found) throw new Refused("device-ledger");
+  if (!found || found.n < 0n) throw new Refused("device-ledger");
   return found;
 }
 
@@ -145,6 +150,21 @@ function read(text) {
   } catch {
     throw new Refused("device-ledger");
   }
-  if (books?.format !== FORMAT || !Array.isArray(books.charges)) throw new Refused("device-ledger");
+  const { format, secret, caps, charges, permanent, reports } = books ?? {};
+  const whole =
+    format === FORMAT &&
+    typeof secret === "string" &&
+    /^[0-9a-f]{64}$/.test(secret) &&
+    [caps, permanent, reports].every(isPlain) &&
+    Object.keys(DEFAULT_CAPS).every((name) => decimal(caps[name])?.n > 0n) &&
+    [...Object.values(permanent), ...Object.values(reports)].every(isPlain) &&
+    Object.values(permanent).every((each) => Object.values(each).every(isReport)) &&
+    Object.values(reports).every((each) => Object.values(each).every((made) => isPlain(made) && isReport(made.report))) &&
+    Array.isArray(charges) &&
+    charges.every((each) => isPlain(each) && typeof each.survey === "string" && Number.isSafeInteger(each.day));
+  if (!whole) throw new Refused("device-ledger");
   return books;
 }
+
+const isPlain = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
+const isReport = (value) => typeof value === "string" || Number.isSafeInteger(value);

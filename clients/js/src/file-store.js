@@ -1,58 +1,105 @@
-/** A device's books in a file, for Node: written beside it, to the disk, and put in its place whole. */
+/**
+ * A device's books in a folder, for Node: each change is a file of its own, with the next number.
+ *
+ * There is no lock that a killed process could leave behind. A file is written whole under another name, to the disk,
+ * and then given its number, which fails if the number is taken: of two processes that change the same books, one is
+ * first, and the other reads again. Charges of both count, or one of them is refused.
+ */
 
-import { open, readFile, rename, unlink } from "node:fs/promises";
-import { dirname } from "node:path";
+import { link, mkdir, open, readdir, readFile, unlink } from "node:fs/promises";
+import { join } from "node:path";
 
+import { system, toHex } from "./randomness.js";
 import { Refused } from "./refusals.js";
 
-const PATIENCE = 10_000;
+const NAME = /^([0-9]{1,15})\.json$/;
 
 export class FileStore {
   #last = Promise.resolve();
 
-  constructor(path, patience = PATIENCE) {
-    this.path = path;
-    this.patience = patience;
+  constructor(folder) {
+    this.folder = folder;
   }
 
   update(change) {
-    const next = this.#last.then(() => this.#alone(change));
+    const next = this.#last.then(() => this.#changed(change));
     this.#last = next.catch(() => {});
     return next;
   }
 
-  async #alone(change) {
-    const lock = `${this.path}.lock`; // left behind by a crash, it is for a person to remove
-    await this.#acquire(lock);
-    try {
-      const before = await readFile(this.path, "utf8").catch((error) => {
-        if (error.code === "ENOENT") return null;
-        throw new Refused("device-ledger");
-      });
-      const [text, result] = await change(before);
-      const fresh = `${this.path}.new`;
-      const file = await open(fresh, "w", 0o600);
-      await file.writeFile(text);
-      await file.sync();
-      await file.close();
-      await rename(fresh, this.path);
-      const folder = await open(dirname(this.path), "r");
-      await folder.sync();
-      await folder.close();
-      return result;
-    } finally {
-      await unlink(lock);
+  async #changed(change) {
+    for (;;) {
+      const before = await this.#books(() => this.#latest());
+      if (!before) continue; // somebody was faster
+      const [text, result] = await change(before.text);
+      if (text === before.text || (await this.#books(() => this.#kept(before.number + 1, text)))) return result;
     }
   }
 
-  async #acquire(lock) {
-    for (const start = Date.now(); ; ) {
-      try {
-        return await (await open(lock, "wx", 0o600)).close();
-      } catch (error) {
-        if (error.code !== "EEXIST" || Date.now() - start > this.patience) throw new Refused("device-ledger");
-        await new Promise((resolve) => setTimeout(resolve, 20));
-      }
+  /** The books with the greatest number; null if they were replaced while they were read. */
+  async #latest() {
+    await mkdir(this.folder, { recursive: true, mode: 0o700 });
+    const number = Math.max(0, ...(await this.#numbers()));
+    if (!number) return { number, text: null };
+    const text = await readFile(this.#path(number), "utf8").catch((error) => {
+      if (error.code === "ENOENT") return null;
+      throw error;
+    });
+    return text === null ? null : { number, text };
+  }
+
+  /** Whether these became the latest books; if not, nothing was changed. */
+  async #kept(number, text) {
+    const fresh = join(this.folder, `${toHex(system.take(8))}.new`);
+    const file = await open(fresh, "wx", 0o600);
+    try {
+      await file.writeFile(text);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    try {
+      await link(fresh, this.#path(number));
+    } catch (error) {
+      if (error.code === "EEXIST") return false;
+      throw error;
+    } finally {
+      await unlink(fresh);
+    }
+    const numbers = await this.#numbers();
+    if (numbers.some((each) => each > number)) {
+      await this.#removed(number); // the number was free only because later books had cleared it away
+      return false;
+    }
+    const folder = await open(this.folder, "r");
+    try {
+      await folder.sync();
+    } finally {
+      await folder.close();
+    }
+    for (const each of numbers) if (each < number) await this.#removed(each);
+    return true;
+  }
+
+  async #numbers() {
+    return (await readdir(this.folder)).map((name) => Number(NAME.exec(name)?.[1] ?? 0));
+  }
+
+  async #removed(number) {
+    await unlink(this.#path(number)).catch((error) => {
+      if (error.code !== "ENOENT") throw error;
+    });
+  }
+
+  #path(number) {
+    return join(this.folder, `${number}.json`);
+  }
+
+  async #books(work) {
+    try {
+      return await work();
+    } catch {
+      throw new Refused("device-ledger");
     }
   }
 }

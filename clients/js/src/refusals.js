@@ -44,7 +44,7 @@ const MORE = {
   "budget-exceeded": ["This costs more epsilon than is left.", "Nothing was sent or spent."],
   "device-missing": [
     "There is nowhere to keep the person's own books.",
-    "Pass a device, such as new Device(new FileStore(path)).",
+    "Pass a device, such as new Device(new FileStore(folder)).",
   ],
   "device-ledger": [
     "The device's own ledger cannot be read or written, or is of another version.",

@@ -1,5 +1,7 @@
 /** Where a device keeps its books. A store has `update(change)`: read, change, keep, one at a time. */
 
+import { Refused } from "./refusals.js";
+
 /** For as long as the page or process lives. */
 export class MemoryStore {
   #text = null;
@@ -16,7 +18,7 @@ export class MemoryStore {
   }
 }
 
-/** In a browser's localStorage, one tab at a time where the browser can lock. */
+/** In a browser's localStorage, one tab at a time: through the browser's locks, which every page over https has. */
 export class WebStore {
   #last = Promise.resolve();
 
@@ -28,12 +30,24 @@ export class WebStore {
 
   update(change) {
     const whole = async () => {
-      const [text, result] = await change(this.storage.getItem(this.name));
-      this.storage.setItem(this.name, text);
+      const [text, result] = await change(stored(() => this.storage.getItem(this.name)));
+      stored(() => this.storage.setItem(this.name, text));
       return result;
     };
-    const next = this.#last.then(() => (this.locks ? this.locks.request(this.name, whole) : whole()));
+    const next = this.#last.then(() => {
+      if (!this.locks) throw new Refused("device-ledger"); // two tabs could both spend what is left
+      return this.locks.request(this.name, whole);
+    });
     this.#last = next.catch(() => {});
     return next;
+  }
+}
+
+/** Storage may be full, or forbidden by the person: then nothing is reported. */
+function stored(work) {
+  try {
+    return work();
+  } catch {
+    throw new Refused("device-ledger");
   }
 }

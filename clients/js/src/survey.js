@@ -22,7 +22,7 @@ export class Survey {
    *
    * `publicKey` is the key of whoever asks, from somewhere else than the survey; without it, the signature only shows
    * that the survey is as somebody signed it. `cap` is the most epsilon that one answer may cost. `device` holds the
-   * person's own books: in the browser's storage by default; in Node, pass `new Device(new FileStore(path))`.
+   * person's own books: in the browser's storage by default; in Node, pass `new Device(new FileStore(folder))`.
    */
   static async load(source, { publicKey = null, cap = null, device = null } = {}) {
     const data = typeof source === "string" || source instanceof URL ? await fetched(String(source), publicKey) : bytes(source);
@@ -130,13 +130,12 @@ function bytes(source) {
 }
 
 async function fetched(address, publicKey) {
-  const safe = (url) => publicKey !== null || url.startsWith("https://");
-  if (!safe(address)) throw new Refused("survey-address");
+  if (publicKey === null && !address.toLowerCase().startsWith("https://")) throw new Refused("survey-address");
   let response;
   try {
-    response = await fetch(address, { signal: AbortSignal.timeout(TIMEOUT), credentials: "omit" });
+    const redirect = publicKey === null ? "error" : "follow"; // a page cannot see whether each step was over https
+    response = await fetch(address, { signal: AbortSignal.timeout(TIMEOUT), credentials: "omit", redirect });
     if (!response.ok || !response.body) throw new Refused("survey-unreachable");
-    if (!safe(response.url)) throw new Refused("survey-address");
     const parts = [];
     let length = 0;
     for (const reader = response.body.getReader(); ; ) {

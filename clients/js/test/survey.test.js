@@ -1,6 +1,7 @@
 /** A survey on a device: what it reads, charges, keeps, repeats and refuses. */
 
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
 import { mkdtemp, readFile, readdir, stat, writeFile } from "node:fs/promises";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -137,41 +138,134 @@ test("randomness is fresh: other people draw other reports", async () => {
   assert.equal(drawn.size, 8);
 });
 
-test("books in a file outlive the process, and are never silently replaced", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "sfumato-"));
-  const path = join(folder, "device.json");
-  const survey = await load("two stages, k-ary", { device: new Device(new FileStore(path)) });
+async function booksIn(folder) {
+  const [name, ...others] = await readdir(folder);
+  assert.deepEqual(others, []);
+  return join(folder, name);
+}
+
+test("books in a folder outlive the process, and are never silently replaced", async () => {
+  const folder = join(await mkdtemp(join(tmpdir(), "sfumato-")), "device");
+  const survey = await load("two stages, k-ary", { device: new Device(new FileStore(folder)) });
   const first = await survey.report("a", at(1));
-  const later = await load("two stages, k-ary", { device: new Device(new FileStore(path)) });
+  const later = await load("two stages, k-ary", { device: new Device(new FileStore(folder)) });
   assert.equal((await later.report("b", at(2))).id, first.id);
   assert.equal((await later.report("b", at(8))).epsilon, "0");
-  assert.deepEqual(await readdir(folder), ["device.json"]);
+  const path = await booksIn(folder);
   assert.equal((await stat(path)).mode & 0o777, 0o600);
+  assert.equal((await stat(folder)).mode & 0o777, 0o700);
   const kept = await readFile(path, "utf8");
-  for (const damaged of ["", "{", "null", '{"format":"other"}', kept.slice(0, -5)]) {
+  const changed = (change) => {
+    const books = JSON.parse(kept);
+    change(books);
+    return JSON.stringify(books);
+  };
+  const digest = Object.keys(JSON.parse(kept).permanent)[0];
+  for (const damaged of [
+    "",
+    "{",
+    "null",
+    '{"format":"other"}',
+    kept.slice(0, -5),
+    changed((books) => delete books.secret),
+    changed((books) => (books.secret = "00")),
+    changed((books) => delete books.caps.lifetime),
+    changed((books) => (books.caps.perMonth = "-1")),
+    changed((books) => (books.charges[0].epsilon = "-1")),
+    changed((books) => (books.charges[0].epsilon = 1)),
+    changed((books) => (books.charges[0].day = null)),
+    changed((books) => (books.charges = {})),
+    changed((books) => (books.permanent = [])),
+    changed((books) => (books.permanent[digest][0] = null)),
+    changed((books) => (books.reports[digest] = 1)),
+    changed((books) => (books.reports[digest][0] = {})),
+  ]) {
     await writeFile(path, damaged);
-    await assert.rejects(later.report("a", at(9)), refused("device-ledger"));
+    await assert.rejects(later.report("a", at(75)), refused("device-ledger"), damaged);
     assert.equal(await readFile(path, "utf8"), damaged);
   }
 });
 
 test("a change that fails leaves the books as they were", async () => {
   const folder = await mkdtemp(join(tmpdir(), "sfumato-"));
-  const path = join(folder, "device.json");
-  const device = new Device(new FileStore(path));
+  const device = new Device(new FileStore(folder));
   const survey = await load("categories", { device });
   await device.caps({ perSurvey: "0.1" });
-  const before = await readFile(path, "utf8");
+  const before = await readFile(await booksIn(folder), "utf8");
   await assert.rejects(survey.report("a", at(1)), refused("budget-exceeded"));
-  assert.equal(await readFile(path, "utf8"), before);
-  await writeFile(`${path}.lock`, "");
-  const waiting = await load("categories", { device: new Device(new FileStore(path, 60)) });
-  await assert.rejects(waiting.report("a", at(1)), refused("device-ledger"));
+  assert.equal(await readFile(await booksIn(folder), "utf8"), before);
+  await writeFile(join(folder, "file"), "");
+  const nowhere = await load("categories", { device: new Device(new FileStore(join(folder, "file"))) });
+  await assert.rejects(nowhere.report("a", at(1)), refused("device-ledger"));
+});
+
+test("a clock that was set back and is right again buys nothing", async () => {
+  const device = new Device(new MemoryStore());
+  const books = { ...JSON.parse(await textOf(device)), charges: [50, 3].map((day) => charge(day, "1")) };
+  const store = { update: async (change) => (await change(JSON.stringify(books)))[1] };
+  const { manifest } = await load("categories");
+  assert.equal((await new Device(store).spent(manifest, at(57).at)).month, "2");
+  assert.equal((await new Device(store).spent(manifest, at(81).at)).month, "0");
+});
+
+const charge = (day, epsilon) => ({ survey: "s", period: 0, day: Math.floor(BEGIN / DAY) + day, epsilon });
+
+async function textOf(device) {
+  await device.caps();
+  return device.store.update((text) => [text, text]);
+}
+
+test("processes that race for the cap do not spend more than there is, and one that is killed locks nobody out", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "sfumato-"));
+  const source = (name) => JSON.stringify(new URL(`../src/${name}`, import.meta.url).href);
+  const program = `
+    import { readFileSync } from "node:fs";
+    import { FileStore } from ${source("file-store.js")};
+    import { Device, Survey } from ${source("index.js")};
+    const device = new Device(new FileStore(process.argv[1]));
+    const survey = await Survey.load(new Uint8Array(readFileSync(process.argv[2])), { device });
+    const made = [];
+    for (let day = 0; day < 364; day += 7) {
+      const at = new Date(${BEGIN} + day * ${DAY});
+      try {
+        made.push(await survey.report("a", { at }));
+        console.log(JSON.stringify(made.at(-1)));
+      } catch (error) {
+        if (error.code !== "budget-exceeded") throw error;
+      }
+    }`;
+  const document = join(folder, "survey.json");
+  await writeFile(document, bytes("weekly"));
+  const books = join(folder, "books");
+  const started = () => spawn(process.execPath, ["--input-type=module", "-e", program, books, document]);
+  const killed = started();
+  await new Promise((resolve) => killed.stdout.once("data", resolve)); // in the middle of its work
+  killed.kill("SIGKILL");
+  const outputs = await Promise.all(
+    Array.from({ length: 4 }, async () => {
+      const child = started();
+      const [out, err] = [[], []];
+      child.stdout.on("data", (part) => out.push(part));
+      child.stderr.on("data", (part) => err.push(part));
+      const code = await new Promise((resolve) => child.on("close", resolve));
+      assert.equal(code, 0, Buffer.concat(err).toString());
+      return Buffer.concat(out).toString().trim().split("\n").filter(Boolean).map((line) => JSON.parse(line));
+    }),
+  );
+  const survey = await load("weekly", { device: new Device(new FileStore(books)) });
+  const { lifetime } = await survey.device.spent(survey.manifest, at(364).at);
+  assert.ok(Number(lifetime) <= Number(survey.manifest.statement.lifetime_epsilon), lifetime);
+  const periods = new Map();
+  for (const { period, id } of outputs.flat()) {
+    assert.equal(periods.get(period) ?? id, id, "one period, two reports");
+    periods.set(period, id);
+  }
+  assert.equal(periods.size, Math.floor(Number(survey.manifest.statement.lifetime_epsilon) / Number(survey.epsilon)));
 });
 
 test("two reports at once are one charge", async () => {
   const folder = await mkdtemp(join(tmpdir(), "sfumato-"));
-  const device = () => new Device(new FileStore(join(folder, "device.json")));
+  const device = () => new Device(new FileStore(join(folder, "device")));
   const surveys = await Promise.all(Array.from({ length: 6 }, () => load("categories", { device: device() })));
   const reports = await Promise.all(surveys.map((survey) => survey.report("a", at(1))));
   assert.equal(new Set(reports.map((each) => each.id)).size, 1);
@@ -187,8 +281,11 @@ test("a browser's storage is used through its lock", async () => {
   const { id } = await survey.report("a", at(1));
   assert.ok(kept.get("books").includes(id));
   assert.equal(locked, 1);
-  const without = await load("categories", { device: new Device(new WebStore("books", storage, undefined)) });
-  assert.equal((await without.report("a", at(1))).id, id);
+  const without = await load("categories", { device: new Device(new WebStore("books", storage, null)) });
+  await assert.rejects(without.report("a", at(1)), refused("device-ledger"));
+  const full = { ...storage, setItem: () => { throw new Error("QuotaExceededError"); } }; // prettier-ignore
+  const never = await load("yes or no", { device: new Device(new WebStore("books", full, locks)) });
+  await assert.rejects(never.report(true, at(1)), refused("device-ledger"));
 });
 
 test("without books there is no report", async () => {
@@ -213,6 +310,39 @@ test("surveys are fetched, with a limit, and over http only with a key", async (
   await assert.rejects(Survey.load(`${address}/none`, { publicKey }), refused("survey-unreachable"));
   await assert.rejects(Survey.load("http://127.0.0.1:1/", { publicKey }), refused("survey-unreachable"));
 });
+
+test("without a key nothing leads elsewhere, and what drips is not waited for", async (t) => {
+  const asked = [];
+  t.mock.method(globalThis, "fetch", async (address, options) => {
+    asked.push([address, options.redirect, options.credentials]);
+    return new Response(bytes("categories"));
+  });
+  assert.equal((await Survey.load("https://example.org/s")).question, "Which?");
+  await Survey.load("HTTPS://example.org/s");
+  await Survey.load("http://example.org/s", { publicKey: vectors.public_key });
+  await assert.rejects(Survey.load("HTTP://example.org/s"), refused("survey-address"));
+  assert.deepEqual(asked, [
+    ["https://example.org/s", "error", "omit"],
+    ["HTTPS://example.org/s", "error", "omit"],
+    ["http://example.org/s", "follow", "omit"],
+  ]);
+  t.mock.restoreAll();
+  t.mock.method(AbortSignal, "timeout", () => AbortSignal.any([t.signal, soon(300)]));
+  const server = createServer((request, response) => {
+    const drip = setInterval(() => response.write(" "), 50);
+    response.on("close", () => clearInterval(drip));
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.after(() => server.close());
+  const address = `http://127.0.0.1:${server.address().port}`;
+  await assert.rejects(Survey.load(address, { publicKey: vectors.public_key }), refused("survey-unreachable"));
+});
+
+function soon(milliseconds) {
+  const controller = new AbortController();
+  setTimeout(() => controller.abort(), milliseconds);
+  return controller.signal;
+}
 
 test("altered bytes are never taken", async () => {
   const data = bytes("categories");

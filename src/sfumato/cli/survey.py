@@ -71,23 +71,24 @@ def new(
             raise Usage(f"There is a file {path} already.", "Choose another name: a survey does not change.")
         from sfumato.local.new_survey import Renewal, SurveyKey, new_survey
 
-        signer = SurveyKey(key or path.with_name(f"{path.name}.key"))
-        made = new_survey(
-            question,
-            epsilon=epsilon,
-            key=signer,
-            labels=answers,
-            bounds=None if lower is None or upper is None else (lower, upper),
-            questions=None if questions is None else questions.split(","),
-            mechanism=mechanism,
-            most_bits=most_bits,
-            period_days=every_days,
-            renewal=None if keep_epsilon is None else Renewal(keep_epsilon, keep_periods),
-            lifetime_epsilon=lifetime,
-            minimum_batch=minimum_batch,
-            endpoint=endpoint,
-            days=days,
-        )
+        asked: dict[str, Any] = {
+            "epsilon": epsilon,
+            "labels": answers,
+            "bounds": None if lower is None or upper is None else (lower, upper),
+            "questions": None if questions is None else questions.split(","),
+            "mechanism": mechanism,
+            "most_bits": most_bits,
+            "period_days": every_days,
+            "renewal": None if keep_epsilon is None else Renewal(keep_epsilon, keep_periods),
+            "lifetime_epsilon": lifetime,
+            "minimum_batch": minimum_batch,
+            "endpoint": endpoint,
+            "days": days,
+        }
+        place = key or path.with_name(f"{path.name}.key")
+        if not place.exists():  # a rehearsal, so that a survey that is refused leaves no key behind
+            new_survey(question, key=SurveyKey(), **asked)
+        made = new_survey(question, key=SurveyKey(place), **asked)
         with path.open("xb") as file:
             file.write(made.manifest.to_bytes())
         margin = _margin(made.manifest, people)
@@ -98,9 +99,15 @@ def new(
             from sfumato.local.choice import choose
 
             say(str(choose(len(answers), epsilon, people=people, most_bits=most_bits)))
+        if questions is not None and mechanism is None:
+            from sfumato.local.questions import compare_questions
+
+            say(str(compare_questions(len(questions.split(",")), epsilon, people=people)))
         _print(made)
         whole = f"a share of 1 in {len(answers)}" if answers else "a share of one half" if questions else "the mean"
         say(f"With {people:,} people, {whole} is told to ±{margin:.4g} in 95 of 100 surveys.")
+        for warning in _warnings(made.manifest):
+            say(warning, "yellow")
         say(f"Wrote {path}. Whoever answers checks it with the public key {made.manifest.public_key}.", "green")
 
 
@@ -243,7 +250,7 @@ def _print(loaded: "Survey") -> None:
         ["one report", f"ε = {shown_epsilon(loaded.epsilon)}, derived from the table ({_name(loaded)})"],
         ["all reports on one answer", f"ε = {shown_epsilon(loaded.longitudinal_epsilon)}" + _kept(manifest)],
         ["ever", f"at most ε = {manifest.lifetime_epsilon}"],
-        ["asked", f"every {manifest.period_days} days" if manifest.period_days else "once"],
+        ["asked", _asked(manifest)],
         ["result", f"not before {manifest.minimum_batch:,} reports"],
         ["runs", f"{manifest.created:%Y-%m-%d} to {manifest.expires:%Y-%m-%d}"],
         ["reports go to", manifest.endpoint or "wherever the application sends them"],
@@ -251,6 +258,34 @@ def _print(loaded: "Survey") -> None:
         ["signed with", manifest.public_key],
     ]
     print_table(["survey", ""], rows)
+
+
+def _asked(manifest: "Manifest") -> str:
+    if not manifest.period_days:
+        return "once"
+    often = f"every {manifest.period_days} days"
+    return f"{often}: a device can answer in {manifest.affordable_periods:,} of {manifest.periods:,} periods"
+
+
+def _warnings(manifest: "Manifest") -> list[str]:
+    """What a team would rather know before it publishes."""
+    from sfumato.local.device import Caps
+    from sfumato.local.results import shown_epsilon
+
+    cap, found = Caps().per_survey, []
+    if manifest.price > cap:
+        found.append(
+            f"Devices refuse this by themselves: people give at most ε = {cap} to one survey, unless they say so."
+        )
+    elif manifest.lifetime_epsilon > cap:
+        found.append(f"Devices stop at ε = {cap} by themselves, unless people allow a survey more.")
+    if manifest.affordable_periods < manifest.periods:
+        found.append(
+            f"After {manifest.affordable_periods:,} of {manifest.periods:,} periods a device has given all that the "
+            f"survey may ever have. An answer costs ε = {shown_epsilon(manifest.price)}: raise --lifetime, ask less "
+            "often, or keep permanent reports for longer (--keep-epsilon, --keep-periods)."
+        )
+    return found
 
 
 def _name(loaded: "Survey") -> str:

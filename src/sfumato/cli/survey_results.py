@@ -1,6 +1,7 @@
 # ruff: noqa: PLC0415 - what is heavy is imported by the command that needs it
 """Surveys without a trusted curator, after the device: simulate, ingest, results, plot."""
 
+import math
 import tempfile
 import time
 from collections.abc import Iterator
@@ -119,7 +120,7 @@ def ingest(
         waits = collector.manifest.minimum_batch
         for period, people in periods.items():
             short = "" if people >= waits else f" The survey waits for {waits:,}."
-            say(f"Period {period}: {people:,} reports.{short}")
+            say(f"Period {period}: {_reports(people)}.{short}")
 
 
 def results(
@@ -136,14 +137,16 @@ def results(
 ) -> None:
     """What the reports say: unbiased with intervals, and consistent; what it cost each person; what fakes could do."""
     with refusals(as_json):
-        found = _found(
+        found, waiting = _found(
             source, public_key, state, period,
             confidence=confidence, simultaneous=simultaneous, fakes=fakes, delta=delta,
         )  # fmt: skip
         if as_json:
-            print_json(found.to_dict())
+            print_json({**found.to_dict(), "waiting": waiting})
             return
         print_results(found)
+        if waiting:
+            say(f"Not in it yet: {_reports(waiting)}. What came later is shown when a whole batch of it has come.")
 
 
 def plot(
@@ -161,7 +164,7 @@ def plot(
     with refusals(as_json):
         if out.suffix.lower() not in PLOTS or not out.absolute().parent.is_dir():
             raise Usage(f"A plot is a file that ends in {' or '.join(PLOTS)}, in a folder that is there.", "")
-        found = _found(source, public_key, state, period, confidence=confidence, simultaneous=simultaneous)
+        found, _ = _found(source, public_key, state, period, confidence=confidence, simultaneous=simultaneous)
         with working(f"Saving {out}"):
             found.plot().save(str(out), format="png" if out.suffix.lower() == ".png" else "svg")
         if as_json:
@@ -180,15 +183,15 @@ def print_results(found: "Results", truth: list[float] | None = None) -> None:
     kept = "" if found.local_epsilon == found.longitudinal_epsilon else f"; all reports on one answer: ε = {long}"
     say(f"Local ε = {local}: each report by itself, whoever sees it{kept}.", "green")
     scope = "all together" if found.simultaneous else "each by itself"
-    digits = 4 if found.kind == "share" else 6
+    places = _places(min(line.high - line.low for line in found.lines))
     rows = [
         [
             line.label,
-            f"{line.unbiased:.{digits}g}",
-            f"{line.low:.{digits}g} to {line.high:.{digits}g}",
-            f"{line.consistent:.{digits}g}",
-            "anywhere" if line.moved == float("inf") else f"±{line.moved:.3g}",
-            *([] if truth is None else [f"{truth[place]:.{digits}g}"]),
+            f"{line.unbiased:.{places}f}",
+            f"{line.low:.{places}f} to {line.high:.{places}f}",
+            f"{line.consistent:.{places}f}",
+            "anywhere" if line.moved == float("inf") else f"±{line.moved:.2g}",
+            *([] if truth is None else [f"{truth[place]:.{places}f}"]),
         ]
         for place, line in enumerate(found.lines)
     ]
@@ -196,7 +199,7 @@ def print_results(found: "Results", truth: list[float] | None = None) -> None:
     headings = [found.kind, "unbiased", f"{100 * found.confidence:g} % interval", "consistent", f"{percent} fakes"]
     print_table(headings + ([] if truth is None else ["truth"]), rows, right=range(1, 6 if truth is not None else 5))
     say(
-        f"{found.people:,} reports of period {found.period}. Intervals are for the population, {scope}, around the "
+        f"{_reports(found.people)} of period {found.period}. Intervals are for the population, {scope}, around the "
         "unbiased estimates, which may lie outside of what is possible; the consistent ones are the nearest possible."
     )
     say(f"If {percent} of the reports were made up, an estimate could have moved as far as the column says.")
@@ -204,6 +207,11 @@ def print_results(found: "Results", truth: list[float] | None = None) -> None:
     say(f"Shuffled among {bound.people:,}: at most ε = {plain(bound.epsilon)} with δ = {plain(bound.delta)}, if", "dim")
     for each in found.assumptions:
         say(f"  - {each}", "dim")
+
+
+def _places(width: float) -> int:
+    """So many decimals that the narrowest interval is told to two digits: more would be noise."""
+    return min(max(1 - math.floor(math.log10(width)), 0), 12) if 0 < width < math.inf else 4
 
 
 def _load(source: str, public_key: str | None) -> "Survey":
@@ -223,7 +231,8 @@ def _found(
     simultaneous: bool,
     fakes: str = "1",
     delta: str = "1e-6",
-) -> "Results":
+) -> tuple["Results", int]:
+    """The result, and how many reports of its period wait for the rest of their batch."""
     from sfumato.local.collector import Collector
     from sfumato.local.results import results_of
 
@@ -233,7 +242,7 @@ def _found(
     collector = Collector(_load(source, public_key).manifest, state)
     with working("Estimating"):
         number, tally = collector.enough(period)
-        return results_of(
+        found = results_of(
             collector.manifest,
             number,
             tally,
@@ -242,6 +251,7 @@ def _found(
             fakes=share,
             delta=delta,
         )
+    return found, collector.periods()[number] - tally.people
 
 
 def _share(percent: str) -> str:
@@ -255,6 +265,10 @@ def _share(percent: str) -> str:
     if not 0 < share < 1:
         raise Usage("--fakes takes a percentage between 0 and 100.", "For example --fakes 1.")
     return str(share)
+
+
+def _reports(count: int) -> str:
+    return f"{count:,} report{'s' * (count != 1)}"
 
 
 def _counts(name: str, received: "Received") -> list[str]:

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from sfumato.errors import InvalidParameter, LedgerError, QueryError
+from sfumato.kernel.entropy import SYSTEM
 from sfumato.local.manifest import Manifest
 from sfumato.local.report_files import AT_ONCE, ID_BYTES, Batch, Ids, read_lines, read_reports
 from sfumato.local.reports import BitRows, Counts, Reports
@@ -25,6 +26,9 @@ _SCHEMA = """
     CREATE TABLE IF NOT EXISTS tallies (period INTEGER PRIMARY KEY, people INTEGER NOT NULL, counts BLOB NOT NULL);
     CREATE TABLE IF NOT EXISTS received (name TEXT PRIMARY KEY, count INTEGER NOT NULL) WITHOUT ROWID;
     CREATE TABLE IF NOT EXISTS reports (id BLOB PRIMARY KEY, period INTEGER NOT NULL, report BLOB NOT NULL)
+        WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS shown (period INTEGER PRIMARY KEY, people INTEGER NOT NULL, counts BLOB NOT NULL);
+    CREATE TABLE IF NOT EXISTS merged (worker TEXT, name TEXT, count INTEGER NOT NULL, PRIMARY KEY (worker, name))
         WITHOUT ROWID;
 """
 
@@ -45,6 +49,9 @@ class Received:
             self.malformed + other.malformed,
             self.foreign + other.foreign,
         )
+
+    def __sub__(self, other: "Received") -> "Received":
+        return self + Received(-other.accepted, -other.duplicate, -other.malformed, -other.foreign)
 
     def to_dict(self) -> dict[str, int]:
         return {
@@ -99,32 +106,44 @@ class Collector:
         return found
 
     def merge(self, other: Path | str) -> Received:
-        """Add what another worker collected on the same survey; what both have seen counts once."""
-        if Path(other).resolve() == self.path.resolve():
-            raise InvalidParameter("other", "must be another worker's file", "this one")
-        before = Collector(self.manifest, other).received()  # of the same survey, and whole
-        with self._state(attached=Path(other)) as state:
-            both: dict[int, Tally] = {}
-            shared = state.execute(
-                "SELECT theirs.period, theirs.report FROM other.reports AS theirs JOIN main.reports USING (id)"
-            )
-            while rows := shared.fetchmany(AT_ONCE):
-                periods, reports = np.array([each for each, _ in rows], np.int64), self._reports(rows)
-                for period, tally in self._tallies(periods, reports).items():
-                    both[period] = both.get(period, self._nothing()) + tally
+        """Add what another worker collected on the same survey; what both have seen counts once.
+
+        The same worker's file can be added again when it has grown: only what is new to this file is counted.
+        """
+        theirs = Path(other)
+        if not theirs.is_file() or theirs.resolve() == self.path.resolve():
+            raise InvalidParameter("other", "must be another worker's file", "this one, or none")
+        Collector(self.manifest, theirs)  # of the same survey, and whole
+        with self._state(attached=theirs) as state:
+            both = self._shared(state)
             for (period,) in state.execute("SELECT period FROM other.tallies").fetchall():
-                theirs, twice = self._tally(state, period, "other"), both.get(period, self._nothing())
-                fresh = Tally(theirs.people - twice.people, theirs.counts - twice.counts)
+                whole, twice = self._tally(state, period, "other.tallies"), both.get(period, self._nothing())
+                fresh = Tally(whole.people - twice.people, whole.counts - twice.counts)
                 self._keep(state, period, self._tally(state, period) + fresh)
+            for (period,) in state.execute("SELECT period FROM other.shown").fetchall():
+                shown = self._tally(state, period, "other.shown")
+                if shown.people > self._tally(state, period, "main.shown").people:
+                    self._keep(state, period, shown, "shown")
             state.execute("INSERT OR IGNORE INTO main.reports SELECT id, period, report FROM other.reports")
-            again = sum(each.people for each in both.values())
-            found = before + Received(-again, again)
+            found = _new_from(state, sum(each.people for each in both.values()))
             _note(state, found)
         return found
 
+    def _shared(self, state: sqlite3.Connection) -> dict[int, Tally]:
+        """What the other file says of the ids that both have seen."""
+        both: dict[int, Tally] = {}
+        shared = state.execute(
+            "SELECT theirs.period, theirs.report FROM other.reports AS theirs JOIN main.reports USING (id)"
+        )
+        while rows := shared.fetchmany(AT_ONCE):
+            periods, reports = np.array([each for each, _ in rows], np.int64), self._reports(rows)
+            for period, tally in self._tallies(periods, reports).items():
+                both[period] = both.get(period, self._nothing()) + tally
+        return both
+
     def received(self) -> Received:
         with self._state() as state:
-            return Received(**dict(state.execute("SELECT name, count FROM received")))
+            return _received(dict(state.execute("SELECT name, count FROM received")))
 
     def periods(self) -> dict[int, int]:
         """How many people reported in each period."""
@@ -136,7 +155,11 @@ class Collector:
         return self.enough(period)[1]
 
     def enough(self, period: int | None = None) -> tuple[int, Tally]:
-        """The number of that period, and its tally."""
+        """The number of that period, and its tally.
+
+        What is shown moves on by whole batches: until the minimum batch has come since the last tally that was shown,
+        that one is shown again. So no two results differ by the reports of a few people.
+        """
         waits = self.manifest.minimum_batch
         with self._state() as state:
             people = dict(state.execute("SELECT period, people FROM tallies WHERE people >= ?", (waits,)))
@@ -147,7 +170,11 @@ class Collector:
                     f"There are fewer reports than the {waits:,} that this survey waits for.",
                     "Nothing is shown before; collect more, or name a period that has enough.",
                 )
-            return wanted, self._tally(state, wanted)
+            whole, shown = self._tally(state, wanted), self._tally(state, wanted, "main.shown")
+            if whole.people - shown.people < waits:
+                return wanted, shown
+            self._keep(state, wanted, whole, "shown")
+            return wanted, whole
 
     def _tallies(self, periods: Counts, reports: Reports) -> dict[int, Tally]:
         numbers = np.unique(periods).tolist()
@@ -158,13 +185,16 @@ class Collector:
 
     def _reports(self, rows: list[tuple[int, int | bytes]]) -> Reports:
         form = self.manifest.table.form
-        if isinstance(form, BitRows):
-            whole = b"".join(report for _, report in rows if isinstance(report, bytes))
-            return np.frombuffer(whole, np.uint8).reshape(-1, form.bytes)
-        return np.array([report for _, report in rows], np.int64)
+        try:
+            if isinstance(form, BitRows):
+                whole = b"".join(report for _, report in rows if isinstance(report, bytes))
+                return np.frombuffer(whole, np.uint8).reshape(len(rows), form.bytes)
+            return np.array([report for _, report in rows], np.int64)
+        except (ValueError, TypeError, OverflowError):
+            raise _unusable("holds reports that cannot be") from None
 
-    def _tally(self, state: sqlite3.Connection, period: int, whose: str = "main") -> Tally:
-        query = f"SELECT people, counts FROM {whose}.tallies WHERE period = ?"  # noqa: S608 - one of two constants
+    def _tally(self, state: sqlite3.Connection, period: int, table: str = "main.tallies") -> Tally:
+        query = f"SELECT people, counts FROM {table} WHERE period = ?"  # noqa: S608 - one of a few constants
         found = state.execute(query, (period,)).fetchone()
         if found is None:
             return self._nothing()
@@ -173,9 +203,10 @@ class Collector:
         except (ValueError, TypeError):
             raise _unusable("holds counts that cannot be") from None
 
-    def _keep(self, state: sqlite3.Connection, period: int, tally: Tally) -> None:
+    def _keep(self, state: sqlite3.Connection, period: int, tally: Tally, table: str = "tallies") -> None:
         counts = tally.counts.astype("<i8").tobytes()
-        state.execute("REPLACE INTO tallies VALUES (?, ?, ?)", (period, tally.people, counts))
+        query = f"REPLACE INTO main.{table} VALUES (?, ?, ?)"  # noqa: S608 - one of two constants
+        state.execute(query, (period, tally.people, counts))
 
     @contextmanager
     def _state(self, attached: Path | None = None) -> Iterator[sqlite3.Connection]:
@@ -194,7 +225,7 @@ class Collector:
                     state.execute("ROLLBACK")
                     raise
                 state.execute("COMMIT")
-        except sqlite3.Error:
+        except (sqlite3.Error, UnicodeDecodeError):  # the second where sqlite3 quotes a damaged file in its message
             raise _unusable("cannot be read or written") from None
 
     def _of_this_survey(self, state: sqlite3.Connection) -> None:
@@ -203,8 +234,9 @@ class Collector:
         wanted = {"format": FORMAT, "survey": self.manifest.digest}
         found = dict(state.execute("SELECT name, value FROM about"))
         if not found:
-            state.executemany("INSERT INTO about VALUES (?, ?)", wanted.items())
-        elif found != wanted:
+            worker = {"worker": SYSTEM.take(ID_BYTES).tobytes().hex()}
+            state.executemany("INSERT INTO about VALUES (?, ?)", (wanted | worker).items())
+        elif {name: value for name, value in found.items() if name != "worker"} != wanted or len(found) != 3:
             raise _unusable("is of another survey or version")
 
 
@@ -225,6 +257,26 @@ def _unusable(why: str) -> LedgerError:
 def _cells(reports: Reports) -> Iterator[int | bytes]:
     """Reports as the file keeps them."""
     return (bytes(row) for row in reports) if reports.ndim == 2 else iter(reports.tolist())
+
+
+def _received(rows: dict[str, int]) -> Received:
+    if not rows.keys() <= Received().to_dict().keys() or not all(type(each) is int for each in rows.values()):
+        raise _unusable("holds counts that cannot be")
+    return Received(**rows)
+
+
+def _new_from(state: sqlite3.Connection, shared: int) -> Received:
+    """What the attached worker received since it was last added here; of that, what was here already came again."""
+    (worker,) = state.execute("SELECT value FROM other.about WHERE name = 'worker'").fetchone()
+    now = _received(dict(state.execute("SELECT name, count FROM other.received")))
+    known = dict(state.execute("SELECT name, count FROM main.merged WHERE worker = ?", (worker,)))
+    whole = now.to_dict()
+    seen = _received(known).to_dict()
+    before = Received(**{name: min(count, whole[name]) for name, count in seen.items()})  # this may be an older copy
+    for name, count in whole.items():
+        state.execute("REPLACE INTO main.merged VALUES (?, ?, ?)", (worker, name, max(count, seen[name])))
+    again = shared - before.accepted
+    return now - before + Received(-again, again)
 
 
 def _note(state: sqlite3.Connection, found: Received) -> None:

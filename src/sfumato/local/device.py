@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, fields
 from datetime import datetime
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from pathlib import Path
 
-from sfumato.errors import BudgetExceeded, LedgerError
+from sfumato.errors import BudgetExceeded, InvalidParameter, LedgerError
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.exact import plain, sum_exactly
 from sfumato.kernel.parameters import Number, positive_decimal
@@ -27,6 +27,7 @@ from sfumato.local.randomisers import Randomiser
 
 FORMAT = "sfumato-device 1"
 DAYS_A_MONTH = 30
+SECRET_BYTES = 32
 PLACE = "SFUMATO_DEVICE"
 _PATIENCE = 30.0
 _SCHEMA = """
@@ -105,6 +106,8 @@ class Device:
 
         Whether it is charged or refused depends on what happened before and on public numbers, never on the answer.
         """
+        if at.tzinfo is None:
+            raise InvalidParameter("at", "must say its time zone", "a time without one", "datetime.now(UTC) does.")
         period = survey.period_at(at)
         with self._books() as books:
             made = books.execute(
@@ -135,10 +138,9 @@ class Device:
             "SELECT report FROM permanent WHERE survey = ? AND renewal = ?", (survey.digest, renewal)
         ).fetchone()
         if kept:
-            return Decimal(0), json.loads(kept[0])
+            return Decimal(0), _kept(kept[0])
         self._charge(books, survey, period, at)
-        (secret,) = books.execute("SELECT value FROM settings WHERE name = 'secret'").fetchone()
-        stream = MemoStream(bytes.fromhex(secret), survey.digest, renewal, answer)
+        stream = MemoStream(_secret(books), survey.digest, renewal, answer)
         drawn = draw_one(survey.permanent, answer, stream)
         books.execute("INSERT INTO permanent VALUES (?, ?, ?)", (survey.digest, renewal, json.dumps(drawn)))
         return survey.price, drawn
@@ -146,7 +148,8 @@ class Device:
     def _charge(self, books: sqlite3.Connection, survey: Manifest, period: int, at: datetime) -> None:
         caps, spent = _caps(books), _spent(books, survey, _day(at))
         limits = (
-            (min(survey.lifetime_epsilon, caps.per_survey), spent.survey, "this survey may have"),
+            (survey.lifetime_epsilon, spent.survey, "this survey may ever have"),
+            (caps.per_survey, spent.survey, "you give to one survey"),
             (caps.per_month, spent.month, "you give in thirty days"),
             (caps.lifetime, spent.lifetime, "you ever give"),
         )
@@ -182,7 +185,7 @@ class Device:
                     books.execute("ROLLBACK")
                     raise
                 books.execute("COMMIT")
-        except sqlite3.Error:
+        except (sqlite3.Error, UnicodeDecodeError):  # the second where sqlite3 quotes a damaged file in its message
             raise _damaged("cannot be read or written") from None
 
     def _begin(self) -> None:
@@ -194,7 +197,7 @@ class Device:
             with closing(sqlite3.connect(fresh)) as books, books:
                 books.executescript(_SCHEMA)
                 caps = [(each.name, str(each.default)) for each in fields(Caps)]
-                secret = ("secret", SYSTEM.take(32).tobytes().hex())
+                secret = ("secret", SYSTEM.take(SECRET_BYTES).tobytes().hex())
                 books.executemany("INSERT INTO settings VALUES (?, ?)", [("format", FORMAT), secret, *caps])
             with suppress(FileExistsError):  # another process was first: its books are the books
                 os.link(fresh, self.path)
@@ -222,25 +225,70 @@ def _again(survey: Manifest, kept: int | str) -> int | str:
 
 
 def _read(record: str) -> Report:
-    return Report(**json.loads(record), epsilon=Decimal(0), repeated=True)
+    try:
+        match json.loads(record):
+            case {"survey": str(survey), "period": int(period), "id": str(name), "report": int() | str() as report}:
+                return Report(survey, period, name, report, Decimal(0), repeated=True)
+    except (ValueError, TypeError):
+        pass
+    raise _damaged("holds a report that cannot have been made")
+
+
+def _kept(report: str) -> int | str:
+    try:
+        match json.loads(report):
+            case int() | str() as kept:
+                return kept
+    except (ValueError, TypeError):
+        pass
+    raise _damaged("holds a report that cannot have been made")
+
+
+def _secret(books: sqlite3.Connection) -> bytes:
+    try:
+        (value,) = books.execute("SELECT value FROM settings WHERE name = 'secret'").fetchone()
+        secret = bytes.fromhex(value)
+    except (ValueError, TypeError):
+        secret = b""
+    if len(secret) != SECRET_BYTES:
+        raise _damaged("has lost its secret")
+    return secret
 
 
 def _caps(books: sqlite3.Connection) -> Caps:
-    names = [each.name for each in fields(Caps)]
     found = dict(books.execute("SELECT name, value FROM settings"))
-    return Caps(*(positive_decimal(found[name], name) for name in names))
+    try:
+        return Caps(*(positive_decimal(found[each.name], each.name) for each in fields(Caps)))
+    except (KeyError, InvalidParameter):
+        raise _damaged("has lost its caps") from None
 
 
 def _spent(books: sqlite3.Connection, survey: Manifest, today: int) -> Spent:
+    """What was charged, in the order in which it was.
+
+    Time only moves on: what was charged after a charge of the last thirty days is of these thirty days too, whatever
+    day the clock said. So a clock that is set back, and right again later, does not make a month of more days.
+    """
     charges = [
-        (digest, when, Decimal(epsilon))
-        for digest, when, epsilon in books.execute("SELECT survey, day, epsilon FROM charges")
+        (digest, when, _charged(epsilon))
+        for digest, when, epsilon in books.execute("SELECT survey, day, epsilon FROM charges ORDER BY number")
     ]
+    first = next((place for place, (_, when, _) in enumerate(charges) if when > today - DAYS_A_MONTH), len(charges))
     return Spent(
         sum_exactly(*(epsilon for digest, _, epsilon in charges if digest == survey.digest)),
-        sum_exactly(*(epsilon for _, when, epsilon in charges if when > today - DAYS_A_MONTH)),
+        sum_exactly(*(epsilon for _, _, epsilon in charges[first:])),
         sum_exactly(*(epsilon for _, _, epsilon in charges)),
     )
+
+
+def _charged(text: str) -> Decimal:
+    try:
+        epsilon = Decimal(text)
+        if epsilon.is_finite() and epsilon >= 0:
+            return epsilon
+    except (InvalidOperation, TypeError, ValueError):
+        pass
+    raise _damaged("holds a charge that cannot have been made")
 
 
 def _day(at: datetime) -> int:

@@ -22,17 +22,20 @@ def field_polynomial(degree: int) -> int:
 @lru_cache(maxsize=256)
 def irreducible(polynomial: int) -> bool:
     """Ben-Or's test: no common factor with x**(2**i) - x for any i up to half the degree."""
+    if polynomial <= 1:
+        return False
     power = 2
     for _ in range((polynomial.bit_length() - 1) // 2):
         power = _remainder(_square(power), polynomial)
         if _common(polynomial, power ^ 2) != 1:
             return False
-    return polynomial > 1
+    return True
 
 
 def check_polynomial(polynomial: object, degree: int) -> int:
     """A polynomial from a document: irreducible, and of this degree."""
-    if type(polynomial) is not int or polynomial.bit_length() - 1 != degree or not irreducible(polynomial):
+    # below zero there are no coefficients, and division would never end
+    if type(polynomial) is not int or not 1 << degree <= polynomial < 2 << degree or not irreducible(polynomial):
         kind = "another" if type(polynomial) is int else kind_of(polynomial)
         raise InvalidParameter("polynomial", f"must be an irreducible polynomial of degree {degree}", kind)
     return polynomial

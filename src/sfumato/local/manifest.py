@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
+from fractions import Fraction
 from hashlib import sha256
 from typing import TypeVar
 
@@ -127,6 +128,12 @@ class Manifest:
             return 1
         seconds = int((self.expires - self.created).total_seconds())
         return -(-seconds // (self.period_days * SECONDS_A_DAY))
+
+    @property
+    def affordable_periods(self) -> int:
+        """In how many of the periods one device can report before it has given all that the survey may ever have."""
+        answers = int(Fraction(self.lifetime_epsilon) / Fraction(self.price))
+        return min(self.periods, answers * (self.memo.periods if self.memo else 1))
 
     def period_at(self, moment: datetime) -> int:
         """The number of the period, from 0; refused before the survey begins and after its end."""

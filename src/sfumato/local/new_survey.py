@@ -17,7 +17,7 @@ from sfumato.kernel.parameters import Number, positive_decimal, whole_number
 from sfumato.local.canonical import canonical
 from sfumato.local.choice import choose
 from sfumato.local.domains import Table
-from sfumato.local.manifest import FORMAT, VERSION, envelope, identify, read_manifest
+from sfumato.local.manifest import ENDPOINT, FORMAT, VERSION, envelope, identify, read_manifest
 from sfumato.local.means import mean_randomiser
 from sfumato.local.memoised import Memoised, memoised
 from sfumato.local.questions import compare_questions, questions
@@ -85,17 +85,19 @@ def new_survey(
     """
     if sum(each is not None for each in (labels, bounds, questions)) != 1:
         raise InvalidParameter("labels", "or bounds or questions must be given, one of the three", "none, or several")
+    if not isinstance(endpoint, str) or not ENDPOINT.fullmatch(endpoint):
+        raise InvalidParameter("endpoint", "must be an https address, or nothing", "another")
     asked = positive_decimal(epsilon, "epsilon")
     kept = None if renewal is None else positive_decimal(renewal.epsilon, "renewal")
     if labels is not None:
-        domain: dict[str, object] = {"kind": "categories", "labels": _labels(labels)}
+        domain: dict[str, object] = {"kind": "categories", "labels": _labels(labels, "labels", 2)}
         table = _for_labels(len(labels), asked, kept, mechanism, most_bits)
     elif bounds is not None:
         made = mean_randomiser(mechanism or "hybrid", lower=bounds[0], upper=bounds[1], epsilon=_once(asked, kept))
         domain = {"kind": "numbers", "lower": plain(made.lower), "upper": plain(made.upper)}
         table = made
     else:
-        domain = {"kind": "questions", "labels": _labels(questions or ())}
+        domain = {"kind": "questions", "labels": _labels(questions or (), "questions", 1)}
         table = _for_questions(len(questions or ()), _once(asked, kept), mechanism)
     staged = table.mechanism if isinstance(table, Randomiser) and isinstance(table.mechanism, Memoised) else None
     start = (begins or datetime.now(UTC)).astimezone(UTC).replace(microsecond=0)
@@ -147,10 +149,12 @@ def _once(epsilon: Decimal, kept: Decimal | None) -> Decimal:
     return epsilon if kept is None else min(epsilon, kept)
 
 
-def _labels(texts: Sequence[str]) -> list[str]:
+def _labels(texts: Sequence[str], name: str, least: int) -> list[str]:
     given = list(texts)
+    if len(given) < least:
+        raise InvalidParameter(name, f"must be {least} or more", "fewer")
     if not all(isinstance(each, str) and each for each in given) or len(set(given)) != len(given):
-        raise InvalidParameter("labels", "must be texts, none of them empty and no two the same", "others")
+        raise InvalidParameter(name, "must be texts, none of them empty and no two the same", "others")
     return given
 
 

@@ -85,7 +85,7 @@ class Results:
         }
 
     def plot(self) -> "altair.LayerChart | altair.FacetChart":
-        """Bars of the unbiased estimates with their intervals; a dot where the consistent estimate lies."""
+        """Bars of the unbiased shares (a tick for a mean) with their intervals; a dot where the consistent one lies."""
         import altair
 
         values = [
@@ -93,21 +93,24 @@ class Results:
             for each in self.lines
         ]
         base = altair.Chart(altair.InlineData(values=values))
-        angle = 0 if len(values) < 12 else -60
-        across = altair.X("label:N", sort=None, title=None, axis=altair.Axis(labelAngle=angle))
-        bars = base.mark_bar(color="#8aa0b8").encode(x=across, y=altair.Y("unbiased:Q", title=self.kind))
+        down = altair.Y("label:N", sort=None, title=None, axis=altair.Axis(labelLimit=320))
+        scale = altair.Scale(zero=self.kind == "share", nice=True)
+        shape = base.mark_bar(color="#8aa0b8") if self.kind == "share" else base.mark_tick(color="#8aa0b8", thickness=3)
+        middles = shape.encode(y=down, x=altair.X("unbiased:Q", title=self.kind, scale=scale))
         rules = base.mark_rule(color="#22303c", strokeWidth=2).encode(
-            x=across, y=altair.Y("low:Q", title=self.kind), y2="high:Q"
+            y=down, x=altair.X("low:Q", title=self.kind, scale=scale), x2="high:Q"
         )
-        dots = base.mark_point(color="#b5533c", filled=True, size=40).encode(
-            x=across, y=altair.Y("dot:Q", title=self.kind)
+        dots = base.mark_point(color="#b5533c", filled=True, size=40, opacity=1).encode(
+            y=down, x=altair.X("dot:Q", title=self.kind, scale=scale)
         )
+        together = ", all together" if self.simultaneous else ""
         caption = [
-            f"{self.people:,} reports of local ε = {shown_epsilon(self.local_epsilon)}; bars: unbiased, with "
-            f"{100 * self.confidence:g} % intervals for the population; dots: consistent"
+            f"{self.people:,} reports of local ε = {shown_epsilon(self.local_epsilon)}",
+            f"{'bars' if self.kind == 'share' else 'tick'}: unbiased, with {100 * self.confidence:g} % intervals "
+            f"for the population{together}; dots: consistent",
         ]
         title = altair.Title(self.question, subtitle=caption, anchor="start")
-        return altair.layer(bars, rules, dots).properties(width=max(360, 36 * len(values)), height=260, title=title)
+        return altair.layer(middles, rules, dots).properties(width=480, height=max(60, 26 * len(values)), title=title)
 
 
 def results_of(

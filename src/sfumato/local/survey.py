@@ -3,19 +3,14 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
-from http.client import HTTPException
 from pathlib import Path
-from urllib.error import HTTPError
-from urllib.request import Request, urlopen
 
-from sfumato.errors import SfumatoError
 from sfumato.kernel.exact import plain
 from sfumato.kernel.parameters import Number, positive_decimal
 from sfumato.local.device import Device, Report
 from sfumato.local.domains import Domain, Table
+from sfumato.local.fetch import fetch
 from sfumato.local.manifest import MOST_BYTES, Manifest, read_manifest, refused, signature_fits
-
-_TIMEOUT = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +35,7 @@ class Survey:
         shows that the survey is as somebody signed it. `cap` is the most epsilon that one answer may cost.
         `device` is the file of the person's own books.
         """
-        survey = cls(read_manifest(_fetch(str(source), public_key is not None)), device)
+        survey = cls(read_manifest(_read(str(source), public_key is not None)), device)
         if public_key is not None and not survey.verify(public_key):
             raise refused("survey-key")
         if cap is not None and survey.manifest.price > positive_decimal(cap, "cap"):
@@ -91,30 +86,8 @@ class Survey:
         return f"<survey {self.id}, epsilon {plain(self.epsilon)} a report>"
 
 
-def _fetch(source: str, key_is_known: bool) -> bytes:
-    if not source.startswith(("http://", "https://")):
-        with Path(source).open("rb") as file:
-            return file.read(MOST_BYTES + 1)
-    safe = key_is_known or source.startswith("https://")
-    try:
-        if safe:
-            request = Request(source, headers={"Accept": "application/json"})  # noqa: S310 - http or https, see above
-            with urlopen(request, timeout=_TIMEOUT) as answer:  # noqa: S310
-                safe = key_is_known or answer.geturl().startswith("https://")
-                if safe:
-                    data: bytes = answer.read(MOST_BYTES + 1)
-                    return data
-    except HTTPError as error:
-        error.close()
-        raise _unreachable() from None
-    except (OSError, HTTPException, ValueError):
-        raise _unreachable() from None
-    raise SfumatoError(
-        "survey-address",
-        "Over http anyone on the way can put another survey in its place.",
-        "Use https, or pass the public key of whoever asks.",
-    )
-
-
-def _unreachable() -> SfumatoError:
-    return SfumatoError("survey-unreachable", "The survey could not be fetched.", "Check the address and the network.")
+def _read(source: str, key_is_known: bool) -> bytes:
+    if source.lower().startswith(("http://", "https://")):
+        return fetch(source, MOST_BYTES + 1, secure=not key_is_known)
+    with Path(source).open("rb") as file:
+        return file.read(MOST_BYTES + 1)
