@@ -76,7 +76,7 @@ def measured(clinic, question):
 
 
 def by_key(exact, plan):
-    """Every integer that is not zero, under (measurement, cell, bin or part); a key that nobody holds never comes out."""
+    """Every integer that is not zero, under (measurement, cell, bin or part); no key that nobody holds comes out."""
     people = next((each.name for each in plan.measurements if each.kind is Kind.KEYS), None)
     shown = {}
     for number, cell in enumerate(exact._keys if exact._keys is not None else range(plan.cells)):
