@@ -18,6 +18,7 @@ from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise, Noise
 Floats = npt.NDArray[np.float64]
 SMOOTH = 100.0
 APART = 1e-3
+CLOSE = 1e-9
 LEAST_TAIL = 1e-8  # below which the difference of exponentials is lost in rounding
 TIMES = 1 << 16
 MOST_EVEN = 8  # beyond so many dimensions the even points are no better than scattered ones
@@ -51,7 +52,7 @@ def _smooth_margin(scales: Sequence[float], miss: float) -> float:
     low, high = 0.0, union
     if miss < LEAST_TAIL:
         return union * wide
-    for _ in range(60):
+    while high - low > CLOSE * high:
         middle = (low + high) / 2
         low, high = (low, middle) if tail(middle) <= miss else (middle, high)
     return high * wide

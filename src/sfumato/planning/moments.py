@@ -85,9 +85,11 @@ def _halves(value: Typed, functions: set[str]) -> bool:
 def fits(value: Typed, *, per_row: bool) -> bool:
     """Do halves cost next to nothing more than the bounds do?"""
     lower, upper, exponent = steps_of(value, per_row=per_row)
+    if per_row or lower == upper:
+        return lower < upper
     each = Measurement("", Kind.HALVES, value.expression, lower, upper, exponent, PureDP(1))
-    _, down, up = halfway(each, per_row=per_row)
-    return lower < upper and down + up <= MOST_WIDENED * (upper - lower)
+    _, down, up = halfway(each, per_row=False)
+    return down + up <= MOST_WIDENED * (upper - lower)
 
 
 def squares_fit(value: Typed) -> bool:
@@ -99,10 +101,11 @@ def squares_fit(value: Typed) -> bool:
 def of_halves(name: str, each: Measurement, *, per_row: bool) -> Moments:
     """Below and above: the count is their sum, and what is above more than the middle has is the total."""
     middle, down, up = halfway(each, per_row=per_row)
-    step, both = Fraction(2) ** each.exponent, Fraction(down + up)
-    below, above = (Linear.of(part_name(name, place)) for place in range(2))
-    count = below.plus(above).times(1 / (both * step))
-    return Moments(count, above.times(up / both).plus(below, -down / both), None, middle * step)
+    step, both = Fraction(2) ** each.exponent, down + up
+    below, above = part_name(name, 0), part_name(name, 1)
+    one = 1 / (both * step)
+    total = Linear(((above, Fraction(up, both)), (below, Fraction(-down, both))))
+    return Moments(Linear(((below, one), (above, one))), total, None, middle * step)
 
 
 def of_thirds(name: str, each: Measurement) -> Moments:

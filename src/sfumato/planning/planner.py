@@ -160,6 +160,7 @@ class _Chooser:
         self.discovers = discovers
         self.wanted: dict[str, _Wanted] = {}
         self.public_rows = _public_rows(query, dataset)
+        self._moments_of: dict[Typed, Moments] = {}
         self._fractions: dict[Typed, tuple[Fraction, ...]] = {}
         for each in query.aggregates:
             if each.function == "QUANTILE" and each.value is not None and each.fraction is not None:
@@ -251,11 +252,15 @@ class _Chooser:
         return Moments(self._count(value), total, self._sum(squared, centred=False)[0], centre)
 
     def _parts(self, value: Typed) -> Moments:
-        if self.parts[value] is Kind.THIRDS:
-            wanted = _Wanted(Kind.THIRDS, value, *squared_steps_of(value))
-            return of_thirds(self._add(wanted), wanted.measurement)
-        wanted = _Wanted(Kind.HALVES, value, *steps_of(value, per_row=self.per_row))
-        return of_halves(self._add(wanted), wanted.measurement, per_row=self.per_row)
+        if value not in self._moments_of:
+            if self.parts[value] is Kind.THIRDS:
+                wanted = _Wanted(Kind.THIRDS, value, *squared_steps_of(value))
+                made = of_thirds(self._add(wanted), wanted.measurement)
+            else:
+                wanted = _Wanted(Kind.HALVES, value, *steps_of(value, per_row=self.per_row))
+                made = of_halves(self._add(wanted), wanted.measurement, per_row=self.per_row)
+            self._moments_of[value] = made
+        return self._moments_of[value]
 
     def _sum(self, value: Typed, *, centred: bool) -> tuple[Linear, Fraction]:
         lower, upper, exponent = steps_of(value, per_row=self.per_row)
