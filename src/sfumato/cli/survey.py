@@ -99,6 +99,10 @@ def new(
             from sfumato.local.choice import choose
 
             say(str(choose(len(answers), epsilon, people=people, most_bits=most_bits)))
+        if lower is not None and upper is not None and mechanism is None and keep_epsilon is None:
+            from sfumato.local.mean_choice import choose_mean
+
+            say(str(choose_mean(lower, upper, epsilon, people=people, most_bits=most_bits)))
         if questions is not None and mechanism is None:
             from sfumato.local.questions import compare_questions
 

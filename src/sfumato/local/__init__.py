@@ -4,6 +4,7 @@ from sfumato.local.choice import Alternative, Choice, choose
 from sfumato.local.device import Caps, Device, Report
 from sfumato.local.estimates import Estimate
 from sfumato.local.heavy_hitters import Found, HeavyHitters, heavy_hitters
+from sfumato.local.mean_choice import MeanChoice, choose_mean
 from sfumato.local.means import MeanEstimate, MeanRandomiser, mean_randomiser
 from sfumato.local.memoised import Memoised, memoised
 from sfumato.local.new_survey import Renewal, SurveyKey, new_survey
@@ -23,6 +24,7 @@ __all__ = [
     "Estimate",
     "Found",
     "HeavyHitters",
+    "MeanChoice",
     "MeanEstimate",
     "MeanRandomiser",
     "Memoised",
@@ -36,6 +38,7 @@ __all__ = [
     "SurveyKey",
     "Tally",
     "choose",
+    "choose_mean",
     "compare_questions",
     "heavy_hitters",
     "mean_randomiser",

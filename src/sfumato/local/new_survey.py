@@ -18,7 +18,8 @@ from sfumato.local.canonical import canonical
 from sfumato.local.choice import choose
 from sfumato.local.domains import Table
 from sfumato.local.manifest import ENDPOINT, FORMAT, VERSION, envelope, identify, read_manifest
-from sfumato.local.means import mean_randomiser
+from sfumato.local.mean_choice import choose_mean
+from sfumato.local.means import MeanRandomiser, mean_randomiser
 from sfumato.local.memoised import Memoised, memoised
 from sfumato.local.questions import compare_questions, questions
 from sfumato.local.randomisers import Randomiser, randomiser
@@ -93,7 +94,7 @@ def new_survey(
         domain: dict[str, object] = {"kind": "categories", "labels": _labels(labels, "labels", 2)}
         table = _for_labels(len(labels), asked, kept, mechanism, most_bits)
     elif bounds is not None:
-        made = mean_randomiser(mechanism or "hybrid", lower=bounds[0], upper=bounds[1], epsilon=_once(asked, kept))
+        made = _for_bounds(bounds, _once(asked, kept), mechanism, most_bits)
         domain = {"kind": "numbers", "lower": plain(made.lower), "upper": plain(made.upper)}
         table = made
     else:
@@ -138,6 +139,15 @@ def _for_labels(k: int, epsilon: Decimal, kept: Decimal | None, name: str | None
     if name is None:
         return choose(k, one, most_bits=most_bits).randomiser
     return randomiser(name, k=k, epsilon=one)
+
+
+def _for_bounds(
+    bounds: tuple[Number, Number], epsilon: Decimal, name: str | None, most_bits: int | None
+) -> MeanRandomiser:
+    lower, upper = bounds
+    if name is None:
+        return choose_mean(lower, upper, epsilon, most_bits=most_bits).randomiser
+    return mean_randomiser(name, lower=lower, upper=upper, epsilon=epsilon)
 
 
 def _for_questions(count: int, epsilon: Decimal, method: str | None) -> Table:
