@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import TypeVar
 
 from sfumato.errors import InvalidParameter
 from sfumato.kernel.parameters import Number, positive_decimal, whole_number
@@ -12,6 +13,7 @@ from sfumato.local.randomisers import NAMES, Randomiser, randomiser
 from sfumato.local.reports import Reports
 
 PEOPLE = 10_000
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,7 @@ def choose(k: int, epsilon: Number, *, people: int = PEOPLE, most_bits: int | No
 
 def _offer(name: str, k: int, epsilon: Decimal, people: int, most_bits: int | None) -> Alternative | None:
     """None where no table over 2**32 of this kind carries the epsilon."""
-    made = _unless_refused(lambda: randomiser(name, k=k, epsilon=epsilon))
+    made = unless_refused(lambda: randomiser(name, k=k, epsilon=epsilon))
     if made is None:
         return None
     true, other = made.mechanism.support
@@ -111,7 +113,8 @@ def _offer(name: str, k: int, epsilon: Decimal, people: int, most_bits: int | No
     )
 
 
-def _unless_refused(make: Callable[[], Randomiser]) -> Randomiser | None:
+def unless_refused(make: Callable[[], Made]) -> Made | None:
+    """What is made; None where no table over 2**32 carries the epsilon."""
     try:
         return make()
     except InvalidParameter as refused:

@@ -1,11 +1,11 @@
 """Which randomiser for the mean of a number: the alternatives side by side."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from sfumato.errors import InvalidParameter
 from sfumato.kernel.parameters import Number, whole_number
-from sfumato.local.choice import PEOPLE
+from sfumato.local.choice import PEOPLE, unless_refused
 from sfumato.local.means import MEAN_NAMES, MeanRandomiser, mean_randomiser
 
 PLACES = 32  # numbers between the bounds, to find where a variance is greatest
@@ -60,7 +60,7 @@ def choose_mean(
         whole_number(most_bits, "most_bits", 1)
     offered = []
     for name in MEAN_NAMES:
-        made = _unless_refused(lambda name=name: mean_randomiser(name, lower=lower, upper=upper, epsilon=epsilon))  # type: ignore[misc]
+        made = unless_refused(partial(mean_randomiser, name, lower=lower, upper=upper, epsilon=epsilon))
         if made is not None:
             places = (float(made.lower) + made.span * place / PLACES for place in range(PLACES + 1))
             variances = [made.variance_asked(place) for place in places]
@@ -74,12 +74,3 @@ def choose_mean(
         raise InvalidParameter("most_bits", f"must be at least {least} here", "less", "A report has to name something.")
     offered.sort(key=lambda each: (not each.fits, float(f"{each.variance:.4g}"), each.bits))
     return MeanChoice(offered[0].randomiser, tuple(offered), people)
-
-
-def _unless_refused(make: Callable[[], MeanRandomiser]) -> MeanRandomiser | None:
-    try:
-        return make()
-    except InvalidParameter as refused:
-        if refused.parameter != "epsilon":
-            raise
-        return None
