@@ -8,6 +8,9 @@ import pytest
 from scipy import stats
 from tpch_questions import DOCUMENT, QUESTIONS
 
+from sfumato.curator import Curator
+from sfumato.ledger.ledger import Ledger, Limit
+
 FALSE_ALARM = 1e-6
 CONFIDENCE = "0.95"
 CERTAIN = "0.9999999"
@@ -55,6 +58,8 @@ def rows_of(plain, sql):
 def coverage(curator, sql, true, epsilon, repeated, confidence=CONFIDENCE, narrowed=1.0):
     """For each column, how many intervals held the true value, and of how many; intervals narrowed as is said."""
     held, asked = Counter(), Counter()
+    books = Ledger.create(None, curator.dataset.population, Limit(curator.dataset.budget.loss), {})
+    curator = Curator(curator.dataset, curator.engine, books, curator.versions)  # nothing was answered before
     for _ in range(repeated):
         larger = f"{epsilon}.{next(fresh):09}"  # each time, so that no stored answer is as good
         answer = curator.ask(sql, epsilon=larger, confidence=confidence)
