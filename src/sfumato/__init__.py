@@ -4,7 +4,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from sfumato import errors
-from sfumato.catalog.model import Boolean, Budget, Category, Date, DateTime, Id, Integer, Real, Text
+from sfumato.catalog.budget import Budget
+from sfumato.catalog.columns import Boolean, Category, Date, DateTime, Id, Integer, Real, Text
 from sfumato.kernel.choice import PrivateChoice, choose
 from sfumato.kernel.keys import ThresholdedKeys
 from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP

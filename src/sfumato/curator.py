@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from sfumato.answers import Answer, Cost, Explained, explain
-from sfumato.catalog.model import Dataset, find, with_tables
+from sfumato.catalog.model import Dataset, with_tables
+from sfumato.catalog.names import find
 from sfumato.diagnosis import Bounds, Diagnosis, diagnose, find_bounds
 from sfumato.disclosure import Signer, statement
 from sfumato.engines.duckdb_engine import DuckDBEngine

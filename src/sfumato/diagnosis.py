@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from sfumato.answers import Cost
-from sfumato.catalog.model import Integer, Real
+from sfumato.catalog.columns import Integer, Real
 from sfumato.errors import InvalidParameter, UnsupportedSyntax
 from sfumato.kernel.expressions import Call, Column, ColumnType, Expression, Literal, columns_of
 from sfumato.kernel.losses import PureDP

@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
+from sfumato.catalog.budget import Budget
+from sfumato.catalog.columns import ColumnDeclaration
 from sfumato.catalog.files import load, set_ledger_id
-from sfumato.catalog.model import Budget, ColumnDeclaration, Dataset, Table, with_tables
+from sfumato.catalog.model import Dataset, Table, with_tables
 from sfumato.curator import Curator
 from sfumato.disclosure import Signer
 from sfumato.engines.duckdb_engine import DuckDBEngine

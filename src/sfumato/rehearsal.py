@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sfumato.catalog.model import Boolean, Category, ColumnDeclaration, Date, DateTime, Id, Integer, Real, Table
+from sfumato.catalog.columns import Boolean, Category, ColumnDeclaration, Date, DateTime, Id, Integer, Real
+from sfumato.catalog.model import Table
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.samplers import uniform_below
 

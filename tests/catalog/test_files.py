@@ -11,20 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sfumato.catalog.budget import Budget
+from sfumato.catalog.columns import MOST_BOUND, Boolean, Category, Date, Id, Integer, Real, Text
 from sfumato.catalog.files import dump, load, set_ledger_id
-from sfumato.catalog.model import (
-    MOST_BOUND,
-    Boolean,
-    Budget,
-    Category,
-    Dataset,
-    Date,
-    Id,
-    Integer,
-    Real,
-    Table,
-    Text,
-)
+from sfumato.catalog.model import Dataset, Table
 from sfumato.errors import CatalogError
 from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
 from sfumato.kernel.neighbours import ROW, Neighbours, PrivacyUnit

@@ -14,23 +14,11 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from sfumato.catalog.model import (
-    Boolean,
-    Budget,
-    Category,
-    ColumnDeclaration,
-    Dataset,
-    Date,
-    DateTime,
-    Id,
-    Integer,
-    Real,
-    Table,
-    Text,
-    at,
-    find,
-    refusal,
-)
+from sfumato.catalog.budget import Budget
+from sfumato.catalog.columns import Boolean, Category, ColumnDeclaration, Date, DateTime, Id, Integer, Real, Text
+from sfumato.catalog.model import Dataset, Table
+from sfumato.catalog.names import find
+from sfumato.catalog.refusals import at, refusal
 from sfumato.errors import CatalogError
 from sfumato.kernel.exact import plain
 from sfumato.kernel.neighbours import ROW

@@ -13,7 +13,7 @@ from sfumato.cli.show import printable
 from sfumato.errors import SfumatoError
 
 if TYPE_CHECKING:
-    from sfumato.catalog.model import ColumnDeclaration
+    from sfumato.catalog.columns import ColumnDeclaration
 
 KINDS = ("integer", "real", "category", "boolean", "text", "date", "datetime", "id")
 SPECIFIED = re.compile(rf"(?P<name>.+?):(?P<kind>{'|'.join(KINDS)})(?::(?P<rest>.*))?", re.DOTALL)
@@ -45,7 +45,7 @@ def specified(text: str, not_null: Sequence[str] = ()) -> "tuple[str, ColumnDecl
 
 def declared(kind: str, rest: str | None, *, nullable: bool = True) -> "ColumnDeclaration":
     """The declaration of a type and what follows it: bounds, or values."""
-    from sfumato.catalog.model import Boolean, Category, Date, DateTime, Id, Integer, Real, Text
+    from sfumato.catalog.columns import Boolean, Category, Date, DateTime, Id, Integer, Real, Text
 
     example = f"For example {EXAMPLES[kind]}."
     if kind in ("boolean", "text", "id"):

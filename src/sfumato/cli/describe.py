@@ -6,7 +6,8 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sfumato.catalog.model import ColumnDeclaration, Dataset, Table
+    from sfumato.catalog.columns import ColumnDeclaration
+    from sfumato.catalog.model import Dataset, Table
 
 MOST_SHOWN = 8
 

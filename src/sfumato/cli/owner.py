@@ -19,7 +19,8 @@ from sfumato.cli.refusals import Usage, refusals
 from sfumato.cli.show import AsJson, print_json, print_table, say, someone_types, working
 
 if TYPE_CHECKING:
-    from sfumato.catalog.model import ColumnDeclaration, Dataset
+    from sfumato.catalog.columns import ColumnDeclaration
+    from sfumato.catalog.model import Dataset
 
 CATALOG = "catalog.toml"
 ABOUT = """\
@@ -59,7 +60,9 @@ def init(
 ) -> None:
     """Begin a dataset: a folder with a catalog.toml."""
     with refusals(as_json):
-        from sfumato.catalog.model import Budget, Dataset, refusal
+        from sfumato.catalog.budget import Budget
+        from sfumato.catalog.model import Dataset
+        from sfumato.catalog.refusals import refusal
 
         place = Path(context.obj) / folder
         dataset = Dataset(name or place.resolve().name, [], Budget(epsilon, delta), population, neighbours)
@@ -104,8 +107,11 @@ def add(
 ) -> None:
     """Declare a table and pin its data. Columns that are not given are asked for, at a terminal."""
     with refusals(as_json):
+        from sfumato.catalog.columns import Id
         from sfumato.catalog.files import load
-        from sfumato.catalog.model import Dataset, Id, Table, find, refusal
+        from sfumato.catalog.model import Dataset, Table
+        from sfumato.catalog.names import find
+        from sfumato.catalog.refusals import refusal
         from sfumato.engines.sources import columns_of
         from sfumato.kernel.neighbours import ROW
 
@@ -156,7 +162,7 @@ def prepare(context: typer.Context, as_json: AsJson = False) -> None:
     """Pin the data of every table again, as a new version: after a source or a declaration has changed."""
     with refusals(as_json):
         from sfumato.catalog.files import load
-        from sfumato.catalog.model import refusal
+        from sfumato.catalog.refusals import refusal
         from sfumato.engines.duckdb_engine import DuckDBEngine
 
         folder = Path(context.obj)
@@ -226,7 +232,7 @@ def _beside(folder: Path, source: str) -> str:
 def _append(folder: Path, lines: str, wanted: "Dataset", newest: str) -> None:
     """Pin the new table, then declare it. The owner's own text stays; a crash leaves both or neither to be seen."""
     from sfumato.catalog.files import load
-    from sfumato.catalog.model import refusal
+    from sfumato.catalog.refusals import refusal
     from sfumato.engines.duckdb_engine import DuckDBEngine
 
     path = folder / CATALOG

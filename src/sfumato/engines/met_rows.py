@@ -5,7 +5,8 @@ Marked once, when a table is pinned. Part of the trusted perimeter: claim K-35.
 
 import duckdb
 
-from sfumato.catalog.model import ColumnDeclaration, Real, Table
+from sfumato.catalog.columns import ColumnDeclaration, Real
+from sfumato.catalog.model import Table
 from sfumato.engines.engine import MET, ROWS_OF_UNIT, UNIT
 from sfumato.engines.sources import quoted
 from sfumato.kernel.sources import TIMES_MET

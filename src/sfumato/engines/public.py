@@ -7,7 +7,8 @@ from datetime import date
 
 import duckdb
 
-from sfumato.catalog.model import Boolean, Category, ColumnDeclaration, Date, DateTime, Integer, Real, Table, Text
+from sfumato.catalog.columns import Boolean, Category, ColumnDeclaration, Date, DateTime, Integer, Real, Text
+from sfumato.catalog.model import Table
 from sfumato.engines.sources import Source, quoted
 
 FACTS = "__sfumato_public"

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import duckdb
 
-from sfumato.catalog.model import ColumnDeclaration, Integer, Real, Table, find
+from sfumato.catalog.columns import ColumnDeclaration, Integer, Real
+from sfumato.catalog.model import Table
+from sfumato.catalog.names import find
 from sfumato.engines.engine import MET, ROWS_OF_UNIT, UNIT
 from sfumato.engines.lowering import CENTRED, STEPS, WEIGHT, Steps
 from sfumato.engines.met_rows import mark_met

@@ -5,7 +5,7 @@ Each step is a SELECT of its own, so that no value is computed twice. Part of th
 
 from datetime import date, datetime
 
-from sfumato.catalog.model import Boolean, Category, ColumnDeclaration, Date, DateTime, Id, Integer, Real, Text
+from sfumato.catalog.columns import Boolean, Category, ColumnDeclaration, Date, DateTime, Id, Integer, Real, Text
 from sfumato.engines.lowering import Steps
 from sfumato.engines.sources import quoted, text
 from sfumato.errors import KernelFault

@@ -4,7 +4,8 @@ from math import prod
 
 from sqlglot import exp
 
-from sfumato.catalog.model import Dataset, find
+from sfumato.catalog.model import Dataset
+from sfumato.catalog.names import find
 from sfumato.errors import MissingBounds
 from sfumato.kernel.plan import MOST_CELLS, Key
 from sfumato.kernel.sources import is_private, reach

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from sqlglot import exp
 
-from sfumato.catalog.model import find
+from sfumato.catalog.names import find
 from sfumato.errors import MissingBounds, QueryError
 from sfumato.kernel.plan import Key, Literal
 from sfumato.query import functions

@@ -6,7 +6,7 @@ from math import floor
 
 from sqlglot import exp
 
-from sfumato.catalog.model import find
+from sfumato.catalog.names import find
 from sfumato.errors import MissingBounds
 from sfumato.kernel.expressions import Column, ColumnType, Expression
 from sfumato.kernel.plan import MOST_STEPS, grid_exponent

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from sfumato.catalog.model import Dataset, Table, find
+from sfumato.catalog.model import Dataset, Table
+from sfumato.catalog.names import find
 from sfumato.errors import UnknownName
 from sfumato.kernel.expressions import Column, ColumnType, Expression
 from sfumato.kernel.neighbours import ROW

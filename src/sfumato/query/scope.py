@@ -5,7 +5,9 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from sfumato.catalog.model import Boolean, Category, Date, DateTime, Integer, Real, Table, find, unknown
+from sfumato.catalog.columns import Boolean, Category, Date, DateTime, Integer, Real
+from sfumato.catalog.model import Table
+from sfumato.catalog.names import find, unknown
 from sfumato.errors import UnknownName
 from sfumato.kernel.expressions import Column, ColumnType
 from sfumato.query import functions

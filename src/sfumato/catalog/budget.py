@@ -1,0 +1,76 @@
+"""How much privacy may be spent."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cache
+from typing import Literal
+
+from sfumato.catalog.columns import freeze
+from sfumato.catalog.refusals import at, refusal, shown
+from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
+from sfumato.kernel.parameters import Number, positive_decimal
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Budget:
+    """A limit on privacy loss: epsilon and perhaps delta; under zcdp accounting, rho, or the two exchanged for it."""
+
+    epsilon: Decimal | None
+    delta: Decimal
+    accounting: Literal["basic", "zcdp"]
+    rho: Decimal | None
+
+    def __init__(
+        self,
+        epsilon: Number | None = None,
+        delta: Number = 0,
+        accounting: str = "basic",
+        rho: Number | None = None,
+    ) -> None:
+        if accounting not in ("basic", "zcdp"):
+            raise refusal(f"accounting must be 'basic' or 'zcdp'; got {shown(accounting)}.")
+        if accounting == "basic" and (epsilon is None or rho is not None):
+            raise refusal("basic accounting takes epsilon, not rho.", 'Give epsilon, or say accounting = "zcdp".')
+        if (epsilon is None) == (rho is None):
+            raise refusal("zcdp accounting takes either rho, or epsilon and delta.", "Give one of the two.")
+        with at(""):
+            freeze(
+                self,
+                epsilon=None if epsilon is None else positive_decimal(epsilon, "epsilon"),
+                delta=ApproxDP(0, delta).delta,
+                accounting=accounting,
+                rho=None if rho is None else positive_decimal(rho, "rho"),
+            )
+            if rho is None and accounting == "zcdp" and not self.delta:
+                raise refusal("zcdp accounting of an epsilon needs a delta above zero.", 'For example: delta = "1e-6".')
+            _ = self.loss  # so that a limit that cannot be exchanged is refused here
+
+    @property
+    def loss(self) -> PureDP | ApproxDP | ZCDP:
+        """The limit as a loss; an epsilon and delta under zcdp accounting are exchanged for rho, rounded down."""
+        if self.epsilon is None:
+            return ZCDP(self.rho or 0, self.delta)
+        if self.accounting == "zcdp":
+            return ZCDP(_largest_rho(self.epsilon, self.delta))
+        return ApproxDP(self.epsilon, self.delta) if self.delta else PureDP(self.epsilon)
+
+
+@cache
+def _largest_rho(epsilon: Decimal, delta: Decimal) -> Decimal:
+    """The largest rho of six digits that implies (epsilon, delta): each is tried, so it is never too large."""
+
+    def fits(digits: int, power: int) -> bool:
+        return ZCDP(Decimal(f"{digits}e{power}")).to_approx(delta).epsilon <= epsilon
+
+    power = epsilon.adjusted()
+    while fits(1, power + 1):
+        power += 1
+    while not fits(1, power):
+        power -= 1
+        if power < -1000:
+            raise refusal("no rho is small enough for this epsilon and delta.", "Give rho itself, or a larger delta.")
+    low, high = 100_000, 1_000_000  # with power - 5: the first fits, the second does not
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle, power - 5) else (low, middle)
+    return ZCDP(Decimal(f"{low}e{power - 5}")).rho

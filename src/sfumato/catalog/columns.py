@@ -1,0 +1,216 @@
+"""Declared columns: their kinds and bounds."""
+
+import math
+import operator
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from decimal import Decimal
+from numbers import Real as AnyReal
+from typing import TypeVar
+
+from sfumato.catalog.names import encodable
+from sfumato.catalog.refusals import refusal, shown
+from sfumato.kernel.parameters import kind_of
+from sfumato.kernel.plan import ColumnType
+
+MOST_BOUND = 2**53  # every whole number up to here is a double
+
+
+MOST_VALUES = 100_000
+
+
+Bound = TypeVar("Bound", int, float, date)
+
+
+@dataclass(frozen=True, slots=True)
+class Integer:
+    """Whole numbers; those outside the bounds are clamped to them."""
+
+    lower: int
+    upper: int
+    nullable: bool = field(default=True, kw_only=True)
+
+    def __post_init__(self) -> None:
+        freeze(self, lower=_whole(self.lower, "lower"), upper=_whole(self.upper, "upper"))
+        _in_order(self.lower, self.upper)
+        read_flag(self.nullable, "nullable")
+
+
+@dataclass(frozen=True, slots=True)
+class Real:
+    """Numbers; those outside the bounds are clamped to them."""
+
+    lower: float
+    upper: float
+    nullable: bool = field(default=True, kw_only=True)
+
+    def __post_init__(self) -> None:
+        freeze(self, lower=_real(self.lower, "lower"), upper=_real(self.upper, "upper"))
+        _in_order(self.lower, self.upper)
+        read_flag(self.nullable, "nullable")
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Category:
+    """One of a public list of values: all texts, all whole numbers or all truth values."""
+
+    values: tuple[str, ...] | tuple[int, ...] | tuple[bool, ...]
+    nullable: bool
+
+    def __init__(self, values: Sequence[str | int | bool], *, nullable: bool = True) -> None:
+        if isinstance(values, str | bytes) or not isinstance(values, Sequence):
+            raise refusal(f"values must be a list; got {kind_of(values)}.", 'For example: values = ["north", "south"].')
+        if not 1 <= len(values) <= MOST_VALUES:
+            raise refusal(f"values must hold 1 to {MOST_VALUES:,} values; got {len(values):,}.", "List public ones.")
+        types = {type(value) for value in values}
+        if len(types) != 1 or not types <= {str, int, bool}:
+            hint = "Quote the values to make them all texts; an array's own .tolist() gives plain Python values."
+            raise refusal("values must be all texts, all whole numbers or all truth values.", hint)
+        value, times = Counter(values).most_common(1)[0]
+        if times > 1:
+            raise refusal(f"values holds {shown(value)} {times} times.", "Keep one of them.")
+        if types == {str} and not all(encodable(str(value)) for value in values):
+            raise refusal("values holds text that is not Unicode (a lone surrogate).", "Repair the text.")
+        if types == {int} and not all(abs(int(value)) <= 2**53 for value in values):
+            raise refusal("values holds a whole number beyond 2**53.", "Quote the values to make them texts.")
+        freeze(self, values=tuple(values), nullable=read_flag(nullable, "nullable"))
+
+
+@dataclass(frozen=True, slots=True)
+class Boolean:
+    """True or false."""
+
+    nullable: bool = field(default=True, kw_only=True)
+
+    def __post_init__(self) -> None:
+        read_flag(self.nullable, "nullable")
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Any text."""
+
+    nullable: bool = field(default=True, kw_only=True)
+
+    def __post_init__(self) -> None:
+        read_flag(self.nullable, "nullable")
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Date:
+    """Days; those outside the bounds are clamped to them."""
+
+    lower: date
+    upper: date
+    nullable: bool
+
+    def __init__(self, lower: str | date, upper: str | date, *, nullable: bool = True) -> None:
+        freeze(self, lower=_day(lower, "lower"), upper=_day(upper, "upper"), nullable=read_flag(nullable, "nullable"))
+        _in_order(self.lower, self.upper)
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class DateTime:
+    """Moments, to the microsecond and without a zone (UTC, where a source has zones); clamped to the bounds."""
+
+    lower: datetime
+    upper: datetime
+    nullable: bool
+
+    def __init__(self, lower: str | datetime, upper: str | datetime, *, nullable: bool = True) -> None:
+        freeze(
+            self, lower=_moment(lower, "lower"), upper=_moment(upper, "upper"), nullable=read_flag(nullable, "nullable")
+        )
+        _in_order(self.lower, self.upper)
+
+
+@dataclass(frozen=True, slots=True)
+class Id:
+    """A name for a person or thing: may be counted and joined on, never shown."""
+
+
+ColumnDeclaration = Integer | Real | Category | Boolean | Text | Date | DateTime | Id
+
+
+_TYPES = {
+    Integer: ColumnType.INTEGER,
+    Real: ColumnType.REAL,
+    Boolean: ColumnType.BOOLEAN,
+    Text: ColumnType.TEXT,
+    Date: ColumnType.DATE,
+    DateTime: ColumnType.DATETIME,
+    Id: ColumnType.ID,
+    str: ColumnType.TEXT,  # these three: a category of such values
+    int: ColumnType.INTEGER,
+    bool: ColumnType.BOOLEAN,
+}
+
+
+def column_type(declaration: ColumnDeclaration) -> ColumnType:
+    """What the snapshot holds for a declared column."""
+    return _TYPES[type(declaration.values[0] if isinstance(declaration, Category) else declaration)]
+
+
+def freeze(thing: object, **values: object) -> None:
+    for name, value in values.items():
+        object.__setattr__(thing, name, value)
+
+
+def _in_order(lower: Bound, upper: Bound) -> None:
+    if lower > upper:
+        hint = f"Swap them: lower = {upper}, upper = {lower}."
+        raise refusal(f"lower ({lower}) must not exceed upper ({upper}).", hint)
+
+
+def read_flag(value: object, name: str) -> bool:
+    if not isinstance(value, bool):
+        raise refusal(f"{name} must be true or false; got {kind_of(value)}.")
+    return value
+
+
+def _whole(value: object, name: str) -> int:
+    try:
+        number = MOST_BOUND + 1 if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        number = MOST_BOUND + 1
+    if abs(number) > MOST_BOUND:
+        hint = "Other numbers belong in a real column."
+        raise refusal(f"{name} must be a whole number within 2**53; got {kind_of(value)}.", hint)
+    return number
+
+
+def _real(value: object, name: str) -> float:
+    try:
+        number = float(value) if isinstance(value, AnyReal | Decimal) and not isinstance(value, bool) else math.nan
+    except (OverflowError, ValueError):
+        number = math.nan
+    if not abs(number) <= MOST_BOUND:
+        raise refusal(f"{name} must be a number within 2**53; got {kind_of(value)}.", f"For example: {name} = 0.5.")
+    return number + 0.0  # there is one zero
+
+
+def _day(value: object, name: str) -> date:
+    if type(value) is date:
+        return value
+    try:
+        if isinstance(value, str) and re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value):
+            return date.fromisoformat(value)
+    except ValueError:
+        pass
+    raise refusal(f"{name} must be a day; got {kind_of(value)}.", f'Write year-month-day: {name} = "1900-01-31".')
+
+
+def _moment(value: object, name: str) -> datetime:
+    if type(value) is datetime and value.tzinfo is None:
+        return value.replace(fold=0)
+    try:
+        form = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ]([01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?"
+        if isinstance(value, str) and re.fullmatch(form, value):
+            return datetime.fromisoformat(value)
+    except ValueError:
+        pass
+    hint = f'Write day, T and time: {name} = "1900-01-31T23:59:59".'
+    raise refusal(f"{name} must be a moment without a time zone; got {kind_of(value)}.", hint)

@@ -1,0 +1,26 @@
+"""Refusing a catalog: what is wrong, where, and what would be right."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sfumato.errors import CatalogError, InvalidParameter
+
+MOST_CHARACTERS = 100
+
+
+def refusal(message: str, hint: str = "") -> CatalogError:
+    return CatalogError("catalog", message, hint)
+
+
+@contextmanager
+def at(where: str) -> Iterator[None]:
+    """Say where in the catalog a rule was broken."""
+    try:
+        yield
+    except (CatalogError, InvalidParameter) as error:
+        raise refusal(f"{where}: {error.message}" if where else error.message, error.hint) from None
+
+
+def shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 2 * MOST_CHARACTERS else text[:MOST_CHARACTERS] + "..."
