@@ -10,10 +10,11 @@ from sfumato.errors import MissingBounds
 from sfumato.kernel.plan import MOST_CELLS, Key
 from sfumato.kernel.sources import is_private, reach
 from sfumato.query.functions import MOST_KEYS
+from sfumato.query.joined import Relation
 from sfumato.query.outputs import Output, OutputBinder
 from sfumato.query.parse import TERMS, place_of, unsupported
 from sfumato.query.query import AggregateRef, KeyRef, Ordering, Query, Typed
-from sfumato.query.relations import Relation, RelationBinder
+from sfumato.query.relations import RelationBinder
 from sfumato.query.rows import RowBinder
 from sfumato.query.scope import Scope
 from sfumato.query.terms import Terms
