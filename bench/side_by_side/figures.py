@@ -81,5 +81,5 @@ def interval_median(tables: list[list[float]], upper: float, rate: float) -> Fig
 
 def must_agree(figure: Figure, real: Figure, what: str) -> None:
     """Refuse a figure that real calls contradict."""
-    if abs(figure["value"] - real["value"]) > FALSE_ALARM * math.hypot(figure["error"] or 0, real["error"]):
+    if abs(figure["value"] - real["value"]) > FALSE_ALARM * math.hypot(figure["error"] or 0, real["error"] or 0):
         raise SystemExit(f"{what}: real calls give {real['value']:.4g}, not {figure['value']:.4g}")

@@ -150,7 +150,7 @@ def _assumed(  # noqa: PLR0917
     for each in planned.plan.measurements:
         parts = _evenly(each, per_row=planned.plan.unit.per_row)
         if each.name in squares:
-            parts = ((formula.upper or 0) / 3,)
+            parts = ((formula.upper or 0) / 6,)  # a third of the square of half the width
         middle[each.name] = np.tile(np.array(parts) * people, cells)
     keys: list[Objects] = [np.array([None] * cells, object) for _ in planned.plan.keys]
     ((low, high),) = simulated(_before_release(certificate, middle), planned.formulas, [post], keys, confidence)
@@ -279,6 +279,7 @@ def _in_words(
         f"{float(size) if laplace else float(size) ** 0.5:g}",
         share,
         margin,
+        " in each part" if measurement.kind in PARTS else "",
     )
 
 

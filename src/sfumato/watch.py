@@ -16,6 +16,7 @@ from sfumato.kernel.release import Released
 from sfumato.planning.planner import Planned
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
+from sfumato.query.query import AggregateRef
 from sfumato.query.terms import refuse_epsilon
 
 if TYPE_CHECKING:
@@ -82,6 +83,9 @@ def one_count(curator: "Curator", sql: str) -> Planned:
     refuse_epsilon(query.terms, "a watch is paid for when it begins")
     planned = curator.planned(query, PureDP(1))
     kinds = [each.kind for each in planned.plan.measurements]
+    bare = [isinstance(post, AggregateRef) for _, post in query.columns] == [True]
+    if query.having is not None or query.limit is not None or not bare:
+        raise UnsupportedSyntax("watch", "A watch is of a count itself, and of nothing computed from it.", COUNTS)
     if planned.plan.cells != 1 or kinds not in ([Kind.COUNT], [Kind.PEOPLE]):
         raise UnsupportedSyntax("watch", "A watch compares one count with a threshold.", COUNTS)
     return planned

@@ -103,6 +103,14 @@ def test_a_public_number_of_rows_is_used():
         assert answer.rows[0]["m"] == pytest.approx(DATA["pay"].clip(0, 5_000).mean(), abs=3)
         with pytest.raises(sf.errors.SfumatoError, match="known to everybody"):
             curator.ask("SELECT COUNT(*) AS n FROM people", epsilon=1)
+        for sql in ("AVG(pay), VARIANCE(pay)", "SUM(pay), STDDEV(pay), AVG(pay), COUNT(*)"):
+            (only,) = curator.preview(f"SELECT {sql} FROM people", epsilon=1).explained
+            assert "squares" in only.measures
+        (only,) = curator.preview("SELECT AVG(pay), SUM(pay) FROM people", epsilon=1).explained
+        assert "(sum)" in only.measures
+        answer = curator.ask("SELECT AVG(pay) AS m, SUM(pay) AS s, STDDEV(pay) AS d FROM people", epsilon=120)
+        assert answer.rows[0]["s"] == pytest.approx(DATA["pay"].clip(0, 5_000).sum(), rel=1e-2)
+        assert answer.rows[0]["d"] == pytest.approx(DATA["pay"].clip(0, 5_000).std(), rel=1e-2)
         assert "halves1" in curator.ask("SELECT city, AVG(pay) AS m FROM people GROUP BY city", epsilon=1).explain()
 
 
@@ -155,6 +163,22 @@ def test_a_watch_is_paid_once_and_says_true_once():
             watch.ask("SELECT COUNT(*) FROM people")
         assert curator.budget.spent.epsilon == 20
         assert curator.ledger().verify().ok
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT COUNT(*) + 1000 FROM people", "SELECT -COUNT(*) FROM people",
+        "SELECT COUNT(*) AS n, COUNT(*) AS m FROM people",
+        "SELECT COUNT(*) FROM people HAVING COUNT(*) > 1000", "SELECT COUNT(*) FROM people LIMIT 0",
+        "SELECT ROUND(COUNT(*), -3) FROM people", "SELECT AVG(age) FROM people",
+    ],
+)  # fmt: skip
+def test_a_watch_is_of_a_count_itself(sql):
+    with people() as curator:
+        with pytest.raises(sf.errors.SfumatoError, match="watch"):
+            curator.watch(sql, above=100, epsilon=1)
+        assert curator.budget.spent.epsilon == 0
 
 
 def test_a_watch_of_people_counts_in_the_steps_of_people():
@@ -242,6 +266,13 @@ def test_terms_in_the_question():
             "epsilon=1, k_threshold=3",
             "epsilon",
             "max_groups_contributed=0",
+            "max_groups_contributed=²",
+            "max_groups_contributed=٣",
+            "max_groups_contributed=3 4",
+            "max_groups_contributed=000000100000000000",
+            "epsilon=1 2",
+            "epsilon=1e 2",
+            f"epsilon=1.{'0' * 300}",
         ):
             with pytest.raises(sf.errors.QueryError):
                 curator.ask(head.format(wrong) + rest)

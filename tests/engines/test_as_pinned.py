@@ -120,3 +120,21 @@ def test_nothing_is_charged(engine, monkeypatch):
     with pytest.raises(KernelFault):
         curator.ask(PUBLIC, epsilon=1)
     assert curator.budget.spent.epsilon == 0
+
+
+@pytest.mark.parametrize("sql", ["SELECT AVG(cost) AS c FROM visits", "SELECT SUM(cost) AS c FROM visits"])
+def test_a_plan_that_knows_of_no_nulls_is_refused(engine, sql):
+    plan = planned(engine, sql)
+    (each,) = plan.measurements
+    forged = replace(plan, measurements=(replace(each, value=replace(each.value, nullable=False)),))
+    with pytest.raises(KernelFault, match="NULL"):
+        engine.check(forged)
+
+
+def test_public_tables_that_make_too_many_rows_are_refused(engine):
+    times = "SELECT COUNT(*) AS n FROM visits v" + "".join(
+        f" JOIN sites s{index} ON v.site = s{index}.site" for index in range(17)
+    )
+    with pytest.raises(sf.errors.UnsupportedSyntax, match="too many rows of one"):
+        planned(engine, times)
+    planned(engine, times.split(" JOIN sites s16")[0])

@@ -288,3 +288,13 @@ def test_a_field_that_is_no_number_keeps_its_row(tmp_path, declared, unit):
     assert len(kept[1]) == len(WORDS)
     if not isinstance(declared, sf.Text):  # an empty field of a file is NULL
         assert kept[0] == kept[1]
+
+
+def test_a_frame_that_was_turned_round_is_read():
+    frame = pd.DataFrame({"a": range(10), "b": [float(each) for each in range(10)], "c": list("ab" * 5)})
+    columns = {"a": sf.Integer(0, 9), "b": sf.Real(0, 9), "c": sf.Category(["a", "b"])}
+    for given in (frame.iloc[::-1], frame.iloc[::-2], frame[::-1].astype({"c": "category"})):
+        engine = DuckDBEngine.of_data(Table("t", None, sf.ROW, columns), given)
+        held = engine._connection.execute("SELECT a, b, c::VARCHAR FROM t").fetchall()
+        engine.close()
+        assert held == [tuple(row) for row in given.itertuples(index=False)]

@@ -9,6 +9,7 @@ from sfumato.kernel.neighbours import ROW, PrivacyUnit
 from sfumato.kernel.plan import BoundedPlan, Kind, Measurement
 from sfumato.kernel.sources import (
     MOST_MET,
+    MOST_REPEATED,
     Derived,
     Join,
     PerUnit,
@@ -21,6 +22,7 @@ from sfumato.kernel.sources import (
     numerator,
     of_single_rows,
     reach,
+    repeated,
     rows_met,
     scans,
     tables_of,
@@ -144,6 +146,17 @@ def test_a_join_is_of_so_many_rows_of_one_unit():
     assert rows_met(Join(most, most, False, ())) == MOST_MET
     with pytest.raises(KernelFault):
         Join(most, Scan("t", "1", 1 << 13, "u.", (1 << 13) + 1), False, ())
+
+
+def test_public_tables_make_a_bounded_number_of_rows_of_one():
+    join = VISITS
+    for _ in range(4):
+        join = Join(join, SITES, False, (SITE,), 16)
+    assert repeated(join) == MOST_REPEATED == 1 << 16
+    assert repeated(Derived(Union((join, VISITS)), (), ())) == 1 << 16
+    assert repeated(PerUnit(join, (), ())) == 1
+    with pytest.raises(KernelFault, match="too many rows of one"):
+        Join(join, SITES, False, (SITE,), 2)
 
 
 def plan(source, unit):

@@ -6,6 +6,7 @@ from typing import assert_never
 from sfumato.catalog.model import Table
 from sfumato.errors import KernelFault
 from sfumato.kernel.expressions import Column, Expression
+from sfumato.kernel.plan import BoundedPlan
 from sfumato.kernel.sources import TIMES_MET, Derived, Join, PerUnit, PublicScan, Scan, Source, Union
 
 
@@ -33,6 +34,19 @@ def agrees(source: Source, tables: Mapping[str, Table]) -> None:
                 agrees(each, tables)
         case _:
             assert_never(source)
+
+
+def has_values(plan: BoundedPlan, tables: Mapping[str, Table]) -> None:
+    """Raise a KernelFault where a plan says that a column has no NULLs, and its declaration does not."""
+    if not isinstance(plan.source, Scan):
+        return
+    declared = _table(tables, plan.source.table).columns
+    for each in plan.measurements:
+        match each.value:
+            case Column(name, nullable=False) if getattr(
+                declared.get(name.removeprefix(plan.source.prefix)), "nullable", True
+            ):
+                raise KernelFault("A column may have NULLs that the plan does not know of.")
 
 
 def _table(tables: Mapping[str, Table], name: str) -> Table:

@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 
 from sfumato.catalog.model import Table
-from sfumato.engines.as_pinned import agrees
+from sfumato.engines.as_pinned import agrees, has_values
 from sfumato.engines.empty_tables import EmptyTables
 from sfumato.engines.engine import ADDED, Bins, Cells, bin_numbers, integers_of
 from sfumato.engines.lowering import lower, lower_bins, lower_people
@@ -97,6 +97,7 @@ class DuckDBEngine:
         """
         bound = False
         agrees(plan.source, self.tables)
+        has_values(plan, self.tables)
         with suppress(Exception):
             for query in self._queries(plan):
                 self._empty.bind(query)
@@ -170,6 +171,7 @@ class DuckDBEngine:
     def _lowered(self, plan: BoundedPlan, name: str) -> Queries:
         stored = self._stored[plan.source.table] if isinstance(plan.source, Scan) else {}
         agrees(plan.source, self.tables)
+        has_values(plan, self.tables)
         kinds = {each.kind for each in plan.measurements}
         chosen = [each for each in plan.measurements if each.kind is Kind.CHOICE]
         return Queries(

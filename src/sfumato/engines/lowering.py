@@ -210,7 +210,7 @@ def _total(each: Measurement, plan: BoundedPlan, stored: Stored) -> exp.Expressi
         # the sum of x - c is the sum of x less c times their number, in integers: nothing is computed for each row
         steps = _contribution(replace(each, offset=0), plan, stored)
         total = exp.Coalesce(this=exp.Sum(this=steps), expressions=[integer(0)])
-        always = isinstance(each.value, Column) and not each.value.nullable
+        always = isinstance(each.value, Column) and not each.value.nullable and is_as_pinned(plan.source)
         there = exp.Count(this=exp.Star() if always else steps.copy())
         taken = exp.Mul(this=exp.cast(there, exp.DataType.Type.INT128), expression=integer(each.offset))
         return exp.Paren(this=exp.Sub(this=total, expression=taken))

@@ -13,19 +13,28 @@ from sfumato.kernel.sources import TIMES_MET
 
 FAR = float(1 << 62)
 FINE = float(1 << 53)
+CONTENT, PLACE, ANEW = "__sfumato_content", "__sfumato_place", "__sfumato_anew"
 
 
 def mark_met(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
-    """Mark the rows that joins leave out. Only units with too many rows are put in order."""
+    """Mark the rows that joins leave out. Only units with too many rows are put in order, and written anew.
+
+    Every name but the table's own columns begins as no declared one may; there is no row number, which one may take.
+    """
     name, unit, most = quoted(table.name), quoted(UNIT), TIMES_MET * table.max_rows_per_unit
     kept = {name: declared for name, declared in sorted(table.columns.items()) if name != table.unit}
     content = " || ".join(_told_apart(name, declared) for name, declared in kept.items()) or "''"
     # rows of equal content are equal but for what is left of their reals
     last = "".join(f", {quoted(name)}" for name, declared in kept.items() if isinstance(declared, Real))
-    place = f"row_number() OVER (PARTITION BY {unit} ORDER BY md5(content), content{last})"
-    many = f"SELECT *, rowid AS row, {content} AS content FROM {name} WHERE {quoted(ROWS_OF_UNIT)} > {most}"
-    beyond = f"SELECT row FROM (SELECT row, {place} AS place FROM ({many})) WHERE place > {most}"
-    connection.execute(f"UPDATE {name} SET {quoted(MET)} = false WHERE rowid IN ({beyond})")
+    of_many = f"{quoted(ROWS_OF_UNIT)} > {most}"
+    many = f"SELECT *, {content} AS {CONTENT} FROM {name} WHERE {of_many}"
+    place = f"row_number() OVER (PARTITION BY {unit} ORDER BY md5({CONTENT}), {CONTENT}{last})"
+    placed = f"SELECT * EXCLUDE ({CONTENT}), {place} AS {PLACE} FROM ({many})"
+    marked = f"SELECT * EXCLUDE ({PLACE}) REPLACE ({PLACE} <= {most} AS {quoted(MET)}) FROM ({placed})"
+    connection.execute(f"CREATE TEMP TABLE {ANEW} AS {marked}")
+    connection.execute(f"DELETE FROM {name} WHERE {of_many}")
+    connection.execute(f"INSERT INTO {name} BY NAME FROM {ANEW}")
+    connection.execute(f"DROP TABLE {ANEW}")
 
 
 def _told_apart(name: str, declared: ColumnDeclaration) -> str:

@@ -222,6 +222,8 @@ def _each_by_itself(data: object) -> object:
         if frame[name].dtype == object:
             frame[name] = frame[name].map(_text_or_nothing)
             frame[name] = frame[name].astype("string")
+        elif type(frame[name].dtype).__module__.startswith("numpy") and frame[name].to_numpy().strides[0] < 0:
+            frame[name] = frame[name].copy()  # a reversed frame is a view that DuckDB does not take
     return frame
 
 

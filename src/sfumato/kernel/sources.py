@@ -15,6 +15,7 @@ BITS_OF_ROWS = 31  # of one unit in one table
 MOST_BITS = 126
 MOST_SCANS = 4  # of private tables that meet in one row: the product of their rows held stays below 2**124
 MOST_MET = 1 << 26  # rows of one unit in a join of private tables
+MOST_REPEATED = 1 << 16  # rows that public tables make of one row
 TIMES_MET = 8  # a table lets so many times its bound into a join: fewer would drop rows that weights could keep
 
 
@@ -83,6 +84,8 @@ class Join:
             raise KernelFault("A join compares values of one kind: an engine might turn one kind into another.")
         if self.multiplicity is None and rows_met(self.left) * rows_met(self.right) > MOST_MET:
             raise KernelFault("One unit may have too many rows in a join.")
+        if repeated(self) > MOST_REPEATED:
+            raise KernelFault("Public tables may make too many rows of one.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,6 +300,30 @@ def rows_met(source: Source) -> int:
             assert_never(source)
 
 
+def repeated(source: Source) -> int:
+    """The most rows that public tables make of one row of private ones.
+
+    Claim: K-35. No row of private tables becomes more, whatever the data: the time of a join shows no row.
+    Requires: a public table's multiplicity is the pinned one's (engine).
+    Relies on: nothing.
+    Proof: docs/claims/K-35.md
+    Checked by: tests/kernel/test_reach.py::test_public_tables_make_a_bounded_number_of_rows_of_one
+    """
+    match source:
+        case Scan() | PublicScan() | PerUnit():
+            return 1
+        case Derived(inner):
+            return repeated(inner)
+        case Join(left, right, multiplicity=None):
+            return repeated(left) * repeated(right)
+        case Join(left, multiplicity=multiplicity):
+            return repeated(left) * (multiplicity or 1)
+        case Union(parts):
+            return max(repeated(each) for each in parts)
+        case _:
+            assert_never(source)
+
+
 def of_single_rows(source: Source) -> bool:
     """Is every row made from one row of one private table? A row unit allows nothing else.
 
@@ -340,5 +367,5 @@ def tables_of(source: Source) -> tuple[str, ...]:
 
 __all__ = [
     "Column", "Derived", "Join", "PerUnit", "PublicScan", "Scan", "Source", "Union", "UnitColumn",
-    "as_met", "is_private", "numerator", "of_single_rows", "reach", "rows_met", "scans", "tables_of",
+    "as_met", "is_private", "numerator", "of_single_rows", "reach", "repeated", "rows_met", "scans", "tables_of",
 ]  # fmt: skip

@@ -19,6 +19,7 @@ Floats = npt.NDArray[np.float64]
 SMOOTH = 100.0
 APART = 1e-3
 CLOSE = 1e-9
+MOST_SMOOTH = 3  # scales: the exponentials of more nearly equal ones would cancel one another
 LEAST_TAIL = 1e-8  # below which the difference of exponentials is lost in rounding
 TIMES = 1 << 16
 MOST_EVEN = 8  # beyond so many dimensions the even points are no better than scattered ones
@@ -33,7 +34,9 @@ class WeightedNoise:
     def margin(self, miss: Fraction) -> float:
         """|noise| is at most this but for a chance of `miss`."""
         scales = [abs(weight) * float(noise.scale) for weight, noise in self.parts if isinstance(noise, LaplaceNoise)]
-        smooth = all(isinstance(noise, LaplaceNoise) and noise.scale >= SMOOTH for _, noise in self.parts)
+        smooth = len(self.parts) <= MOST_SMOOTH and all(
+            isinstance(noise, LaplaceNoise) and noise.scale >= SMOOTH for _, noise in self.parts
+        )
         return _smooth_margin(scales, float(miss)) if smooth else _drawn_margin(self, miss)
 
 

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from sfumato.kernel.losses import PureDP
 from sfumato.kernel.parts import halfway
-from sfumato.kernel.plan import PARTS, Kind, Measurement
+from sfumato.kernel.plan import PARTS, Column, Kind, Measurement
 from sfumato.planning.grids import squared_steps_of, steps_of
 from sfumato.query.query import Aggregate, Typed
 
@@ -53,32 +53,46 @@ class Moments:
     centre: Fraction
 
 
-def together(aggregates: Sequence[Aggregate], *, counted: bool, per_row: bool) -> dict[Typed, Kind]:
-    """The values that are measured in parts. `counted`: a count of all rows is there in any case."""
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """What is known of the rows that a question is about."""
+
+    per_row: bool  # a row is a person
+    counted: bool  # a count of all of them is there in any case
+    known: bool  # their number is public
+    one_cell_replaced: bool  # one group, whose rows are replaced: a sum and a count are better apart than together
+
+
+def together(aggregates: Sequence[Aggregate], rows: Rows) -> dict[Typed, Kind]:
+    """The values that are measured in parts."""
+    per_row = rows.per_row
     asked: dict[Typed, set[str]] = {}
     for each in aggregates:
         if each.value is not None:
             asked.setdefault(each.value, set()).add(each.function)
     found: dict[Typed, Kind] = {}
     for value, functions in asked.items():
+        known = rows.known and not value.nullable
         if functions & set(SPREAD):
-            if squares_fit(value):
-                found[value] = Kind.THIRDS
-        elif _halves(value, functions) and fits(value, per_row=per_row):
+            always = isinstance(value.expression, Column)
+            if squares_fit(value) and (always or not known):
+                found[value] = Kind.CURVE if known else Kind.THIRDS
+        elif not known and _halves(value, functions, rows) and fits(value, per_row=per_row):
             found[value] = Kind.HALVES
     wanted = any(each.function == "COUNT" and (each.value is None or not each.value.nullable) for each in aggregates)
     wanted = wanted or any("AVG" in functions for value, functions in asked.items() if not value.nullable)
-    if wanted and not counted and all(value.nullable for value in found):
+    useful = {"AVG"} if rows.one_cell_replaced else {"AVG", "SUM"}
+    if wanted and not rows.counted and all(value.nullable for value in found):
         for value, functions in sorted(asked.items(), key=lambda item: "AVG" not in item[1]):
-            if functions & {"AVG", "SUM"} and not value.nullable and fits(value, per_row=per_row):
+            if functions & useful and not value.nullable and fits(value, per_row=per_row):
                 return {value: Kind.HALVES, **found}
     return found
 
 
-def _halves(value: Typed, functions: set[str]) -> bool:
+def _halves(value: Typed, functions: set[str], rows: Rows) -> bool:
     """Are both the sum and the count of this very value wanted?"""
     if value.nullable:
-        return "AVG" in functions or {"COUNT", "SUM"} <= functions
+        return "AVG" in functions or ({"COUNT", "SUM"} <= functions and not rows.one_cell_replaced)
     return {"AVG", "SUM"} <= functions
 
 

@@ -20,7 +20,6 @@ from sfumato.kernel.plan import (
     BoundedPlan,
     Call,
     Choice,
-    Column,
     Extreme,
     Kind,
     Literal,
@@ -31,7 +30,7 @@ from sfumato.kernel.plan import (
 )
 from sfumato.kernel.sources import Scan
 from sfumato.planning.grids import bins_of, squared_steps_of, steps_of
-from sfumato.planning.moments import Linear, Moments, of_curve, of_halves, of_thirds, squares_fit, together
+from sfumato.planning.moments import Linear, Moments, Rows, of_curve, of_halves, of_thirds, together
 from sfumato.planning.provenance import pinned, whose
 from sfumato.query.query import Aggregate, Query, Typed
 
@@ -156,7 +155,6 @@ class _Chooser:
 
     def __init__(self, query: Query, dataset: Dataset, *, per_row: bool, discovers: bool, pure: bool) -> None:
         self.per_row = per_row
-        self.pure = pure
         self.discovers = discovers
         self.wanted: dict[str, _Wanted] = {}
         self.public_rows = _public_rows(query, dataset)
@@ -167,9 +165,11 @@ class _Chooser:
                 known = self._fractions.get(each.value, ())
                 self._fractions[each.value] = tuple(sorted({*known, each.fraction}))
         self.keys = self._add(_Wanted(Kind.KEYS, None)) if discovers else None
-        counted = self.public_rows is not None or (discovers and per_row)
+        public = self.public_rows is not None
+        one_cell = dataset.neighbours is Neighbours.REPLACE_ONE and not query.keys
+        rows = Rows(per_row, public or (discovers and per_row), public, one_cell)
         # noise that is normal is the same in any direction: parts would gain nothing
-        self.parts = together(query.aggregates, counted=counted, per_row=per_row) if pure else {}
+        self.parts = together(query.aggregates, rows) if pure else {}
 
     def formula(self, aggregate: Aggregate) -> Formula:  # noqa: PLR0911 - one return an aggregate
         value = aggregate.value
@@ -239,10 +239,6 @@ class _Chooser:
         return Moments(self._count(value), total, None, centre)
 
     def _squares(self, value: Typed) -> Moments:
-        always = isinstance(value.expression, Column) and not value.nullable
-        if self.pure and self.public_rows is not None and always and squares_fit(value):
-            wanted = _Wanted(Kind.CURVE, value, *squared_steps_of(value))
-            return of_curve(self._add(wanted), wanted.measurement, self.public_rows)
         if value in self.parts:
             return self._parts(value)
         total, centre = self._sum(value, centred=True)
@@ -253,13 +249,16 @@ class _Chooser:
 
     def _parts(self, value: Typed) -> Moments:
         if value not in self._moments_of:
-            if self.parts[value] is Kind.THIRDS:
-                wanted = _Wanted(Kind.THIRDS, value, *squared_steps_of(value))
-                made = of_thirds(self._add(wanted), wanted.measurement)
+            kind = self.parts[value]
+            steps = steps_of(value, per_row=self.per_row) if kind is Kind.HALVES else squared_steps_of(value)
+            wanted = _Wanted(kind, value, *steps)
+            name, measured = self._add(wanted), wanted.measurement
+            if kind is Kind.HALVES:
+                self._moments_of[value] = of_halves(name, measured, per_row=self.per_row)
+            elif kind is Kind.THIRDS:
+                self._moments_of[value] = of_thirds(name, measured)
             else:
-                wanted = _Wanted(Kind.HALVES, value, *steps_of(value, per_row=self.per_row))
-                made = of_halves(self._add(wanted), wanted.measurement, per_row=self.per_row)
-            self._moments_of[value] = made
+                self._moments_of[value] = of_curve(name, measured, self.public_rows or 0)
         return self._moments_of[value]
 
     def _sum(self, value: Typed, *, centred: bool) -> tuple[Linear, Fraction]:

@@ -8,11 +8,13 @@ from sqlglot import exp
 from sfumato.kernel.expressions import Column, ColumnType, Expression
 from sfumato.kernel.sources import (
     MOST_MET,
+    MOST_REPEATED,
     Derived,
     Join,
     Source,
     as_met,
     is_private,
+    repeated,
     rows_met,
 )
 from sfumato.query.parse import unsupported
@@ -129,6 +131,9 @@ class Joined:
         right = self.right
         if self.outer:
             right = self._under_outer(next_prefix)
+        if not private and repeated(self.left.source) * (self.multiplicity or 1) > MOST_REPEATED:
+            hint = f"Join on keys that are unique, or nearly: one row becomes at most {MOST_REPEATED:,}."
+            raise unsupported(self.node, "Public tables would make too many rows of one", hint)
         pairs = tuple((one.expression, two.expression) for one, two in self.pairs)
         sides = self._met(right.source) if private else (self.left.source, right.source)
         source = Join(*sides, self.outer, pairs, None if private else self.multiplicity)

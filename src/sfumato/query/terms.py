@@ -1,12 +1,17 @@
 """SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(...): what a question says of its own price, read before it is parsed."""
 
+import re
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from sqlglot.tokenizer_core import Token, TokenType
 
 from sfumato.errors import UnsupportedSyntax
 
 KNOWN = ("epsilon", "delta", "max_groups_contributed", "privacy_unit_column")
+GROUPS = re.compile("[0-9]{1,7}")
+MOST_GROUPS = 10**6
+MOST_CHARACTERS = 200
 HINT = "Write SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, delta=1e-7, privacy_unit_column=id) ..."
 
 
@@ -72,9 +77,18 @@ def _read(tokens: list[Token]) -> Terms:
             if name not in KNOWN or name in found or len(part) < 3 or part[1].token_type is not TokenType.EQ:
                 known = ", ".join(KNOWN)
                 raise UnsupportedSyntax("syntax", f"OPTIONS takes {known}, each once{_place(part[0])}.", HINT)
-            found[name] = "".join(each.text for each in part[2:])[:200]
+            found[name] = _value(part[2:])
         part = []
     groups = found.pop("max_groups_contributed", None)
-    if groups is not None and (not groups.isdigit() or not 1 <= int(groups[:9]) <= 10**6):
+    if groups is not None and not (GROUPS.fullmatch(groups) and 1 <= int(groups) <= MOST_GROUPS):
         raise UnsupportedSyntax("syntax", "max_groups_contributed is a whole number from 1.", "Write 3, for example.")
     return Terms(max_groups_contributed=None if groups is None else int(groups), **found)
+
+
+def _value(tokens: list[Token]) -> str:
+    """What stands behind the sign of equality, as it was written: one thing, with nothing between its parts."""
+    text = "".join(each.text for each in tokens)
+    apart = any(one.end + 1 != two.start for one, two in pairwise(tokens))
+    if apart or len(text) > MOST_CHARACTERS:
+        raise UnsupportedSyntax("syntax", f"An option has one short value{_place(tokens[0])}.", HINT)
+    return text
