@@ -21,7 +21,7 @@ from sfumato.kernel.sources import tables_of
 from sfumato.ledger.ledger import AlreadyAnswered, Ledger, Limit, Stored
 from sfumato.planning.accuracy import Reading, combined, three_digits_up
 from sfumato.planning.planner import Planned, choose_plan
-from sfumato.present import Paid, explained, margins_of, present, sentences
+from sfumato.present import EVENLY, Paid, explained, margins_of, present, sentences
 from sfumato.query.bind import bind
 from sfumato.query.frame import Aggregation, Frame
 from sfumato.query.parse import parse
@@ -211,7 +211,8 @@ class Curator:
         margins, reasons = margins_of(query, planned, certificate, level, (assume or {}).get("n"))
         return Preview(
             Cost.of(certificate.loss), margins, reasons, self._fits(certificate, analyst),
-            explained(planned, certificate, level), float(level), sentences(planned, certificate),
+            explained(planned, certificate, level), float(level),
+            (*sentences(planned, certificate), *((EVENLY,) if assume else ())),
         )  # fmt: skip
 
     def select(self, table: str | None = None) -> Selection:

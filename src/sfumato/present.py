@@ -36,6 +36,7 @@ from sfumato.query.query import AggregateRef, KeyRef, Query
 
 PRIVATE_COUNT = "its margin depends on a private count; pass assume={'n': ...} to see it for a count you expect"
 IN_RANK = "a choice is off in rank, not in value; see the explanation"
+EVENLY = "For margins of means and variances, values are taken to be spread evenly between their bounds."
 TOGETHER = (
     "What is measured together shares one noise: each row's weight is split by where its value lies between the "
     "bounds, and counts, sums and means are read from the parts."

@@ -151,6 +151,13 @@ def test_a_workload_is_paid_whole_or_not_at_all():
         assert len(curator.ledger().entries()) == 1
 
 
+def test_a_preview_says_what_it_assumes():
+    with people() as curator:
+        mean = "SELECT AVG(age) AS a FROM people"
+        assert "spread evenly" in curator.preview(mean, epsilon=1, assume={"n": 500}).explain()
+        assert "spread evenly" not in curator.preview(mean, epsilon=1).explain()
+
+
 def test_a_watch_is_paid_once_and_says_true_once():
     with people() as curator:
         watch = curator.watch("SELECT COUNT(*) FROM people", above=300, epsilon=20)
