@@ -279,6 +279,11 @@ def test_terms_in_the_question():
             "max_groups_contributed=000000100000000000",
             "epsilon=1 2",
             "epsilon=1e 2",
+            "epsilon=1'0'",
+            "epsilon='3'\"0\"",
+            "epsilon=2$$0$$",
+            "epsilon='1'.'5'",
+            'epsilon=1, privacy_unit_column=""id""',
             f"epsilon=1.{'0' * 300}",
         ):
             with pytest.raises(sf.errors.QueryError):

@@ -31,7 +31,7 @@ def mark_met(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
     place = f"row_number() OVER (PARTITION BY {unit} ORDER BY md5({CONTENT}), {CONTENT}{last})"
     placed = f"SELECT * EXCLUDE ({CONTENT}), {place} AS {PLACE} FROM ({many})"
     marked = f"SELECT * EXCLUDE ({PLACE}) REPLACE ({PLACE} <= {most} AS {quoted(MET)}) FROM ({placed})"
-    connection.execute(f"CREATE TEMP TABLE {ANEW} AS {marked}")
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE {ANEW} AS {marked}")
     connection.execute(f"DELETE FROM {name} WHERE {of_many}")
     connection.execute(f"INSERT INTO {name} BY NAME FROM {ANEW}")
     connection.execute(f"DROP TABLE {ANEW}")

@@ -69,22 +69,27 @@ def _count(connection: duckdb.DuckDBPyConnection, table: Table) -> int:
 
 
 def _through(connection: duckdb.DuckDBPyConnection, table: Table, source: Source) -> Source:
-    """The source with the person of each row, who is named by another table; rows that lead to nobody are dropped."""
-    column, through = table.unit_through or ("", "")
-    there = {row[0] for row in connection.execute(f"DESCRIBE {quoted(through)}").fetchall()}
-    link = quoted(column if column in there else UNIT)  # the other table's own unit is kept under another name
+    """The source with the person of each row, who is named by another table; rows that lead to nobody are dropped.
+
+    Names are found as the catalog finds them: in any case. Of the source, declared columns alone are taken.
+    """
+    column, named_table = table.unit_through or ("", "")
+    through = find(named_table, [row[0] for row in connection.execute(f"SELECT name FROM {PINNED}").fetchall()])
+    if through is None:
+        raise refused(table.name, "the table that names its people is not pinned.", "Run `sfumato prepare`.")
     unit, other = quoted(UNIT), quoted(through)
+    there = {str(row[0]): str(row[1]) for row in connection.execute(f"DESCRIBE SELECT * FROM {other}").fetchall()}
+    link = quoted(find(column, there) or UNIT)  # the other table's own unit is kept under another name
     named = f"FROM {other} WHERE {link} IS NOT NULL GROUP BY {link}"
     people = f"SELECT {link} AS link, MIN({unit}) AS owner, MAX({unit}) AS also {named}"
     if connection.execute(f"SELECT COUNT(*) FROM ({people}) WHERE owner <> also").fetchall()[0][0]:
         hint = f"In {through}, {column} must name rows of one person only."
         raise refused(table.name, "some of its rows would belong to two people.", hint)
     same = f"{as_text('rows.' + quoted(column), source.columns[column])} = CAST(people.link AS VARCHAR)"
-    relation = (
-        f"(SELECT rows.*, people.owner AS {quoted(OWNER)} FROM {source.relation} rows JOIN ({people}) people ON {same})"
-    )
-    kind = next(row[1] for row in connection.execute(f"DESCRIBE {other}").fetchall() if row[0] == UNIT)
-    return replace(source, relation=relation, columns={**source.columns, OWNER: kind})
+    taken = ", ".join([*(f"rows.{quoted(name)}" for name in table.columns), f"people.owner AS {quoted(OWNER)}"])
+    relation = f"(SELECT {taken} FROM {source.relation} rows JOIN ({people}) people ON {same})"
+    columns = {name: source.columns[name] for name in table.columns}
+    return replace(source, relation=relation, columns={**columns, OWNER: there[UNIT]})
 
 
 def in_order(tables: Mapping[str, Table]) -> list[Table]:

@@ -131,7 +131,8 @@ class Joined:
         right = self.right
         if self.outer:
             right = self._under_outer(next_prefix)
-        if not private and repeated(self.left.source) * (self.multiplicity or 1) > MOST_REPEATED:
+        more = repeated(self.right.source) if private else self.multiplicity or 1
+        if repeated(self.left.source) * more > MOST_REPEATED:
             hint = f"Join on keys that are unique, or nearly: one row becomes at most {MOST_REPEATED:,}."
             raise unsupported(self.node, "Public tables would make too many rows of one", hint)
         pairs = tuple((one.expression, two.expression) for one, two in self.pairs)
@@ -141,8 +142,8 @@ class Joined:
         joined = Relation(source, filters, (*self.left.parts, *right.parts), self.left.of_people)
         if not self.others or self.outer:
             return joined
-        more = [condition for each in self.others for condition in RowBinder(joined.scope).conditions(each)]
-        return replace(joined, filters=(*filters, *more))
+        above = [condition for each in self.others for condition in RowBinder(joined.scope).conditions(each)]
+        return replace(joined, filters=(*filters, *above))
 
     def _met(self, other: Source) -> tuple[Source, Source]:
         """Both sides, each with a bounded number of rows of one person."""

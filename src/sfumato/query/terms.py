@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 from sqlglot.tokenizer_core import Token, TokenType
 
@@ -86,9 +85,10 @@ def _read(tokens: list[Token]) -> Terms:
 
 
 def _value(tokens: list[Token]) -> str:
-    """What stands behind the sign of equality, as it was written: one thing, with nothing between its parts."""
+    """What stands behind the sign of equality, as it was written: one thing, or names with dots between them."""
     text = "".join(each.text for each in tokens)
-    apart = any(one.end + 1 != two.start for one, two in pairwise(tokens))
-    if apart or len(text) > MOST_CHARACTERS:
+    names = all(each.token_type in (TokenType.VAR, TokenType.IDENTIFIER) for each in tokens[::2])
+    dotted = names and len(tokens) % 2 and all(each.token_type is TokenType.DOT for each in tokens[1::2])
+    if (len(tokens) > 1 and not dotted) or len(text) > MOST_CHARACTERS:
         raise UnsupportedSyntax("syntax", f"An option has one short value{_place(tokens[0])}.", HINT)
     return text
