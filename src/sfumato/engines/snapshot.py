@@ -26,7 +26,7 @@ from sfumato.kernel.plan import LOWERING_VERSION, ROW_WEIGHT_EXPONENT, grid_expo
 
 PINNED = "__sfumato_pinned"
 OWNER = "__sfumato_owner"  # of a source whose people are named by another table
-LAYOUT = 4  # of the columns that a snapshot holds
+LAYOUT = 5  # of what a snapshot holds: one that was made by other rules is made anew
 MOST_ROWS = (1 << 31) - 1  # of one unit; a larger bound bounds nothing
 PEOPLE_BITS = 21  # ids within so many bits are counted in an array instead of a hash table: 16 MiB a thread
 PUSHDOWNS = ("type_pushdown", "scalar_fn_pushdown")  # into a CSV reader, which drops rows where TRY_CAST gives NULL
