@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import InvalidParameter
+from sfumato.extras import imported
 from sfumato.kernel.exact import plain
 from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP
 
@@ -110,15 +111,13 @@ class Answer:
 
     def to_pandas(self, intervals: bool = False) -> "pandas.DataFrame":
         """As a pandas frame; with intervals, `_low` and `_high` beside each number."""
-        import pandas
-
-        return pandas.DataFrame(self._table(intervals))
+        made: pandas.DataFrame = imported("pandas").DataFrame(self._table(intervals))
+        return made
 
     def to_polars(self, intervals: bool = False) -> "polars.DataFrame":
         """As a polars frame."""
-        import polars
-
-        return polars.DataFrame(self._table(intervals))
+        made: polars.DataFrame = imported("polars").DataFrame(self._table(intervals))
+        return made
 
     def to_arrow(self, intervals: bool = False) -> "pyarrow.Table":
         """As an Arrow table."""

@@ -29,6 +29,10 @@ class InvalidParameter(SfumatoError, ValueError):
         self.parameter = parameter
 
 
+class MissingExtra(SfumatoError, ImportError):
+    """A package that the core does without, and this needs."""
+
+
 class QueryError(SfumatoError):
     """The question cannot be answered as it stands; nothing was charged."""
 
