@@ -12,7 +12,7 @@ from sfumato.curator import Curator
 from sfumato.disclosure import Signer
 from sfumato.engines.duckdb_engine import DuckDBEngine
 from sfumato.engines.snapshot import declared_digest
-from sfumato.errors import LedgerError
+from sfumato.errors import InvalidParameter, LedgerError
 from sfumato.kernel.neighbours import Row
 from sfumato.ledger.ledger import Ledger, Limit
 
@@ -39,6 +39,9 @@ def protect(
 
     `version` names the data: change it when the data changes, so that answers in a durable ledger are not reused.
     """
+    if ledger is not None and "://" in str(ledger):
+        hint = "For a ledger on a server, make a folder with a catalog: sf.open(folder, ledger=URL)."
+        raise InvalidParameter("ledger", "must be the path of a file here", "a URL", hint)
     table = Table(name, None, unit, columns, max_rows_per_unit, max_groups_per_unit, rows)
     dataset = Dataset(name, [table], budget, population, neighbours, analysts=dict(analysts or {}))
     engine = DuckDBEngine.of_data(table, data)

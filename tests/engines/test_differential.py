@@ -9,6 +9,7 @@ from functools import cache
 from itertools import islice
 
 import pytest
+from by_cell import by_key
 from generated_questions import questions
 from hostile_clinic import open_clinic
 from plain_answers import differences, plain_tables
@@ -17,7 +18,7 @@ import sfumato as sf
 from sfumato.engines import reference_engine
 from sfumato.engines.reference_engine import ReferenceEngine
 from sfumato.kernel.certify import certify
-from sfumato.kernel.plan import Kind, answer_key
+from sfumato.kernel.plan import answer_key
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
 
@@ -73,20 +74,6 @@ def answerable(clinic, seeds=SEEDS):
 def measured(clinic, question):
     """DuckDB's integers."""
     return clinic.curator.engine._measure(bound(clinic, question)[1].plan)
-
-
-def by_key(exact, plan):
-    """Every integer that is not zero, under (measurement, cell, bin or part); no key that nobody holds comes out."""
-    people = next((each.name for each in plan.measurements if each.kind is Kind.KEYS), None)
-    shown = {}
-    for number, cell in enumerate(exact._keys if exact._keys is not None else range(plan.cells)):
-        if people is None or exact._integers[people][number]:
-            for each in plan.measurements:
-                of_cell = exact._integers.get(each.name, ())[number * each.width : (number + 1) * each.width]
-                shown |= {(each.name, cell, place): integer for place, integer in enumerate(of_cell)}
-            for name, bins in exact._bins.items():
-                shown |= {(name, cell, place): weight for place, weight in bins[number].items()}
-    return {where: value for where, value in shown.items() if value}
 
 
 def agree(clinic, question, planned):

@@ -4,6 +4,7 @@ from datetime import date, datetime
 
 import pandas as pd
 import pytest
+from by_cell import by_key
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,7 +13,6 @@ from sfumato.catalog.model import Dataset, Table
 from sfumato.engines.duckdb_engine import DuckDBEngine
 from sfumato.engines.reference_engine import ReferenceEngine
 from sfumato.kernel.certify import BinChoice, certify
-from sfumato.kernel.plan import Kind
 from sfumato.planning.planner import choose_plan
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
@@ -69,21 +69,6 @@ def measured(owners, plan):
         duck.close()
     assert found == wanted, "engines differ"
     return found
-
-
-def by_key(exact, plan):
-    people = next((each.name for each in plan.measurements if each.kind is Kind.KEYS), None)
-    cells = exact._keys if exact._keys is not None else range(plan.cells)
-    shown = {}
-    for number, cell in enumerate(cells):
-        if people is not None and not exact._integers[people][number]:
-            continue  # such a key is never released
-        for each in plan.measurements:
-            of_cell = exact._integers.get(each.name, ())[number * each.width : (number + 1) * each.width]
-            shown |= {(each.name, cell, place): int(integer) for place, integer in enumerate(of_cell)}
-        for name, bins in exact._bins.items():
-            shown |= {(name, cell, index): weight for index, weight in bins[number].items()}
-    return {where: value for where, value in shown.items() if value}
 
 
 @pytest.mark.parametrize("question", QUESTIONS)

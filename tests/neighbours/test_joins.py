@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pandas as pd
 import pytest
+from by_cell import by_key
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
@@ -14,7 +15,6 @@ from sfumato.engines.duckdb_engine import DuckDBEngine
 from sfumato.engines.reference_engine import ReferenceEngine
 from sfumato.engines.relations import from_clause
 from sfumato.kernel.certify import BinChoice, certify
-from sfumato.kernel.plan import Kind
 from sfumato.kernel.sources import tables_of
 from sfumato.planning.planner import choose_plan
 from sfumato.query.bind import bind
@@ -102,21 +102,6 @@ def measured(owners, plan):
         duck.close()
     assert found == wanted, "engines differ"
     return found
-
-
-def by_key(exact, plan):
-    """Every non-zero integer, under (measurement, cell, bin)."""
-    people = next((each.name for each in plan.measurements if each.kind is Kind.KEYS), None)
-    cells = exact._keys if exact._keys is not None else range(plan.cells)
-    shown = {}
-    for number, cell in enumerate(cells):
-        if people is not None and not exact._integers[people][number]:
-            continue  # such a key is never released
-        for name, integers in exact._integers.items():
-            shown[name, cell] = int(integers[number])
-        for name, bins in exact._bins.items():
-            shown |= {(name, cell, index): weight for index, weight in bins[number].items()}
-    return {where: value for where, value in shown.items() if value}
 
 
 def planned(question, neighbours):

@@ -22,7 +22,7 @@ def files(tmp_path_factory):
     """The benchmark's tables; the lines of orders name their order as the orders do."""
     program = shutil.which("tpchgen-cli", path=str(Path(sys.executable).parent)) or shutil.which("tpchgen-cli")
     if program is None:
-        pytest.skip("tpchgen-cli is not installed; it comes with pip install 'sfumato[test]'")
+        pytest.fail("tpchgen-cli is not installed; it comes with pip install 'sfumato[test]'")
     folder = tmp_path_factory.mktemp("tpch")
     subprocess.run([program, "parquet", "-s", "0.01", f"--output-dir={folder}"], check=True, capture_output=True)
     lines = f"SELECT l_orderkey AS o_orderkey, * EXCLUDE (l_orderkey) FROM '{folder / 'lineitem.parquet'}'"

@@ -202,18 +202,7 @@ class Ledger:
                 raise KernelFault("This answer was never charged.")
             if answered:
                 raise AlreadyAnswered("This charge has its answer already.")
-            head = books.append(
-                now,
-                "answer",
-                now.budget,
-                now.spent,
-                analyst=charge["analyst"],
-                plan_digest=charge["plan_digest"],
-                answer_key=charge["answer_key"],
-                about=number,
-                analyst_spent=_spent_in(newest, now.budget),
-                payload=answer_text(released),
-            )
+            head = _close(books, now, charge, newest, answer_text(released))
         self._remember(head)
         return head.hash
 
@@ -226,18 +215,7 @@ class Ledger:
             charge, answered, newest = books.charged(reservation.entry_number)
             if not charge or charge["kind"] != "charge" or answered:
                 return
-            head = books.append(
-                now,
-                "answer",
-                now.budget,
-                now.spent,
-                analyst=charge["analyst"],
-                plan_digest=charge["plan_digest"],
-                answer_key=charge["answer_key"],
-                about=reservation.entry_number,
-                analyst_spent=_spent_in(newest, now.budget),
-                payload=VOID,
-            )
+            head = _close(books, now, charge, newest, VOID)
         self._remember(head)
 
     def totals(self, analyst: str | None = None) -> Totals:
@@ -362,6 +340,22 @@ def _given(books: Books, answer_key: str, analyst: str) -> list[Row]:
 def _has(charge: Row, analyst: str) -> bool:
     """Whether the analyst has the answer to a charge of `Books.answered`."""
     return bool(charge["analyst"] == analyst or charge["seen"])
+
+
+def _close(books: Books, now: Head, charge: Row, newest: Row | None, payload: str) -> Head:
+    """Append what a charge came to: its answer, or that it will have none."""
+    return books.append(
+        now,
+        "answer",
+        now.budget,
+        now.spent,
+        analyst=charge["analyst"],
+        plan_digest=charge["plan_digest"],
+        answer_key=charge["answer_key"],
+        about=charge["number"],
+        analyst_spent=_spent_in(newest, now.budget),
+        payload=payload,
+    )
 
 
 def _spent_in(newest: Row | None, budget: PrivacyLoss) -> PrivacyLoss:
