@@ -20,3 +20,11 @@ def test_a_missing_package_is_named_with_what_installs_it(package, monkeypatch, 
     with pytest.raises(MissingExtra, match=rf"pip install 'sfumato\[{package}\]'"):
         getattr(answer, f"to_{package}")()
     assert answer.to_arrow().num_rows == 1
+
+
+def test_a_ledger_on_a_server_is_for_folders(tmp_path):
+    (tmp_path / "people.csv").write_text("age\n30\n")
+    columns, budget = {"age": sf.Integer(0, 99)}, sf.Budget(epsilon=1)
+    address = "postgresql+psycopg://someone@somewhere/books"
+    with pytest.raises(sf.errors.InvalidParameter, match=r"sf\.open"):
+        sf.protect(tmp_path / "people.csv", name="p", unit=sf.ROW, columns=columns, budget=budget, ledger=address)
