@@ -4,19 +4,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from sfumato import errors
-from sfumato.catalog.budget import Budget
-from sfumato.catalog.columns import Boolean, Category, Date, DateTime, Id, Integer, Real, Text
-from sfumato.kernel.choice import PrivateChoice, choose
-from sfumato.kernel.keys import ThresholdedKeys
-from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
-from sfumato.kernel.mechanisms import Gaussian, Laplace
-from sfumato.kernel.neighbours import ROW
-from sfumato.kernel.randomized_response import KaryResponse, RandomizedResponse
 
 if TYPE_CHECKING:
     from sfumato import local
     from sfumato.answers import Answer
+    from sfumato.catalog.budget import Budget
+    from sfumato.catalog.columns import Boolean, Category, Date, DateTime, Id, Integer, Real, Text
     from sfumato.curator import Curator, Preview
+    from sfumato.kernel.choice import PrivateChoice, choose
+    from sfumato.kernel.keys import ThresholdedKeys
+    from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
+    from sfumato.kernel.mechanisms import Gaussian, Laplace
+    from sfumato.kernel.neighbours import ROW
+    from sfumato.kernel.randomized_response import KaryResponse, RandomizedResponse
     from sfumato.local.survey import Survey
     from sfumato.opening import open_folder as open
     from sfumato.opening import protect
@@ -24,12 +24,32 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0.dev0"
 
-# loaded when first named: the engine, the parser and the ledger take half a second to import
+# loaded when first named, so that a command imports only what it needs: numpy and the engine take half a second
 _WHEN_NAMED = {
     "Answer": ("sfumato.answers", "Answer"),
+    "ApproxDP": ("sfumato.kernel.losses", "ApproxDP"),
+    "Boolean": ("sfumato.catalog.columns", "Boolean"),
+    "Budget": ("sfumato.catalog.budget", "Budget"),
+    "Category": ("sfumato.catalog.columns", "Category"),
     "Curator": ("sfumato.curator", "Curator"),
+    "Date": ("sfumato.catalog.columns", "Date"),
+    "DateTime": ("sfumato.catalog.columns", "DateTime"),
+    "Gaussian": ("sfumato.kernel.mechanisms", "Gaussian"),
+    "Id": ("sfumato.catalog.columns", "Id"),
+    "Integer": ("sfumato.catalog.columns", "Integer"),
+    "KaryResponse": ("sfumato.kernel.randomized_response", "KaryResponse"),
+    "Laplace": ("sfumato.kernel.mechanisms", "Laplace"),
     "Preview": ("sfumato.curator", "Preview"),
+    "PrivateChoice": ("sfumato.kernel.choice", "PrivateChoice"),
+    "PureDP": ("sfumato.kernel.losses", "PureDP"),
+    "ROW": ("sfumato.kernel.neighbours", "ROW"),
+    "RandomizedResponse": ("sfumato.kernel.randomized_response", "RandomizedResponse"),
+    "Real": ("sfumato.catalog.columns", "Real"),
     "Survey": ("sfumato.local.survey", "Survey"),
+    "Text": ("sfumato.catalog.columns", "Text"),
+    "ThresholdedKeys": ("sfumato.kernel.keys", "ThresholdedKeys"),
+    "ZCDP": ("sfumato.kernel.losses", "ZCDP"),
+    "choose": ("sfumato.kernel.choice", "choose"),
     "count": ("sfumato.query.frame", "count"),
     "local": ("sfumato.local", ""),  # the package itself
     "mean": ("sfumato.query.frame", "mean"),
@@ -84,4 +104,6 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'sfumato' has no attribute {name!r}")
     module, attribute = _WHEN_NAMED[name]
     loaded = import_module(module)
-    return getattr(loaded, attribute) if attribute else loaded
+    found: object = getattr(loaded, attribute) if attribute else loaded
+    globals()[name] = found  # named once more, it is there
+    return found
