@@ -14,7 +14,7 @@ import sfumato as sf
 from sfumato.catalog.model import Table
 from sfumato.engines import snapshot
 from sfumato.engines.duckdb_engine import DuckDBEngine
-from sfumato.engines.sources import columns_of, database_of, files_of
+from sfumato.ingest.readers import columns_of, database_of, files_of
 
 ROWS = {"who": [1, 1, 2, 3, None], "age": [40, 41, 150, None, 7], "city": ["Rome", "Oslo", "Atlantis", "Rome", "Oslo"]}
 COLUMNS = {"who": sf.Id(), "age": sf.Integer(0, 120), "city": sf.Category(["Rome", "Oslo"])}

@@ -18,10 +18,24 @@ MAY_IMPORT = {  # a package of ours -> the packages of ours that it may import
     "catalog": {"catalog", "kernel", "errors"},
     "query": {"query", "catalog", "kernel", "errors"},
     "planning": {"planning", "query", "catalog", "kernel", "errors"},
-    "engines": {"engines", "catalog", "kernel", "errors"},
+    "ingest": {"ingest", "catalog", "kernel", "errors"},
+    "engines": {"engines", "ingest", "catalog", "kernel", "errors"},
     "ledger": {"ledger", "kernel", "errors"},
     "local": {"local", "kernel", "errors"},
-    "cli": {"cli", "local", "catalog", "curator", "opening", "answers", "engines", "ledger", "kernel", "errors", ""},
+    "cli": {
+        "cli",
+        "local",
+        "catalog",
+        "curator",
+        "opening",
+        "answers",
+        "engines",
+        "ingest",
+        "ledger",
+        "kernel",
+        "errors",
+        "",
+    },
 }
 
 

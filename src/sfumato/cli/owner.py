@@ -112,7 +112,7 @@ def add(
         from sfumato.catalog.model import Dataset, Table
         from sfumato.catalog.names import find
         from sfumato.catalog.refusals import refusal
-        from sfumato.engines.sources import columns_of
+        from sfumato.ingest.readers import columns_of
         from sfumato.kernel.neighbours import ROW
 
         folder = Path(context.obj)
@@ -218,7 +218,7 @@ def _columns(
 
 def _beside(folder: Path, source: str) -> str:
     """The source as seen from the folder; one that is seen from here is named from there."""
-    from sfumato.engines.sources import database_of, files_of
+    from sfumato.ingest.readers import database_of, files_of
 
     if files_of(source, folder):
         return source
@@ -252,7 +252,7 @@ def _append(folder: Path, lines: str, wanted: "Dataset", newest: str) -> None:
 
 def _check_sources(folder: Path, dataset: "Dataset") -> None:
     """Before the data is pinned: is every source there, with the declared columns? Only names are read."""
-    from sfumato.engines.sources import columns_of, missing_columns, refused
+    from sfumato.ingest.readers import columns_of, missing_columns, refused
 
     for table in dataset.tables.values():
         if table.source is None:

@@ -13,11 +13,11 @@ from sfumato.engines.as_pinned import agrees, has_values
 from sfumato.engines.empty_tables import EmptyTables
 from sfumato.engines.engine import ADDED, Bins, Cells, bin_numbers, integers_of
 from sfumato.engines.lowering import lower, lower_bins, lower_people
-from sfumato.engines.public import with_facts
 from sfumato.engines.snapshot import in_order, pin, stored_steps, versions_of
 from sfumato.engines.snapshot_file import SEALED, add, open_to_read, prepare
-from sfumato.engines.sources import connected
 from sfumato.errors import EngineFailed, KernelFault
+from sfumato.ingest.public import with_facts
+from sfumato.ingest.readers import connected
 from sfumato.kernel.plan import BoundedPlan, Kind, Measurement, digest
 from sfumato.kernel.release import ExactAggregates
 from sfumato.kernel.sources import Scan

@@ -17,9 +17,10 @@ from sfumato.catalog.names import find
 from sfumato.engines.engine import MET, ROWS_OF_UNIT, UNIT
 from sfumato.engines.lowering import CENTRED, STEPS, WEIGHT, Steps
 from sfumato.engines.met_rows import mark_met
-from sfumato.engines.public import described, keep_facts
-from sfumato.engines.sources import Source, missing_columns, opened, quoted, refused, unreadable
-from sfumato.engines.typed import WHOLE, as_text, held, read, sql_type, steps_of, width
+from sfumato.engines.on_grid import steps_of, width
+from sfumato.ingest.parsing import WHOLE, as_text, held, read, sql_type
+from sfumato.ingest.public import described, keep_facts
+from sfumato.ingest.readers import Source, missing_columns, opened, quoted, refused, unreadable
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.neighbours import ROW
 from sfumato.kernel.plan import LOWERING_VERSION, ROW_WEIGHT_EXPONENT, grid_exponent

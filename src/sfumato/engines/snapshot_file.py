@@ -11,8 +11,8 @@ import duckdb
 
 from sfumato.catalog.model import Table
 from sfumato.engines.snapshot import in_order, pin
-from sfumato.engines.sources import WITHOUT_EXTENSIONS, Settings, connected, refused
 from sfumato.errors import CatalogError
+from sfumato.ingest.readers import WITHOUT_EXTENSIONS, Settings, connected, refused
 
 LITTLE = "80MB"
 SEALED: Settings = WITHOUT_EXTENSIONS | {"enable_external_access": "false", "lock_configuration": "true"}

@@ -1,4 +1,4 @@
-"""A declared column -> SQL, in three steps: read as its type, held to what is declared, put on its grid.
+"""A declared column -> SQL, in two steps: read as its type, then held to what is declared.
 
 Each step is a SELECT of its own, so that no value is computed twice. Part of the trusted perimeter.
 """
@@ -6,9 +6,7 @@ Each step is a SELECT of its own, so that no value is computed twice. Part of th
 from datetime import date, datetime
 
 from sfumato.catalog.columns import Boolean, Category, ColumnDeclaration, Date, DateTime, Id, Integer, Real, Text
-from sfumato.engines.lowering import Steps
-from sfumato.engines.sources import quoted, text
-from sfumato.errors import KernelFault
+from sfumato.ingest.readers import quoted, text
 
 INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")  # BIGINT holds them all
 WHOLE = (*INTEGERS, "UBIGINT")
@@ -76,12 +74,12 @@ def held(name: str, declared: ColumnDeclaration, kind: str) -> str:  # noqa: PLR
     column, form = quoted(name), sql_type(declared)
     match declared:
         case Integer(lower=lower, upper=upper, nullable=nullable):
-            ends = (f"{lower}::BIGINT", f"{upper}::BIGINT") if kind in INTEGERS else (_double(lower), _double(upper))
+            ends = (f"{lower}::BIGINT", f"{upper}::BIGINT") if kind in INTEGERS else (double(lower), double(upper))
             public = "" if nullable else f" ELSE {(lower + upper) // 2}"
             return f"CAST({_between(column, *ends, public, real=kind not in INTEGERS)} AS {form})"
         case Real(lower=lower, upper=upper, nullable=nullable):
-            public = "" if nullable else f" ELSE {_double((lower + upper) / 2)}"
-            return _between(column, _double(lower), _double(upper), public, real=True)
+            public = "" if nullable else f" ELSE {double((lower + upper) / 2)}"
+            return _between(column, double(lower), double(upper), public, real=True)
         case Boolean(nullable=nullable):
             return column if nullable else f"COALESCE({column}, false)"
         case Category(values=values, nullable=nullable):
@@ -101,21 +99,6 @@ def held(name: str, declared: ColumnDeclaration, kind: str) -> str:  # noqa: PLR
             return _between(column, _constant(begin), _constant(end), public, real=False)
         case Id():
             return column  # never read by a plan
-
-
-def steps_of(name: str, declared: ColumnDeclaration, each: Steps) -> str:
-    """A numeric column on its grid, ⌊x/γ + ½⌋: within its bounds in steps, since x is and rounding keeps order."""
-    column = quoted(name)
-    if not isinstance(declared, Integer):
-        return f"CAST({rounded(f'({column} * {_double(2.0**-each.exponent)})')} AS {width(each)})"
-    if each.exponent > 0:
-        raise KernelFault("The grid of whole numbers is one, or finer.")
-    return f"(CAST({column} AS {width(each)}) * {1 << -each.exponent})"
-
-
-def width(each: Steps) -> str:
-    """The type of a column's steps, also of those less the middle of the bounds."""
-    return "INTEGER" if max(abs(each.lower), abs(each.upper)) < 1 << 30 else "BIGINT"
 
 
 def rounded(value: str) -> str:
@@ -152,7 +135,7 @@ def _least_whole(lower: int, upper: int) -> str:
     return "BIGINT"
 
 
-def _double(value: float) -> str:
+def double(value: float) -> str:
     return f"{float(value)!r}::DOUBLE"
 
 

@@ -9,7 +9,7 @@ import duckdb
 
 from sfumato.catalog.columns import Boolean, Category, ColumnDeclaration, Date, DateTime, Integer, Real, Text
 from sfumato.catalog.model import Table
-from sfumato.engines.sources import Source, quoted
+from sfumato.ingest.readers import Source, quoted
 
 FACTS = "__sfumato_public"
 MOST_VALUES = 10_000
