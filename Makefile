@@ -3,13 +3,14 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 
-.PHONY: help demo test check test-slow bench clean
+.PHONY: help demo test check test-slow mutants bench clean
 
 help:
 	@echo "make demo       a first private answer, in a minute"
 	@echo "make test       format, lint, types and the whole test suite (what CI runs)"
 	@echo "make check      the same with the fast tests only, for while you work"
 	@echo "make test-slow  evidence that takes minutes"
+	@echo "make mutants    break the trusted code one line at a time; prints the faults that no test notices"
 	@echo "make bench      speed, memory and accuracy beside peers, as ratios of one run"
 	@echo "make clean      remove .venv and caches"
 
@@ -48,6 +49,9 @@ test: .venv/.test
 
 test-slow: .venv/.test
 	$(BIN)/pytest -q -m slow
+
+mutants: .venv/.test
+	$(BIN)/python tests/mutants/run.py
 
 bench: .venv/.bench
 	$(BIN)/python bench/noise.py

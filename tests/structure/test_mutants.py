@@ -1,0 +1,36 @@
+"""The faults that `make mutants` tries are faults of the code as it is now."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+from test_claims import ROOT, defined_tests
+
+SPEC = importlib.util.spec_from_file_location("mutants_run", ROOT / "tests" / "mutants" / "run.py")
+run = importlib.util.module_from_spec(SPEC)
+sys.modules["mutants_run"] = run
+SPEC.loader.exec_module(run)
+MUTANTS = list(run.all_mutants())
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=str)
+def test_a_mutant_breaks_the_code_as_it_is(mutant):
+    assert mutant.problem() is None
+    assert mutant.tests
+    for test in mutant.tests:
+        file, _, name = test.partition("::")
+        assert name.partition("[")[0] in defined_tests(ROOT / file), test
+    assert (ROOT / "docs" / "claims" / f"{mutant.claim}.md").exists() or not mutant.claim.startswith("K-")
+
+
+def test_mutants_are_different():
+    assert len({(each.file, each.text, each.becomes) for each in MUTANTS}) == len(MUTANTS)
+
+
+def test_a_text_that_is_gone_is_seen(tmp_path):
+    """Negative control."""
+    (tmp_path / "a.py").write_text("x = 1\ny = 1\n")
+    texts = {"x = 1": "x = 2", "= 1": "= 2", "z": "y", "x": "x", "y = 1": "y = ("}
+    problems = [run.Mutant("a", "a.py", *pair, "K-01", ()).problem(Path(tmp_path)) for pair in texts.items()]
+    assert [problem is None for problem in problems] == [True, False, False, False, False]
