@@ -69,16 +69,22 @@ def present(query: Query, planned: Planned, certificate: Certificate, reading: R
     columns = {name: evaluate(post, aggregates, keys) for name, post in query.columns}
     selects = query.having is not None or query.limit is not None  # what is picked for being high is high by chance
     level = 1 - per_coordinate(1 - confidence, max(len(cells), 1)) if selects else confidence
-    ends = _ends(query, planned, reading, level, keys, len(cells))
     kept = _order_of(query, aggregates, keys, len(cells))
+    shown = reading.of_cells(kept, len(cells))  # an interval takes long to find: only of what is shown
+    ends = _ends(query, planned, shown, level, [key[kept] for key in keys], len(kept))
     whole = {name for name, post in query.columns if _is_whole(post, planned)}
+    shown_columns = {name: np.broadcast_to(values, len(cells))[kept] for name, values in columns.items()}
     rows = [
-        {name: _plain(np.broadcast_to(values, len(cells))[cell], name in whole) for name, values in columns.items()}
-        for cell in kept
+        {name: _plain(values[place], name in whole) for name, values in shown_columns.items()}
+        for place in range(len(kept))
     ]
     intervals = [
-        {name: (float(low[cell]), float(high[cell])) for name, (low, high) in ends.items() if low[cell] <= high[cell]}
-        for cell in kept
+        {
+            name: (float(low[place]), float(high[place]))
+            for name, (low, high) in ends.items()
+            if low[place] <= high[place]
+        }
+        for place in range(len(kept))
     ]
     return Answer(
         tuple(columns), rows, intervals, float(confidence), Cost.of(paid.loss), Cost.of(paid.remaining),

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -56,6 +56,14 @@ class Reading:
     @property
     def values(self) -> dict[str, Floats]:
         return {each.name: each.values for each in self.measured}
+
+    def of_cells(self, cells: Sequence[int], among: int) -> "Reading":
+        """The same of these cells alone, of so many."""
+        if not among:
+            return self
+        chosen = [replace(each, values=each.values.reshape(among, -1)[cells].ravel()) for each in self.measured]
+        keys = None if self.keys is None else tuple(self.keys[cell] for cell in cells)
+        return Reading(tuple(chosen), keys)
 
 
 def measured_as(each: Certified, values: Floats) -> list[Measured]:
