@@ -27,7 +27,7 @@ from sfumato.query.frame import Aggregation, Frame
 from sfumato.query.parse import parse
 from sfumato.query.query import Query
 from sfumato.query.terms import refuse_epsilon
-from sfumato.rehearsal import ROWS, made_up_rows
+from sfumato.rehearsal import as_rehearsed, made_up_rows
 from sfumato.selection import Question, Selection
 from sfumato.watch import Watch, begin_watch
 from sfumato.workload import Wanted, Workload, ask_workload, drawn_once, plan_workload
@@ -245,7 +245,7 @@ class Curator:
         spendable = loss if isinstance(loss, ZCDP) else ApproxDP(loss.epsilon, self.dataset.budget.delta)
         books = Ledger.create(None, self.dataset.population, Limit(spendable))
         tables = {
-            name: replace(table, rows=None if table.rows is None else ROWS)
+            name: as_rehearsed(table)
             for name in dict.fromkeys(tables_of(query.source))
             for table in (self.dataset.table(name),)
         }

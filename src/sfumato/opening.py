@@ -28,6 +28,7 @@ def protect(
     budget: Budget,
     neighbours: str = "add-remove",
     rows: int | None = None,
+    people: int | None = None,
     max_rows_per_unit: int = 1,
     max_groups_per_unit: int = 1,
     population: str | None = None,
@@ -38,11 +39,12 @@ def protect(
     """Protect one table: a frame (pandas, polars, Arrow) or the path of a CSV or Parquet file.
 
     `version` names the data: change it when the data changes, so that answers in a durable ledger are not reused.
+    `rows` (unit ROW) and `people` (unit an id) make that number public; both need neighbours="replace-one".
     """
     if ledger is not None and "://" in str(ledger):
         hint = "For a ledger on a server, make a folder with a catalog: sf.open(folder, ledger=URL)."
         raise InvalidParameter("ledger", "must be the path of a file here", "a URL", hint)
-    table = Table(name, None, unit, columns, max_rows_per_unit, max_groups_per_unit, rows)
+    table = Table(name, None, unit, columns, max_rows_per_unit, max_groups_per_unit, rows, people=people)
     dataset = Dataset(name, [table], budget, population, neighbours, analysts=dict(analysts or {}))
     engine = DuckDBEngine.of_data(table, data)
     signer = Signer(Path(f"{ledger}.key")) if ledger is not None else Signer()

@@ -291,7 +291,8 @@ def tables(draw, name, replace_one):
         return Table(name, source, ROW, columns, public=True)
     unit = draw(st.sampled_from(sorted(columns)))
     most = st.integers(1, 10**6)
-    return Table(name, source, unit, {**columns, unit: Id()}, draw(most), draw(most))
+    number = draw(st.none() | most) if replace_one else None
+    return Table(name, source, unit, {**columns, unit: Id()}, draw(most), draw(most), people=number)
 
 
 @st.composite

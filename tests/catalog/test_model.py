@@ -321,14 +321,19 @@ class TestTable:
         refused(lambda: rows(max_rows_per_unit=2), "tables.people: max_rows_per_unit and max_groups_per_unit must be 1")
         refused(lambda: rows(max_groups_per_unit=2), "must be 1")
 
-    @pytest.mark.parametrize("key", ["max_rows_per_unit", "max_groups_per_unit", "rows"])
+    @pytest.mark.parametrize("key", ["max_rows_per_unit", "max_groups_per_unit", "rows", "people"])
     @pytest.mark.parametrize("value", [0, -1, 1.0, "1", True])
     def test_limits_are_whole_and_positive(self, key, value):
         refused(lambda: people(**{key: value}), f"tables.people: {key} must be a whole number")
 
     def test_rows_are_of_row_units(self):
         assert rows(rows=7).rows == 7
-        refused(lambda: people(rows=7), "rows is only for tables whose unit is the row")
+        refused(lambda: people(rows=7), "rows is only for tables whose unit is the row", "people = n")
+
+    def test_people_are_of_tables_whose_people_have_an_id(self):
+        assert people(people=7).people == 7
+        refused(lambda: rows(people=7), "people is only for tables whose people have an id", "rows = n")
+        refused(lambda: Table("t", None, ROW, {}, public=True, people=2), "people is only")
 
     def test_public_tables_have_no_unit(self):
         for unit in (None, ROW):
@@ -387,6 +392,10 @@ class TestDataset:
             == 2
         )
         refused(lambda: Dataset("d", [rows(rows=5)], Budget(1)), "tables.people: rows makes", "replace-one")
+
+    def test_a_public_number_of_people_needs_replace_one(self):
+        assert Dataset("d", [people(people=5)], Budget(1), neighbours="replace-one").table("people").people == 5
+        refused(lambda: Dataset("d", [people(people=5)], Budget(1)), "tables.people: people makes", "replace-one")
 
     def test_other_relations_are_refused(self):
         refused(lambda: Dataset("d", [], Budget(1), neighbours="zero-out"), "dataset: neighbours must be 'add-remove'")

@@ -85,6 +85,28 @@ def test_add_declares_every_type(tmp_path):
     assert shown["columns"][-1]["lower"] == "1900-01-01"
 
 
+@pytest.mark.parametrize(("unit", "option"), [("ROW", "rows"), ("pid", "people")])
+def test_add_declares_a_public_number_of_rows_or_people(tmp_path, unit, option):
+    (tmp_path / "t.csv").write_text("pid,x\n1,5\n2,7\n3,1\n")
+    run("init", tmp_path, "--neighbours", "replace-one")
+    given = ["add", "t", "t.csv", "--unit", unit, "--column", "x:integer:1:10", "--not-null", "x"]
+    wrong = refused(run("-C", tmp_path, *given, f"--{option}", "4", "--json"), 4)
+    assert f"another number of {option}" in wrong["message"]
+    assert json_of(run("-C", tmp_path, *given, f"--{option}", "3", "--json"))[option] == 3
+    assert getattr(load(tmp_path).tables["t"], option) == 3
+    assert f"the number of {option}, 3, is public" in run("-C", tmp_path, "check").output
+    found = json_of(run("-C", tmp_path, "preview", "SELECT SUM(x) AS s FROM t", "--epsilon", "1", "--json"))
+    assert found["margins"]["s"] == pytest.approx(9 * 2.9957, abs=1)  # replace-one of values in [1, 10] moves by 9
+
+
+@pytest.mark.parametrize(("unit", "option", "hint"), [("ROW", "people", "rows = n"), ("pid", "rows", "people = n")])
+def test_rows_are_not_people(tmp_path, unit, option, hint):
+    (tmp_path / "t.csv").write_text("pid,x\n1,5\n")
+    run("init", tmp_path, "--neighbours", "replace-one")
+    given = ["add", "t", "t.csv", "--unit", unit, "--column", "x:integer:1:10", f"--{option}", "1"]
+    assert hint in refused(run("-C", tmp_path, *given, "--json"), 4)["hint"]
+
+
 def test_add_keeps_the_owners_comments_and_a_second_table_can_be_asked(clinic):
     assert json_of(clinic("ask", COUNT, "--epsilon", "1", "--json"))
     (clinic.folder / "rows.csv").write_text("x\n1\n2\n")

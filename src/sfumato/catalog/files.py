@@ -37,7 +37,7 @@ KINDS: dict[str, type[Any]] = {
 }
 NAMES = {kind: name for name, kind in KINDS.items()}
 LIMITS = ("epsilon", "delta", "accounting", "rho")
-TABLE_KEYS = ("max_rows_per_unit", "max_groups_per_unit", "rows", "public")  # read and written as they are
+TABLE_KEYS = ("max_rows_per_unit", "max_groups_per_unit", "rows", "people", "public")  # read and written as they are
 HEAD = re.compile(r"""\ufeff?\s*\[\s*["']?dataset["']?\s*\]""")
 LEDGER_ID = re.compile(r"""(\s*["']?ledger_id["']?\s*=\s*)("(?:[^"\\]|\\.)*"|'[^']*')""")
 UNITS = 'unit_column = "…", unit = "row", unit_through = { column = "…", table = "…" } or public = true'

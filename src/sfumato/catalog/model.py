@@ -30,6 +30,7 @@ class Table:
     public: bool = False
     unit_through: tuple[str, str] | None = None
     multiplicities: tuple[tuple[str, int], ...] = ()  # of a pinned public table: how often a value stands in a column
+    people: int | None = None  # like rows, of a table whose unit is an id: its number of people is public
 
     def __post_init__(self) -> None:
         freeze(self, name=read_name(self.name, "a table's name"))
@@ -41,6 +42,7 @@ class Table:
                 max_rows_per_unit=_few(self.max_rows_per_unit, "max_rows_per_unit"),
                 max_groups_per_unit=_few(self.max_groups_per_unit, "max_groups_per_unit"),
                 rows=None if self.rows is None else whole_number(self.rows, "rows", 1),
+                people=None if self.people is None else whole_number(self.people, "people", 1),
                 public=read_flag(self.public, "public"),
             )
             freeze(self, unit_through=self._link())
@@ -49,7 +51,11 @@ class Table:
                 rule = "max_rows_per_unit and max_groups_per_unit must be 1 unless rows belong to people"
                 raise refusal(f"{rule}.", "Remove them, or name the column that tells people apart as the unit.")
             if self.rows is not None and (self.public or self.unit is not ROW):
-                raise refusal("rows is only for tables whose unit is the row.", "Remove rows.")
+                hint = "Remove rows." if self.public else "Declare the number of people instead: people = n."
+                raise refusal("rows is only for tables whose unit is the row.", hint)
+            if self.people is not None and (self.public or self.unit is ROW):
+                hint = "Remove people." if self.public else "Declare the number of rows instead: rows = n."
+                raise refusal("people is only for tables whose people have an id.", hint)
 
     def __reduce__(self) -> tuple[type["Table"], tuple[object, ...]]:
         return Table, _parts(self)
@@ -154,9 +160,10 @@ class Dataset:
         freeze(self, views=self._named_views(views))
         for table in self.tables.values():
             with at(f"tables.{table.name}"):
-                if table.rows is not None and self.neighbours is not Neighbours.REPLACE_ONE:
-                    hint = 'Remove rows, or set neighbours = "replace-one" for the dataset.'
-                    raise refusal("rows makes the number of rows public, which only replace-one allows.", hint)
+                for key in ("rows", "people"):
+                    if getattr(table, key) is not None and self.neighbours is not Neighbours.REPLACE_ONE:
+                        hint = f'Remove {key}, or set neighbours = "replace-one" for the dataset.'
+                        raise refusal(f"{key} makes the number of {key} public, which only replace-one allows.", hint)
                 self._owner(table)
         for analyst, limit in self.analysts.items():
             with at(f"analysts.{read_name(analyst, 'an analyst')}"):

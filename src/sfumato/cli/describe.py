@@ -38,6 +38,7 @@ def table_json(table: "Table") -> dict[str, Any]:
         "max_rows_per_unit": table.max_rows_per_unit,
         "max_groups_per_unit": table.max_groups_per_unit,
         "rows": table.rows,
+        "people": table.people,
         "columns": [_column_json(name, declared) for name, declared in table.columns.items()],
     }
 
@@ -57,11 +58,15 @@ def whose(table: "Table") -> str:
     if table.public:
         return "public, nobody's rows"
     if table.unit is ROW:
-        return "each row is one person"
+        return "each row is one person" + _public(table.rows, "rows")
     owner = table.unit or " of ".join(table.unit_through or ())
     rows, groups = table.max_rows_per_unit, table.max_groups_per_unit
     counts = f"{rows} row{'s' if rows > 1 else ''} in {groups} group{'s' if groups > 1 else ''}"
-    return f"a person is a {owner}, and counts with at most {counts}"
+    return f"a person is a {owner}, and counts with at most {counts}" + _public(table.people, "people")
+
+
+def _public(number: int | None, of_what: str) -> str:
+    return "" if number is None else f"; the number of {of_what}, {number:,}, is public"
 
 
 def bounds(column: dict[str, Any]) -> str:

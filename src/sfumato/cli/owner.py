@@ -43,6 +43,7 @@ EXAMPLE = """
 # columns.smoker = { type = "boolean", nullable = false }
 #
 # Budgets under zCDP: accounting = "zcdp" and rho = "0.5" under [budget].
+# A public number of people, under neighbours = "replace-one": people = 400 (unit = "row": rows = 400) in a table.
 # An analyst's own limit: [analysts.ann] with epsilon = "1".
 """
 
@@ -100,6 +101,14 @@ def add(
     ] = None,
     max_rows: Annotated[int, typer.Option(help="So many rows of one person count in full.", min=1)] = 1,
     max_groups: Annotated[int, typer.Option(help="One person is in so many groups at most.", min=1)] = 1,
+    rows: Annotated[
+        int | None,
+        typer.Option(help="Make the number of rows public (unit ROW, replace-one): means get smaller margins.", min=1),
+    ] = None,
+    people: Annotated[
+        int | None,
+        typer.Option(help="Make the number of people public (unit COL, replace-one), in the same way.", min=1),
+    ] = None,
     not_null: Annotated[
         list[str] | None, typer.Option(help="A column whose gaps are filled with its public midpoint.", metavar="COL")
     ] = None,
@@ -123,7 +132,7 @@ def add(
         columns = _columns(partial(columns_of, name, written, folder), unit, column or [], not_null or [])
         if unit != "ROW" and find(unit, columns) is None:
             columns = {unit: Id(), **columns}
-        table = Table(name, written, ROW if unit == "ROW" else unit, columns, max_rows, max_groups)
+        table = Table(name, written, ROW if unit == "ROW" else unit, columns, max_rows, max_groups, rows, people=people)
         parts = {each.name: getattr(before, each.name) for each in fields(Dataset)}
         after = Dataset(**parts | {"tables": [*before.tables.values(), table]})
         alone = _written(Dataset(**parts | {"tables": [table], "analysts": {}, "views": {}}))

@@ -59,14 +59,17 @@ def pin(connection: duckdb.DuckDBPyConnection, table: Table, data: object, folde
     if table.rows is not None and _count(connection, table) != table.rows:
         hint = "Declare the number of rows that it has, or none: rows = n makes n public."
         raise refused(table.name, "it has another number of rows than is declared.", hint)
+    if table.people is not None and _count(connection, table, f"DISTINCT {quoted(UNIT)}") != table.people:
+        hint = "Declare the number of people who have rows in it, or none: people = n makes n public."
+        raise refused(table.name, "it has another number of people than is declared.", hint)
     connection.execute(f"CREATE TABLE IF NOT EXISTS {PINNED} (name VARCHAR, declared VARCHAR, version VARCHAR)")
     connection.execute(f"DELETE FROM {PINNED} WHERE name = ?", [table.name])
     version = SYSTEM.take(8).tobytes().hex()
     connection.execute(f"INSERT INTO {PINNED} VALUES (?, ?, ?)", [table.name, made_from, version])
 
 
-def _count(connection: duckdb.DuckDBPyConnection, table: Table) -> int:
-    return int(connection.execute(f"SELECT COUNT(*) FROM {quoted(table.name)}").fetchall()[0][0])
+def _count(connection: duckdb.DuckDBPyConnection, table: Table, what: str = "*") -> int:
+    return int(connection.execute(f"SELECT COUNT({what}) FROM {quoted(table.name)}").fetchall()[0][0])
 
 
 def _through(connection: duckdb.DuckDBPyConnection, table: Table, source: Source) -> Source:
@@ -199,7 +202,9 @@ def _owner(table: Table) -> str:
 def declared_digest(table: Table) -> str:
     """What a snapshot was made from. It holds clamped and weighed values: under another declaration they are wrong."""
     columns = sorted((name, repr(declared)) for name, declared in table.columns.items())
-    parts = (LOWERING_VERSION, table.name, str(table.unit), table.unit_through, table.max_rows_per_unit, columns)
+    public = (table.rows, table.people)
+    whose = (str(table.unit), table.unit_through, table.max_rows_per_unit)
+    parts = (LOWERING_VERSION, table.name, *whose, public, columns)
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 

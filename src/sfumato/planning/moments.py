@@ -74,8 +74,8 @@ def together(aggregates: Sequence[Aggregate], rows: Rows) -> dict[Typed, Kind]:
     for value, functions in asked.items():
         known = rows.known and not value.nullable
         if functions & set(SPREAD):
-            always = isinstance(value.expression, Column)
-            if squares_fit(value) and (always or not known):
+            curved = known and per_row and isinstance(value.expression, Column)  # rows of people are rounded (K-37)
+            if squares_fit(value) and (curved or not known):
                 found[value] = Kind.CURVE if known else Kind.THIRDS
         elif not known and _halves(value, functions, rows) and fits(value, per_row=per_row):
             found[value] = Kind.HALVES

@@ -14,7 +14,7 @@ from sfumato.catalog.model import Dataset
 from sfumato.errors import InvalidParameter, KernelFault
 from sfumato.kernel.exact import exact_decimal
 from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
-from sfumato.kernel.neighbours import Neighbours
+from sfumato.kernel.neighbours import ROW, Neighbours
 from sfumato.kernel.plan import (
     ROW_WEIGHT_EXPONENT,
     BoundedPlan,
@@ -28,7 +28,7 @@ from sfumato.kernel.plan import (
     Quantiles,
     Scalar,
 )
-from sfumato.kernel.sources import Scan
+from sfumato.kernel.sources import PerUnit, Scan
 from sfumato.planning.grids import bins_of, squared_steps_of, steps_of
 from sfumato.planning.moments import Linear, Moments, Rows, of_curve, of_halves, of_thirds, together
 from sfumato.planning.provenance import pinned, whose
@@ -106,8 +106,8 @@ def choose_plan(
     chooser = _Chooser(query, dataset, per_row=unit.per_row, discovers=discovers, pure=pure)
     formulas = tuple(chooser.formula(each) for each in query.aggregates)
     if not chooser.wanted:
-        hint = "It is declared (rows), and known to everybody: there is nothing to ask."
-        raise InvalidParameter("question", "must depend on the data", "the public number of rows", hint)
+        hint = "It is declared in the catalog, and known to everybody: there is nothing to ask."
+        raise InvalidParameter("question", "must depend on the data", "the public number of rows or people", hint)
     shares = split(loss, len(chooser.wanted))
     measurements = tuple(
         each.named(name, _with_delta(share, delta, dataset) if each.kind is Kind.KEYS else share)
@@ -157,7 +157,8 @@ class _Chooser:
         self.per_row = per_row
         self.discovers = discovers
         self.wanted: dict[str, _Wanted] = {}
-        self.public_rows = _public_rows(query, dataset)
+        public = _public_numbers(query, dataset)
+        self.public_rows, self.public_people = public.rows, public.people
         self._moments_of: dict[Typed, Moments] = {}
         self._fractions: dict[Typed, tuple[Fraction, ...]] = {}
         for each in query.aggregates:
@@ -165,9 +166,9 @@ class _Chooser:
                 known = self._fractions.get(each.value, ())
                 self._fractions[each.value] = tuple(sorted({*known, each.fraction}))
         self.keys = self._add(_Wanted(Kind.KEYS, None)) if discovers else None
-        public = self.public_rows is not None
+        fixed = self.public_rows is not None
         one_cell = dataset.neighbours is Neighbours.REPLACE_ONE and not query.keys
-        rows = Rows(per_row, public or (discovers and per_row), public, one_cell)
+        rows = Rows(per_row, fixed or (discovers and per_row), fixed, one_cell)
         # noise that is normal is the same in any direction: parts would gain nothing
         self.parts = together(query.aggregates, rows) if pure else {}
 
@@ -176,6 +177,8 @@ class _Chooser:
         match aggregate.function:
             case "COUNT":
                 return Formula("COUNT", count=self._count(value))
+            case "PEOPLE" if self.public_people is not None:
+                return Formula("COUNT", count=Linear((), Fraction(self.public_people)))
             case "PEOPLE":
                 return Formula("COUNT", count=Linear.of(self.keys or self._add(_Wanted(Kind.PEOPLE, None))))
             case "SUM" if value is not None:
@@ -276,9 +279,26 @@ class _Chooser:
         return name
 
 
-def _public_rows(query: Query, dataset: Dataset) -> int | None:
-    """The number of rows that the question is about, where the catalog makes it public."""
-    alone = isinstance(query.source, Scan) and not query.filters and not query.keys
-    if not alone or dataset.neighbours is not Neighbours.REPLACE_ONE or not isinstance(query.source, Scan):
-        return None
-    return dataset.table(query.source.table).rows
+@dataclass(frozen=True, slots=True)
+class _PublicNumbers:
+    """What the catalog makes public of the rows that a question is about."""
+
+    rows: int | None = None  # what their weights add up to
+    people: int | None = None
+
+
+def _public_numbers(query: Query, dataset: Dataset) -> _PublicNumbers:
+    """Of all rows of one table, or of one row for each of its people. Everybody in a table has a row there."""
+    if dataset.neighbours is not Neighbours.REPLACE_ONE or query.filters or query.keys:
+        return _PublicNumbers()
+    match query.source:
+        case Scan(name, max_rows=most):
+            table = dataset.table(name)
+            if table.unit is ROW:
+                return _PublicNumbers(table.rows)
+            return _PublicNumbers(table.people if most == 1 else None, table.people)
+        case PerUnit(Scan(name), ()):
+            people = dataset.table(name).people
+            return _PublicNumbers(people, people)
+        case _:
+            return _PublicNumbers()
