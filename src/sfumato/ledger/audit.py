@@ -10,6 +10,7 @@ from sfumato.kernel.losses import PrivacyLoss, PureDP
 from sfumato.ledger.books import Books
 from sfumato.ledger.charges import exchanged, fits, nothing, price, total
 from sfumato.ledger.entries import Entry, Head, Row, altered, charged_loss
+from sfumato.ledger.schema import VERSION
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,7 @@ class _Sums:
         self._identity = (ledger_id, population)
         self._budget: PrivacyLoss | None = None
         self._spent: PrivacyLoss = PureDP(0)
+        self._version = 1
         self._own: dict[str, PrivacyLoss] = {}
         self._charges: dict[int, Entry] = {}
         self._followed: set[tuple[object, ...]] = set()
@@ -86,6 +88,8 @@ class _Sums:
         """Why an entry cannot follow the ones before it, or nothing."""
         try:
             entry = Entry.of(row)
+            _must(self._version <= entry.version <= VERSION)
+            self._version = entry.version
             held = self._wanted(entry, json.loads(row["payload"] or "{}")) == entry
         except (SfumatoError, ValueError, KeyError, TypeError, ArithmeticError):
             held = False
@@ -106,6 +110,9 @@ class _Sums:
         if entry.kind == "limit":
             return replace(entry, spent=spent)
         _must(self._budget == entry.budget)
+        if entry.kind == "migrate":
+            _must(entry.version == payload["to"] > payload["from"])
+            return replace(entry, spent=spent)
         own = exchanged(self._own.get(entry.analyst, nothing(entry.budget)), entry.budget)
         if entry.kind == "charge":
             shares = tuple(charged_loss(each["loss"]) for each in payload["measurements"])

@@ -8,10 +8,24 @@ import sqlalchemy as sa
 
 from sfumato.errors import LedgerError
 from sfumato.kernel.losses import PrivacyLoss
-from sfumato.ledger.entries import Entry, Head, Row, altered, altered_error, chain_hash, loss_text, read_loss, sha256
+from sfumato.ledger.entries import (
+    ANCHORS,
+    Entry,
+    Head,
+    Row,
+    altered,
+    altered_error,
+    canonical,
+    chain_hash,
+    loss_text,
+    read_loss,
+    sha256,
+)
+from sfumato.ledger.schema import VERSION, alter_tables, refuse_newer, version_of, write_version
 from sfumato.ledger.statement import Statement
 from sfumato.ledger.tables import (
     ADD_ENTRY,
+    COLUMNS,
     ENTRIES,
     GET_ANSWER,
     GET_ANSWERED,
@@ -44,7 +58,24 @@ class Books:
     def make_tables(self) -> None:
         """Make the tables, and the head row of a ledger without entries; the caller appends the first."""
         TABLES.create_all(self._connection, checkfirst=False)
-        self._connection.execute(HEAD.insert().values(single=1, number=0, hash="", budget="", spent=""))
+        write_version(self._connection)
+        self._connection.execute(HEAD.insert().values(single=1, number=0, hash="", budget="", spent="", anchor=0))
+
+    def version(self) -> int:
+        """The version of the tables; a newer one than this program knows is refused."""
+        version = version_of(self._connection)
+        refuse_newer(version)
+        return version
+
+    def migrate(self) -> Head:
+        """Bring the tables up to the newest version, and say so in an entry. Where they are, nothing happens."""
+        before = self.version()
+        if before == VERSION:
+            return self.head(lock=True)
+        alter_tables(self._connection, before)
+        now = self.head(lock=True)
+        declared = {"from": before, "to": VERSION}
+        return self.append(now, "migrate", now.budget, now.spent, payload=canonical(declared))
 
     def head(self, *, lock: bool) -> Head:
         """The last entry, checked against its own hash and against the row of totals; `lock` holds others off."""
@@ -64,7 +95,7 @@ class Books:
         budget, spent = read_loss(row["budget"]), read_loss(row["spent"])
         if budget is None or spent is None:
             raise altered_error(number)
-        return Head(number, row["hash"], budget, spent)
+        return Head(number, row["hash"], budget, spent, row["head_anchor"])
 
     def claimed_number(self) -> int:
         """The number of entries that the row of totals speaks of, for an audit."""
@@ -85,14 +116,17 @@ class Books:
             "payload_hash": sha256(payload),
             "budget": loss_text(budget),
             "spent": loss_text(spent),
+            "version": VERSION,
+            "question": "",
             **parts,
             "loss": loss_text(parts.get("loss")),
             "analyst_spent": loss_text(parts.get("analyst_spent")),
         }
         previous = before.hash if before else ""
-        head = Head(row["number"], chain_hash(previous, row), budget, spent)
-        whole = {**row, "previous": previous, "hash": head.hash, "payload": payload}
-        ADD_ENTRY.rows(self._connection, **whole)
+        anchor = row["number"] if kind in ANCHORS or before is None else before.anchor
+        head = Head(row["number"], chain_hash(previous, row), budget, spent, anchor)
+        whole = {**row, "previous": previous, "hash": head.hash, "payload": payload, "signature": "", "anchor": anchor}
+        ADD_ENTRY.rows(self._connection, **{name: whole[name] for name in COLUMNS})
         MOVE_HEAD.rows(self._connection, **{f"new_{name}": whole[name] for name in MOVED})
         return head
 

@@ -13,6 +13,8 @@ from sfumato.kernel.exact import plain
 from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP
 
 Row = Mapping[str, Any]
+ANCHORS = ("open", "migrate")  # kinds that say where the ledger is and whose key signs it
+KINDS = (*ANCHORS, "limit", "charge", "answer", "seen")
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=repr)
 
 
@@ -65,7 +67,7 @@ class Entry:
     """One line of the ledger. `about` is the charge that an answer or a view belongs to; `budget` is the limit then."""
 
     number: int
-    kind: str  # open | limit | charge | answer | seen
+    kind: str  # one of KINDS
     analyst: str
     plan_digest: str
     answer_key: str
@@ -78,6 +80,9 @@ class Entry:
     time: str
     previous: str
     hash: str
+    version: int
+    question: str
+    signature: str
 
     @classmethod
     def of(cls, row: Row) -> "Entry":
@@ -90,20 +95,26 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The last entry: its number and hash, and the totals after it."""
+    """The last entry: its number and hash, the totals after it, and the entry that anchors the ledger (ANCHORS)."""
 
     number: int
     hash: str
     budget: PrivacyLoss
     spent: PrivacyLoss
+    anchor: int = 1
 
 
-_CHAINED = tuple(field.name for field in fields(Entry) if field.name not in ("previous", "hash"))
+_FIRST = (
+    "number", "kind", "analyst", "plan_digest", "answer_key", "about", "loss", "budget", "spent", "analyst_spent",
+    "payload_hash", "time",
+)  # fmt: skip
+CHAINED = {1: _FIRST, 2: (*_FIRST, "version", "question")}  # by the version of the schema: what is hashed of an entry
 
 
 def chain_hash(previous: str, row: Row) -> str:
     """The hash of an entry: of the hash before it and of its own fields."""
-    return sha256(previous + "\n" + canonical({name: row[name] for name in _CHAINED}))
+    chained = CHAINED.get(row["version"], CHAINED[2])  # a version that is none is hashed, and so told
+    return sha256(previous + "\n" + canonical({name: row[name] for name in chained}))
 
 
 def altered(row: Row) -> bool:

@@ -17,6 +17,7 @@ from sfumato.ledger.audit import Verification, audit, not_older
 from sfumato.ledger.books import Books
 from sfumato.ledger.charges import demand, exchanged, left_of, nothing, price, sublimit, total
 from sfumato.ledger.entries import Entry, Head, Row, altered_error, canonical, charged_loss, loss_text, read_loss
+from sfumato.ledger.schema import VERSION
 from sfumato.ledger.store import Store
 from sfumato.ledger.stored import VOID, Stored, answer_text, answers, description, is_void, measures, stored_answer
 
@@ -98,6 +99,11 @@ class Ledger:
             with ledger._store.read() as books:
                 if not books.has_tables():
                     raise LedgerError("ledger-missing", "There is no ledger at this address.", "Check the address.")
+                outdated = books.version() < VERSION
+            if outdated:
+                with ledger._store.write() as books:
+                    books.migrate()
+            with ledger._store.read() as books:
                 first = books.whole_row(1)
                 if first is None:
                     raise altered_error(1, "is missing")

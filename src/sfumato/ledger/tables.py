@@ -17,6 +17,9 @@ ENTRIES = sa.Table(
     *(sa.Column(name, sa.Text, nullable=False) for name in ("loss", "budget", "spent", "analyst_spent")),
     *(sa.Column(name, sa.Text, nullable=False) for name in ("payload_hash", "time", "previous", "hash")),
     sa.Column("payload", sa.Text, nullable=False),
+    sa.Column("version", sa.Integer, nullable=False),  # of the schema that the entry was written in
+    sa.Column("question", sa.Text, nullable=False),  # of a charge: what was asked
+    sa.Column("signature", sa.Text, nullable=False),
 )
 HEAD = sa.Table(
     "sfumato_head",
@@ -24,8 +27,15 @@ HEAD = sa.Table(
     sa.Column("single", sa.Integer, sa.CheckConstraint("single = 1"), primary_key=True, autoincrement=False),
     sa.Column("number", sa.Integer, nullable=False),
     *(sa.Column(name, sa.Text, nullable=False) for name in ("hash", "budget", "spent")),
+    sa.Column("anchor", sa.Integer, nullable=False),  # the newest entry that says where the ledger is, and its key
 )
-MOVED = ("number", "hash", "budget", "spent")  # what the head repeats of the last entry
+SCHEMA = sa.Table(
+    "sfumato_schema",
+    TABLES,
+    sa.Column("single", sa.Integer, sa.CheckConstraint("single = 1"), primary_key=True, autoincrement=False),
+    sa.Column("version", sa.Integer, nullable=False),
+)
+MOVED = ("number", "hash", "budget", "spent", "anchor")  # what the head repeats of the last entry
 
 
 def _is(kind: str) -> sa.ColumnElement[bool]:
@@ -45,6 +55,7 @@ _index("one_answer", "answer", "about", unique=True)
 _index("seen_once", "seen", "about", "analyst", unique=True)
 sa.Index("sfumato_analysts", ENTRIES.c.analyst, ENTRIES.c.number)
 
+COLUMNS = tuple(column.name for column in ENTRIES.c)
 PLAIN = [column for column in ENTRIES.c if column.name != "payload"]  # a payload may be megabytes long
 _TERMS = sa.case((_is("charge"), ENTRIES.c.payload)).label("payload")  # a charge's own is short
 _NUMBER, _CHARGE = (sa.bindparam(name, type_=sa.Integer) for name in ("number", "charge"))
