@@ -134,5 +134,10 @@ def test_steps_leave_the_frame_as_it_was():
 def test_only_aggregates_aggregate():
     with pytest.raises(InvalidParameter):
         FRAME.agg(n="COUNT(*)")
-    with pytest.raises(UnsupportedSyntax, match="at least one aggregate"):
-        FRAME.group_by("city").agg().query()
+    with pytest.raises(InvalidParameter, match="aggregates must be at least one"):
+        FRAME.group_by("city").agg()
+
+
+def test_grouping_by_nothing_is_refused():
+    with pytest.raises(InvalidParameter, match="keys must be at least one"):
+        FRAME.group_by()

@@ -8,6 +8,7 @@ from sfumato.errors import MissingBounds
 from sfumato.kernel.plan import MOST_BINS, MOST_CHOSEN
 from sfumato.kernel.ranks import MOST_PARTS
 from sfumato.query import functions
+from sfumato.query.constants import exact_number
 from sfumato.query.dates import AS_NUMBER
 from sfumato.query.parse import place_of, unsupported, word_of
 from sfumato.query.query import Aggregate, Typed
@@ -69,11 +70,7 @@ def _listed(node: exp.Expr, inner: exp.Expr, rows: RowBinder) -> Typed:
 
 
 def _fraction(node: exp.Expr, inner: exp.Expr) -> Fraction:
-    text = str(inner.this) if isinstance(inner, exp.Literal) and not inner.is_string else ""
-    try:
-        value = Fraction(text)
-    except (ValueError, ZeroDivisionError):
-        value = Fraction(0)
+    value = exact_number(inner) or Fraction(0)
     if not 0 < value < 1 or value.denominator > MOST_PARTS:
         hint = "Write a number such as 0.5 or 0.95; for 0 and 1 use MIN and MAX."
         raise unsupported(node, "A quantile takes a fraction between 0 and 1", hint)

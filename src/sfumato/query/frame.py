@@ -80,12 +80,17 @@ class Frame:
 
     def group_by(self, *keys: str) -> "Frame":
         """Group by these too: columns, or expressions such as "age > 65 AS old"."""
+        if not keys:
+            hint = 'For example group_by("city"); leave it out for one total.'
+            raise InvalidParameter("keys", "must be at least one", "none", hint)
         for key in keys:
             parse_expression(key, named=True)
         return replace(self, keys=(*self.keys, *keys))
 
     def agg(self, **aggregates: Aggregation) -> "FrameQuery":
         """The question: a named aggregate for each column of the answer."""
+        if not aggregates:
+            raise InvalidParameter("aggregates", "must be at least one", "none", "For example agg(n=sf.count()).")
         for name, each in aggregates.items():
             if not isinstance(each, Aggregation):
                 raise InvalidParameter(name, "must be count(), mean(...) or another aggregate", type(each).__name__)

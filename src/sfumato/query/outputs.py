@@ -9,10 +9,11 @@ from sfumato.errors import MissingBounds, QueryError
 from sfumato.kernel.plan import Key, Literal
 from sfumato.query import functions
 from sfumato.query.choices import choice
+from sfumato.query.constants import constant
 from sfumato.query.dates import AS_NUMBER, literal_beside
 from sfumato.query.parse import place_of, unsupported, word_of
 from sfumato.query.query import Aggregate, AggregateRef, KeyRef, Post, PostCall, Typed
-from sfumato.query.rows import AGGREGATES, ARITHMETIC, CHOICES, COMPARE, LOGIC, RowBinder, chain, constant
+from sfumato.query.rows import AGGREGATES, ARITHMETIC, CHOICES, COMPARE, LOGIC, RowBinder, chain
 
 MOST_AGGREGATES = 100
 MOST_DIGITS = 15

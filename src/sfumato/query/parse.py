@@ -111,6 +111,8 @@ def _check(tree: exp.Expr) -> None:
         lacking = [name for name in NEEDED if name in allowed and node.args.get(name) in (None, [])]
         if any((type(node), name) not in OPTIONAL for name in lacking):
             raise unsupported(node, f"{word_of(node)} lacks a value", "Give it one.")
+        if isinstance(node, exp.Group) and not node.expressions:
+            raise unsupported(node, "GROUP BY has no key", "Name the columns to group by, or leave GROUP BY out.")
         if isinstance(node, exp.Subquery) and not isinstance(node.parent, (exp.From, exp.Join, exp.Union, exp.CTE)):
             raise unsupported(node, "A subquery cannot stand here", words.HINTS["SELECT"])
         if depth > MOST_DEPTH:

@@ -4,9 +4,10 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from sfumato.kernel.expressions import Expression, Literal
+from sfumato.kernel.expressions import Expression
 from sfumato.query import functions
-from sfumato.query.dates import date_function, day, moment, read_beside
+from sfumato.query.constants import constant
+from sfumato.query.dates import date_function, read_beside
 from sfumato.query.parse import placed, unsupported, word_of
 from sfumato.query.query import Typed
 from sfumato.query.scope import Scope
@@ -147,28 +148,3 @@ def chain(node: exp.Expr) -> list[exp.Expr]:
         else:
             found.append(each)
     return found
-
-
-def constant(node: exp.Expr) -> Literal | None:  # noqa: PLR0911 - one return a form
-    """A value that the analyst wrote, with its sign; None for anything else."""
-    match node:
-        case exp.Null():
-            return Literal(None)
-        case exp.Boolean():
-            return Literal(bool(node.this))
-        case exp.Literal() if node.is_string:
-            return Literal(str(node.this))
-        case exp.Literal():
-            text = str(node.this)
-            return Literal(int(text) if text.isdigit() and len(text) < 16 else float(text))
-        case exp.Neg(this=exp.Literal() as inner) if not inner.is_string:
-            found = constant(inner)
-            negative = found is not None and isinstance(found.value, (int, float))
-            return Literal(-found.value) if negative else None  # type: ignore[operator, union-attr]
-        case exp.Cast():
-            kinds = (exp.DType.DATE, exp.DType.TIMESTAMPNTZ)
-            if node.to.this not in kinds or not isinstance(node.this, exp.Literal):
-                raise unsupported(node, "CAST is not supported", "A day is written DATE '2026-01-31'.")
-            read = day if node.to.this is exp.DType.DATE else moment
-            return Literal(read(node, str(node.this.this)))
-    return None
