@@ -8,6 +8,7 @@ from sfumato.catalog.budget import Budget
 from sfumato.catalog.columns import ColumnDeclaration
 from sfumato.catalog.files import load, set_ledger_id
 from sfumato.catalog.model import Dataset, Table, with_tables
+from sfumato.catalog.reading import Reading
 from sfumato.curator import Curator
 from sfumato.disclosure import Signer
 from sfumato.engines.duckdb_engine import DuckDBEngine
@@ -29,6 +30,12 @@ def protect(
     neighbours: str = "add-remove",
     rows: int | None = None,
     people: int | None = None,
+    encoding: str = "utf-8",
+    delimiter: str | None = None,
+    decimal: str = ".",
+    date_format: str | None = None,
+    on_error: str = "refuse",
+    quoted_newlines: bool = True,
     max_rows_per_unit: int = 1,
     max_groups_per_unit: int = 1,
     population: str | None = None,
@@ -40,11 +47,17 @@ def protect(
 
     `version` names the data: change it when the data changes, so that answers in a durable ledger are not reused.
     `rows` (unit ROW) and `people` (unit an id) make that number public; both need neighbours="replace-one".
+    `encoding`, `delimiter`, `decimal`, `date_format`, `on_error` and `quoted_newlines` say how texts are read: see
+    the guide. `version` names the data: change it when the data changes, so that answers in a durable ledger are not
+    reused.
     """
     if ledger is not None and "://" in str(ledger):
         hint = "For a ledger on a server, make a folder with a catalog: sf.open(folder, ledger=URL)."
         raise InvalidParameter("ledger", "must be the path of a file here", "a URL", hint)
-    table = Table(name, None, unit, columns, max_rows_per_unit, max_groups_per_unit, rows, people=people)
+    reading = Reading(encoding, delimiter, decimal, date_format, on_error, quoted_newlines)
+    table = Table(
+        name, None, unit, columns, max_rows_per_unit, max_groups_per_unit, rows, people=people, reading=reading
+    )
     dataset = Dataset(name, [table], budget, population, neighbours, analysts=dict(analysts or {}))
     engine = DuckDBEngine.of_data(table, data)
     signer = Signer(Path(f"{ledger}.key")) if ledger is not None else Signer()

@@ -15,6 +15,7 @@ from sfumato.catalog.budget import Budget
 from sfumato.catalog.columns import MOST_BOUND, Boolean, Category, Date, Id, Integer, Real, Text
 from sfumato.catalog.files import dump, load, set_ledger_id
 from sfumato.catalog.model import Dataset, Table
+from sfumato.catalog.reading import Reading
 from sfumato.errors import CatalogError
 from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
 from sfumato.kernel.neighbours import ROW, Neighbours, PrivacyUnit
@@ -280,6 +281,17 @@ def unique(values, **limits):
     return st.lists(values, unique_by=folded, **limits)
 
 
+readings = st.builds(
+    Reading,
+    st.sampled_from(["utf-8", "Latin-1", "utf_16", "windows-1252"]),
+    st.sampled_from([None, ";", "tab", "|", "\t", "\\", "#", " "]),
+    st.sampled_from([".", ","]),
+    st.sampled_from([None, "%d/%m/%Y", "%Y-%m-%d %H:%M:%S.%f"]),
+    st.just("refuse"),
+    flags,
+) | st.just(Reading(on_error="skip", quoted_newlines=False))
+
+
 @st.composite
 def tables(draw, name, replace_one):
     columns = {column: draw(declarations) for column in draw(unique(names, min_size=1, max_size=4))}
@@ -288,11 +300,12 @@ def tables(draw, name, replace_one):
     if kind == "row":
         return Table(name, source, ROW, columns, rows=draw(st.none() | st.integers(1, 10**12)) if replace_one else None)
     if kind == "public":
-        return Table(name, source, ROW, columns, public=True)
+        return Table(name, source, ROW, columns, public=True, reading=draw(readings))
     unit = draw(st.sampled_from(sorted(columns)))
     most = st.integers(1, 10**6)
+    columns[unit] = Id()
     number = draw(st.none() | most) if replace_one else None
-    return Table(name, source, unit, {**columns, unit: Id()}, draw(most), draw(most), people=number)
+    return Table(name, source, unit, columns, draw(most), draw(most), people=number, reading=draw(readings))
 
 
 @st.composite

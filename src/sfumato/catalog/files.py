@@ -18,6 +18,8 @@ from sfumato.catalog.budget import Budget
 from sfumato.catalog.columns import Boolean, Category, ColumnDeclaration, Date, DateTime, Id, Integer, Real, Text
 from sfumato.catalog.model import Dataset, Table
 from sfumato.catalog.names import find
+from sfumato.catalog.reading import KEYS as READING_KEYS
+from sfumato.catalog.reading import PLAIN, Reading
 from sfumato.catalog.refusals import at, refusal
 from sfumato.errors import CatalogError
 from sfumato.kernel.exact import plain
@@ -152,7 +154,7 @@ def _budget(where: str, raw: object, accounting: str) -> Budget:
 def _table(name: str, raw: object) -> Table:
     where = f"tables.{name}"
     table = _section(where, raw)
-    _check(where, table, ("source", "unit_column", "unit", "unit_through", *TABLE_KEYS, "columns"), ())
+    _check(where, table, ("source", "unit_column", "unit", "unit_through", *TABLE_KEYS, *READING_KEYS, "columns"), ())
     columns = {
         column: _column(f"{where}.columns.{column}", declared)
         for column, declared in _section(f"{where}.columns", table.get("columns", {})).items()
@@ -174,7 +176,9 @@ def _table(name: str, raw: object) -> Table:
     if isinstance(owner, str) and find(owner, columns) is None:
         columns[owner] = Id()  # to name the unit's column is to declare it
     rest = {key: table[key] for key in TABLE_KEYS if key in table}
-    return Table(name, table.get("source"), unit, columns, unit_through=link, **rest)
+    with at(where):
+        reading = Reading(**{key: table[key] for key in READING_KEYS if key in table})
+    return Table(name, table.get("source"), unit, columns, unit_through=link, reading=reading, **rest)
 
 
 def _column(where: str, raw: object) -> ColumnDeclaration:
@@ -253,6 +257,9 @@ def _table_lines(table: Table) -> Iterator[str]:
     for key in TABLE_KEYS:
         if getattr(table, key) != defaults[key]:
             yield f"{key} = {_value(getattr(table, key))}"
+    for key in READING_KEYS:
+        if getattr(table.reading, key) != getattr(PLAIN, key):
+            yield f"{key} = {_value(getattr(table.reading, key))}"
     for name, declaration in table.columns.items():
         parts = {each.name: getattr(declaration, each.name) for each in fields(declaration)}
         if parts.get("nullable"):

@@ -8,6 +8,7 @@ from typing import Literal
 from sfumato.catalog.budget import Budget
 from sfumato.catalog.columns import ColumnDeclaration, Id, column_type, freeze, read_flag
 from sfumato.catalog.names import choices, find, no_twins, read_name, read_text, unknown
+from sfumato.catalog.reading import PLAIN, Reading
 from sfumato.catalog.refusals import MOST_CHARACTERS, at, refusal, shown
 from sfumato.kernel.neighbours import ROW, Neighbours, PrivacyUnit, Row
 from sfumato.kernel.parameters import kind_of, whole_number
@@ -31,6 +32,7 @@ class Table:
     unit_through: tuple[str, str] | None = None
     multiplicities: tuple[tuple[str, int], ...] = ()  # of a pinned public table: how often a value stands in a column
     people: int | None = None  # like rows, of a table whose unit is an id: its number of people is public
+    reading: Reading = PLAIN
 
     def __post_init__(self) -> None:
         freeze(self, name=read_name(self.name, "a table's name"))
@@ -45,6 +47,8 @@ class Table:
                 people=None if self.people is None else whole_number(self.people, "people", 1),
                 public=read_flag(self.public, "public"),
             )
+            if not isinstance(self.reading, Reading):
+                raise refusal(f"reading must be a Reading; got {kind_of(self.reading)}.")
             freeze(self, unit_through=self._link())
             freeze(self, unit=self._unit())
             if not isinstance(self.unit, str) and not self.unit_through and self._bound != ContributionBound():

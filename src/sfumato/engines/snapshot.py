@@ -14,6 +14,7 @@ import duckdb
 from sfumato.catalog.columns import ColumnDeclaration, Integer, Real
 from sfumato.catalog.model import Table
 from sfumato.catalog.names import find
+from sfumato.catalog.reading import KEYS as READING_KEYS
 from sfumato.engines.engine import MET, ROWS_OF_UNIT, UNIT
 from sfumato.engines.lowering import CENTRED, STEPS, WEIGHT, Steps
 from sfumato.engines.met_rows import mark_met
@@ -200,11 +201,16 @@ def _owner(table: Table) -> str:
 
 
 def declared_digest(table: Table) -> str:
-    """What a snapshot was made from. It holds clamped and weighed values: under another declaration they are wrong."""
+    """Of every declaration that a snapshot was made from, or that an answer takes as true of it.
+
+    Not of on_error: it changes which records are kept, never how one is read, and each pinning is a new version.
+    """
     columns = sorted((name, repr(declared)) for name, declared in table.columns.items())
-    public = (table.rows, table.people)
-    whose = (str(table.unit), table.unit_through, table.max_rows_per_unit)
-    parts = (LOWERING_VERSION, table.name, *whose, public, columns)
+    reading = [(key, getattr(table.reading, key)) for key in READING_KEYS if key != "on_error"]
+    parts = (
+        LOWERING_VERSION, table.name, table.source, str(table.unit), table.unit_through, table.max_rows_per_unit,
+        table.rows, table.people, table.public, reading, columns,
+    )  # fmt: skip
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
@@ -219,7 +225,7 @@ def versions_of(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Tabl
         if name not in there or there[name][0] != _made_from(table):
             raise refused(
                 name,
-                "it is not pinned as it is declared now; its bounds, unit or columns have changed.",
+                "it is not pinned as it is declared now; a declaration has changed.",
                 "Run `sfumato prepare`: the data becomes a new version.",
             )
     return {name: str(there[name][1]) for name in tables}

@@ -1,0 +1,91 @@
+"""How the texts of a source are read: declared by the owner, never guessed from rows."""
+
+import re
+from dataclasses import dataclass
+
+from sfumato.catalog.columns import freeze, read_flag
+from sfumato.catalog.refusals import refusal, shown
+from sfumato.kernel.parameters import kind_of
+
+# No state but the text before: a stray byte of one record never changes how the bytes of another record are decoded.
+ENCODINGS = {
+    "utf-8": "utf-8", "utf8": "utf-8", "ascii": "utf-8", "utf-16": "utf-16", "utf-16-le": "utf-16-le",
+    "utf-16-be": "utf-16-be", "latin-1": "latin-1", "latin1": "latin-1", "iso-8859-1": "latin-1",
+    "iso-8859-2": "iso8859-2", "iso-8859-5": "iso8859-5", "iso-8859-7": "iso8859-7", "iso-8859-9": "iso8859-9",
+    "iso-8859-15": "iso8859-15", "windows-1250": "cp1250", "windows-1251": "cp1251", "windows-1252": "cp1252",
+    "windows-1253": "cp1253", "windows-1254": "cp1254", "cp1250": "cp1250", "cp1251": "cp1251", "cp1252": "cp1252",
+    "cp1253": "cp1253", "cp1254": "cp1254", "cp437": "cp437", "cp850": "cp850", "mac-roman": "mac-roman",
+}  # fmt: skip
+ON_ERROR = ("refuse", "skip")
+MARKS = (".", ",")
+DIRECTIVES = "YmdHMSfyjbBIp"  # of a date_format: what DuckDB's strptime and Python's agree on
+KEYS = ("encoding", "delimiter", "decimal", "date_format", "on_error", "quoted_newlines")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a CSV file is separated into records and fields, and how texts become numbers and dates.
+
+    `delimiter` None: what the header line uses. `date_format` None: year, month, day. `on_error`: what happens to a
+    record that is malformed; "skip" needs quoted_newlines = False, so that every line is a record, whatever it holds.
+    """
+
+    encoding: str = "utf-8"
+    delimiter: str | None = None
+    decimal: str = "."
+    date_format: str | None = None
+    on_error: str = "refuse"
+    quoted_newlines: bool = True
+
+    def __post_init__(self) -> None:
+        for key in ("encoding", "decimal", "on_error"):
+            if not isinstance(getattr(self, key), str):
+                raise refusal(f"{key} must be text; got {kind_of(getattr(self, key))}.")
+        encoding = ENCODINGS.get(self.encoding.strip().lower().replace("_", "-"))
+        if encoding is None:
+            raise refusal(f"encoding {shown(self.encoding)} is not known.", f"Use one of {', '.join(ENCODINGS)}.")
+        freeze(self, encoding=encoding, quoted_newlines=read_flag(self.quoted_newlines, "quoted_newlines"))
+        if self.delimiter is not None:
+            freeze(self, delimiter=_delimiter(self.delimiter))
+        if self.decimal not in MARKS:
+            raise refusal(f'decimal must be "." or ","; got {shown(self.decimal)}.', 'For 1,5 write decimal = ",".')
+        if self.date_format is not None:
+            _check_format(self.date_format)
+        if self.on_error not in ON_ERROR:
+            raise refusal(f'on_error must be "refuse" or "skip"; got {shown(self.on_error)}.')
+        if self.on_error == "skip" and self.quoted_newlines:
+            hint = (
+                "Declare quoted_newlines = false (--no-quoted-newlines) if no field of the file holds a line break; "
+                "otherwise repair the record."
+            )
+            raise refusal('on_error = "skip" needs records that end at every line break.', hint)
+
+
+def _delimiter(value: object) -> str:
+    found = {"\\t": "\t", "tab": "\t"}.get(value, value) if isinstance(value, str) else None
+    if found is None or len(found) != 1 or not (found == "\t" or " " <= found <= "~") or found == '"':
+        hint = 'For example: delimiter = ";", or "\\t" for a tab.'
+        raise refusal("delimiter must be one plain character other than a double quote.", hint)
+    if found.isalnum() or found in "+-.":
+        raise refusal("delimiter must not be a letter, a digit, a sign or a point.", 'For example: delimiter = ";".')
+    return found
+
+
+def _check_format(value: object) -> None:
+    hint = 'For 31/12/2024 write date_format = "%d/%m/%Y".'
+    if not isinstance(value, str) or not value.isprintable() or len(value) > 100:
+        raise refusal("date_format must be a short text.", hint)
+    used = re.findall(r"%(.?)", value)
+    strange = [each for each in used if each not in DIRECTIVES or not each]
+    if strange:
+        raise refusal(
+            f"date_format has {shown('%' + strange[0])}, which is not known.", f"Use %{', %'.join(DIRECTIVES)}."
+        )
+    if len(used) != len(set(used)):
+        raise refusal("date_format uses a part twice.", hint)
+    months, years = {"m", "b", "B"} & set(used), {"Y", "y"} & set(used)
+    if len(years) != 1 or not ({"j"} == ({"j"} & set(used)) or (months and "d" in used)):
+        raise refusal("date_format must hold a year, a month and a day.", hint)
+
+
+PLAIN = Reading()

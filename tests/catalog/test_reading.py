@@ -1,0 +1,104 @@
+"""How a source is read is declared in the catalog, checked there, and part of what a snapshot was made from."""
+
+import pytest
+
+import sfumato as sf
+from sfumato.catalog.files import load
+from sfumato.catalog.model import Table
+from sfumato.catalog.reading import Reading
+from sfumato.engines.snapshot import declared_digest
+from sfumato.errors import CatalogError
+
+CATALOG = """
+[dataset]
+name = "d"
+neighbours = "replace-one"
+[budget]
+epsilon = 1
+[tables.t]
+source = "t.csv"
+unit = "row"
+columns.x = { type = "integer", lower = 0, upper = 9 }
+"""
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "rule"),
+    [
+        ("encoding", "klingon", "encoding 'klingon' is not known"),
+        ("encoding", "iso-2022-jp", "is not known"),  # it has a state: one record can change how the next is decoded
+        ("encoding", 5, "encoding must be text"),
+        ("delimiter", "", "delimiter must be one plain character"),
+        ("delimiter", '"', "delimiter must be one plain character"),
+        ("delimiter", "ab", "delimiter must be one plain character"),
+        ("delimiter", "\n", "delimiter must be one plain character"),
+        ("delimiter", "\u00e9", "delimiter must be one plain character"),
+        ("delimiter", "5", "must not be a letter, a digit"),
+        ("decimal", ";", 'decimal must be "." or ","'),
+        ("date_format", "%d/%m", "must hold a year, a month and a day"),
+        ("date_format", "%Q", "which is not known"),
+        ("date_format", "%d%d%m%Y", "uses a part twice"),
+        ("on_error", "ignore", 'on_error must be "refuse" or "skip"'),
+        ("on_error", "skip", "needs records that end at every line break"),
+        ("quoted_newlines", "no", "quoted_newlines must be true or false"),
+    ],
+)
+def test_what_cannot_be_read_so_is_refused(key, value, rule):
+    with pytest.raises(CatalogError) as caught:
+        Reading(**{key: value})
+    assert rule in caught.value.message
+    with pytest.raises(CatalogError) as caught:
+        sf.protect([], name="t", unit=sf.ROW, columns={}, budget=sf.Budget(1), **{key: value})
+    assert rule in caught.value.message
+
+
+def test_skipping_is_offered_only_where_a_record_is_a_line():
+    assert Reading(on_error="skip", quoted_newlines=False).on_error == "skip"
+    with pytest.raises(CatalogError) as caught:
+        Reading(on_error="skip")
+    assert "quoted_newlines = false" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "rows = 3",
+        'encoding = "latin-1"',
+        'delimiter = ";"',
+        'decimal = ","',
+        'date_format = "%d/%m/%Y"',
+        "quoted_newlines = false",
+        'source = "other.csv"',
+    ],
+)
+def test_a_declaration_edited_after_pinning_is_refused(tmp_path, line):
+    """Among them `rows`: an edit made AVG 0.0 instead of 4.5, because the digest did not hold it."""
+    (tmp_path / "t.csv").write_text("x\n4\n5\n")
+    (tmp_path / "catalog.toml").write_text(CATALOG)
+    sf.open(tmp_path).close()
+    ledger_id = next(each for each in (tmp_path / "catalog.toml").read_text().splitlines() if "ledger_id" in each)
+    edited = CATALOG.replace("[budget]", f"{ledger_id}\n[budget]")
+    if line.startswith("source"):
+        edited = edited.replace('source = "t.csv"', line)
+    else:
+        edited = edited.replace('unit = "row"', f'unit = "row"\n{line}')
+    (tmp_path / "catalog.toml").write_text(edited)
+    with pytest.raises(CatalogError, match="not pinned as it is declared now") as caught:
+        sf.open(tmp_path)
+    assert "sfumato prepare" in caught.value.hint
+
+
+def test_the_digest_changes_with_every_key_but_on_error():
+    """Negative control of the test above: what leaves the digest as it is opens."""
+    declared = {"x": sf.Integer(0, 9)}
+    plain = declared_digest(Table("t", "t.csv", sf.ROW, declared, reading=Reading(quoted_newlines=False)))
+    skip = Reading(on_error="skip", quoted_newlines=False)
+    assert declared_digest(Table("t", "t.csv", sf.ROW, declared, reading=skip)) == plain
+    assert declared_digest(Table("t", "t.csv", sf.ROW, declared)) != plain
+
+
+def test_every_key_is_read_from_the_catalog(tmp_path):
+    keys = 'encoding = "latin-1"\ndelimiter = "\\t"\ndecimal = ","\ndate_format = "%d.%m.%Y"\n'
+    keys += 'on_error = "skip"\nquoted_newlines = false\n'
+    (tmp_path / "catalog.toml").write_text(CATALOG.replace('unit = "row"\n', f'unit = "row"\n{keys}'))
+    assert load(tmp_path).table("t").reading == Reading("latin-1", "\t", ",", "%d.%m.%Y", "skip", False)
