@@ -17,7 +17,8 @@ from sfumato.kernel.certify import Certified, Reservation, certify
 from sfumato.kernel.losses import PureDP
 from sfumato.kernel.mechanisms import LaplaceNoise
 from sfumato.kernel.release import Released, release
-from sfumato.planning.accuracy import Reading, aggregate_values, evaluate
+from sfumato.planning.accuracy import Reading, aggregate_values
+from sfumato.planning.outputs import evaluate
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
 

@@ -18,19 +18,17 @@ from sfumato.kernel.parts import halfway
 from sfumato.kernel.plan import PARTS, Extreme, Kind, Measurement, Quantiles
 from sfumato.kernel.tails import per_coordinate
 from sfumato.planning.accuracy import (
-    Floats,
     Measured,
-    Objects,
     Reading,
     aggregate_values,
     chosen_by,
-    evaluate,
     exact_margin,
     margin_of,
     measured_as,
     simulated,
 )
 from sfumato.planning.moments import names_of
+from sfumato.planning.outputs import Floats, Objects, column, evaluate, shown_cells
 from sfumato.planning.planner import Formula, Planned
 from sfumato.query.query import AggregateRef, KeyRef, Query
 
@@ -66,10 +64,10 @@ def present(query: Query, planned: Planned, certificate: Certificate, reading: R
     aggregates = [aggregate_values(formula, reading.values) for formula in planned.formulas]
     cells = list(reading.keys if reading.keys is not None else product(*(key.values or () for key in query.keys)))
     keys = [np.array([cell[index] for cell in cells] + [None], object)[:-1] for index in range(len(query.keys))]
-    columns = {name: evaluate(post, aggregates, keys) for name, post in query.columns}
+    columns = {name: column(post, aggregates, keys) for name, post in query.columns}
     selects = query.having is not None or query.limit is not None  # what is picked for being high is high by chance
     level = 1 - per_coordinate(1 - confidence, max(len(cells), 1)) if selects else confidence
-    kept = _order_of(query, aggregates, keys, len(cells))
+    kept = shown_cells(query, aggregates, keys, len(cells))
     shown = reading.of_cells(kept, len(cells))  # an interval takes long to find: only of what is shown
     ends = _ends(query, planned, shown, level, [key[kept] for key in keys], len(kept))
     whole = {name for name, post in query.columns if _is_whole(post, planned)}
@@ -187,18 +185,6 @@ def _before_release(certificate: Certificate, values: Mapping[str, Floats]) -> R
     for each in certificate.measurements:
         made += measured_as(each, values.get(each.name, np.zeros(each.width)))
     return Reading(tuple(made))
-
-
-def _order_of(query: Query, aggregates: list[Floats], keys: list[Objects], cells: int) -> list[int]:
-    """HAVING, ORDER BY and LIMIT, over released values."""
-    kept = list(range(cells))
-    if query.having is not None:
-        passed = np.broadcast_to(evaluate(query.having, aggregates, keys), cells)
-        kept = [cell for cell in kept if bool(passed[cell])]
-    for term in reversed(query.order):
-        by = np.broadcast_to(evaluate(term.by, aggregates, keys), cells)
-        kept.sort(key=lambda cell, by=by: by[cell], reverse=term.descending)  # type: ignore[misc]
-    return kept if query.limit is None else kept[: query.limit]
 
 
 def _is_whole(post: object, planned: Planned) -> bool:

@@ -99,7 +99,8 @@ def summary(query):
         lines.append(text)
     lines += [f"select {shown(post)} as {name}" for name, post in query.columns]
     lines += [f"having {shown(query.having)}"] if query.having is not None else []
-    lines += [f"order by {shown(each.by)}{' descending' * each.descending}" for each in query.order]
+    for each in query.order:
+        lines.append(f"order by {shown(each.by)}{' descending' * each.descending}{', NULL first' * each.nulls_first}")
     return "\n".join([*lines, *([f"limit {query.limit}"] if query.limit is not None else [])])
 
 

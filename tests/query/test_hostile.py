@@ -53,7 +53,6 @@ HOSTILE = {
     "group by nothing": "SELECT COUNT(*) FROM people GROUP BY",
     "group by nothing, then more": "SELECT COUNT(*) FROM people GROUP BY HAVING COUNT(*) > 1",
     "group by nothing in a subquery": "SELECT COUNT(*) FROM (SELECT person_id, COUNT(*) AS n FROM people GROUP BY) q",
-    "nulls first": "SELECT city, COUNT(*) FROM people GROUP BY city ORDER BY city NULLS FIRST",
     "order by all": "SELECT city, COUNT(*) FROM people GROUP BY city ORDER BY ALL",
     "order by 0": "SELECT COUNT(*) FROM people ORDER BY 0",
     "order by 2": "SELECT COUNT(*) FROM people ORDER BY 2",

@@ -10,17 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.kernel.certify import BinChoice, Certified
-from sfumato.kernel.expressions import Literal, Scalar
+from sfumato.kernel.expressions import Scalar
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise, Noise
 from sfumato.kernel.release import Released
 from sfumato.kernel.tails import per_coordinate
 from sfumato.planning.likeness import WeightedNoise, likenesses, variance_of
 from sfumato.planning.moments import Linear, part_name
+from sfumato.planning.outputs import Floats, Objects, evaluate
 from sfumato.planning.planner import Formula
-from sfumato.query.query import AggregateRef, KeyRef, Post, PostCall
+from sfumato.query.query import AggregateRef, Post, PostCall
 
-Floats = npt.NDArray[np.float64]
-Objects = npt.NDArray[np.object_]
 MOST_SIMULATED = 1 << 16
 OFTEN = 50  # points beyond the two ends of an interval, together
 MOST_AT_ONCE = 1 << 16  # half a megabyte: what is made of it stays in the processor's cache
@@ -123,42 +122,6 @@ def _read(linear: Linear, measured: Mapping[str, Floats]) -> Floats:
         term = measured[name] if factor == 1 else float(factor) * measured[name]
         made = made + term if linear.constant or made.ndim else term
     return made
-
-
-def evaluate(post: Post, aggregates: Sequence[Floats], keys: Sequence[Objects]) -> npt.NDArray[Any]:
-    """An output column: arithmetic over aggregates and keys, with NaN where it has no value."""
-    match post:
-        case AggregateRef(index):
-            return aggregates[index]
-        case KeyRef(index):
-            return keys[index]
-        case Literal(value):
-            return np.asarray(value)
-        case PostCall("round", (inner, Literal(digits))):
-            return np.round(evaluate(inner, aggregates, keys).astype(np.float64), int(digits))  # type: ignore[arg-type]
-        case PostCall(function, arguments):
-            values = [evaluate(each, aggregates, keys) for each in arguments]
-            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                return _apply(function, values)
-
-
-def _apply(function: str, values: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    one = values[0]
-    if len(values) == 1:
-        return {"neg": np.negative, "abs": np.abs, "not": np.logical_not}[function](one)  # type: ignore[no-any-return]
-    if function == "/":
-        return _finite(np.divide(one.astype(np.float64), values[1].astype(np.float64)))
-    table = {
-        "+": np.add, "-": np.subtract, "*": np.multiply, "=": np.equal, "<>": np.not_equal, "<": np.less,
-        "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal, "and": np.logical_and, "or": np.logical_or,
-    }  # fmt: skip
-    made = table[function](one, values[1])
-    return _finite(made) if made.dtype == np.float64 else made
-
-
-def _finite(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Numbers that are numbers; what overflowed or was divided by zero has no value."""
-    return np.where(np.isfinite(values), values, np.nan)
 
 
 def margin_of(each: Measured, confidence: Fraction) -> float:

@@ -123,15 +123,13 @@ def _ordinal(node: exp.Expr, columns: int) -> int | None:
 
 def _ordering(outputs: OutputBinder, term: exp.Ordered, bound: list[Output]) -> Ordering:
     """ORDER BY: a name alone is first of all an alias."""
-    node, descending = term.this, bool(term.args.get("desc"))
-    number = _ordinal(node, len(bound))
+    node, number = term.this, _ordinal(term.this, len(bound))
+    alias = find(node.name, outputs.aliases) if isinstance(node, exp.Column) and not node.table else None
     if number is not None:
-        return Ordering(bound[number].post, descending)
-    if isinstance(node, exp.Column) and not node.table:
-        alias = find(node.name, outputs.aliases)
-        if alias is not None:
-            return Ordering(outputs.aliases[alias].post, descending)
-    return Ordering(outputs.output(node).post, descending)
+        found = bound[number]
+    else:
+        found = outputs.aliases[alias] if alias is not None else outputs.output(node)
+    return Ordering(found.post, bool(term.args.get("desc")), bool(term.args.get("nulls_first")))
 
 
 def _terms(tree: exp.Select, relation: Relation) -> Terms | None:

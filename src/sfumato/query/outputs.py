@@ -100,6 +100,8 @@ class OutputBinder:
                 return Output(PostCall("neg" if kind is exp.Neg else "abs", (self._of(node.this),)), "number")
             case exp.Round():
                 return Output(PostCall("round", (self._of(node.this), Literal(_digits(node)))), "number")
+            case exp.Is() if isinstance(node.expression, exp.Null):
+                return Output(PostCall("is null", (self.output(node.this).post,)), "boolean")
             case exp.Between():
                 value, low, high = (self.output(each) for each in (node.this, node.args["low"], node.args["high"]))
                 parts = [self._compared(node, ">=", value, low).post, self._compared(node, "<=", value, high).post]

@@ -22,7 +22,7 @@ SHAPES: dict[type[exp.Expr], tuple[str, ...]] = {  # a node -> the arguments tha
     exp.Join: ("this", "on", "using", "side", "kind"), exp.Union: ("this", "expression", "distinct", "with_"),
     exp.From: ("this",), exp.Table: ("this", "alias"), exp.TableAlias: ("this",),
     exp.Where: ("this",), exp.Having: ("this",), exp.Group: ("expressions",),
-    exp.Order: ("expressions",), exp.Ordered: ("this", "desc"), exp.Limit: ("expression",),
+    exp.Order: ("expressions",), exp.Ordered: ("this", "desc", "nulls_first"), exp.Limit: ("expression",),
     exp.Alias: ("this", "alias"), exp.Paren: ("this",), exp.Column: ("this", "table"),
     exp.Identifier: ("this", "quoted"), exp.Star: (), exp.Literal: ("this", "is_string"),
     exp.Boolean: ("this",), exp.Null: (), exp.Cast: ("this", "to"), exp.DataType: ("this",),
@@ -45,7 +45,6 @@ OPTIONAL = {(exp.PercentileCont, "expression")}
 NEEDED = ("this", "expression", "low", "high", "ifs", "true", "to")  # where a node may have them
 HINTS = {
     "distinct": "Use GROUP BY, or COUNT(DISTINCT id).",
-    "nulls_first": "Write ORDER BY n DESC: no key is NULL.",
     "symmetric": "Write BETWEEN low AND high.",
     "columns": "Name the table alone.",
     "db": "Name the table alone.",

@@ -67,6 +67,7 @@ class Ordering:
 
     by: Post
     descending: bool
+    nulls_first: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,124 @@
+"""Columns of an answer, computed from released values: post-processing, and so free. NULL is NaN, or None in objects.
+
+Conditions have three values, as in SQL: true, false, and NULL where a part of them is NULL.
+"""
+
+from collections.abc import Sequence
+from decimal import ROUND_HALF_UP, Context, Decimal
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.kernel.expressions import Literal
+from sfumato.query.query import AggregateRef, KeyRef, Ordering, Post, PostCall, Query
+
+Floats = npt.NDArray[np.float64]
+Objects = npt.NDArray[np.object_]
+Values = npt.NDArray[Any]
+COMPARED = {
+    "=": np.equal, "<>": np.not_equal, "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal,
+}  # fmt: skip
+COMPUTED = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "neg": np.negative, "abs": np.abs}
+CONDITIONS = (*COMPARED, "and", "or", "not", "is null")
+WIDE = Context(prec=800, rounding=ROUND_HALF_UP)  # digits: of any double, and more
+
+
+def evaluate(post: Post, aggregates: Sequence[Floats], keys: Sequence[Objects]) -> Values:
+    """An output column: numbers with NaN for NULL; a condition as 1.0, 0.0 and NaN; keys as they are."""
+    match post:
+        case AggregateRef(index):
+            return aggregates[index]
+        case KeyRef(index):
+            return keys[index]
+        case Literal(value):
+            return np.asarray(value)
+        case PostCall("round", (inner, Literal(int(digits)))):
+            return rounded(evaluate(inner, aggregates, keys).astype(np.float64), digits)
+        case PostCall(function, arguments):
+            values = [evaluate(each, aggregates, keys) for each in arguments]
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                return _applied(function, values)
+
+
+def column(post: Post, aggregates: Sequence[Floats], keys: Sequence[Objects]) -> Values:
+    """An output column as it is shown: a condition is True, False or None."""
+    values = evaluate(post, aggregates, keys)
+    if not isinstance(post, PostCall) or post.function not in CONDITIONS:
+        return values
+    flat = [None if np.isnan(each) else bool(each) for each in values.ravel().tolist()]
+    shown = np.empty(len(flat), object)
+    shown[:] = flat
+    return shown.reshape(values.shape)
+
+
+def shown_cells(query: Query, aggregates: Sequence[Floats], keys: Sequence[Objects], cells: int) -> list[int]:
+    """HAVING, ORDER BY and LIMIT, over released values: the cells that are shown, in their order."""
+    kept = list(range(cells))
+    if query.having is not None:
+        passed = np.broadcast_to(_truths(evaluate(query.having, aggregates, keys)), cells)
+        kept = np.flatnonzero(passed == 1).tolist()  # what is NULL has not passed
+    for term in reversed(query.order):
+        kept = _in_order(kept, term, np.broadcast_to(evaluate(term.by, aggregates, keys), cells))
+    return kept if query.limit is None else kept[: query.limit]
+
+
+def _in_order(cells: list[int], term: Ordering, values: Values) -> list[int]:
+    """Cells by their values; those without one stand together, last unless NULLS FIRST is said."""
+    null = np.broadcast_to(_is_null(values), values.shape)
+    there = sorted((cell for cell in cells if not null[cell]), key=values.__getitem__, reverse=term.descending)
+    missing = [cell for cell in cells if null[cell]]
+    return missing + there if term.nulls_first else there + missing
+
+
+def _applied(function: str, values: list[Values]) -> Values:
+    if function == "is null":
+        return np.asarray(_is_null(values[0]), np.float64)
+    if function in COMPARED:
+        one, two = values
+        made = np.asarray(COMPARED[function](one, two), np.float64)
+        return np.where(_is_null(one) | _is_null(two), np.nan, made)
+    if function in ("and", "or", "not"):
+        return _logic(function, [_truths(each) for each in values])
+    made = COMPUTED[function](*(each.astype(np.float64) for each in values))
+    return np.where(np.isfinite(made), made, np.nan)  # what overflowed or was divided by zero has no value
+
+
+def _logic(function: str, truths: list[Floats]) -> Floats:
+    """NULL AND FALSE is false, NULL OR TRUE is true; NULL otherwise where a part is NULL."""
+    if function == "not":
+        return np.asarray(1 - truths[0])
+    one, two = truths
+    decides = 0.0 if function == "and" else 1.0
+    unknown = np.isnan(one) | np.isnan(two)
+    made = np.where(unknown, np.nan, 1 - decides)
+    return np.where((one == decides) | (two == decides), decides, made)
+
+
+def _truths(values: Values) -> Floats:
+    return np.asarray(values, np.float64)
+
+
+def _is_null(values: Values) -> npt.NDArray[np.bool_]:
+    if values.dtype == object:
+        return np.array([each is None for each in values.ravel()], bool).reshape(values.shape)
+    return np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, bool)
+
+
+def rounded(values: Floats, digits: int) -> Floats:
+    """Each number to so many decimals, half away from zero, as SQL does it: 2.675 is 2.68 at two.
+
+    A number is read by its shortest decimal. Where it is near a half, doubles could not tell, and decimals decide.
+    """
+    power = 10.0 ** abs(digits)
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled = np.abs(values) * power if digits >= 0 else np.abs(values) / power
+        below = np.floor(scaled)
+        whole = below + (scaled - below >= 0.5)
+        made = np.asarray(np.copysign(whole / power if digits >= 0 else whole * power, values) + 0.0)
+        near = np.isfinite(values) & ~(np.abs(scaled - below - 0.5) > 1e-15 * scaled + 1e-300)
+    if near.any():
+        step = Decimal(1).scaleb(-digits)
+        found = [float(Decimal(repr(each)).quantize(step, context=WIDE)) + 0.0 for each in values[near].tolist()]
+        made[near] = found
+    return made
