@@ -11,13 +11,14 @@ from sfumato.kernel.grid import (
     LARGEST,
     MOST_EXPONENT,
     add_saturating,
-    check_one,
     from_grid,
     one_to_grid,
+    read_numbers,
     read_values,
     saturate,
     step_for,
     to_grid,
+    to_integers,
 )
 
 finite = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e15, max_value=1e15)
@@ -35,7 +36,50 @@ steps = st.integers(-LARGEST, LARGEST)
 def test_rounding_is_exact(value, exponent):
     exact = (Fraction(value) / Fraction(2) ** exponent + Fraction(1, 2)).__floor__()
     assert int(to_grid(np.array([value]), exponent)[0]) == exact
+    assert int(to_grid(np.array([Fraction(value)]), exponent)[0]) == exact
     assert one_to_grid(value, exponent) == exact
+
+
+numbers = st.one_of(st.integers(-LARGEST, LARGEST), st.integers(-(2**53), 2**53), st.floats(allow_nan=False))
+
+
+@given(numbers, st.integers(-MOST_EXPONENT, MOST_EXPONENT))
+@example(2**62, 63)
+@example(-(2**62), 63)
+@example(-LARGEST, 64)
+@example(1, -62)
+@example(1, -63)
+@example(-1, -MOST_EXPONENT)
+@example(float(2**63), 0)
+@example(float("inf"), MOST_EXPONENT)
+def test_every_number_has_its_place_on_every_grid(value, exponent):
+    """Exact, held at the ends, and the same for an integer, a float and a fraction of one value."""
+    if value in (float("inf"), float("-inf")):
+        exact = LARGEST if value > 0 else -LARGEST
+    else:
+        exact = saturate((Fraction(value) / Fraction(2) ** exponent + Fraction(1, 2)).__floor__())
+    forms = [value, np.array([value]), np.array([value], object), [value, 0.5], (value, Decimal(1))]
+    if isinstance(value, int) and abs(value) <= 2**53:
+        forms += [float(value), np.array([value], np.float64)]
+    for form in forms:
+        assert int(to_grid(read_numbers(form).flat, exponent)[0]) == exact
+        if type(form) in (int, float):
+            assert one_to_grid(form, exponent) == exact
+    if isinstance(value, int):
+        nearest = saturate((Fraction(value) * Fraction(2) ** exponent + Fraction(1, 2)).__floor__())
+        assert int(to_integers(np.array([value], np.int64), exponent)[0]) == nearest
+
+
+def test_numbers_are_read_by_value_alone():
+    """Their type, and what else stands in the list, change nothing."""
+    for other in (0.5, 1, Decimal("0.1"), np.float32(3), 2**70, float("nan"), True):
+        for value, wanted in ((2**53 + 1, 2**53 + 1), (np.uint64(2**64 - 1), LARGEST), (-(2**63), -LARGEST), (3.0, 3)):
+            assert int(to_grid(read_numbers([value, other]).flat, 0)[0]) == wanted
+    for value in (None, "5", ["5"], 1j, {"a": 1}, object(), np.array(["2020-01-01"], "datetime64[D]"), [1, None]):
+        with pytest.raises(InvalidParameter):
+            read_numbers(value)
+    with pytest.raises(InvalidParameter, match="masked"):
+        read_numbers(np.ma.array([1, 10**9], mask=[0, 1]))
 
 
 def test_the_rounding_of_doubles_would_be_seen():
@@ -114,19 +158,6 @@ def test_values_that_are_refused(value):
     with pytest.raises(InvalidParameter) as caught:
         read_values(value)
     assert caught.value.parameter == "value"
-    if type(value) in (int, float):
-        with pytest.raises(InvalidParameter) as alone:
-            check_one(value)
-        assert str(alone.value) == str(caught.value)
-
-
-def test_values_too_large_for_the_grid():
-    with pytest.raises(InvalidParameter, match="too large"):
-        to_grid(np.array([1.0, 1e300]), 0)
-    with pytest.raises(InvalidParameter, match="too large"):
-        one_to_grid(-1e300, 0)
-    with pytest.raises(InvalidParameter, match="too large"):
-        to_grid(np.array([1e308]), -MOST_EXPONENT)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,12 @@ from sfumato.kernel.samplers import discrete_laplace, geometric_coins
 EPSILONS = ["0.001", "0.1", "0.5", "1", "3", "20"]
 
 
-@pytest.mark.parametrize("mechanism", [sf.Laplace(1, 0.5), sf.Laplace(3, "0.01"), sf.Gaussian(2, 0.1)], ids=str)
+WHOLE = {"of": "integers"}
+
+
+@pytest.mark.parametrize(
+    "mechanism", [sf.Laplace(1, 0.5, **WHOLE), sf.Laplace(3, "0.01", **WHOLE), sf.Gaussian(2, 0.1, **WHOLE)], ids=str
+)
 @pytest.mark.parametrize("value", [42, -7, [1, 2, 3], np.arange(12).reshape(3, 4)], ids=str)
 def test_release_adds_exactly_the_scripted_noise(mechanism, value):
     script = bytes(SYSTEM.take(20_000))
@@ -28,7 +33,11 @@ def test_release_adds_exactly_the_scripted_noise(mechanism, value):
     assert np.shape(released) == np.shape(value)
 
 
-@pytest.mark.parametrize("mechanism", [sf.Laplace(1, 0.5), sf.Laplace("0.25", 2), sf.Gaussian(2, 0.1)], ids=str)
+REAL = {"of": "reals"}
+REALS = [sf.Laplace(1, 0.5, **REAL), sf.Laplace("0.25", 2), sf.Gaussian(2, 0.1, **REAL)]
+
+
+@pytest.mark.parametrize("mechanism", REALS, ids=str)
 @pytest.mark.parametrize("value", [0.0, 42.1, -7e5, [1.5, 2.25, 3.0]], ids=str)
 def test_real_releases_are_grid_value_plus_noise(mechanism, value):
     script = bytes(SYSTEM.take(20_000))
@@ -83,14 +92,14 @@ def test_margin_is_within_the_textbook_bound(epsilon, confidence):
         exponent, noise = mechanism.on_grid(1)
         step = 2.0**exponent
         paid = float(noise.scale) * step  # (sensitivity + rounding) / epsilon
-        margin = mechanism.margin(confidence, of=float)
+        margin = sf.Laplace(sensitivity, epsilon, of="reals").margin(confidence)
         assert margin <= paid * math.log(1 / beta) + 1.5 * step
         assert margin >= sensitivity / float(epsilon) * math.log(1 / beta) * 0.999
         assert paid <= sensitivity / float(epsilon) * 1.001
 
 
 def test_margins_of_vectors_hold_for_all_entries_at_once():
-    mechanism = sf.Laplace(1, 0.5)
+    mechanism = sf.Laplace(1, 0.5, of="integers")
     assert mechanism.margin(size=1) < mechanism.margin(size=10) < mechanism.margin(size=10**6)
     single = 1 - 2 * math.exp(-0.5 * (mechanism.margin(size=10) + 1)) / (1 + math.exp(-0.5))
     assert single**10 >= 0.95
@@ -100,7 +109,7 @@ def test_margins_of_vectors_hold_for_all_entries_at_once():
 def test_gaussian_margin_is_near_the_normal_one():
     mechanism = sf.Gaussian(1, 0.005)  # deviation 10
     assert mechanism.margin(0.95) in (19, 20)
-    assert mechanism.margin(0.95, of=float) == pytest.approx(19.6, rel=2e-3)
+    assert sf.Gaussian(1, 0.005, of="reals").margin(0.95) == pytest.approx(19.6, rel=2e-3)
     assert mechanism.margin(0.95, size=10) > mechanism.margin(0.95)
 
 
@@ -122,7 +131,10 @@ def test_extreme_parameters_are_refused(epsilon):
 
 @pytest.mark.parametrize("epsilon", [*TINY, "1e300", 10**400], ids=lambda value: str(value)[:8])
 def test_extreme_parameters_are_refused_for_reals(epsilon):
-    for make in (lambda: sf.Laplace(1, epsilon).release(42.5), lambda: sf.Gaussian(1, epsilon).release(42.5)):
+    for make in (
+        lambda: sf.Laplace(1, epsilon, of="reals").release(42.5),
+        lambda: sf.Gaussian(1, epsilon, of="reals").release(42.5),
+    ):
         with pytest.raises(sf.errors.InvalidParameter):
             make()
 
@@ -137,7 +149,7 @@ def test_wide_but_carried_parameters_answer(epsilon):
 
 def test_a_real_release_is_never_exact_however_large_epsilon():
     for epsilon in (100, 10**4, 10**6):
-        assert len({sf.Laplace(1, epsilon).release(0.5) for _ in range(30)}) > 20
+        assert len({sf.Laplace(1, epsilon, of="reals").release(0.5) for _ in range(30)}) > 20
 
 
 @pytest.mark.parametrize("name", ["sensitivity", "epsilon"])
@@ -156,8 +168,10 @@ def test_bad_confidences(confidence):
     for mechanism in (sf.Laplace(1, 1), sf.Gaussian(1, 1)):
         with pytest.raises(sf.errors.InvalidParameter, match="confidence"):
             mechanism.margin(confidence)
-    with pytest.raises(sf.errors.InvalidParameter, match="of must be int or float"):
-        sf.Laplace(1, 1).margin(of=str)
+    for of in (str, int, "whole", "Integers", 5):
+        for make in (lambda of=of: sf.Laplace(1, 1, of=of), lambda of=of: sf.Gaussian(1, 1, of=of)):
+            with pytest.raises(sf.errors.InvalidParameter, match="of must be 'integers' or 'reals'"):
+                make()
     with pytest.raises(sf.errors.InvalidParameter, match="size"):
         sf.Laplace(1, 1).margin(size=0)
 
@@ -169,31 +183,104 @@ def test_saturation_never_raises():
     assert {mechanism.release(LARGEST) for _ in range(50)} >= {LARGEST}
 
 
-def test_kinds_in_and_out():
-    mechanism = sf.Laplace(1, 1)
-    assert type(mechanism.release(3)) is int
-    assert type(mechanism.release(np.int32(3))) is int
-    assert type(mechanism.release(3.0)) is float
-    assert mechanism.release([1, 2]).dtype == np.int64
-    assert mechanism.release([1, 2.5]).dtype == np.float64
-    assert mechanism.release(np.ones((2, 2), np.float32)).shape == (2, 2)
-    assert mechanism.release([]).shape == (0,)
-    assert mechanism.release(np.array([], float)).shape == (0,)
-    assert mechanism.loss == sf.PureDP(1)
+FORMS = [
+    int, float, np.int8, np.uint8, np.int64, np.uint64, np.float16, np.float32, np.float64, np.longdouble, np.array,
+    Decimal, Fraction, str,
+]  # fmt: skip
+MECHANISMS = [
+    sf.Laplace(1, 0.5), sf.Laplace("0.25", 2), sf.Laplace(1, 0.5, of="reals"), sf.Laplace("1.5", 1, of="integers"),
+    sf.Gaussian(2, 0.1), sf.Gaussian("0.3", 0.1), sf.Gaussian(2, 0.1, of="reals"), sf.Laplace(1, 0.5, of="integers"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
+def test_the_type_of_a_value_never_matters(mechanism):
+    """With the same bytes of entropy, 2 and 2.0 give the same answer of the same type, alone or in any array."""
+    script = bytes(SYSTEM.take(30_000))
+
+    def release(value):
+        return release_on_grid(mechanism, value, Scripted(script))
+
+    kind = int if mechanism.of == "integers" else float
+    wanted = release(2)
+    assert type(wanted) is kind
+    for form in FORMS[:-1]:
+        released = release(form(2))
+        assert (released, type(released)) == (wanted, kind), form
+    assert release(True) == release(1) == release(np.bool_(True)) == release(Decimal("1.00"))
+    rows = release([[2, 3, 120], [0, 1, 2]])
+    assert rows.dtype == (np.int64 if kind is int else np.float64)
+    dtypes = ["i1", "u1", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "g", "O"]
+    arrays = [np.array([[2, 3, 120], [0, 1, 2]], dtype) for dtype in dtypes]
+    mixed = [[2.0, np.int16(3), Decimal(120)], (False, True, Fraction(2))]
+    for other in (*arrays, [[2.0, 3, 120], [0, 1, 2]], mixed):
+        released = release(other)
+        assert released.dtype == rows.dtype
+        assert released.tolist() == rows.tolist()
+    large = [2**61 + 255, 0, 1]
+    for other in ([2**61 + 255, 0.0, 1], np.array(large, np.uint64), np.array(large, object)):
+        assert release(other).tolist() == release(large).tolist()
+    assert release([]).dtype == release(np.array([], "f4")).dtype == rows.dtype
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
+def test_no_number_is_refused(mechanism):
+    """A refusal would tell neighbours apart: NaN is 0, and what lies beyond the grid is its end."""
+    odd = [
+        math.nan, math.inf, -math.inf, 1e308, -5e-324, 2.5, -0.5, 2**63, -(2**63), 10**400, Decimal("-1e99999"),
+        Decimal("1e-99999"), Decimal("NaN"), Decimal("Infinity"), Fraction(1, 3), np.float16("nan"),
+        np.longdouble("inf"),
+    ]  # fmt: skip
+    kind = int if mechanism.of == "integers" else float
+    for value in odd:
+        assert type(mechanism.release(value)) is kind
+        for many in ([value, 1, 2.5], np.array([value, 1, 2.5], object)):
+            assert mechanism.release(many).shape == (3,)
+    script = bytes(SYSTEM.take(30_000))
+    for one, two in ((math.nan, 0), (math.inf, 10**400), (-(10**400), -math.inf), (Decimal("1e-99999"), 0.0)):
+        for pair in ((one, two), ([one, 7], [two, 7.0])):
+            assert np.all(
+                release_on_grid(mechanism, pair[0], Scripted(script))
+                == release_on_grid(mechanism, pair[1], Scripted(script))
+            )
+
+
+def test_losses_and_shapes():
+    assert sf.Laplace(1, 1).loss == sf.PureDP(1)
     assert sf.Gaussian(1, "0.5").loss == sf.ZCDP("0.5")
+    assert sf.Laplace(1, 1).release(np.ones((2, 2), np.float32)).shape == (2, 2)
+    assert sf.Laplace(1, 1).release([]).shape == (0,)
+
+
+@pytest.mark.parametrize("mechanism", [sf.Laplace(1, 0.5), sf.Gaussian(2, 0.1)], ids=str)
+def test_a_vector_not_declared_whole_pays_for_its_rounding(mechanism):
+    """It gets the noise of reals, and the result is rounded to whole numbers."""
+    script = bytes(SYSTEM.take(20_000))
+    reals = release_on_grid(replaced(mechanism, "reals"), [1.5, 2, -3.25], Scripted(script))
+    whole = release_on_grid(mechanism, [1.5, 2, -3.25], Scripted(script))
+    assert whole.tolist() == [math.floor(each + 0.5) for each in reals.tolist()]
+    assert mechanism.margin(size=3) == math.floor(replaced(mechanism, "reals").margin(size=3) + 0.5)
+
+
+def replaced(mechanism, of):
+    spent = mechanism.epsilon if isinstance(mechanism, sf.Laplace) else mechanism.rho
+    return type(mechanism)(mechanism.sensitivity, spent, of=of)
 
 
 @given(st.decimals("0.001", "100", places=3), st.decimals("0.001", "100", places=3))
 def test_margin_falls_with_epsilon_and_rises_with_sensitivity(one, two):
     small, large = sorted((one, two))
     assert sf.Laplace(1, small).margin() >= sf.Laplace(1, large).margin()
-    assert sf.Laplace(small, 1).margin(of=float) <= sf.Laplace(large, 1).margin(of=float)
+    assert sf.Laplace(small, 1, of="reals").margin() <= sf.Laplace(large, 1, of="reals").margin()
 
 
 def test_mechanisms_read_well():
     assert repr(sf.Laplace(sensitivity=1, epsilon=0.5)) == "Laplace(sensitivity=1, epsilon=0.5)"
     assert repr(sf.Gaussian(Fraction(1, 3), Decimal("1e-9"))) == "Gaussian(sensitivity=1/3, rho=1e-9)"
     assert sf.Laplace(1, 0.5) == sf.Laplace("1", "0.50")
+    assert repr(sf.Laplace(1, 0.5, of="reals")) == "Laplace(sensitivity=1, epsilon=0.5, of='reals')"
+    assert repr(sf.Gaussian(1, 0.5, of="integers")) == "Gaussian(sensitivity=1, rho=0.5, of='integers')"
+    assert repr(sf.Laplace("0.5", 1, of="reals")) == "Laplace(sensitivity=0.5, epsilon=1)"
 
 
 @pytest.mark.parametrize(
@@ -225,7 +312,7 @@ def test_one_value_is_released_as_in_a_vector_of_one():
 def test_margins_at_any_confidence_and_size():
     for mechanism in (sf.Laplace(1, 1), sf.Gaussian(1, 1)):
         assert mechanism.margin("0." + "9" * 60, size=2) > mechanism.margin("0." + "9" * 20, size=2)
-        assert mechanism.margin(size=np.int16(40), of=float) == mechanism.margin(size=40, of=float)
+        assert mechanism.margin(size=np.int16(40)) == mechanism.margin(size=40)
 
 
 def test_errors_and_mechanisms_cross_processes():

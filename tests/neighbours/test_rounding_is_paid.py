@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.kernel.grid import to_grid
+from sfumato.kernel import mechanisms
+from sfumato.kernel.entropy import SYSTEM
+from sfumato.kernel.grid import read_numbers, to_grid
 
 shares = st.integers(1, 12).flatmap(
     lambda size: st.tuples(
@@ -93,3 +95,34 @@ def test_rounding_costs_next_to_nothing(size):
         assert noise.scale * Fraction(2) ** exponent <= Fraction(1001, 1000) / Fraction(epsilon)
         exponent, gaussian = sf.Gaussian(1, epsilon).on_grid(size)
         assert gaussian.variance * Fraction(2) ** (2 * exponent) <= Fraction(1002, 1000) / (2 * Fraction(epsilon))
+
+
+@given(
+    st.floats(-1e6, 1e6) | st.integers(-(10**6), 10**6).map(lambda n: n + 0.5),
+    st.floats(0, 1) | st.sampled_from([0.0, 1.0, np.nextafter(1, 0)]),
+    st.sampled_from([1, 7, 1000, Fraction(5, 2), Fraction(1, 3)]),
+)
+def test_rounding_one_number_to_the_integers_is_free(value, part, sensitivity):
+    """Two numbers at most the sensitivity apart are at most its ceiling apart when rounded: what the noise pays for."""
+    mechanism = sf.Laplace(sensitivity, 1, of="integers")
+    other = Fraction(value) + Fraction(part) * Fraction(sensitivity)
+    steps = int(to_grid(read_numbers([other]).flat, 0)[0] - to_grid(read_numbers([value]).flat, 0)[0])
+    assert Fraction(abs(steps)) / mechanism.on_integers().scale <= 1
+    assert Fraction(steps) ** 2 / (2 * sf.Gaussian(sensitivity, 1, of="integers").on_integers().variance) <= 1
+
+
+@pytest.mark.parametrize("size", [2, 1000])
+def test_rounding_a_vector_to_the_integers_is_not_free(size):
+    """Negative control: so a vector that is not declared whole is not rounded to the integers before its noise."""
+    one, two = np.full(size, 0.5), np.full(size, 0.5 - 0.9 / size)  # less than 1 apart
+    on_integers = int(np.abs(to_grid(one, 0) - to_grid(two, 0)).sum())
+    assert on_integers == size > sf.Laplace(1, 1).on_integers().scale
+    exponent, noise = sf.Laplace(1, 1).on_grid(size)
+    assert Fraction(int(np.abs(to_grid(one, exponent) - to_grid(two, exponent)).sum())) / noise.scale <= 1
+    seen = []
+    entropy = SYSTEM
+    for value in (one, two):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(mechanisms, "add_saturating", lambda steps, noise: seen.append(steps) or steps)
+            mechanisms.release_on_grid(sf.Laplace(1, 1), value, entropy)
+    assert Fraction(int(np.abs(seen[0] - seen[1]).sum())) / noise.scale <= 1

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -15,10 +16,12 @@ from sfumato.kernel.samplers import IntArray
 FloatArray = npt.NDArray[np.float64]
 
 LARGEST = (1 << 63) - 1
-MOST_ON_GRID = 1 << 62
 EXACT_IN_A_DOUBLE = 1 << 53
 MOST_EXPONENT = 900
+BEYOND = 1 << 1200  # outside every grid: LARGEST steps of 2**MOST_EXPONENT are less
+_TWO_63 = 2.0**63
 _RULE = "must be finite numbers: integers, or floats"
+_NUMBERS = "must be numbers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,20 +70,59 @@ def plain_array(value: object, name: str) -> npt.NDArray[Any]:
         raise InvalidParameter(name, _RULE, "something that is not a plain array of numbers") from None
 
 
-def check_one(value: int | float) -> None:
-    """Refuse a single number that read_values would refuse.
+def read_numbers(value: object, name: str = "value") -> Values:
+    """Take a number, or anything that numpy reads as an array of numbers, of any type: no number is refused.
 
-    Claim: K-13. NaN, infinities and integers beyond int64 are refused.
-    Requires: a plain int or float (caller).
-    Relies on: nothing.
+    Claim: K-13. The result is a function of each entry's numeric value alone: 2, 2.0, True + 1 and Decimal(2) are read
+        alike, exactly. NaN is read as 0; an infinite number lies beyond the end of every grid.
+    Requires: entries are numbers: bool, int, float, Decimal, Fraction or numpy's (checked here); shape is public.
+    Relies on: numpy.asarray.
     Proof: docs/claims/K-13.md
-    Checked by: tests/kernel/test_grid.py::test_values_that_are_refused
+    Checked by: tests/kernel/test_grid.py::test_numbers_are_read_by_value_alone
     """
-    if isinstance(value, int):
-        if not -LARGEST <= value <= LARGEST:
-            raise _too_large("value")
-    elif not math.isfinite(value):
-        raise InvalidParameter("value", _RULE, kind_of(value))
+    array = plain_array(value, name)
+    shape = array.shape if array.ndim else None
+    if array.dtype.kind in "biu":
+        if array.dtype.kind != "b" and array.dtype.itemsize == 8:  # the ends of the grid, for uint64 and -2**63
+            array = np.minimum(array, LARGEST) if array.dtype.kind == "u" else np.maximum(array, -LARGEST)
+        return Values(array.astype(np.int64, copy=False).reshape(-1), shape)
+    if array.dtype.kind == "f" and array.dtype.itemsize <= 8:
+        flat = array.astype(np.float64, copy=False).reshape(-1)
+        missing = np.isnan(flat)
+        if missing.any():
+            flat = np.where(missing, 0.0, flat)
+        if isinstance(value, (np.ndarray, np.generic, float)) or not (np.abs(flat) >= EXACT_IN_A_DOUBLE).any():
+            return Values(flat, shape)  # else a list may hold integers that numpy has rounded
+    elif array.dtype.kind not in "fO":
+        raise _not_numbers(value, array, name)
+    entries = np.asarray(value, object).reshape(-1)
+    exact = np.empty(entries.size, object)
+    exact[:] = [_exactly(each, name) for each in entries]
+    return Values(exact, shape)
+
+
+def _exactly(entry: object, name: str) -> int | Fraction:
+    """A number as a rational; what is larger in size than every grid stands for any such number."""
+    match entry:
+        case bool() | np.bool_() | int() | np.integer() if not isinstance(entry, np.timedelta64):
+            return max(-BEYOND, min(BEYOND, int(entry)))
+        case float() | np.floating() if np.isfinite(entry):
+            return Fraction(*entry.as_integer_ratio())
+        case Decimal() if entry.is_finite() and abs(entry.adjusted()) <= MOST_EXPONENT:
+            return Fraction(entry)
+        case float() | np.floating() | Decimal():
+            return _beyond(Decimal(str(entry)))
+        case Fraction():
+            return Fraction(int(entry.numerator), int(entry.denominator))
+        case _:
+            raise InvalidParameter(name, _NUMBERS, "an array of something else", "Convert it first, with float(...).")
+
+
+def _beyond(entry: Decimal) -> int:
+    """NaN, infinities, and Decimals outside every grid, or less than half a step of every grid in size."""
+    if entry.is_nan() or (entry.is_finite() and entry.adjusted() < 0):
+        return 0
+    return BEYOND if entry > 0 else -BEYOND
 
 
 def _as_int64(array: npt.NDArray[Any], name: str) -> npt.NDArray[np.int64]:
@@ -106,38 +148,78 @@ def _as_float64(array: npt.NDArray[Any], value: object, name: str) -> npt.NDArra
     return flat
 
 
-def to_grid(flat: FloatArray, exponent: int) -> npt.NDArray[np.int64]:
-    """floor(x / 2**exponent + 1/2) for each x.
+def to_grid(flat: npt.NDArray[Any], exponent: int) -> npt.NDArray[np.int64]:
+    """floor(x / 2**exponent + 1/2) for each x, held at plus or minus LARGEST.
 
-    Claim: K-13. The result is exact, so that two inputs a apart are at most floor(a / 2**exponent) + 1 steps apart.
-    Requires: finite x (read_values); |exponent| <= MOST_EXPONENT (step_for).
+    Claim: K-13. The result is exact, and depends on each x's value alone, not on its type; two inputs a apart are at
+        most floor(a / 2**exponent) + 1 steps apart, and at most ceil(a / 2**exponent).
+    Requires: what read_numbers gives; |exponent| <= MOST_EXPONENT (step_for).
     Relies on: IEEE 754 binary64.
     Proof: docs/claims/K-13.md
     Checked by: tests/kernel/test_grid.py::test_rounding_is_exact
     """
-    most = MOST_ON_GRID * 2.0**exponent
-    if not np.logical_and.reduce(np.abs(flat) <= most):
-        raise _too_large("value")
-    scaled = flat * 2.0**-exponent
+    if flat.dtype == object:
+        return np.array([_rational_to_grid(each, exponent) for each in flat], np.int64)
+    if flat.dtype != np.float64:
+        return _integers_to_grid(flat, exponent)
+    with np.errstate(over="ignore"):
+        scaled = np.clip(flat * 2.0**-exponent, -_TWO_63, _TWO_63)
     below = np.floor(scaled)
     below += scaled - below >= 0.5  # not floor(scaled + 0.5): that sum rounds
+    low, high = below <= -_TWO_63, below >= _TWO_63
+    if low.any() or high.any():
+        below[low | high] = 0
+        steps = below.astype(np.int64)
+        steps[low], steps[high] = -LARGEST, LARGEST
+        return steps
     return below.astype(np.int64)
 
 
-def one_to_grid(value: float, exponent: int) -> int:
-    """to_grid for a single float, without numpy's price for each small step.
+def _integers_to_grid(flat: npt.NDArray[np.int64], exponent: int) -> npt.NDArray[np.int64]:
+    if exponent == 0:
+        return flat
+    if exponent > 0:  # the quotient's floor, and the bit that says whether a half or more is left
+        return (flat >> exponent) + ((flat >> (exponent - 1)) & 1) if exponent < 64 else np.zeros_like(flat)
+    most = LARGEST >> min(-exponent, 63)
+    steps = np.clip(flat, -most, most) << min(-exponent, 63)
+    steps[flat > most], steps[flat < -most] = LARGEST, -LARGEST
+    return steps
 
-    Claim: K-13. Equal to to_grid on an array of this one value.
-    Requires: as to_grid.
+
+def _rational_to_grid(value: int | Fraction, exponent: int) -> int:
+    return saturate(math.floor(value / Fraction(2) ** exponent + Fraction(1, 2)))
+
+
+def one_to_grid(value: int | float, exponent: int) -> int:
+    """to_grid for a single number, without numpy's price for each small step.
+
+    Claim: K-13. Equal to to_grid on an array of this one value, as read_numbers reads it.
+    Requires: a plain int or float; as to_grid.
     Relies on: IEEE 754 binary64.
     Proof: docs/claims/K-13.md
     Checked by: tests/kernel/test_grid.py::test_rounding_is_exact
     """
-    if not abs(value) <= MOST_ON_GRID * 2.0**exponent:
-        raise _too_large("value")
+    if isinstance(value, int):
+        return saturate(value) if exponent == 0 else _rational_to_grid(max(-BEYOND, min(BEYOND, value)), exponent)
+    if math.isnan(value):
+        return 0
+    if abs(value) >= _TWO_63 * 2.0**exponent:
+        return LARGEST if value > 0 else -LARGEST
     scaled = value * 2.0**-exponent
     below = math.floor(scaled)
-    return below + (scaled - below >= 0.5)
+    return saturate(below + (scaled - below >= 0.5))
+
+
+def to_integers(steps: npt.NDArray[np.int64], exponent: int) -> npt.NDArray[np.int64]:
+    """The integers nearest to steps * 2**exponent, held at plus or minus LARGEST.
+
+    Claim: K-13. A function of `steps` alone: post-processing.
+    Requires: |exponent| <= MOST_EXPONENT (step_for).
+    Relies on: nothing.
+    Proof: docs/claims/K-13.md
+    Checked by: tests/kernel/test_grid.py::test_rounding_is_exact
+    """
+    return _integers_to_grid(steps, -exponent)
 
 
 def from_grid(steps: npt.NDArray[np.int64], exponent: int) -> FloatArray:
