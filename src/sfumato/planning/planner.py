@@ -59,11 +59,20 @@ class Formula:
 
 
 @dataclass(frozen=True, slots=True)
+class PublicNumbers:
+    """What the catalog makes public of the rows that a question is about."""
+
+    rows: int | None = None  # what their weights add up to
+    people: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Planned:
     """The plan, and for each aggregate of the query how to read it."""
 
     plan: BoundedPlan
     formulas: tuple[Formula, ...]
+    public: PublicNumbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +124,7 @@ def choose_plan(
     )
     source = pinned(query.source, versions)
     plan = BoundedPlan(dataset.population, source, unit, groups, query.filters, query.keys, measurements)
-    return Planned(plan, formulas)
+    return Planned(plan, formulas, chooser.public)
 
 
 def _with_delta(share: PureDP | ZCDP, delta: Decimal | None, dataset: Dataset) -> ApproxDP:
@@ -157,8 +166,7 @@ class _Chooser:
         self.per_row = per_row
         self.discovers = discovers
         self.wanted: dict[str, _Wanted] = {}
-        public = _public_numbers(query, dataset)
-        self.public_rows, self.public_people = public.rows, public.people
+        self.public = _public_numbers(query, dataset)
         self._moments_of: dict[Typed, Moments] = {}
         self._fractions: dict[Typed, tuple[Fraction, ...]] = {}
         for each in query.aggregates:
@@ -166,7 +174,7 @@ class _Chooser:
                 known = self._fractions.get(each.value, ())
                 self._fractions[each.value] = tuple(sorted({*known, each.fraction}))
         self.keys = self._add(_Wanted(Kind.KEYS, None)) if discovers else None
-        fixed = self.public_rows is not None
+        fixed = self.public.rows is not None
         one_cell = dataset.neighbours is Neighbours.REPLACE_ONE and not query.keys
         rows = Rows(per_row, fixed or (discovers and per_row), fixed, one_cell)
         # noise that is normal is the same in any direction: parts would gain nothing
@@ -177,8 +185,8 @@ class _Chooser:
         match aggregate.function:
             case "COUNT":
                 return Formula("COUNT", count=self._count(value))
-            case "PEOPLE" if self.public_people is not None:
-                return Formula("COUNT", count=Linear((), Fraction(self.public_people)))
+            case "PEOPLE" if self.public.people is not None:
+                return Formula("COUNT", count=Linear((), Fraction(self.public.people)))
             case "PEOPLE":
                 return Formula("COUNT", count=Linear.of(self.keys or self._add(_Wanted(Kind.PEOPLE, None))))
             case "SUM" if value is not None:
@@ -217,8 +225,8 @@ class _Chooser:
         """Public, or that of the keys, or of a value in parts, or a noisy one that all who can share."""
         if value is not None and value.nullable:
             return self._parts(value).count if value in self.parts else self._counted(value)
-        if self.public_rows is not None:
-            return Linear((), Fraction(self.public_rows))
+        if self.public.rows is not None:
+            return Linear((), Fraction(self.public.rows))
         if self.keys and self.per_row:
             return Linear.of(self.keys)
         whole = sorted((each for each in self.parts if not each.nullable), key=lambda each: self.parts[each].value)
@@ -230,7 +238,7 @@ class _Chooser:
 
     def _whole_sum(self, value: Typed) -> Linear:
         """A sum that is not centred: of parts or of a public number of rows, what was taken off is put back."""
-        if value not in self.parts and (self.public_rows is None or value.nullable):
+        if value not in self.parts and (self.public.rows is None or value.nullable):
             return self._sum(value, centred=False)[0]
         found = self._moments(value)
         return found.total.plus(found.count, found.centre)
@@ -261,7 +269,7 @@ class _Chooser:
             elif kind is Kind.THIRDS:
                 self._moments_of[value] = of_thirds(name, measured)
             else:
-                self._moments_of[value] = of_curve(name, measured, self.public_rows or 0)
+                self._moments_of[value] = of_curve(name, measured, self.public.rows or 0)
         return self._moments_of[value]
 
     def _sum(self, value: Typed, *, centred: bool) -> tuple[Linear, Fraction]:
@@ -279,26 +287,18 @@ class _Chooser:
         return name
 
 
-@dataclass(frozen=True, slots=True)
-class _PublicNumbers:
-    """What the catalog makes public of the rows that a question is about."""
-
-    rows: int | None = None  # what their weights add up to
-    people: int | None = None
-
-
-def _public_numbers(query: Query, dataset: Dataset) -> _PublicNumbers:
+def _public_numbers(query: Query, dataset: Dataset) -> PublicNumbers:
     """Of all rows of one table, or of one row for each of its people. Everybody in a table has a row there."""
     if dataset.neighbours is not Neighbours.REPLACE_ONE or query.filters or query.keys:
-        return _PublicNumbers()
+        return PublicNumbers()
     match query.source:
         case Scan(name, max_rows=most):
             table = dataset.table(name)
             if table.unit is ROW:
-                return _PublicNumbers(table.rows)
-            return _PublicNumbers(table.people if most == 1 else None, table.people)
+                return PublicNumbers(table.rows)
+            return PublicNumbers(table.people if most == 1 else None, table.people)
         case PerUnit(Scan(name), ()):
             people = dataset.table(name).people
-            return _PublicNumbers(people, people)
+            return PublicNumbers(people, people)
         case _:
-            return _PublicNumbers()
+            return PublicNumbers()
