@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import InvalidParameter
 from sfumato.extras import imported
+from sfumato.group_loss import group_of, in_words
 from sfumato.kernel.exact import plain
 from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP
+from sfumato.planning.as_asked import AsAsked
 
 if TYPE_CHECKING:
     import altair
@@ -80,13 +82,15 @@ class Answer:
     keys: tuple[str, ...] = field(default=(), repr=False)
     sentences: tuple[str, ...] = field(default=(), repr=False)
     disclosure: dict[str, Any] = field(default_factory=dict, repr=False)
+    asked: tuple[AsAsked, ...] = field(default=(), repr=False)
+    loss: PrivacyLoss = field(kw_only=True, repr=False)  # of the releases that it shows; also where it cost nothing
 
-    def explain(self) -> str:
-        """What was measured, for each measurement, and what the intervals do not cover."""
-        return explain(self.explained, self.sentences, self.confidence)
+    def explain(self, people: int = 1) -> str:
+        """What one person can change, what was measured, the loss for a group of people, and what is not covered."""
+        return explain(self.asked, self.explained, self.sentences, self.confidence, in_words(self.loss, people))
 
-    def to_dict(self) -> dict[str, Any]:
-        """What `ask --json` prints."""
+    def to_dict(self, people: int = 1) -> dict[str, Any]:
+        """What `ask --json` prints. `loss` is for a group of `people`; None: there is no guarantee for that many."""
         return {
             "columns": list(self.columns),
             "rows": self.rows,
@@ -95,6 +99,8 @@ class Answer:
             "remaining": self.remaining.as_text(),
             "entry": self.entry,
             "cached": self.cached,
+            "loss": loss_json(self.loss, people),
+            "one_person_changes": {each.column: each.one_person_changes for each in self.asked},
         }
 
     def _table(self, intervals: bool) -> dict[str, list[Any]]:
@@ -176,11 +182,19 @@ def _digits(margin: float) -> int:
     return next((places for places in range(7) if margin >= 10.0 ** (1 - places)), 7) if margin > 0 else 0
 
 
-def explain(explained: Sequence[Explained], sentences: Sequence[str], confidence: float) -> str:
+def loss_json(loss: PrivacyLoss, people: int) -> dict[str, Any]:
+    """The loss for a group of people; without numbers where there is no guarantee."""
+    grown = group_of(loss, people)
+    return {"people": people, **({} if grown is None else Cost.of(grown).as_text())}
+
+
+def explain(
+    asked: Sequence[AsAsked], explained: Sequence[Explained], sentences: Sequence[str], confidence: float, loss: str
+) -> str:
     """The explanation as text."""
-    lines = [
+    measured = [
         f"{each.measures}: one person changes it by at most {each.one_person_changes}; {each.mechanism} noise of scale "
         f"{each.scale}; {each.share}; ±{each.margin:,.4g}{each.of} in {round(100 * confidence)} of 100."
         for each in explained
     ]
-    return "\n".join([*lines, *sentences, NOT_COVERED])
+    return "\n".join(["Asked:", *map(str, asked), "Measured:", *measured, *sentences, loss, NOT_COVERED])

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import reduce
 
 from sfumato.answers import Answer, Cost, Explained, explain
 from sfumato.catalog.model import Dataset, with_tables
@@ -12,16 +13,18 @@ from sfumato.disclosure import Signer, statement
 from sfumato.engines.duckdb_engine import DuckDBEngine
 from sfumato.engines.engine import Engine
 from sfumato.errors import InvalidParameter, MissingBounds, UnsupportedSyntax
+from sfumato.group_loss import in_words
 from sfumato.kernel.certify import Certificate, certify
-from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP
+from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP, compose
 from sfumato.kernel.parameters import Number, positive_decimal, probability_inside
 from sfumato.kernel.plan import BoundedPlan, Kind
 from sfumato.kernel.release import Released, release
 from sfumato.kernel.sources import tables_of
 from sfumato.ledger.ledger import AlreadyAnswered, Ledger, Limit, Stored
 from sfumato.planning.accuracy import Reading, combined, three_digits_up
+from sfumato.planning.as_asked import AsAsked, as_asked
 from sfumato.planning.planner import Planned, choose_plan
-from sfumato.present import EVENLY, Paid, explained, margins_of, present, sentences
+from sfumato.present import EVENLY, Paid, asked_of, explained, margins_of, present, sentences
 from sfumato.query.bind import bind
 from sfumato.query.frame import Aggregation, Frame
 from sfumato.query.parse import parse
@@ -45,11 +48,13 @@ class Preview:
     fits: bool
     explained: tuple[Explained, ...]
     confidence: float
-    sentences: tuple[str, ...] = ()
+    sentences: tuple[str, ...]
+    asked: tuple[AsAsked, ...]
+    loss: PrivacyLoss
 
-    def explain(self) -> str:
+    def explain(self, people: int = 1) -> str:
         """The same words as the answer's."""
-        return explain(self.explained, self.sentences, self.confidence)
+        return explain(self.asked, self.explained, self.sentences, self.confidence, in_words(self.loss, people))
 
 
 @dataclass(frozen=True)
@@ -147,15 +152,17 @@ class Curator:
         earlier: Sequence[Released] = (),
     ) -> Answer:
         certificate = released.certificate
-        said = statement(planned.plan, certificate, released.entry_number, head)
-        nothing = ZCDP(0) if isinstance(certificate.loss, ZCDP) else PureDP(0)
-        spent = nothing if cached else certificate.loss
-        paid = Paid(
-            confidence, released.entry_number, spent, cached, head, self._ledger.remaining(),
-            self._signer.sign(said),
-        )  # fmt: skip
         readings = [Reading.of(each) for each in (*earlier, released)]
         reading = combined(readings) if earlier else readings[0]
+        asked = asked_of(query, planned, reading)
+        said = statement(planned.plan, certificate, asked, released.entry_number, head)
+        nothing = ZCDP(0) if isinstance(certificate.loss, ZCDP) else PureDP(0)
+        spent = nothing if cached else certificate.loss
+        losses: list[PrivacyLoss] = [each.certificate.loss for each in (*earlier, released)]
+        paid = Paid(
+            confidence, released.entry_number, spent, cached, head, self._ledger.remaining(),
+            reduce(compose, losses), asked, self._signer.sign(said),
+        )  # fmt: skip
         return present(query, planned, certificate, reading, paid)
 
     def upgrade(
@@ -208,11 +215,14 @@ class Curator:
         level = probability_inside(confidence, "confidence")
         planned = self.planned(query, _price(query, epsilon, rho), _delta(query, delta))
         certificate = certify(planned.plan)
-        margins, reasons = margins_of(query, planned, certificate, level, (assume or {}).get("n"))
+        count = (assume or {}).get("n")
+        margins, reasons = margins_of(query, planned, certificate, level, count)
         return Preview(
             Cost.of(certificate.loss), margins, reasons, self._fits(certificate, analyst),
             explained(planned, certificate, level), float(level),
             (*sentences(planned, certificate), *((EVENLY,) if assume else ())),
+            as_asked(query, planned, {} if count is None else dict.fromkeys(range(len(query.aggregates)), count)),
+            certificate.loss,
         )  # fmt: skip
 
     def select(self, table: str | None = None) -> Selection:

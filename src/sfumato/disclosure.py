@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from sfumato.kernel.certify import BinChoice, Certificate, Certified
 from sfumato.kernel.exact import plain
 from sfumato.kernel.losses import ApproxDP, PrivacyLoss, PureDP
 from sfumato.kernel.plan import BoundedPlan
+from sfumato.planning.as_asked import AsAsked
 
 FAMILY = 4
 
@@ -49,7 +51,9 @@ def verify(disclosure: dict[str, Any], public_key: str) -> bool:
     return True
 
 
-def statement(plan: BoundedPlan, certificate: Certificate, entry: int, head: str) -> dict[str, Any]:
+def statement(
+    plan: BoundedPlan, certificate: Certificate, asked: Sequence[AsAsked], entry: int, head: str
+) -> dict[str, Any]:
     """What an answer promises, in plain words and exact numbers."""
     return {
         "unit": str(plan.unit),
@@ -59,6 +63,7 @@ def statement(plan: BoundedPlan, certificate: Certificate, entry: int, head: str
         "family_of_four": _for_a_family(certificate.loss),
         "max_rows_per_unit": plan.reach,
         "max_groups_per_unit": plan.max_groups_per_unit,
+        "asked": [{"column": each.column, "one_person_changes": each.one_person_changes} for each in asked],
         "measurements": [
             {
                 "kind": measurement.kind.value,

@@ -27,6 +27,7 @@ from sfumato.planning.accuracy import (
     measured_as,
     simulated,
 )
+from sfumato.planning.as_asked import AsAsked, as_asked
 from sfumato.planning.moments import names_of
 from sfumato.planning.outputs import Floats, Objects, column, evaluate, shown_cells
 from sfumato.planning.planner import Formula, Planned
@@ -51,10 +52,12 @@ class Paid:
 
     confidence: Fraction
     entry_number: int
-    loss: PrivacyLoss
+    cost: PrivacyLoss
     cached: bool
     head: str
     remaining: PrivacyLoss
+    loss: PrivacyLoss  # of all releases that the answer is made from
+    asked: tuple[AsAsked, ...]
     disclosure: dict[str, Any]
 
 
@@ -85,11 +88,21 @@ def present(query: Query, planned: Planned, certificate: Certificate, reading: R
         for place in range(len(kept))
     ]
     return Answer(
-        tuple(columns), rows, intervals, float(confidence), Cost.of(paid.loss), Cost.of(paid.remaining),
+        tuple(columns), rows, intervals, float(confidence), Cost.of(paid.cost), Cost.of(paid.remaining),
         paid.entry_number, paid.cached, paid.head, explained(planned, certificate, confidence, reading),
         tuple(name for name, post in query.columns if isinstance(post, KeyRef)), sentences(planned, certificate),
-        paid.disclosure,
+        paid.disclosure, paid.asked, loss=paid.loss,
     )  # fmt: skip
+
+
+def asked_of(query: Query, planned: Planned, reading: Reading) -> tuple[AsAsked, ...]:
+    """What one person can change of each column, for the released number of rows where there is one group."""
+    counts = {}
+    for place, formula in enumerate(planned.formulas):
+        if formula.count is not None and formula.count.terms and planned.plan.cells == 1:
+            (found,) = aggregate_values(Formula("COUNT", count=formula.count), reading.values)
+            counts[place] = max(1, round(float(found)))
+    return as_asked(query, planned, counts)
 
 
 def _ends(  # noqa: PLR0917

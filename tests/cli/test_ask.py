@@ -10,7 +10,8 @@ import sfumato as sf
 
 def test_ask_json_is_exactly_the_answers_dict(clinic):
     shown = json_of(clinic("ask", BY_CITY, "--epsilon", "0.5", "--json"))
-    assert list(shown) == ["columns", "rows", "intervals", "cost", "remaining", "entry", "cached"]
+    first = ["columns", "rows", "intervals", "cost", "remaining", "entry", "cached"]
+    assert list(shown) == [*first, "loss", "one_person_changes"]
     assert shown["columns"] == ["city", "n", "age"]
     assert [row["city"] for row in shown["rows"]] == ["Rome", "Oslo"]
     assert shown["cost"] == {"epsilon": "0.5", "delta": "0"}
@@ -62,7 +63,7 @@ def test_a_person_sees_colour_a_table_and_error_bars(clinic):
 
 def test_preview_is_free(clinic):
     shown = json_of(clinic("preview", BY_CITY, "--epsilon", "0.5", "--json"))
-    assert set(shown) == {"cost", "fits", "margins", "reasons", "confidence"}
+    assert set(shown) == {"cost", "fits", "margins", "reasons", "confidence", "one_person_changes"}
     assert shown["cost"] == {"epsilon": "0.5", "delta": "0"}
     assert shown["fits"] is True
     assert shown["margins"]["n"] > 0
@@ -87,9 +88,23 @@ def test_explain(clinic):
     text = clinic("explain", COUNT, "--epsilon", "0.5").stdout
     assert "one person changes it by at most 1" in text
     shown = json_of(clinic("explain", COUNT, "--epsilon", "0.5", "--json"))
-    assert set(shown) == {"cost", "measurements", "text"}
+    assert set(shown) == {"cost", "loss", "asked", "measurements", "text"}
     assert shown["measurements"][0]["mechanism"] == "discrete Laplace"
     assert shown["text"].splitlines() == text.strip().splitlines()
+
+
+def test_the_loss_for_a_group_of_people(clinic):
+    words = "For a group of 4 people the loss is ε = 2: whatever their data are"
+    assert words in clinic("explain", COUNT, "--epsilon", "0.5", "--people", "4").stdout
+    shown = json_of(clinic("explain", COUNT, "--epsilon", "0.5", "--people", "4", "--json"))
+    assert shown["loss"] == {"people": 4, "epsilon": "2", "delta": "0"}
+    assert shown["asked"][0]["one_person_changes"] == 1
+    assert words in clinic("ask", COUNT, "--epsilon", "0.5", "--people", "4").stdout
+    again = json_of(clinic("ask", COUNT, "--epsilon", "0.5", "--people", "4", "--json"))
+    assert again["cached"] is True
+    assert again["loss"]["epsilon"] == "2"
+    assert again["cost"]["epsilon"] == "0"
+    assert clinic("ask", COUNT, "--epsilon", "0.5", "--people", "0").exit_code == 2
 
 
 @pytest.mark.parametrize(("name", "start"), [("plot.svg", b"<svg"), ("plot.PNG", b"\x89PNG")])

@@ -131,7 +131,9 @@ def test_no_person_changes_more_than_is_stated(aggregate, r, neighbours):
     for others in itertools.product(owned, repeat=2):
         for mine in owned:
             with_me = [*others, mine]
-            other_people = [()] if neighbours == "add-remove" else [(), *owned]  # a replaced person may have no row here
+            other_people = (
+                [()] if neighbours == "add-remove" else [(), *owned]
+            )  # a replaced person may have no row here
             for yours in other_people:
                 changed = [*others, yours] if yours else list(others)
                 one, two = (of_weights(weighed(each, r)) for each in (with_me, changed))
@@ -158,7 +160,7 @@ def test_a_public_number_of_people_is_changed_by_nobody():
 def test_computed_columns_name_what_they_are_computed_from():
     sql = "SELECT city, SUM(x) / COUNT(*) AS y, ROUND(AVG(x), 1) AS z, COUNT(*) AS n FROM t GROUP BY city"
     ratio, rounded, count = stated(sql, "add-remove")
-    assert "SUM of values from 1 to 4: one person can change it by at most 4" in str(ratio)
+    assert "sum, values from 1 to 4: one person can change it by at most 4" in str(ratio)
     assert "average" in str(rounded)
     assert count.text.endswith("at most 1 over all groups together")
 

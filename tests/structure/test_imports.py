@@ -29,6 +29,7 @@ MAY_IMPORT = {  # a package of ours -> the packages of ours that it may import
         "curator",
         "opening",
         "answers",
+        "group_loss",
         "engines",
         "ingest",
         "ledger",

@@ -26,6 +26,7 @@ Delta = Annotated[
 ]
 Confidence = Annotated[str, typer.Option(help="How often an interval holds.", metavar="P")]
 Analyst = Annotated[str, typer.Option(help="Who asks: the ledger keeps the name.", metavar="NAME")]
+People = Annotated[int, typer.Option(help="State the privacy loss for a group of so many people.", min=1, metavar="T")]
 Plot = Annotated[Path | None, typer.Option(help="Save a plot: .svg or .png.", metavar="FILE")]
 Out = Annotated[Path | None, typer.Option(help="Save the rows with their intervals: .parquet or .csv.", metavar="FILE")]
 
@@ -65,6 +66,7 @@ def preview(
                     "margins": found.margins,
                     "reasons": found.reasons,
                     "confidence": found.confidence,
+                    "one_person_changes": {each.column: each.one_person_changes for each in found.asked},
                 }
             )
             return
@@ -89,6 +91,7 @@ def ask(
     ] = None,
     confidence: Confidence = "0.95",
     analyst: Analyst = "analyst",
+    people: People = 1,
     plot: Plot = None,
     out: Out = None,
     as_json: AsJson = False,
@@ -99,6 +102,7 @@ def ask(
         one_price(epsilon=epsilon or _says_so(sql), rho=rho, margin=margin)
         _writable("plot", plot, PLOTS)  # before anything is spent
         _writable("out", out, TABLES)
+        from sfumato.group_loss import in_words
         from sfumato.opening import open_folder
 
         with working("Asking"), open_folder(context.obj) as curator:
@@ -106,9 +110,11 @@ def ask(
                 sql, epsilon, rho=rho, delta=delta, margin=wanted or None, confidence=confidence, analyst=analyst
             )  # fmt: skip
         if as_json:
-            print_json(answer.to_dict())
+            print_json(answer.to_dict(people))
         else:
             print_answer(answer)
+            if people > 1:
+                say(in_words(answer.loss, people), "dim")
         for path, save in ((plot, _save_plot), (out, _save_table)):
             if path is not None:
                 with working(f"Saving {path}"):
@@ -125,20 +131,29 @@ def explain(
     rho: Rho = None,
     delta: Delta = None,
     confidence: Confidence = "0.95",
+    people: People = 1,
     as_json: AsJson = False,
 ) -> None:
     """How a question would be answered: what is measured, what one person can change, and the noise that hides it."""
     with refusals(as_json):
         one_price(epsilon=epsilon or _says_so(sql), rho=rho)
+        from sfumato.answers import loss_json
         from sfumato.opening import open_folder
 
         with working("Explaining"), open_folder(context.obj) as curator:
             found = curator.preview(sql, epsilon, rho=rho, delta=delta, confidence=confidence)
         if as_json:
-            measurements = [asdict(each) for each in found.explained]
-            print_json({"cost": found.cost.as_text(), "measurements": measurements, "text": found.explain()})
+            print_json(
+                {
+                    "cost": found.cost.as_text(),
+                    "loss": loss_json(found.loss, people),
+                    "asked": [asdict(each) for each in found.asked],
+                    "measurements": [asdict(each) for each in found.explained],
+                    "text": found.explain(people),
+                }
+            )
             return
-        for line in found.explain().splitlines():
+        for line in found.explain(people).splitlines():
             say(line)
 
 

@@ -7,6 +7,7 @@ kernel's certificate is the truth about that. Like the certificate, it follows f
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import assert_never
 
 from sfumato.kernel.expressions import Literal
@@ -20,6 +21,11 @@ WHY_A_CHOICE = (
     "Laplace noise that hides such a change would hide the answer, so one of the public values is chosen instead "
     "(private choice)"
 )
+NAMES = {
+    "COUNT": "count", "PEOPLE": "number of people", "SUM": "sum", "AVG": "average", "VARIANCE": "variance",
+    "STDDEV": "standard deviation", "MIN": "minimum", "MAX": "maximum", "MODE": "most frequent value",
+    "TOP_K": "most frequent values",
+}  # fmt: skip
 WHY_A_LIST = "a change of one row can put another value first, so the value is chosen among the public ones"
 
 
@@ -131,15 +137,16 @@ def _change(aggregate: Aggregate, reach: _Reach, rows: float | None) -> tuple[fl
             return _shared(_times(reach) * square, square / 2, rows, reach)
         case "STDDEV" if value is not None:
             span, times = _span(value), _times(reach)
-            formula = f"{span * math.sqrt(times):g}/√n, where n is the number of rows that count{_in_a_group(reach)}"
+            formula = f"{span * math.sqrt(times):g}/√n, where n is the number of rows{_in_a_group(reach)}"
             if rows is None:
                 return None, f"one person can change it by at most {formula}"
             most = min(span * math.sqrt(times / max(rows, 1)), span / math.sqrt(2))
             return most, f"one person can change it by at most {formula}: {most:.4g} for n = {rows:,.6g}"
         case "MIN" | "MAX" | "QUANTILE" if value is not None:
-            span = _span(value) if value.type == "number" else None
-            by = "" if span is None else f" by at most {span:g}, which is"
-            return span, f"one person can change it{by or ' by'} its whole range. {WHY_A_CHOICE}"
+            if value.type != "number":
+                return None, f"one person can change it by its whole range. {WHY_A_CHOICE}"
+            span = _span(value)
+            return span, f"one person can change it by at most {span:g}, its whole range. {WHY_A_CHOICE}"
         case _:
             return None, f"one person can change which values it names: {WHY_A_LIST}"
 
@@ -160,7 +167,7 @@ def _at_most(most: float, reach: _Reach) -> tuple[float, str]:
 
 def _shared(top: float, most: float, rows: float | None, reach: _Reach) -> tuple[float | None, str]:
     """A change that is divided by the number of rows."""
-    formula = f"one person can change it by at most {top:g}/n, where n is the number of rows that count"
+    formula = f"one person can change it by at most {top:g}/n, where n is the number of rows"
     if rows is None:
         return None, formula + _in_a_group(reach)
     number = min(top / max(rows, 1), most)
@@ -191,8 +198,9 @@ def _span(value: Typed) -> float:
 
 
 def _words(aggregate: Aggregate) -> str:
-    function = {"PEOPLE": "number of people", "AVG": "average"}.get(aggregate.function, aggregate.function)
-    value = aggregate.value
+    value, function = aggregate.value, NAMES.get(aggregate.function, aggregate.function)
+    if aggregate.fraction is not None:
+        function = "median" if aggregate.fraction == Fraction(1, 2) else f"{float(aggregate.fraction):g} quantile"
     if value is None or not value.bounded or value.type != "number" or aggregate.function == "COUNT":
         return function
-    return f"{function} of values from {value.lower:g} to {value.upper:g}"
+    return f"{function}, values from {value.lower:g} to {value.upper:g}"
