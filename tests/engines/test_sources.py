@@ -205,15 +205,11 @@ def test_a_source_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch
         DuckDBEngine.of_data(VISITS, path)
 
 
-def test_line_ends_in_quotes_short_rows_and_marks_at_the_beginning(tmp_path):
+def test_line_ends_in_quotes_and_marks_at_the_beginning(tmp_path):
     path = tmp_path / "v.csv"
-    path.write_bytes(
-        b'\xef\xbb\xbfwho,age,city\r\n1,40,"Rome"\r\n"2\nb",41,Oslo\r\n3\r\n4,5,Rome,x,y\r\n\xff,6,Rome\r\n'
-    )
+    path.write_bytes(b'\xef\xbb\xbfwho,age,city\r\n1,40,"Rome"\r\n"2\nb",41,Oslo\r\n3,,\r\n')
     rows = [row[:3] for row in held(path)]
-    assert (41, "Oslo", "2\nb") in rows
-    assert (None, None, "3") in rows
-    assert (40, "Rome", "1") in rows
+    assert rows == [(40, "Rome", "1"), (41, "Oslo", "2\nb"), (None, None, "3")]
 
 
 def test_only_names_and_types_are_told_of_a_source(tmp_path):

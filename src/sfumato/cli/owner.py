@@ -266,7 +266,7 @@ def _check_sources(folder: Path, dataset: "Dataset") -> None:
     for table in dataset.tables.values():
         if table.source is None:
             raise refused(table.name, "there is no source.", 'For example: source = "visits.csv".')
-        missing_columns(table.name, list(table.columns), columns_of(table.name, table.source, folder))
+        missing_columns(table.name, list(table.columns), columns_of(table.name, table.source, folder, table.reading))
 
 
 def _pinned(folder: Path) -> Path:

@@ -10,7 +10,7 @@ import duckdb
 from sfumato.catalog.model import Table
 from sfumato.engines.snapshot import layout
 from sfumato.engines.snapshot_file import SEALED
-from sfumato.ingest.readers import quoted
+from sfumato.ingest.sql_text import quoted
 
 MOST_REMEMBERED = 500
 TEXTS = re.compile(r"'(?:[^']|'')*'")

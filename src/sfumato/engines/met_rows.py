@@ -8,7 +8,7 @@ import duckdb
 from sfumato.catalog.columns import ColumnDeclaration, Real
 from sfumato.catalog.model import Table
 from sfumato.engines.engine import MET, ROWS_OF_UNIT, UNIT
-from sfumato.ingest.readers import quoted
+from sfumato.ingest.sql_text import quoted
 from sfumato.kernel.sources import TIMES_MET
 
 FAR = float(1 << 62)

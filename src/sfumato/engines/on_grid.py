@@ -4,7 +4,7 @@ from sfumato.catalog.columns import ColumnDeclaration, Integer
 from sfumato.engines.lowering import Steps
 from sfumato.errors import KernelFault
 from sfumato.ingest.parsing import double, rounded
-from sfumato.ingest.readers import quoted
+from sfumato.ingest.sql_text import quoted
 
 
 def steps_of(name: str, declared: ColumnDeclaration, each: Steps) -> str:

@@ -1,6 +1,5 @@
 """Pinning the owner's data: an immutable, typed table that holds what the catalog declares and nothing else."""
 
-import csv
 import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -21,7 +20,8 @@ from sfumato.engines.met_rows import mark_met
 from sfumato.engines.on_grid import steps_of, width
 from sfumato.ingest.parsing import WHOLE, as_text, held, read, sql_type
 from sfumato.ingest.public import described, keep_facts
-from sfumato.ingest.readers import Source, missing_columns, opened, quoted, refused, unreadable
+from sfumato.ingest.readers import Source, missing_columns, opened, refused, unreadable
+from sfumato.ingest.sql_text import quoted
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.neighbours import ROW
 from sfumato.kernel.plan import LOWERING_VERSION, ROW_WEIGHT_EXPONENT, grid_exponent
@@ -41,8 +41,8 @@ def pin(connection: duckdb.DuckDBPyConnection, table: Table, data: object, folde
     where a column is declared not nullable; rows without a unit are dropped; numbers are stored on their grid too.
     """
     pinned, made_from = False, _made_from(table)
-    with suppress(duckdb.Error, RuntimeError, ValueError, OSError, csv.Error):  # nothing is kept of what they say
-        with opened(connection, table.name, data, folder) as found:
+    with suppress(duckdb.Error, RuntimeError, ValueError, OSError):  # nothing is kept of what they say
+        with opened(connection, table.name, data, folder, table.reading) as found:
             missing_columns(table.name, list(table.columns), found.columns)
             if table.public:
                 table = described(connection, table, found)

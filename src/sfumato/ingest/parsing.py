@@ -6,7 +6,7 @@ Each step is a SELECT of its own, so that no value is computed twice. Part of th
 from datetime import date, datetime
 
 from sfumato.catalog.columns import Boolean, Category, ColumnDeclaration, Date, DateTime, Id, Integer, Real, Text
-from sfumato.ingest.readers import quoted, text
+from sfumato.ingest.sql_text import quoted, text
 
 INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")  # BIGINT holds them all
 WHOLE = (*INTEGERS, "UBIGINT")

@@ -9,7 +9,8 @@ import duckdb
 
 from sfumato.catalog.columns import Boolean, Category, ColumnDeclaration, Date, DateTime, Integer, Real, Text
 from sfumato.catalog.model import Table
-from sfumato.ingest.readers import Source, quoted
+from sfumato.ingest.readers import Source
+from sfumato.ingest.sql_text import quoted
 
 FACTS = "__sfumato_public"
 MOST_VALUES = 10_000

@@ -1,6 +1,5 @@
 """What the owner's data is read from: CSV and Parquet files, one or many; a table of a DuckDB file; a frame."""
 
-import csv
 import glob
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +10,10 @@ from pathlib import Path
 
 import duckdb
 
+from sfumato.catalog.reading import PLAIN, Reading
 from sfumato.errors import CatalogError
+from sfumato.ingest.csv_files import csv_files
+from sfumato.ingest.sql_text import listed, quoted, text
 
 CSV, PARQUET = (".csv", ".tsv", ".txt"), (".parquet", ".pq")
 DATABASE = re.compile(r"(?P<path>.+?\.(?:duckdb|ddb|db))(?:::(?P<name>.+))?", re.IGNORECASE)
@@ -36,40 +38,53 @@ def connected(path: str = ":memory:") -> duckdb.DuckDBPyConnection:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What follows FROM, and the type of each column as DuckDB names it."""
+    """What follows FROM, and the type of each column as DuckDB names it.
+
+    Of CSV files also the number of records, how many malformed ones were dropped, and where the first of them stand.
+    """
 
     relation: str
     columns: Mapping[str, str]
+    records: int | None = None
+    dropped: int = 0
+    dropped_lines: tuple[tuple[str, int], ...] = ()
 
 
 @contextmanager
 def opened(
-    connection: duckdb.DuckDBPyConnection, table: str, data: object, folder: Path | None = None
+    connection: duckdb.DuckDBPyConnection,
+    table: str,
+    data: object,
+    folder: Path | None = None,
+    reading: Reading = PLAIN,
+    *,
+    whole: bool = True,
 ) -> Iterator[Source]:
     """A table's source, for the moment. It may be read more than once, and must not change meanwhile.
 
     Refusals name what the owner wrote, and nothing that a file holds; DuckDB's own errors are the caller's to hide.
+    Not `whole`: for names and types alone, no row is read.
     """
     with ExitStack() as stack:
-        if isinstance(data, (str, Path)):
-            files, relation = _stored(connection, table, str(data), folder or Path(), stack)
-        else:
+        if not isinstance(data, (str, Path)):
             connection.register(FRAME, _each_by_itself(data))
             stack.callback(connection.unregister, FRAME)
-            files, relation = (), FRAME
+            yield Source(FRAME, _described(connection, FRAME))
+            return
+        files = _files(table, str(data), folder or Path())
         before = _states(files)
-        yield Source(relation, _described(connection, relation))
-        if _states(files) != before:  # what was counted would not be what was kept
+        yield _stored(connection, table, str(data), files, reading, stack, whole=whole)
+        if _states(files) != before:  # what was checked and counted would not be what was kept
             raise refused(table, "the source changed while it was read.", "Try again when nobody writes to it.")
 
 
-def columns_of(table: str, data: object, folder: Path | None = None) -> dict[str, str]:
+def columns_of(table: str, data: object, folder: Path | None = None, reading: Reading = PLAIN) -> dict[str, str]:
     """The names of a source's columns and their types, of its header line or its schema: no row is read."""
     columns: Mapping[str, str] | None = None
     with (
-        suppress(duckdb.Error, RuntimeError, ValueError, OSError, csv.Error),
+        suppress(duckdb.Error, RuntimeError, ValueError, OSError),
         connected() as connection,
-        opened(connection, table, data, folder) as source,
+        opened(connection, table, data, folder, reading, whole=False) as source,
     ):
         columns = source.columns
     if columns is None:
@@ -112,10 +127,8 @@ def refused(table: str, message: str, hint: str) -> CatalogError:
     return CatalogError("catalog", f"tables.{table}: {message}", hint)
 
 
-def _stored(
-    connection: duckdb.DuckDBPyConnection, table: str, source: str, folder: Path, stack: ExitStack
-) -> tuple[tuple[Path, ...], str]:
-    """The files of a source, and what to select from."""
+def _files(table: str, source: str, folder: Path) -> tuple[Path, ...]:
+    """The files of a source; there is at least one."""
     database = DATABASE.fullmatch(source)
     ending = Path(source).suffix.lower()
     if not database and ending not in (*CSV, *PARQUET):
@@ -127,16 +140,40 @@ def _stored(
         inside = (folder / source).is_dir()
         hint = f"It is a folder: name its files, as {source}/*{ending}." if inside else f"Look in {folder.absolute()}."
         raise refused(table, f"there is no source {database['path'] if database else source}.", hint)
-    if database:
-        return files, _attached(connection, table, files[0], database["name"] or quoted(table), stack)
-    if ending in CSV:
-        return files, _csv(table, files)
-    relations = [f"read_parquet({_list([each])}, hive_partitioning = false)" for each in files]
+    return files
+
+
+def _stored(  # noqa: PLR0917
+    connection: duckdb.DuckDBPyConnection,
+    table: str,
+    source: str,
+    files: tuple[Path, ...],
+    reading: Reading,
+    stack: ExitStack,
+    *,
+    whole: bool,
+) -> Source:
+    """What to select from files."""
+    if database := DATABASE.fullmatch(source):
+        relation = _attached(connection, table, files[0], database["name"] or quoted(table), stack)
+        return Source(relation, _described(connection, relation))
+    if Path(source).suffix.lower() in CSV:
+        found = csv_files(table, files, reading, stack, whole=whole)
+        if found.records is not None and _counted(connection, found.relation) != found.records:
+            hint = "Please report it: the reader of CSV files and the check of their records disagree."
+            raise refused(table, "its records could not be told apart with certainty.", hint)
+        columns = _described(connection, found.relation)
+        return Source(found.relation, columns, found.records, found.dropped, found.dropped_lines)
+    relations = [f"read_parquet({listed([each])}, hive_partitioning = false)" for each in files]
     first = _described(connection, relations[0])
     if any(list(_described(connection, each).items()) != list(first.items()) for each in relations[1:]):
         hint = "Write them with the same columns, in the same order and of the same types."
         raise refused(table, f"the files of {source} differ in their columns.", hint)
-    return files, f"read_parquet({_list(files)}, hive_partitioning = false)"
+    return Source(f"read_parquet({listed(files)}, hive_partitioning = false)", first)
+
+
+def _counted(connection: duckdb.DuckDBPyConnection, relation: str) -> int:
+    return int(connection.execute(f"SELECT COUNT(*) FROM {relation}").fetchall()[0][0])  # noqa: S608
 
 
 def _attached(connection: duckdb.DuckDBPyConnection, table: str, path: Path, name: str, stack: ExitStack) -> str:
@@ -167,35 +204,6 @@ def _attached(connection: duckdb.DuckDBPyConnection, table: str, path: Path, nam
             raise refused(table, f"{'.'.join(wanted)} is a view in {path.name}.", hint)
     hint = f'Name the one to read: source = "{path.name}::schema.table".'
     raise refused(table, f"{path.name} has no table {'.'.join(wanted)}.", hint)
-
-
-def _csv(table: str, files: Sequence[Path]) -> str:
-    """Nothing is sniffed: one odd row must not change how the others are read. Names come from first lines only."""
-    heads = [_head(each) for each in files]
-    delimiter, names = heads[0]
-    if not names or len({name.lower() for name in names}) != len(names):
-        hint = "Give it a header line, with another name for each column."
-        raise refused(table, f"the first line of {files[0].name} must name the columns, each once.", hint)
-    for path, head in zip(files, heads, strict=True):
-        if head != heads[0]:
-            hint = "Files that are read together begin with the same line."
-            raise refused(table, f"the first line of {path.name} differs from that of {files[0].name}.", hint)
-    columns = ", ".join(f"{text(name)}: 'VARCHAR'" for name in names)
-    return (
-        f"read_csv({_list(files)}, auto_detect = false, header = true, columns = {{{columns}}}, "
-        f"delim = {text(delimiter)}, hive_partitioning = false, "
-        # in parallel, DuckDB reads no line ends in quotes together with short rows
-        "quote = '\"', escape = '\"', null_padding = true, strict_mode = false, ignore_errors = true, parallel = false)"
-    )
-
-
-def _head(path: Path) -> tuple[str, list[str]]:
-    """What separates the names of the first line, and the names."""
-    with path.open(newline="", encoding="utf-8-sig", errors="replace") as file:  # a bad byte may be of another line
-        line = file.readline(1_000_000)
-        delimiter = "\t" if path.suffix.lower() == ".tsv" else max(",;\t|", key=line.count)
-        file.seek(0)
-        return delimiter, next(csv.reader(file, delimiter=delimiter), [])
 
 
 def _described(connection: duckdb.DuckDBPyConnection, relation: str) -> dict[str, str]:
@@ -236,16 +244,3 @@ def _text_or_nothing(value: object) -> str | None:
 
 def _bare(name: str) -> str:
     return name[1:-1].replace('""', '"') if name.startswith('"') else name
-
-
-def _list(files: Sequence[Path]) -> str:
-    """Files as they are: a name that holds a star or a bracket is no pattern."""
-    return f"[{', '.join(text(glob.escape(str(each))) for each in files)}]"
-
-
-def quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
