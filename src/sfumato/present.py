@@ -243,8 +243,7 @@ def sentences(planned: Planned, certificate: Certificate) -> tuple[str, ...]:
     for each in certificate.measurements:
         if each.threshold is not None and isinstance(each.loss, ApproxDP):
             plan = planned.plan
-            share = Fraction(each.loss.delta) / plan.unit.neighbours.people_moved
-            rule = ThresholdedKeys(each.loss.epsilon, share, plan.max_groups_per_unit, plan.unit.neighbours)
+            rule = ThresholdedKeys(each.loss.epsilon, each.loss.delta, plan.max_groups_per_unit, plan.unit.neighbours)
             half, most = rule.people_needed("0.5"), rule.people_needed("0.95")
             said.append(
                 f"The data names the keys (δ = {plain(each.loss.delta)}): one is shown if its noisy number of people "

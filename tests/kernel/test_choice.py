@@ -1,3 +1,4 @@
+from decimal import Decimal
 from fractions import Fraction
 from itertools import product
 
@@ -32,6 +33,9 @@ def exponents_of(mechanism, scores):
     def recorded(approximate, exact, entropy):
         for index in range(approximate.size):
             seen[index] = exact(index)
+            if seen[index] > 2**900:
+                assert approximate[index] > 2.0**899
+                continue
             assert abs(Fraction(float(approximate[index])) - seen[index]) <= Fraction(1, 1 << 44) * (1 + seen[index])
         return approximate == approximate.min()
 
@@ -135,10 +139,9 @@ def test_choice_finds_the_best_and_sometimes_not():
     assert sf.PrivateChoice(1, 1).margin(size=1) == 0
 
 
-@pytest.mark.parametrize(
-    "scores", [[], np.array([]), [float("nan")], [float("inf"), 1], ["a"], None, [True], [[1, 2]], 5], ids=str
-)
+@pytest.mark.parametrize("scores", [[], np.array([]), ["a"], None, [None, 1], [[1, 2]], [[1], [1, 2]], 5], ids=str)
 def test_bad_scores(scores):
+    """What is no list of numbers is refused, for its kind and shape alone."""
     with pytest.raises(sf.errors.InvalidParameter):
         sf.choose(scores, sensitivity=1, epsilon=1)
 
@@ -149,6 +152,47 @@ def test_scores_as_far_apart_as_they_may_be():
     assert sf.choose([largest, -largest], sensitivity=1, epsilon=1) == 0
     assert sf.choose([-largest, largest - 1, largest], sensitivity=1, epsilon=100) in (1, 2)
     assert exponents_of(sf.PrivateChoice(1, 2), [largest, -largest, largest - 3]) == [0, 2 * largest, 3]
+
+
+ODD = [
+    float("nan"), float("inf"), float("-inf"), 1e308, -1e308, 10**400, -(10**400), True, 0, -0.0, 2**63, -(2**63),
+    Fraction(1, 3), Decimal("-1e9999"), Decimal("NaN"), Decimal("1e-9999"), np.float16("inf"), np.uint64(2**64 - 1),
+    np.longdouble(2) ** 2000,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("odd", ODD, ids=str)
+def test_no_score_is_refused(odd):
+    """Whatever one person does to a score: the choice is made, and it is that of the score as it is read."""
+    for scores in ([odd, 5, 7.5], [odd, 2**53 + 1, 1], [odd, 3], np.array([odd, 3], object), [odd, odd], [odd]):
+        assert 0 <= sf.choose(scores, sensitivity=1, epsilon="0.01") < len(scores)
+        first, *_ = exponents_of(sf.PrivateChoice(1, 2), scores)
+        assert first >= 0
+    read = {"nan": 0, "inf": largest_double, "-inf": -largest_double}.get(str(odd).lower())
+    if read is not None:
+        assert exponents_of(sf.PrivateChoice(1, 2), [odd, 5]) == exponents_of(sf.PrivateChoice(1, 2), [read, 5])
+
+
+largest_double = int(np.finfo(np.float64).max)
+
+
+def test_the_type_of_a_score_never_matters():
+    mechanism = sf.PrivateChoice(1, 2)
+    wanted = exponents_of(mechanism, [2**53 + 1, 3, 1])
+    for scores in (
+        [2**53 + 1, 3.0, True], np.array([2**53 + 1, 3, 1], np.uint64), [Fraction(2**53 + 1), Decimal("3.00"), 1],
+        np.array([2**53 + 1, 3, 1], object), (np.longdouble(2**53 + 1), 3, 1),
+    ):  # fmt: skip
+        assert exponents_of(mechanism, scores) == wanted
+    assert wanted == [0, 2**53 - 2, 2**53]
+
+
+def test_held_scores_move_no_further_than_scores():
+    """Two scores at most the sensitivity apart are no further apart when they are held at the largest double."""
+    edge = Fraction(largest_double)
+    for one, two in ((edge - 1, edge), (edge, edge + 1), (edge + 5, edge + 6), (-edge - 1, -edge)):
+        low, high = (exponents_of(sf.PrivateChoice(1, 2), [each, 0, Fraction(1, 2)])[1] for each in (one, two))
+        assert abs(low - high) <= 1
 
 
 def test_margins_hold_at_any_confidence():

@@ -8,6 +8,7 @@ import pytest
 from scripted import Exhausted, Scripted, enumerated_mass
 
 import sfumato as sf
+from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.exact import Rational
 from sfumato.kernel.randomized_response import flip_answers, move_answers
 from sfumato.kernel.samplers import bernoulli
@@ -214,3 +215,26 @@ def test_responses_read_well_and_masks_are_refused():
         sf.RandomizedResponse(1).randomise(np.ma.array([True, False], mask=[0, 1]))
     with pytest.raises(sf.errors.InvalidParameter):
         sf.RandomizedResponse(truth="0." + "9" * 300)
+
+
+def test_the_type_of_an_answer_never_matters():
+    script = bytes(SYSTEM.take(4000))
+
+    def reports(make, answers):
+        return np.asarray(make(answers, Scripted(script))).tolist()
+
+    binary, kary = sf.RandomizedResponse(1), sf.KaryResponse(5, 1)
+    for answers in ([1, 0, 1], [1.0, 0.0, 1.0], [True, 0, 1.0], np.array([1, 0, 1], "f4"), np.array([1, 0, 1], "u8")):
+        assert reports(lambda *each: flip_answers(binary, *each), answers) == reports(
+            lambda *each: flip_answers(binary, *each), [True, False, True]
+        )
+    for answers in ([4, 0, 2], [4.0, 0, 2.0], np.array([4, 0, 2], "f2"), np.array([4, 0, 2], "u1")):
+        assert reports(lambda *each: move_answers(kary, *each), answers) == reports(
+            lambda *each: move_answers(kary, *each), [4, 0, 2]
+        )
+    for wrong in (0.5, math.nan, [1.0, 2.0], math.inf):
+        with pytest.raises(sf.errors.InvalidParameter):
+            binary.randomise(wrong)
+    for wrong in (0.5, math.nan, 5.0, [1.0, 1e300], -1.0):
+        with pytest.raises(sf.errors.InvalidParameter):
+            kary.randomise(wrong)

@@ -11,7 +11,7 @@ KERNEL = sorted((SOURCE / "kernel").glob("*.py"))
 EVERYTHING = sorted(SOURCE.rglob("*.py"))
 STANDARD = {
     "collections", "dataclasses", "datetime", "decimal", "hashlib", "json", "enum", "fractions", "functools",
-    "math", "os", "re", "statistics", "threading", "typing",
+    "math", "os", "re", "statistics", "sys", "threading", "typing", "weakref",
 }  # fmt: skip
 MAY_IMPORT = {  # a package of ours -> the packages of ours that it may import
     "kernel": {"kernel", "errors"},

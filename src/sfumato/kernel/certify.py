@@ -103,8 +103,7 @@ def _certified(plan: BoundedPlan, measurement: Measurement) -> Certified:
 
 def _keys(plan: BoundedPlan, measurement: Measurement, moved: Sensitivity, loss: ApproxDP) -> Certified:
     """Keys that the data names: noise on the people of each, and a threshold that a lonely key seldom reaches."""
-    share = Fraction(loss.delta) / plan.unit.neighbours.people_moved  # K-21 charges it for each person moved
-    rule = ThresholdedKeys(loss.epsilon, share, plan.max_groups_per_unit, plan.unit.neighbours)
+    rule = ThresholdedKeys(loss.epsilon, loss.delta, plan.max_groups_per_unit, plan.unit.neighbours)
     if Fraction(rule.loss.delta) > Fraction(loss.delta) or rule.scale * Fraction(loss.epsilon) < moved.l1:
         raise KernelFault("The keys cost more than their share.")
     return Certified(measurement.name, 0, moved, LaplaceNoise(rule.scale), loss, rule.threshold)

@@ -1,6 +1,7 @@
 """Private choice: the best of several candidates, nearly, by permute-and-flip."""
 
 import math
+import sys
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -11,7 +12,7 @@ from sfumato.errors import InvalidParameter
 from sfumato.kernel.coins import flip_exp_neg
 from sfumato.kernel.entropy import SYSTEM, Entropy
 from sfumato.kernel.exact import plain
-from sfumato.kernel.grid import read_values
+from sfumato.kernel.grid import read_numbers
 from sfumato.kernel.losses import PureDP
 from sfumato.kernel.mechanisms import carried_scale
 from sfumato.kernel.parameters import (
@@ -23,6 +24,9 @@ from sfumato.kernel.parameters import (
     whole_number,
 )
 from sfumato.kernel.samplers import uniform_below
+
+GREATEST_SCORE = sys.float_info.max  # scores beyond are held here: no score is refused
+_GREATEST = Fraction(GREATEST_SCORE)
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
@@ -63,8 +67,10 @@ class PrivateChoice:
         """The index of the chosen candidate.
 
         Claim: K-20. The choice is epsilon-DP, with exact probabilities.
-        Requires: `sensitivity` bounds each score's change between neighbours, and `monotonic` is true of them (caller).
-        Relies on: K-06, K-07.
+        Requires: `sensitivity` bounds each score's change between neighbours, and `monotonic` is true of them; the
+            number of scores is public (caller). No score is refused: NaN is read as 0, an infinite one as the largest
+            float.
+        Relies on: K-06, K-07, K-13 (reading).
         Proof: docs/claims/K-20.md
         Checked by: tests/kernel/test_choice.py::test_choice_privacy_is_exact
         """
@@ -122,16 +128,31 @@ def choose_with(choice: PrivateChoice, scores: object, entropy: Entropy) -> int:
     Proof: docs/claims/K-20.md
     Checked by: tests/kernel/test_choice.py::test_choice_mass_is_exact
     """
-    values = read_values(scores, "scores")
-    flat = values.flat
-    if values.shape is None or len(values.shape) != 1 or not flat.size:
+    values = read_numbers(scores, "scores")
+    if values.shape is None or len(values.shape) != 1 or not values.flat.size:
         raise InvalidParameter("scores", "must be one list of at least one score", "another shape")
+    flat = values.flat if values.flat.dtype != object else np.array([_held(each) for each in values.flat], object)
+    if flat.dtype == np.float64:
+        flat = np.clip(flat, -GREATEST_SCORE, GREATEST_SCORE)
     best = flat.max()
-    unsigned = flat.dtype == np.int64  # modulo 2**64 a difference of int64 is exact, however far apart they are
     with np.errstate(over="ignore"):
-        below = best.astype(np.uint64) - flat.astype(np.uint64) if unsigned else best - flat
-        approximate = below.astype(np.float64) * float(1 / choice.spread)
+        if flat.dtype == np.int64:  # modulo 2**64 a difference of int64 is exact, however far apart they are
+            below = (best.astype(np.uint64) - flat.astype(np.uint64)).astype(np.float64)
+        elif flat.dtype == object:
+            below = np.array([_as_float(best - each) for each in flat])
+        else:
+            below = best - flat
+        approximate = below * float(1 / choice.spread)
+    plain = flat.tolist()  # numpy's integers would wrap inside a Fraction
     heads = flip_exp_neg(
-        approximate, lambda index: (Fraction(best.item()) - Fraction(flat[index].item())) / choice.spread, entropy
+        approximate, lambda index: (Fraction(max(plain)) - Fraction(plain[index])) / choice.spread, entropy
     ).nonzero()[0]
     return int(heads[uniform_below(heads.size, 1, entropy)[0]])
+
+
+def _held(score: int | Fraction) -> Fraction:
+    return max(-_GREATEST, min(_GREATEST, Fraction(score)))
+
+
+def _as_float(exact: Fraction) -> float:
+    return float(exact) if exact <= _GREATEST else math.inf

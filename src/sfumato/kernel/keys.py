@@ -2,17 +2,17 @@
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from datetime import date
 from decimal import Decimal
 from fractions import Fraction
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import numpy as np
 
 from sfumato.errors import InvalidParameter
+from sfumato.kernel.canonical_keys import NoKey, Ordered, canonical
 from sfumato.kernel.entropy import SYSTEM, Entropy
-from sfumato.kernel.exact import plain, sum_exactly
-from sfumato.kernel.grid import add_saturating, read_values
+from sfumato.kernel.exact import plain
+from sfumato.kernel.grid import add_saturating, read_numbers, to_grid
 from sfumato.kernel.losses import ApproxDP
 from sfumato.kernel.mechanisms import carried_scale
 from sfumato.kernel.neighbours import Neighbours
@@ -49,7 +49,6 @@ class ThresholdedKeys:
         object.__setattr__(self, "max_groups_per_unit", groups)
         object.__setattr__(self, "neighbours", Neighbours.read(neighbours))
         carried_scale(self.scale, "epsilon")
-        _ = self.loss  # under replace-one, twice delta must stay below 1
 
     def __repr__(self) -> str:
         numbers = f"epsilon={plain(self.epsilon)}, delta={plain(self.delta)}"
@@ -70,11 +69,15 @@ class ThresholdedKeys:
 
     @property
     def loss(self) -> ApproxDP:
-        """What one release costs, however many keys: under replace-one both people's keys may show."""
-        return ApproxDP(self.epsilon, sum_exactly(self.neighbours.people_moved * Fraction(self.delta)))
+        """What one release costs, however many keys, under either relation."""
+        return ApproxDP(self.epsilon, self.delta)
 
     def release(self, people_per_key: Mapping[Key, int]) -> dict[Key, int]:
         """Keys that pass the threshold, each with its noisy number of people, most people first.
+
+        Keys are None, numbers, text, bytes, dates, naive or zoned datetimes, timedeltas, and tuples of these;
+        equal keys come out in one form (True and 1.0 as 1). Keys of another kind, and NaN, never come out: convert them
+        first. No key and no number is refused.
 
         Claim: K-21. The output satisfies `loss`; keys that one person alone holds come out with probability <= delta.
         Requires: a person is counted at most once per key and in at most max_groups_per_unit keys (caller).
@@ -123,26 +126,18 @@ def release_keys(keys: ThresholdedKeys, people_per_key: Mapping[Key, int], entro
     """
     if not isinstance(people_per_key, Mapping):
         raise InvalidParameter("people_per_key", "must map keys to numbers of people", kind_of(people_per_key))
-    values = read_values(list(people_per_key.values()), "people_per_key")
-    if not values.whole or values.shape != (len(people_per_key),) or (values.flat < 0).any():
-        raise InvalidParameter("people_per_key", "must hold whole numbers of people, zero or above", "something else")
-    if not all(_canonical(key) for key in people_per_key):
-        raise InvalidParameter(
-            "people_per_key",
-            "must have keys of plain text, bytes, whole numbers, dates, None, or tuples of these",
-            "another kind of key",
-            "Convert keys first: equal keys that look different would show whose came first.",
-        )
-    held = [(key, people) for key, people in zip(people_per_key, values.flat, strict=True) if people > 0]
-    people = np.array([people for _, people in held], np.int64)
-    noisy = add_saturating(people, discrete_laplace(keys.scale, people.size, entropy))
+    values = read_numbers(list(people_per_key.values()), "people_per_key")
+    if values.shape != (len(people_per_key),):
+        raise InvalidParameter("people_per_key", "must map each key to one number of people", "several")
+    held: list[tuple[object, Ordered]] = []
+    counted: list[int] = []
+    for key, people in zip(people_per_key, to_grid(values.flat, 0).tolist(), strict=True):
+        form = canonical(key)
+        if people > 0 and not isinstance(form, NoKey):  # a number below zero counts as nobody
+            held.append(form)
+            counted.append(people)
+    noisy = add_saturating(np.array(counted, np.int64), discrete_laplace(keys.scale, len(held), entropy))
     threshold = keys.threshold
-    passed = [(key, count) for (key, _), count in zip(held, noisy.tolist(), strict=True) if count >= threshold]
-    return dict(sorted(passed, key=lambda pair: (-pair[1], repr(pair[0]))))
-
-
-def _canonical(key: object) -> bool:
-    """Do all keys equal to this one look like it? Not so for True and 1, 0.0 and -0.0, Decimal('7.0') and ('7.00')."""
-    if type(key) is tuple:
-        return all(_canonical(each) for each in key)
-    return key is None or type(key) in (str, bytes, int, date)
+    passed = [(form, count) for form, count in zip(held, noisy.tolist(), strict=True) if count >= threshold]
+    in_order = sorted(passed, key=lambda pair: (-pair[1], pair[0][1]))
+    return {cast(Key, key): count for (key, _), count in in_order}

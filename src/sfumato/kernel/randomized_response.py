@@ -232,7 +232,7 @@ def _shares(
 
 def _read_answers(answers: object, name: str) -> tuple[BoolArray, tuple[int, ...] | None]:
     array = plain_array(answers, name)
-    if array.dtype.kind in "iu" and bool(((array == 0) | (array == 1)).all()):
+    if array.dtype.kind in "iuf" and bool(((array == 0) | (array == 1)).all()):  # 1.0 is 1: types do not matter
         array = array.astype(np.bool_)
     if array.dtype.kind != "b" and array.size:
         raise InvalidParameter(name, "must be True or False, or 1 or 0", kind_of(answers))
@@ -243,6 +243,10 @@ def _read_categories(
     answers: object, name: str, categories: int
 ) -> tuple[npt.NDArray[np.int64], tuple[int, ...] | None]:
     array = plain_array(answers, name)
+    if array.dtype.kind == "f":  # 1.0 is 1: types do not matter
+        wide = array.astype(np.float64)
+        if bool((wide == np.clip(np.floor(wide), 0, categories - 1)).all()):
+            array = wide.astype(np.int64)
     if array.dtype.kind not in "iu" and array.size:
         raise InvalidParameter(name, f"must be whole numbers from 0 to {categories - 1}", kind_of(answers))
     if array.size and (int(array.min()) < 0 or int(array.max()) >= categories):
