@@ -1,9 +1,9 @@
 """The calls of one answer, one under another; preview() stops early."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import reduce
+from functools import cached_property, partial, reduce
 
 from sfumato.answers import Answer, Cost, Explained, explain
 from sfumato.catalog.model import Dataset, with_tables
@@ -32,6 +32,7 @@ from sfumato.query.query import Query
 from sfumato.query.terms import refuse_epsilon
 from sfumato.rehearsal import as_rehearsed, made_up_rows
 from sfumato.selection import Question, Selection
+from sfumato.suggestions import Asked, Suggestion, suggest
 from sfumato.watch import Watch, begin_watch
 from sfumato.workload import Wanted, Workload, ask_workload, drawn_once, plan_workload
 
@@ -51,10 +52,17 @@ class Preview:
     sentences: tuple[str, ...]
     asked: tuple[AsAsked, ...]
     loss: PrivacyLoss
+    _suggest: Callable[[], tuple[Suggestion, ...]] = field(repr=False, compare=False)
+
+    @cached_property
+    def suggestions(self) -> tuple[Suggestion, ...]:
+        """Declarations of the owner's that would make a margin smaller. Each is planned, so only when they are read."""
+        return self._suggest()
 
     def explain(self, people: int = 1) -> str:
-        """The same words as the answer's."""
-        return explain(self.asked, self.explained, self.sentences, self.confidence, in_words(self.loss, people))
+        """The same words as the answer's; and which declaration would make a margin smaller."""
+        said = (*self.sentences, *map(str, self.suggestions))
+        return explain(self.asked, self.explained, said, self.confidence, in_words(self.loss, people))
 
 
 @dataclass(frozen=True)
@@ -213,7 +221,8 @@ class Curator:
         """Cost and margins, before spending."""
         query = bind(parse(sql), self.dataset)
         level = probability_inside(confidence, "confidence")
-        planned = self.planned(query, _price(query, epsilon, rho), _delta(query, delta))
+        loss, share = _price(query, epsilon, rho), _delta(query, delta)
+        planned = self.planned(query, loss, share)
         certificate = certify(planned.plan)
         count = (assume or {}).get("n")
         margins, reasons = margins_of(query, planned, certificate, level, count)
@@ -222,7 +231,7 @@ class Curator:
             explained(planned, certificate, level), float(level),
             (*sentences(planned, certificate), *((EVENLY,) if assume else ())),
             as_asked(query, planned, {} if count is None else dict.fromkeys(range(len(query.aggregates)), count)),
-            certificate.loss,
+            certificate.loss, partial(suggest, Asked(sql, loss, share, level, count), self.dataset, self.versions),
         )  # fmt: skip
 
     def select(self, table: str | None = None) -> Selection:

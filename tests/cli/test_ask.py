@@ -63,7 +63,7 @@ def test_a_person_sees_colour_a_table_and_error_bars(clinic):
 
 def test_preview_is_free(clinic):
     shown = json_of(clinic("preview", BY_CITY, "--epsilon", "0.5", "--json"))
-    assert set(shown) == {"cost", "fits", "margins", "reasons", "confidence", "one_person_changes"}
+    assert set(shown) == {"cost", "fits", "margins", "reasons", "confidence", "one_person_changes", "suggestions"}
     assert shown["cost"] == {"epsilon": "0.5", "delta": "0"}
     assert shown["fits"] is True
     assert shown["margins"]["n"] > 0

@@ -67,6 +67,7 @@ def preview(
                     "reasons": found.reasons,
                     "confidence": found.confidence,
                     "one_person_changes": {each.column: each.one_person_changes for each in found.asked},
+                    "suggestions": [each.as_json() for each in found.suggestions],
                 }
             )
             return
@@ -76,6 +77,8 @@ def preview(
         ]
         print_table(["column", f"margin in {round(100 * found.confidence)} of 100", "why"], rows, right=[1])
         say(f"Cost: {found.cost}, which {'fits' if found.fits else 'does not fit'} the budget. Nothing was spent.")
+        for each in found.suggestions:
+            say(str(each), "dim")
 
 
 def ask(
