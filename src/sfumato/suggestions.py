@@ -30,7 +30,7 @@ REFERENCE = 1_000  # rows, where no count is assumed: only ratios are said then
 WORTH_SAYING = 1.05
 MOST_COLUMNS = 8
 MOST_SUGGESTED = 2
-EVENLY = "(For values spread evenly between their bounds; more near a bound.)"
+EVENLY = "(For values spread evenly between their bounds.)"
 AVERAGED = ("SUM", "AVG", "VARIANCE", "STDDEV")
 
 Numeric = Integer | Real | Boolean
