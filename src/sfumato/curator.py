@@ -25,11 +25,11 @@ from sfumato.planning.accuracy import Reading, combined, three_digits_up
 from sfumato.planning.as_asked import AsAsked, as_asked
 from sfumato.planning.planner import Planned, choose_plan
 from sfumato.present import EVENLY, Paid, asked_of, explained, margins_of, present, sentences
+from sfumato.prices import assumed_rows, delta_of, margins_alone, price
 from sfumato.query.bind import bind
 from sfumato.query.frame import Aggregation, Frame
 from sfumato.query.parse import parse
 from sfumato.query.query import Query
-from sfumato.query.terms import refuse_epsilon
 from sfumato.rehearsal import as_rehearsed, made_up_rows
 from sfumato.selection import Question, Selection
 from sfumato.suggestions import Asked, Suggestion, suggest
@@ -105,10 +105,9 @@ class Curator:
         """Answer a question for its price; a question that was answered before, as well or better, is free."""
         query = bind(parse(sql), self.dataset)
         level = probability_inside(confidence, "confidence")
-        if margin:
-            refuse_epsilon(query.terms, "margin decides what is spent")
-        loss = self.least(query, margin, level) if margin else _price(query, epsilon, rho)
-        return self._answer(query, loss, level, analyst, _delta(query, delta))
+        wanted = margins_alone(query, margin, epsilon, rho)
+        loss = price(query, epsilon, rho) if wanted is None else self.least(query, wanted, level)
+        return self._answer(query, loss, level, analyst, delta_of(query, delta))
 
     def _answer(
         self, query: Query, loss: PureDP | ZCDP, confidence: Fraction, name: str, delta: Number | None = None
@@ -188,7 +187,7 @@ class Curator:
         variance.
         """
         query = bind(parse(sql), self.dataset)
-        level, wanted = probability_inside(confidence, "confidence"), _price(query, epsilon, rho)
+        level, wanted = probability_inside(confidence, "confidence"), price(query, epsilon, rho)
         who = self.analyst(analyst)
         planned = self.planned(query, wanted)
         certificate = certify(planned.plan)
@@ -221,15 +220,15 @@ class Curator:
         """Cost and margins, before spending."""
         query = bind(parse(sql), self.dataset)
         level = probability_inside(confidence, "confidence")
-        loss, share = _price(query, epsilon, rho), _delta(query, delta)
+        loss, share = price(query, epsilon, rho), delta_of(query, delta)
         planned = self.planned(query, loss, share)
         certificate = certify(planned.plan)
-        count = (assume or {}).get("n")
+        count = assumed_rows(assume)
         margins, reasons = margins_of(query, planned, certificate, level, count)
         return Preview(
             Cost.of(certificate.loss), margins, reasons, self._fits(certificate, analyst),
             explained(planned, certificate, level), float(level),
-            (*sentences(planned, certificate), *((EVENLY,) if assume else ())),
+            (*sentences(planned, certificate), *((EVENLY,) if count is not None else ())),
             as_asked(query, planned, {} if count is None else dict.fromkeys(range(len(query.aggregates)), count)),
             certificate.loss, partial(suggest, Asked(sql, loss, share, level, count), self.dataset, self.versions),
         )  # fmt: skip
@@ -260,7 +259,7 @@ class Curator:
         query = bind(parse(sql), self.dataset)
         own = query.terms.epsilon if query.terms is not None else None
         given = any(each is not None for each in (epsilon, rho, own))
-        loss = _price(query, epsilon, rho) if given else PureDP(1)
+        loss = price(query, epsilon, rho) if given else PureDP(1)
         spendable = loss if isinstance(loss, ZCDP) else ApproxDP(loss.epsilon, self.dataset.budget.delta)
         books = Ledger.create(None, self.dataset.population, Limit(spendable))
         tables = {
@@ -271,7 +270,7 @@ class Curator:
         engine = DuckDBEngine.of_tables({name: (each, made_up_rows(each)) for name, each in tables.items()})
         stage = Curator(with_tables(self.dataset, {**self.dataset.tables, **tables}), engine, books, self.versions)
         with stage:
-            level, delta = probability_inside(confidence, "confidence"), _delta(query, None)
+            level, delta = probability_inside(confidence, "confidence"), delta_of(query, None)
             return stage._answer(query, loss, level, ANALYST, delta)
 
     def plan(self, questions: Wanted, confidence: Number = "0.95") -> Workload:
@@ -369,34 +368,3 @@ def _difference(wanted: PureDP | ZCDP, spent: Sequence[PrivacyLoss]) -> PureDP |
         return PureDP(Fraction(wanted.epsilon) - paid) if paid < Fraction(wanted.epsilon) else None
     paid = sum((Fraction(each.rho) for each in spent if isinstance(each, ZCDP)), Fraction(0))
     return ZCDP(Fraction(wanted.rho) - paid) if paid < Fraction(wanted.rho) else None
-
-
-def _price(query: Query, epsilon: Number | None, rho: Number | None) -> PureDP | ZCDP:
-    """What the question may spend: as it says itself (OPTIONS), or as its asker says."""
-    own = query.terms.epsilon if query.terms is not None else None
-    if own is None:
-        return _loss(epsilon, rho)
-    if rho is not None or (
-        epsilon is not None and positive_decimal(epsilon, "epsilon") != positive_decimal(own, "epsilon")
-    ):
-        raise InvalidParameter("epsilon", "must be the one in OPTIONS, or be left out", "another one")
-    return PureDP(positive_decimal(own, "epsilon"))
-
-
-def _delta(query: Query, delta: Number | None) -> Number | None:
-    own = query.terms.delta if query.terms is not None else None
-    if own is None or delta is None:
-        return own if delta is None else delta
-    if positive_decimal(delta, "delta") != positive_decimal(own, "delta"):
-        raise InvalidParameter("delta", "must be the one in OPTIONS, or be left out", "another one")
-    return own
-
-
-def _loss(epsilon: Number | None, rho: Number | None) -> PureDP | ZCDP:
-    if (epsilon is None) == (rho is None):
-        raise InvalidParameter(
-            "epsilon", "must be given, or rho, or margin", "both or neither", "For example epsilon=0.5."
-        )
-    if rho is not None:
-        return ZCDP(positive_decimal(rho, "rho"))
-    return PureDP(positive_decimal(epsilon, "epsilon"))

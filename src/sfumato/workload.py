@@ -13,11 +13,12 @@ from sfumato.kernel.bundle import apart, bundle, parts, together
 from sfumato.kernel.certify import Reservation, certify
 from sfumato.kernel.exact import sum_exactly
 from sfumato.kernel.losses import PrivacyLoss, PureDP
-from sfumato.kernel.parameters import Number, probability_inside
+from sfumato.kernel.parameters import Number, kind_of, probability_inside
 from sfumato.kernel.plan import BoundedPlan
 from sfumato.kernel.release import Released, release
 from sfumato.ledger.ledger import AlreadyAnswered, Ledger
 from sfumato.planning.planner import Planned
+from sfumato.prices import margins_by_column
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
 from sfumato.query.query import KeyRef, Query
@@ -62,25 +63,35 @@ def plan_workload(curator: "Curator", wanted: Wanted, confidence: Number) -> Wor
     """The least epsilon, to three digits, of each question; the same question takes the larger of its two."""
     level = probability_inside(confidence, "confidence")
     needed: dict[str, tuple[Query, dict[str, float]]] = {}
-    for sql, margin in wanted:
+    for sql, margin in _pairs(wanted):
         query, before = needed.get(sql, (None, {}))
         query = query or bind(parse(sql), curator.dataset)
         refuse_epsilon(query.terms, "its margin decides what is spent")
         for name, most in _margins(query, margin).items():
             before[name] = min(most, before.get(name, most))
         needed[sql] = (query, before)
-    if not needed:
-        raise InvalidParameter("questions", "must be at least one", "none", "For example: [(sql, 20)].")
     shares = tuple(
         Share(sql, margins, curator.least(query, margins, level).epsilon) for sql, (query, margins) in needed.items()
     )
     return Workload(shares, level)
 
 
+def _pairs(wanted: object) -> list[tuple[str, Margin]]:
+    hint = "For example [(sql, 20)], or [(sql, {'n': 20})]."
+    if not isinstance(wanted, Sequence) or isinstance(wanted, (str, bytes)):
+        raise InvalidParameter("questions", "must be a list of questions with their margins", kind_of(wanted), hint)
+    if not wanted:
+        raise InvalidParameter("questions", "must be at least one", "none", hint)
+    for each in wanted:
+        if not isinstance(each, (tuple, list)) or len(each) != 2 or not isinstance(each[0], str):
+            raise InvalidParameter("questions", "must be pairs of SQL text and a margin", kind_of(each), hint)
+    return [(sql, margin) for sql, margin in wanted]
+
+
 def _margins(query: Query, margin: Margin) -> dict[str, float]:
     if isinstance(margin, Mapping):
-        return dict(margin)
-    return {name: float(margin) for name, post in query.columns if not isinstance(post, KeyRef)}
+        return margins_by_column(margin)
+    return margins_by_column({name: margin for name, post in query.columns if not isinstance(post, KeyRef)})
 
 
 def ask_workload(curator: "Curator", workload: Workload, analyst: str) -> list[Answer]:

@@ -1,3 +1,4 @@
+import math
 from decimal import Decimal
 from fractions import Fraction
 
@@ -121,3 +122,35 @@ def test_messages_do_not_carry_the_value():
     assert kind_of(None) == "nothing (None)"
     assert kind_of([1]) == "a list"
     assert kind_of(1) == "an int"
+
+
+@pytest.mark.parametrize(
+    ("computed", "meant"),
+    [
+        (0.1 + 0.2, "0.3"),
+        (1.1 + 2.2, "3.3"),
+        (0.7 + 0.1, "0.8"),
+        (sum([0.1] * 10), "1"),
+        (1 - 0.9, "0.1"),
+        (4.35 * 100, "435"),
+    ],
+)
+@pytest.mark.parametrize("read", [positive_decimal, decimal_from_zero])
+def test_an_amount_that_floats_left_beside_a_decimal_is_refused_with_the_decimal(read, computed, meant):
+    with pytest.raises(InvalidParameter) as refused:
+        read(computed, "epsilon")
+    assert f"Pass {meant}, or '{meant}'" in str(refused.value)
+    assert repr(computed) in str(refused.value)
+    assert read(meant, "epsilon") == Decimal(meant)
+
+
+@pytest.mark.parametrize(
+    "exact", [0.3, 1 / 3, 2 / 3, 1 / 7, math.pi, math.log(2), 0.1, 1e-300, 123456.789, 5e-324, 1 / 1024]
+)
+def test_a_float_that_is_near_no_short_decimal_is_meant_as_it_is(exact):
+    assert positive_decimal(exact, "epsilon") == Decimal(repr(exact))
+
+
+@pytest.mark.parametrize("text", ["0.30000000000000004", Decimal("0.30000000000000004")])
+def test_digits_that_somebody_wrote_are_meant(text):
+    assert positive_decimal(text, "epsilon") == Decimal("0.30000000000000004")

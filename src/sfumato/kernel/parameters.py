@@ -1,4 +1,7 @@
-"""Reading the numbers that people pass: exact, or refused by name, rule and kind; never by value."""
+"""Reading the numbers that people pass: exact, or refused by name, rule and kind.
+
+A value is never shown, but for an amount to be charged that was computed in floats.
+"""
 
 import math
 import re
@@ -9,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.errors import InvalidParameter
-from sfumato.kernel.exact import exact_decimal
+from sfumato.kernel.exact import exact_decimal, plain
 
 # what people may pass where a number is wanted; a float means its shortest decimal
 Number = int | float | str | Decimal | Fraction | np.integer[Any] | np.floating[Any]
@@ -17,6 +20,8 @@ Number = int | float | str | Decimal | Fraction | np.integer[Any] | np.floating[
 MAX_EXPONENT = 400
 MOST_DIGITS = 4000
 MOST_WHOLE = 1 << 62
+LONG, SHORT = 16, 12  # digits of a float that was computed, and of a decimal that somebody would write
+LEFTOVERS = 16  # units in the last place between the two
 _NUMERAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,5})?")
 _POSITIVE = "must be a number above zero"
 
@@ -30,7 +35,9 @@ def positive_decimal(value: object, name: str) -> Decimal:
     Proof: docs/claims/K-03.md
     Checked by: tests/kernel/test_parameters.py::test_shortest_decimal_is_meant
     """
-    return _terminating(_above_zero(_read(value, name, _POSITIVE), name, _POSITIVE), name)
+    number = _above_zero(_read(value, name, _POSITIVE), name, _POSITIVE)
+    _refuse_leftovers(value, name)
+    return _terminating(number, name)
 
 
 def decimal_from_zero(value: object, name: str) -> Decimal:
@@ -46,6 +53,7 @@ def decimal_from_zero(value: object, name: str) -> Decimal:
     number = _read(value, name, rule)
     if number < 0:
         raise InvalidParameter(name, rule, "a negative number")
+    _refuse_leftovers(value, name)
     return _terminating(number, name)
 
 
@@ -161,6 +169,22 @@ def _above_zero(number: Fraction, name: str, rule: str) -> Fraction:
     if number < 0:
         raise InvalidParameter(name, rule, "a negative number")
     return number
+
+
+def _refuse_leftovers(value: object, name: str) -> None:
+    """Refuse an amount such as 0.1 + 0.2 = 0.30000000000000004: it would be charged with what rounding left over.
+
+    A float like 1/3, which is near no short decimal, is meant as it is.
+    """
+    if not isinstance(value, float) or len(Decimal(repr(float(value))).as_tuple().digits) < LONG:
+        return
+    short = f"{value:.{SHORT}g}"
+    if abs(value - float(short)) <= LEFTOVERS * math.ulp(value):
+        meant = plain(Decimal(short))
+        raise InvalidParameter(
+            name, "must be the decimal that is meant", f"a float that arithmetic left beside {meant}",
+            f"Pass {meant}, or '{meant}': the charge would be {float(value)!r}.",
+        )  # fmt: skip
 
 
 def _terminating(number: Fraction, name: str) -> Decimal:
