@@ -2,7 +2,7 @@
 
 import html
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,10 @@ NOT_COVERED = "Intervals cover the noise, not what clamping to bounds and boundi
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What was spent, or is left: exact decimals that float() accepts; rho only under zCDP accounting."""
+    """What was spent, or is left: exact decimals that float() accepts; rho only under zCDP accounting.
+
+    Laplace noise under zCDP accounting has both: its epsilon, and the rho that it takes from the budget.
+    """
 
     epsilon: Decimal | None
     delta: Decimal
@@ -40,6 +43,12 @@ class Cost:
                 return cls(epsilon, delta)
             case ZCDP(rho, delta):
                 return cls(None, delta, rho)
+
+    @classmethod
+    def taken(cls, loss: PrivacyLoss, counted: PrivacyLoss) -> "Cost":
+        """A loss as it was certified, and as a budget counts it."""
+        cost = cls.of(loss)
+        return replace(cost, rho=counted.rho) if isinstance(counted, ZCDP) else cost
 
     def as_text(self) -> dict[str, str]:
         parts = {"epsilon": self.epsilon, "rho": self.rho, "delta": self.delta}
@@ -67,7 +76,11 @@ class Explained:
 
 @dataclass(frozen=True)
 class Answer:
-    """Rows of plain Python values, with an interval for every number."""
+    """Rows of plain Python values, with an interval for every number.
+
+    `cost` is what the answer took from the asker: of their own limit if they have one, else of the population's
+    budget. `population_cost` is what it took from the population's budget: nothing, if it was answered before.
+    """
 
     columns: tuple[str, ...]
     rows: list[Row]
@@ -78,6 +91,8 @@ class Answer:
     entry: int
     cached: bool
     head: str
+    population_cost: Cost
+    own_remaining: Cost | None  # of the analyst's own limit, where there is one
     explained: tuple[Explained, ...] = field(default=(), repr=False)
     keys: tuple[str, ...] = field(default=(), repr=False)
     sentences: tuple[str, ...] = field(default=(), repr=False)
@@ -89,8 +104,28 @@ class Answer:
         """What one person can change, what was measured, the loss for a group of people, and what is not covered."""
         return explain(self.asked, self.explained, self.sentences, self.confidence, in_words(self.loss, people))
 
+    def price(self) -> str:
+        """What it took, of whose budget, and what is left, in words."""
+        own = "" if self.own_remaining is None else f" of the population's budget, {self.own_remaining} of your limit"
+        left = f"Left: {self.remaining}{own}."
+        if not self.cached:
+            return f"Cost: {self.cost}. {left}"
+        if self.cost == self.population_cost:
+            return f"Free: answered before, as entry {self.entry}. {left}"
+        seen = f"Answered before, as entry {self.entry}, for somebody else"
+        return f"{seen}: {self.cost} of your limit, nothing of the population's budget. {left}"
+
     def to_dict(self, people: int = 1) -> dict[str, Any]:
-        """What `ask --json` prints. `loss` is for a group of `people`; None: there is no guarantee for that many."""
+        """What `ask --json` prints. `loss` is for a group of `people`; None: there is no guarantee for that many.
+
+        For an analyst with a limit of their own it says what was taken of whose budget.
+        """
+        whose: dict[str, Any] = {}
+        if self.own_remaining is not None:
+            whose = {
+                "population_cost": self.population_cost.as_text(),
+                "own_remaining": self.own_remaining.as_text(),
+            }
         return {
             "columns": list(self.columns),
             "rows": self.rows,
@@ -101,6 +136,7 @@ class Answer:
             "cached": self.cached,
             "loss": loss_json(self.loss, people),
             "one_person_changes": {each.column: each.one_person_changes for each in self.asked},
+            **whose,
         }
 
     def _table(self, intervals: bool) -> dict[str, list[Any]]:
@@ -137,7 +173,7 @@ class Answer:
         for row, ends in zip(self.rows, self.intervals, strict=True):
             cells = (f"<td>{html.escape(shown(row[name], ends.get(name)))}</td>" for name in self.columns)
             body.append(f"<tr>{''.join(cells)}</tr>")
-        note = html.escape(f"{self.cost}; left: {self.remaining}. {NOT_COVERED}")
+        note = html.escape(f"{self.price()} {NOT_COVERED}")
         return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table><p>{note}</p>"
 
     def plot(self, column: str | None = None) -> "altair.LayerChart | altair.FacetChart":

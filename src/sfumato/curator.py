@@ -6,13 +6,14 @@ from fractions import Fraction
 from functools import cached_property, partial, reduce
 
 from sfumato.answers import Answer, Cost, Explained, explain
+from sfumato.catalog.analysts import admitted
 from sfumato.catalog.model import Dataset, with_tables
-from sfumato.catalog.names import find
 from sfumato.diagnosis import Bounds, Diagnosis, diagnose, find_bounds
 from sfumato.disclosure import Signer, statement
 from sfumato.engines.duckdb_engine import DuckDBEngine
 from sfumato.engines.engine import Engine
 from sfumato.errors import InvalidParameter, MissingBounds, UnsupportedSyntax
+from sfumato.given import Given, cost_of, population_cost
 from sfumato.group_loss import in_words
 from sfumato.kernel.certify import Certificate, certify
 from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP, compose
@@ -41,7 +42,10 @@ ANALYST = "analyst"
 
 @dataclass(frozen=True)
 class Preview:
-    """What a question would cost and how wide its answer would be. It reads no row and costs nothing."""
+    """What a question would cost and how wide its answer would be. It reads no row and costs nothing.
+
+    `cost`, `population_cost` and `cached` are those that the answer would have if it were asked now.
+    """
 
     cost: Cost
     margins: dict[str, float | None]
@@ -52,6 +56,8 @@ class Preview:
     sentences: tuple[str, ...]
     asked: tuple[AsAsked, ...]
     loss: PrivacyLoss
+    population_cost: Cost
+    cached: bool
     _suggest: Callable[[], tuple[Suggestion, ...]] = field(repr=False, compare=False)
 
     @cached_property
@@ -107,67 +113,61 @@ class Curator:
         level = probability_inside(confidence, "confidence")
         wanted = margins_alone(query, margin, epsilon, rho)
         loss = price(query, epsilon, rho) if wanted is None else self.least(query, wanted, level)
-        return self._answer(query, loss, level, analyst, delta_of(query, delta))
+        return self._answer(query, loss, level, self.analyst(analyst), delta_of(query, delta))
 
     def _answer(
-        self, query: Query, loss: PureDP | ZCDP, confidence: Fraction, name: str, delta: Number | None = None
+        self, query: Query, loss: PureDP | ZCDP, confidence: Fraction, analyst: str, delta: Number | None = None
     ) -> Answer:
-        analyst = self.analyst(name)
         planned = self.planned(query, loss, delta)
         certificate = certify(planned.plan)
         stored = self._ledger.stored(certificate, analyst)
-        if stored is not None:
-            return self._again(query, planned, stored, confidence)
-        try:
-            released, head = self._charged(planned.plan, certificate, analyst)
-        except AlreadyAnswered:  # by another process of the same analyst, meanwhile: theirs is the answer
-            stored = self._ledger.stored(certificate, analyst)
-            if stored is None:
-                raise
-            return self._again(query, planned, stored, confidence)
-        return self.presented(query, planned, released, confidence, head, cached=False)
+        if stored is None:
+            try:
+                released, given = self.charged(planned.plan, certificate, analyst)
+                return self.presented(query, planned, released, confidence, given)
+            except AlreadyAnswered:  # by another process of the same analyst, meanwhile: theirs is the answer
+                stored = self._ledger.stored(certificate, analyst)
+                if stored is None:
+                    raise
+        released = as_stored(planned.plan, stored)
+        given = Given(analyst, stored.head, stored.taken, cached=True)
+        return self.presented(query, planned, released, confidence, given)
 
-    def _charged(self, plan: BoundedPlan, certificate: Certificate, analyst: str) -> tuple[Released, str]:
-        """Check, charge, measure, add noise, store: in this order. The answer, and the ledger's head after it."""
+    def charged(self, plan: BoundedPlan, certificate: Certificate, analyst: str) -> tuple[Released, Given]:
+        """Check, charge, measure, add noise, store: in this order. The answer, and what the ledger says of it."""
         self.engine.check(plan)
-        reservation = self._ledger.reserve(analyst, certificate)
+        reservation, taken = self._ledger.charge(analyst, certificate)
         exact = self.engine.aggregate(plan)
         released = drawn_once(self._ledger, reservation, lambda: release(exact, reservation))
-        return released, self._ledger.store(reservation, released)
+        return released, Given(analyst, self._ledger.store(reservation, released), taken, cached=False)
 
     def planned(self, query: Query, loss: PureDP | ZCDP, delta: Number | None = None) -> Planned:
         share = None if delta is None else positive_decimal(delta, "delta")
         return choose_plan(query, loss, self.dataset, self.versions, delta=share)
 
-    def analyst(self, name: str) -> str:
-        return find(name.strip(), self.dataset.analysts) or name.strip()  # a sub-limit is not escaped by spelling
+    def analyst(self, name: object) -> str:
+        """The name that is charged; refused where the catalog lists analysts, and not this one."""
+        return admitted(name, self.dataset.analysts)
 
-    def _again(self, query: Query, planned: Planned, stored: Stored, confidence: Fraction) -> Answer:
-        """A stored answer, free: its noise is at most what this certificate's would be."""
-        released = _as_stored(planned.plan, stored)
-        return self.presented(query, planned, released, confidence, stored.head, cached=True)
-
-    def presented(
+    def presented(  # noqa: PLR0917
         self,
         query: Query,
         planned: Planned,
         released: Released,
         confidence: Fraction,
-        head: str,
-        *,
-        cached: bool,
+        given: Given,
         earlier: Sequence[Released] = (),
     ) -> Answer:
         certificate = released.certificate
         readings = [Reading.of(each) for each in (*earlier, released)]
         reading = combined(readings) if earlier else readings[0]
         asked = asked_of(query, planned, reading)
-        said = statement(planned.plan, certificate, asked, released.entry_number, head)
-        nothing = ZCDP(0) if isinstance(certificate.loss, ZCDP) else PureDP(0)
-        spent = nothing if cached else certificate.loss
+        said = statement(planned.plan, certificate, asked, released.entry_number, given.head)
         losses: list[PrivacyLoss] = [each.certificate.loss for each in (*earlier, released)]
+        own = self._ledger.own_remaining(given.analyst)
         paid = Paid(
-            confidence, released.entry_number, spent, cached, head, self._ledger.remaining(),
+            confidence, released.entry_number, cost_of(given.taken), given.cached, given.head,
+            Cost.of(self._ledger.remaining()), population_cost(given.taken), None if own is None else Cost.of(own),
             reduce(compose, losses), asked, self._signer.sign(said),
         )  # fmt: skip
         return present(query, planned, certificate, reading, paid)
@@ -195,16 +195,16 @@ class Curator:
             hint = "Ask it again with a larger epsilon."
             raise UnsupportedSyntax("upgrade", "Only counts and what is added up can be improved.", hint)
         before = self._ledger.history(certificate.answer_key, who)
-        earlier = [_as_stored(planned.plan, each) for each in before]
+        earlier = [as_stored(planned.plan, each) for each in before]
         more = _difference(wanted, [each.loss for each in before])
         if more is None:
             *others, last = earlier
-            head = before[-1].head
-            return self.presented(query, planned, last, level, head, cached=True, earlier=others)
+            given = Given(who, before[-1].head, before[-1].taken, cached=True)
+            return self.presented(query, planned, last, level, given, others)
         planned = self.planned(query, more)
         planned = replace(planned, plan=replace(planned.plan, repeat=len(before)))
-        released, head = self._charged(planned.plan, certify(planned.plan), who)
-        return self.presented(query, planned, released, level, head, cached=False, earlier=earlier)
+        released, given = self.charged(planned.plan, certify(planned.plan), who)
+        return self.presented(query, planned, released, level, given, earlier)
 
     def preview(
         self,
@@ -224,13 +224,16 @@ class Curator:
         planned = self.planned(query, loss, share)
         certificate = certify(planned.plan)
         count = assumed_rows(assume)
+        quote = self._ledger.quote(self.analyst(analyst), certificate)
+        if quote.shares is not None:  # a stored answer would be given: its noise is known
+            certificate = certify(_with_shares(planned.plan, quote.shares))
         margins, reasons = margins_of(query, planned, certificate, level, count)
         return Preview(
-            Cost.of(certificate.loss), margins, reasons, self._fits(certificate, analyst),
-            explained(planned, certificate, level), float(level),
+            cost_of(quote.taken), margins, reasons, quote.fits, explained(planned, certificate, level), float(level),
             (*sentences(planned, certificate), *((EVENLY,) if count is not None else ())),
             as_asked(query, planned, {} if count is None else dict.fromkeys(range(len(query.aggregates)), count)),
-            certificate.loss, partial(suggest, Asked(sql, loss, share, level, count), self.dataset, self.versions),
+            certificate.loss, population_cost(quote.taken), quote.shares is not None,
+            partial(suggest, Asked(sql, loss, share, level, count), self.dataset, self.versions),
         )  # fmt: skip
 
     def select(self, table: str | None = None) -> Selection:
@@ -320,10 +323,6 @@ class Curator:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _fits(self, certificate: Certificate, analyst: str) -> bool:
-        """Would the charge fit what is left, of the population's budget and of the analyst's own?"""
-        return self._ledger.fits(self.analyst(analyst), certificate)
-
     def least(self, query: Query, wanted: Mapping[str, float], confidence: Fraction) -> PureDP:
         """The least epsilon, to three digits, at which every named column has the wanted margin in each cell."""
 
@@ -354,11 +353,14 @@ class Curator:
         return PureDP(three_digits_up(high))
 
 
-def _as_stored(plan: BoundedPlan, stored: Stored) -> Released:
+def as_stored(plan: BoundedPlan, stored: Stored) -> Released:
     """A stored answer, certified again with the shares that it was given for."""
-    shares = zip(plan.measurements, stored.shares, strict=True)
-    certificate = certify(replace(plan, measurements=tuple(replace(each, loss=share) for each, share in shares)))
-    return Released(stored.entry_number, certificate, stored.integers, stored.keys)
+    return Released(stored.entry_number, certify(_with_shares(plan, stored.shares)), stored.integers, stored.keys)
+
+
+def _with_shares(plan: BoundedPlan, shares: Sequence[PrivacyLoss]) -> BoundedPlan:
+    priced = zip(plan.measurements, shares, strict=True)
+    return replace(plan, measurements=tuple(replace(each, loss=share) for each, share in priced))
 
 
 def _difference(wanted: PureDP | ZCDP, spent: Sequence[PrivacyLoss]) -> PureDP | ZCDP | None:

@@ -52,10 +52,12 @@ class Paid:
 
     confidence: Fraction
     entry_number: int
-    cost: PrivacyLoss
+    cost: Cost
     cached: bool
     head: str
-    remaining: PrivacyLoss
+    remaining: Cost
+    population_cost: Cost
+    own_remaining: Cost | None
     loss: PrivacyLoss  # of all releases that the answer is made from
     asked: tuple[AsAsked, ...]
     disclosure: dict[str, Any]
@@ -88,8 +90,9 @@ def present(query: Query, planned: Planned, certificate: Certificate, reading: R
         for place in range(len(kept))
     ]
     return Answer(
-        tuple(columns), rows, intervals, float(confidence), Cost.of(paid.cost), Cost.of(paid.remaining),
-        paid.entry_number, paid.cached, paid.head, explained(planned, certificate, confidence, reading),
+        tuple(columns), rows, intervals, float(confidence), paid.cost, paid.remaining,
+        paid.entry_number, paid.cached, paid.head, paid.population_cost, paid.own_remaining,
+        explained(planned, certificate, confidence, reading),
         tuple(name for name, post in query.columns if isinstance(post, KeyRef)), sentences(planned, certificate),
         paid.disclosure, paid.asked, loss=paid.loss,
     )  # fmt: skip

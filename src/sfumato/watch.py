@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from sfumato.answers import Cost
 from sfumato.errors import UnsupportedSyntax
+from sfumato.given import cost_of
 from sfumato.kernel.above_threshold import AboveThreshold
 from sfumato.kernel.bundle import allowance, crosses
 from sfumato.kernel.certify import Reservation, certify
@@ -74,8 +75,8 @@ def begin_watch(  # noqa: PLR0917 - its caller names what it passes
     sequence = AboveThreshold(
         steps, measured.sensitivity.l1, positive_decimal(epsilon, "epsilon"), monotonic, questions
     )
-    reservation = curator.ledger().reserve(curator.analyst(analyst), allowance(sequence, planned.plan))
-    return Watch(curator, reservation, sequence, planned, Cost.of(sequence.loss))
+    reservation, taken = curator.ledger().charge(curator.analyst(analyst), allowance(sequence, planned.plan))
+    return Watch(curator, reservation, sequence, planned, cost_of(taken))
 
 
 def one_count(curator: "Curator", sql: str) -> Planned:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 from sfumato.answers import Answer, Cost
 from sfumato.errors import InvalidParameter, KernelFault
+from sfumato.given import Given, cost_of
 from sfumato.kernel.bundle import apart, bundle, parts, together
 from sfumato.kernel.certify import Reservation, certify
 from sfumato.kernel.exact import sum_exactly
-from sfumato.kernel.losses import PrivacyLoss, PureDP
+from sfumato.kernel.losses import PureDP
 from sfumato.kernel.parameters import Number, kind_of, probability_inside
 from sfumato.kernel.plan import BoundedPlan
 from sfumato.kernel.release import Released, release
@@ -106,23 +107,21 @@ def ask_workload(curator: "Curator", workload: Workload, analyst: str) -> list[A
             raise InvalidParameter("questions", "must have declared keys", "one whose keys the data names", hint)
     found = release_together(curator, [planned.plan for _, planned in asked], analyst)
     return [
-        curator.presented(query, planned, each, workload.confidence, found.head, cached=found.cached)
+        curator.presented(query, planned, each, workload.confidence, found.given.part(each.certificate))
         for (query, planned), each in zip(asked, found.released, strict=True)
     ]
 
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """Plans that were released on one reservation; `cached`: it was paid for before."""
+    """Plans that were released on one reservation."""
 
     released: list[Released]
-    loss: PrivacyLoss
-    head: str
-    cached: bool
+    given: Given
 
     @property
     def cost(self) -> Cost:
-        return Cost.of(PureDP(0) if self.cached else self.loss)
+        return cost_of(self.given.taken)
 
 
 def drawn_once(books: Ledger, reservation: Reservation, draw: Callable[[], Drawn]) -> Drawn:
@@ -141,14 +140,15 @@ def release_together(curator: "Curator", plans: Sequence[BoundedPlan], analyst: 
     for plan in plans:
         curator.engine.check(plan)
     try:
-        reservation = books.reserve(who, whole)
+        reservation, taken = books.charge(who, whole)
         exact = [curator.engine.aggregate(plan) for plan in plans]
         pairs = list(zip(exact, parts(reservation, certificates), strict=True))
         released = drawn_once(books, reservation, lambda: [release(measured, each) for measured, each in pairs])
-        return Together(released, whole.loss, books.store(reservation, together(reservation, released)), False)
+        head = books.store(reservation, together(reservation, released))
+        return Together(released, Given(who, head, taken, cached=False))
     except AlreadyAnswered:
         stored = books.stored(whole, who)
         if stored is None:
             raise
         kept = apart(Released(stored.entry_number, whole, stored.integers), certificates)
-        return Together(kept, whole.loss, stored.head, True)
+        return Together(kept, Given(who, stored.head, stored.taken, cached=True))

@@ -22,7 +22,15 @@ def test_an_analysts_own_limit_is_shown_and_kept(clinic):
     clinic("ask", COUNT, "--epsilon", "0.25", "--analyst", "ann")
     assert json_of(clinic("budget", "--json"))["analysts"]["ann"]["remaining"]["epsilon"] == "0.25"
     assert clinic("ask", COUNT, "--epsilon", "1", "--analyst", "ann").exit_code == 3
-    assert clinic("ask", COUNT, "--epsilon", "1", "--analyst", "bob").exit_code == 0
+    assert clinic("ask", COUNT, "--epsilon", "1", "--analyst", "bob").exit_code == 4
+
+
+def test_the_budgets_of_names_that_have_the_default_are_shown(clinic):
+    with (clinic.folder / "catalog.toml").open("a") as file:
+        file.write('\n[analysts.ann]\nepsilon = "0.5"\n[analysts.default]\nepsilon = "0.25"\n')
+    clinic("ask", COUNT, "--epsilon", "0.125", "--analyst", "bob")
+    shown = json_of(clinic("budget", "--json"))["analysts"]
+    assert {name: each["remaining"]["epsilon"] for name, each in shown.items()} == {"ann": "0.5", "bob": "0.125"}
 
 
 def test_ledger_lists_entries(clinic):

@@ -76,10 +76,13 @@ def test_the_best_wins(ledger):
 def test_a_view_is_counted_once_and_not_on_the_total(ledger):
     paid(ledger, question(ZCDP("0.5")))
     spent = ledger.totals().spent
-    first = ledger.stored(question(ZCDP("0.1")), "ann")
+    first = ledger.stored(question(ZCDP("0.5")), "ann")
     assert first.head == ledger.head()[1]
+    assert (first.taken.own, first.taken.population) == (ZCDP("0.5"), ZCDP(0))
     assert ledger.totals("ann").spent == ZCDP("0.5")
-    assert ledger.stored(question(ZCDP("0.1")), "ann") == first
+    again = ledger.stored(question(ZCDP("0.1")), "ann")
+    assert again.integers == first.integers, "what was seen once is free, also for a smaller question"
+    assert (again.taken.own, again.taken.population) == (ZCDP(0), ZCDP(0))
     assert ledger.totals("ann").spent == ZCDP("0.5")
     assert ledger.totals().spent == spent
     assert [(each.kind, each.analyst, each.about) for each in ledger.entries(2)] == [
@@ -92,9 +95,21 @@ def test_a_view_is_counted_once_and_not_on_the_total(ledger):
 def test_a_view_that_does_not_fit_is_refused(ledger):
     paid(ledger, question(ZCDP("0.5")))
     before = ledger.head()
+    assert not ledger.quote("eve", question(ZCDP("0.5"))).fits
     with pytest.raises(BudgetExceeded, match=r"rho = 0\.01, delta = 0 is left of this analyst's own limit"):
-        ledger.stored(question(ZCDP("0.1")), "eve")
+        ledger.stored(question(ZCDP("0.5")), "eve")
     assert ledger.head() == before
+
+
+def test_a_dearer_answer_of_another_is_not_used_where_a_limit_would_pay_for_it(ledger):
+    paid(ledger, question(ZCDP(5)), 55, "bob")
+    small = question(ZCDP("0.01"))
+    assert ledger.stored(small, "eve") is None
+    assert ledger.quote("eve", small).taken.own == ZCDP("0.01")
+    assert ledger.quote("eve", small).fits
+    paid(ledger, small, 1, "eve")
+    assert ledger.totals("eve").remaining == ZCDP(0)
+    assert ledger.stored(small, "cyd").integers == {"n0": (55,)}, "without a limit, the most precise is free"
 
 
 def test_what_was_seen_comes_before_what_must_be_paid(ledger):

@@ -114,16 +114,24 @@ class Books(RuleBasedStateMachine):
             n for n in self.answers if self.charges[n][1] == topic and Fraction(self.charges[n][2]) >= Fraction(share)
         ]
         known = {n for n in hits if self.charges[n][0] == analyst or (analyst, n) in self.seen}
+        if analyst in OWN:  # who would pay for all of a dearer answer does not get it
+            hits = [n for n in hits if n in known or Fraction(self.charges[n][2]) <= Fraction(share)]
         hits.sort(key=lambda n: (analyst in OWN and n not in known, -Fraction(self.charges[n][2]), n))
+        quote, before = self.ledger.quote(analyst, QUESTIONS[topic, share]), self.own(analyst)
+        assert (quote.shares is not None) == bool(hits)
         try:
             stored = self.ledger.stored(QUESTIONS[topic, share], analyst)
         except BudgetExceeded:
+            assert not quote.fits
             assert hits[0] not in known
             assert self.own(analyst) + Fraction(self.charges[hits[0]][2]) > OWN[analyst]
             return
         if not hits:
             assert stored is None
             return
+        assert quote.fits
+        assert stored.taken == quote.taken
+        assert stored.taken.population == PureDP(0)
         assert stored.entry_number == hits[0]
         assert stored.integers == {"n0": (self.answers[hits[0]],)}
         assert stored.analyst == self.charges[hits[0]][0]
@@ -131,6 +139,8 @@ class Books(RuleBasedStateMachine):
             self.seen.add((analyst, hits[0]))
             self.entries += 1
             assert self.own(analyst) <= OWN.get(analyst, 1000)
+        if analyst in OWN:
+            assert Fraction(stored.taken.own.epsilon) == self.own(analyst) - before
 
     @rule(analyst=ANALYSTS, topic=TOPICS)
     def history(self, analyst, topic):

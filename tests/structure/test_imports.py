@@ -20,7 +20,7 @@ MAY_IMPORT = {  # a package of ours -> the packages of ours that it may import
     "planning": {"planning", "query", "catalog", "kernel", "errors"},
     "ingest": {"ingest", "catalog", "kernel", "errors"},
     "engines": {"engines", "ingest", "catalog", "kernel", "errors"},
-    "ledger": {"ledger", "kernel", "errors"},
+    "ledger": {"ledger", "catalog", "kernel", "errors"},
     "local": {"local", "kernel", "errors"},
     "cli": {
         "cli",

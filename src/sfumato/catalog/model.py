@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Literal
 
+from sfumato.catalog.analysts import MOST_LETTERS, check_analysts
 from sfumato.catalog.budget import Budget
 from sfumato.catalog.columns import ColumnDeclaration, Id, column_type, freeze, read_flag
 from sfumato.catalog.names import choices, find, no_twins, read_name, read_text, unknown
@@ -170,10 +171,10 @@ class Dataset:
                         raise refusal(f"{key} makes the number of {key} public, which only replace-one allows.", hint)
                 self._owner(table)
         for analyst, limit in self.analysts.items():
-            with at(f"analysts.{read_name(analyst, 'an analyst')}"):
+            with at(f"analysts.{read_name(analyst, 'an analyst', MOST_LETTERS)}"):
                 if not isinstance(limit, Budget) or limit.accounting != budget.accounting:
                     raise refusal(f"must be a Budget with {budget.accounting} accounting, as the dataset's.")
-        no_twins(self.analysts, "analysts")
+        check_analysts(self.analysts)
 
     def __reduce__(self) -> tuple[type["Dataset"], tuple[object, ...]]:
         return Dataset, _parts(self)

@@ -11,8 +11,8 @@ from sfumato.kernel.parameters import kind_of
 MOST_SHOWN = 30
 
 
-def read_name(value: object, what: str) -> str:
-    name = read_text(value, what, MOST_CHARACTERS)
+def read_name(value: object, what: str, most_characters: int = MOST_CHARACTERS) -> str:
+    name = read_text(value, what, most_characters)
     if folded(name).startswith("__sfumato"):
         raise refusal(f"{what} must not start with __sfumato: {shown(name)}.", "Such names are Sfumato's own.")
     return name

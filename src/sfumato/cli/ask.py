@@ -14,6 +14,7 @@ from sfumato.errors import SfumatoError
 
 if TYPE_CHECKING:
     from sfumato.answers import Answer
+    from sfumato.curator import Preview
 
 PLOTS = (".svg", ".png")
 TABLES = (".parquet", ".csv")
@@ -68,6 +69,7 @@ def preview(
                     "confidence": found.confidence,
                     "one_person_changes": {each.column: each.one_person_changes for each in found.asked},
                     "suggestions": [each.as_json() for each in found.suggestions],
+                    **(_stored(found) if found.cached else {}),
                 }
             )
             return
@@ -76,7 +78,11 @@ def preview(
             for name, margin in found.margins.items()
         ]
         print_table(["column", f"margin in {round(100 * found.confidence)} of 100", "why"], rows, right=[1])
-        say(f"Cost: {found.cost}, which {'fits' if found.fits else 'does not fit'} the budget. Nothing was spent.")
+        before = "It was answered before. " if found.cached else ""
+        if found.cost != found.population_cost:
+            before = "It was answered before, for somebody else: this counts on your own limit only. "
+        fits = "fits" if found.fits else "does not fit"
+        say(f"Cost: {found.cost}, which {fits} the budget. {before}Nothing was spent.")
         for each in found.suggestions:
             say(str(each), "dim")
 
@@ -135,6 +141,7 @@ def explain(
     delta: Delta = None,
     confidence: Confidence = "0.95",
     people: People = 1,
+    analyst: Analyst = "analyst",
     as_json: AsJson = False,
 ) -> None:
     """How a question would be answered: what is measured, what one person can change, and the noise that hides it."""
@@ -144,7 +151,7 @@ def explain(
         from sfumato.opening import open_folder
 
         with working("Explaining"), open_folder(context.obj) as curator:
-            found = curator.preview(sql, epsilon, rho=rho, delta=delta, confidence=confidence)
+            found = curator.preview(sql, epsilon, rho=rho, delta=delta, confidence=confidence, analyst=analyst)
         if as_json:
             print_json(
                 {
@@ -158,6 +165,11 @@ def explain(
             return
         for line in found.explain(people).splitlines():
             say(line)
+
+
+def _stored(found: "Preview") -> dict[str, object]:
+    """Of a question that was answered before."""
+    return {"cached": True, "population_cost": found.population_cost.as_text()}
 
 
 def _says_so(sql: str) -> bool:

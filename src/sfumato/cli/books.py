@@ -23,7 +23,7 @@ def budget(context: typer.Context, as_json: AsJson = False) -> None:
         with working("Opening"), open_folder(context.obj) as curator:
             books, population = curator.ledger(), curator.dataset.population
             whole = _texts(books.totals())
-            own = {name: _texts(books.totals(name)) for name in curator.dataset.analysts}
+            own = {name: _texts(books.totals(name)) for name in books.limited_analysts()}
         if as_json:
             print_json({"population": population, **whole, "analysts": own})
             return

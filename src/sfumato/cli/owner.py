@@ -44,7 +44,8 @@ EXAMPLE = """
 #
 # Budgets under zCDP: accounting = "zcdp" and rho = "0.5" under [budget].
 # A public number of people, under neighbours = "replace-one": people = 400 (unit = "row": rows = 400) in a table.
-# An analyst's own limit: [analysts.ann] with epsilon = "1".
+# An analyst's own limit: [analysts.ann] with epsilon = "1". Names that are not listed are then refused,
+# or have the limit of [analysts.default].
 """
 
 

@@ -8,7 +8,7 @@ import typer
 from rich.text import Text
 
 from sfumato.cli.show import printable, to_stderr
-from sfumato.errors import BudgetExceeded, CatalogError, InvalidParameter, QueryError, SfumatoError
+from sfumato.errors import BudgetExceeded, CatalogError, InvalidParameter, PermissionDenied, QueryError, SfumatoError
 
 OTHER, USAGE, BUDGET, REFUSED = 1, 2, 3, 4
 
@@ -21,13 +21,13 @@ class Usage(SfumatoError):
 
 
 def exit_code(error: SfumatoError) -> int:
-    """2 usage, 3 budget refused, 4 query or catalog refused, 1 other."""
+    """2 usage, 3 budget refused, 4 query, catalog or analyst refused, 1 other."""
     match error:
         case Usage():
             return USAGE
         case BudgetExceeded():
             return BUDGET
-        case QueryError() | CatalogError() | InvalidParameter():
+        case QueryError() | CatalogError() | InvalidParameter() | PermissionDenied():
             return REFUSED
         case _:
             return OTHER

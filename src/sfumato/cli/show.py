@@ -88,8 +88,7 @@ def print_answer(answer: "Answer") -> None:
         headings.append(f"{measured[0]}, drawn")
         rows = [[*row, bar] for row, bar in zip(rows, drawn, strict=True)]
     print_table(headings, rows, right=right)
-    price = f"Free: answered before, as entry {answer.entry}." if answer.cached else f"Cost: {answer.cost}."
-    say(f"{price} Left: {answer.remaining}. Intervals hold in {round(100 * answer.confidence)} of 100 releases.", "dim")
+    say(f"{answer.price()} Intervals hold in {round(100 * answer.confidence)} of 100 releases.", "dim")
 
 
 def _intervals(answer: "Answer", name: str, ascii_only: bool) -> list[str]:

@@ -23,10 +23,12 @@ from sfumato.ledger.entries import (
 )
 from sfumato.ledger.schema import VERSION, alter_tables, refuse_newer, version_of, write_version
 from sfumato.ledger.statement import Statement
+from sfumato.ledger.stored import VOID
 from sfumato.ledger.tables import (
     ADD_ENTRY,
     COLUMNS,
     ENTRIES,
+    GET_ANALYSTS,
     GET_ANSWER,
     GET_ANSWERED,
     GET_BEFORE,
@@ -43,6 +45,8 @@ from sfumato.ledger.tables import (
     PLAIN,
     TABLES,
 )
+
+_VOID_HASH = sha256(VOID)
 
 
 class Books:
@@ -164,8 +168,15 @@ class Books:
         return self._one(HAS_SEEN, charge=charge, analyst=analyst) is not None
 
     def answered(self, answer_key: str, analyst: str) -> list[Row]:
-        """The charges under this key that have an answer, oldest first; `seen` where the analyst's view was counted."""
-        return self._sound_rows(GET_ANSWERED, key=answer_key, analyst=analyst)
+        """The charges under this key whose answers were given, oldest first; not those that were closed without one.
+
+        `seen` is true where the analyst's view was counted.
+        """
+        return self._sound_rows(GET_ANSWERED, key=answer_key, analyst=analyst, void=_VOID_HASH)
+
+    def analysts(self) -> list[str]:
+        """Every name that was ever recorded."""
+        return [row["name"] for row in GET_ANALYSTS.rows(self._connection)]
 
     def walk(self) -> Generator[Row, None, None]:
         """Every entry as it stands, first to last, a few at a time."""

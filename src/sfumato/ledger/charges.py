@@ -1,5 +1,6 @@
 """Sums of privacy losses, to the last digit: what a charge costs here, what fits, and what is left."""
 
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 from math import isqrt
@@ -109,3 +110,21 @@ def _words(loss: PrivacyLoss) -> str:
     amount, delta = (plain(each) for each in amounts_of(loss))
     name = "rho" if isinstance(loss, ZCDP) else "epsilon"
     return f"{name} = {amount}" if isinstance(loss, PureDP) else f"{name} = {amount}, delta = {delta}"
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What one answer takes, in the budget's currency. `loss` is the same as it was certified: an epsilon, or a rho.
+
+    `own` is taken from the analyst's own limit (None: they have none), `population` from everybody's budget. The two
+    differ when an analyst sees another's answer for the first time: it counts as learned, and is not charged again.
+    """
+
+    population: PrivacyLoss
+    own: PrivacyLoss | None
+    loss: PrivacyLoss
+
+
+def taken_for(loss: PrivacyLoss, population: PrivacyLoss, limit: PrivacyLoss | None) -> Taken:
+    """What a new charge takes: of both."""
+    return Taken(population, None if limit is None else population, loss)

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from types import MappingProxyType, TracebackType
 
-from sfumato.errors import BudgetExceeded, InvalidParameter, KernelFault, LedgerError
+from sfumato.catalog.analysts import find_analyst, read_analyst
+from sfumato.errors import InvalidParameter, KernelFault, LedgerError
 from sfumato.kernel.certify import Certificate, Reservation
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.losses import PrivacyLoss
@@ -15,13 +16,15 @@ from sfumato.kernel.parameters import kind_of
 from sfumato.kernel.release import Released
 from sfumato.ledger.audit import Verification, audit, not_older
 from sfumato.ledger.books import Books
-from sfumato.ledger.charges import demand, exchanged, left_of, nothing, price, sublimit, total
+from sfumato.ledger.charges import Taken, demand, exchanged, fits, left_of, nothing, price, taken_for, total
 from sfumato.ledger.entries import Entry, Head, Row, altered_error, canonical, charged_loss, loss_text, read_loss
+from sfumato.ledger.quotes import Quote, has, taken_by_view, usable
 from sfumato.ledger.schema import VERSION
 from sfumato.ledger.store import Store
-from sfumato.ledger.stored import VOID, Stored, answer_text, answers, description, is_void, measures, stored_answer
+from sfumato.ledger.stored import VOID, Stored, answer_text, description, is_void, shares_of, stored_answer
+from sfumato.ledger.sublimits import Sublimits
 
-__all__ = ["AlreadyAnswered", "Entry", "Ledger", "Limit", "Stored", "Totals", "Verification"]
+__all__ = ["AlreadyAnswered", "Entry", "Ledger", "Limit", "Quote", "Stored", "Taken", "Totals", "Verification"]
 NOBODY: Mapping[str, PrivacyLoss] = MappingProxyType({})
 
 
@@ -56,7 +59,8 @@ class Ledger:
         self.ledger_id = ledger_id
         self.population = population
         self._store = store
-        self._sublimits = dict(sublimits)
+        self._sublimits = Sublimits(sublimits)
+        self._names: tuple[str, ...] = ()  # that were seen in the entries
         self._expected = (0, "")  # an entry that must be there
         self._newest: Head | None = None  # the newest head seen: the ledger must never be older than this
         self._seeing = threading.Lock()
@@ -72,7 +76,7 @@ class Ledger:
                 if books.has_tables():
                     hint = "Open it with its ledger_id, or choose another place."
                     raise LedgerError("ledger-exists", "There is a ledger at this address already.", hint)
-                ledger._check_sublimits(limit.loss)
+                ledger._sublimits.check(limit.loss)
                 books.make_tables()
                 declared = {"ledger_id": ledger.ledger_id, "population": population, "limit": loss_text(limit.loss)}
                 head = books.append(None, "open", limit.loss, nothing(limit.loss), payload=canonical(declared))
@@ -113,7 +117,7 @@ class Ledger:
                     raise LedgerError("ledger-foreign", "This ledger belongs to another dataset.", hint)
             with ledger._reading() as (books, head):
                 pass
-            ledger._check_sublimits(limit.loss)
+            ledger._sublimits.check(limit.loss)
             if head.budget != limit.loss:
                 ledger._declare(limit.loss)
         except BaseException:
@@ -127,25 +131,31 @@ class Ledger:
 
         Raises BudgetExceeded, and writes nothing, where the charge does not fit.
         """
+        return self.charge(analyst, certificate)[0]
+
+    def charge(self, analyst: str, certificate: Certificate) -> tuple[Reservation, Taken]:
+        """`reserve`, and what it took now: nothing, where an earlier charge was taken up again."""
         self._check(analyst, certificate)
         payload = description(certificate)
         with self._writing() as (books, now):
-            before, newest = books.before(certificate.plan_digest, analyst)
+            who = self._recorded(books, analyst)
+            limit = self._sublimits.of(who, now.budget)
+            before, newest = books.before(certificate.plan_digest, who)
             # the newest is enough: while one is without an answer, no other is made
             if before and before["payload"] == payload:
                 answer = books.answer_to(before["number"])
                 if answer is None:
-                    return Reservation(before["number"], certificate)
+                    return Reservation(before["number"], certificate), _nothing_for(certificate, now, limit)
                 if not is_void(answer):
                     raise AlreadyAnswered("This charge has its answer already.")
             own = _spent_in(newest, now.budget)
-            charge = self._charge(certificate, analyst, own, now)
+            charge = self._charge(certificate, who, own, now)
             head = books.append(
                 now,
                 "charge",
                 now.budget,
                 total(now.spent, charge),
-                analyst=analyst,
+                analyst=who,
                 plan_digest=certificate.plan_digest,
                 answer_key=certificate.answer_key,
                 loss=charge,
@@ -153,45 +163,64 @@ class Ledger:
                 payload=payload,
             )
         self._remember(head)
-        return Reservation(head.number, certificate)
+        return Reservation(head.number, certificate), taken_for(certificate.loss, charge, limit)
 
-    def fits(self, analyst: str, certificate: Certificate) -> bool:
-        """Whether `reserve` would be granted now. Nothing is written."""
+    def quote(self, analyst: str, certificate: Certificate) -> Quote:
+        """What asking would take now, and whether that fits. Nothing is written."""
         self._check(analyst, certificate)
         with self._reading() as (books, now):
-            before, newest = books.before(certificate.plan_digest, analyst)
-            paid = before is not None and before["payload"] == description(certificate)
-            if before and paid and not is_void(books.answer_to(before["number"])):
-                return True  # it is paid for already
+            who = self._recorded(books, analyst)
+            limit = self._sublimits.of(who, now.budget)
+            before, newest = books.before(certificate.plan_digest, who)
             own = _spent_in(newest, now.budget)
+            best = usable(books, certificate, who, limit, now.budget)
+            if best is not None:
+                taken = taken_by_view(best, who, limit, now.budget)
+                return Quote(taken, taken.own is None or limit is None or fits(taken.own, own, limit), shares_of(best))
+            paid = before is not None and before["payload"] == description(certificate)
+            if before and paid and books.answer_to(before["number"]) is None:
+                return Quote(_nothing_for(certificate, now, limit), True)  # it is paid for already
             try:
-                self._charge(certificate, analyst, own, now)
-            except (BudgetExceeded, LedgerError):  # too dear, or in a currency that is not taken here
-                return False
-            return True
+                charge = price(certificate.loss, _losses(certificate), now.budget)
+            except LedgerError:  # a kind of loss that this budget cannot count
+                return Quote(taken_for(certificate.loss, certificate.loss, limit), False)
+            within = fits(charge, now.spent, now.budget) and (limit is None or fits(charge, own, limit))
+            return Quote(taken_for(certificate.loss, charge, limit), within)
+
+    def fits(self, analyst: str, certificate: Certificate) -> bool:
+        """Whether asking would be granted now. Nothing is written."""
+        return self.quote(analyst, certificate).fits
 
     def stored(self, certificate: Certificate, analyst: str) -> Stored | None:
         """An answer to the same question that is at least as precise, or None. The total is not charged again.
 
-        An analyst with a sub-limit is given what they have seen before something that they would have to pay for.
+        Another analyst's answer counts on the own limit of the analyst who sees it for the first time. With a limit,
+        it is used only if its loss is at most what was asked for.
         """
         self._check(analyst, certificate)
         with self._reading() as (books, head):
-            hits = [row for row in _given(books, certificate.answer_key, analyst) if answers(row, certificate)]
-            if not hits:
+            who = self._recorded(books, analyst)
+            limit = self._sublimits.of(who, head.budget)
+            best = usable(books, certificate, who, limit, head.budget)
+            if best is None:
                 return None
-            pays = analyst in self._sublimits
-            best = min(hits, key=lambda row: (pays and not _has(row, analyst), measures(row)[0][1], row["number"]))
             answer = books.answer_to(best["number"])
-        if not _has(best, analyst):
-            head = self._count_view(best, analyst)
-        return stored_answer(best, answer, head)
+        taken = taken_by_view(best, who, limit, head.budget)
+        if not has(best, who):
+            head, first = self._count_view(best, who)
+            taken = taken if first else taken_by_view({**best, "seen": True}, who, limit, head.budget)
+        return stored_answer(best, answer, head, taken)
 
     def history(self, answer_key: str, analyst: str) -> tuple[Stored, ...]:
         """Every answer under this key that the analyst has, paid for or counted as seen, oldest first."""
         with self._reading() as (books, head):
-            own = [row for row in _given(books, answer_key, analyst) if _has(row, analyst)]
-            return tuple(stored_answer(row, books.answer_to(row["number"]), head) for row in own)
+            who = self._recorded(books, analyst)
+            own = [row for row in books.answered(answer_key, who) if has(row, who)]
+            limit = self._sublimits.of(who, head.budget)
+            return tuple(
+                stored_answer(row, books.answer_to(row["number"]), head, taken_by_view(row, who, limit, head.budget))
+                for row in own
+            )
 
     def store(self, reservation: Reservation, released: Released) -> str:
         """Keep an answer with its charge, before it leaves; once only. The head's hash is returned."""
@@ -227,16 +256,30 @@ class Ledger:
     def totals(self, analyst: str | None = None) -> Totals:
         """The population's budget; or the analyst's own, where one is declared."""
         with self._reading() as (books, head):
-            if analyst is None or analyst not in self._sublimits:
+            limit = None if analyst is None else self._sublimits.of(analyst, head.budget)
+            if analyst is None or limit is None:
                 return Totals(head.budget, head.spent, left_of(head.budget, head.spent))
-            limit = sublimit(self._sublimits[analyst], head.budget)
-            own = _spent_in(books.newest_of(analyst), head.budget)
+            own = _spent_in(books.newest_of(self._recorded(books, analyst)), head.budget)
             return Totals(limit, own, left_of(limit, own))
 
     def remaining(self) -> PrivacyLoss:
         """What the newest entry that was seen here has left of the population's budget; `totals` looks again."""
         newest = self._newest
         return self.totals().remaining if newest is None else left_of(newest.budget, newest.spent)
+
+    def limited_analysts(self) -> list[str]:
+        """Every analyst with a limit of their own: those that are declared, and those that have the default."""
+        with self._reading() as (books, head):
+            others = [each for each in books.analysts() if self._sublimits.of(each, head.budget) is not None]
+        listed = self._sublimits.names()
+        return [*listed, *(each for each in others if self._sublimits.listed(each) is None)]
+
+    def own_remaining(self, analyst: str) -> PrivacyLoss | None:
+        """What is left of the analyst's own limit; None: they have none."""
+        newest = self._newest
+        if newest is not None and self._sublimits.of(analyst, newest.budget) is None:
+            return None
+        return self.totals(analyst).remaining
 
     def head(self) -> tuple[int, str]:
         """The number and the hash of the last entry."""
@@ -298,54 +341,55 @@ class Ledger:
             head = now if same else books.append(now, "limit", limit, exchanged(now.spent, limit))
         self._remember(head)
 
-    def _count_view(self, charge: Row, analyst: str) -> Head:
-        """Count an answer on the sub-limit of an analyst who sees it for the first time; the total stays as it is."""
+    def _count_view(self, charge: Row, analyst: str) -> tuple[Head, bool]:
+        """Count an answer on the sub-limit of an analyst who sees it for the first time; the total stays as it is.
+
+        False: it was counted meanwhile.
+        """
         with self._writing() as (books, now):
             if books.has_seen(charge["number"], analyst):
-                return now
+                return now, False
             loss = exchanged(charged_loss(charge["loss"]), now.budget)
             own = _spent_in(books.newest_of(analyst), now.budget)
-            self._demand_own(loss, own, analyst, now.budget, ())
+            self._sublimits.demand(loss, own, analyst, now.budget, ())
             parts = {name: charge[name] for name in ("plan_digest", "answer_key")}
             parts |= {"analyst": analyst, "about": charge["number"], "loss": loss, "analyst_spent": total(own, loss)}
             head = books.append(now, "seen", now.budget, now.spent, **parts)
         self._remember(head)
-        return head
+        return head, True
 
     def _check(self, analyst: str, certificate: Certificate) -> None:
-        if not isinstance(analyst, str) or not analyst or not analyst.isprintable():
-            raise InvalidParameter("analyst", "must be a name in printable characters", kind_of(analyst))
+        read_analyst(analyst)
         if certificate.population != self.population:
             raise KernelFault("This certificate is about another population.")
 
-    def _check_sublimits(self, budget: PrivacyLoss) -> None:
-        for each in self._sublimits.values():
-            sublimit(each, budget)
+    def _recorded(self, books: Books, analyst: str) -> str:
+        """The name that this analyst's entries have: as it was recorded first, or is declared, or as it is given.
+
+        Looked up inside the transaction, so that two spellings of one name never become two analysts.
+        """
+        found = find_analyst(analyst, self._names)
+        if found is None:
+            self._names = tuple(books.analysts())
+            found = find_analyst(analyst, self._names)
+        return found or self._sublimits.listed(analyst) or read_analyst(analyst)
 
     def _charge(self, certificate: Certificate, analyst: str, own: PrivacyLoss, now: Head) -> PrivacyLoss:
         """What a certificate costs here; refused where that does not fit."""
-        shares = tuple(each.loss for each in certificate.measurements)
+        shares = _losses(certificate)
         charge = price(certificate.loss, shares, now.budget)
         demand(charge, now.spent, now.budget, "the population's budget", shares)
-        self._demand_own(charge, own, analyst, now.budget, shares)
+        self._sublimits.demand(charge, own, analyst, now.budget, shares)
         return charge
 
-    def _demand_own(
-        self, charge: PrivacyLoss, own: PrivacyLoss, analyst: str, budget: PrivacyLoss, shares: tuple[PrivacyLoss, ...]
-    ) -> None:
-        if analyst in self._sublimits:
-            demand(charge, own, sublimit(self._sublimits[analyst], budget), "this analyst's own limit", shares)
+
+def _losses(certificate: Certificate) -> tuple[PrivacyLoss, ...]:
+    return tuple(each.loss for each in certificate.measurements)
 
 
-def _given(books: Books, answer_key: str, analyst: str) -> list[Row]:
-    """The charges under a key whose answers were given: not those that were closed without one."""
-    rows = books.answered(answer_key, analyst)
-    return [row for row in rows if not is_void(books.answer_to(row["number"]))]
-
-
-def _has(charge: Row, analyst: str) -> bool:
-    """Whether the analyst has the answer to a charge of `Books.answered`."""
-    return bool(charge["analyst"] == analyst or charge["seen"])
+def _nothing_for(certificate: Certificate, now: Head, limit: PrivacyLoss | None) -> Taken:
+    """What it takes to take up a charge again."""
+    return taken_for(nothing(certificate.loss), nothing(now.budget), limit)
 
 
 def _close(books: Books, now: Head, charge: Row, newest: Row | None, payload: str) -> Head:

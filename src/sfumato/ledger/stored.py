@@ -12,7 +12,7 @@ from sfumato.kernel.expressions import Scalar
 from sfumato.kernel.losses import PrivacyLoss
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
 from sfumato.kernel.release import Released
-from sfumato.ledger.charges import amounts_of
+from sfumato.ledger.charges import Taken, amounts_of
 from sfumato.ledger.entries import Head, Row, altered_error, canonical, charged_loss, loss_text
 
 
@@ -20,7 +20,8 @@ from sfumato.ledger.entries import Head, Row, altered_error, canonical, charged_
 class Stored:
     """An answer that was given before.
 
-    Each of `certificate_measure` is a name, a variance and the noise's kind; `shares` are their losses, in order.
+    Each of `certificate_measure` is a name, a variance and the noise's kind; `shares` are their losses, in order;
+    `taken` is what it takes to see it.
     """
 
     entry_number: int
@@ -30,6 +31,7 @@ class Stored:
     head: str
     analyst: str
     shares: tuple[PrivacyLoss, ...]
+    taken: Taken
     keys: tuple[tuple[Scalar, ...], ...] | None = None
 
 
@@ -100,21 +102,29 @@ def measures(charge: Row) -> tuple[tuple[str, Fraction, str], ...]:
     return tuple((each["name"], Fraction(each["variance"]), each["noise"]) for each in described)
 
 
+def certified_loss(charge: Row) -> PrivacyLoss:
+    """The loss that was certified, in its own kind: the column `loss` has what was charged for it."""
+    return charged_loss(json.loads(charge["payload"])["loss"])
+
+
 def answers(charge: Row, certificate: Certificate) -> bool:
     """Whether every measurement of a stored answer is at least as precise as the wanted one, at the same delta."""
-    loss = charged_loss(json.loads(charge["payload"])["loss"])
+    loss = certified_loss(charge)
     kept = {name: variance for name, variance, _ in measures(charge)}
     wanted = {each.name: each.variance for each in certificate.measurements}
     same_delta = amounts_of(loss)[1] == amounts_of(certificate.loss)[1]
     return same_delta and kept.keys() == wanted.keys() and all(kept[name] <= wanted[name] for name in wanted)
 
 
-def stored_answer(charge: Row, answer: Row | None, head: Head) -> Stored:
+def shares_of(charge: Row) -> tuple[PrivacyLoss, ...]:
+    """The losses of a charge's measurements, in order."""
+    return tuple(charged_loss(each["loss"]) for each in json.loads(charge["payload"])["measurements"])
+
+
+def stored_answer(charge: Row, answer: Row | None, head: Head, taken: Taken) -> Stored:
     """What a charge and its answer entry hold."""
     if answer is None:
         raise altered_error(charge["number"])
-    described = json.loads(charge["payload"])
     integers, keys = read_answer(answer["payload"])
-    loss = charged_loss(described["loss"])
-    shares = tuple(charged_loss(each["loss"]) for each in described["measurements"])
-    return Stored(charge["number"], measures(charge), integers, loss, head.hash, charge["analyst"], shares, keys)
+    number, loss, shares = charge["number"], certified_loss(charge), shares_of(charge)
+    return Stored(number, measures(charge), integers, loss, head.hash, charge["analyst"], shares, taken, keys)

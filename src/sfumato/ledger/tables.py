@@ -59,7 +59,7 @@ COLUMNS = tuple(column.name for column in ENTRIES.c)
 PLAIN = [column for column in ENTRIES.c if column.name != "payload"]  # a payload may be megabytes long
 _TERMS = sa.case((_is("charge"), ENTRIES.c.payload)).label("payload")  # a charge's own is short
 _NUMBER, _CHARGE = (sa.bindparam(name, type_=sa.Integer) for name in ("number", "charge"))
-_PLAN, _ANALYST, _KEY = (sa.bindparam(name, type_=sa.Text) for name in ("plan", "analyst", "key"))
+_PLAN, _ANALYST, _KEY, _VOID = (sa.bindparam(name, type_=sa.Text) for name in ("plan", "analyst", "key", "void"))
 _charge, _answer, _last = ENTRIES.alias("charge"), ENTRIES.alias("answer"), ENTRIES.alias("last")
 
 
@@ -97,5 +97,12 @@ GET_ANSWERED = Statement(
     sa.select(_charge, sa.exists().where(_is("seen"), ENTRIES.c.about == _charge.c.number, _THEIRS).label("seen"))
     .join(_answer, _charge.c.number == _answer.c.about)
     .where(_answer.c.kind == sa.literal_column("'answer'"), _answer.c.answer_key == _KEY)
+    .where(_answer.c.payload_hash != _VOID)
 )
 HAS_SEEN = Statement(sa.select(ENTRIES.c.number).where(_is("seen"), ENTRIES.c.about == _CHARGE, _THEIRS))
+_NAMES = (
+    sa.select(sa.func.min(ENTRIES.c.analyst).label("name")).where(ENTRIES.c.analyst > "").cte("names", recursive=True)
+)
+_NEXT = sa.select(sa.func.min(ENTRIES.c.analyst)).where(ENTRIES.c.analyst > _NAMES.c.name).scalar_subquery()
+_ALL_NAMES = _NAMES.union_all(sa.select(_NEXT).where(_NAMES.c.name.is_not(None)))
+GET_ANALYSTS = Statement(sa.select(_ALL_NAMES.c.name).where(_ALL_NAMES.c.name.is_not(None)))  # a step in the index each

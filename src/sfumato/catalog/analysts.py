@@ -1,0 +1,96 @@
+"""Names of analysts: which are the same, and who may ask.
+
+A name is typed by whoever asks, so it proves nothing. Names are compared so that a sub-limit is not escaped by how a
+name is spelled: case, accents' encoding, spaces, punctuation, invisible characters and look-alike letters (Unicode
+Technical Standard 39) do not tell two analysts apart.
+"""
+
+import unicodedata
+from collections.abc import Iterable
+from functools import cache, lru_cache
+from importlib.resources import files
+
+from sfumato.catalog.refusals import refusal, shown
+from sfumato.errors import InvalidParameter, PermissionDenied
+from sfumato.kernel.parameters import kind_of
+
+DEFAULT = "default"  # in [analysts]: the limit of each name that is not listed
+MOST_LETTERS = 200
+LETTERS_MARKS_DIGITS = "LMN"  # what tells names apart; a name without any of them is taken as it is
+FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")  # shown as nothing, although they count as letters
+SELECTORS = (range(0x180B, 0x1810), range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0))
+
+
+def read_analyst(name: object) -> str:
+    """A name that can be recorded, without what is not seen of it."""
+    if not isinstance(name, str):
+        raise InvalidParameter("analyst", "must be a name", kind_of(name), 'For example: analyst="ann".')
+    if len(name) > MOST_LETTERS:
+        hint = "Use a shorter name."
+        raise InvalidParameter("analyst", f"must have at most {MOST_LETTERS} characters", str(len(name)), hint)
+    seen = " ".join("".join(each for each in name if not _is_invisible(each)).split())
+    if not seen or not seen.isprintable():
+        raise InvalidParameter("analyst", "must be a name in printable characters", kind_of(name))
+    return seen
+
+
+@lru_cache(maxsize=4096)
+def spellings(name: str) -> frozenset[str]:
+    """How a name may be read. Two names are of one analyst if they share a reading.
+
+    There are two, since letters that look alike in upper case may not in lower case: I is read as i and as l.
+    """
+    decomposed = unicodedata.normalize("NFKD", name)
+    as_lower = unicodedata.normalize("NFKD", decomposed.casefold())
+    return frozenset((_read(decomposed), _read(as_lower)))
+
+
+def find_analyst(name: str, among: Iterable[str]) -> str | None:
+    """The first of these names that is of the same analyst."""
+    readings = spellings(name)
+    return next((each for each in among if readings & spellings(each)), None)
+
+
+def check_analysts(names: Iterable[str]) -> None:
+    """Refuse a catalog in which two names are of one analyst."""
+    seen: dict[str, str] = {}
+    for name in names:
+        if name != DEFAULT and find_analyst(name, [DEFAULT]):
+            raise refusal(f"analysts: {shown(name)} looks like {DEFAULT}.", f"Write {DEFAULT}, or another name.")
+        twin = next((seen[each] for each in spellings(name) if each in seen), None)
+        if twin is not None:
+            message = f"analysts: {shown(twin)} and {shown(name)} are the same name, or look alike."
+            raise refusal(message, "Rename one of them, by more than case, punctuation or look-alike letters.")
+        seen |= dict.fromkeys(spellings(name), name)
+
+
+def admitted(name: object, listed: Iterable[str]) -> str:
+    """The listed spelling of a name. A catalog that lists analysts admits no other, unless it has a default."""
+    asked, names = read_analyst(name), tuple(listed)
+    found = find_analyst(asked, (each for each in names if each != DEFAULT))
+    if found is None and names and DEFAULT not in names:
+        hint = (
+            "Say who asks (analyst=, --analyst) by a name that the owner listed. "
+            f"The owner can add [analysts.NAME], or [analysts.{DEFAULT}] for everybody else, to the catalog."
+        )
+        raise PermissionDenied("unknown-analyst", f"The analyst {shown(asked)} is not listed in the catalog.", hint)
+    return found or asked
+
+
+def _read(decomposed: str) -> str:
+    table = _look_alikes()
+    read = "".join(table.get(each, each) for each in decomposed if not _is_invisible(each)).casefold()
+    counted = "".join(each for each in read if unicodedata.category(each)[0] in LETTERS_MARKS_DIGITS)
+    return unicodedata.normalize("NFC", counted or "".join(read.split()))
+
+
+def _is_invisible(letter: str) -> bool:
+    hidden = unicodedata.category(letter) == "Cf" or letter in FILLERS
+    return hidden or any(ord(letter) in each for each in SELECTORS)
+
+
+@cache
+def _look_alikes() -> dict[str, str]:
+    text = files("sfumato.catalog").joinpath("look_alikes.txt").read_text(encoding="utf-8")
+    rows = (line.split("\t") for line in text.split("\n") if "\t" in line)
+    return {letter: seen_as for seen_as, letters in rows for letter in letters}
