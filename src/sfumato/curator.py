@@ -15,6 +15,7 @@ from sfumato.engines.engine import Engine
 from sfumato.errors import InvalidParameter, MissingBounds, UnsupportedSyntax
 from sfumato.given import Given, cost_of, population_cost
 from sfumato.group_loss import in_words
+from sfumato.ingest.load_report import LoadReport
 from sfumato.kernel.certify import Certificate, certify
 from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP, compose
 from sfumato.kernel.parameters import Number, positive_decimal, probability_inside
@@ -90,12 +91,15 @@ class Curator:
         ledger: Ledger,
         versions: Mapping[str, str],
         signer: Signer | None = None,
+        *,
+        load_report: LoadReport | None = None,
     ) -> None:
         self.dataset = dataset
         self.versions = versions
         self.engine = engine
         self._ledger = ledger
         self._signer = signer or Signer()
+        self._load_report = load_report
 
     def ask(
         self,
@@ -306,6 +310,15 @@ class Curator:
         """The population's budget."""
         totals = self._ledger.totals()
         return Spending(Cost.of(totals.limit), Cost.of(totals.spent), Cost.of(totals.remaining))
+
+    @property
+    def load_report(self) -> LoadReport | None:
+        """What loading did to the values: exact, for the owner only. None where this process read no source.
+
+        It is not stored. Whoever holds this object is in the owner's process, which holds the data too; do not pass
+        it on. `sfumato prepare --all` reads the sources of a folder again and shows it.
+        """
+        return self._load_report
 
     def ledger(self) -> Ledger:
         """The ledger, to list and to verify."""

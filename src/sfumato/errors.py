@@ -53,6 +53,13 @@ class CatalogError(SfumatoError):
     """The catalog breaks a rule: the message names the table, the column, the rule and the fix."""
 
 
+class LoadWarning(UserWarning):
+    """A load lost many values: the text says which column, the likely cause and what to do. For the owner only.
+
+    A warning, not an error: `strict` refuses such a load with CatalogError instead.
+    """
+
+
 class BudgetExceeded(SfumatoError):
     """The charge does not fit what is left; nothing was charged."""
 

@@ -1,5 +1,6 @@
 """Opening what an owner protects: one table in Python, or a folder with a catalog."""
 
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
@@ -13,7 +14,8 @@ from sfumato.curator import Curator
 from sfumato.disclosure import Signer
 from sfumato.engines.duckdb_engine import DuckDBEngine
 from sfumato.engines.snapshot import declared_digest
-from sfumato.errors import InvalidParameter, LedgerError
+from sfumato.errors import InvalidParameter, LedgerError, LoadWarning
+from sfumato.ingest.load_report import Loading, LoadReport
 from sfumato.kernel.neighbours import Row
 from sfumato.ledger.ledger import Ledger, Limit
 
@@ -42,13 +44,15 @@ def protect(
     version: str = FIRST_VERSION,
     ledger: str | Path | None = None,
     analysts: Mapping[str, Budget] | None = None,
+    strict: bool = False,
 ) -> Curator:
     """Protect one table: a frame (pandas, polars, Arrow) or the path of a CSV or Parquet file.
 
     `version` names the data: change it when the data changes, so that answers in a durable ledger are not reused.
     `rows` (unit ROW) and `people` (unit an id) make that number public; both need neighbours="replace-one".
     `encoding`, `delimiter`, `decimal`, `date_format`, `on_error` and `quoted_newlines` say how texts are read: see
-    the guide. `version` names the data: change it when the data changes, so that answers in a durable ledger are not
+    the guide. A load that loses many values warns (errors.LoadWarning); `strict` refuses it (errors.CatalogError).
+    `version` names the data: change it when the data changes, so that answers in a durable ledger are not
     reused.
     """
     if ledger is not None and "://" in str(ledger):
@@ -59,10 +63,15 @@ def protect(
         name, None, unit, columns, max_rows_per_unit, max_groups_per_unit, rows, people=people, reading=reading
     )
     dataset = Dataset(name, [table], budget, population, neighbours, analysts=dict(analysts or {}))
-    engine = DuckDBEngine.of_data(table, data)
+    engine = DuckDBEngine.of_data(table, data, Loading(strict=strict))
     signer = Signer(Path(f"{ledger}.key")) if ledger is not None else Signer()
     versions = {table.name: f"{version}-{declared_digest(table)[:16]}"}
-    return Curator(dataset, engine, _ledger_at(ledger, dataset), versions, signer)
+    try:
+        _warn(engine.load_report)
+    except LoadWarning:  # where warnings are errors
+        engine.close()
+        raise
+    return Curator(dataset, engine, _ledger_at(ledger, dataset), versions, signer, load_report=engine.load_report)
 
 
 def open_folder(folder: str | Path, *, ledger: str | None = None) -> Curator:
@@ -71,8 +80,10 @@ def open_folder(folder: str | Path, *, ledger: str | None = None) -> Curator:
     dataset = load(place)
     pinned = place / ".sfumato" / "snapshot.duckdb"
     pinned.parent.mkdir(exist_ok=True)
+    report = None
     if not pinned.exists():
-        DuckDBEngine.prepare(pinned, dataset.tables, place)
+        report = DuckDBEngine.prepare(pinned, dataset.tables, place).report
+        _warn(report)
     snapshot = DuckDBEngine.open(pinned, dataset.tables)
     address = ledger or str(place / "ledger.db")
     limit, sublimits = Limit(dataset.budget.loss), {who: each.loss for who, each in dataset.analysts.items()}
@@ -82,7 +93,14 @@ def open_folder(folder: str | Path, *, ledger: str | None = None) -> Curator:
     else:
         books = Ledger.open(address, dataset.ledger_id, dataset.population, limit, sublimits)
     dataset = with_tables(dataset, snapshot.tables)  # public tables as they were pinned
-    return Curator(dataset, snapshot, books, snapshot.versions, Signer(place / ".sfumato" / "signing.key"))
+    return Curator(
+        dataset, snapshot, books, snapshot.versions, Signer(place / ".sfumato" / "signing.key"), load_report=report
+    )
+
+
+def _warn(report: LoadReport | None) -> None:
+    for problem in report.problems if report is not None else ():
+        warnings.warn(LoadWarning(str(problem)), stacklevel=3)
 
 
 def _ledger_at(place: str | Path | None, dataset: Dataset) -> Ledger:

@@ -47,9 +47,14 @@ UNITS = 'unit_column = "…", unit = "row", unit_through = { column = "…", tab
 Section = Mapping[str, Any]
 
 
+def read_dataset(content: bytes) -> Dataset:
+    """The dataset that this text of a catalog declares."""
+    return _read(_parse(content))
+
+
 def load(folder: Path) -> Dataset:
     """The dataset that folder/catalog.toml declares."""
-    return _read(_parse(_bytes(Path(folder) / FILE)))
+    return read_dataset(read_bytes(Path(folder) / FILE))
 
 
 def dump(dataset: Dataset, folder: Path) -> None:
@@ -59,13 +64,13 @@ def dump(dataset: Dataset, folder: Path) -> None:
         raise refusal(
             "This dataset cannot be written as a catalog.toml.", "Its numbers may be too long to be read back."
         )
-    _replace(Path(folder) / FILE, content)
+    replace_file(Path(folder) / FILE, content)
 
 
 def set_ledger_id(folder: Path, ledger_id: str) -> None:
     """Tie the catalog to its ledger by one line under [dataset]; everything else stays as the owner wrote it."""
     path = Path(folder) / FILE
-    before = _bytes(path)
+    before = read_bytes(path)
     declared = _read(_parse(before))
     wanted = Dataset(**{each.name: getattr(declared, each.name) for each in fields(Dataset)} | {"ledger_id": ledger_id})
     after = _with_ledger_id(before.decode(), wanted.ledger_id or "").encode()
@@ -76,7 +81,7 @@ def set_ledger_id(folder: Path, ledger_id: str) -> None:
     if not done:
         line = f"ledger_id = {_string(ledger_id)}"
         raise refusal(f"{FILE}: the place of ledger_id was not found.", f"Write it under [dataset] yourself: {line}")
-    _replace(path, after)
+    replace_file(path, after)
 
 
 def _with_ledger_id(text: str, ledger_id: str) -> str:
@@ -99,7 +104,8 @@ def _with_ledger_id(text: str, ledger_id: str) -> str:
     return "".join([*lines[: last + 1], f"ledger_id = {_string(ledger_id)}{end}", *lines[last + 1 :]])
 
 
-def _bytes(path: Path) -> bytes:
+def read_bytes(path: Path) -> bytes:
+    """The content of a catalog's file."""
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -256,19 +262,21 @@ def _table_lines(table: Table) -> Iterator[str]:
     defaults = {each.name: each.default for each in fields(Table) if each.default is not MISSING}
     for key in TABLE_KEYS:
         if getattr(table, key) != defaults[key]:
-            yield f"{key} = {_value(getattr(table, key))}"
+            yield f"{key} = {toml_value(getattr(table, key))}"
     for key in READING_KEYS:
         if getattr(table.reading, key) != getattr(PLAIN, key):
-            yield f"{key} = {_value(getattr(table.reading, key))}"
+            yield f"{key} = {toml_value(getattr(table.reading, key))}"
     for name, declaration in table.columns.items():
         parts = {each.name: getattr(declaration, each.name) for each in fields(declaration)}
         if parts.get("nullable"):
             del parts["nullable"]
         written = {"type": NAMES[type(declaration)], **parts}
-        yield f"columns.{_key(name)} = {{ {', '.join(f'{key} = {_value(part)}' for key, part in written.items())} }}"
+        pairs = ", ".join(f"{key} = {toml_value(part)}" for key, part in written.items())
+        yield f"columns.{_key(name)} = {{ {pairs} }}"
 
 
-def _value(value: object) -> str:
+def toml_value(value: object) -> str:
+    """A value as TOML writes it."""
     match value:
         case str():
             return _string(value)
@@ -277,7 +285,7 @@ def _value(value: object) -> str:
         case float():
             return str(int(value)) if value.is_integer() else repr(value)
         case tuple():
-            return f"[{', '.join(map(_value, value))}]"
+            return f"[{', '.join(map(toml_value, value))}]"
         case date():
             return _string(value.isoformat())
         case _:
@@ -293,7 +301,7 @@ def _key(name: str) -> str:
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _string(name)
 
 
-def _replace(path: Path, content: bytes) -> None:
+def replace_file(path: Path, content: bytes) -> None:
     """Put the content in place of the file at once: a crash leaves the old file or the new one."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}")
     try:

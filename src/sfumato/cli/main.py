@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from sfumato.cli import ask, books, improve, owner, survey
+from sfumato.cli import ask, books, improve, owner, pinning, survey
 from sfumato.cli.refusals import USAGE, tell
 from sfumato.cli.show import AsJson
 from sfumato.errors import SfumatoError
@@ -85,8 +85,8 @@ def _command(arguments: list[str]) -> int:
 
 app.command(rich_help_panel="Own")(owner.init)
 app.command(rich_help_panel="Own")(owner.add)
-app.command(rich_help_panel="Own")(owner.check)
-app.command(rich_help_panel="Own")(owner.prepare)
+app.command(rich_help_panel="Own")(pinning.check)
+app.command(rich_help_panel="Own")(pinning.prepare)
 app.command(rich_help_panel="Ask")(ask.preview)
 app.command(rich_help_panel="Ask")(ask.ask)
 app.command(rich_help_panel="Ask")(ask.explain)

@@ -1,5 +1,5 @@
 # ruff: noqa: PLC0415 - what is heavy is imported by the command that needs it
-"""The owner's commands: init, add, check, prepare."""
+"""The owner's commands that declare: init, add."""
 
 import os
 import shlex
@@ -14,13 +14,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sfumato.cli.declare import SKIP, asked, specified
-from sfumato.cli.describe import bounds, dataset_json, table_json, whose
+from sfumato.cli.describe import dataset_json, table_json, whose
+from sfumato.cli.load import DateFormat, Decimal, Delimiter, Encoding, Strict, given, show_report
+from sfumato.cli.pinning import again, snapshot_of
 from sfumato.cli.refusals import Usage, refusals
-from sfumato.cli.show import AsJson, print_json, print_table, say, someone_types, working
+from sfumato.cli.show import AsJson, print_json, say, someone_types
 
 if TYPE_CHECKING:
     from sfumato.catalog.columns import ColumnDeclaration
     from sfumato.catalog.model import Dataset
+    from sfumato.ingest.load_report import Loading, LoadReport
 
 CATALOG = "catalog.toml"
 ABOUT = """\
@@ -113,6 +116,11 @@ def add(
     not_null: Annotated[
         list[str] | None, typer.Option(help="A column whose gaps are filled with its public midpoint.", metavar="COL")
     ] = None,
+    encoding: Encoding = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    date_format: DateFormat = None,
+    strict: Strict = False,
     as_json: AsJson = False,
 ) -> None:
     """Declare a table and pin its data. Columns that are not given are asked for, at a terminal."""
@@ -121,7 +129,9 @@ def add(
         from sfumato.catalog.files import load
         from sfumato.catalog.model import Dataset, Table
         from sfumato.catalog.names import find
+        from sfumato.catalog.reading import Reading
         from sfumato.catalog.refusals import refusal
+        from sfumato.ingest.load_report import Loading
         from sfumato.ingest.readers import columns_of
         from sfumato.kernel.neighbours import ROW
 
@@ -129,69 +139,25 @@ def add(
         before = load(folder)
         if find(name, before.tables):
             raise refusal(f"There is a table {name} already.", f"Choose another name, or edit {CATALOG}.")
+        reading = Reading(**given(encoding=encoding, delimiter=delimiter, decimal=decimal, date_format=date_format))
         written = _beside(folder, source)
-        columns = _columns(partial(columns_of, name, written, folder), unit, column or [], not_null or [])
+        columns = _columns(partial(columns_of, name, written, folder, reading), unit, column or [], not_null or [])
         if unit != "ROW" and find(unit, columns) is None:
             columns = {unit: Id(), **columns}
-        table = Table(name, written, ROW if unit == "ROW" else unit, columns, max_rows, max_groups, rows, people=people)
+        table = Table(
+            name, written, ROW if unit == "ROW" else unit, columns, max_rows, max_groups, rows, people=people,
+            reading=reading,
+        )  # fmt: skip
         parts = {each.name: getattr(before, each.name) for each in fields(Dataset)}
         after = Dataset(**parts | {"tables": [*before.tables.values(), table]})
         alone = _written(Dataset(**parts | {"tables": [table], "analysts": {}, "views": {}}))
-        with working(f"Reading {source}"):
-            _append(folder, alone[alone.index("\n[tables.") :], after, table.name)
+        lines = alone[alone.index("\n[tables.") :]
+        report = _append(folder, lines, after, table.name, Loading(strict, quiet=as_json))
         if as_json:
-            print_json(table_json(table))
+            print_json({**table_json(table), "load_report": report.as_json()})
             return
         say(f"Added {name}: {len(columns)} columns; {whose(table)}. Its data is pinned as it is now.")
-
-
-def check(context: typer.Context, as_json: AsJson = False) -> None:
-    """Is the catalog sound? Shows tables, units and bounds."""
-    with refusals(as_json):
-        from sfumato.catalog.files import load
-
-        folder = Path(context.obj)
-        dataset = load(folder)
-        if not _pinned(folder).exists():
-            _check_sources(folder, dataset)
-        if as_json:
-            print_json(dataset_json(dataset))
-            return
-        budget = ", ".join(f"{name} = {text}" for name, text in dataset_json(dataset)["budget"].items())
-        say(f"{dataset.name}: {budget}, for {dataset.population}; neighbours: {dataset.neighbours.value}.", "bold")
-        if not dataset.tables:
-            say("No tables yet: sfumato add NAME SOURCE --unit COLUMN")
-        for table in dataset.tables.values():
-            say(f"\n{table.name} ({table.source}): {whose(table)}.")
-            described = table_json(table)["columns"]
-            rows = [[each["name"], each["type"], bounds(each), "" if each["nullable"] else "no"] for each in described]
-            print_table(["column", "type", "bounds or values", "gaps"], rows)
-
-
-def prepare(context: typer.Context, as_json: AsJson = False) -> None:
-    """Pin the data of every table again, as a new version: after a source or a declaration has changed."""
-    with refusals(as_json):
-        from sfumato.catalog.files import load
-        from sfumato.catalog.refusals import refusal
-        from sfumato.engines.duckdb_engine import DuckDBEngine
-
-        folder = Path(context.obj)
-        dataset = load(folder)
-        if not dataset.tables:
-            raise refusal("There is no table to pin.", "Add one: sfumato add NAME SOURCE --unit COLUMN")
-        with working("Reading the sources"):
-            DuckDBEngine.prepare(_pinned(folder), dataset.tables, folder)
-        tables = [table_json(table) for table in dataset.tables.values()]
-        if as_json:
-            bounds_of = ("name", "source", "public", "unit", "max_rows_per_unit", "max_groups_per_unit")
-            print_json({"tables": [{key: each[key] for key in bounds_of} for each in tables]})
-            return
-        print_table(
-            ["table", "source", "whose"],
-            [[each.name, str(each.source), whose(each)] for each in dataset.tables.values()],
-        )
-        say("The data is pinned as it is now: a new version.")
-        say("Answers of the version before are no longer reused; the budget that was spent stays spent.", "dim")
+        show_report(report, {each.table: again(folder, each.table) for each in report})
 
 
 def _suggested(kind: str) -> str:
@@ -239,14 +205,14 @@ def _beside(folder: Path, source: str) -> str:
     return seen if table is None else f"{seen}::{table}"
 
 
-def _append(folder: Path, lines: str, wanted: "Dataset", newest: str) -> None:
+def _append(folder: Path, lines: str, wanted: "Dataset", newest: str, loading: "Loading") -> "LoadReport":
     """Pin the new table, then declare it. The owner's own text stays; a crash leaves both or neither to be seen."""
     from sfumato.catalog.files import load
     from sfumato.catalog.refusals import refusal
     from sfumato.engines.duckdb_engine import DuckDBEngine
 
     path = folder / CATALOG
-    pinned = _pinned(folder)
+    pinned = snapshot_of(folder)
     pinned.parent.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=pinned.parent, prefix="new-") as scratch:
         with (Path(scratch) / CATALOG).open("wb") as file:
@@ -255,23 +221,10 @@ def _append(folder: Path, lines: str, wanted: "Dataset", newest: str) -> None:
             os.fsync(file.fileno())
         if load(Path(scratch)) != wanted:
             raise refusal(f"The table does not fit at the end of {CATALOG}.", f"Write it there yourself:\n{lines}")
-        DuckDBEngine.add(pinned, wanted.tables, newest, folder)
+        report = DuckDBEngine.add(pinned, wanted.tables, newest, folder, loading)
         shutil.copymode(path, Path(scratch) / CATALOG)
         os.replace(Path(scratch) / CATALOG, path)
-
-
-def _check_sources(folder: Path, dataset: "Dataset") -> None:
-    """Before the data is pinned: is every source there, with the declared columns? Only names are read."""
-    from sfumato.ingest.readers import columns_of, missing_columns, refused
-
-    for table in dataset.tables.values():
-        if table.source is None:
-            raise refused(table.name, "there is no source.", 'For example: source = "visits.csv".')
-        missing_columns(table.name, list(table.columns), columns_of(table.name, table.source, folder, table.reading))
-
-
-def _pinned(folder: Path) -> Path:
-    return folder / ".sfumato" / "snapshot.duckdb"
+        return report
 
 
 def _written(dataset: "Dataset") -> str:

@@ -14,8 +14,9 @@ from sfumato.engines.empty_tables import EmptyTables
 from sfumato.engines.engine import ADDED, Bins, Cells, bin_numbers, integers_of
 from sfumato.engines.lowering import lower, lower_bins, lower_people
 from sfumato.engines.snapshot import in_order, pin, stored_steps, versions_of
-from sfumato.engines.snapshot_file import SEALED, add, open_to_read, prepare
+from sfumato.engines.snapshot_file import SEALED, Prepared, add, open_to_read, prepare
 from sfumato.errors import EngineFailed, KernelFault
+from sfumato.ingest.load_report import AS_USUAL, Loading, LoadReport, refuse_losses
 from sfumato.ingest.public import with_facts
 from sfumato.ingest.readers import connected
 from sfumato.kernel.plan import BoundedPlan, Kind, Measurement, digest
@@ -44,6 +45,7 @@ class DuckDBEngine:
     def __init__(self, connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Table]) -> None:
         """Of a connection that is sealed; versions_of refuses what is not pinned as it is declared."""
         self._connection = connection
+        self.load_report: LoadReport | None = None  # only where this process read the sources
         self.versions = versions_of(connection, tables)
         self.tables = with_facts(connection, tables)
         self._stored = {name: stored_steps(table) for name, table in tables.items()}
@@ -52,33 +54,50 @@ class DuckDBEngine:
         self._lock = threading.Lock()
 
     @classmethod
-    def of_data(cls, table: Table, data: object) -> "DuckDBEngine":
+    def of_data(cls, table: Table, data: object, loading: Loading = AS_USUAL) -> "DuckDBEngine":
         """Pin one table in memory."""
-        return cls.of_tables({table.name: (table, data)})
+        return cls.of_tables({table.name: (table, data)}, loading)
 
     @classmethod
-    def of_tables(cls, tables: Mapping[str, tuple[Table, object]]) -> "DuckDBEngine":
-        """Pin tables in memory."""
+    def of_tables(cls, tables: Mapping[str, tuple[Table, object]], loading: Loading = AS_USUAL) -> "DuckDBEngine":
+        """Pin tables in memory; `load_report` says what that did to their values."""
         connection = connected()
         try:
-            for table in in_order({name: table for name, (table, _) in tables.items()}):
-                pin(connection, table, tables[table.name][1])
+            ordered = in_order({name: table for name, (table, _) in tables.items()})
+            report = LoadReport(
+                tuple(pin(connection, table, tables[table.name][1], None, loading) for table in ordered)
+            )
+            if loading.strict:
+                refuse_losses(report)
             for setting, value in SEALED.items():
                 connection.execute(f"SET {setting} = {value}")
-            return cls(connection, {name: table for name, (table, _) in tables.items()})
+            engine = cls(connection, {name: table for name, (table, _) in tables.items()})
+            engine.load_report = report
+            return engine
         except BaseException:
             connection.close()
             raise
 
     @classmethod
-    def prepare(cls, path: Path, tables: Mapping[str, Table], folder: Path) -> None:
-        """Pin the tables of a catalog into a database file: the owner's step. It makes a new version of the data."""
-        prepare(path, tables, folder)
+    def prepare(
+        cls,
+        path: Path,
+        tables: Mapping[str, Table],
+        folder: Path,
+        *,
+        only: str | None = None,
+        everything: bool = False,
+        loading: Loading = AS_USUAL,
+    ) -> Prepared:
+        """Pin the tables of a catalog that have changed, or one, or all: the owner's step. Each is a new version."""
+        return prepare(path, tables, folder, only=only, everything=everything, loading=loading)
 
     @classmethod
-    def add(cls, path: Path, tables: Mapping[str, Table], newest: str, folder: Path) -> None:
+    def add(
+        cls, path: Path, tables: Mapping[str, Table], newest: str, folder: Path, loading: Loading = AS_USUAL
+    ) -> LoadReport:
         """Pin a table that the catalog is about to hold; the others keep their versions."""
-        add(path, tables, newest, folder)
+        return add(path, tables, newest, folder, loading)
 
     @classmethod
     def open(cls, path: Path, tables: Mapping[str, Table]) -> "DuckDBEngine":

@@ -1,10 +1,11 @@
 """Pinning the owner's data: an immutable, typed table that holds what the catalog declares and nothing else."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from math import floor
 from pathlib import Path
 
@@ -18,7 +19,21 @@ from sfumato.engines.engine import MET, ROWS_OF_UNIT, UNIT
 from sfumato.engines.lowering import CENTRED, STEPS, WEIGHT, Steps
 from sfumato.engines.met_rows import mark_met
 from sfumato.engines.on_grid import steps_of, width
+from sfumato.ingest.counting import (
+    OUTCOME,
+    VALUE,
+    Outcome,
+    beside_held,
+    beside_parsed,
+    count_outcomes,
+    count_people,
+    lost_values,
+    outcome,
+)
+from sfumato.ingest.load_report import AS_USUAL, ColumnReport, Loading, PeopleReport, TableReport
 from sfumato.ingest.parsing import WHOLE, as_text, held, read, sql_type
+from sfumato.ingest.problems import with_problems
+from sfumato.ingest.progress import progress_bar
 from sfumato.ingest.public import described, keep_facts
 from sfumato.ingest.readers import Source, missing_columns, opened, refused, unreadable
 from sfumato.ingest.sql_text import quoted
@@ -27,6 +42,8 @@ from sfumato.kernel.neighbours import ROW
 from sfumato.kernel.plan import LOWERING_VERSION, ROW_WEIGHT_EXPONENT, grid_exponent
 
 PINNED = "__sfumato_pinned"
+PEOPLE = "__sfumato_people"  # of the table that is being pinned: one row each
+FIRST_ROWS = 100_000  # are searched for examples of what is rare
 OWNER = "__sfumato_owner"  # of a source whose people are named by another table
 LAYOUT = 5  # of what a snapshot holds: one that was made by other rules is made anew
 MOST_ROWS = (1 << 31) - 1  # of one unit; a larger bound bounds nothing
@@ -34,23 +51,38 @@ PEOPLE_BITS = 21  # ids within so many bits are counted in an array instead of a
 PUSHDOWNS = ("type_pushdown", "scalar_fn_pushdown")  # into a CSV reader, which drops rows where TRY_CAST gives NULL
 
 
-def pin(connection: duckdb.DuckDBPyConnection, table: Table, data: object, folder: Path | None = None) -> None:
-    """Read the source, on the owner's path, into a table of the declared names and types.
+def pin(
+    connection: duckdb.DuckDBPyConnection,
+    table: Table,
+    data: object,
+    folder: Path | None = None,
+    loading: Loading = AS_USUAL,
+) -> TableReport:
+    """Read the source, on the owner's path, into a table of the declared names and types; report what that changed.
 
     Values are clamped to their bounds; NaN, failed casts and undeclared categories are NULL, or the public midpoint
     where a column is declared not nullable; rows without a unit are dropped; numbers are stored on their grid too.
     """
-    pinned, made_from = False, _made_from(table)
+    pinned, origin = False, made_from(table)
     with suppress(duckdb.Error, RuntimeError, ValueError, OSError):  # nothing is kept of what they say
         with opened(connection, table.name, data, folder, table.reading) as found:
             missing_columns(table.name, list(table.columns), found.columns)
             if table.public:
                 table = described(connection, table, found)
             source = found if table.unit_through is None else _through(connection, table, found)
-            with _settings(connection):
+            with _settings(connection), progress_bar(connection, _title(table), quiet=loading.quiet) as doing:
                 connection.execute(f"CREATE OR REPLACE TABLE {quoted(table.name)} ({_columns(table, source)})")
+                if table.unit is not ROW:
+                    doing("people")
+                    connection.execute(f"CREATE OR REPLACE TEMP TABLE {PEOPLE} AS {_people(table, source)}")
+                doing("rows")
                 connection.execute(f"INSERT INTO {quoted(table.name)} BY NAME {_selected(table, source)}")
-            if not table.public and table.unit is not ROW:
+                doing("load report")
+                report = with_problems(
+                    _counted(connection, table, found.dropped), table, partial(_sampled, connection, table, source)
+                )
+            if table.unit is not ROW:
+                connection.execute(f"DROP TABLE {PEOPLE}")
                 mark_met(connection, table)
         pinned = True
     if not pinned:
@@ -66,7 +98,12 @@ def pin(connection: duckdb.DuckDBPyConnection, table: Table, data: object, folde
     connection.execute(f"CREATE TABLE IF NOT EXISTS {PINNED} (name VARCHAR, declared VARCHAR, version VARCHAR)")
     connection.execute(f"DELETE FROM {PINNED} WHERE name = ?", [table.name])
     version = SYSTEM.take(8).tobytes().hex()
-    connection.execute(f"INSERT INTO {PINNED} VALUES (?, ?, ?)", [table.name, made_from, version])
+    connection.execute(f"INSERT INTO {PINNED} VALUES (?, ?, ?)", [table.name, origin, version])
+    return report
+
+
+def _title(table: Table) -> str:
+    return f"Loading {table.name}" if table.source is None else f"Loading {table.name} from {table.source}"
 
 
 def _count(connection: duckdb.DuckDBPyConnection, table: Table, what: str = "*") -> int:
@@ -92,7 +129,7 @@ def _through(connection: duckdb.DuckDBPyConnection, table: Table, source: Source
         raise refused(table.name, "some of its rows would belong to two people.", hint)
     same = f"{as_text('rows.' + quoted(column), source.columns[column])} = CAST(people.link AS VARCHAR)"
     taken = ", ".join([*(f"rows.{quoted(name)}" for name in table.columns), f"people.owner AS {quoted(OWNER)}"])
-    relation = f"(SELECT {taken} FROM {source.relation} rows JOIN ({people}) people ON {same})"
+    relation = f"(SELECT {taken} FROM {source.relation} rows LEFT JOIN ({people}) people ON {same})"  # or NULL: dropped
     columns = {name: source.columns[name] for name in table.columns}
     return replace(source, relation=relation, columns={**columns, OWNER: there[UNIT]})
 
@@ -145,40 +182,94 @@ def _columns(table: Table, source: Source) -> str:
     for name, kind in columns.items():
         packed = "bitpacking" if name.startswith((STEPS, CENTRED)) else "uncompressed"
         described.append(f"{quoted(name)} {kind}{'' if kind == 'VARCHAR' else f' USING COMPRESSION {packed}'}")
-    return ", ".join(described)
+    outcomes = [f"{quoted(OUTCOME + name)} UTINYINT" for name in _kept(table)]  # until they are counted
+    return ", ".join([*described, *outcomes])
+
+
+def _typed(
+    kept: Mapping[str, ColumnDeclaration], source: Source, steps: Mapping[str, Steps], further: Mapping[str, str]
+) -> str:
+    """Rows as they are kept, with their outcomes: in steps, so that nothing is computed twice.
+
+    `further`: other expressions over the source, by name.
+    """
+    read_as, held_to = [], []
+    for name, declared in kept.items():
+        kind = source.columns[name]
+        read_as += [f"{read(name, declared, kind)} AS {quoted(name)}", *beside_parsed(name, declared, kind)]
+        held_to += [f"{held(name, declared, kind)} AS {quoted(name)}", *beside_held(name, declared)]
+    read_as += [f"{value} AS {quoted(name)}" for name, value in further.items()]
+    on_grid = [f"{steps_of(name, kept[name], each)} AS {quoted(STEPS + name)}" for name, each in steps.items()]
+    outcomes = [outcome(name, declared) for name, declared in kept.items()]
+    names = [quoted(name) for name in (*kept, *further)]
+    return (
+        f"SELECT {', '.join([*names, *on_grid, *outcomes])} FROM (SELECT "
+        f"{', '.join([*held_to, *map(quoted, further)])} FROM (SELECT {', '.join(read_as)} FROM {source.relation}))"
+    )
 
 
 def _selected(table: Table, source: Source) -> str:
-    """The query of a pinned table: in steps, so that nothing is computed twice."""
+    """The query of a pinned table."""
     kept, stored = _kept(table), stored_steps(table)
-    inner = [f"{read(name, declared, source.columns[name])} AS {quoted(name)}" for name, declared in kept.items()]
-    middle = [f"{held(name, declared, source.columns[name])} AS {quoted(name)}" for name, declared in kept.items()]
-    outer = [f"{steps_of(name, kept[name], each)} AS {quoted(STEPS + name)}" for name, each in stored.items()]
     if table.unit is ROW:
-        one = f"1 AS {quoted(ROWS_OF_UNIT)}"
-        return (
-            f"SELECT {', '.join(['*', *outer])} FROM (SELECT {', '.join(middle) or '*'} FROM "
-            f"(SELECT {', '.join(inner) or one} FROM {source.relation}))"
-        )
-    owner, kind, unit = quoted(_owner(table)), source.columns[_owner(table)], quoted(UNIT)
-    whose = f"{owner if kind in WHOLE else as_text(owner, kind)} AS {unit}"
-    final = [f"typed.{quoted(name)}" for name in (*kept, UNIT)]
+        return _typed(kept, source, stored, {} if kept else {ROWS_OF_UNIT: "1"})
+    unit = quoted(UNIT)
+    final = [f"typed.{quoted(name)}" for name in (*kept, UNIT, *(OUTCOME + name for name in kept))]
     final += [*(f"counted.{quoted(name)}" for name in (ROWS_OF_UNIT, WEIGHT)), f"true AS {quoted(MET)}"]
     most = min(table.max_rows_per_unit, MOST_ROWS)
     for name, each in stored.items():
         steps = f"typed.{quoted(STEPS + name)}"
         for column, value in ((STEPS, steps), (CENTRED, f"({steps} - {each.middle})")):
             final.append(f"{_weighed(value, each, most)} AS {quoted(column + name)}")
-    # the people once, with what each of their rows weighs; then every row with its person: NULL is nobody
+    typed = _typed(kept, source, stored, {UNIT: _whose(table, source)})
+    # every row with its person: NULL is nobody
+    return f"SELECT {', '.join(final)} FROM ({typed}) typed JOIN {PEOPLE} counted ON typed.{unit} = counted.{unit}"
+
+
+def _people(table: Table, source: Source) -> str:
+    """The people once, with their rows and what each of their rows weighs; rows without a person are NULL's."""
+    most = min(table.max_rows_per_unit, MOST_ROWS)
     weight = f"CASE WHEN COUNT(*) <= {most} THEN {1 << -ROW_WEIGHT_EXPONENT} "
     weight += f"ELSE {most << -ROW_WEIGHT_EXPONENT} // COUNT(*) END"
     return (
-        f"SELECT {', '.join(final)} FROM (SELECT {', '.join(['*', *outer])} FROM "
-        f"(SELECT {', '.join([*middle, unit])} FROM (SELECT {', '.join([*inner, whose])} FROM {source.relation}))) "
-        f"typed JOIN (SELECT {unit}, CAST(COUNT(*) AS INTEGER) AS {quoted(ROWS_OF_UNIT)}, "
-        f"CAST({weight} AS INTEGER) AS {quoted(WEIGHT)} FROM (SELECT {whose} FROM {source.relation}) GROUP BY {unit}) "
-        f"counted ON typed.{unit} = counted.{unit}"
+        f"SELECT {quoted(UNIT)}, CAST(COUNT(*) AS INTEGER) AS {quoted(ROWS_OF_UNIT)}, CAST({weight} AS INTEGER) AS "
+        f"{quoted(WEIGHT)} FROM (SELECT {_whose(table, source)} AS {quoted(UNIT)} FROM {source.relation}) GROUP BY ALL"
     )
+
+
+def _whose(table: Table, source: Source) -> str:
+    owner, kind = quoted(_owner(table)), source.columns[_owner(table)]
+    return owner if kind in WHOLE else as_text(owner, kind)
+
+
+def _counted(connection: duckdb.DuckDBPyConnection, table: Table, malformed: int) -> TableReport:
+    """What the load of a table did, of its outcomes and its people."""
+    rows, columns = count_outcomes(connection, table.name, _kept(table))
+    if table.unit is ROW:
+        people = None if table.public else PeopleReport(rows, 1, 1, 1, 1, 1, 0)
+        return TableReport(table.name, rows + malformed, malformed, 0, rows, tuple(columns.values()), people)
+    people = count_people(connection, table, PEOPLE, ROWS_OF_UNIT, UNIT)
+    query = f"SELECT COALESCE(SUM({quoted(ROWS_OF_UNIT)}), 0) FROM {PEOPLE} WHERE {quoted(UNIT)} IS NULL"
+    nobody = int(connection.execute(query).fetchall()[0][0])
+    if isinstance(table.unit, str):
+        columns = {table.unit: ColumnReport(table.unit, "id", rows), **columns}
+    reported = tuple(columns[name] for name in table.columns)
+    return TableReport(table.name, rows + nobody + malformed, malformed, nobody, rows, reported, people)
+
+
+def _sampled(
+    connection: duckdb.DuckDBPyConnection,
+    table: Table,
+    source: Source,
+    column: str,
+    outcomes: Sequence[Outcome],
+    *,
+    first_rows: bool,
+) -> list[str]:
+    """Some lost values of a column: from the source's first rows only, where they are few and merely examples."""
+    relation = f"(SELECT * FROM {source.relation} LIMIT {FIRST_ROWS})" if first_rows else source.relation
+    selected = _typed({column: table.columns[column]}, replace(source, relation=relation), {}, {VALUE: quoted(column)})
+    return lost_values(connection, selected, column, outcomes)
 
 
 def _weighed(steps: str, each: Steps, most: int) -> str:
@@ -214,7 +305,8 @@ def declared_digest(table: Table) -> str:
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
-def _made_from(table: Table) -> str:
+def made_from(table: Table) -> str:
+    """The rules and the declaration that a table's pinned data follows from."""
     return f"{LAYOUT}:{declared_digest(table)}"
 
 
@@ -222,7 +314,7 @@ def versions_of(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Tabl
     """The version of each pinned table; a declaration that has changed since it was pinned is refused."""
     there = {row[0]: row[1:] for row in connection.execute(f"SELECT * FROM {PINNED}").fetchall()}
     for name, table in tables.items():
-        if name not in there or there[name][0] != _made_from(table):
+        if name not in there or there[name][0] != made_from(table):
             raise refused(
                 name,
                 "it is not pinned as it is declared now; a declaration has changed.",

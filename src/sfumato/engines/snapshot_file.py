@@ -3,35 +3,138 @@
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
 
 from sfumato.catalog.model import Table
-from sfumato.engines.snapshot import in_order, pin
+from sfumato.catalog.names import find
+from sfumato.engines.snapshot import PINNED, in_order, made_from, pin
 from sfumato.errors import CatalogError
+from sfumato.ingest.load_report import AS_USUAL, Loading, LoadReport, TableReport, refuse_losses
+from sfumato.ingest.public import FACTS
 from sfumato.ingest.readers import WITHOUT_EXTENSIONS, Settings, connected, refused
+from sfumato.ingest.source_state import SourceState, SourceStatus, compared, state_of, unchanged_while_read
+from sfumato.ingest.sql_text import quoted
 
+SOURCES = "__sfumato_sources"
+NOT_PINNED, ASKED_FOR = "it was not pinned", "it was asked for"
 LITTLE = "80MB"
 SEALED: Settings = WITHOUT_EXTENSIONS | {"enable_external_access": "false", "lock_configuration": "true"}
 
 
-def prepare(path: Path, tables: Mapping[str, Table], folder: Path) -> None:
-    """Pin every table: the data becomes a new version."""
-    with _in_place_of(path) as connection:
-        for table in in_order(tables):
-            _pin(connection, table, folder)
+@dataclass(frozen=True, slots=True)
+class Pinning:
+    """How a table stands beside its pinned data. `files`: those of the source that differ from what was read."""
+
+    table: str
+    pinned: bool
+    same_declaration: bool
+    source: SourceStatus
+    files: tuple[str, ...] = ()
+
+    @property
+    def stale(self) -> bool:
+        """Whether the table must be read again. A source that is gone cannot be."""
+        return not self.pinned or not self.same_declaration or self.source is SourceStatus.CHANGED
+
+    @property
+    def why(self) -> str:
+        """Why it must be read again."""
+        if not self.pinned:
+            return NOT_PINNED
+        changed = [f"{', '.join(self.files)} changed"] if self.source is SourceStatus.CHANGED else []
+        return " and ".join([*([] if self.same_declaration else ["its declaration changed"]), *changed])
 
 
-def add(path: Path, tables: Mapping[str, Table], newest: str, folder: Path) -> None:
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What `prepare` did: why each table was read again, which stay as they are pinned, and the load report."""
+
+    read: Mapping[str, str]
+    kept: tuple[str, ...]
+    removed: tuple[str, ...]
+    report: LoadReport
+    gone: tuple[str, ...] = ()  # of those kept: their sources are not there
+
+
+def prepare(
+    path: Path,
+    tables: Mapping[str, Table],
+    folder: Path,
+    *,
+    only: str | None = None,
+    everything: bool = False,
+    loading: Loading = AS_USUAL,
+) -> Prepared:
+    """Pin the tables whose source or declaration has changed; or one table; or all. The others keep their versions.
+
+    A table that reaches its people through one that is read again is read again too. What the catalog no longer
+    declares is removed.
+    """
+    there = _pinned_names(path)
+    stale, gone = dict[str, str](), list[str]()
+    if everything or not there:
+        stale = {name: ASKED_FOR if name in there else NOT_PINNED for name in tables}
+    elif only is not None:
+        stale = {only: ASKED_FOR}
+    else:
+        for name, each in pinnings(path, tables, folder).items():
+            if each.stale:
+                stale[name] = each.why
+            elif each.source is SourceStatus.GONE:
+                gone.append(name)
+    for table in in_order(tables):  # those through which others reach their people come first
+        through = None if table.unit_through is None else find(table.unit_through[1], stale)
+        if through is not None and table.name not in stale:
+            stale[table.name] = f"its people are found through {through}"
+    removed = tuple(sorted(there - set(tables)))
+    kept = tuple(name for name in tables if name not in stale)
+    report = LoadReport(())
+    if stale or removed:
+        with _in_place_of(path, copy=bool(kept)) as connection:
+            _remove(connection, [*stale, *removed])
+            read = [each for each in in_order(tables) if each.name in stale]
+            report = _load(connection, read, folder, loading)
+    return Prepared(stale, kept, removed, report, tuple(name for name in gone if name in kept))
+
+
+def add(path: Path, tables: Mapping[str, Table], newest: str, folder: Path, loading: Loading = AS_USUAL) -> LoadReport:
     """Pin one more table, and any that is not there; the others stay as they are pinned."""
     with _in_place_of(path, copy=True) as connection:
         there = {row[0] for row in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
-        for table in in_order(tables):
-            if table.name == newest or table.name not in there:  # one of that name is of an addition that was cut off
-                _pin(connection, table, folder)
+        # one of that name is of an addition that was cut off
+        read = [each for each in in_order(tables) if each.name == newest or each.name not in there]
+        return _load(connection, read, folder, loading)
+
+
+def _load(connection: duckdb.DuckDBPyConnection, tables: Sequence[Table], folder: Path, loading: Loading) -> LoadReport:
+    report = LoadReport(tuple(_pin(connection, table, folder, loading) for table in tables))
+    if loading.strict:
+        refuse_losses(report)
+    return report
+
+
+def pinnings(path: Path, tables: Mapping[str, Table], folder: Path) -> dict[str, Pinning]:
+    """Each table beside its pinned data: for the owner, since it looks at the sources."""
+    declared: dict[str, str] = {}
+    states: dict[str, SourceState] = {}
+    with suppress(duckdb.Error), open_to_read(path) as connection:  # of another version, or damaged: as if not there
+        declared = dict(connection.execute(f"SELECT name, declared FROM {PINNED}").fetchall())
+        rows = connection.execute(f"SELECT name, state FROM {SOURCES}").fetchall()
+        states = {name: SourceState.from_json(state) for name, state in rows}
+    found = {}
+    for name, table in tables.items():
+        pinned = name in declared and name in states
+        same = pinned and declared[name] == made_from(table)
+        status, files = SourceStatus.GONE, tuple[str, ...]()
+        if pinned and table.source is not None:
+            status, files = compared(states[name], table.source, folder)
+        found[name] = Pinning(name, pinned, same, status, files)
+    return found
 
 
 def open_to_read(path: Path) -> duckdb.DuckDBPyConnection:
@@ -39,17 +142,41 @@ def open_to_read(path: Path) -> duckdb.DuckDBPyConnection:
     return duckdb.connect(str(path), read_only=True, config=SEALED)
 
 
-def _pin(connection: duckdb.DuckDBPyConnection, table: Table, folder: Path) -> None:
+def _pin(connection: duckdb.DuckDBPyConnection, table: Table, folder: Path, loading: Loading) -> TableReport:
     if table.source is None:
         raise refused(table.name, "it has no source.", 'For example: source = "visits.csv".')
+    state = state_of(table.source, folder)
     connection.execute(f"SET memory_limit = '{LITTLE}'")  # the rest is put beside the new file, for a while
-    pinned = False
+    report = None
     with suppress(CatalogError):  # perhaps for want of memory: DuckDB's error is not kept, since it may quote rows
-        pin(connection, table, table.source, folder)
-        pinned = True
+        report = pin(connection, table, table.source, folder, loading)
     connection.execute("RESET memory_limit")
-    if not pinned:
-        pin(connection, table, table.source, folder)
+    if report is None:
+        report = pin(connection, table, table.source, folder, loading)
+    if not unchanged_while_read(state, folder):
+        raise refused(table.name, "the source changed while it was read.", "Try again when no program writes to it.")
+    connection.execute(f"CREATE TABLE IF NOT EXISTS {SOURCES} (name VARCHAR, state VARCHAR)")
+    connection.execute(f"DELETE FROM {SOURCES} WHERE name = ?", [table.name])
+    connection.execute(f"INSERT INTO {SOURCES} VALUES (?, ?)", [table.name, state.to_json()])
+    return report
+
+
+def _pinned_names(path: Path) -> set[str]:
+    names: set[str] = set()
+    if path.exists():
+        with suppress(duckdb.Error), open_to_read(path) as connection:
+            names = {row[0] for row in connection.execute(f"SELECT name FROM {PINNED}").fetchall()}
+    return names
+
+
+def _remove(connection: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
+    """Drop tables before others are written, so that the file does not grow: their place is used again."""
+    there = {row[0] for row in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
+    for name in names:
+        connection.execute(f"DROP TABLE IF EXISTS {quoted(name)}")
+        for kept in {PINNED, SOURCES, FACTS} & there:
+            connection.execute(f"DELETE FROM {kept} WHERE name = ?", [name])
+    connection.execute("CHECKPOINT")
 
 
 @contextmanager

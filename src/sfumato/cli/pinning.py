@@ -1,0 +1,191 @@
+# ruff: noqa: PLC0415 - what is heavy is imported by the command that needs it
+"""The owner's commands about pinned data: check, prepare."""
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sfumato.cli.describe import bounds, dataset_json, table_json, whose
+from sfumato.cli.load import DateFormat, Decimal, Delimiter, Encoding, Strict, given, show_report
+from sfumato.cli.refusals import Usage, refusals
+from sfumato.cli.show import AsJson, print_json, print_table, say, working
+
+if TYPE_CHECKING:
+    from sfumato.catalog.model import Dataset
+    from sfumato.engines.snapshot_file import Pinning, Prepared
+
+
+def check(context: typer.Context, as_json: AsJson = False) -> None:
+    """Is the catalog valid, and is the pinned data up to date? Shows tables, units, bounds and changed sources."""
+    with refusals(as_json):
+        from sfumato.catalog.files import load
+        from sfumato.engines.snapshot_file import pinnings
+
+        folder = Path(context.obj)
+        dataset = load(folder)
+        states: dict[str, Pinning] = {}
+        if snapshot_of(folder).exists():
+            with working("Comparing the sources with the pinned data"):
+                states = pinnings(snapshot_of(folder), dataset.tables, folder)
+        _check_sources(folder, dataset, states)
+        if as_json:
+            shown = dataset_json(dataset)
+            for each in shown["tables"]:
+                each["pinned"] = _state_json(states.get(each["name"]))
+            print_json(shown)
+            return
+        budget = ", ".join(f"{name} = {text}" for name, text in dataset_json(dataset)["budget"].items())
+        say(f"{dataset.name}: {budget}, for {dataset.population}; neighbours: {dataset.neighbours.value}.", "bold")
+        if not dataset.tables:
+            say("No tables yet: sfumato add NAME SOURCE --unit COLUMN")
+        for table in dataset.tables.values():
+            say(f"\n{table.name} ({table.source}): {whose(table)}.")
+            described = table_json(table)["columns"]
+            rows = [[each["name"], each["type"], bounds(each), "" if each["nullable"] else "no"] for each in described]
+            print_table(["column", "type", "bounds or values", "gaps"], rows)
+            state = states.get(table.name)
+            text, style = _state(state)
+            say(text, style)
+        if any(each.stale for each in states.values()):
+            say("\nAnswers are about the pinned data. To load what has changed: sfumato prepare", "yellow")
+
+
+def prepare(
+    context: typer.Context,
+    table: Annotated[
+        str | None, typer.Argument(metavar="[TABLE]", help="Load this table again, whether it has changed or not.")
+    ] = None,
+    *,
+    everything: Annotated[bool, typer.Option("--all", help="Load every table again.")] = False,
+    encoding: Encoding = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    date_format: DateFormat = None,
+    strict: Strict = False,
+    as_json: AsJson = False,
+) -> None:
+    """Load the tables whose source or declaration has changed, each as a new version of the data.
+
+    Options of reading change the catalog, and need a TABLE.
+    """
+    with refusals(as_json):
+        from sfumato.catalog.edits import with_reading
+        from sfumato.catalog.files import FILE, load, replace_file
+        from sfumato.catalog.names import find, unknown
+        from sfumato.catalog.refusals import refusal
+        from sfumato.engines.duckdb_engine import DuckDBEngine
+        from sfumato.ingest.load_report import Loading
+
+        folder = Path(context.obj)
+        dataset = load(folder)
+        if not dataset.tables:
+            raise refusal("There is no table to pin.", "Add one: sfumato add NAME SOURCE --unit COLUMN")
+        options = given(encoding=encoding, delimiter=delimiter, decimal=decimal, date_format=date_format)
+        if table is not None and everything:
+            raise Usage("A table and --all contradict each other.", "Give one of the two.")
+        if options and table is None:
+            flags = ", ".join(f"--{name.replace('_', '-')}" for name in options)
+            raise Usage(f"{flags}: for which table?", "Name it: sfumato prepare TABLE ...")
+        only = None
+        if table is not None:
+            only = find(table, dataset.tables)
+            if only is None:
+                raise unknown("table", table, dataset.tables, f" in {FILE}")
+        text = None
+        if only is not None and options:
+            text, dataset = with_reading(folder, only, options)
+        done = DuckDBEngine.prepare(
+            snapshot_of(folder), dataset.tables, folder, only=only, everything=everything,
+            loading=Loading(strict, quiet=as_json),
+        )  # fmt: skip
+        if text is not None:
+            replace_file(folder / FILE, text)
+        if as_json:
+            print_json(_prepared_json(dataset, done))
+            return
+        _show_prepared(folder, dataset, done)
+
+
+def _show_prepared(folder: Path, dataset: "Dataset", done: "Prepared") -> None:
+    rows = []
+    for each in dataset.tables.values():
+        kept = "unchanged" if each.name not in done.gone else "its source is gone: it stays as it was pinned"
+        rows.append(
+            [each.name, str(each.source), f"loaded: {done.read[each.name]}" if each.name in done.read else kept]
+        )
+    print_table(["table", "source", "pinned data"], rows)
+    for name in done.removed:
+        say(f"Removed the pinned data of {name}, which the catalog no longer declares.")
+    if not done.read:
+        say("No source and no declaration has changed. To load a table all the same: sfumato prepare TABLE")
+        return
+    show_report(done.report, {name: again(folder, name) for name in done.read})
+    many = len(done.read) > 1
+    say(f"\n{'The loaded tables are' if many else 'The loaded table is'} a new version of the data.")
+    say("Stored answers about it are no longer reused; the budget that was spent stays spent.", "dim")
+
+
+def again(folder: Path, table: str) -> str:
+    """The command that loads a table again."""
+    place = "" if folder == Path() else f"-C {shlex.quote(str(folder))} "
+    return f"sfumato {place}prepare {shlex.quote(table)}, with the option that is named above"
+
+
+def snapshot_of(folder: Path) -> Path:
+    """Where a dataset's pinned data is."""
+    return folder / ".sfumato" / "snapshot.duckdb"
+
+
+def _prepared_json(dataset: "Dataset", done: "Prepared") -> dict[str, Any]:
+    shown = ("name", "source", "public", "unit", "max_rows_per_unit", "max_groups_per_unit")
+    tables = [
+        {
+            **{key: value for key, value in table_json(each).items() if key in shown},
+            "loaded": each.name in done.read,
+            "why": done.read.get(each.name),
+            "source_gone": each.name in done.gone,
+        }
+        for each in dataset.tables.values()
+    ]
+    return {"tables": tables, "removed": list(done.removed), "load_report": done.report.as_json()}
+
+
+def _state(state: "Pinning | None") -> tuple[str, str]:
+    """How the pinned data stands beside its source, in words and with a style."""
+    from sfumato.ingest.source_state import SourceStatus
+
+    if state is None or not state.pinned:
+        return "Its data is not pinned yet. To load it: sfumato prepare", "yellow"
+    if state.stale:
+        return f"Since it was pinned, {state.why}.", "yellow"
+    if state.source is SourceStatus.GONE:
+        return "Its source is not there any more. The pinned data is complete without it.", "yellow"
+    return "The source is as it was pinned.", "dim"
+
+
+def _state_json(state: "Pinning | None") -> dict[str, Any]:
+    if state is None or not state.pinned:
+        return {"pinned": False, "declaration_changed": None, "source": None, "changed_files": []}
+    from sfumato.ingest.source_state import SourceStatus
+
+    changed = list(state.files) if state.source is SourceStatus.CHANGED else []
+    return {
+        "pinned": True,
+        "declaration_changed": not state.same_declaration,
+        "source": state.source.value,
+        "changed_files": changed,
+    }
+
+
+def _check_sources(folder: Path, dataset: "Dataset", states: "dict[str, Pinning]") -> None:
+    """Of tables that are not pinned: is the source there, with the declared columns? Only names are read."""
+    from sfumato.ingest.readers import columns_of, missing_columns, refused
+
+    for table in dataset.tables.values():
+        if table.name in states and states[table.name].pinned:
+            continue
+        if table.source is None:
+            raise refused(table.name, "there is no source.", 'For example: source = "visits.csv".')
+        missing_columns(table.name, list(table.columns), columns_of(table.name, table.source, folder, table.reading))

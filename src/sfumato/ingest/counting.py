@@ -1,0 +1,153 @@
+"""Counting what a load does to each value, in the pass that reads the source.
+
+Beside every column, the load writes one small number per row: what became of the value. The numbers are counted and
+dropped before the table is used, so a snapshot holds none of them.
+"""
+
+from collections.abc import Mapping, Sequence
+from enum import IntEnum
+from typing import assert_never
+
+import duckdb
+
+from sfumato.catalog.columns import Boolean, Category, ColumnDeclaration, Date, DateTime, Id, Integer, Real, Text
+from sfumato.catalog.files import NAMES
+from sfumato.catalog.model import Table
+from sfumato.ingest.load_report import ColumnReport, PeopleReport
+from sfumato.ingest.parsing import FLOATS, INTEGERS, read
+from sfumato.ingest.sql_text import quoted
+
+OUTCOME, PARSED, ABSENT, FRACTION = (f"__sfumato_{each}_" for each in ("outcome", "parsed", "absent", "fraction"))
+VALUE, MOST_SAMPLED = "__sfumato_value", 1_000
+AS_REAL = Real(0, 1)  # parsing does not depend on the bounds
+MOST_IN_A_SET = 120  # categories, as the bits of one HUGEINT
+
+
+class Outcome(IntEnum):
+    """What became of one value."""
+
+    KEPT = 0
+    NULL = 1
+    UNREADABLE = 2
+    UNDECLARED = 3
+    CLAMPED_BELOW = 4
+    CLAMPED_ABOVE = 5
+    ROUNDED = 6
+
+
+def beside_parsed(name: str, declared: ColumnDeclaration, kind: str) -> list[str]:
+    """What the parsing step notes of a source's column: is it NULL, and does a whole number have a fraction?"""
+    column = quoted(name)
+    absent = f"({column} IS NULL OR isnan({column}))" if kind in FLOATS else f"{column} IS NULL"
+    noted = [f"{absent} AS {quoted(ABSENT + name)}"]
+    if isinstance(declared, Integer):
+        exact = read(name, AS_REAL, kind)
+        fraction = "false" if kind in INTEGERS else f"{exact} <> CAST({read(name, declared, kind)} AS DOUBLE)"
+        noted.append(f"{fraction} AS {quoted(FRACTION + name)}")
+    return noted
+
+
+def beside_held(name: str, declared: ColumnDeclaration) -> list[str]:
+    """What the next step passes on: the parsed value, and what was noted of it."""
+    noted = [f"{quoted(name)} AS {quoted(PARSED + name)}", quoted(ABSENT + name)]
+    return [*noted, quoted(FRACTION + name)] if isinstance(declared, Integer) else noted
+
+
+def outcome(name: str, declared: ColumnDeclaration) -> str:
+    """The outcome of a value, by comparing what was parsed with what is kept."""
+    parsed, kept, absent = quoted(PARSED + name), quoted(name), quoted(ABSENT + name)
+    same = f"WHEN {parsed} = {kept} THEN {Outcome.KEPT:d}"
+    lost = f"WHEN {absent} THEN {Outcome.NULL:d} WHEN {parsed} IS NULL THEN {Outcome.UNREADABLE:d}"
+    clamped = (
+        f"WHEN {parsed} < {kept} THEN {Outcome.CLAMPED_BELOW:d} WHEN {parsed} > {kept} THEN {Outcome.CLAMPED_ABOVE:d}"
+    )
+    nan = f"WHEN isnan(CAST({parsed} AS DOUBLE)) THEN {Outcome.UNREADABLE:d}"
+    match declared:
+        case Integer():
+            rounded = f"WHEN {quoted(FRACTION + name)} AND {parsed} = {kept} THEN {Outcome.ROUNDED:d}"
+            cases = f"{rounded} {same} {lost} {nan} {clamped}"
+        case Real():
+            cases = f"{same} {lost} {nan} {clamped}"
+        case Date() | DateTime():
+            cases = f"{same} {lost} {clamped}"
+        case Category(values=values):
+            same = f"CAST({kept} AS VARCHAR)" if isinstance(values[0], str) else kept
+            cases = f"{lost} WHEN {same} IS DISTINCT FROM {parsed} THEN {Outcome.UNDECLARED:d}"
+        case Boolean() | Text() | Id():
+            cases = lost
+        case _:
+            assert_never(declared)
+    return f"CAST(CASE {cases} ELSE {Outcome.KEPT:d} END AS UTINYINT) AS {quoted(OUTCOME + name)}"
+
+
+def count_outcomes(
+    connection: duckdb.DuckDBPyConnection, table: str, columns: Mapping[str, ColumnDeclaration]
+) -> tuple[int, dict[str, ColumnReport]]:
+    """The rows of a table that was just written, and the report of each column; the outcomes are dropped."""
+    counted = [
+        f"COUNT(*) FILTER (WHERE {quoted(OUTCOME + name)} = {each:d})" for name in columns for each in Outcome if each
+    ]
+    found = connection.execute(f"SELECT {', '.join(['COUNT(*)', *counted])} FROM {quoted(table)}").fetchall()[0]
+    for name in columns:
+        connection.execute(f"ALTER TABLE {quoted(table)} DROP COLUMN {quoted(OUTCOME + name)}")
+    rows, several, reports = int(found[0]), len(Outcome) - 1, {}
+    for index, (name, declared) in enumerate(columns.items()):
+        counts = dict(zip(list(Outcome)[1:], map(int, found[1 + index * several :]), strict=False))
+        null, unreadable, undeclared = (counts[each] for each in (Outcome.NULL, Outcome.UNREADABLE, Outcome.UNDECLARED))
+        reports[name] = ColumnReport(
+            name, NAMES[type(declared)], rows - null - unreadable - undeclared, null, unreadable, undeclared,
+            counts[Outcome.CLAMPED_BELOW], counts[Outcome.CLAMPED_ABOVE], counts[Outcome.ROUNDED],
+        )  # fmt: skip
+    return rows, reports
+
+
+def count_people(
+    connection: duckdb.DuckDBPyConnection, table: Table, people: str, rows_of_unit: str, unit: str
+) -> PeopleReport:
+    """How many rows and groups people have, of a table with one row for each person and of the pinned one."""
+    most, groups = table.max_rows_per_unit, table.max_groups_per_unit
+    rows = quoted(rows_of_unit)
+    measured = f"COUNT(*), quantile_disc({rows}, 0.5), quantile_disc({rows}, 0.95), MAX({rows})"
+    over = f"COUNT(*) FILTER (WHERE {rows} > {most})"
+    found = connection.execute(f"SELECT {measured}, {over} FROM {people} WHERE {quoted(unit)} IS NOT NULL").fetchall()[
+        0
+    ]
+    count, median, most_have, largest, above = (int(each or 0) for each in found)
+    grouped = _over_groups(connection, table, rows, quoted(unit)) if largest > groups else {}
+    over_groups = tuple((name, grouped.get(name, 0)) for name in _keys(table))
+    return PeopleReport(count, median, most_have, largest, most, groups, above, over_groups)
+
+
+def _keys(table: Table) -> list[str]:
+    """The columns whose values are known, so that a question may group by them without a threshold."""
+    return [name for name, declared in table.columns.items() if isinstance(declared, (Category, Boolean))]
+
+
+def _over_groups(connection: duckdb.DuckDBPyConnection, table: Table, rows: str, unit: str) -> dict[str, int]:
+    """The people in more groups than declared, by each such column; only those with enough rows are looked at."""
+    names, groups = _keys(table), table.max_groups_per_unit
+    if not names:
+        return {}
+    counted = [f"{_distinct(name, table.columns[name])} AS g{index}" for index, name in enumerate(names)]
+    inner = f"SELECT {', '.join(counted)} FROM {quoted(table.name)} WHERE {rows} > {groups} GROUP BY {unit}"
+    over = [f"COUNT(*) FILTER (WHERE g{index} > {groups})" for index in range(len(names))]
+    found = connection.execute(f"SELECT {', '.join(over)} FROM ({inner})").fetchall()[0]
+    return dict(zip(names, map(int, found), strict=True))
+
+
+def _distinct(name: str, declared: ColumnDeclaration) -> str:
+    """How many values a person has in a column; NULL is a group too. Few values are a set of bits, which is faster."""
+    column = quoted(name)
+    null = f"CAST(bool_or({column} IS NULL) AS INTEGER)"
+    if isinstance(declared, Category) and isinstance(declared.values[0], str) and len(declared.values) <= MOST_IN_A_SET:
+        return f"COALESCE(bit_count(bit_or(1::HUGEINT << CAST(enum_code({column}) AS HUGEINT))), 0) + {null}"
+    return f"COUNT(DISTINCT {column}) + {null}"
+
+
+def lost_values(
+    connection: duckdb.DuckDBPyConnection, selected: str, column: str, outcomes: Sequence[Outcome]
+) -> list[str]:
+    """Some values with one of these outcomes, as text. `selected` gives a column's outcomes and the source's VALUE."""
+    listed = ", ".join(f"{each:d}" for each in outcomes)
+    lost = f"SELECT CAST({VALUE} AS VARCHAR) FROM ({selected}) WHERE {quoted(OUTCOME + column)} IN ({listed})"
+    return [str(row[0]) for row in connection.execute(f"{lost} LIMIT {MOST_SAMPLED}").fetchall()]

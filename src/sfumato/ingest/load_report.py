@@ -1,0 +1,262 @@
+"""What a load kept of a source and what it changed. Exact counts: for the owner only.
+
+The report exists in the process that read the source, and is not stored. Nothing on an analyst's path reads it.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from sfumato.errors import CatalogError
+
+FOR_THE_OWNER = "These counts are exact, without noise. They are for the owner only: do not show them to analysts."
+MOST_LOST = 0.01  # of the values of a column, before a warning
+MOST_PEOPLE_OVER = 0.05  # of the people; a bound that 95 % of them keep to is a usual choice
+
+
+@dataclass(frozen=True, slots=True)
+class Loading:
+    """How the owner wants a source loaded: `strict` refuses losses, `quiet` draws no progress bar."""
+
+    strict: bool = False
+    quiet: bool = False
+
+
+AS_USUAL = Loading()
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnReport:
+    """The values of one column in the rows that were kept.
+
+    Every row is one of parsed, null, unreadable and undeclared. Clamped and rounded values are among the parsed.
+    """
+
+    name: str
+    type: str
+    parsed: int
+    null: int = 0
+    unreadable: int = 0
+    undeclared: int = 0
+    clamped_below: int = 0
+    clamped_above: int = 0
+    rounded: int = 0
+    examples: tuple[str, ...] = field(default=(), repr=False, compare=False)  # lost values: for the terminal only
+
+    @property
+    def present(self) -> int:
+        """How many rows hold a value in the source."""
+        return self.parsed + self.unreadable + self.undeclared
+
+    @property
+    def lost(self) -> int:
+        """How many values became NULL (or the public value of a column without NULLs), or were clamped."""
+        return self.unreadable + self.undeclared + self.clamped_below + self.clamped_above
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleReport:
+    """How the rows are spread over people. `over_max_groups`: per column of known values, the people in more groups."""
+
+    people: int
+    rows_median: int
+    rows_95_percent: int
+    rows_largest: int
+    max_rows_per_unit: int
+    max_groups_per_unit: int
+    over_max_rows: int
+    over_max_groups: tuple[tuple[str, int], ...] = ()
+
+    def share(self, people: int) -> float:
+        """So many people as a share of all."""
+        return people / self.people if self.people else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class LoadProblem:
+    """What a load lost, the likely cause and what to do about it. It holds no value of the data."""
+
+    table: str
+    column: str | None
+    lost: int
+    share: float
+    message: str
+    cause: str
+    fix: str
+
+    def __str__(self) -> str:
+        where = self.table if self.column is None else f"{self.table}.{self.column}"
+        return " ".join(part for part in (f"{where}: {self.message}", self.cause, self.fix) if part)
+
+
+@dataclass(frozen=True, slots=True)
+class TableReport:
+    """What loading one table did. `people` is None where the table is public."""
+
+    table: str
+    records_read: int
+    malformed: int
+    without_unit: int
+    rows: int
+    columns: tuple[ColumnReport, ...]
+    people: PeopleReport | None
+    problems: tuple[LoadProblem, ...] = ()
+
+    @property
+    def dropped(self) -> int:
+        """Records that are not among the rows: malformed ones, and those without a privacy unit."""
+        return self.malformed + self.without_unit
+
+    def as_json(self) -> dict[str, Any]:
+        """The counts, without examples of values."""
+        columns = [asdict(each) for each in self.columns]
+        for each in columns:
+            del each["examples"]
+        found: dict[str, Any] = {
+            "table": self.table,
+            "records_read": self.records_read,
+            "malformed": self.malformed,
+            "without_unit": self.without_unit,
+            "dropped": self.dropped,
+            "rows": self.rows,
+            "columns": columns,
+            "people": None,
+            "warnings": [asdict(each) | {"text": str(each)} for each in self.problems],
+        }
+        if self.people is not None:
+            people = self.people
+            over = {name: {"people": count, "share": people.share(count)} for name, count in people.over_max_groups}
+            found["people"] = asdict(people) | {
+                "share_over_max_rows": people.share(people.over_max_rows),
+                "over_max_groups": over,
+            }
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class LoadReport:
+    """The report of one load: of every table whose source was read. Exact, and for the owner only."""
+
+    tables: tuple[TableReport, ...]
+
+    def __getitem__(self, table: str) -> TableReport:
+        for each in self.tables:
+            if each.table == table:
+                return each
+        raise KeyError(table)
+
+    def __iter__(self) -> Iterator[TableReport]:
+        return iter(self.tables)
+
+    def __len__(self) -> int:
+        return len(self.tables)
+
+    @property
+    def problems(self) -> tuple[LoadProblem, ...]:
+        """What gave a warning, of all tables."""
+        return tuple(problem for each in self.tables for problem in each.problems)
+
+    def as_json(self) -> dict[str, Any]:
+        """The counts as plain values, without examples of values."""
+        return {"note": FOR_THE_OWNER, "tables": [each.as_json() for each in self.tables]}
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        for each in self.tables:
+            yield f"Load report of {each.table}"
+            headings, rows = column_table(each)
+            yield from aligned([headings, *rows])
+            yield from sentences(each)
+            yield from (f"Warning: {problem}" for problem in each.problems)
+        yield FOR_THE_OWNER
+
+
+def sentences(report: TableReport) -> Iterator[str]:
+    """Records and people, in words."""
+    dropped = [
+        f"{count:,} {reason}"
+        for count, reason in ((report.malformed, "malformed"), (report.without_unit, "without a privacy unit"))
+        if count
+    ]
+    why = f" ({', '.join(dropped)})" if dropped else ""
+    read = f"{count_of(report.records_read, 'record')} read, {report.malformed:,} malformed"
+    yield f"{read}, {report.dropped:,} dropped{why}; {count_of(report.rows, 'row')} pinned."
+    people = report.people
+    if people is None:
+        return
+    yield (
+        f"{count_of(people.people, 'person', 'people')}. Rows per person: median {people.rows_median:,}, 95 % have at "
+        f"most {people.rows_95_percent:,}, largest {people.rows_largest:,}."
+    )
+    yield (
+        f"{percent(people.share(people.over_max_rows))} of people have more than "
+        f"{count_of(people.max_rows_per_unit, 'row')} (max_rows_per_unit)."
+    )
+    for name, over in people.over_max_groups:
+        yield (
+            f"{percent(people.share(over))} of people are in more than {count_of(people.max_groups_per_unit, 'group')} "
+            f"(max_groups_per_unit) when a question groups by {name}."
+        )
+
+
+def column_table(report: TableReport, *, examples: bool = False) -> tuple[list[str], list[list[str]]]:
+    """Headings and cells: the columns of counts that are zero throughout are left out."""
+    counts = ("null", "unreadable", "undeclared", "clamped_below", "clamped_above", "rounded")
+    shown = [name for name in counts if any(getattr(each, name) for each in report.columns)]
+    headings = ["column", "type", "parsed", *(_HEADINGS[name] for name in shown)]
+    examples = examples and any(each.examples for each in report.columns)
+    rows = []
+    for each in report.columns:
+        row = [each.name, each.type, *(f"{getattr(each, name):,}" for name in ("parsed", *shown))]
+        rows.append([*row, ", ".join(each.examples)] if examples else row)
+    return [*headings, "lost values, for example"] if examples else headings, rows
+
+
+_HEADINGS = {
+    "null": "NULL",
+    "unreadable": "unreadable",
+    "undeclared": "undeclared",
+    "clamped_below": "clamped below",
+    "clamped_above": "clamped above",
+    "rounded": "rounded",
+}
+
+
+def aligned(lines: Sequence[Sequence[str]]) -> list[str]:
+    """Cells in columns; all but the first two are numbers."""
+    widths = [max(len(line[index]) for line in lines) for index in range(len(lines[0]))]
+    return [
+        "  ".join(
+            cell.ljust(width) if index < 2 else cell.rjust(width)
+            for index, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    ]
+
+
+def count_of(count: int, one: str, many: str = "") -> str:
+    """A number and its noun."""
+    return f"{count:,} {one if count == 1 else many or f'{one}s'}"
+
+
+def percent(share: float) -> str:
+    """A share in percent. A share that is not zero never shows as zero, nor one below 1 as 100 %."""
+    if 0 < share < 0.001:
+        return "under 0.1 %"
+    if 0.999 < share < 1:
+        return "over 99.9 %"
+    return f"{100 * share:.1f} %".replace(".0 %", " %")
+
+
+def refuse_losses(report: LoadReport) -> None:
+    """Refuse a load that gave a warning: what `strict` asks for."""
+    if report.problems:
+        told = "\n".join(f"- {each}" for each in report.problems)
+        count = count_of(len(report.problems), "problem")
+        raise CatalogError(
+            "load-refused",
+            f"The load is refused, as strict loading asks, for {count}:\n{told}",
+            "Nothing was pinned. Correct the source or the declaration, or load without strict.",
+        )

@@ -1,0 +1,109 @@
+"""What a load lost beyond a little, with the likely cause: the warnings of a load report."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from sfumato.catalog.model import Table
+from sfumato.ingest.causes import ROUNDED, Cause, cause_of_clamped, cause_of_lost
+from sfumato.ingest.counting import Outcome
+from sfumato.ingest.load_report import (
+    MOST_LOST,
+    MOST_PEOPLE_OVER,
+    ColumnReport,
+    LoadProblem,
+    PeopleReport,
+    TableReport,
+    count_of,
+    percent,
+)
+
+MOST_EXAMPLES, MOST_LETTERS = 3, 24
+BECAME_NULL = (Outcome.UNREADABLE, Outcome.UNDECLARED)
+CLAMPED = (Outcome.CLAMPED_BELOW, Outcome.CLAMPED_ABOVE)
+
+
+class Sample(Protocol):
+    """Some values of a column with these outcomes; of the source's first rows only, where they are but examples."""
+
+    def __call__(self, column: str, outcomes: Sequence[Outcome], *, first_rows: bool) -> list[str]: ...
+
+
+def with_problems(report: TableReport, table: Table, sample: Sample) -> TableReport:
+    """The report with its warnings, and with examples of lost values for the terminal."""
+    columns, problems = [], [*_of_records(report, table)]
+    for each in report.columns:
+        found, examples = _of_column(each, table, sample)
+        columns.append(replace(each, examples=examples))
+        problems += found
+    if report.people is not None:
+        problems += _of_people(report.people, table.name)
+    return replace(report, columns=tuple(columns), problems=tuple(problems))
+
+
+def _of_column(each: ColumnReport, table: Table, sample: Sample) -> tuple[list[LoadProblem], tuple[str, ...]]:
+    if not each.lost and not each.rounded:
+        return [], ()
+    declared = table.columns[each.name]
+    problems: list[LoadProblem] = []
+
+    def problem(lost: int, message: str, cause: Cause) -> None:
+        share = lost / each.present
+        problems.append(
+            LoadProblem(table.name, each.name, lost, share, f"{percent(share)} {message}", cause.cause, cause.fix)
+        )
+
+    missing, clamped = each.unreadable + each.undeclared, each.clamped_below + each.clamped_above
+    most = MOST_LOST * each.present
+    examples: list[str] = []
+    if missing:
+        many = missing > most or (each.lost > most and missing >= clamped)
+        examples = sample(each.name, BECAME_NULL, first_rows=not many)
+        if many:
+            what = "are not among the declared values" if each.undeclared > each.unreadable else "could not be read"
+            became = "NULL" if getattr(declared, "nullable", True) else "the public value of the column"
+            problem(missing, f"of the values {what}, and became {became}.", cause_of_lost(declared, examples))
+    if clamped > most or (each.lost > most and clamped > missing):
+        cause = cause_of_clamped(declared, sample(each.name, CLAMPED, first_rows=False))
+        problem(clamped, "of the values were clamped.", cause)
+    if each.rounded > most:
+        problem(each.rounded, "of the values were rounded to whole numbers.", ROUNDED)
+    return problems, tuple(_shown(value) for value, _ in Counter(examples).most_common(MOST_EXAMPLES))
+
+
+def _shown(value: str) -> str:
+    return repr(value if len(value) <= MOST_LETTERS else f"{value[:MOST_LETTERS]}...")
+
+
+def _of_records(report: TableReport, table: Table) -> Iterator[LoadProblem]:
+    most = MOST_LOST * report.records_read
+    if report.malformed > most:
+        share = report.malformed / report.records_read
+        cause = "Their number of fields differs from the header line, or their quotes do not match."
+        fix = "Check the delimiter (--delimiter) and the quotes of the file."
+        message = f"{percent(share)} of the records were malformed, and were dropped."
+        yield LoadProblem(table.name, None, report.malformed, share, message, cause, fix)
+    if report.without_unit > most:
+        share = report.without_unit / report.records_read
+        if table.unit_through is not None:
+            column, through = table.unit_through
+            message = f"{percent(share)} of the records lead to no person, and were dropped."
+            cause = f"{through} has no row with their {column}."
+            fix = "Check that both tables write it in the same way, and that both sources are complete."
+        else:
+            column = str(table.unit)
+            message = f"{percent(share)} of the records have no {column}, and were dropped."
+            cause = "A row without an id belongs to no person."
+            fix = 'Complete the ids in the source; or use unit = "row" if every row is one person.'
+        yield LoadProblem(table.name, column, report.without_unit, share, message, cause, fix)
+
+
+def _of_people(people: PeopleReport, table: str) -> Iterator[LoadProblem]:
+    share = people.share(people.over_max_rows)
+    if share > MOST_PEOPLE_OVER:
+        rows = count_of(people.max_rows_per_unit, "row")
+        message = f"{percent(share)} of people have more than {rows} (max_rows_per_unit)."
+        cause = "Their rows count in part, so that counts and sums come out too low."
+        fix = "Raise the bound (--max-rows) if so many rows are usual; the noise grows with it."
+        yield LoadProblem(table, None, people.over_max_rows, share, message, cause, fix)
