@@ -16,7 +16,7 @@ def bar(connection):
 pinned = snapshot_file.pin
 def seen(connection, *rest):
     print("pinning", bar(connection))
-    pinned(connection, *rest)
+    return pinned(connection, *rest)
 snapshot_file.pin = seen
 
 print("theirs", bar(duckdb.connect()))

@@ -42,7 +42,7 @@ def versions(path, *tables):
     return engine.versions
 
 
-def test_prepare_makes_every_version_new(folder):
+def test_prepare_makes_a_new_version_of_what_changed_and_keeps_the_others(folder):
     path = folder / ".sfumato" / "snapshot.duckdb"
     DuckDBEngine.prepare(path, {"a": A, "b": B}, folder)
     first = versions(path, A, B)
@@ -51,7 +51,9 @@ def test_prepare_makes_every_version_new(folder):
     second = versions(path, A, B)
     assert counted(path) == 3
     assert first["a"] != second["a"]
-    assert first["b"] != second["b"]
+    assert first["b"] == second["b"]
+    DuckDBEngine.prepare(path, {"a": A, "b": B}, folder, everything=True)
+    assert not set(second.values()) & set(versions(path, A, B).values())
     assert [each.name for each in path.parent.iterdir()] == ["snapshot.duckdb"]
 
 
@@ -62,7 +64,7 @@ def test_prepare_leaves_everything_or_nothing(folder):
     (folder / "a.csv").write_text("x\n1\n")
     (folder / "b.csv").unlink()
     with pytest.raises(sf.errors.CatalogError, match=r"tables\.b"):
-        DuckDBEngine.prepare(path, {"a": A, "b": B}, folder)
+        DuckDBEngine.prepare(path, {"a": A, "b": B}, folder, everything=True)
     assert path.read_bytes() == before
     assert {each.name for each in folder.iterdir()} == {"a.csv", "snapshot.duckdb"}
 
@@ -105,7 +107,7 @@ def test_a_crash_before_the_end_leaves_the_old_file(folder, monkeypatch):
     before = path.read_bytes()
     monkeypatch.setattr(snapshot_file.os, "replace", lambda *_: (_ for _ in ()).throw(OSError(28, "full", "x")))
     with pytest.raises(OSError, match="full"):
-        DuckDBEngine.prepare(path, {"a": A}, folder)
+        DuckDBEngine.prepare(path, {"a": A}, folder, everything=True)
     assert path.read_bytes() == before
 
 
@@ -113,7 +115,7 @@ def test_the_files_mode_stays(folder):
     path = folder / "snapshot.duckdb"
     DuckDBEngine.prepare(path, {"a": A}, folder)
     path.chmod(0o600)
-    DuckDBEngine.prepare(path, {"a": A}, folder)
+    DuckDBEngine.prepare(path, {"a": A}, folder, everything=True)
     assert path.stat().st_mode & 0o777 == 0o600
 
 
