@@ -28,6 +28,7 @@ from sfumato.planning.accuracy import (
     simulated,
 )
 from sfumato.planning.as_asked import AsAsked, as_asked
+from sfumato.planning.groups import drops_groups
 from sfumato.planning.moments import names_of
 from sfumato.planning.outputs import Floats, Objects, column, evaluate, shown_cells
 from sfumato.planning.planner import Formula, Planned
@@ -40,6 +41,7 @@ TOGETHER = (
     "What is measured together shares one noise: each row's weight is split by where its value lies between the "
     "bounds, and counts, sums and means are read from the parts."
 )
+COUNTS_PEOPLE = (Kind.PEOPLE, Kind.KEYS)
 SENTENCES = (
     "Each measurement has an equal share of the cost; one release covers all groups.",
     "Bounding each person's rows comes before WHERE.",
@@ -243,6 +245,13 @@ def sentences(planned: Planned, certificate: Certificate) -> tuple[str, ...]:
     if not planned.plan.unit.per_row or planned.plan.reach > 1:
         rows = planned.plan.reach
         said.append(f"One person counts for at most {rows} rows here. {SENTENCES[1]}")
+    if any(each.kind in COUNTS_PEOPLE for each in planned.plan.measurements) and drops_groups(planned.plan):
+        most = planned.plan.max_groups_per_unit
+        groups = "1 group" if most == 1 else f"{most} groups"
+        said.append(
+            f"One person is counted in at most {groups}: who is in more is left out of the others, which are chosen "
+            "by a hash. max_groups_per_unit in the catalog, or max_groups_contributed in OPTIONS, sets this bound."
+        )
     for each in certificate.measurements:
         if each.threshold is not None and isinstance(each.loss, ApproxDP):
             plan = planned.plan

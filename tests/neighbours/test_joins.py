@@ -59,6 +59,13 @@ QUESTIONS = [
     "SELECT kind, COUNT(*) AS n, SUM(cost) AS s, MEDIAN(site) AS m FROM visits GROUP BY kind",
     "SELECT CEIL(-cost / 100) AS k, kind, COUNT(*) AS n FROM visits GROUP BY 1, 2",
     f"SELECT p.job, v.kind, p.city, COUNT(*) AS n FROM {JOIN} GROUP BY 1, 2, 3",
+    # one row for each person, in as many groups as the public table makes of it, or as many as a union has parts
+    "SELECT s.region, COUNT(DISTINCT e.pid) AS people FROM (SELECT pid, MAX(site) AS site FROM visits GROUP BY pid) e "
+    "JOIN sites s ON e.site = s.site GROUP BY s.region",
+    "SELECT x, COUNT(DISTINCT pid) AS people FROM (SELECT pid, MAX(site) AS x FROM visits GROUP BY pid UNION ALL "
+    "SELECT pid, MIN(site) AS x FROM visits GROUP BY pid) u GROUP BY x",
+    "SELECT s.region, v.kind, COUNT(*) AS n FROM (SELECT pid, MAX(site) AS site FROM visits GROUP BY pid) e "
+    "JOIN sites s ON e.site = s.site JOIN visits v ON e.pid = v.pid GROUP BY 1, 2",
 ]  # fmt: skip
 
 numbers = st.one_of(st.none(), st.floats(-60, 120), st.sampled_from([float("nan"), float("inf"), 3.0, 50.0]))
@@ -208,3 +215,16 @@ def test_a_join_of_too_many_rows_of_one_person_is_refused():
     bind(parse(f"SELECT COUNT(*) FROM {JOIN}"), dataset)
     with pytest.raises(sf.errors.UnsupportedSyntax, match=r"too many rows in this join at 1:.*one row of each person"):
         bind(parse(f"SELECT COUNT(*) FROM {JOIN} JOIN visits w ON v.pid = w.pid"), dataset)
+
+
+def test_a_bound_of_groups_that_is_too_small_is_seen():
+    """Negative control: a person whose one row meets two public rows moves two counts, and one is not enough."""
+    question = next(each for each in QUESTIONS if "e.site = s.site GROUP BY s.region" in each)
+    plan = planned(question, "add-remove")
+    mine = ([], [{"cost": 1.0, "site": 1.0, "kind": "a"}])
+    moved = sum(measured([(99, mine)], plan).values()) - sum(measured([], plan).values())
+    (certified,) = certify(plan).measurements
+    assert moved == certified.sensitivity.l1 == 2
+    (held,) = certify(replace(plan, max_groups_per_unit=1)).measurements
+    assert moved > held.sensitivity.l1
+    assert sum(measured([(99, mine)], replace(plan, max_groups_per_unit=1)).values()) == 1  # the engine holds to it

@@ -23,6 +23,7 @@ from sfumato.kernel.sources import (
     UnitColumn,
     is_private,
     numerator,
+    reads_of,
 )
 
 MOST_ADDED = 1 << 53  # of a unit's own total, in steps: beyond any bound, and a double
@@ -103,13 +104,12 @@ class _Relations:
 
     def _join(self, join: Join, needed: set[str]) -> exp.Select:
         sides = [set().union(*(columns_of(pair[side]) for pair in join.on)) for side in (0, 1)]
-        left, right = columns_below(join.left), columns_below(join.right)
         query = exp.select(*(exp.column(name, quoted=True) for name in sorted(needed)))
-        query = query.from_(self.select(join.left, {*sides[0], *_of(needed, left)}).subquery("l"))
+        query = query.from_(self.select(join.left, {*sides[0], *reads_of(join.left, needed)}).subquery("l"))
         on = [exp.EQ(this=matched(one), expression=matched(two)) for one, two in join.on]
         if join.multiplicity is None:
             on.append(exp.EQ(this=_text(UNIT, "l"), expression=_text(UNIT, "r")))
-        other = self.select(join.right, {*sides[1], *_of(needed, right)}).subquery("r")
+        other = self.select(join.right, {*sides[1], *reads_of(join.right, needed)}).subquery("r")
         query = query.join(other, on=exp.and_(*on), join_type="left" if join.outer else "inner")
         if self.per_row:
             return _something(query)
@@ -150,29 +150,6 @@ class _Relations:
         unit = exp.column(UNIT, quoted=True)
         query = query.select(unit, _as(integer(1), HELD), *(_as(_of_unit(each), each.name) for each in kept))
         return query.group_by(unit.copy())
-
-
-def columns_below(source: Source) -> tuple[str, ...]:
-    """How the names of a source's columns begin, or the names themselves."""
-    match source:
-        case Scan(prefix=prefix) | PublicScan(prefix=prefix):
-            return (prefix,)
-        case Derived(columns=columns):
-            return tuple(name for name, _ in columns)
-        case Join(left, right):
-            return columns_below(left) + columns_below(right)
-        case Union(parts):
-            return columns_below(parts[0])
-        case PerUnit(columns=columns):
-            return tuple(each.name for each in columns)
-        case _:
-            assert_never(source)
-
-
-def _of(needed: set[str], below: tuple[str, ...]) -> set[str]:
-    return {
-        name for name in needed if any(name == each or (each.endswith(".") and name.startswith(each)) for each in below)
-    }
 
 
 def _prefixed(needed: set[str], prefix: str) -> list[exp.Expression]:

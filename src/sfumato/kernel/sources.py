@@ -365,7 +365,40 @@ def tables_of(source: Source) -> tuple[str, ...]:
             assert_never(source)
 
 
+def reads_of(source: Source, names: set[str]) -> set[str]:
+    """Those of the names that are columns of the source.
+
+    Claim: K-26. A join selects from each of its sides that side's columns, and no others.
+    Requires: names below a join begin with prefixes of their own (query).
+    Relies on: nothing.
+    Proof: docs/claims/K-26.md
+    Checked by: tests/neighbours/test_joins.py::test_no_neighbour_moves_more_through_a_join
+    """
+    below = _columns_below(source)
+    return {
+        name for name in names if any(name == each or (each.endswith(".") and name.startswith(each)) for each in below)
+    }
+
+
+def _columns_below(source: Source) -> tuple[str, ...]:
+    """How the names of a source's columns begin, or the names themselves."""
+    match source:
+        case Scan(prefix=prefix) | PublicScan(prefix=prefix):
+            return (prefix,)
+        case Derived(columns=columns):
+            return tuple(name for name, _ in columns)
+        case Join(left, right):
+            return _columns_below(left) + _columns_below(right)
+        case Union(parts):
+            return _columns_below(parts[0])
+        case PerUnit(columns=columns):
+            return tuple(each.name for each in columns)
+        case _:
+            assert_never(source)
+
+
 __all__ = [
     "Column", "Derived", "Join", "PerUnit", "PublicScan", "Scan", "Source", "Union", "UnitColumn",
-    "as_met", "is_private", "numerator", "of_single_rows", "reach", "repeated", "rows_met", "scans", "tables_of",
+    "as_met", "is_private", "numerator", "of_single_rows", "reach", "reads_of", "repeated", "rows_met", "scans",
+    "tables_of",
 ]  # fmt: skip

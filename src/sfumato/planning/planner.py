@@ -107,7 +107,7 @@ def choose_plan(
     delta: Decimal | None = None,
 ) -> Planned:
     """The measurements that answer the query, sharing `loss` evenly; `delta` is for keys that the data names."""
-    unit, groups = whose(query.source, dataset)
+    unit, groups = whose(query.source, dataset, query.keys)
     if query.terms is not None and query.terms.max_groups_contributed is not None:
         groups = query.terms.max_groups_contributed
     discovers = any(key.values is None for key in query.keys)

@@ -1,13 +1,15 @@
 """Whose rows a source has, and of which version of the data."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import assert_never
 
 from sfumato.catalog.model import Dataset
 from sfumato.errors import UnsupportedSyntax
 from sfumato.kernel.neighbours import PrivacyUnit
+from sfumato.kernel.plan import Key
 from sfumato.kernel.sources import Derived, Join, PerUnit, PublicScan, Scan, Source, Union, tables_of
+from sfumato.planning.groups import columns_read, groups_of
 
 
 def pinned(source: Source, versions: Mapping[str, str]) -> Source:
@@ -25,8 +27,8 @@ def pinned(source: Source, versions: Mapping[str, str]) -> Source:
             assert_never(source)
 
 
-def whose(source: Source, dataset: Dataset) -> tuple[PrivacyUnit, int]:
-    """The unit of a source, and in how many groups of it one unit may be."""
+def whose(source: Source, dataset: Dataset, keys: Sequence[Key] = ()) -> tuple[PrivacyUnit, int]:
+    """The unit of a source, and in how many groups of it one unit is counted."""
     tables = [dataset.table(name) for name in dict.fromkeys(tables_of(source))]
     private = [each for each in tables if not each.public]
     units = [dataset.unit(each.name) for each in private]
@@ -34,20 +36,4 @@ def whose(source: Source, dataset: Dataset) -> tuple[PrivacyUnit, int]:
         hint = "Give each table a unit_column, or ask about one table."
         raise UnsupportedSyntax("syntax", "Rows that are people do not meet rows that belong to people.", hint)
     names = ", ".join(each.name for each in private)
-    return PrivacyUnit(names, units[0].id_column, dataset.neighbours), _groups(source, dataset)
-
-
-def _groups(source: Source, dataset: Dataset) -> int:
-    match source:
-        case Scan(table):
-            return dataset.table(table).max_groups_per_unit
-        case PublicScan() | PerUnit():
-            return 1
-        case Derived(inner):
-            return _groups(inner, dataset)
-        case Join(left, right):
-            return max(_groups(left, dataset), _groups(right, dataset))
-        case Union(parts):
-            return max(_groups(each, dataset) for each in parts)
-        case _:
-            assert_never(source)
+    return PrivacyUnit(names, units[0].id_column, dataset.neighbours), groups_of(source, columns_read(keys), dataset)
