@@ -11,6 +11,7 @@ from sfumato.extras import imported
 from sfumato.group_loss import group_of, in_words
 from sfumato.kernel.exact import plain
 from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP
+from sfumato.kernel.neighbours import Neighbours
 from sfumato.planning.as_asked import AsAsked
 
 if TYPE_CHECKING:
@@ -98,11 +99,14 @@ class Answer:
     sentences: tuple[str, ...] = field(default=(), repr=False)
     disclosure: dict[str, Any] = field(default_factory=dict, repr=False)
     asked: tuple[AsAsked, ...] = field(default=(), repr=False)
+    neighbours: Neighbours = field(kw_only=True, repr=False)
     loss: PrivacyLoss = field(kw_only=True, repr=False)  # of the releases that it shows; also where it cost nothing
 
     def explain(self, people: int = 1) -> str:
         """What one person can change, what was measured, the loss for a group of people, and what is not covered."""
-        return explain(self.asked, self.explained, self.sentences, self.confidence, in_words(self.loss, people))
+        return explain(
+            self.asked, self.explained, self.sentences, self.confidence, in_words(self.loss, self.neighbours, people)
+        )
 
     def price(self) -> str:
         """What it took, of whose budget, and what is left, in words."""

@@ -18,6 +18,7 @@ from sfumato.group_loss import in_words
 from sfumato.ingest.load_report import LoadReport
 from sfumato.kernel.certify import Certificate, certify
 from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP, compose
+from sfumato.kernel.neighbours import Neighbours
 from sfumato.kernel.parameters import Number, positive_decimal, probability_inside
 from sfumato.kernel.plan import BoundedPlan, Kind
 from sfumato.kernel.release import Released, release
@@ -32,7 +33,7 @@ from sfumato.query.bind import bind
 from sfumato.query.frame import Aggregation, Frame
 from sfumato.query.parse import parse
 from sfumato.query.query import Query
-from sfumato.rehearsal import as_rehearsed, made_up_rows
+from sfumato.rehearsal import as_rehearsed, made_up_rows, needed_by
 from sfumato.selection import Question, Selection
 from sfumato.suggestions import Asked, Suggestion, suggest
 from sfumato.watch import Watch, begin_watch
@@ -56,6 +57,7 @@ class Preview:
     confidence: float
     sentences: tuple[str, ...]
     asked: tuple[AsAsked, ...]
+    neighbours: Neighbours
     loss: PrivacyLoss
     population_cost: Cost
     cached: bool
@@ -69,7 +71,7 @@ class Preview:
     def explain(self, people: int = 1) -> str:
         """The same words as the answer's; and which declaration would make a margin smaller."""
         said = (*self.sentences, *map(str, self.suggestions))
-        return explain(self.asked, self.explained, said, self.confidence, in_words(self.loss, people))
+        return explain(self.asked, self.explained, said, self.confidence, in_words(self.loss, self.neighbours, people))
 
 
 @dataclass(frozen=True)
@@ -236,7 +238,7 @@ class Curator:
             cost_of(quote.taken), margins, reasons, quote.fits, explained(planned, certificate, level), float(level),
             (*sentences(planned, certificate), *((EVENLY,) if count is not None else ())),
             as_asked(query, planned, {} if count is None else dict.fromkeys(range(len(query.aggregates)), count)),
-            certificate.loss, population_cost(quote.taken), quote.shares is not None,
+            planned.plan.unit.neighbours, certificate.loss, population_cost(quote.taken), quote.shares is not None,
             partial(suggest, Asked(sql, loss, share, level, count), self.dataset, self.versions),
         )  # fmt: skip
 
@@ -269,11 +271,7 @@ class Curator:
         loss = price(query, epsilon, rho) if given else PureDP(1)
         spendable = loss if isinstance(loss, ZCDP) else ApproxDP(loss.epsilon, self.dataset.budget.delta)
         books = Ledger.create(None, self.dataset.population, Limit(spendable))
-        tables = {
-            name: as_rehearsed(table)
-            for name in dict.fromkeys(tables_of(query.source))
-            for table in (self.dataset.table(name),)
-        }
+        tables = {each.name: as_rehearsed(each) for each in needed_by(tables_of(query.source), self.dataset)}
         engine = DuckDBEngine.of_tables({name: (each, made_up_rows(each)) for name, each in tables.items()})
         stage = Curator(with_tables(self.dataset, {**self.dataset.tables, **tables}), engine, books, self.versions)
         with stage:

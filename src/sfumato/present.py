@@ -96,7 +96,8 @@ def present(query: Query, planned: Planned, certificate: Certificate, reading: R
         paid.entry_number, paid.cached, paid.head, paid.population_cost, paid.own_remaining,
         explained(planned, certificate, confidence, reading),
         tuple(name for name, post in query.columns if isinstance(post, KeyRef)), sentences(planned, certificate),
-        paid.disclosure, paid.asked, loss=paid.loss,
+        paid.disclosure, paid.asked, neighbours=planned.plan.unit.neighbours,
+        loss=paid.loss,
     )  # fmt: skip
 
 
@@ -166,18 +167,17 @@ def _assumed(  # noqa: PLR0917
     confidence: Fraction,
     people: float,
 ) -> float:
-    """Half the interval that an answer would have if each cell had so many people, spread evenly."""
-    cells = certificate.cells or 1
+    """Half the interval that an answer would have if each cell had so many people, spread evenly: one cell tells."""
     squares = {name for name, _ in formula.squares.terms} if formula.squares is not None else set()
     middle = {}
     for each in planned.plan.measurements:
         parts = _evenly(each, per_row=planned.plan.unit.per_row)
         if each.name in squares:
             parts = ((formula.upper or 0) / 6,)  # a third of the square of half the width
-        middle[each.name] = np.tile(np.array(parts) * people, cells)
-    keys: list[Objects] = [np.array([None] * cells, object) for _ in planned.plan.keys]
+        middle[each.name] = np.array(parts) * people
+    keys: list[Objects] = [np.array([None], object) for _ in planned.plan.keys]
     ((low, high),) = simulated(_before_release(certificate, middle), planned.formulas, [post], keys, confidence)
-    return float(np.max(high - low) / 2)
+    return float((high - low)[0] / 2)
 
 
 def _evenly(each: Measurement, *, per_row: bool) -> tuple[float, ...]:

@@ -1,7 +1,7 @@
 """What a question may spend, and how accurate it shall be: as its asker says, read and checked before anything else."""
 
 from collections.abc import Mapping
-from math import isfinite
+from math import inf, isfinite
 
 from sfumato.errors import InvalidParameter
 from sfumato.kernel.losses import ZCDP, PureDP
@@ -71,7 +71,10 @@ def _column(name: object, parameter: str) -> str:
 
 
 def _size(value: object, name: str) -> float:
-    number = float(positive_fraction(value, name))
+    try:
+        number = float(positive_fraction(value, name))
+    except OverflowError:
+        number = inf
     if not isfinite(number) or number == 0:
         raise InvalidParameter(name, "must be a number that a double can hold", "one out of reach")
     return number

@@ -1,7 +1,7 @@
 """Rehearsal: the same question on made-up rows, from the catalog alone. It reads no data and costs nothing."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sfumato.catalog.columns import Boolean, Category, ColumnDeclaration, Date, DateTime, Id, Integer, Real
-from sfumato.catalog.model import Table
+from sfumato.catalog.model import Dataset, Table
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.samplers import uniform_below
 
@@ -18,6 +18,18 @@ if TYPE_CHECKING:
 
 ROWS = 1_000
 ROWS_EACH = 2
+
+
+def needed_by(names: Iterable[str], dataset: Dataset) -> list[Table]:
+    """The tables of a question, and those through which their rows lead to a person."""
+    found: dict[str, Table] = {}
+    waiting = [dataset.table(name) for name in names]
+    while waiting:
+        table = waiting.pop()
+        found[table.name] = table
+        if table.unit_through is not None:
+            waiting.append(dataset.table(table.unit_through[1]))
+    return list(found.values())
 
 
 def as_rehearsed(table: Table) -> Table:

@@ -94,7 +94,7 @@ def test_explain(clinic):
 
 
 def test_the_loss_for_a_group_of_people(clinic):
-    words = "For a group of 4 people the loss is ε = 2: whatever their data are"
+    words = "For a group of 4 people the loss is ε = 2: whether they are in the data or not"
     assert words in clinic("explain", COUNT, "--epsilon", "0.5", "--people", "4").stdout
     shown = json_of(clinic("explain", COUNT, "--epsilon", "0.5", "--people", "4", "--json"))
     assert shown["loss"] == {"people": 4, "epsilon": "2", "delta": "0"}

@@ -115,6 +115,20 @@ def test_a_rehearsal_of_a_join(folder):
         assert clinic.budget.spent.epsilon == 0
 
 
+def test_a_public_number_of_people_who_are_reached_through_another_table(folder):
+    text = CATALOG.replace('name = "clinic"', 'name = "clinic"\nneighbours = "replace-one"')
+    through = text.replace("max_rows_per_unit = 6", "max_rows_per_unit = 6\npeople = 400")
+    (folder / "catalog.toml").write_text(through)
+    with sf.open(folder) as clinic:
+        sql = "SELECT COUNT(DISTINCT patient_id) AS n, AVG(cost) AS c FROM visits"
+        assert clinic.preview(sql, epsilon=1).margins["n"] > 0  # only the number in tests is declared
+        (made_up,) = clinic.rehearse("SELECT AVG(level) AS l FROM tests", epsilon=1).rows
+        assert 0 <= made_up["l"] <= 10
+    (folder / "catalog.toml").write_text(through.replace("people = 400", "people = 399"))
+    with pytest.raises(sf.errors.CatalogError):
+        sf.open(folder)
+
+
 def test_a_row_that_belongs_to_two_people_is_refused(folder):
     with (folder / "visits.csv").open("a") as file:
         file.write("\nv0-0,399,1,5")

@@ -22,10 +22,18 @@ def test_the_loss_of_an_answer_grows_with_the_group():
         answer = curator.ask(COUNT, epsilon="0.5")
         assert answer.loss == sf.PureDP("0.5")
         assert answer.loss.group(3) == sf.PureDP("1.5")
-        assert "a group of 3 people the loss is ε = 1.5: whatever their data are" in answer.explain(people=3)
+        assert "a group of 3 people the loss is ε = 1.5: whether they are in the data or not" in answer.explain(
+            people=3
+        )
         assert f"e^1.5 = {math.exp(1.5):.4g} times as likely" in answer.explain(people=3)
         assert "For one person the loss is ε = 0.5" in answer.explain()
         assert answer.to_dict(people=3)["loss"] == {"people": 3, "epsilon": "1.5", "delta": "0"}
+
+
+def test_the_words_say_what_is_compared():
+    with marks(neighbours="replace-one") as curator:
+        assert "replacing them by others makes no outcome" in curator.preview(COUNT, epsilon=1).explain(people=2)
+        assert "replacing that person by another makes" in curator.preview(COUNT, epsilon=1).explain()
 
 
 def test_a_cached_answer_has_the_loss_of_its_release_and_no_cost():
@@ -52,7 +60,7 @@ def test_a_delta_grows_faster_than_the_group():
         assert answer.loss == sf.ApproxDP(1, "1e-6")
         delta = 1e-6 * (math.exp(3) - 1) / (math.exp(1) - 1)
         assert float(answer.loss.group(3).delta) == pytest.approx(delta)
-        assert "ε = 3, δ = 0.0000111" in answer.explain(people=3)
+        assert "ε = 3, δ = 0.00001111: whether" in answer.explain(people=3)
         assert "guarantees nothing" in answer.explain(people=40)
         assert answer.to_dict(people=40)["loss"] == {"people": 40}
 
@@ -62,8 +70,9 @@ def test_zcdp_grows_with_the_square():
         answer = curator.ask(COUNT, rho="0.1")
         assert answer.loss.group(3) == sf.ZCDP("0.9")
         implied = float(sf.ZCDP("0.9").to_approx("1e-6").epsilon)
-        assert f"rho = 0.9: whatever their data are, every outcome is at most e^{implied:.4g}" in answer.explain(
-            people=3
+        assert (
+            f"rho = 0.9: whether they are in the data or not makes no outcome more than e^{implied:.4g}"
+            in answer.explain(people=3)
         )
 
 

@@ -49,6 +49,7 @@ def test_margins_that_are_none_are_refused_by_name(people, margin, told):
 @pytest.mark.parametrize(
     ("assume", "told"),
     [
+        ({"n": 10**400}, "that a double can hold"),
         ({"n": "x"}, r"assume\['n'\] must be a number above zero"), ({"m": 5}, "the one key 'n'; got another key"),
         (5, "the one key 'n'; got an int"), ({"n": 0}, "zero"), ({"n": float("nan")}, "NaN"), ({"n": None}, "nothing"),
     ],

@@ -2,6 +2,8 @@
 
 import os
 import re
+from dataclasses import fields
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -15,10 +17,12 @@ from sfumato.errors import QueryError
 from sfumato.kernel.certify import certify
 from sfumato.kernel.plan import Call, Column, Kind, Literal
 from sfumato.kernel.sources import Derived, Join, PerUnit, PublicScan, Scan, Union
+from sfumato.planning.as_asked import as_asked
 from sfumato.planning.planner import choose_plan
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
 from sfumato.query.query import AggregateRef, KeyRef, PostCall
+from sfumato.suggestions import Asked, suggest
 
 GOLDEN = Path(__file__).parent / "queries.md"
 WRITES = os.environ.get("SFUMATO_GOLDEN") == "write"
@@ -191,3 +195,21 @@ def test_both_kinds_are_here():
     refused = sum("```refusal" in each for each in said)
     assert refused >= 25
     assert len(said) - refused >= 25
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+def test_what_one_person_changes_is_said_of_every_question(neighbours):
+    """And what the owner could declare: no question is too strange to be explained."""
+    parts = {each.name: getattr(DATASET, each.name) for each in fields(Dataset)}
+    dataset = Dataset(**parts | {"neighbours": neighbours})
+    said = 0
+    for sql, outcome_said in entries():
+        if "```refusal" in outcome_said:
+            continue
+        query = bind(parse(sql), dataset)
+        asked = as_asked(query, choose_plan(query, sf.PureDP(1), dataset, VERSIONS), {})
+        assert [each.column for each in asked] == [name for name, post in query.columns if not isinstance(post, KeyRef)]
+        assert all("one person" in str(each) for each in asked), sql
+        suggest(Asked(sql, sf.PureDP(1), None, Fraction(19, 20), None), dataset, VERSIONS)
+        said += 1
+    assert said >= 25

@@ -123,7 +123,7 @@ def ask(
         else:
             print_answer(answer)
             if people > 1:
-                say(in_words(answer.loss, people), "dim")
+                say(in_words(answer.loss, answer.neighbours, people), "dim")
         for path, save in ((plot, _save_plot), (out, _save_table)):
             if path is not None:
                 with working(f"Saving {path}"):
