@@ -30,12 +30,17 @@ def test_a_bundle_costs_the_sum_and_releases_its_parts_only():
         release(ExactAggregates(digest(ONE), {"n": [5]}), one),
         release(ExactAggregates(digest(TWO), {"n": [5, 6]}), two),
     ]
+    for reservations, plan in ((one, ONE), (two, TWO), (reservation, ONE)):
+        with pytest.raises(KernelFault):  # each part once, and the whole never
+            release(ExactAggregates(digest(plan), {"n": [5] * (plan.cells or 1)}), reservations)
+    with pytest.raises(KernelFault, match="pays for one release"):
+        parts(reservation, certificates)
     stored = together(reservation, released)
     assert {name: len(cells) for name, cells in stored.integers.items()} == {"0.n": 1, "1.n": 2}
     assert apart(stored, certificates) == released
     for others in ([certify(ONE)], certificates[::-1], [certify(ONE), certify(replace(TWO, filters=(Literal(True),)))]):
-        with pytest.raises(KernelFault):
-            parts(reservation, others)
+        with pytest.raises(KernelFault, match="not charged together"):
+            parts(Reservation(7, whole), others)
     with pytest.raises(KernelFault):
         bundle([])
     with pytest.raises(KernelFault):
@@ -111,3 +116,17 @@ def test_the_cheaper_rule_is_for_counts_that_move_one_way():
     assert allowance(AboveThreshold(10, 1, "0.5", False), REPLACED).loss == PureDP("0.5")
     with pytest.raises(KernelFault, match="same way"):
         allowance(AboveThreshold(10, 1, "0.5", True), REPLACED)
+
+
+def test_a_charged_sequence_serves_one_sequence_and_no_release():
+    watch, plan = AboveThreshold(10, 1, "0.5", True), ONE
+    paid = Reservation(1, allowance(watch, plan))
+    for _ in range(3):
+        assert crosses(measured(plan, -(10**6)), plan, watch, paid) is False
+    forged = ExactAggregates(paid.certificate.plan_digest, {"crossed": [5]})
+    with pytest.raises(KernelFault, match="pays for one release"):
+        release(forged, paid)
+    released = Reservation(2, allowance(watch, plan))
+    release(forged, released)
+    with pytest.raises(KernelFault, match="pays for one release"):
+        crosses(measured(plan, 0), plan, watch, released)

@@ -1,9 +1,11 @@
 import copy
 import pickle
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
-from scripted import Scripted
+from scripted import Exhausted, Scripted
 from test_plan import AGE, PLAN
 
 from sfumato.errors import KernelFault
@@ -13,15 +15,15 @@ from sfumato.kernel.plan import Key, digest
 from sfumato.kernel.release import ExactAggregates, release, release_with
 
 CELLS = replace(PLAN, keys=(Key(AGE, (1, 2, 3)),))
-RESERVATION = Reservation(7, certify(CELLS))
+CERTIFICATE = certify(CELLS)
 EXACT = {"n": [10, 0, 5], "s": [300, 0, 2**80]}
 
 
 def test_release_adds_exactly_the_scripted_noise():
     script = bytes(SYSTEM.take(4000))
-    released = release_with(ExactAggregates(digest(CELLS), EXACT), RESERVATION, Scripted(script))
+    released = release_with(ExactAggregates(digest(CELLS), EXACT), Reservation(7, CERTIFICATE), Scripted(script))
     source = Scripted(script)
-    for each in RESERVATION.certificate.measurements:
+    for each in CERTIFICATE.measurements:
         noise = each.noise.draw(3, source)
         held = [min(value, 2**63 - 1) for value in EXACT[each.name]]
         expected = [max(-(2**63 - 1), min(2**63 - 1, value + int(z))) for value, z in zip(held, noise, strict=True)]
@@ -40,8 +42,10 @@ def test_release_adds_exactly_the_scripted_noise():
     ids=["plan", "fewer", "more", "cells"],
 )
 def test_aggregates_of_something_else_are_refused(exact):
+    reservation = Reservation(7, CERTIFICATE)
     with pytest.raises(KernelFault):
-        release(exact, RESERVATION)
+        release(exact, reservation)
+    assert release(ExactAggregates(digest(CELLS), EXACT), reservation), "no noise was drawn: it is still to be used"
 
 
 def test_exact_aggregates_do_not_leave():
@@ -56,5 +60,66 @@ def test_exact_aggregates_do_not_leave():
 
 def test_a_release_is_not_the_truth():
     exact = {"n": [1000] * 3, "s": [5000] * 3}
-    released = {release(ExactAggregates(digest(CELLS), exact), RESERVATION).integers["s"] for _ in range(10)}
+    plan = digest(CELLS)
+    released = {release(ExactAggregates(plan, exact), Reservation(7, CERTIFICATE)).integers["s"] for _ in range(10)}
     assert len(released) == 10
+
+
+def test_a_reservation_is_released_once():
+    reservation = Reservation(7, CERTIFICATE)
+    exact = ExactAggregates(digest(CELLS), EXACT)
+    release(exact, reservation)
+    for _ in range(2):
+        with pytest.raises(KernelFault, match="pays for one release"):
+            release(exact, reservation)
+    assert release(exact, Reservation(7, CERTIFICATE)), "another one is the ledger's to give"
+
+
+def test_a_reservation_whose_noise_failed_is_used_up():
+    reservation, exact = Reservation(7, CERTIFICATE), ExactAggregates(digest(CELLS), EXACT)
+    with pytest.raises(Exhausted):
+        release_with(exact, reservation, Scripted(b""))
+    with pytest.raises(KernelFault, match="pays for one release"):
+        release(exact, reservation)
+
+
+def test_of_many_threads_one_releases():
+    for _ in range(30):
+        reservation, together = Reservation(7, CERTIFICATE), threading.Barrier(8)
+
+        def once(reservation=reservation, together=together):
+            together.wait()
+            try:
+                return release(ExactAggregates(digest(CELLS), EXACT), reservation)
+            except KernelFault:
+                return None
+
+        with ThreadPoolExecutor(8) as pool:
+            done = [each.result() for each in [pool.submit(once) for _ in range(8)]]
+        assert sum(each is not None for each in done) == 1
+
+
+def test_a_reservation_is_not_multiplied():
+    """No copy, no changed twin, no subclass, and no fork pays for a second release."""
+    reservation = Reservation(7, CERTIFICATE)
+    for way in (pickle.dumps, copy.copy, copy.deepcopy, lambda each: copy.deepcopy([each])):
+        with pytest.raises(KernelFault):
+            way(reservation)
+    with pytest.raises(TypeError):
+        replace(reservation, entry_number=8)
+    with pytest.raises(TypeError):
+        vars(reservation)
+    for change in (
+        lambda: setattr(reservation, "certificate", None),
+        lambda: setattr(reservation, "_taken_by", None),
+        lambda: delattr(reservation, "_taken_by"),
+        lambda: type("Free", (Reservation,), {}),
+    ):
+        with pytest.raises(KernelFault):
+            change()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("os.getpid", lambda: -1)
+        with pytest.raises(KernelFault, match="process"):
+            release(ExactAggregates(digest(CELLS), EXACT), reservation)
+    assert release(ExactAggregates(digest(CELLS), EXACT), reservation)
+    assert "taken=True" in repr(reservation)

@@ -47,14 +47,15 @@ def bundle(certificates: Sequence[Certificate]) -> Certificate:
 def parts(reservation: Reservation, certificates: Sequence[Certificate]) -> list[Reservation]:
     """The reservation of each part of a charged bundle.
 
-    Claim: K-36. Only the very parts that were charged get a reservation.
-    Requires: the reservation was committed (ledger); each part is released once (caller).
+    Claim: K-36. Only the very parts that were charged get a reservation, each one, once.
+    Requires: the reservation was committed (ledger).
     Relies on: K-28.
     Proof: docs/claims/K-36.md
     Checked by: tests/kernel/test_bundle.py::test_a_bundle_costs_the_sum_and_releases_its_parts_only
     """
     if bundle(certificates) != reservation.certificate:
         raise KernelFault("These parts were not charged together.")
+    reservation.take(object())
     return [Reservation(reservation.entry_number, each) for each in certificates]
 
 
@@ -130,6 +131,7 @@ def crosses(exact: ExactAggregates, plan: BoundedPlan, watch: AboveThreshold, re
     (cells,) = exact._integers.values()
     if len(cells) != 1 or measured.sensitivity.l1 > watch.sensitivity:
         raise KernelFault("A question of a sequence is one count that one unit moves no further than was declared.")
+    reservation.take(watch)
     return watch.check(int(cells[0]), SYSTEM)
 
 

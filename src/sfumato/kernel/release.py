@@ -63,8 +63,9 @@ class Released:
 def release(exact: ExactAggregates, reservation: Reservation) -> Released:
     """Add the certificate's noise to the engine's integers.
 
-    Claim: K-28. The output satisfies the certificate's loss, which the ledger has charged.
-    Requires: the reservation was committed (ledger); it is released once, or its stored answer is returned (ledger).
+    Claim: K-28. The output satisfies the certificate's loss, which the ledger has charged; a reservation is released
+        once (checked here).
+    Requires: the reservation was committed, and of several reservations of one charge one release leaves (ledger).
     Relies on: K-09, K-10, K-27.
     Proof: docs/claims/K-28.md
     Checked by: tests/kernel/test_release.py::test_release_adds_exactly_the_scripted_noise
@@ -95,6 +96,7 @@ def release_with(exact: ExactAggregates, reservation: Reservation, entropy: Entr
     sizes |= {name: len(each) for name, each in exact._bins.items()}
     if sizes != {each.name: cells * (1 if each.name in chosen else each.width) for each in certificate.measurements}:
         raise KernelFault("The engine measured another number of cells.")
+    reservation.take(object())  # nobody else's: from here on, noise is drawn
     noisy: dict[str, IntVector] = {}
     kept = np.arange(cells)
     for each in sorted(certificate.measurements, key=lambda one: one.threshold is None):  # keys first
