@@ -321,6 +321,15 @@ def test_the_small_print_says_what_one_person_changes():
     assert [each["one_person_changes"] for each in said] == [2.0] * 3
 
 
+def test_a_replaced_row_changes_two_bins_of_a_choice():
+    """Its weight leaves one bin and another's enters one: what is certified is what the small print and explain say."""
+    with protect(unit=sf.ROW, neighbours="replace-one") as people:
+        answer = people.ask("SELECT MEDIAN(age) AS m, MAX(age) AS top, MODE(city) AS c FROM people", epsilon=2)
+        said = answer.disclosure["statement"]["measurements"]
+        assert [each["one_person_changes"] for each in said] == [2.0] * 3
+        assert str(answer.explain()).count("one person changes it by at most 2;") == 3
+
+
 def test_the_small_print_is_signed(tmp_path):
     from sfumato.disclosure import Signer, verify
 

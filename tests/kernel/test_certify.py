@@ -1,16 +1,18 @@
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 
 import pytest
 from test_plan import AGE, COUNT, PLAN, SUM
+from test_ranks import cell, loss_in_floats
 
 import sfumato as sf
 from sfumato.errors import InvalidParameter, KernelFault
 from sfumato.kernel.certify import certify
 from sfumato.kernel.neighbours import ROW, PrivacyUnit
-from sfumato.kernel.plan import ROW_WEIGHT_EXPONENT, Key, Kind
+from sfumato.kernel.plan import ROW_WEIGHT_EXPONENT, Key, Kind, Literal, Quantiles
 from sfumato.kernel.sensitivity import sensitivity
-from sfumato.kernel.sources import Scan
+from sfumato.kernel.sources import Derived, Scan
 
 SIGNED = replace(SUM, lower=-30, upper=120)
 TWO_CELLS = (Key(AGE, (1, 2)),)
@@ -22,6 +24,11 @@ WEIGHED = replace(COUNT, exponent=ROW_WEIGHT_EXPONENT)
 PEOPLE = replace(COUNT, kind=Kind.PEOPLE)
 HALVES, THIRDS = replace(SUM, kind=Kind.HALVES), replace(SUM, kind=Kind.THIRDS)
 CURVE = replace(SUM, kind=Kind.CURVE, value=replace(AGE, nullable=False))
+
+
+CHOICE = replace(SUM, kind=Kind.CHOICE, choice=Quantiles((Fraction(1, 2),)))
+STAYS = replace(SUM, lower=100, value=replace(AGE, nullable=False))
+ONE_CELL = (Key(AGE, (1,)),)
 
 
 @pytest.mark.parametrize(
@@ -62,6 +69,15 @@ CURVE = replace(SUM, kind=Kind.CURVE, value=replace(AGE, nullable=False))
         ({"unit": PERSON_REPLACE, **BOUND}, replace(HALVES, upper=1 << 20), 20 << 20, (20 << 20) ** 2),
         ({}, THIRDS, 120**2, 120**4),
         ({"unit": PERSON_REPLACE, **BOUND, "keys": TWO_CELLS}, THIRDS, 20 * 120**2, (20 * 120**2) ** 2),
+        ({}, CHOICE, 1, 1),
+        ({"unit": REPLACE}, CHOICE, 2, 2),  # one row leaves a bin, another enters one
+        ({"unit": REPLACE, "keys": TWO_CELLS}, CHOICE, 2, 2),
+        ({"unit": PERSON, **BOUND, "keys": TWO_CELLS}, CHOICE, 10 << 16, (10 << 16) ** 2),
+        ({"unit": PERSON_REPLACE, **BOUND}, CHOICE, 20 << 16, 2 * (10 << 16) ** 2),
+        ({"unit": REPLACE, "keys": ONE_CELL}, STAYS, 120, 120**2),  # a row elsewhere adds nothing: 0 is possible
+        ({"unit": REPLACE, "filters": (Literal(True),)}, STAYS, 120, 120**2),
+        ({"unit": PERSON_REPLACE}, STAYS, 120, 120**2),  # a person may have no row
+        ({"unit": REPLACE, "source": Derived(Scan("people", "v1"), (), ())}, STAYS, 120, 120**2),
         ({"unit": REPLACE}, CURVE, Fraction(9, 4) * 60**2, (Fraction(9, 4) * 60**2) ** 2),
     ],
 )
@@ -93,3 +109,41 @@ def test_what_cannot_be_certified():
         certify(replace(PLAN, measurements=(replace(COUNT, loss=sf.PureDP(0)),)))
     with pytest.raises(InvalidParameter, match="epsilon"):
         certify(replace(PLAN, measurements=(replace(COUNT, loss=sf.PureDP("1e-50")),)))
+
+
+def choice_of(unit, keys, fraction=Fraction(3, 4), bins=200):
+    choice = replace(CHOICE, lower=0, upper=bins - 1, choice=Quantiles((fraction,)), loss=sf.PureDP("0.5"))
+    (certified,) = certify(replace(PLAN, unit=unit, keys=keys, measurements=(choice,))).measurements
+    return certified
+
+
+def test_a_choice_keeps_its_epsilon_over_all_cells():
+    """A replaced row leaves one cell and enters another: the certified rule's loss, from its own flips, is within."""
+    empty = [0] * 197
+    one, two = cell(29, *empty, 1, 9), cell(29, *empty, 1, 10)  # where a unit moves the most
+    several, single = choice_of(REPLACE, TWO_CELLS).noise, choice_of(REPLACE, ()).noise
+    assert 0.9 < 2 * loss_in_floats(several, two, one) <= 1 + 1e-9
+    assert 2 * loss_in_floats(single, two, one) > 1, "negative control: the rule for one cell would not do"
+    unnamed = (Key(AGE, None),)
+    keys = replace(COUNT, name="keys", kind=Kind.KEYS, loss=sf.ApproxDP(1, "1e-6"))
+    plan = replace(
+        PLAN, unit=REPLACE, keys=unnamed, measurements=(keys, replace(CHOICE, upper=199, loss=sf.PureDP("0.5")))
+    )
+    assert certify(plan).measurements[1].noise.several, "the data names the cells: there may be more than one"
+
+
+@pytest.mark.parametrize("unit", [REPLACE, PrivacyUnit("people", ROW)], ids=str)
+def test_a_choice_is_certified_for_what_one_unit_moves(unit):
+    """Weights of all small neighbours, in one cell and in two: at most the certified number, and it is met."""
+    for keys in ((), TWO_CELLS):
+        certified = choice_of(unit, keys, bins=3)
+        places = [(part, each) for part in range(1 + bool(keys)) for each in range(3)]
+        rest = dict.fromkeys(places, 1)
+        moves = []
+        for mine, yours in product(places, [None, *places]):
+            if unit is not REPLACE and yours is not None:
+                continue
+            one = rest | {mine: 2}
+            two = rest if yours is None else rest | {yours: 2}
+            moves.append(sum(abs(one[place] - two[place]) for place in places))
+        assert max(moves) == certified.sensitivity.l1

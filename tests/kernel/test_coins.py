@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scripted import Exhausted, Scripted, enumerated_mass
 
-from sfumato.kernel.coins import Coins, flip_exp_neg
+from sfumato.kernel.coins import EXPONENT_SLACK, Coins, flip_exp_neg
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.exact import ExpNeg, Logistic, Rational
 
@@ -127,3 +127,20 @@ def test_slightly_wrong_approximations_change_nothing():
         flips.append(flip_exp_neg(approximate, exact.__getitem__, Scripted(script + bytes(64))))
     assert (flips[0] == flips[1]).all()
     assert (flips[1] == flips[2]).all()
+
+
+@pytest.mark.parametrize("exponent", [Fraction(1, 1000), Fraction(1, 3), Fraction(1), Fraction(17, 2)], ids=str)
+@pytest.mark.parametrize("error", [-1, 0, 1])
+def test_words_near_the_edge_are_decided_exactly(exponent, error):
+    """An exponent may be off by the stated slack: then floats alone would decide thousands of words wrongly."""
+    off = error * EXPONENT_SLACK * (1 + float(exponent))
+    approximate = np.array([float(exponent) + off])
+    with mpmath.workprec(300):
+        exact = mpmath.exp(-mpmath.mpf(exponent.numerator) / exponent.denominator)
+        edge = int(mpmath.floor(exact * 2**64))
+        moved = int(abs(exact - mpmath.exp(-mpmath.mpf(float(approximate[0])))) * 2**64)
+    assert moved > 1000 or not error
+    for distance in (2, *((moved // 3, moved // 2, 2 * moved) if error else ())):
+        for word, heads in ((edge - distance, True), (edge + distance, False)):
+            script = Scripted(word.to_bytes(8, "big"))
+            assert bool(flip_exp_neg(approximate, lambda _: exponent, script)[0]) is heads

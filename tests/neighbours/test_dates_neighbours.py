@@ -12,7 +12,7 @@ import sfumato as sf
 from sfumato.catalog.model import Dataset, Table
 from sfumato.engines.duckdb_engine import DuckDBEngine
 from sfumato.engines.reference_engine import ReferenceEngine
-from sfumato.kernel.certify import BinChoice, certify
+from sfumato.kernel.certify import certify
 from sfumato.planning.planner import choose_plan
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
@@ -87,11 +87,8 @@ def test_nobody_moves_more_than_is_certified(question, neighbours, others, mine,
             continue  # on one side nobody's people hold it; on the other, delta pays for its being seen
         moved.setdefault(where[0], []).append(abs(before.get(where, 0) - after.get(where, 0)))
     for each in certify(plan).measurements:
-        choice = isinstance(each.noise, BinChoice)
-        times = 2 if choice and neighbours == "replace-one" else 1  # its weights leave and enter
-        assert sum(moved.get(each.name, [])) <= times * each.sensitivity.l1, (question, each.name)
-        if not choice:
-            assert sum(step**2 for step in moved.get(each.name, [])) <= each.sensitivity.l2_squared, each.name
+        assert sum(moved.get(each.name, [])) <= each.sensitivity.l1, (question, each.name)
+        assert sum(step**2 for step in moved.get(each.name, [])) <= each.sensitivity.l2_squared, each.name
 
 
 def test_a_bound_that_is_too_small_is_seen():

@@ -24,7 +24,7 @@ from sfumato.kernel.plan import (
     digest,
 )
 from sfumato.kernel.ranks import ExtremeChoice, ModeChoice, QuantileChoice
-from sfumato.kernel.sensitivity import Sensitivity, sensitivity
+from sfumato.kernel.sensitivity import Sensitivity, sensitivity, weight_of_a_unit
 
 BinChoice = QuantileChoice | ExtremeChoice | ModeChoice
 
@@ -172,11 +172,12 @@ def _keys(plan: BoundedPlan, measurement: Measurement, moved: Sensitivity, loss:
 
 
 def _choice(plan: BoundedPlan, measurement: Measurement, moved: Sensitivity) -> Certified:
-    """One of public bins: all cells share the epsilon, since one unit's weights over all of them add up to `moved`."""
+    """One of public bins: all cells share the epsilon, since one unit's weights are bounded over all of them."""
     if not isinstance(measurement.loss, PureDP):
         hint = "Ask with epsilon=."
         raise InvalidParameter("rho", "must not be given for quantiles, MIN, MAX, MODE and TOP_K", "a rho", hint)
-    bins, reach, whose, epsilon = measurement.bins, int(moved.l1), plan.unit.neighbours, measurement.loss.epsilon
+    bins, epsilon = measurement.bins, measurement.loss.epsilon
+    reach, whose = weight_of_a_unit(plan), plan.unit.neighbours
     match measurement.choice:
         case Quantiles(fractions):
             rule: BinChoice = QuantileChoice(fractions, bins, reach, whose, plan.cells != 1, epsilon)

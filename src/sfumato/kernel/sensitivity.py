@@ -38,8 +38,9 @@ def sensitivity(plan: BoundedPlan, measurement: Measurement) -> Sensitivity:
             upper, lower = measurement.upper - measurement.offset, measurement.lower - measurement.offset
             most, least = Fraction(rows * max(upper, 0)), Fraction(rows * min(lower, 0))
         case Kind.CHOICE:
-            weight = rows if plan.unit.per_row else rows << -ROW_WEIGHT_EXPONENT
-            return Sensitivity(Fraction(weight), Fraction(weight) ** 2)  # of the weights in bins: choices.py goes on
+            times = plan.unit.neighbours.people_moved  # one unit's weights leave, another's enter other bins
+            weight = Fraction(weight_of_a_unit(plan))
+            return Sensitivity(times * weight, times * weight**2)  # weights are never negative: no cross term adds
         case Kind.PEOPLE | Kind.KEYS:
             most_cells = plan.max_groups_per_unit if plan.cells is None else min(plan.max_groups_per_unit, plan.cells)
             moved = Fraction(most_cells)  # one in each cell
@@ -60,6 +61,18 @@ def sensitivity(plan: BoundedPlan, measurement: Measurement) -> Sensitivity:
             return Sensitivity(span, span**2)
         case _:
             assert_never(plan.unit.neighbours)
+
+
+def weight_of_a_unit(plan: BoundedPlan) -> int:
+    """The most weight, in steps, that one unit has in the bins of a choice, over all bins and cells.
+
+    Claim: K-25. It is the `reach` of K-30 to K-33.
+    Requires: as sensitivity.
+    Relies on: K-35.
+    Proof: docs/claims/K-25.md
+    Checked by: tests/kernel/test_certify.py::test_the_table_of_sensitivities
+    """
+    return plan.reach if plan.unit.per_row else plan.reach << -ROW_WEIGHT_EXPONENT
 
 
 def _of_parts(plan: BoundedPlan, measurement: Measurement) -> Sensitivity:
