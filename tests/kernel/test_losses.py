@@ -1,6 +1,8 @@
 import math
+import random
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 from itertools import product
 
 import dp_accounting
@@ -273,3 +275,86 @@ def test_only_losses_compose():
         for other in (5, None, "PureDP(1)", Decimal(1)):
             with pytest.raises(InvalidParameter, match="privacy loss"):
                 loss.compose(other)
+
+
+BASE, LEAK = Fraction(1, 2), Fraction(1, 20)  # one unit of epsilon is ln 2, one of delta a chance of 1/20
+
+
+@cache
+def step_law(costs, side):
+    """Randomised response of so many units of epsilon; with so many units of delta, the data itself comes out."""
+    epsilon, delta = costs
+    true = 1 / (1 + BASE**epsilon)
+    sane = 1 - delta * LEAK
+    return {side: sane * true, 1 - side: sane * (1 - true), f"leak {side}": delta * LEAK}
+
+
+def random_filter(limits, steps, seed, *, on_every_history=True):
+    """An analyst who chooses what each question costs after all earlier answers, and two laws of the transcript."""
+    chance = random.Random(seed)
+    laws = [{(): (Fraction(1), Fraction(1), (0, 0))}]
+    for _ in range(steps):
+        after = {}
+        for history, (p, q, spent) in laws[-1].items():
+            left = [limit - used for limit, used in zip(limits, spent, strict=True)]
+            costs = tuple(chance.randint(0, max(most, 0)) for most in left)
+            if not on_every_history and history[-1:] == (1,):
+                costs = (costs[0] + 2, costs[1])  # dear where it seldom comes to that, so cheap on average
+            one, two = step_law(costs, 0), step_law(costs, 1)
+            for answer in one.keys() | two.keys():
+                paid = tuple(used + cost for used, cost in zip(spent, costs, strict=True))
+                after[*history, answer] = (p * one.get(answer, 0), q * two.get(answer, 0), paid)
+        laws.append(after)
+    return [(p, q) for p, q, _ in laws[-1].values()]
+
+
+def hockey_stick(laws, epsilon):
+    growth = BASE**-epsilon
+    return max(sum(max(a - growth * b, 0) for a, b in way) for way in (laws, [pair[::-1] for pair in laws]))
+
+
+def test_a_filter_holds_for_parameters_chosen_after_answers():
+    """Whatever an analyst pays after whatever answer: within the limits on every history, the whole is within them."""
+    tight = Fraction(0)
+    for seed in range(150):
+        limits = (3, 2)
+        laws = random_filter(limits, 3, seed)
+        assert sum(p for p, _ in laws) == sum(q for _, q in laws) == 1
+        excess = hockey_stick(laws, limits[0])
+        assert excess <= limits[1] * LEAK
+        tight = max(tight, excess)
+    assert tight > limits[1] * LEAK * Fraction(9, 10)
+
+
+@cache
+def rho_of(units):
+    return float(sf.PureDP(Decimal(str(units * math.log(2)))).to_zcdp().rho)
+
+
+@pytest.mark.parametrize(("limit", "holds"), [(3.0, True), (2.0, False)])
+def test_a_filter_of_rho_holds_for_parameters_chosen_after_answers(limit, holds):
+    """The analyst stays within rho = 3 rho(1) on every history. Negative control: the whole is not within 2 rho(1)."""
+    worst = 0.0
+    for seed in range(200):
+        chance = random.Random(seed)
+        laws = {(): (1.0, 1.0, 3 * rho_of(1) + 1e-12)}
+        for _ in range(4):
+            after = {}
+            for history, (p, q, left) in laws.items():
+                units = chance.choice([each for each in range(4) if rho_of(each) <= left])
+                for answer, (mine, yours) in {
+                    side: (float(step_law((units, 0), 0)[side]), float(step_law((units, 0), 1)[side]))
+                    for side in (0, 1)
+                }.items():
+                    after[*history, answer] = (p * mine, q * yours, left - rho_of(units))
+            laws = after
+        for alpha in (1.05, 1.25, 2, 6, 30):
+            moment = math.fsum(p**alpha * q ** (1 - alpha) for p, q, _ in laws.values())
+            worst = max(worst, math.log(moment) / (alpha - 1) / (alpha * rho_of(1)))
+    assert (worst <= limit * (1 + 1e-9)) is holds
+
+
+def test_limits_on_average_would_not_do():
+    """Negative control: an analyst who is over the limit after a rare answer only is caught."""
+    over = [hockey_stick(random_filter((1, 0), 3, seed, on_every_history=False), 1) for seed in range(20)]
+    assert max(over) > 0

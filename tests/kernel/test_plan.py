@@ -95,3 +95,16 @@ def test_grids_come_from_bounds():
             assert max(abs(lower), abs(upper)) / 2.0**exponent <= 2**25 or exponent == 0
             assert max(abs(lower), abs(upper)) / 2.0**exponent >= 2**24
             assert not whole or exponent <= 0
+
+
+def test_bounds_are_whole_doubles():
+    """Engines clamp in doubles: a bound of more than 2**53 steps may be rounded there, and let more in than is paid."""
+    assert float(2**53 + 1) != 2**53 + 1, "the first whole number that is no double"
+    for most in (2**53 - 1, 2**53):
+        assert float(most) == most
+        for bounds in ({"upper": most}, {"lower": -most}, {"offset": most}, {"offset": -most}):
+            assert replace(SUM, **bounds)
+    for bounds in ({"upper": 2**53 + 1}, {"lower": -(2**53) - 1}, {"offset": 2**53 + 1}, {"offset": -(2**53) - 1}):
+        with pytest.raises(KernelFault, match="too many steps"):
+            replace(SUM, **bounds)
+    assert grid_exponent(0, 2**53, whole=True, per_row=True) == 0

@@ -2,11 +2,13 @@
 
 import pytest
 
+from sfumato.engines.reference_engine import ReferenceEngine
 from sfumato.errors import KernelFault
 from sfumato.kernel.expressions import Call, Column, ColumnType, Literal, columns_of
-from sfumato.kernel.losses import PureDP
+from sfumato.kernel.losses import ApproxDP, PureDP
 from sfumato.kernel.neighbours import ROW, PrivacyUnit
-from sfumato.kernel.plan import BoundedPlan, Kind, Measurement
+from sfumato.kernel.plan import BoundedPlan, Key, Kind, Measurement
+from sfumato.kernel.sensitivity import sensitivity
 from sfumato.kernel.sources import (
     MOST_MET,
     MOST_REPEATED,
@@ -179,6 +181,30 @@ def test_row_units_meet_nobody():
         plan(source, "id")
         with pytest.raises(KernelFault):
             plan(source, ROW)
+
+
+@pytest.mark.parametrize("kind", [Kind.PEOPLE, Kind.KEYS])
+def test_multiplied_rows_are_not_counted_as_people(kind):
+    """A public table may make three rows of one. To count them as people would move by 3 what is certified for 1."""
+    one = Scan("t", "1", 1, "t.")
+    alike = (Column("t.site", ColumnType.INTEGER), SITE[1])
+    loss = PureDP(1) if kind is Kind.PEOPLE else ApproxDP(1, "1e-6")
+    keys = () if kind is Kind.PEOPLE else (Key(alike[0], None),)
+    people = Measurement("p", kind, None, 0, 0, 0, loss)
+
+    def counted(source):
+        return BoundedPlan("people", source, PrivacyUnit("t", ROW), 1, (), keys, (people,))
+
+    rows = {"t": [{"site": 1}], "sites": [{"site": 1}] * 3}
+    for multiplicity in (3, 2):
+        with pytest.raises(KernelFault, match="counted as one person"):
+            counted(Join(one, SITES, False, (alike,), multiplicity))
+    single = counted(Join(one, SITES, False, (alike,), 1))
+    assert sensitivity(single, people).l1 == 1
+    with pytest.MonkeyPatch.context() as patch:  # what would be counted: more than one, for one row
+        patch.setattr(BoundedPlan, "__post_init__", lambda _: None)
+        exact = ReferenceEngine(rows).aggregate(counted(Join(one, SITES, False, (alike,), 3)))
+    assert exact._integers["p"].tolist() == [3] > [1]
 
 
 def test_columns_that_an_expression_reads():

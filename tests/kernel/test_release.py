@@ -4,14 +4,18 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
+import mpmath
+import numpy as np
 import pytest
 from scripted import Exhausted, Scripted
-from test_plan import AGE, PLAN
+from test_plan import AGE, COUNT, PLAN, SUM
 
+import sfumato as sf
 from sfumato.errors import KernelFault
 from sfumato.kernel.certify import Reservation, certify
 from sfumato.kernel.entropy import SYSTEM
-from sfumato.kernel.plan import Key, digest
+from sfumato.kernel.neighbours import ROW, PrivacyUnit
+from sfumato.kernel.plan import Key, Kind, digest
 from sfumato.kernel.release import ExactAggregates, release, release_with
 
 CELLS = replace(PLAN, keys=(Key(AGE, (1, 2, 3)),))
@@ -123,3 +127,53 @@ def test_a_reservation_is_not_multiplied():
             release(ExactAggregates(digest(CELLS), EXACT), reservation)
     assert release(ExactAggregates(digest(CELLS), EXACT), reservation)
     assert "taken=True" in repr(reservation)
+
+
+UNNAMED = replace(
+    PLAN,
+    keys=(Key(AGE, None),),
+    measurements=(replace(COUNT, name="keys", kind=Kind.KEYS, loss=sf.ApproxDP(1, "1e-3")), replace(SUM, name="s")),
+)
+
+
+def shown(people, noise, plan=UNNAMED, sums=None):
+    """Keys 0, 1, … with so many people: those that a release shows when their noise is this."""
+    exact = ExactAggregates(
+        digest(plan),
+        {"keys": people, "s": sums or [0] * len(people)},
+        tuple((number,) for number in range(len(people))),
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            "sfumato.kernel.mechanisms.discrete_laplace", lambda _, size, __: np.array(noise[:size], np.int64)
+        )
+        released = release(exact, Reservation(1, certify(plan)))
+    return {key: count for (key,), count in zip(released.keys, released.integers["keys"], strict=True)}
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+def test_a_lonely_key_is_shown_with_at_most_delta(neighbours):
+    """By every noise that shows a key of one person: their probabilities add up to at most delta, and to nearly it."""
+    plan = replace(UNNAMED, unit=PrivacyUnit("people", ROW, neighbours))
+    keys, _ = certify(plan).measurements
+    showing = [z for z in range(-5, 200) if shown([1], [z], plan)]
+    assert showing == list(range(showing[0], 200))
+    with mpmath.workprec(200):
+        ratio = mpmath.exp(-mpmath.mpf(keys.noise.scale.denominator) / keys.noise.scale.numerator)
+        chance, one_more = (ratio**first / (1 + ratio) for first in (showing[0], showing[0] - 1))
+        assert chance <= mpmath.mpf("1e-3") < one_more
+    assert shown([1], [showing[0]], plan) == {0: 1 + showing[0]}
+
+
+def test_a_key_that_nobody_counts_for_is_never_shown():
+    """It is among the candidates because of somebody's rows beyond their bound: no noise may show it."""
+    for noise in (0, 10**6, 2**62):
+        assert shown([0, 500], [noise, 0]) == {1: 500}
+        assert shown([0], [noise]) == {}
+
+
+def test_nothing_else_of_a_hidden_key_comes_out():
+    exact = ExactAggregates(digest(UNNAMED), {"keys": [1, 900, 0], "s": [7, 8, 9]}, (("a",), ("b",), ("c",)))
+    released = release(exact, Reservation(1, certify(UNNAMED)))
+    assert released.keys == (("b",),)
+    assert {name: len(cells) for name, cells in released.integers.items()} == {"keys": 1, "s": 1}
