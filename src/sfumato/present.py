@@ -22,19 +22,20 @@ from sfumato.planning.accuracy import (
     Reading,
     aggregate_values,
     chosen_by,
-    exact_margin,
+    linear_margin,
     margin_of,
     measured_as,
-    simulated,
 )
 from sfumato.planning.as_asked import AsAsked, as_asked
 from sfumato.planning.groups import drops_groups
+from sfumato.planning.intervals import Shown, as_linear, column_ends, has_interval, names_in, possible_of
 from sfumato.planning.moments import names_of
 from sfumato.planning.outputs import Floats, Objects, column, evaluate, shown_cells
 from sfumato.planning.planner import Formula, Planned
-from sfumato.query.query import AggregateRef, KeyRef, Query
+from sfumato.query.query import AggregateRef, KeyRef, Post, Query
 
 PRIVATE_COUNT = "its margin depends on a private count; pass assume={'n': ...} to see it for a count you expect"
+NO_NUMBER = "it is not a number"
 IN_RANK = "a choice is off in rank, not in value; see the explanation"
 EVENLY = "For margins of means and variances, values are taken to be spread evenly between their bounds."
 TOGETHER = (
@@ -72,11 +73,17 @@ def present(query: Query, planned: Planned, certificate: Certificate, reading: R
     cells = list(reading.keys if reading.keys is not None else product(*(key.values or () for key in query.keys)))
     keys = [np.array([cell[index] for cell in cells] + [None], object)[:-1] for index in range(len(query.keys))]
     columns = {name: column(post, aggregates, keys) for name, post in query.columns}
-    selects = query.having is not None or query.limit is not None  # what is picked for being high is high by chance
-    level = 1 - per_coordinate(1 - confidence, max(len(cells), 1)) if selects else confidence
     kept = shown_cells(query, aggregates, keys, len(cells))
-    shown = reading.of_cells(kept, len(cells))  # an interval takes long to find: only of what is shown
-    ends = _ends(query, planned, shown, level, [key[kept] for key in keys], len(kept))
+    visible = Shown(
+        reading.of_cells(kept, len(cells)), planned.formulas, [key[kept] for key in keys], len(kept),
+        query.having, _thresholds(certificate),
+    )  # fmt: skip
+    compared = _compared(query, aggregates, keys, len(cells))
+    ends = {
+        name: column_ends(post, visible, _miss(query, planned, post, confidence, compared))
+        for name, post in query.columns
+        if kept and has_interval(post, planned.formulas)
+    }
     whole = {name for name, post in query.columns if _is_whole(post, planned)}
     shown_columns = {name: np.broadcast_to(values, len(cells))[kept] for name, values in columns.items()}
     rows = [
@@ -111,72 +118,71 @@ def asked_of(query: Query, planned: Planned, reading: Reading) -> tuple[AsAsked,
     return as_asked(query, planned, counts)
 
 
-def _ends(  # noqa: PLR0917
-    query: Query, planned: Planned, reading: Reading, confidence: Fraction, keys: list[Objects], cells: int
-) -> dict[str, tuple[Floats, Floats]]:
-    """An interval for each number: exact for counts and sums, by simulation for what is computed from several."""
-    by_name = {each.name: each for each in reading.measured}
-    ends: dict[str, tuple[Floats, Floats]] = {}
-    derived = []
-    if not cells:
-        return {}
-    aggregates = [aggregate_values(formula, reading.values) for formula in planned.formulas]
-    for name, post in query.columns:
-        if isinstance(post, KeyRef) or chosen_by(post, planned.formulas):
-            continue
-        margin = exact_margin(post, planned.formulas, by_name, confidence)
-        if margin is None:
-            derived.append((name, post))
-        else:
-            values = np.broadcast_to(evaluate(post, aggregates, keys), cells)
-            ends[name] = (values - margin, values + margin)
-    if derived:
-        found = simulated(reading, planned.formulas, [post for _, post in derived], keys, confidence)
-        ends |= dict(zip((name for name, _ in derived), found, strict=True))
-    return {name: ends[name] for name, _ in query.columns if name in ends}
+def _thresholds(certificate: Certificate) -> tuple[tuple[str, int], ...]:
+    return tuple((each.name, each.threshold) for each in certificate.measurements if each.threshold is not None)
+
+
+def _compared(query: Query, aggregates: list[Floats], keys: list[Objects], cells: int) -> int:
+    """How many cells ORDER BY compares: those that HAVING lets through."""
+    if query.having is None:
+        return max(cells, 1)
+    return max(int(np.broadcast_to(evaluate(query.having, aggregates, keys), cells).astype(bool).sum()), 1)
+
+
+def _miss(query: Query, planned: Planned, post: Post, confidence: Fraction, compared: int) -> Fraction:
+    """How often one interval may miss. Sorted by its own noise, all intervals of a column hold together.
+
+    The first row is first partly for its noise: only if all hold does the one that is read first.
+    """
+    sorts = [names_in(term.by, planned.formulas) for term in query.order]
+    together = any(each & names_in(post, planned.formulas) for each in sorts)
+    return per_coordinate(1 - confidence, compared) if together else 1 - confidence
 
 
 def margins_of(
     query: Query, planned: Planned, certificate: Certificate, confidence: Fraction, people: float | None
 ) -> tuple[dict[str, float | None], dict[str, str]]:
+    """Half the width of each column's intervals, before release; None, with the reason, where it is not known."""
     by_name = {each.name: each for each in _before_release(certificate, {}).measured}
     margins: dict[str, float | None] = {}
     reasons: dict[str, str] = {}
     for name, post in query.columns:
         if isinstance(post, KeyRef):
             continue
-        margin = exact_margin(post, planned.formulas, by_name, confidence)
-        if margin is not None:
-            margins[name] = margin
-        elif chosen_by(post, planned.formulas):
-            margins[name] = None
+        margins[name] = None
+        miss = _miss(query, planned, post, confidence, certificate.cells or 1)
+        linear = as_linear(post, planned.formulas)
+        if chosen_by(post, planned.formulas):
             reasons[name] = IN_RANK
-        elif people is not None and isinstance(post, AggregateRef):
-            margins[name] = _assumed(planned.formulas[post.index], certificate, planned, post, confidence, people)
-        else:
-            margins[name] = None
+        elif not has_interval(post, planned.formulas):
+            reasons[name] = NO_NUMBER
+        elif linear is not None:
+            low, high = (float(end) for end in possible_of(post, planned.formulas))
+            margins[name] = min(linear_margin(linear, by_name, 1 - miss), high - low)
+        elif people is None:
             reasons[name] = PRIVATE_COUNT
+        else:
+            margins[name] = _assumed(post, planned, certificate, miss, people)
     return margins, reasons
 
 
-def _assumed(  # noqa: PLR0917
-    formula: Formula,
-    certificate: Certificate,
-    planned: Planned,
-    post: AggregateRef,
-    confidence: Fraction,
-    people: float,
-) -> float:
+def _assumed(post: Post, planned: Planned, certificate: Certificate, miss: Fraction, people: float) -> float:
     """Half the interval that an answer would have if each cell had so many people, spread evenly: one cell tells."""
-    squares = {name for name, _ in formula.squares.terms} if formula.squares is not None else set()
+    squares = {
+        name: (each.upper or 0) / 6  # a third of the square of half the width
+        for each in planned.formulas
+        if each.squares is not None
+        for name, _ in each.squares.terms
+    }
     middle = {}
     for each in planned.plan.measurements:
         parts = _evenly(each, per_row=planned.plan.unit.per_row)
         if each.name in squares:
-            parts = ((formula.upper or 0) / 6,)  # a third of the square of half the width
+            parts = (squares[each.name],)
         middle[each.name] = np.array(parts) * people
     keys: list[Objects] = [np.array([None], object) for _ in planned.plan.keys]
-    ((low, high),) = simulated(_before_release(certificate, middle), planned.formulas, [post], keys, confidence)
+    shown = Shown(_before_release(certificate, middle), planned.formulas, keys, 1)
+    low, high = column_ends(post, shown, miss)
     return float((high - low)[0] / 2)
 
 

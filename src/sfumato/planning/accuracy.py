@@ -93,15 +93,15 @@ def aggregate_values(formula: Formula, measured: Mapping[str, Floats]) -> npt.ND
     """An aggregate, for each cell. AVG is never NULL and never leaves its bounds."""
     match formula:
         case Formula("COUNT", count=Linear() as count):
-            return _read(count, measured)
+            return read(count, measured)
         case Formula("SUM", total=Linear() as total):
-            return _read(total, measured)
+            return read(total, measured)
         case Formula("AVG", count=Linear() as count, total=Linear() as total):
-            mean = formula.centre + _read(total, measured) / np.maximum(_read(count, measured), 1)
+            mean = formula.centre + read(total, measured) / np.maximum(read(count, measured), 1)
             return np.clip(mean, formula.lower, formula.upper)
         case Formula(function, None, Linear() as count, Linear() as total, Linear() as squares):
-            people = np.maximum(_read(count, measured), 2)
-            variance = (_read(squares, measured) - _read(total, measured) ** 2 / people) / (people - 1)
+            people = np.maximum(read(count, measured), 2)
+            variance = (read(squares, measured) - read(total, measured) ** 2 / people) / (people - 1)
             held = np.clip(variance, 0, formula.upper)
             deviation: Floats = np.sqrt(held)
             return deviation if function == "STDDEV" else held
@@ -116,7 +116,7 @@ def aggregate_values(formula: Formula, measured: Mapping[str, Floats]) -> npt.ND
     raise AssertionError("every formula is one of these")
 
 
-def _read(linear: Linear, measured: Mapping[str, Floats]) -> Floats:
+def read(linear: Linear, measured: Mapping[str, Floats]) -> Floats:
     made: Floats = np.asarray(float(linear.constant))
     for name, factor in linear.terms:
         term = measured[name] if factor == 1 else float(factor) * measured[name]
@@ -132,20 +132,6 @@ def margin_of(each: Measured, confidence: Fraction) -> float:
     if isinstance(each.noise, BinChoice):
         return each.noise.margin(confidence) * each.step
     return each.noise.margin(per_coordinate(1 - confidence, 1)) * each.step
-
-
-def exact_margin(
-    post: Post, formulas: Sequence[Formula], by_name: Mapping[str, Measured], confidence: Fraction
-) -> float | None:
-    """The margin of an output column that is a count, a sum or the mean of a public number of rows."""
-    if not isinstance(post, AggregateRef):
-        return None
-    match formulas[post.index]:
-        case Formula("COUNT", count=Linear() as linear) | Formula("SUM", total=Linear() as linear):
-            return linear_margin(linear, by_name, confidence)
-        case Formula("AVG", count=Linear((), known), total=Linear() as linear):
-            return linear_margin(linear, by_name, confidence) / float(known)
-    return None
 
 
 def linear_margin(linear: Linear, by_name: Mapping[str, Measured], confidence: Fraction) -> float:

@@ -20,6 +20,7 @@ SMOOTH = 100.0
 APART = 1e-3
 CLOSE = 1e-9
 MOST_SMOOTH = 3  # scales: the exponentials of more nearly equal ones would cancel one another
+LEAST_PART = 1e-6  # of the widest scale: what is narrower adds nothing that shows
 LEAST_TAIL = 1e-8  # below which the difference of exponentials is lost in rounding
 TIMES = 1 << 16
 MOST_EVEN = 8  # beyond so many dimensions the even points are no better than scattered ones
@@ -37,28 +38,42 @@ class WeightedNoise:
         smooth = len(self.parts) <= MOST_SMOOTH and all(
             isinstance(noise, LaplaceNoise) and noise.scale >= SMOOTH for _, noise in self.parts
         )
-        return _smooth_margin(scales, float(miss)) if smooth else _drawn_margin(self, miss)
+        return float(smooth_margins(np.array([scales]), float(miss))[0]) if smooth else _drawn_margin(self, miss)
 
 
-def _smooth_margin(scales: Sequence[float], miss: float) -> float:
-    """Of a sum of Laplace variables: its tail is a sum of exponentials. Equal scales are taken a bit apart, upward."""
-    wide = max(scales)
-    apart: list[float] = []
-    for scale in sorted(each / wide for each in scales):
-        apart.append(max(scale, apart[-1] * (1 + APART)) if apart else scale)
-    weights = [math.prod(one**2 / (one**2 - two**2) for two in apart if two != one) for one in apart]
-
-    def tail(at: float) -> float:
-        return sum(weight * math.exp(-at / scale) for weight, scale in zip(weights, apart, strict=True))
-
-    union = apart[-1] * len(apart) * math.log(len(apart) / miss)  # holds in any case
-    low, high = 0.0, union
+def smooth_margins(scales: Floats, miss: float) -> Floats:
+    """Of sums of Laplace variables, one sum a row of `scales`: their margins. The tail is a sum of exponentials."""
+    wide = scales.max(axis=1)
+    apart, weights = _exponentials(scales / wide[:, None])
+    terms = scales.shape[1]
+    union = apart[:, -1] * terms * math.log(terms / miss)  # holds in any case
     if miss < LEAST_TAIL:
-        return union * wide
-    while high - low > CLOSE * high:
+        return np.asarray(union * wide)
+    low, high = np.zeros_like(union), union
+    while bool((high - low > CLOSE * high).any()):
         middle = (low + high) / 2
-        low, high = (low, middle) if tail(middle) <= miss else (middle, high)
-    return high * wide
+        met = (weights * np.exp(-middle[:, None] / apart)).sum(axis=1) <= miss
+        low, high = np.where(met, low, middle), np.where(met, middle, high)
+    return np.asarray(high * wide)
+
+
+def smooth_tail(scales: Floats, at: Floats) -> Floats:
+    """P(sum >= at), of one sum of Laplace variables."""
+    (apart,), (weights,) = _exponentials(scales[None, :])
+    beyond = np.exp(-np.abs(at)[..., None] / apart) @ weights / 2
+    return np.asarray(np.where(at >= 0, beyond, 1 - beyond))
+
+
+def _exponentials(scales: Floats) -> tuple[Floats, Floats]:
+    """P(|sum| > z) = sum of weight * exp(-z / scale). Equal scales are taken a bit apart, upward."""
+    apart = np.sort(scales, axis=1)
+    apart = np.maximum(apart, apart[:, -1:] * LEAST_PART)
+    for place in range(1, apart.shape[1]):
+        apart[:, place] = np.maximum(apart[:, place], apart[:, place - 1] * (1 + APART))
+    squares = apart**2
+    gaps = squares[:, :, None] - squares[:, None, :]
+    ratios = np.divide(squares[:, :, None], gaps, out=np.ones_like(gaps), where=gaps != 0)
+    return apart, ratios.prod(axis=2)
 
 
 @lru_cache(maxsize=256)

@@ -5,6 +5,7 @@ its count serves COUNT(*) and every AVG of a column without NULLs (moments.py); 
 keys that the data names are released with their numbers of people.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -56,6 +57,14 @@ class Formula:
     place: int = 0
     width: int = 1
     values: tuple[Scalar, ...] | None = None
+    least: float | None = None  # what the aggregate can be at all, by the catalog
+    most: float | None = None
+
+    @property
+    def around(self) -> tuple[float, float]:
+        """Of a variance: between which numbers its values are, less their centre."""
+        reach = math.sqrt((self.upper or 0.0) / 2)
+        return -reach, reach
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +176,7 @@ class _Chooser:
         self.discovers = discovers
         self.wanted: dict[str, _Wanted] = {}
         self.public = _public_numbers(query, dataset)
+        self.most_rows, self.most_people = _greatest_numbers(query, dataset)
         self._moments_of: dict[Typed, Moments] = {}
         self._fractions: dict[Typed, tuple[Fraction, ...]] = {}
         for each in query.aggregates:
@@ -184,25 +194,33 @@ class _Chooser:
         value = aggregate.value
         match aggregate.function:
             case "COUNT":
-                return Formula("COUNT", count=self._count(value))
+                return Formula("COUNT", count=self._count(value), least=0.0, most=self.most_rows)
             case "PEOPLE" if self.public.people is not None:
                 return Formula("COUNT", count=Linear((), Fraction(self.public.people)))
             case "PEOPLE":
-                return Formula("COUNT", count=Linear.of(self.keys or self._add(_Wanted(Kind.PEOPLE, None))))
+                counted = Linear.of(self.keys or self._add(_Wanted(Kind.PEOPLE, None)))
+                return Formula("COUNT", count=counted, least=1.0 if self.keys else 0.0, most=self.most_people)
             case "SUM" if value is not None:
-                return Formula("SUM", total=self._whole_sum(value))
+                least, most = self._sums_between(value)
+                return Formula("SUM", total=self._whole_sum(value), least=least, most=most)
             case "AVG" if value is not None:
                 found = self._moments(value)
                 centre = float(found.centre)
-                return Formula("AVG", None, found.count, found.total, None, centre, value.lower, value.upper)
+                return Formula(
+                    "AVG", None, found.count, found.total, None, centre, value.lower, value.upper,
+                    least=value.lower, most=value.upper,
+                )  # fmt: skip
             case "VARIANCE" | "STDDEV" if value is not None:
                 found = self._squares(value)
                 centre = float(found.centre)
                 reach = max(abs((value.lower or 0) - centre), abs((value.upper or 0) - centre))
                 # a sample's variance divides by n - 1, and so reaches n/(n - 1) of the square: at most twice
+                rows = 2 if found.count.terms else max(int(found.count.constant), 2)
+                most = ((value.upper or 0) - (value.lower or 0)) ** 2 / 4 * rows / (rows - 1)
                 return Formula(
-                    aggregate.function, None, found.count, found.total, found.squares, centre, 0.0, 2 * reach**2
-                )
+                    aggregate.function, None, found.count, found.total, found.squares, centre, 0.0, 2 * reach**2,
+                    least=0.0, most=most if aggregate.function == "VARIANCE" else math.sqrt(most),
+                )  # fmt: skip
             case "QUANTILE" if value is not None and aggregate.fraction is not None:
                 fractions = self._fractions[value]
                 chosen = self._choice(value, Quantiles(fractions))
@@ -278,6 +296,15 @@ class _Chooser:
         name = self._add(_Wanted(Kind.SUM, value, lower, upper, exponent, offset))
         return Linear.of(name), offset * Fraction(2) ** exponent
 
+    def _sums_between(self, value: Typed) -> tuple[float | None, float | None]:
+        """Between which numbers a sum can be: of no row, or of the greatest number of them."""
+        lower, upper = value.lower or 0.0, value.upper or 0.0
+        if self.public.rows is not None and not value.nullable:
+            return self.public.rows * lower, self.public.rows * upper
+        rows = math.inf if self.most_rows is None else self.most_rows
+        least, most = (rows * lower if lower < 0 else 0.0), (rows * upper if upper > 0 else 0.0)
+        return (None if math.isinf(least) else least), (None if math.isinf(most) else most)
+
     def _add(self, wanted: _Wanted) -> str:
         for name, each in self.wanted.items():
             if each == wanted:
@@ -285,6 +312,16 @@ class _Chooser:
         name = f"{wanted.kind.value}{len(self.wanted) + 1}"
         self.wanted[name] = wanted
         return name
+
+
+def _greatest_numbers(query: Query, dataset: Dataset) -> tuple[float | None, float | None]:
+    """How many rows and people a question can be about at most, where the catalog makes it public."""
+    if dataset.neighbours is not Neighbours.REPLACE_ONE or not isinstance(query.source, Scan):
+        return None, None
+    table = dataset.table(query.source.table)
+    if table.unit is ROW:
+        return table.rows, table.rows
+    return (None if table.people is None else table.people * query.source.max_rows), table.people
 
 
 def _public_numbers(query: Query, dataset: Dataset) -> PublicNumbers:

@@ -1,0 +1,100 @@
+"""Repeats one question many times: the data is measured once, noise is drawn again through the real release."""
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import product
+from math import isfinite
+
+import numpy as np
+
+from sfumato.kernel.certify import Certificate, Reservation, certify
+from sfumato.kernel.entropy import SYSTEM
+from sfumato.kernel.losses import ZCDP, PureDP
+from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
+from sfumato.kernel.release import Released, release_with
+from sfumato.planning.accuracy import Reading, aggregate_values, combined, evaluate
+from sfumato.planning.intervals import has_interval
+from sfumato.present import Paid, present
+from sfumato.query.bind import bind
+from sfumato.query.parse import parse
+
+LEVEL = Fraction(95, 100)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question, what was measured for it, and its true answers by key."""
+
+    query: object
+    planned: object
+    certificate: Certificate
+    exact: object
+    truth: dict
+
+    def answer(self, level=LEVEL, wider=Fraction(1), releases=1):
+        """One answer with fresh noise; `wider` noise than is stated is for negative controls."""
+        drawn = [self._released(wider) for _ in range(releases)]
+        readings = [Reading.of(each) for each in drawn]
+        reading = combined(readings) if releases > 1 else readings[0]
+        paid = Paid(level, 1, self.certificate.loss, False, "", self.certificate.loss, {})
+        return present(self.query, self.planned, self.certificate, reading, paid)
+
+    def _released(self, wider):
+        if wider == 1:
+            return release_with(self.exact, Reservation(1, self.certificate), SYSTEM)
+        measurements = tuple(replace(each, noise=_widened(each.noise, wider)) for each in self.certificate.measurements)
+        other = replace(self.certificate, measurements=measurements)
+        return replace(release_with(self.exact, Reservation(1, other), SYSTEM), certificate=self.certificate)
+
+    def met(self, answer):
+        """For each row, for each column: does its interval hold the truth?"""
+        keys = [name for name, post in self.query.columns if not has_interval(post, self.planned.formulas)]
+        found = []
+        for row, ends in zip(answer.rows, answer.intervals, strict=True):
+            truth = self.truth[tuple(row[name] for name in keys)]
+            found.append(
+                {
+                    name: name in ends
+                    and ends[name][0] <= value + 1e-9 * abs(value)
+                    and value - 1e-9 * abs(value) <= ends[name][1]
+                    for name, value in truth.items()
+                    if isfinite(value)
+                }
+            )
+        return found
+
+
+def asked(curator, sql, epsilon=None, rho=None):
+    """Bind, plan, certify and measure once."""
+    query = bind(parse(sql), curator.dataset)
+    planned = curator.planned(query, PureDP(epsilon) if rho is None else ZCDP(rho))
+    certificate = certify(planned.plan)
+    exact = curator.engine.aggregate(planned.plan)
+    return Asked(query, planned, certificate, exact, _truth(query, planned, certificate, exact))
+
+
+def _widened(noise, factor):
+    match noise:
+        case LaplaceNoise(scale):
+            return LaplaceNoise(scale * factor)
+        case GaussianNoise(variance):
+            return GaussianNoise(variance * factor**2)
+        case _:
+            return noise
+
+
+def _truth(query, planned, certificate, exact):
+    """What the question would answer without noise, for each key."""
+    integers = {name: tuple(each.tolist()) for name, each in exact._integers.items()}
+    integers |= {name: (0,) * len(bins) for name, bins in exact._bins.items()}
+    reading = Reading.of(Released(1, certificate, integers, exact._keys))
+    cells = list(exact._keys if exact._keys is not None else product(*(key.values or () for key in query.keys)))
+    keys = [np.array([cell[index] for cell in cells] + [None], object)[:-1] for index in range(len(query.keys))]
+    aggregates = [aggregate_values(formula, reading.values) for formula in planned.formulas]
+    columns = {name: np.broadcast_to(evaluate(post, aggregates, keys), len(cells)) for name, post in query.columns}
+    numbers = {name for name, post in query.columns if has_interval(post, planned.formulas)}
+    named = [name for name in columns if name not in numbers]
+    return {
+        tuple(columns[name][cell] for name in named): {name: float(columns[name][cell]) for name in numbers}
+        for cell in range(len(cells))
+    }
