@@ -30,7 +30,7 @@ from sfumato.planning.as_asked import AsAsked, as_asked
 from sfumato.planning.groups import drops_groups
 from sfumato.planning.intervals import Shown, as_linear, column_ends, has_interval, names_in, possible_of
 from sfumato.planning.moments import names_of
-from sfumato.planning.outputs import Floats, Objects, column, evaluate, shown_cells
+from sfumato.planning.outputs import Floats, Objects, column, passes, shown_cells
 from sfumato.planning.planner import Formula, Planned
 from sfumato.query.query import AggregateRef, KeyRef, Post, Query
 
@@ -126,7 +126,7 @@ def _compared(query: Query, aggregates: list[Floats], keys: list[Objects], cells
     """How many cells ORDER BY compares: those that HAVING lets through."""
     if query.having is None:
         return max(cells, 1)
-    return max(int(np.broadcast_to(evaluate(query.having, aggregates, keys), cells).astype(bool).sum()), 1)
+    return max(int(np.broadcast_to(passes(query.having, aggregates, keys), cells).sum()), 1)
 
 
 def _miss(query: Query, planned: Planned, post: Post, confidence: Fraction, compared: int) -> Fraction:

@@ -12,8 +12,9 @@ from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.losses import ZCDP, PureDP
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
 from sfumato.kernel.release import Released, release_with
-from sfumato.planning.accuracy import Reading, aggregate_values, combined, evaluate
+from sfumato.planning.accuracy import Reading, aggregate_values, combined
 from sfumato.planning.intervals import has_interval
+from sfumato.planning.outputs import evaluate
 from sfumato.present import Paid, present
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
@@ -36,7 +37,8 @@ class Asked:
         drawn = [self._released(wider) for _ in range(releases)]
         readings = [Reading.of(each) for each in drawn]
         reading = combined(readings) if releases > 1 else readings[0]
-        paid = Paid(level, 1, self.certificate.loss, False, "", self.certificate.loss, {})
+        loss = self.certificate.loss
+        paid = Paid(level, 1, loss, False, "", loss, loss, (), {})
         return present(self.query, self.planned, self.certificate, reading, paid)
 
     def _released(self, wider):

@@ -14,10 +14,8 @@ from sfumato.kernel.expressions import Literal
 from sfumato.kernel.mechanisms import Noise
 from sfumato.planning.accuracy import (
     Measured,
-    Objects,
     Reading,
     aggregate_values,
-    evaluate,
     linear_margin,
     margin_of,
     read,
@@ -27,6 +25,7 @@ from sfumato.planning.given_shown import edges_of, ends_given
 from sfumato.planning.likeness import WeightedNoise
 from sfumato.planning.moments import Linear
 from sfumato.planning.noise_laws import Floats, NoiseLaw, law_of
+from sfumato.planning.outputs import Objects, evaluate, passes
 from sfumato.planning.planner import Formula
 from sfumato.planning.possible import EVERYWHERE, Ends, cut, image, of_components, possible
 from sfumato.planning.ratio_intervals import ratio_ends
@@ -339,13 +338,12 @@ def _changed_aggregate(leaf: Post, shown: Shown) -> Change:
 def _passes(shown: Shown, part: slice, change: Change) -> Callable[[Floats], npt.NDArray[np.bool_]]:
     keys = [key[part, None] for key in shown.keys]
 
-    def passes(tried: Floats) -> npt.NDArray[np.bool_]:
+    def passing(tried: Floats) -> npt.NDArray[np.bool_]:
         if shown.having is None:
             return np.ones(tried.shape, bool)
-        held = evaluate(shown.having, change(part, tried), keys)
-        return np.broadcast_to(held, tried.shape).astype(bool)
+        return np.broadcast_to(passes(shown.having, change(part, tried), keys), tried.shape)
 
-    return passes
+    return passing
 
 
 def _near_edges(values: Floats, least: Floats, most: Floats, law: NoiseLaw) -> npt.NDArray[np.bool_]:

@@ -56,11 +56,15 @@ def shown_cells(query: Query, aggregates: Sequence[Floats], keys: Sequence[Objec
     """HAVING, ORDER BY and LIMIT, over released values: the cells that are shown, in their order."""
     kept = list(range(cells))
     if query.having is not None:
-        passed = np.broadcast_to(_truths(evaluate(query.having, aggregates, keys)), cells)
-        kept = np.flatnonzero(passed == 1).tolist()  # what is NULL has not passed
+        kept = np.flatnonzero(np.broadcast_to(passes(query.having, aggregates, keys), cells)).tolist()
     for term in reversed(query.order):
         kept = _in_order(kept, term, np.broadcast_to(evaluate(term.by, aggregates, keys), cells))
     return kept if query.limit is None else kept[: query.limit]
+
+
+def passes(condition: Post, aggregates: Sequence[Floats], keys: Sequence[Objects]) -> npt.NDArray[np.bool_]:
+    """Where a condition is true; what is NULL has not passed."""
+    return np.asarray(_truths(evaluate(condition, aggregates, keys)) == 1)
 
 
 def _in_order(cells: list[int], term: Ordering, values: Values) -> list[int]:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from sfumato.kernel.expressions import Literal
 from sfumato.planning.moments import Linear
+from sfumato.planning.outputs import rounded
 from sfumato.planning.planner import Formula
 from sfumato.query.query import AggregateRef, KeyRef, Post, PostCall
 
@@ -67,17 +68,12 @@ def image(post: Post, aggregates: Sequence[Ends], keys: Sequence[npt.NDArray[Any
             return np.asarray(float(value)), np.asarray(float(value))  # type: ignore[arg-type]
         case KeyRef(index):
             return _of_key(keys[index])
-        case PostCall("round", (inner, Literal(digits))):
+        case PostCall("round", (inner, Literal(int(digits)))):
             low, high = image(inner, aggregates, keys)
-            return _rounded(low, int(digits)), _rounded(high, int(digits))  # type: ignore[arg-type]
+            return rounded(np.array(low), digits), rounded(np.array(high), digits)
         case PostCall(function, arguments):
             with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
                 return _applied(function, [image(each, aggregates, keys) for each in arguments])
-
-
-def _rounded(values: Floats, digits: int) -> Floats:
-    unit = 10.0**-digits
-    return np.asarray(np.sign(values) * np.floor(np.abs(values) / unit + 0.5) * unit)
 
 
 def _of_key(values: npt.NDArray[Any]) -> Ends:
