@@ -94,7 +94,7 @@ def present(query: Query, planned: Planned, certificate: Certificate, reading: R
         {
             name: (float(low[place]), float(high[place]))
             for name, (low, high) in ends.items()
-            if low[place] <= high[place]
+            if rows[place][name] is not None
         }
         for place in range(len(kept))
     ]
