@@ -179,6 +179,55 @@ def fresh(*arguments: str) -> str:
     return done.stdout
 
 
+def many_groups(report: Report) -> None:
+    """Four aggregates of 5,001 groups beside a count of them; the intervals of what is shown take longest."""
+    rng, rows = np.random.default_rng(1), 20_000
+    data = pa.table({"k": rng.integers(0, 5_001, rows), "x": rng.random(rows), "y": rng.random(rows)})
+    columns = {"k": sf.Integer(0, 5_000), "x": sf.Real(0, 1), "y": sf.Real(0, 1)}
+    epsilon = iter(range(1, 1_000))
+    grouped = "FROM t GROUP BY k"
+    four = f"SELECT k, COUNT(*) AS n, SUM(x) AS s, AVG(x) AS a, AVG(y) AS b {grouped}"
+    with sf.protect(data, name="t", unit=sf.ROW, columns=columns, budget=sf.Budget(epsilon=10**6)) as curator:
+        for what, limit in (("", 8), (" ORDER BY n DESC LIMIT 10", 4)):
+            ours, alone = in_turns(
+                lambda what=what: curator.ask(four + what, epsilon=next(epsilon)),
+                lambda: curator.ask(f"SELECT k, COUNT(*) AS n {grouped}", epsilon=next(epsilon)),
+            )
+            name = f"Four aggregates of 5,001 groups{what.lower()}, beside COUNT alone"
+            report.line(name, (ms(ours), ms(alone)), ours / alone, limit)
+
+
+def many_texts(report: Report) -> None:
+    """GROUP BY a text that nobody declared, with one person of 500,000 texts, and without that person."""
+    people, texts, curators = 200_000, 500_000, []
+    columns = {"p": sf.Id(), "job": sf.Text()}
+    for more in (texts, 1):
+        data = pa.table(
+            {
+                "p": np.concatenate([np.arange(people), np.full(more, people)]),
+                "job": [f"job {each % 50}" for each in range(people)] + [f"text {each}" for each in range(more)],
+            }
+        )
+        curators.append(
+            sf.protect(
+                data,
+                name="t",
+                unit="p",
+                columns=columns,
+                budget=sf.Budget(epsilon=10**6, delta="1e-3"),
+                max_groups_per_unit=3,
+            )
+        )
+    epsilon, sql = iter(range(1, 1_000)), "SELECT job, COUNT(*) AS n FROM t GROUP BY job"
+    crowded, calm = in_turns(
+        *(lambda each=each: each.ask(sql, epsilon=next(epsilon), delta="1e-6") for each in curators)
+    )
+    for each in curators:
+        each.close()
+    name = "GROUP BY an undeclared text, one person of 500,000 texts, beside one of 1"
+    report.line(name, (ms(crowded), ms(calm)), crowded / calm, 8)
+
+
 def starting(report: Report) -> None:
     imported = float(np.median([float(fresh("-c", IMPORTING)) for _ in range(5)]))
     helped = seconds(lambda: fresh("-m", "sfumato", "--help"), 5)
@@ -209,6 +258,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         tiny(report, Path(folder))
         long_ledger(report, Path(folder))
+        many_groups(report)
+        many_texts(report)
         ten_million(report, Path(folder))
         memory(report, Path(folder))
     Console(width=150).print(report.table)

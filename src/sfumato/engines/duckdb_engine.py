@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from operator import add as plus
 from pathlib import Path
 
 import duckdb
@@ -137,22 +138,24 @@ class DuckDBEngine:
         cells, cursor = Cells(plan), self._connection.cursor()
         queries, width = self._queries(plan), len(plan.keys)
         people: dict[int, int] = {}
+        of_cells = (
+            {}
+            if queries.added is None
+            else _rows_of(cursor, queries.added, cells, width, counts_units=cells.discovered)
+        )
         if queries.people is not None:
-            for row in cursor.execute(queries.people).fetchall():
-                cell = cells.name(row[:width]) if cells.discovered else cells.find(row[:width])
-                if cell in people:
-                    raise KernelFault("Two rows count the people of one cell.")
-                if cell is not None:
-                    people[cell] = row[width]
+            people = {
+                cell: row[0] for cell, row in _rows_of(cursor, queries.people, cells, width, counts_units=True).items()
+            }
+        elif cells.discovered:
+            people = {cell: row[0] for cell, row in of_cells.items()}
+            of_cells = {cell: row[1:] for cell, row in of_cells.items()}
         totals: dict[str, list[int]] = {}
         bins: dict[str, list[Bins]] = {}
         added = [each for each in plan.measurements if each.kind in ADDED]
         if queries.added is not None:
-            sums = [[0] * sum(each.width for each in added) for _ in range(len(cells))]
-            for row in cursor.execute(queries.added).fetchall():
-                cell = cells.find(row[:width])
-                if cell is not None:
-                    sums[cell] = [old + int(new) for old, new in zip(sums[cell], row[width:], strict=True)]
+            nothing = (0,) * sum(each.width for each in added)
+            sums = [[int(one) for one in of_cells.get(cell, nothing)] for cell in range(len(cells))]
             begin = 0
             for each in added:
                 end = begin + each.width
@@ -192,11 +195,14 @@ class DuckDBEngine:
         agrees(plan.source, self.tables)
         has_values(plan, self.tables)
         kinds = {each.kind for each in plan.measurements}
+        counted = kinds & {Kind.PEOPLE, Kind.KEYS}
+        adds = bool(kinds & set(ADDED))
         chosen = [each for each in plan.measurements if each.kind is Kind.CHOICE]
         return Queries(
             name,
-            lower_people(plan).sql(dialect="duckdb", copy=False) if kinds & {Kind.PEOPLE, Kind.KEYS} else None,
-            lower(plan, stored).sql(dialect="duckdb", copy=False) if kinds & set(ADDED) else None,
+            # where the data names the keys, what is added up comes with the people of each
+            lower_people(plan).sql(dialect="duckdb", copy=False) if counted and (plan.cells or not adds) else None,
+            lower(plan, stored).sql(dialect="duckdb", copy=False) if adds else None,
             {each.name: lower_bins(plan, each).sql(dialect="duckdb", copy=False) for each in chosen},
         )
 
@@ -204,3 +210,17 @@ class DuckDBEngine:
         """Let go of the snapshot."""
         self._empty.close()
         self._connection.close()
+
+
+def _rows_of(
+    cursor: duckdb.DuckDBPyConnection, query: str, cells: Cells, width: int, *, counts_units: bool
+) -> dict[int, tuple[int, ...]]:
+    """What a query gives for each cell, behind its key values; keys that the data names are numbered as they come."""
+    found: dict[int, tuple[int, ...]] = {}
+    for row in cursor.execute(query).fetchall():
+        cell = cells.name(row[:width]) if cells.discovered else cells.find(row[:width])
+        if cell in found and counts_units:  # a unit could be counted in both
+            raise KernelFault("Two rows count the people of one cell.")
+        if cell is not None:
+            found[cell] = tuple(map(plus, found[cell], row[width:])) if cell in found else row[width:]
+    return found

@@ -48,7 +48,8 @@ Stored = Mapping[str, Steps]
 def lower(plan: BoundedPlan, stored: Stored) -> exp.Expression:
     """The query that adds up: key values first, then the integers of each measurement, as `addends` has them.
 
-    `stored` says which columns the snapshot holds ready.
+    `stored` says which columns the snapshot holds ready. Where the data names the keys, only those are there in which
+    somebody is counted, each with its units before the integers: a person's other keys stay in the engine.
 
     Claim: K-26. The SQL computes what the plan's operators say, and no data can make it fail.
     Requires: a snapshot as snapshot.py makes it.
@@ -57,6 +58,22 @@ def lower(plan: BoundedPlan, stored: Stored) -> exp.Expression:
     Checked by: tests/neighbours/test_joins.py::test_no_neighbour_moves_more_through_a_join
     """
     added = [each for each in plan.measurements if each.kind in ADDED]
+    query = _added(plan, added, stored)
+    return query if plan.cells is not None else _of_named_keys(plan, query, [exp.column("units", "named")])
+
+
+def _of_named_keys(plan: BoundedPlan, query: exp.Select, units: list[exp.Expression]) -> exp.Select:
+    """The rows of a query whose keys somebody is counted in: at most g of each unit."""
+    names = [*(f"{KEY}{index}" for index in range(len(plan.keys)))]
+    others = [each.alias_or_name for each in query.expressions if each.alias_or_name not in names]
+    same = [exp.EQ(this=exp.column(name, "found"), expression=exp.column(name, "named")) for name in names]
+    keys = [exp.column(name, "named") for name in names]
+    made = exp.select(*keys, *units, *(exp.column(name, "found", quoted=True) for name in others))
+    made = made.from_(lower_people(plan).subquery("named"))
+    return made.join(query.subquery("found"), on=exp.and_(*same), join_type="inner")
+
+
+def _added(plan: BoundedPlan, added: list[Measurement], stored: Stored) -> exp.Select:
     computed = [
         each for each in added if each.kind is not Kind.COUNT and _ready(addends(each, plan)[0], plan, stored) is None
     ]
@@ -91,7 +108,8 @@ def lower_bins(plan: BoundedPlan, each: Measurement) -> exp.Expression:
         query = _rows(plan, [each]).select(*_keys(plan), exp.alias_(_key(each.value), BIN))
     else:
         query = _in_steps(plan, [each], [each]).select(*keys, exp.alias_(_held_steps(each), BIN))
-    return query.select(exp.alias_(weight, "weight")).group_by(*(one.copy() for one in keys), exp.column(BIN))
+    query = query.select(exp.alias_(weight, "weight")).group_by(*(one.copy() for one in keys), exp.column(BIN))
+    return query if plan.cells is not None else _of_named_keys(plan, query, [])
 
 
 def _in_steps(plan: BoundedPlan, measured: list[Measurement], computed: list[Measurement]) -> exp.Select:
@@ -113,7 +131,7 @@ def _key_columns(plan: BoundedPlan) -> list[exp.Expression]:
     return [exp.column(f"{KEY}{index}") for index in range(len(plan.keys))]
 
 
-def lower_people(plan: BoundedPlan) -> exp.Expression:
+def lower_people(plan: BoundedPlan) -> exp.Select:
     """The query that counts units: key values, units. A unit is in at most g cells, those least by a hash.
 
     Claim: K-26. The SQL computes what the plan's operators say, and no data can make it fail.

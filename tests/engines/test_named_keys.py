@@ -1,0 +1,90 @@
+"""Keys that the data names: of each person at most g leave the engine, however many texts one person has."""
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+from by_cell import by_key
+
+import sfumato as sf
+from sfumato.catalog.model import Dataset, Table
+from sfumato.engines.duckdb_engine import DuckDBEngine
+from sfumato.engines.lowering import lower_people
+from sfumato.engines.reference_engine import ReferenceEngine
+from sfumato.planning.planner import choose_plan
+from sfumato.query.bind import bind
+from sfumato.query.parse import parse
+
+GROUPS, PEOPLE, TEXTS = 3, 40, 5_000
+TABLE = Table(
+    "t", None, "p", {"p": sf.Id(), "job": sf.Text(), "x": sf.Real(0, 9), "site": sf.Integer(1, 2)},
+    max_rows_per_unit=5, max_groups_per_unit=GROUPS,
+)  # fmt: skip
+DATASET = Dataset("t", [TABLE], sf.Budget(epsilon=9, delta="1e-6"))
+QUESTIONS = [
+    "SELECT job, COUNT(*) AS n FROM t GROUP BY job",
+    "SELECT job, site, COUNT(*) AS n, SUM(x) AS s, AVG(x) AS a, STDDEV(x) AS d FROM t GROUP BY job, site",
+    "SELECT job, COUNT(DISTINCT p) AS people FROM t GROUP BY job",
+    "SELECT job, COUNT(*) AS n, MODE(site) AS m FROM t GROUP BY job",
+    "SELECT job, MODE(site) AS m FROM t WHERE x > 1 GROUP BY job",
+]
+
+
+def engine_of(texts):
+    """Many people with a few jobs each, and one with very many texts."""
+    rows = [{"p": person, "job": f"job {(person + each) % 7}", "x": float(each), "site": 1 + each % 2}
+            for person in range(PEOPLE) for each in range(4)]  # fmt: skip
+    rows += [{"p": PEOPLE, "job": f"text {each}", "x": float(each % 9), "site": 1 + each % 2} for each in range(texts)]
+    return DuckDBEngine.of_data(TABLE, pd.DataFrame(rows, columns=list(TABLE.columns)))
+
+
+@pytest.fixture(scope="module")
+def crowded():
+    return engine_of(TEXTS)
+
+
+def plan_of(engine, sql):
+    return choose_plan(bind(parse(sql), DATASET), sf.PureDP(1), DATASET, engine.versions).plan
+
+
+def rows_fetched(engine, plan):
+    return [len(engine._connection.execute(query).fetchall()) for query in engine._queries(plan)]
+
+
+@pytest.mark.parametrize("sql", QUESTIONS)
+def test_at_most_so_many_keys_of_each_person_leave_the_engine(crowded, sql):
+    """A choice gives a row for each bin of a key: here two sites."""
+    fetched = rows_fetched(crowded, plan_of(crowded, sql))
+    bins = 2 if "MODE" in sql else 1
+    assert fetched
+    assert max(fetched) <= (PEOPLE + 1) * GROUPS * bins
+
+
+def test_keys_that_are_not_bounded_would_all_leave(crowded):
+    """Negative control: without the bound on groups, every text of the one person is fetched."""
+    plan = replace(plan_of(crowded, QUESTIONS[0]), max_groups_per_unit=10**6)
+    assert max(rows_fetched(crowded, plan)) > TEXTS
+
+
+@pytest.mark.parametrize("sql", QUESTIONS)
+def test_what_is_fetched_is_what_the_reference_measures(sql):
+    engine = engine_of(60)
+    plan = plan_of(engine, sql)
+    names = [row[0] for row in engine._connection.execute('DESCRIBE "t"').fetchall()]
+    held = [dict(zip(names, row, strict=True)) for row in engine._connection.execute('SELECT * FROM "t"').fetchall()]
+    wanted = by_key(ReferenceEngine({"t": held}).aggregate(plan), plan)
+    assert wanted
+    assert by_key(engine.aggregate(plan), plan) == wanted
+
+
+def test_which_keys_leave_depends_on_that_persons_rows_alone():
+    """Another person more, or fewer, changes no key in which the one with many texts is counted."""
+    kept = []
+    for others in (range(PEOPLE), range(PEOPLE // 2)):
+        rows = [{"p": person, "job": "job", "x": 1.0, "site": 1} for person in others]
+        rows += [{"p": PEOPLE, "job": f"text {each}", "x": 1.0, "site": 1} for each in range(500)]
+        engine = DuckDBEngine.of_data(TABLE, pd.DataFrame(rows, columns=list(TABLE.columns)))
+        found = engine._connection.execute(lower_people(plan_of(engine, QUESTIONS[2])).sql("duckdb")).fetchall()
+        kept.append({key for key, _ in found if key.startswith("text")})
+    assert kept[0] == kept[1]
+    assert len(kept[0]) == GROUPS
