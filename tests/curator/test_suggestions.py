@@ -106,6 +106,9 @@ def test_what_is_not_the_owners_to_say_is_not_suggested():
     """add-remove is a promise to people: a public number would break it."""
     with people(neighbours="add-remove") as curator:
         assert curator.preview(MEAN, epsilon=1, assume={"n": N}).suggestions == ()
+        both = "SELECT AVG(age) AS a, AVG(income) AS i, COUNT(*) AS n FROM people"
+        found, _ = curator.preview(both, epsilon=1, assume={"n": N}).suggestions
+        assert found.declaration == "people: income nullable = false, age nullable = false"
 
 
 def test_a_shared_count_is_worth_a_declaration():
