@@ -49,6 +49,10 @@ def show_report(report: "LoadReport", hints: Mapping[str, str]) -> None:
     console = to_stderr()
     for each in report:
         for problem in each.problems:
-            console.print(Text.assemble(("Warning:", "bold yellow"), " ", printable(str(problem))), soft_wrap=True)
+            console.print(Text.assemble(("Warning:", "bold yellow"), " ", printable(problem.what)), soft_wrap=True)
+            console.print(Text(f"  {printable(problem.advice)}"), soft_wrap=True)
         if each.problems and each.table in hints:
-            console.print(Text(printable(f"To load it again: {hints[each.table]}"), "dim"), soft_wrap=True)
+            again = f"After a correction of the source or of catalog.toml: {hints[each.table]}"
+            console.print(Text(printable(again), "dim"), soft_wrap=True)
+            options = "It also takes --encoding, --delimiter, --decimal and --date-format, and writes them down."
+            console.print(Text(options, "dim"), soft_wrap=True)

@@ -130,7 +130,7 @@ def _show_prepared(folder: Path, dataset: "Dataset", done: "Prepared") -> None:
 def again(folder: Path, table: str) -> str:
     """The command that loads a table again."""
     place = "" if folder == Path() else f"-C {shlex.quote(str(folder))} "
-    return f"sfumato {place}prepare {shlex.quote(table)}, with the option that is named above"
+    return f"sfumato {place}prepare {shlex.quote(table)}"
 
 
 def snapshot_of(folder: Path) -> Path:

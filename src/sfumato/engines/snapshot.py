@@ -65,12 +65,15 @@ def pin(
     """
     pinned, origin = False, made_from(table)
     with suppress(duckdb.Error, RuntimeError, ValueError, OSError):  # nothing is kept of what they say
-        with opened(connection, table.name, data, folder, table.reading) as found:
+        with (
+            progress_bar(connection, _title(table), quiet=loading.quiet) as doing,
+            opened(connection, table.name, data, folder, table.reading) as found,
+        ):
             missing_columns(table.name, list(table.columns), found.columns)
             if table.public:
                 table = described(connection, table, found)
             source = found if table.unit_through is None else _through(connection, table, found)
-            with _settings(connection), progress_bar(connection, _title(table), quiet=loading.quiet) as doing:
+            with _settings(connection):
                 connection.execute(f"CREATE OR REPLACE TABLE {quoted(table.name)} ({_columns(table, source)})")
                 if table.unit is not ROW:
                     doing("people")

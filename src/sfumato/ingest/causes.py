@@ -124,7 +124,9 @@ def _of_numbers(texts: Sequence[str]) -> tuple[Recognised, ...]:
     ]
     if only_comma:
         found.append((commas, Cause("They have a decimal comma.", option("decimal", ","))))
+    point = "They have a decimal point, but another decimal mark is declared."
     found += [
+        (_matches(r"[-+]?\d*\.\d+"), Cause(point, option("decimal", "."))),
         (separated, Cause("They have separators of thousands.", without.format("the separators"))),
         (_matches(r"\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4}.*"), Cause("They are dates.", "Declare the column as date.")),
         (
@@ -154,11 +156,12 @@ def _of_days(texts: Sequence[str], *, moments: bool) -> tuple[Recognised, ...]:
             shows = _matches(rf"\d{{1,2}}[{separator}]\d{{1,2}}[{separator}]{year}{time}")
             order = _day_or_month_first([each for each in texts if shows(each)], separator)
             form = _with_time(separator.join((*order, letter)), texts, moments=moments)
-            cause = f"They are days written as {_in_words(form)}, not as year-month-day."
+            cause = f"They are days written as {_in_words(form)}, not as the load reads days."
             if order == ("%d", "%m") and not _certain(texts, shows, separator):
                 cause += " If the month comes first, swap %d and %m."
             found.append((shows, Cause(cause, option("date_format", form))))
     for pattern, plain in (
+        (r"\d{4}-\d{1,2}-\d{1,2}", "%Y-%m-%d"),
         (r"\d{4}/\d{1,2}/\d{1,2}", "%Y/%m/%d"),
         (r"\d{4}\.\d{1,2}\.\d{1,2}", "%Y.%m.%d"),
         (r"(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])", "%Y%m%d"),
@@ -169,7 +172,7 @@ def _of_days(texts: Sequence[str], *, moments: bool) -> tuple[Recognised, ...]:
         shows = _matches(pattern + time)
         full = any(re.search("[A-Za-z]{4,}", each) for each in texts if shows(each))
         form = _with_time(plain.replace("%b", "%B") if full else plain, texts, moments=moments)
-        cause = f"They are days written as {_in_words(form)}, not as year-month-day."
+        cause = f"They are days written as {_in_words(form)}, not as the load reads days."
         found.append((shows, Cause(cause, option("date_format", form))))
     found += [
         (

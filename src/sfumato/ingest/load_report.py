@@ -85,8 +85,17 @@ class LoadProblem:
     fix: str
 
     def __str__(self) -> str:
-        where = self.table if self.column is None else f"{self.table}.{self.column}"
-        return " ".join(part for part in (f"{where}: {self.message}", self.cause, self.fix) if part)
+        return f"{self.what} {self.advice}"
+
+    @property
+    def what(self) -> str:
+        """What was lost, and where."""
+        return f"{self.table if self.column is None else f'{self.table}.{self.column}'}: {self.message}"
+
+    @property
+    def advice(self) -> str:
+        """The likely cause, and what to do."""
+        return f"{self.cause} {self.fix}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,11 +203,13 @@ def sentences(report: TableReport) -> Iterator[str]:
         f"{percent(people.share(people.over_max_rows))} of people have more than "
         f"{count_of(people.max_rows_per_unit, 'row')} (max_rows_per_unit)."
     )
+    groups = f"more than {count_of(people.max_groups_per_unit, 'group')} (max_groups_per_unit)"
     for name, over in people.over_max_groups:
-        yield (
-            f"{percent(people.share(over))} of people are in more than {count_of(people.max_groups_per_unit, 'group')} "
-            f"(max_groups_per_unit) when a question groups by {name}."
-        )
+        if over:
+            yield f"{percent(people.share(over))} of people are in {groups} when a question groups by {name}."
+    within = [name for name, over in people.over_max_groups if not over]
+    if within:
+        yield f"No one is in {groups} when a question groups by {' or '.join(within)} alone."
 
 
 def column_table(report: TableReport, *, examples: bool = False) -> tuple[list[str], list[list[str]]]:

@@ -105,5 +105,5 @@ def _of_people(people: PeopleReport, table: str) -> Iterator[LoadProblem]:
         rows = count_of(people.max_rows_per_unit, "row")
         message = f"{percent(share)} of people have more than {rows} (max_rows_per_unit)."
         cause = "Their rows count in part, so that counts and sums come out too low."
-        fix = "Raise the bound (--max-rows) if so many rows are usual; the noise grows with it."
+        fix = "Raise max_rows_per_unit (--max-rows) if so many rows are usual; the noise grows with it."
         yield LoadProblem(table, None, people.over_max_rows, share, message, cause, fix)
