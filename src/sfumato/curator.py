@@ -19,7 +19,7 @@ from sfumato.ingest.load_report import LoadReport
 from sfumato.kernel.certify import Certificate, certify
 from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP, compose
 from sfumato.kernel.neighbours import Neighbours
-from sfumato.kernel.parameters import Number, positive_decimal, probability_inside
+from sfumato.kernel.parameters import Number, privacy_amount, probability_inside
 from sfumato.kernel.plan import BoundedPlan, Kind
 from sfumato.kernel.release import Released, release
 from sfumato.kernel.sources import tables_of
@@ -148,7 +148,7 @@ class Curator:
         return released, Given(analyst, self._ledger.store(reservation, released), taken, cached=False)
 
     def planned(self, query: Query, loss: PureDP | ZCDP, delta: Number | None = None) -> Planned:
-        share = None if delta is None else positive_decimal(delta, "delta")
+        share = None if delta is None else privacy_amount(delta, "delta")
         return choose_plan(query, loss, self.dataset, self.versions, delta=share)
 
     def analyst(self, name: object) -> str:

@@ -10,7 +10,7 @@ from sfumato.catalog.columns import Integer, Real
 from sfumato.errors import InvalidParameter, UnsupportedSyntax
 from sfumato.kernel.expressions import Call, Column, ColumnType, Expression, Literal, columns_of
 from sfumato.kernel.losses import PureDP
-from sfumato.kernel.parameters import Number, positive_decimal
+from sfumato.kernel.parameters import Number, privacy_amount
 from sfumato.kernel.plan import ROW_WEIGHT_EXPONENT, BoundedPlan, Kind, Measurement, Quantiles
 from sfumato.kernel.sources import Scan
 from sfumato.planning.planner import split
@@ -119,7 +119,7 @@ def _counts(
 def _released(
     curator: "Curator", plans: dict[str, BoundedPlan], epsilon: Number, analyst: str
 ) -> tuple[dict[str, float], Cost, float]:
-    shares = split(PureDP(positive_decimal(epsilon, "epsilon")), len(plans))
+    shares = split(PureDP(privacy_amount(epsilon, "epsilon")), len(plans))
     priced = [
         replace(plan, measurements=tuple(replace(each, loss=share) for each in plan.measurements))
         for plan, share in zip(plans.values(), shares, strict=True)
@@ -152,7 +152,7 @@ def find_bounds(curator: "Curator", column: str, epsilon: Number, table: str | N
     number_of = Call("case", (Call("is null", (found,)), Literal(None), *branches, Literal(len(edges) - 1)))
     source = Scan(about.name, "", about.max_rows_per_unit)
     unit, groups = whose(source, curator.dataset)
-    loss = PureDP(positive_decimal(epsilon, "epsilon"))
+    loss = PureDP(privacy_amount(epsilon, "epsilon"))
     choice = Quantiles((OUTER, 1 - OUTER))
     measured = Measurement("bounds", Kind.CHOICE, number_of, 0, len(edges) - 1, 0, loss, choice=choice)
     plan = BoundedPlan(curator.dataset.population, pinned(source, curator.versions), unit, groups, (), (), (measured,))

@@ -5,7 +5,7 @@ from math import inf, isfinite
 
 from sfumato.errors import InvalidParameter
 from sfumato.kernel.losses import ZCDP, PureDP
-from sfumato.kernel.parameters import Number, kind_of, positive_decimal, positive_fraction
+from sfumato.kernel.parameters import Number, kind_of, positive_fraction, privacy_amount
 from sfumato.query.query import Query
 from sfumato.query.terms import refuse_epsilon
 
@@ -18,10 +18,10 @@ def price(query: Query, epsilon: Number | None, rho: Number | None) -> PureDP | 
     if own is None:
         return _loss(epsilon, rho)
     if rho is not None or (
-        epsilon is not None and positive_decimal(epsilon, "epsilon") != positive_decimal(own, "epsilon")
+        epsilon is not None and privacy_amount(epsilon, "epsilon") != privacy_amount(own, "epsilon")
     ):
         raise InvalidParameter("epsilon", "must be the one in OPTIONS, or be left out", "another one")
-    return PureDP(positive_decimal(own, "epsilon"))
+    return PureDP(privacy_amount(own, "epsilon"))
 
 
 def delta_of(query: Query, delta: Number | None) -> Number | None:
@@ -29,7 +29,7 @@ def delta_of(query: Query, delta: Number | None) -> Number | None:
     own = query.terms.delta if query.terms is not None else None
     if own is None or delta is None:
         return own if delta is None else delta
-    if positive_decimal(delta, "delta") != positive_decimal(own, "delta"):
+    if privacy_amount(delta, "delta") != privacy_amount(own, "delta"):
         raise InvalidParameter("delta", "must be the one in OPTIONS, or be left out", "another one")
     return own
 
@@ -85,5 +85,5 @@ def _loss(epsilon: Number | None, rho: Number | None) -> PureDP | ZCDP:
         kind = "neither" if epsilon is None else "both"
         raise InvalidParameter("epsilon", "must be given, or rho, or margin: one of them", kind, ONE_PRICE)
     if rho is not None:
-        return ZCDP(positive_decimal(rho, "rho"))
-    return PureDP(positive_decimal(epsilon, "epsilon"))
+        return ZCDP(privacy_amount(rho, "rho"))
+    return PureDP(privacy_amount(epsilon, "epsilon"))

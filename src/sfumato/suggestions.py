@@ -18,7 +18,7 @@ from sfumato.kernel.certify import certify
 from sfumato.kernel.expressions import Expression, columns_of
 from sfumato.kernel.losses import ZCDP, PureDP
 from sfumato.kernel.neighbours import ROW, Neighbours
-from sfumato.kernel.parameters import Number, positive_decimal
+from sfumato.kernel.parameters import Number, privacy_amount
 from sfumato.kernel.sources import Derived, Join, PerUnit, PublicScan, Scan, Source, Union, tables_of
 from sfumato.planning.planner import choose_plan
 from sfumato.present import margins_of
@@ -88,7 +88,7 @@ class Asked:
     def margins(self, dataset: Dataset, versions: Mapping[str, str]) -> tuple[Margins, Margins]:
         """The margins under these declarations: for the assumed count, and for one of reference."""
         query = bind(parse(self.sql), dataset)
-        share = None if self.delta is None else positive_decimal(self.delta, "delta")
+        share = None if self.delta is None else privacy_amount(self.delta, "delta")
         planned = choose_plan(query, self.loss, dataset, versions, delta=share)
         certificate = certify(planned.plan)
         count = self.count or REFERENCE

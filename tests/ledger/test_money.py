@@ -191,16 +191,30 @@ def test_sublimits_count_what_the_budget_counts():
             Ledger.create(None, POPULATION, Limit(limit), {"ann": own})
 
 
+def test_only_the_owner_changes_a_limit(tmp_path):
+    path = str(tmp_path / "ledger.db")
+    with Ledger.create(path, POPULATION, Limit(PureDP(3))) as first:
+        for other in (PureDP(30), PureDP(1), ApproxDP(3, 1e-6), ZCDP(3)):
+            with pytest.raises(LedgerError, match="The ledger's budget is epsilon = 3") as refused:
+                Ledger.open(path, first.ledger_id, POPULATION, Limit(other))
+            assert refused.value.code == "ledger-limit"
+            assert "sfumato budget set" in refused.value.hint
+        assert first.totals().limit == PureDP(3)
+        assert first.head()[0] == 1, "a refusal writes nothing"
+
+
 def test_a_lowered_limit_holds_for_everybody_at_once(tmp_path):
     path = str(tmp_path / "ledger.db")
     with Ledger.create(path, POPULATION, Limit(PureDP(3))) as first:
         first.reserve("ann", question(PureDP(2), "a"))
-        with Ledger.open(path, first.ledger_id, POPULATION, Limit(PureDP(1))) as second:
+        with Ledger.open(path, first.ledger_id, POPULATION, Limit(PureDP(3))) as second:
+            second.set_limit(Limit(PureDP(1)))
             assert second.totals() == first.totals() == Totals(PureDP(1), PureDP(2), PureDP(0))
             assert [each.kind for each in second.entries()] == ["open", "charge", "limit"]
         with pytest.raises(BudgetExceeded):
             first.reserve("ann", question(PureDP("0.1"), "b"))
         with Ledger.open(path, first.ledger_id, POPULATION, Limit(PureDP(1))) as third:
+            third.set_limit(Limit(PureDP(1)))
             assert third.head()[0] == 3, "an unchanged limit is not declared again"
             assert third.verify().ok
 
@@ -209,8 +223,9 @@ def test_a_limit_of_another_kind_carries_what_is_spent(tmp_path):
     path = str(tmp_path / "ledger.db")
     with Ledger.create(path, POPULATION, Limit(PureDP(3))) as ledger:
         ask(ledger, "ann", question(PureDP("0.5"), "a"))
-    with Ledger.open(path, ledger.ledger_id, POPULATION, Limit(ApproxDP(3, 1e-6))) as ledger:
+        ledger.set_limit(Limit(ApproxDP(3, 1e-6)))
         assert ledger.totals().spent == ApproxDP("0.5", 0)
+        ledger.set_limit(Limit(ZCDP(1)))
     with Ledger.open(path, ledger.ledger_id, POPULATION, Limit(ZCDP(1)), {"ann": ZCDP("0.2")}) as ledger:
         half = PureDP("0.5").to_zcdp()
         assert ledger.totals().spent == half == ledger.totals("ann").spent
@@ -218,8 +233,13 @@ def test_a_limit_of_another_kind_carries_what_is_spent(tmp_path):
         assert ledger.totals("ann").spent == half.compose(ZCDP("0.01"))
         ledger.stored(question(PureDP("0.5"), "a"), "bob")
         assert ledger.verify().ok
-    with pytest.raises(LedgerError, match="a zCDP loss has none"):
-        Ledger.open(path, ledger.ledger_id, POPULATION, Limit(PureDP(3)))
+        with pytest.raises(LedgerError, match="An analyst's limit must count what the budget counts"):
+            ledger.set_limit(Limit(PureDP(3)))
+    with (
+        Ledger.open(path, ledger.ledger_id, POPULATION) as ledger,
+        pytest.raises(LedgerError, match="a zCDP loss has none"),
+    ):
+        ledger.set_limit(Limit(PureDP(3)))
 
 
 def test_threads_share_a_ledger_in_memory(ledger_of):

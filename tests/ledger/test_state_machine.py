@@ -103,8 +103,9 @@ class Books(RuleBasedStateMachine):
         head = self.ledger.head()
         self.ledger.close()
         self.ledger = Ledger.open(
-            self.path, self.ledger.ledger_id, POPULATION, Limit(PureDP(limit)), SUBLIMITS, expected_head=head
+            self.path, self.ledger.ledger_id, POPULATION, Limit(PureDP(self.limit)), SUBLIMITS, expected_head=head
         )
+        self.ledger.set_limit(Limit(PureDP(limit)))
         self.entries += limit != self.limit
         self.limit = limit
 

@@ -12,9 +12,10 @@ from ledger_questions import POPULATION, ask, plain_answer, question
 
 from sfumato.errors import LedgerError
 from sfumato.kernel.losses import PureDP
+from sfumato.ledger.adoption import adopt
 from sfumato.ledger.entries import chain_hash
+from sfumato.ledger.keyring import Keyring, home
 from sfumato.ledger.ledger import Ledger, Limit, Verification
-from sfumato.ledger.store import Store
 
 LIMIT = Limit(PureDP(9))
 ENTRIES = 8  # open, then charge and answer three times, then seen
@@ -44,7 +45,7 @@ def tamper(path, *statements):
 
 def audit(path, books):
     """What verify says to somebody who has the file open."""
-    with Ledger(Store(path, must_exist=True), books[0], POPULATION, {}) as ledger:
+    with Ledger.read(path, books[0], POPULATION) as ledger:
         return ledger.verify()
 
 
@@ -101,6 +102,11 @@ def rehash(path, number, **changes):
         connection.execute("UPDATE sfumato_head SET hash = ?", (previous,))
 
 
+def forget_the_mark(books):
+    """What an attacker with the mark, but not the key, can do."""
+    os.remove(home() / "ledgers" / books[0] / "mark")
+
+
 @pytest.mark.parametrize(
     ("number", "changes"),
     [
@@ -117,16 +123,57 @@ def rehash(path, number, **changes):
 )
 def test_forged_hashes_do_not_hide_wrong_sums(path, books, number, changes):
     rehash(path, number, **changes)
+    forget_the_mark(books)
     found = audit(path, books)
     assert (found.ok, found.first_broken) == (False, number)
     assert found.reason == f"Entry {number} breaks the ledger's rules, or its sums are wrong."
 
 
+def test_forged_hashes_are_told_by_their_signatures(path, books):
+    rehash(path, 2, time="2000-01-01")
+    forget_the_mark(books)
+    assert audit(path, books) == Verification(False, 1, 2, "Entry 2 is not signed with the ledger's key.")
+    with pytest.raises(LedgerError, match="Entry 8 of the ledger is not signed with the ledger's key"):
+        Ledger.open(path, books[0], POPULATION, LIMIT)
+
+
+def test_forged_hashes_are_told_by_the_mark(path, books):
+    rehash(path, 2, time="2000-01-01")
+    assert audit(path, books).first_broken == 2
+    with pytest.raises(LedgerError):
+        Ledger.open(path, books[0], POPULATION, LIMIT)
+
+
+def forge_the_key(path, books):
+    """An attacker without the key signs everything with another one, and says so in the first entry."""
+    other = Keyring.make("another")
+    with closing(sqlite3.connect(path)) as connection, connection:
+        (payload,) = connection.execute("SELECT payload FROM sfumato_entries WHERE number = 1").fetchone()
+        forged = json.dumps({**json.loads(payload), "keys": [[1, other.public_key]]}, sort_keys=True)
+        connection.execute("UPDATE sfumato_entries SET payload = ? WHERE number = 1", (forged,))
+    rehash(path, 1, payload_hash=sha256(forged.encode()).hexdigest())
+    with closing(sqlite3.connect(path)) as connection, connection:
+        for number, hash_ in connection.execute("SELECT number, hash FROM sfumato_entries").fetchall():
+            signed = (other.sign(hash_), number)
+            connection.execute("UPDATE sfumato_entries SET signature = ? WHERE number = ?", signed)
+
+
+def test_another_key_is_told(path, books):
+    forge_the_key(path, books)
+    forget_the_mark(books)
+    found = audit(path, books)
+    assert (found.ok, found.reason) == (
+        False,
+        "The entries are signed with another key than the one that is kept here.",
+    )
+    with pytest.raises(LedgerError, match="The key that signs this ledger is not here"):
+        Ledger.open(path, books[0], POPULATION, LIMIT)
+
+
 def test_forged_hashes_are_told_by_a_head_that_was_kept(path, books):
     rehash(path, 2, time="2000-01-01")
-    assert audit(path, books).ok, "nothing in the file itself can tell"
-    with pytest.raises(LedgerError, match="Entry 8 is not the one that was there before"):
-        Ledger.open(path, books[0], POPULATION, LIMIT, expected_head=books[1])
+    with pytest.raises(LedgerError, match="No entry of this ledger has the expected hash"):
+        Ledger.open(path, books[0], POPULATION, LIMIT, expected_head=books[1][1])
 
 
 def cut(path, last):
@@ -141,10 +188,24 @@ def cut(path, last):
 
 def test_a_truncated_tail_is_told_by_the_expected_head(path, books):
     cut(path, 5)
-    assert audit(path, books).ok
+    forget_the_mark(books)
+    assert audit(path, books).ok, "without the mark, nothing here can tell"
     with pytest.raises(LedgerError, match="entry 6 is missing") as refused:
         Ledger.open(path, books[0], POPULATION, LIMIT, expected_head=books[1])
     assert refused.value.code == "ledger-older"
+    with pytest.raises(LedgerError, match="No entry of this ledger has the expected hash") as refused:
+        Ledger.open(path, books[0], POPULATION, LIMIT, expected_head=books[1][1])
+    assert refused.value.code == "ledger-older"
+
+
+def test_a_truncated_tail_is_told_by_the_mark(path, books):
+    """Truncation and one UPDATE of the totals: everything in the file agrees, and every signature holds."""
+    cut(path, 5)
+    assert audit(path, books) == Verification(
+        False, 5, 6, "The ledger is older than it was: it ends before entry 8, and entry 6 is missing."
+    )
+    with pytest.raises(LedgerError, match="entry 6 is missing"):
+        Ledger.open(path, books[0], POPULATION, LIMIT)
 
 
 def test_an_honest_head_is_accepted(path, books):
@@ -246,6 +307,9 @@ def test_an_auditor_needs_only_sha256_and_json(path, books):
 def test_a_backup_taken_while_open_is_a_ledger(path, books, tmp_path):
     copy = str(tmp_path / "copy.db")
     shutil.copy(path, copy)
+    with pytest.raises(LedgerError, match="This ledger is a copy"):
+        Ledger.open(copy, books[0], POPULATION, LIMIT)
+    adopt(copy, books[0], POPULATION)
     with Ledger.open(copy, books[0], POPULATION, LIMIT, expected_head=books[1]) as ledger:
         reservation = ledger.reserve("ann", question(PureDP("0.5"), "x"))
         ledger.store(reservation, plain_answer(reservation))

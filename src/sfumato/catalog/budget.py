@@ -8,7 +8,7 @@ from typing import Literal
 from sfumato.catalog.columns import freeze
 from sfumato.catalog.refusals import at, refusal, shown
 from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
-from sfumato.kernel.parameters import Number, positive_decimal
+from sfumato.kernel.parameters import Number, privacy_amount
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -36,10 +36,10 @@ class Budget:
         with at(""):
             freeze(
                 self,
-                epsilon=None if epsilon is None else positive_decimal(epsilon, "epsilon"),
-                delta=ApproxDP(0, delta).delta,
+                epsilon=None if epsilon is None else privacy_amount(epsilon, "epsilon"),
+                delta=_delta(delta),
                 accounting=accounting,
-                rho=None if rho is None else positive_decimal(rho, "rho"),
+                rho=None if rho is None else privacy_amount(rho, "rho"),
             )
             if rho is None and accounting == "zcdp" and not self.delta:
                 raise refusal("zcdp accounting of an epsilon needs a delta above zero.", 'For example: delta = "1e-6".')
@@ -53,6 +53,11 @@ class Budget:
         if self.accounting == "zcdp":
             return ZCDP(_largest_rho(self.epsilon, self.delta))
         return ApproxDP(self.epsilon, self.delta) if self.delta else PureDP(self.epsilon)
+
+
+def _delta(value: Number) -> Decimal:
+    delta = ApproxDP(0, value).delta
+    return privacy_amount(delta, "delta") if delta else delta
 
 
 @cache

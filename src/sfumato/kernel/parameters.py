@@ -5,7 +5,7 @@ A value is never shown, but for an amount to be charged that was computed in flo
 
 import math
 import re
-from decimal import Decimal
+from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -22,6 +22,8 @@ MOST_DIGITS = 4000
 MOST_WHOLE = 1 << 62
 LONG, SHORT = 16, 12  # digits of a float that was computed, and of a decimal that somebody would write
 LEFTOVERS = 16  # units in the last place between the two
+AMOUNT_DIGITS = 60  # significant digits of an epsilon, delta or rho
+AMOUNT_EXPONENT = 30  # it lies between 1e-30 and 1e30
 _NUMERAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,5})?")
 _POSITIVE = "must be a number above zero"
 
@@ -55,6 +57,35 @@ def decimal_from_zero(value: object, name: str) -> Decimal:
         raise InvalidParameter(name, rule, "a negative number")
     _refuse_leftovers(value, name)
     return _terminating(number, name)
+
+
+def privacy_amount(value: object, name: str) -> Decimal:
+    """Read an epsilon, delta or rho that is asked for or declared: positive, at most 60 digits, from 1e-30 to 1e30.
+
+    Claim: K-03. As positive_decimal. Sums and differences of such amounts have few hundred digits, so that none of
+    them can be too long to be kept.
+    Requires: nothing.
+    Relies on: float's repr being the shortest decimal that reads back.
+    Proof: docs/claims/K-03.md
+    Checked by: tests/kernel/test_parameters.py::test_privacy_amounts_are_short
+    """
+    amount = positive_decimal(value, name)
+    if not is_short(amount):
+        raise refused_amount(name)
+    return amount
+
+
+def is_short(amount: Decimal) -> bool:
+    """Whether an amount, or zero, has at most 60 significant digits and lies between 1e-30 and 1e30."""
+    digits = amount.normalize(Context(prec=MOST_DIGITS)).as_tuple().digits
+    in_range = Decimal(f"1e-{AMOUNT_EXPONENT}") <= amount <= Decimal(f"1e{AMOUNT_EXPONENT}")
+    return not amount or (in_range and len(digits) <= AMOUNT_DIGITS)
+
+
+def refused_amount(name: str) -> InvalidParameter:
+    """The refusal of an amount that is too long or out of range."""
+    rule = f"must have at most {AMOUNT_DIGITS} digits and lie between 1e-{AMOUNT_EXPONENT} and 1e{AMOUNT_EXPONENT}"
+    return InvalidParameter(name, rule, "a longer number, or one outside that range", "Round it, for example to '0.1'.")
 
 
 def positive_fraction(value: object, name: str) -> Fraction:

@@ -1,6 +1,7 @@
 """The books done again from the first entry: every hash, every sum, every rule."""
 
 import json
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
@@ -8,9 +9,12 @@ from typing import Any
 from sfumato.errors import LedgerError, SfumatoError
 from sfumato.kernel.losses import PrivacyLoss, PureDP
 from sfumato.ledger.books import Books
-from sfumato.ledger.charges import exchanged, fits, nothing, price, total
-from sfumato.ledger.entries import Entry, Head, Row, altered, charged_loss
+from sfumato.ledger.charges import exchanged, fits, nothing, price, shortened, total
+from sfumato.ledger.entries import ANCHORS, Entry, Head, Row, altered, charged_loss
+from sfumato.ledger.keyring import is_signed
 from sfumato.ledger.schema import VERSION
+
+Seen = tuple[int, str]  # the number and the hash of an entry that was seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,25 +27,31 @@ class Verification:
     reason: str
 
 
-def audit(books: Books, ledger_id: str, population: str, latest: tuple[int, str]) -> Verification:
-    """Walk the whole chain, up to the head and past the one that was seen last."""
+def audit(books: Books, ledger_id: str, population: str, known: Sequence[Seen], public_key: str) -> Verification:
+    """Walk the whole chain, up to the head and past those that were seen before."""
     sums = _Sums(ledger_id, population)
     held, previous = 0, ""
     with closing(books.walk()) as rows:
         for row in rows:
-            reason = _break_of(row, held + 1, previous, latest) or sums.fault_of(row)
+            reason = _break_of(row, held + 1, previous, known) or sums.fault_of(row)
             if reason:
                 return Verification(False, held, held + 1, reason)
             held, previous = held + 1, row["hash"]
     try:
-        not_older(books, books.head(lock=False), latest)
+        head = books.head(lock=False)
+        for latest in known:
+            not_older(books, head, latest)
     except SfumatoError as error:
-        whole = held >= max(books.claimed_number(), latest[0], 1)
+        whole = held >= max(books.claimed_number(), 1, *(number for number, _ in known))
         return Verification(False, held, held if whole else held + 1, error.message)
+    if public_key and sums.key != public_key:
+        return Verification(
+            False, held, held, "The entries are signed with another key than the one that is kept here."
+        )
     return Verification(True, held, None, "Every entry holds.")
 
 
-def not_older(books: Books, head: Head, latest: tuple[int, str]) -> None:
+def not_older(books: Books, head: Head, latest: Seen) -> None:
     """Refuse a ledger that does not hold the entry that was seen last."""
     number, known = latest
     hint = "Restore the newest ledger: charges that it has forgotten would be spent twice."
@@ -59,7 +69,7 @@ def not_older(books: Books, head: Head, latest: tuple[int, str]) -> None:
         raise LedgerError("ledger-older", f"Entry {number} is not the one that was there before.", hint)
 
 
-def _break_of(row: Row, number: int, previous: str, latest: tuple[int, str]) -> str:
+def _break_of(row: Row, number: int, previous: str, known: Sequence[Seen]) -> str:
     """Why a row does not continue the chain, or nothing."""
     if row["number"] != number:
         return f"Entry {number} is missing."
@@ -67,7 +77,7 @@ def _break_of(row: Row, number: int, previous: str, latest: tuple[int, str]) -> 
         return f"Entry {number} was altered."
     if row["previous"] != previous:
         return f"Entry {number} does not follow the one before it."
-    if number == latest[0] and row["hash"] != latest[1]:
+    if any(number == seen and row["hash"] != hash_ for seen, hash_ in known):
         return f"Entry {number} is not the one that was there before."
     return ""
 
@@ -80,6 +90,7 @@ class _Sums:
         self._budget: PrivacyLoss | None = None
         self._spent: PrivacyLoss = PureDP(0)
         self._version = 1
+        self._keys: list[tuple[int, str]] = []  # from which entry on which key signs
         self._own: dict[str, PrivacyLoss] = {}
         self._charges: dict[int, Entry] = {}
         self._followed: set[tuple[object, ...]] = set()
@@ -90,15 +101,32 @@ class _Sums:
             entry = Entry.of(row)
             _must(self._version <= entry.version <= VERSION)
             self._version = entry.version
-            held = self._wanted(entry, json.loads(row["payload"] or "{}")) == entry
+            payload = json.loads(row["payload"] or "{}")
+            held = self._wanted(entry, payload) == entry
+            if entry.kind in ANCHORS:
+                self._change_keys(entry, payload)
         except (SfumatoError, ValueError, KeyError, TypeError, ArithmeticError):
             held = False
         if not held:
             return f"Entry {row['number']} breaks the ledger's rules, or its sums are wrong."
+        if self.key and not is_signed(entry.hash, entry.signature, self.key):
+            return f"Entry {row['number']} is not signed with the ledger's key."
         self._budget, self._spent = entry.budget, entry.spent
         if entry.analyst_spent is not None:
             self._own[entry.analyst] = entry.analyst_spent
         return ""
+
+    @property
+    def key(self) -> str:
+        """The key that signs now; empty where nothing is signed."""
+        return self._keys[-1][1] if self._keys else ""
+
+    def _change_keys(self, entry: Entry, payload: dict[str, Any]) -> None:
+        """Take the keys of an anchor: those before, and perhaps one that signs from this entry on."""
+        keys = [(int(number), str(key)) for number, key in payload.get("keys", [])]
+        before = len(self._keys)
+        _must(keys[:before] == self._keys and all(number == entry.number for number, _ in keys[before:]))
+        self._keys = keys
 
     def _wanted(self, entry: Entry, payload: dict[str, Any]) -> Entry:
         """The entry as the rules would have written it."""
@@ -110,9 +138,10 @@ class _Sums:
         if entry.kind == "limit":
             return replace(entry, spent=spent)
         _must(self._budget == entry.budget)
-        if entry.kind == "migrate":
-            _must(entry.version == payload["to"] > payload["from"])
-            return replace(entry, spent=spent)
+        if entry.kind in ANCHORS:
+            _must(entry.kind != "migrate" or entry.version == payload["to"] > payload["from"])
+            carried = total(spent, charged_loss(payload["carried"])) if "carried" in payload else spent
+            return replace(entry, spent=shortened(carried))
         own = exchanged(self._own.get(entry.analyst, nothing(entry.budget)), entry.budget)
         if entry.kind == "charge":
             shares = tuple(charged_loss(each["loss"]) for each in payload["measurements"])

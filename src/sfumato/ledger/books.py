@@ -15,13 +15,13 @@ from sfumato.ledger.entries import (
     Row,
     altered,
     altered_error,
-    canonical,
     chain_hash,
     loss_text,
     read_loss,
     sha256,
 )
 from sfumato.ledger.schema import VERSION, alter_tables, refuse_newer, version_of, write_version
+from sfumato.ledger.seal import Seal
 from sfumato.ledger.statement import Statement
 from sfumato.ledger.stored import VOID
 from sfumato.ledger.tables import (
@@ -33,7 +33,9 @@ from sfumato.ledger.tables import (
     GET_ANSWERED,
     GET_BEFORE,
     GET_CHARGED,
+    GET_FIRST,
     GET_HEAD,
+    GET_NUMBER,
     GET_PLAIN,
     GET_SPENT,
     GET_WHOLE,
@@ -52,8 +54,9 @@ _VOID_HASH = sha256(VOID)
 class Books:
     """The ledger's rows inside one transaction."""
 
-    def __init__(self, connection: sa.Connection) -> None:
+    def __init__(self, connection: sa.Connection, seal: Seal | None = None) -> None:
         self._connection = connection
+        self.seal = seal  # None: of a ledger in memory, which is not signed
 
     def has_tables(self) -> bool:
         """Whether a ledger was ever made here."""
@@ -71,15 +74,21 @@ class Books:
         refuse_newer(version)
         return version
 
-    def migrate(self) -> Head:
-        """Bring the tables up to the newest version, and say so in an entry. Where they are, nothing happens."""
-        before = self.version()
-        if before == VERSION:
-            return self.head(lock=True)
-        alter_tables(self._connection, before)
-        now = self.head(lock=True)
-        declared = {"from": before, "to": VERSION}
-        return self.append(now, "migrate", now.budget, now.spent, payload=canonical(declared))
+    def first_payload(self) -> str | None:
+        """What the first entry says, in tables of any version; its hash is checked with the others."""
+        row = self._one(GET_FIRST)
+        if row is not None and sha256(row["payload"]) != row["payload_hash"]:
+            raise altered_error(1)
+        return None if row is None else str(row["payload"])
+
+    def number_of(self, hash_: str) -> int | None:
+        """The number of the entry with this hash."""
+        row = self._one(GET_NUMBER, hash=hash_)
+        return None if row is None else int(row["number"])
+
+    def alter_tables(self, version: int) -> None:
+        """Bring the tables up to the newest version; the caller says so in an entry."""
+        alter_tables(self._connection, version)
 
     def head(self, *, lock: bool) -> Head:
         """The last entry, checked against its own hash and against the row of totals; `lock` holds others off."""
@@ -90,7 +99,7 @@ class Books:
             raise LedgerError("ledger-altered", "The ledger has lost its totals.", "Restore it from its latest backup.")
         number, claimed = row["number"] or 0, row["head_number"]
         if number:
-            _refuse_altered(row)
+            self._refuse_altered(row)
         if number != claimed:
             what = "is missing" if number < claimed else "was never added by the ledger"
             raise altered_error(min(number, claimed) + 1, what)
@@ -129,7 +138,9 @@ class Books:
         previous = before.hash if before else ""
         anchor = row["number"] if kind in ANCHORS or before is None else before.anchor
         head = Head(row["number"], chain_hash(previous, row), budget, spent, anchor)
-        whole = {**row, "previous": previous, "hash": head.hash, "payload": payload, "signature": "", "anchor": anchor}
+        signature = self.seal.sign(head.hash) if self.seal else ""
+        whole = {**row, "previous": previous, "hash": head.hash, "payload": payload, "anchor": anchor}
+        whole["signature"] = signature
         ADD_ENTRY.rows(self._connection, **{name: whole[name] for name in COLUMNS})
         MOVE_HEAD.rows(self._connection, **{f"new_{name}": whole[name] for name in MOVED})
         return head
@@ -185,11 +196,16 @@ class Books:
             for row in rows:
                 yield row._asdict()
 
+    def anchors(self) -> list[Row]:
+        """The entries that say where the ledger is and whose key signs it, oldest first."""
+        chosen = sa.select(*PLAIN).where(ENTRIES.c.kind.in_(ANCHORS)).order_by(ENTRIES.c.number)
+        return [self._refuse_altered(row._asdict()) for row in self._connection.execute(chosen).all()]
+
     def newest(self, most: int | None) -> list[Entry]:
         """The newest entries, oldest of them first."""
         newest_first = sa.select(*PLAIN).order_by(ENTRIES.c.number.desc()).limit(most)
         rows = self._connection.execute(newest_first).all()
-        return [Entry.of(_refuse_altered(row._asdict())) for row in reversed(rows)]
+        return [Entry.of(self._refuse_altered(row._asdict())) for row in reversed(rows)]
 
     def _one(self, statement: Statement, **values: object) -> Row | None:
         rows = statement.rows(self._connection, **values)
@@ -197,14 +213,15 @@ class Books:
 
     def _sound(self, statement: Statement, **values: object) -> Row | None:
         row = self._one(statement, **values)
-        return None if row is None else _refuse_altered(row)
+        return None if row is None else self._refuse_altered(row)
 
     def _sound_rows(self, statement: Statement, **values: object) -> list[Row]:
-        found = [_refuse_altered(row) for row in statement.rows(self._connection, **values)]
+        found = [self._refuse_altered(row) for row in statement.rows(self._connection, **values)]
         return sorted(found, key=lambda row: int(row["number"]))
 
-
-def _refuse_altered(row: Row) -> Row:
-    if altered(row):
-        raise altered_error(row["number"])
-    return row
+    def _refuse_altered(self, row: Row) -> Row:
+        if altered(row):
+            raise altered_error(row["number"])
+        if self.seal and not self.seal.holds(row):
+            raise altered_error(row["number"], "is not signed with the ledger's key")
+        return row

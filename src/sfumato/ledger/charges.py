@@ -1,6 +1,7 @@
 """Sums of privacy losses, to the last digit: what a charge costs here, what fits, and what is left."""
 
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import reduce
 from math import isqrt
@@ -9,6 +10,9 @@ from typing import assert_never
 from sfumato.errors import BudgetExceeded, LedgerError
 from sfumato.kernel.exact import plain, sum_exactly
 from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP, compose
+from sfumato.kernel.parameters import AMOUNT_DIGITS, MOST_DIGITS, is_short, refused_amount
+
+LONG = 500  # digits: more than any sum of amounts that are short
 
 
 def amounts_of(loss: PrivacyLoss) -> tuple[Fraction, Fraction]:
@@ -22,16 +26,46 @@ def amounts_of(loss: PrivacyLoss) -> tuple[Fraction, Fraction]:
             assert_never(loss)
 
 
-def _of_kind(kind: PrivacyLoss, amount: Fraction, delta: Fraction) -> PrivacyLoss:
+def _of_kind(kind: PrivacyLoss, amount: Fraction, delta: Fraction, rounding: str = ROUND_CEILING) -> PrivacyLoss:
+    kept, kept_delta = _kept(amount, rounding), _kept(delta, rounding)
     match kind:
         case PureDP():
-            return PureDP(sum_exactly(amount))
+            return PureDP(kept)
         case ApproxDP():
-            return ApproxDP(sum_exactly(amount), sum_exactly(delta))
+            return ApproxDP(kept, kept_delta)
         case ZCDP():
-            return ZCDP(sum_exactly(amount), sum_exactly(delta))
+            return ZCDP(kept, kept_delta)
         case _:
             assert_never(kind)
+
+
+def _kept(amount: Fraction, rounding: str, most: int = MOST_DIGITS) -> Decimal:
+    """An amount to its last digit; one of more than `most` digits is rounded to AMOUNT_DIGITS.
+
+    Amounts that are charged are short (`demand_short`), and so are their sums. Only ledgers of the first version may
+    hold longer ones.
+    """
+    exact = sum_exactly(amount)
+    if len(exact.as_tuple().digits) <= most and (not exact or exact.adjusted() > -MOST_DIGITS // 4):
+        return exact
+    least = Decimal(f"1e-{MOST_DIGITS // 4}")
+    if exact < least:
+        return least if rounding == ROUND_CEILING else Decimal(0)
+    return Context(prec=AMOUNT_DIGITS, rounding=rounding).plus(exact)
+
+
+def shortened(spent: PrivacyLoss) -> PrivacyLoss:
+    """What is spent, rounded up to AMOUNT_DIGITS where it is very long: amounts were not always limited."""
+    amount, delta = (Fraction(_kept(each, ROUND_CEILING, LONG)) for each in amounts_of(spent))
+    return _of_kind(spent, amount, delta)
+
+
+def demand_short(loss: PrivacyLoss) -> None:
+    """Refuse an amount of too many digits, or out of range, before it is charged."""
+    name = "rho" if isinstance(loss, ZCDP) else "epsilon"
+    for each, part in zip((name, "delta"), amounts_of(loss), strict=True):
+        if not is_short(sum_exactly(part)):
+            raise refused_amount(each)
 
 
 def nothing(kind: PrivacyLoss) -> PrivacyLoss:
@@ -48,7 +82,13 @@ def total(one: PrivacyLoss, two: PrivacyLoss) -> PrivacyLoss:
 def left_of(limit: PrivacyLoss, spent: PrivacyLoss) -> PrivacyLoss:
     """What is left; nothing, not less, where the owner lowered the limit below what is spent."""
     (most, most_delta), (amount, delta) = amounts_of(limit), amounts_of(spent)
-    return _of_kind(limit, max(Fraction(0), most - amount), max(Fraction(0), most_delta - delta))
+    return _of_kind(limit, max(Fraction(0), most - amount), max(Fraction(0), most_delta - delta), ROUND_FLOOR)
+
+
+def beyond(more: PrivacyLoss, less: PrivacyLoss) -> PrivacyLoss:
+    """What the one has of each amount that the other has not, rounded up."""
+    (most, most_delta), (amount, delta) = amounts_of(more), amounts_of(less)
+    return _of_kind(more, max(Fraction(0), most - amount), max(Fraction(0), most_delta - delta))
 
 
 def fits(charge: PrivacyLoss, spent: PrivacyLoss, limit: PrivacyLoss) -> bool:
@@ -97,16 +137,17 @@ def demand(
     amount, _ = amounts_of(left)
     hint = "Nothing more fits; questions that were answered before can still be asked."
     if amount:
-        hint = f"A question of at most {_words(left)} still fits."
+        hint = f"A question of at most {in_words(left)} still fits."
         # epsilon**2 / 2 bounds the rho of epsilon, however it is split; in millionths, rounded down
         epsilon = Fraction(isqrt(int(2 * amount * 10**12)), 10**6)
         if isinstance(left, ZCDP) and epsilon and any(isinstance(each, PureDP) for each in shares):
             hint += f" With Laplace noise that is epsilon = {plain(epsilon)}."
-    message = f"This costs {_words(charge)}, and {_words(left)} is left of {whose} of {_words(limit)}."
+    message = f"This costs {in_words(charge)}, and {in_words(left)} is left of {whose} of {in_words(limit)}."
     raise BudgetExceeded(message, hint, charge, left)
 
 
-def _words(loss: PrivacyLoss) -> str:
+def in_words(loss: PrivacyLoss) -> str:
+    """A loss as a person would say it."""
     amount, delta = (plain(each) for each in amounts_of(loss))
     name = "rho" if isinstance(loss, ZCDP) else "epsilon"
     return f"{name} = {amount}" if isinstance(loss, PureDP) else f"{name} = {amount}, delta = {delta}"

@@ -13,7 +13,7 @@ from sfumato.kernel.exact import plain
 from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP
 
 Row = Mapping[str, Any]
-ANCHORS = ("open", "migrate")  # kinds that say where the ledger is and whose key signs it
+ANCHORS = ("open", "migrate", "adopt", "restore")  # kinds that say where the ledger is and whose key signs it
 KINDS = (*ANCHORS, "limit", "charge", "answer", "seen")
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=repr)
 
@@ -24,8 +24,8 @@ def canonical(thing: object) -> str:
 
 
 def sha256(text: str) -> str:
-    """The SHA-256 of a text, in hexadecimal digits."""
-    return hashlib.sha256(text.encode()).hexdigest()
+    """The SHA-256 of a text, in hexadecimal digits; damaged text is hashed as the bytes that it was read from."""
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def loss_text(loss: PrivacyLoss | None) -> str:
@@ -48,10 +48,14 @@ def read_loss(text: str) -> PrivacyLoss | None:
     """The loss that `loss_text` wrote."""
     if not text:
         return None
-    parts = {name: Decimal(digits) for name, digits in json.loads(text).items()}
-    if "rho" in parts:
-        return ZCDP(parts["rho"], parts["delta"])
-    return ApproxDP(parts["epsilon"], parts["delta"]) if "delta" in parts else PureDP(parts["epsilon"])
+    try:
+        parts = {name: Decimal(digits) for name, digits in json.loads(text).items()}
+        if "rho" in parts:
+            return ZCDP(parts["rho"], parts["delta"])
+        return ApproxDP(parts["epsilon"], parts["delta"]) if "delta" in parts else PureDP(parts["epsilon"])
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError):
+        hint = "Run `sfumato ledger verify`, and restore the ledger from a backup that is not older."
+        raise LedgerError("ledger-altered", "The ledger holds an amount that it never wrote.", hint) from None
 
 
 def charged_loss(text: str) -> PrivacyLoss:

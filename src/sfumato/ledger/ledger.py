@@ -1,6 +1,5 @@
 """The ledger of one population: charge first, keep every answer, and let anybody check the sums."""
 
-import json
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,12 +13,27 @@ from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.losses import PrivacyLoss
 from sfumato.kernel.parameters import kind_of
 from sfumato.kernel.release import Released
-from sfumato.ledger.audit import Verification, audit, not_older
+from sfumato.ledger.adoption import mark_of
+from sfumato.ledger.audit import Seen, Verification, audit, not_older
 from sfumato.ledger.books import Books
-from sfumato.ledger.charges import Taken, demand, exchanged, fits, left_of, nothing, price, taken_for, total
-from sfumato.ledger.entries import Entry, Head, Row, altered_error, canonical, charged_loss, loss_text, read_loss
+from sfumato.ledger.charges import (
+    Taken,
+    demand,
+    demand_short,
+    exchanged,
+    fits,
+    in_words,
+    left_of,
+    nothing,
+    price,
+    taken_for,
+    total,
+)
+from sfumato.ledger.entries import Entry, Head, Row, charged_loss, read_loss
+from sfumato.ledger.fork_gate import GATE
+from sfumato.ledger.founding import Identity, admit, found, look_into
+from sfumato.ledger.keyring import Keyring
 from sfumato.ledger.quotes import Quote, has, taken_by_view, usable
-from sfumato.ledger.schema import VERSION
 from sfumato.ledger.store import Store
 from sfumato.ledger.stored import VOID, Stored, answer_text, description, is_void, shares_of, stored_answer
 from sfumato.ledger.sublimits import Sublimits
@@ -37,6 +51,7 @@ class Limit:
     def __post_init__(self) -> None:
         if not isinstance(self.loss, PrivacyLoss):
             raise InvalidParameter("limit", "must be a privacy loss: PureDP, ApproxDP or ZCDP", kind_of(self.loss))
+        demand_short(self.loss)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +70,21 @@ class AlreadyAnswered(KernelFault):
 class Ledger:
     """The budget of one population. Threads may share it; processes open their own on the same database."""
 
-    def __init__(self, store: Store, ledger_id: str, population: str, sublimits: Mapping[str, PrivacyLoss]) -> None:
-        self.ledger_id = ledger_id
-        self.population = population
+    def __init__(
+        self,
+        store: Store,
+        identity: Identity,
+        sublimits: Mapping[str, PrivacyLoss],
+        keyring: Keyring | None,
+        anchor: Seen | None,
+    ) -> None:
+        self.ledger_id = identity.ledger_id
+        self.population = identity.population
         self._store = store
         self._sublimits = Sublimits(sublimits)
         self._names: tuple[str, ...] = ()  # that were seen in the entries
+        self._keyring = keyring  # None: in memory
+        self._anchor = anchor  # a ledger that was restored or adopted since has another one; None: only to be read
         self._expected = (0, "")  # an entry that must be there
         self._newest: Head | None = None  # the newest head seen: the ledger must never be older than this
         self._seeing = threading.Lock()
@@ -70,19 +94,16 @@ class Ledger:
         cls, url: str | None, population: str, limit: Limit, sublimits: Mapping[str, PrivacyLoss] = NOBODY
     ) -> "Ledger":
         """A new ledger, where there is none: in memory (None), in a SQLite file (a path) or at a database URL."""
-        ledger = cls(Store(url, must_exist=False), SYSTEM.take(16).tobytes().hex(), population, sublimits)
+        Sublimits(sublimits).check(limit.loss)
+        identity = Identity(SYSTEM.take(16).tobytes().hex(), population)
+        store = Store(url, must_exist=False)
         try:
-            with ledger._store.write() as books:
-                if books.has_tables():
-                    hint = "Open it with its ledger_id, or choose another place."
-                    raise LedgerError("ledger-exists", "There is a ledger at this address already.", hint)
-                ledger._sublimits.check(limit.loss)
-                books.make_tables()
-                declared = {"ledger_id": ledger.ledger_id, "population": population, "limit": loss_text(limit.loss)}
-                head = books.append(None, "open", limit.loss, nothing(limit.loss), payload=canonical(declared))
+            keyring = None if store.in_memory else Keyring.make(identity.ledger_id)
+            head = found(store, keyring, identity, limit.loss)
         except BaseException:
-            ledger.close()
+            store.close()
             raise
+        ledger = cls(store, identity, sublimits, keyring, (head.number, head.hash))
         ledger._remember(head)
         return ledger
 
@@ -92,39 +113,42 @@ class Ledger:
         url: str | None,
         ledger_id: str,
         population: str,
-        limit: Limit,
+        limit: Limit | None = None,
         sublimits: Mapping[str, PrivacyLoss] = NOBODY,
-        expected_head: tuple[int, str] | None = None,
+        expected_head: str | tuple[int, str] | None = None,
     ) -> "Ledger":
-        """The ledger with this id. A missing, foreign, shortened or older one is refused: never a fresh start."""
-        ledger = cls(Store(url, must_exist=True), ledger_id, population, sublimits)
-        ledger._expected = expected_head or ledger._expected
+        """The ledger with this id. A missing, foreign, copied, shortened or older one is refused: never a fresh start.
+
+        A limit that is not the ledger's own is refused too: only `set_limit` changes it. `expected_head` is the hash of
+        an entry that a reader has kept; it must be there.
+        """
+        store, identity = Store(url, must_exist=True), Identity(ledger_id, population)
         try:
-            with ledger._store.read() as books:
-                if not books.has_tables():
-                    raise LedgerError("ledger-missing", "There is no ledger at this address.", "Check the address.")
-                outdated = books.version() < VERSION
-            if outdated:
-                with ledger._store.write() as books:
-                    books.migrate()
-            with ledger._store.read() as books:
-                first = books.whole_row(1)
-                if first is None:
-                    raise altered_error(1, "is missing")
-                declared = json.loads(first["payload"])
-                if declared["ledger_id"] != ledger_id or declared["population"] != population:
-                    hint = "Check ledger_id and population in the catalog, and the ledger's address."
-                    raise LedgerError("ledger-foreign", "This ledger belongs to another dataset.", hint)
-            with ledger._reading() as (books, head):
+            keyring, anchor = admit(store, identity)
+            ledger = cls(store, identity, sublimits, keyring, (anchor.number, anchor.hash))
+            ledger._expect(expected_head)
+            with ledger._reading() as (_, head):
                 pass
-            ledger._sublimits.check(limit.loss)
-            if head.budget != limit.loss:
-                ledger._declare(limit.loss)
+            ledger._sublimits.check(head.budget)
+            if limit is not None and limit.loss != head.budget:
+                raise _other_limit(limit.loss, head.budget)
         except BaseException:
-            ledger.close()
+            store.close()
             raise
-        ledger._remember(head)
         return ledger
+
+    @classmethod
+    def read(cls, url: str, ledger_id: str, population: str, sublimits: Mapping[str, PrivacyLoss] = NOBODY) -> "Ledger":
+        """The ledger with this id, to be listed and verified: also a copy, a damaged one, or one in a read-only folder.
+
+        Nothing can be charged to it.
+        """
+        store, identity = Store(url, must_exist=True, read_only=True), Identity(ledger_id, population)
+        try:
+            return cls(store, identity, sublimits, look_into(store, identity), None)
+        except BaseException:
+            store.close()
+            raise
 
     def reserve(self, analyst: str, certificate: Certificate) -> Reservation:
         """Charge a certificate, before any data is touched; an own charge that never got its answer is taken up again.
@@ -292,10 +316,22 @@ class Ledger:
             return books.newest(newest)
 
     def verify(self) -> Verification:
-        """Walk the whole chain: every hash, every sum, every answer, and the head that was seen last."""
-        latest = self._latest
+        """Walk the whole chain: every hash, signature, sum and answer, and the heads that were seen before."""
+        known, key = self._known(), self._keyring.public_key if self._keyring else ""
         with self._store.read() as books:
-            return audit(books, self.ledger_id, self.population, latest)
+            return audit(books, self.ledger_id, self.population, known, key)
+
+    def set_limit(self, limit: Limit) -> None:
+        """Change the population's budget: the owner's decision, and an entry.
+
+        What is spent is carried over, exchanged if the kind of accounting changes. A limit below what is spent is
+        allowed: nothing more can be charged then.
+        """
+        self._sublimits.check(limit.loss)
+        with self._writing() as (books, now):
+            same = now.budget == limit.loss
+            head = now if same else books.append(now, "limit", limit.loss, exchanged(now.spent, limit.loss))
+        self._remember(head)
 
     def close(self) -> None:
         """Give the connections back."""
@@ -309,37 +345,56 @@ class Ledger:
 
     @contextmanager
     def _reading(self) -> Iterator[tuple[Books, Head]]:
-        latest = self._latest  # taken before the view, which therefore cannot be older
+        known = self._known()  # taken before the view, which therefore cannot be older
         with self._store.read() as books:
             head = books.head(lock=False)
-            not_older(books, head, latest)
+            self._refuse_other(books, head, known)
             yield books, head
         self._remember(head)
 
     @contextmanager
     def _writing(self) -> Iterator[tuple[Books, Head]]:
-        latest = self._latest
+        known = self._known()
+        if self._anchor is None:
+            raise LedgerError("ledger-read-only", "This ledger is open to be read only.", "Open the dataset to ask.")
         with self._store.write() as books:
             head = books.head(lock=True)
-            not_older(books, head, latest)
+            self._refuse_other(books, head, known)
             yield books, head
 
-    @property
-    def _latest(self) -> tuple[int, str]:
-        newest = self._newest
-        return self._expected if newest is None else (newest.number, newest.hash)
+    def _refuse_other(self, books: Books, head: Head, known: tuple[Seen, ...]) -> None:
+        """Refuse a ledger that is not the continuation of what was seen here, or that the owner has moved on."""
+        for latest in known:
+            not_older(books, head, latest)
+        if self._anchor is not None and self._anchor[0] != head.anchor:
+            hint = "Open the dataset again."
+            raise LedgerError("ledger-fenced", "The ledger was restored or adopted since it was opened here.", hint)
+
+    def _known(self) -> tuple[Seen, ...]:
+        """The newest entries that were seen: by this process, and by any process of this user (the mark)."""
+        newest, mark = self._newest, self._keyring.mark() if self._keyring else None
+        own = self._expected if newest is None else (newest.number, newest.hash)
+        return (own,) if mark is None or (mark.number, mark.hash) == own else (own, (mark.number, mark.hash))
 
     def _remember(self, head: Head) -> None:
-        with self._seeing:
-            if self._newest is None or head.number > self._newest.number:
-                self._newest = head
+        with GATE.inside():
+            with self._seeing:
+                newer = self._newest is None or head.number > self._newest.number
+                if newer:
+                    self._newest = head
+            if newer and self._keyring and self._anchor:
+                self._keyring.advance(mark_of(head, self._anchor[1], self._store))
 
-    def _declare(self, limit: PrivacyLoss) -> None:
-        """Chain the owner's change of the limit. What is spent is carried over, exchanged if the kind changes."""
-        with self._writing() as (books, now):
-            same = now.budget == limit
-            head = now if same else books.append(now, "limit", limit, exchanged(now.spent, limit))
-        self._remember(head)
+    def _expect(self, head: str | tuple[int, str] | None) -> None:
+        """Demand an entry that a reader has kept, by its hash."""
+        if isinstance(head, str):
+            with self._store.read() as books:
+                number = books.number_of(head)
+            if number is None:
+                hint = "It has forgotten that entry, or was never the ledger that the reader saw."
+                raise LedgerError("ledger-older", "No entry of this ledger has the expected hash.", hint)
+            head = (number, head)
+        self._expected = head or self._expected
 
     def _count_view(self, charge: Row, analyst: str) -> tuple[Head, bool]:
         """Count an answer on the sub-limit of an analyst who sees it for the first time; the total stays as it is.
@@ -377,6 +432,8 @@ class Ledger:
     def _charge(self, certificate: Certificate, analyst: str, own: PrivacyLoss, now: Head) -> PrivacyLoss:
         """What a certificate costs here; refused where that does not fit."""
         shares = _losses(certificate)
+        for each in shares or (certificate.loss,):
+            demand_short(each)
         charge = price(certificate.loss, shares, now.budget)
         demand(charge, now.spent, now.budget, "the population's budget", shares)
         self._sublimits.demand(charge, own, analyst, now.budget, shares)
@@ -390,6 +447,12 @@ def _losses(certificate: Certificate) -> tuple[PrivacyLoss, ...]:
 def _nothing_for(certificate: Certificate, now: Head, limit: PrivacyLoss | None) -> Taken:
     """What it takes to take up a charge again."""
     return taken_for(nothing(certificate.loss), nothing(now.budget), limit)
+
+
+def _other_limit(wanted: PrivacyLoss, found: PrivacyLoss) -> LedgerError:
+    message = f"The ledger's budget is {in_words(found)}, and {in_words(wanted)} is declared here."
+    hint = "To change the budget, run `sfumato budget set` (or sf.set_budget): the change is recorded in the ledger."
+    return LedgerError("ledger-limit", message, hint)
 
 
 def _close(books: Books, now: Head, charge: Row, newest: Row | None, payload: str) -> Head:

@@ -1,39 +1,56 @@
 """Where a ledger is kept: SQLite or PostgreSQL, and what a transaction is on each."""
 
 import os
+import shutil
+import sqlite3
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import quote
 
 import sqlalchemy as sa
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
-from sqlalchemy.pool import StaticPool
+from sqlalchemy.pool import Pool, QueuePool, StaticPool
 
-from sfumato.errors import LedgerError
+from sfumato.errors import LedgerError, SfumatoError
 from sfumato.ledger.books import Books
+from sfumato.ledger.fork_gate import GATE
+from sfumato.ledger.private_files import make_private, tighten
+from sfumato.ledger.seal import Seal
 
 WAIT_SECONDS = 30
+SUFFIXES = ("", "-wal", "-shm")  # of the files that are one SQLite database
+DAMAGED = (ValueError, LookupError, TypeError, ArithmeticError, AttributeError, RecursionError)
 IsolationLevel = Literal["REPEATABLE READ", "READ COMMITTED"]
+_INHERITED: list[Pool] = []  # of the parent: to close its connections in a child would take away the parent's files
 
 
 class Store:
     """A database that holds one ledger. Threads share it; a forked child of the process gets connections of its own."""
 
-    def __init__(self, url: str | None, *, must_exist: bool) -> None:
+    def __init__(self, url: str | None, *, must_exist: bool, read_only: bool = False) -> None:
         address = _address(url)
         self._on_sqlite = address.get_backend_name() == "sqlite"
-        self._in_memory = self._on_sqlite and not address.database
-        if must_exist and (self._in_memory or (self._on_sqlite and not os.path.isfile(address.database or ""))):
+        self.in_memory = self._on_sqlite and not address.database
+        self.path = address.database if self._on_sqlite and not self.in_memory else None
+        self.seal: Seal | None = None
+        self._file: tuple[int, int] | None = None  # the database file that this process opened
+        self._size = 0
+        if must_exist and (self.in_memory or (self._on_sqlite and not os.path.isfile(self.path or ""))):
             hint = "Name the file that the ledger was made in. A new one is made only where no ledger_id is declared."
             raise LedgerError("ledger-missing", "There is no ledger at this address.", hint)
         self._process = os.getpid()
-        self._lock = threading.RLock() if self._in_memory else nullcontext()  # threads share its one connection
+        self._lock = threading.RLock() if self.in_memory else nullcontext()  # threads share its one connection
+        self._may_be_new = not must_exist
+        self._read_only = read_only and self.path is not None and not _is_writable(self.path)
+        self._scratch: tempfile.TemporaryDirectory[str] | None = None
         if self._on_sqlite:
-            pool = {"poolclass": StaticPool} if self._in_memory else {}
-            connect_args = {"isolation_level": None, "check_same_thread": False, "timeout": WAIT_SECONDS}
-            self._engine = sa.create_engine(address, connect_args=connect_args, hide_parameters=True, **pool)
-            sa.event.listen(self._engine, "connect", _set_up_sqlite)
+            pool = StaticPool if self.in_memory else QueuePool
+            self._engine = sa.create_engine("sqlite://", creator=self._connect, poolclass=pool, hide_parameters=True)
+            sa.event.listen(self._engine, "connect", self._set_up_sqlite)
         else:
             self._engine = sa.create_engine(address, hide_parameters=True)
 
@@ -54,31 +71,133 @@ class Store:
 
     def close(self) -> None:
         """Give the connections back."""
-        self._engine.dispose()
+        with GATE.inside():
+            self._engine.dispose(close=self._process == os.getpid())
+            if self._scratch is not None:
+                self._scratch.cleanup()
 
     @contextmanager
     def _transaction(self, begin: str, isolation: IsolationLevel) -> Iterator[Books]:
         self._stay_in_one_process()
-        try:
-            with self._lock, self._engine.connect() as connection:
-                if not self._on_sqlite:
-                    connection.execution_options(isolation_level=isolation)
-                with connection.begin():
-                    if self._on_sqlite:  # whose driver leaves this to us
-                        connection.exec_driver_sql(begin)
-                    yield Books(connection)
-        except (SQLAlchemyError, self._engine.dialect.loaded_dbapi.Error) as error:
-            hint = "Check its address, its permissions and its disk. Nothing is answered without it."
-            raise LedgerError("ledger-unreachable", "The ledger cannot be read or written.", hint) from error
+        damage = _as_ledger_errors(self._engine.dialect.loaded_dbapi.Error)
+        with GATE.inside(), damage, self._lock, self._engine.connect() as connection:
+            if not self._on_sqlite:
+                connection.execution_options(isolation_level=isolation)
+            with connection.begin():
+                if self._on_sqlite:  # whose driver leaves this to us
+                    connection.exec_driver_sql(begin)
+                self._refuse_other_files(connection)
+                yield Books(connection, self.seal)
+            self._refuse_other_files(connection)  # what was committed to a file that is gone is not committed
+
+    def _refuse_other_files(self, connection: sa.Connection) -> None:
+        """Refuse to go on if the files at the path are not the ones that are open, or were cut short."""
+        if self.path is None or self._read_only:
+            return
+        found = _files(self.path)
+        if found != connection.info["files"] or _size(self.path) < self._size:
+            raise _replaced()
+        self._size = _size(self.path)
+
+    def _connect(self) -> sqlite3.Connection:
+        where = "file::memory:"
+        if self.path is not None and self._read_only:
+            where = self._to_read(self.path)
+        elif self.path is not None:
+            if self._may_be_new and self._file is None:
+                make_private(Path(self.path))
+            if self._file is not None and self._file != _files(self.path)[0]:
+                raise _replaced()
+            where = f"file:{quote(self.path)}?mode=rw"  # SQLite itself never makes a file here
+        return sqlite3.connect(where, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False, uri=True)
+
+    def _to_read(self, path: str) -> str:
+        """How SQLite is told to read a file that may not be written.
+
+        Entries may still be in the journal, which only a writer may fold in: then a copy of both is read.
+        """
+        if not os.path.exists(path + "-wal") or not os.stat(path + "-wal").st_size:
+            return f"file:{quote(path)}?mode=ro&immutable=1"
+        if self._scratch is None:
+            self._scratch = tempfile.TemporaryDirectory(prefix="sfumato-")
+            for suffix in ("-wal", ""):  # the journal first: what is folded in meanwhile is then in the file
+                shutil.copyfile(path + suffix, os.path.join(self._scratch.name, "ledger.db") + suffix)
+        return f"file:{quote(os.path.join(self._scratch.name, 'ledger.db'))}?mode=rw"
+
+    def _set_up_sqlite(self, connection: Any, record: Any) -> None:  # noqa: ANN401
+        connection.text_factory = _text
+        if self._read_only:
+            return
+        for pragma in (f"busy_timeout = {1000 * WAIT_SECONDS}", "journal_mode = WAL", "synchronous = FULL"):
+            connection.execute(f"PRAGMA {pragma}").close()
+        if self.path is None:
+            return
+        connection.execute("SELECT COUNT(*) FROM sqlite_master").close()  # opens the journal
+        record.info["files"] = files = _files(self.path)
+        if self._file is not None and files[0] != self._file:
+            raise _replaced()
+        self._file = files[0]
+        for suffix in SUFFIXES:
+            tighten(Path(self.path + suffix))
 
     def _stay_in_one_process(self) -> None:
         if self._process == os.getpid():
             return
-        if self._in_memory:  # a child's copy would be a second budget
+        if self.in_memory:  # a child's copy would be a second budget
             hint = "Keep the ledger in a file or a database, and open it in each process."
             raise LedgerError("ledger-foreign", "A ledger in memory belongs to the process that made it.", hint)
-        self._engine.dispose(close=False)
-        self._process = os.getpid()
+        with GATE.inside():
+            _INHERITED.append(self._engine.pool)
+            self._engine.dispose(close=False)
+            self._process = os.getpid()
+
+
+@contextmanager
+def _as_ledger_errors(driver: type[Exception]) -> Iterator[None]:
+    """Whatever a database or damaged bytes in it raise, as a LedgerError."""
+    try:
+        yield
+    except SfumatoError:
+        raise
+    except (SQLAlchemyError, driver, OSError) as error:
+        hint = "Check its address, its permissions and its disk. Nothing is answered without it."
+        raise LedgerError("ledger-unreachable", "The ledger cannot be read or written.", hint) from error
+    except DAMAGED as error:
+        hint = "Restore it from a backup that is not older: `sfumato ledger restore`."
+        raise LedgerError("ledger-altered", "The ledger holds something that it never wrote.", hint) from error
+
+
+def _is_writable(path: str) -> bool:
+    return os.access(path, os.W_OK) and os.access(os.path.dirname(path), os.W_OK)
+
+
+def _files(path: str) -> tuple[tuple[int, int], ...]:
+    """Which files are at the path now: the database, its journal and the journal's index."""
+    found = []
+    for suffix in SUFFIXES:
+        try:
+            status = os.stat(path + suffix)
+            found.append((status.st_dev, status.st_ino))
+        except FileNotFoundError:
+            found.append((0, 0))
+    return tuple(found)
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _replaced() -> LedgerError:
+    hint = "Put the newest ledger back at its path, and open the dataset again. Nothing is answered without it."
+    return LedgerError("ledger-replaced", "The ledger was deleted, moved or replaced while it was open.", hint)
+
+
+def _text(content: bytes) -> str:
+    """Bytes that are not UTF-8 become text that no hash fits, so that the damaged entry is named."""
+    return content.decode("utf-8", "surrogateescape")
 
 
 def _address(url: str | None) -> sa.URL:
@@ -98,8 +217,3 @@ def _address(url: str | None) -> sa.URL:
         pass
     hint = "Give a file path, or a URL such as postgresql+psycopg://user@host/database."
     raise LedgerError("ledger-unreachable", "A ledger lives in SQLite or PostgreSQL.", hint)
-
-
-def _set_up_sqlite(connection: Any, _: object) -> None:  # noqa: ANN401
-    for pragma in (f"busy_timeout = {1000 * WAIT_SECONDS}", "journal_mode = WAL", "synchronous = FULL"):
-        connection.execute(f"PRAGMA {pragma}").close()

@@ -60,6 +60,7 @@ PLAIN = [column for column in ENTRIES.c if column.name != "payload"]  # a payloa
 _TERMS = sa.case((_is("charge"), ENTRIES.c.payload)).label("payload")  # a charge's own is short
 _NUMBER, _CHARGE = (sa.bindparam(name, type_=sa.Integer) for name in ("number", "charge"))
 _PLAN, _ANALYST, _KEY, _VOID = (sa.bindparam(name, type_=sa.Text) for name in ("plan", "analyst", "key", "void"))
+_HASH = sa.bindparam("hash", type_=sa.Text)
 _charge, _answer, _last = ENTRIES.alias("charge"), ENTRIES.alias("answer"), ENTRIES.alias("last")
 
 
@@ -83,6 +84,8 @@ MOVE_HEAD = Statement(
     sa.update(HEAD).where(HEAD.c.single == 1).values({name: sa.bindparam(f"new_{name}") for name in MOVED})
 )
 ADD_ENTRY = Statement(sa.insert(ENTRIES).inline())
+GET_FIRST = Statement(sa.select(ENTRIES.c.payload, ENTRIES.c.payload_hash).where(ENTRIES.c.number == 1))
+GET_NUMBER = Statement(sa.select(ENTRIES.c.number).where(ENTRIES.c.hash == _HASH))
 GET_PLAIN = Statement(sa.select(*PLAIN).where(ENTRIES.c.number == _NUMBER))
 GET_WHOLE = Statement(sa.select(ENTRIES).where(ENTRIES.c.number == _NUMBER))
 GET_SPENT = Statement(sa.select(*PLAIN).where(ENTRIES.c.number == _newest(_THEIRS)))

@@ -1,0 +1,85 @@
+"""Where a ledger is and which key signs it: said by its first entry, and again whenever the owner changes it.
+
+A copy of the file is in another place than its newest anchor says. It is refused until the owner says that the copy
+continues (`sfumato ledger adopt`), which is the next anchor.
+"""
+
+import json
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from sfumato.errors import LedgerError
+from sfumato.ledger.books import Books
+from sfumato.ledger.entries import Head, altered_error
+from sfumato.ledger.keyring import Keyring
+
+Place = dict[str, Any]  # path, device, inode of a file; empty for a ledger on a server or in memory
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """What the newest anchor says: the key that signs from each entry on, and the file's place."""
+
+    number: int
+    hash: str
+    keys: tuple[tuple[int, str], ...]
+    place: Place
+
+    @property
+    def key(self) -> str:
+        """The key that signs now; empty where the ledger is not signed."""
+        return self.keys[-1][1] if self.keys else ""
+
+
+def place_of(path: str | None) -> Place:
+    """The place of a file."""
+    if path is None:
+        return {}
+    found = os.stat(path)
+    return {"path": os.path.abspath(path), "device": found.st_dev, "inode": found.st_ino}
+
+
+def read_anchor(books: Books, head: Head) -> Anchor:
+    """The anchor that is in force."""
+    row = books.whole_row(head.anchor)
+    if row is None:
+        raise altered_error(head.anchor, "is missing")
+    declared = json.loads(row["payload"])
+    keys = tuple((int(number), str(key)) for number, key in declared.get("keys", []))
+    return Anchor(head.anchor, row["hash"], keys, declared.get("place", {}))
+
+
+def anchoring(keyring: Keyring | None, path: str | None, number: int, keys: tuple[tuple[int, str], ...] = ()) -> Place:
+    """What an anchor that is entry `number` says of keys and place."""
+    if keyring is not None and (not keys or keys[-1][1] != keyring.public_key):
+        keys = (*keys, (number, keyring.public_key))
+    return {"keys": [list(each) for each in keys], "place": place_of(path)}
+
+
+def refuse_another_key(anchor: Anchor, keyring: Keyring | None) -> None:
+    """Refuse a ledger whose key is not here."""
+    if anchor.key and (keyring is None or keyring.public_key != anchor.key):
+        hint = (
+            "Copy the key from the machine or user that has it (SFUMATO_HOME); "
+            "or, if the ledger continues here, run `sfumato ledger adopt`."
+        )
+        raise LedgerError("ledger-key", "The key that signs this ledger is not here.", hint)
+
+
+def refuse_a_copy(anchor: Anchor, path: str | None) -> None:
+    """Refuse a file that is not the one that its newest anchor speaks of."""
+    if path is None or not anchor.place:
+        return
+    found = place_of(path)
+    if os.stat(path).st_nlink > 1:
+        hint = "Remove the other name (a hard link): SQLite would keep two journals for one ledger."
+        raise LedgerError("ledger-copied", "The ledger's file has two names.", hint)
+    same = found["inode"] == anchor.place.get("inode")
+    if not same or all(found[part] != anchor.place.get(part) for part in ("device", "path")):
+        message = f"This ledger is a copy: it belongs at {anchor.place.get('path')}."
+        hint = (
+            "If this copy is the one that continues (moved or restored), run `sfumato ledger adopt`. "
+            "Two copies would be two budgets for the same people."
+        )
+        raise LedgerError("ledger-copied", message, hint)

@@ -1,0 +1,63 @@
+"""No fork while a thread is inside the database.
+
+A fork copies locks as they are. A lock that another thread held (of SQLite, of the connection pool, of a file) would
+stay locked in the child for ever. So a fork waits until every thread has left, and lets nobody in meanwhile.
+"""
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class ForkGate:
+    """Counts the threads inside; a fork waits for all but its own."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._own = threading.local()
+        self._inside = 0
+        self._forking = False
+
+    @contextmanager
+    def inside(self) -> Iterator[None]:
+        """Work that a fork must not interrupt. The same thread may enter again."""
+        depth = getattr(self._own, "depth", 0)
+        with self._changed:
+            while self._forking and not depth:
+                self._changed.wait()
+            self._inside += 1
+        self._own.depth = depth + 1
+        try:
+            yield
+        finally:
+            self._own.depth = depth
+            with self._changed:
+                self._inside -= 1
+                self._changed.notify_all()
+
+    def before_fork(self) -> None:
+        """Wait until no other thread is inside."""
+        own = getattr(self._own, "depth", 0)
+        with self._changed:
+            while self._forking:
+                self._changed.wait()
+            self._forking = True
+            while self._inside > own:
+                self._changed.wait()
+
+    def after_in_parent(self) -> None:
+        """Let the others in again."""
+        with self._changed:
+            self._forking = False
+            self._changed.notify_all()
+
+    def after_in_child(self) -> None:
+        """Begin anew: of all threads, only this one is left."""
+        self._changed = threading.Condition()
+        self._inside = getattr(self._own, "depth", 0)
+        self._forking = False
+
+
+GATE = ForkGate()
+os.register_at_fork(before=GATE.before_fork, after_in_parent=GATE.after_in_parent, after_in_child=GATE.after_in_child)

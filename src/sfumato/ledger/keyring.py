@@ -1,0 +1,174 @@
+"""What is kept apart from a ledger: the key that signs its entries, and the high-water mark of what was seen of it.
+
+Both are in a folder of the user (`SFUMATO_HOME`, or `~/.local/state/sfumato`), one folder for each ledger's id. So two
+datasets of one user that share a ledger share its key, and a copy of a dataset's folder meets the same mark.
+"""
+
+import fcntl
+import json
+import os
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+
+from sfumato.errors import LedgerError
+from sfumato.ledger.private_files import make_private, private_folder, tighten, written_once
+
+SLOT = 4096  # bytes: a mark is written to one of two slots, so that a torn write leaves the other
+
+
+def home() -> Path:
+    """The folder of this user's keys and marks."""
+    given = os.environ.get("SFUMATO_HOME")
+    if given:
+        return Path(given).expanduser()
+    state = os.environ.get("XDG_STATE_HOME")
+    return (Path(state) if state else Path.home() / ".local" / "state") / "sfumato"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """The newest entry that any process of this user has seen: what was spent by then, its anchor, and where it was."""
+
+    number: int
+    hash: str
+    spent: str
+    anchor: str  # the hash of the entry that anchored the ledger then
+    place: str
+
+
+class Keyring:
+    """The key and the mark of one ledger."""
+
+    def __init__(self, folder: Path, key: Ed25519PrivateKey) -> None:
+        self._folder = folder
+        self._key = key
+        self.public_key = key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw).hex()
+
+    @classmethod
+    def make(cls, ledger_id: str) -> "Keyring":
+        """The keyring of this ledger; its key is made where there is none."""
+        fresh = Ed25519PrivateKey.generate().private_bytes(Encoding.Raw, PrivateFormat.Raw, NoEncryption()).hex()
+        try:
+            private_folder(home())
+            private_folder(home() / "ledgers")
+            folder = private_folder(home() / "ledgers" / _name(ledger_id))
+            written_once(folder / "key", fresh.encode())
+        except OSError as error:
+            hint = "Set SFUMATO_HOME to a folder of yours that can be written, apart from the data."
+            message = f"The ledger's key cannot be kept in {home()}: {error.strerror}."
+            raise LedgerError("ledger-key", message, hint) from None
+        return cls(folder, _read_key(folder / "key"))
+
+    @classmethod
+    def find(cls, ledger_id: str) -> "Keyring | None":
+        """The keyring of this ledger, or None where this user has no key of it (or may not read it)."""
+        folder = home() / "ledgers" / _name(ledger_id)
+        if not os.access(folder / "key", os.R_OK):
+            return None
+        tighten(folder / "key")
+        return cls(folder, _read_key(folder / "key"))
+
+    def sign(self, text: str) -> str:
+        """The signature of an entry's hash."""
+        return self._key.sign(_signed(text)).hex()
+
+    def mark(self) -> Mark | None:
+        """The high-water mark; None before the first, and where a crash left none that can be read."""
+        try:
+            with open(self._folder / "mark", "rb") as file:
+                return _newest_mark(file.read())
+        except OSError:
+            return None
+
+    def advance(self, mark: Mark) -> None:
+        """Raise the mark to this one; it never falls. It may lag behind the ledger by what a crash leaves.
+
+        A folder that cannot be written leaves the mark as it is: the ledger itself is already on the disk.
+        """
+        try:
+            make_private(self._folder / "mark")
+            with open(self._folder / "mark", "r+b") as file:
+                fcntl.flock(file, fcntl.LOCK_EX)
+                found = _newest_mark(file.read())
+                if found is None or found.number < mark.number:
+                    file.seek(SLOT * (mark.number % 2))
+                    file.write(_slot(mark))
+        except OSError:
+            return
+
+    def replace_mark(self, mark: Mark) -> None:
+        """Put this mark in place of any other: the owner has said which ledger continues."""
+        make_private(self._folder / "mark")
+        with open(self._folder / "mark", "r+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            file.write(_slot(mark) * 2)
+
+    def read_note(self, name: str) -> str | None:
+        """A text of ours that is kept here, or None."""
+        try:
+            return (self._folder / name).read_text()
+        except (OSError, ValueError):
+            return None
+
+    def write_note(self, name: str, text: str) -> None:
+        """Keep a text here, all of it or nothing; not where the folder cannot be written."""
+        path = self._folder / name
+        temporary = path.with_name(f".{name}.{os.getpid()}")
+        try:
+            temporary.unlink(missing_ok=True)
+            make_private(temporary)
+            temporary.write_text(text)
+            os.replace(temporary, path)
+        except OSError:
+            return
+
+
+def is_signed(text: str, signature: str, public_key: str) -> bool:
+    """Whether the holder of this key signed this hash."""
+    try:
+        _public(public_key).verify(bytes.fromhex(signature), _signed(text))
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+@lru_cache(maxsize=64)
+def _public(public_key: str) -> Ed25519PublicKey:
+    return Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_key))
+
+
+def _signed(text: str) -> bytes:
+    return f"sfumato ledger entry {text}".encode()
+
+
+def _name(ledger_id: str) -> str:
+    """A folder's name: an id that the owner wrote may hold anything."""
+    return ledger_id if ledger_id.isalnum() and ledger_id.isascii() else sha256(ledger_id.encode()).hexdigest()
+
+
+def _read_key(path: Path) -> Ed25519PrivateKey:
+    try:
+        return Ed25519PrivateKey.from_private_bytes(bytes.fromhex(path.read_text().strip()))
+    except (OSError, ValueError):
+        hint = "Restore it from a copy; or remove it, and let `sfumato ledger adopt` make a new one."
+        raise LedgerError("ledger-key", f"The ledger's key cannot be read: {path}.", hint) from None
+
+
+def _slot(mark: Mark) -> bytes:
+    body = json.dumps(asdict(mark)).encode()
+    return (sha256(body).hexdigest().encode() + body).ljust(SLOT, b"\n")
+
+
+def _newest_mark(content: bytes) -> Mark | None:
+    found = []
+    for start in range(0, len(content), SLOT):
+        digest, body = content[start : start + 64], content[start + 64 : start + SLOT].rstrip(b"\n")
+        if digest == sha256(body).hexdigest().encode():
+            found.append(Mark(**json.loads(body)))
+    return max(found, key=lambda mark: mark.number, default=None)
