@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from sfumato.catalog.budget import Budget
     from sfumato.catalog.columns import Boolean, Category, Date, DateTime, Id, Integer, Real, Text
     from sfumato.curator import Curator, Preview
+    from sfumato.folder_ledger import set_budget
     from sfumato.kernel.choice import PrivateChoice, choose
     from sfumato.kernel.keys import ThresholdedKeys
     from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
@@ -56,6 +57,7 @@ _WHEN_NAMED = {
     "open": ("sfumato.opening", "open_folder"),
     "people": ("sfumato.query.frame", "people"),
     "protect": ("sfumato.opening", "protect"),
+    "set_budget": ("sfumato.folder_ledger", "set_budget"),
     "stddev": ("sfumato.query.frame", "stddev"),
     "total": ("sfumato.query.frame", "total"),
     "variance": ("sfumato.query.frame", "variance"),
@@ -93,6 +95,7 @@ __all__ = [
     "open",
     "people",
     "protect",
+    "set_budget",
     "stddev",
     "total",
     "variance",

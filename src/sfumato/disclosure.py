@@ -1,7 +1,6 @@
 """The small print of an answer, signed: who is protected, at what loss, within which bounds, by which ledger."""
 
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from sfumato.kernel.exact import plain
 from sfumato.kernel.losses import ApproxDP, PrivacyLoss, PureDP
 from sfumato.kernel.plan import BoundedPlan
 from sfumato.planning.as_asked import AsAsked
+from sfumato.private_files import tighten, written_once
 
 FAMILY = 4
 
@@ -24,16 +24,15 @@ class Signer:
     """Signs disclosures with an Ed25519 key: kept in a file that only the owner reads, or for this process only."""
 
     def __init__(self, path: Path | None = None) -> None:
-        kept = path is not None and path.exists()
-        if path is not None and kept:
-            self._key = Ed25519PrivateKey.from_private_bytes(bytes.fromhex(path.read_text().strip()))
-        else:
-            self._key = Ed25519PrivateKey.generate()
+        fresh = Ed25519PrivateKey.generate()
+        if path is None:
+            self._key = fresh
+        else:  # the one that is kept; this one, if it is the first
+            secret = fresh.private_bytes(Encoding.Raw, PrivateFormat.Raw, NoEncryption()).hex()
+            kept = written_once(path, secret.encode())
+            tighten(path)
+            self._key = Ed25519PrivateKey.from_private_bytes(bytes.fromhex(kept.decode().strip()))
         self.public_key = self._key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw).hex()
-        if path is not None and not kept:
-            secret = self._key.private_bytes(Encoding.Raw, PrivateFormat.Raw, NoEncryption()).hex()
-            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-                file.write(secret)
 
     def sign(self, statement: dict[str, Any]) -> dict[str, Any]:
         """The statement, its signature, and the key that made it."""

@@ -2,22 +2,25 @@
 
 import warnings
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Literal
 
 from sfumato.catalog.budget import Budget
 from sfumato.catalog.columns import ColumnDeclaration
-from sfumato.catalog.files import load, set_ledger_id
+from sfumato.catalog.files import load
 from sfumato.catalog.model import Dataset, Table, with_tables
 from sfumato.catalog.reading import Reading
 from sfumato.curator import Curator
 from sfumato.disclosure import Signer
 from sfumato.engines.duckdb_engine import DuckDBEngine
 from sfumato.engines.snapshot import declared_digest
-from sfumato.errors import InvalidParameter, LedgerError, LoadWarning
+from sfumato.errors import InvalidParameter, LoadWarning
+from sfumato.folder_ledger import address_of, ledger_at, lock_of, open_ledger, sublimits_of
 from sfumato.ingest.load_report import Loading, LoadReport
 from sfumato.kernel.neighbours import Row
 from sfumato.ledger.ledger import Ledger, Limit
+from sfumato.private_files import locked, private_folder, tighten
 
 FIRST_VERSION = "1"
 
@@ -74,28 +77,35 @@ def protect(
     return Curator(dataset, engine, _ledger_at(ledger, dataset), versions, signer, load_report=engine.load_report)
 
 
-def open_folder(folder: str | Path, *, ledger: str | None = None) -> Curator:
-    """Open a folder with catalog.toml; its ledger and its pinned data are beside it."""
+def open_folder(
+    folder: str | Path, *, ledger: str | None = None, expected_head: str | tuple[int, str] | None = None
+) -> Curator:
+    """Open a folder with catalog.toml; its pinned data is beside it, and its ledger too, unless the catalog says where.
+
+    `expected_head` is the hash of a ledger's entry that a reader has kept (it is in every answer's disclosure): a
+    ledger that does not hold that entry is refused.
+    """
     place = Path(folder)
     dataset = load(place)
-    pinned = place / ".sfumato" / "snapshot.duckdb"
-    pinned.parent.mkdir(exist_ok=True)
+    pinned = private_folder(place / ".sfumato") / "snapshot.duckdb"
+    first = dataset.ledger_id is None or not pinned.exists()
     report = None
-    if not pinned.exists():
-        report = DuckDBEngine.prepare(pinned, dataset.tables, place).report
+    with locked(lock_of(place)) if first else nullcontext():
+        if first:
+            dataset = load(place)  # another process may have been first
+        if not pinned.exists():
+            report = DuckDBEngine.prepare(pinned, dataset.tables, place).report
+        tighten(pinned)
+        books = open_ledger(place, dataset, ledger or address_of(place, dataset), expected_head)
+    try:
         _warn(report)
-    snapshot = DuckDBEngine.open(pinned, dataset.tables)
-    address = ledger or str(place / "ledger.db")
-    limit, sublimits = Limit(dataset.budget.loss), {who: each.loss for who, each in dataset.analysts.items()}
-    if dataset.ledger_id is None:
-        books = Ledger.create(address, dataset.population, limit, sublimits)
-        set_ledger_id(place, books.ledger_id)
-    else:
-        books = Ledger.open(address, dataset.ledger_id, dataset.population, limit, sublimits)
+        snapshot = DuckDBEngine.open(pinned, dataset.tables)
+        signer = Signer(place / ".sfumato" / "signing.key")
+    except BaseException:
+        books.close()
+        raise
     dataset = with_tables(dataset, snapshot.tables)  # public tables as they were pinned
-    return Curator(
-        dataset, snapshot, books, snapshot.versions, Signer(place / ".sfumato" / "signing.key"), load_report=report
-    )
+    return Curator(dataset, snapshot, books, snapshot.versions, signer, load_report=report)
 
 
 def _warn(report: LoadReport | None) -> None:
@@ -104,17 +114,7 @@ def _warn(report: LoadReport | None) -> None:
 
 
 def _ledger_at(place: str | Path | None, dataset: Dataset) -> Ledger:
-    """In memory; or at a path, with its id in a file beside it: a ledger that is gone is never begun anew."""
-    limit, sublimits = Limit(dataset.budget.loss), {who: each.loss for who, each in dataset.analysts.items()}
-    if place is None:
-        return Ledger.create(None, dataset.population, limit, sublimits)
-    known = Path(f"{place}.id")
-    if known.exists():
-        return Ledger.open(str(place), known.read_text().strip(), dataset.population, limit, sublimits)
-    if Path(place).exists():
-        raise LedgerError(
-            "ledger-foreign", "There is a ledger here, but not its id.", f"Restore the file {known.name}."
-        )
-    made = Ledger.create(str(place), dataset.population, limit, sublimits)
-    known.write_text(made.ledger_id)
-    return made
+    """In memory; or at a path."""
+    if place is not None:
+        return ledger_at(Path(place), dataset)
+    return Ledger.create(None, dataset.population, Limit(dataset.budget.loss), sublimits_of(dataset))

@@ -220,7 +220,7 @@ def test_what_is_unexpected_leaves_with_one_and_its_text_stays_in(clinic, monkey
 
 
 def test_a_missing_ledger_leaves_with_one(clinic):
-    clinic("budget")
+    clinic("ask", COUNT, "--epsilon", "0.5")
     (clinic.folder / "ledger.db").unlink()
     assert refused(clinic("ask", COUNT, "--epsilon", "1", "--json"), 1)["error"].startswith("ledger")
 

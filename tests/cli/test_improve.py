@@ -45,7 +45,7 @@ def test_diagnose_shows_shares(clinic):
 
 
 def test_bounds_are_told_and_not_declared(clinic):
-    run(clinic, "budget")  # opens it, and so ties it to its ledger
+    run(clinic, "preview", COUNT, "--epsilon", "1")  # opens it, and so ties it to its ledger
     before = (clinic / "catalog.toml").read_text()
     found = json.loads(run(clinic, "bounds", "cost", "--epsilon", "9", "--json"))
     assert found["lower"] <= 20

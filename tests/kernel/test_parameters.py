@@ -11,6 +11,7 @@ from sfumato.kernel.parameters import (
     kind_of,
     positive_decimal,
     positive_fraction,
+    privacy_amount,
     probability_inside,
     whole_number,
 )
@@ -38,6 +39,22 @@ def test_shortest_decimal_is_meant(value, meant):
     assert positive_fraction(value, "sensitivity") == Fraction(meant)
     if Fraction(meant) < 1:
         assert probability_inside(value, "delta") == Fraction(meant)
+
+
+@pytest.mark.parametrize(
+    "value", ["1e-30", "1e30", "0." + "3" * 60, "3" * 30 + "." + "3" * 30, 0.1, 7, "0.50" + "0" * 90]
+)
+def test_privacy_amounts_are_what_was_written(value):
+    assert privacy_amount(value, "rho") == Decimal(str(value))
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["0." + "3" * 61, "0." + "3" * 3990, "1e-31", "9.9e-31", "1.1e30", "1e31", Decimal("1e-40"), Fraction(1, 2**90)],
+)
+def test_privacy_amounts_are_short(value):
+    with pytest.raises(InvalidParameter, match="rho must have at most 60 digits and lie between 1e-30 and 1e30"):
+        privacy_amount(value, "rho")
 
 
 BAD = [

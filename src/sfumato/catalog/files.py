@@ -130,7 +130,7 @@ def _parse(content: bytes) -> Section:
 def _read(content: Section) -> Dataset:
     _check("", content, ("dataset", "budget", "analysts", "tables", "views"), ("dataset", "budget"))
     about = _section("dataset", content["dataset"])
-    _check("dataset", about, ("name", "population", "neighbours", "ledger_id"), ("name",))
+    _check("dataset", about, ("name", "population", "neighbours", "ledger_id", "ledger"), ("name",))
     budget = _budget("budget", content["budget"], "basic")
     analysts = _section("analysts", content.get("analysts", {}))
     tables = _section("tables", content.get("tables", {}))
@@ -226,11 +226,13 @@ def _lines(dataset: Dataset) -> Iterator[str]:
     yield f"name = {_string(dataset.name)}"
     yield f"population = {_string(dataset.population)}"
     yield f"neighbours = {_string(dataset.neighbours.value)}"
+    if dataset.ledger is not None:
+        yield f"ledger = {_string(dataset.ledger)}"
     if dataset.ledger_id is not None:
         yield f"ledger_id = {_string(dataset.ledger_id)}"
-    yield from _budget_lines("budget", dataset.budget)
+    yield from _budget_section("budget", dataset.budget)
     for name, limit in dataset.analysts.items():
-        yield from _budget_lines(f"analysts.{_key(name)}", limit)
+        yield from _budget_section(f"analysts.{_key(name)}", limit)
     for table in dataset.tables.values():
         yield from _table_lines(table)
     for name, sql in dataset.views.items():
@@ -238,8 +240,13 @@ def _lines(dataset: Dataset) -> Iterator[str]:
     yield ""
 
 
-def _budget_lines(where: str, budget: Budget) -> Iterator[str]:
+def _budget_section(where: str, budget: Budget) -> Iterator[str]:
     yield from ("", f"[{where}]")
+    yield from budget_lines(budget)
+
+
+def budget_lines(budget: Budget) -> Iterator[str]:
+    """The lines of a budget."""
     for key in LIMITS:
         value = getattr(budget, key)
         if value is not None:

@@ -137,6 +137,7 @@ class Dataset:
     ledger_id: str | None
     analysts: Mapping[str, Budget] = field(hash=False)
     views: Mapping[str, str] = field(hash=False)
+    ledger: str | None  # the ledger's path, seen from the folder, or its URL; None: ledger.db in the folder
 
     def __init__(  # noqa: PLR0917
         self,
@@ -148,6 +149,7 @@ class Dataset:
         ledger_id: str | None = None,
         analysts: Mapping[str, Budget] = MappingProxyType({}),
         views: Mapping[str, str] = MappingProxyType({}),
+        ledger: str | None = None,
     ) -> None:
         with at("dataset"):
             freeze(
@@ -156,6 +158,7 @@ class Dataset:
                 population=read_name(name if population is None else population, "population"),
                 neighbours=Neighbours.read(neighbours),
                 ledger_id=None if ledger_id is None else read_text(ledger_id, "ledger_id", MOST_CHARACTERS),
+                ledger=None if ledger is None else read_text(ledger, "ledger", 10_000),
             )
         if not isinstance(budget, Budget):
             raise refusal(f"budget must be a Budget; got {kind_of(budget)}.", "For example: Budget(epsilon=3).")

@@ -1,6 +1,7 @@
 # ruff: noqa: PLC0415 - what is heavy is imported by the command that needs it
 """The books: what is spent of the budget, entry by entry, and whether the sums hold."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,23 +16,71 @@ if TYPE_CHECKING:
 ledger = typer.Typer(help="What was charged, entry by entry.")
 
 
-def budget(context: typer.Context, as_json: AsJson = False) -> None:
-    """What the budget is, what is spent of it, and what is left."""
-    with refusals(as_json):
-        from sfumato.opening import open_folder
+budget = typer.Typer(help="What the budget is, what is spent of it, and what is left.")
 
-        with working("Opening"), open_folder(context.obj) as curator:
-            books, population = curator.ledger(), curator.dataset.population
-            whole = _texts(books.totals())
-            own = {name: _texts(books.totals(name)) for name in books.limited_analysts()}
+
+@budget.callback(invoke_without_command=True)
+def show_budget(context: typer.Context, as_json: AsJson = False) -> None:
+    """What the budget is, what is spent of it, and what is left. Nothing is written."""
+    if context.invoked_subcommand is not None:
+        return
+    with refusals(as_json):
+        from sfumato.catalog.files import load
+        from sfumato.folder_ledger import read_ledger
+
+        with working("Opening"):
+            dataset = load(Path(context.obj))
+            with read_ledger(Path(context.obj), dataset) as books:
+                whole = _texts(books.totals())
+                own = {name: _texts(books.totals(name)) for name in books.limited_analysts()}
+                same = books.totals().limit == dataset.budget.loss
         if as_json:
-            print_json({"population": population, **whole, "analysts": own})
+            print_json({"population": dataset.population, **whole, "analysts": own})
             return
         rows = [
             [who, *(_words(part) for part in (each["limit"], each["spent"], each["remaining"]))]
-            for who, each in [(f"all of {population}", whole), *own.items()]
+            for who, each in [(f"all of {dataset.population}", whole), *own.items()]
         ]
         print_table(["budget", "limit", "spent", "left"], rows)
+        if not same:
+            say("catalog.toml declares another budget. To take it: sfumato budget set", "yellow")
+
+
+@budget.command("set")
+def set_budget(
+    context: typer.Context,
+    *,
+    epsilon: Annotated[str | None, typer.Option(help="The new limit.", metavar="E")] = None,
+    delta: Annotated[str | None, typer.Option(help="Its delta.", metavar="D")] = None,
+    rho: Annotated[str | None, typer.Option(help="The new limit under zCDP accounting.", metavar="R")] = None,
+    accounting: Annotated[str | None, typer.Option(help="basic or zcdp.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Change the budget: in the ledger, as an entry, and in catalog.toml. Without options, as catalog.toml says."""
+    with refusals(as_json):
+        from sfumato.catalog.budget import Budget
+        from sfumato.catalog.files import load
+        from sfumato.folder_ledger import set_budget as set_budget_of
+
+        folder = Path(context.obj)
+        before = load(folder).budget
+        wanted = None
+        if any(each is not None for each in (epsilon, delta, rho, accounting)):
+            kind = accounting or ("zcdp" if rho is not None else before.accounting)
+            same = epsilon is None and rho is None
+            wanted = Budget(
+                before.epsilon if same else epsilon,
+                before.delta if delta is None else delta,
+                kind,
+                before.rho if same else rho,
+            )
+        with working("Changing the budget"):
+            set_budget_of(folder, wanted)
+        limit_words = _words(_loss((wanted or before).loss))
+        if as_json:
+            print_json({"limit": _loss((wanted or before).loss)})
+            return
+        say(f"The budget is {limit_words}.", "green")
 
 
 @ledger.callback(invoke_without_command=True)
@@ -44,10 +93,11 @@ def entries(
     if context.invoked_subcommand is not None:
         return
     with refusals(as_json):
-        from sfumato.opening import open_folder
+        from sfumato.catalog.files import load
+        from sfumato.folder_ledger import read_ledger
 
-        with working("Opening"), open_folder(context.obj) as curator:
-            books = curator.ledger()
+        folder = Path(context.obj)
+        with working("Opening"), read_ledger(folder, load(folder)) as books:
             found, identity = [_entry(each) for each in books.entries(last)], books.ledger_id
         if as_json:
             print_json({"ledger_id": identity, "entries": found})
@@ -66,11 +116,13 @@ def entries(
 def verify(context: typer.Context, as_json: AsJson = False) -> None:
     """Walk the whole chain: every hash, every sum, every answer."""
     with refusals(as_json):
-        from sfumato.opening import open_folder
+        from sfumato.catalog.files import load
+        from sfumato.folder_ledger import read_ledger
 
-        with working("Verifying"), open_folder(context.obj) as curator:
-            found = curator.ledger().verify()
-            head = curator.ledger().head()[1] if found.ok else None
+        folder = Path(context.obj)
+        with working("Verifying"), read_ledger(folder, load(folder)) as books:
+            found = books.verify()
+            head = books.head()[1] if found.ok else None
         if as_json:
             print_json(
                 {

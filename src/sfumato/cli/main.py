@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from sfumato.cli import ask, books, improve, owner, pinning, survey
+from sfumato.cli import ask, books, improve, ledger_files, owner, pinning, survey
 from sfumato.cli.refusals import USAGE, tell
 from sfumato.cli.show import AsJson
 from sfumato.errors import SfumatoError
@@ -93,7 +93,8 @@ app.command(rich_help_panel="Ask")(ask.explain)
 app.command(rich_help_panel="Ask")(improve.upgrade)
 app.command(rich_help_panel="Ask")(improve.diagnose)
 app.command(rich_help_panel="Own")(improve.bounds)
-app.command(rich_help_panel="Keep the books")(books.budget)
+app.add_typer(books.budget, name="budget", rich_help_panel="Keep the books")
+ledger_files.add_to(books.ledger)
 app.add_typer(books.ledger, name="ledger", rich_help_panel="Keep the books")
 app.add_typer(survey.survey, name="survey", rich_help_panel="Survey without a curator")
 

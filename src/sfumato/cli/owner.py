@@ -210,10 +210,11 @@ def _append(folder: Path, lines: str, wanted: "Dataset", newest: str, loading: "
     from sfumato.catalog.files import load
     from sfumato.catalog.refusals import refusal
     from sfumato.engines.duckdb_engine import DuckDBEngine
+    from sfumato.private_files import private_folder
 
     path = folder / CATALOG
     pinned = snapshot_of(folder)
-    pinned.parent.mkdir(exist_ok=True)
+    private_folder(pinned.parent)
     with tempfile.TemporaryDirectory(dir=pinned.parent, prefix="new-") as scratch:
         with (Path(scratch) / CATALOG).open("wb") as file:
             file.write(path.read_bytes().rstrip(b"\r\n") + f"\n{lines}".encode())

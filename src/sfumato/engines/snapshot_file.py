@@ -19,6 +19,7 @@ from sfumato.ingest.public import FACTS
 from sfumato.ingest.readers import WITHOUT_EXTENSIONS, Settings, connected, refused
 from sfumato.ingest.source_state import SourceState, SourceStatus, compared, state_of, unchanged_while_read
 from sfumato.ingest.sql_text import quoted
+from sfumato.private_files import FOR_THE_OWNER, private_folder, sync_folder
 
 SOURCES = "__sfumato_sources"
 NOT_PINNED, ASKED_FOR = "it was not pinned", "it was asked for"
@@ -182,18 +183,13 @@ def _remove(connection: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None
 @contextmanager
 def _in_place_of(path: Path, *, copy: bool = False) -> Iterator[duckdb.DuckDBPyConnection]:
     """A new file beside the old one, which takes its place when all went well. Readers keep the file they opened."""
-    path.parent.mkdir(exist_ok=True)
+    private_folder(path.parent)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix="new-") as scratch:
         new = Path(scratch) / path.name
         if copy and path.exists():
             shutil.copyfile(path, new)
         with connected(str(new)) as connection:
             yield connection
-        if path.exists():
-            shutil.copymode(path, new)
+        new.chmod(FOR_THE_OWNER)
         os.replace(new, path)
-    parent = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(parent)  # the name too, not only the content
-    finally:
-        os.close(parent)
+    sync_folder(path.parent)

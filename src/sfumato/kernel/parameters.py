@@ -5,7 +5,7 @@ A value is never shown, but for an amount to be charged that was computed in flo
 
 import math
 import re
-from decimal import Context, Decimal
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -70,22 +70,12 @@ def privacy_amount(value: object, name: str) -> Decimal:
     Checked by: tests/kernel/test_parameters.py::test_privacy_amounts_are_short
     """
     amount = positive_decimal(value, name)
-    if not is_short(amount):
-        raise refused_amount(name)
-    return amount
-
-
-def is_short(amount: Decimal) -> bool:
-    """Whether an amount, or zero, has at most 60 significant digits and lies between 1e-30 and 1e30."""
-    digits = amount.normalize(Context(prec=MOST_DIGITS)).as_tuple().digits
     in_range = Decimal(f"1e-{AMOUNT_EXPONENT}") <= amount <= Decimal(f"1e{AMOUNT_EXPONENT}")
-    return not amount or (in_range and len(digits) <= AMOUNT_DIGITS)
-
-
-def refused_amount(name: str) -> InvalidParameter:
-    """The refusal of an amount that is too long or out of range."""
-    rule = f"must have at most {AMOUNT_DIGITS} digits and lie between 1e-{AMOUNT_EXPONENT} and 1e{AMOUNT_EXPONENT}"
-    return InvalidParameter(name, rule, "a longer number, or one outside that range", "Round it, for example to '0.1'.")
+    if not in_range or len(amount.as_tuple().digits) > AMOUNT_DIGITS:
+        rule = f"must have at most {AMOUNT_DIGITS} digits and lie between 1e-{AMOUNT_EXPONENT} and 1e{AMOUNT_EXPONENT}"
+        kind = "a longer number, or one outside that range"
+        raise InvalidParameter(name, rule, kind, "Round it, for example to '0.1'.")
+    return amount
 
 
 def positive_fraction(value: object, name: str) -> Fraction:

@@ -10,7 +10,7 @@ from typing import assert_never
 from sfumato.errors import BudgetExceeded, LedgerError
 from sfumato.kernel.exact import plain, sum_exactly
 from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP, compose
-from sfumato.kernel.parameters import AMOUNT_DIGITS, MOST_DIGITS, is_short, refused_amount
+from sfumato.kernel.parameters import AMOUNT_DIGITS, MOST_DIGITS, privacy_amount
 
 LONG = 500  # digits: more than any sum of amounts that are short
 
@@ -64,8 +64,8 @@ def demand_short(loss: PrivacyLoss) -> None:
     """Refuse an amount of too many digits, or out of range, before it is charged."""
     name = "rho" if isinstance(loss, ZCDP) else "epsilon"
     for each, part in zip((name, "delta"), amounts_of(loss), strict=True):
-        if not is_short(sum_exactly(part)):
-            raise refused_amount(each)
+        if part:
+            privacy_amount(sum_exactly(part), each)
 
 
 def nothing(kind: PrivacyLoss) -> PrivacyLoss:

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
 from sfumato.errors import LedgerError
-from sfumato.ledger.private_files import make_private, private_folder, tighten, written_once
+from sfumato.private_files import make_private, private_folder, tighten, written_once
 
 SLOT = 4096  # bytes: a mark is written to one of two slots, so that a torn write leaves the other
 
@@ -99,6 +99,8 @@ class Keyring:
                 if found is None or found.number < mark.number:
                     file.seek(SLOT * (mark.number % 2))
                     file.write(_slot(mark))
+                    file.flush()
+                fcntl.flock(file, fcntl.LOCK_UN)  # a forked child may have the file open still
         except OSError:
             return
 
@@ -108,6 +110,8 @@ class Keyring:
         with open(self._folder / "mark", "r+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             file.write(_slot(mark) * 2)
+            file.flush()
+            fcntl.flock(file, fcntl.LOCK_UN)
 
     def read_note(self, name: str) -> str | None:
         """A text of ours that is kept here, or None."""

@@ -1,5 +1,6 @@
 """The ledger of one population: charge first, keep every answer, and let anybody check the sums."""
 
+import os
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -31,7 +32,7 @@ from sfumato.ledger.charges import (
 )
 from sfumato.ledger.entries import Entry, Head, Row, charged_loss, read_loss
 from sfumato.ledger.fork_gate import GATE
-from sfumato.ledger.founding import Identity, admit, found, look_into
+from sfumato.ledger.founding import Identity, admit, found, identity_of, look_into
 from sfumato.ledger.keyring import Keyring
 from sfumato.ledger.quotes import Quote, has, taken_by_view, usable
 from sfumato.ledger.store import Store
@@ -136,6 +137,17 @@ class Ledger:
             store.close()
             raise
         return ledger
+
+    @classmethod
+    def identity_at(cls, url: str) -> Identity | None:
+        """What the ledger at this address says it is, before anything is believed; None where there is none."""
+        store = Store(url, must_exist=False, read_only=True)
+        try:
+            if store.path is not None and not os.path.exists(store.path):
+                return None
+            return identity_of(store)
+        finally:
+            store.close()
 
     @classmethod
     def read(cls, url: str, ledger_id: str, population: str, sublimits: Mapping[str, PrivacyLoss] = NOBODY) -> "Ledger":

@@ -18,8 +18,8 @@ from sqlalchemy.pool import Pool, QueuePool, StaticPool
 from sfumato.errors import LedgerError, SfumatoError
 from sfumato.ledger.books import Books
 from sfumato.ledger.fork_gate import GATE
-from sfumato.ledger.private_files import make_private, tighten
 from sfumato.ledger.seal import Seal
+from sfumato.private_files import make_private, tighten
 
 WAIT_SECONDS = 30
 SUFFIXES = ("", "-wal", "-shm")  # of the files that are one SQLite database

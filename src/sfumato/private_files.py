@@ -1,8 +1,11 @@
 """Files and folders that only their owner reads: 0600 and 0700, whatever the umask is."""
 
+import fcntl
 import logging
 import os
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 FOR_THE_OWNER = 0o600
@@ -76,3 +79,15 @@ def sync_folder(path: Path) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """One process at a time in here; the lock ends with the process, however it ends."""
+    make_private(path)
+    with path.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.flock(file, fcntl.LOCK_UN)  # a forked child may have the file open still

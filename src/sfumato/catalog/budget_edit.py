@@ -1,0 +1,47 @@
+"""Changing the budget in catalog.toml: everything else stays as the owner wrote it."""
+
+import re
+from dataclasses import fields
+from pathlib import Path
+
+from sfumato.catalog.budget import Budget
+from sfumato.catalog.files import FILE, LIMITS, budget_lines, read_bytes, read_dataset, replace_file
+from sfumato.catalog.model import Dataset
+from sfumato.catalog.refusals import refusal
+from sfumato.errors import CatalogError
+
+HEAD = re.compile(r"""\ufeff?\s*\[\s*["']?budget["']?\s*\]""")
+LIMIT = re.compile(rf"""\s*["']?({"|".join(LIMITS)})["']?\s*=""")
+
+
+def set_budget_lines(folder: Path, budget: Budget) -> None:
+    """Write this budget under [budget]."""
+    path = Path(folder) / FILE
+    before = read_bytes(path)
+    declared = read_dataset(before)
+    wanted = Dataset(**{each.name: getattr(declared, each.name) for each in fields(Dataset)} | {"budget": budget})
+    if declared == wanted:
+        return
+    lines = list(budget_lines(budget))
+    after = _with_budget(before.decode(), lines).encode()
+    try:
+        done = read_dataset(after) == wanted
+    except CatalogError:
+        done = False
+    if not done:
+        raise refusal(f"{FILE}: the place of [budget] was not found.", f"Write there yourself: {'; '.join(lines)}")
+    replace_file(path, after)
+
+
+def _with_budget(text: str, limits: list[str]) -> str:
+    """The text with these lines below the head of [budget], and without those that they replace."""
+    lines = re.split(r"(?<=\n)", text)
+    head = next((number for number, line in enumerate(lines) if HEAD.match(line)), None)
+    if head is None:
+        return text
+    end = "\r\n" if lines[head].endswith("\r\n") else "\n"
+    after = lines[head + 1 :]
+    last = next((number for number, line in enumerate(after) if line.lstrip().startswith("[")), len(after))
+    kept = [line for line in after[:last] if not LIMIT.match(line)]
+    start = lines[head].rstrip("\r\n") + end
+    return "".join([*lines[:head], start, *(f"{line}{end}" for line in limits), *kept, *after[last:]])

@@ -1,0 +1,144 @@
+"""The ledger of a dataset: where the catalog says it is, begun once, and changed only by the owner's own commands."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from sfumato.catalog.budget import Budget
+from sfumato.catalog.budget_edit import set_budget_lines
+from sfumato.catalog.files import FILE, load, set_ledger_id
+from sfumato.catalog.model import Dataset
+from sfumato.errors import InvalidParameter, LedgerError
+from sfumato.kernel.losses import PrivacyLoss
+from sfumato.ledger.adoption import Adoption, adopt
+from sfumato.ledger.ledger import Ledger, Limit
+from sfumato.private_files import locked, make_private, tighten
+
+LEDGER = "ledger.db"
+ExpectedHead = str | tuple[int, str] | None
+
+
+def address_of(folder: Path, dataset: Dataset) -> str:
+    """The ledger's path or URL. A path in the catalog is seen from the folder."""
+    declared = dataset.ledger or LEDGER
+    return declared if "://" in declared else str(folder / declared)
+
+
+def open_ledger(folder: Path, dataset: Dataset, address: str, expected_head: ExpectedHead) -> Ledger:
+    """The ledger of a folder; where the catalog names none yet, it is begun, or the one that is there is joined.
+
+    The caller holds the folder's lock where the catalog names none. A crash at any step leaves what this call joins.
+    """
+    if dataset.ledger_id is not None:
+        return _opened(address, dataset.ledger_id, dataset, expected_head)
+    books = _begun(address, dataset, expected_head)
+    try:
+        set_ledger_id(folder, books.ledger_id)
+    except BaseException:
+        books.close()
+        raise
+    return books
+
+
+def ledger_at(path: Path, dataset: Dataset) -> Ledger:
+    """A ledger at a path, with its id in a file beside it: a ledger that is gone is never begun anew."""
+    known = Path(f"{path}.id")
+    try:
+        with locked(known):
+            tighten(known)
+            ledger_id = known.read_text().strip()
+            if ledger_id:
+                return _opened(str(path), ledger_id, dataset, None)
+            books = _begun(str(path), dataset, None)
+            known.write_text(books.ledger_id)
+            return books
+    except OSError as error:
+        message = f"The ledger's id cannot be kept beside it: {error.strerror}."
+        raise LedgerError("ledger-unreachable", message, f"Check that {path.parent} is a folder of yours.") from None
+
+
+def read_ledger(folder: Path, dataset: Dataset) -> Ledger:
+    """The ledger of a folder, to be listed and verified: also in a read-only folder, and of a copy.
+
+    Before the first question there is none; then it is an empty one in memory.
+    """
+    if dataset.ledger_id is None:
+        return Ledger.create(None, dataset.population, Limit(dataset.budget.loss), sublimits_of(dataset))
+    return Ledger.read(address_of(folder, dataset), dataset.ledger_id, dataset.population, sublimits_of(dataset))
+
+
+def set_budget(place: str | Path, budget: Budget | None = None) -> None:
+    """Change the budget of a folder with a catalog, or of a ledger's file that `protect` made. It is an entry.
+
+    Without a budget, the one that the catalog declares is taken. A budget below what is spent is allowed: nothing more
+    can be charged then.
+    """
+    folder = Path(place)
+    if not (folder / FILE).exists():
+        if budget is None:
+            raise InvalidParameter("budget", "must be given for a ledger without a catalog", "nothing (None)")
+        ledger_id, population = _known_at(folder)
+        with Ledger.open(str(folder), ledger_id, population) as books:
+            books.set_limit(Limit(budget.loss))
+        return
+    dataset = load(folder)
+    wanted = budget or dataset.budget
+    if dataset.ledger_id is not None:
+        address = address_of(folder, dataset)
+        own = sublimits_of(dataset)
+        with Ledger.open(address, dataset.ledger_id, dataset.population, None, own) as books:
+            books.set_limit(Limit(wanted.loss))
+    set_budget_lines(folder, wanted)
+
+
+def adopt_ledger(folder: Path, *, accept_missing: bool = False) -> Adoption:
+    """Say that the ledger of this folder is the one that continues. It is an entry."""
+    dataset = load(folder)
+    if dataset.ledger_id is None:
+        raise LedgerError("ledger-missing", "This dataset has no ledger yet.", "There is nothing to adopt.")
+    address = address_of(folder, dataset)
+    return adopt(address, dataset.ledger_id, dataset.population, accept_missing=accept_missing)
+
+
+def sublimits_of(dataset: Dataset) -> Mapping[str, PrivacyLoss]:
+    """The analysts' own limits."""
+    return {who: each.loss for who, each in dataset.analysts.items()}
+
+
+def _opened(address: str, ledger_id: str, dataset: Dataset, expected_head: ExpectedHead) -> Ledger:
+    limit, own = Limit(dataset.budget.loss), sublimits_of(dataset)
+    return Ledger.open(address, ledger_id, dataset.population, limit, own, expected_head)
+
+
+def _begun(address: str, dataset: Dataset, expected_head: ExpectedHead) -> Ledger:
+    """A new ledger; or the one that is there, if it is about the same people.
+
+    To join a ledger forgets no charge. It may be there because another dataset about these people began it, or because
+    a process ended before it wrote down the ledger's id.
+    """
+    found = Ledger.identity_at(address)
+    if found is None and expected_head is None:
+        return Ledger.create(address, dataset.population, Limit(dataset.budget.loss), sublimits_of(dataset))
+    if found is None:
+        raise LedgerError("ledger-missing", "There is no ledger at this address.", "Check the address.")
+    if found.population != dataset.population:
+        message = "The ledger at this address is about another population."
+        hint = "Datasets about the same people declare the same population; others need a ledger of their own."
+        raise LedgerError("ledger-foreign", message, hint)
+    return _opened(address, found.ledger_id, dataset, expected_head)
+
+
+def _known_at(path: Path) -> tuple[str, str]:
+    """The id and the population of a ledger that `protect` made here."""
+    known = Path(f"{path}.id")
+    found = Ledger.identity_at(str(path)) if path.exists() else None
+    if found is None or not known.exists() or known.read_text().strip() != found.ledger_id:
+        hint = "Name a folder with a catalog.toml, or the path that was given as ledger= to protect."
+        raise LedgerError("ledger-missing", "There is no ledger at this path.", hint)
+    return found.ledger_id, found.population
+
+
+def lock_of(folder: Path) -> Path:
+    """The file that is locked while a folder is opened for the first time."""
+    path = folder / ".sfumato" / "lock"
+    make_private(path)
+    return path
