@@ -63,6 +63,8 @@ QUESTIONS = {
     "SELECT SUM(x) AS y FROM t": some(sum, 0),
     "SELECT AVG(x) AS y FROM t": some(statistics.fmean),
     "SELECT VARIANCE(x) AS y FROM t": some(statistics.variance, 2),
+    "SELECT STDDEV(x) AS y FROM t": some(statistics.stdev, 2),
+    "SELECT MEDIAN(x) AS y FROM t": some(statistics.median),
     "SELECT MAX(x) AS y FROM t": some(max),
     "SELECT MIN(x) AS y FROM t": some(min),
 }
@@ -75,7 +77,7 @@ TIGHT = ("COUNT", "SUM", "AVG", "MAX", "MIN")
 def test_no_row_changes_more_than_is_stated_and_some_row_does_as_much(sql, nullable, neighbours):
     values = [*range(LOW, HIGH + 1), *([None] if nullable else [])]
     most, real = change(sql, neighbours, nullable=nullable), largest(neighbours, values, QUESTIONS[sql])
-    if nullable and any(each in sql for each in ("AVG", "VARIANCE")):
+    if nullable and any(each in sql for each in ("AVG", "VARIANCE", "STDDEV")):
         real = largest(neighbours, [each for each in values if each is not None], QUESTIONS[sql])  # n = N values
     assert real <= most + 1e-12
     if any(each in sql for each in TIGHT):
@@ -106,6 +108,7 @@ def test_the_numbers_of_the_lectures():
     assert of("SELECT AVG(x) FROM t", "replace-one", rows=500).one_person_changes == 10 / 500
     private = of("SELECT AVG(x) FROM t", "replace-one")
     assert private.one_person_changes is None
+    assert private.formula == "10/n"
     assert "10/n" in private.text
 
 

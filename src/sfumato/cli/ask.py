@@ -73,11 +73,11 @@ def preview(
                 }
             )
             return
-        rows = [
-            [name, "unknown" if margin is None else f"±{margin:,.4g}", found.reasons.get(name, "")]
-            for name, margin in found.margins.items()
-        ]
-        print_table(["column", f"margin in {round(100 * found.confidence)} of 100", "why"], rows, right=[1])
+        changes = {each.column: each.formula for each in found.asked}
+        margins = {name: "unknown" if each is None else f"±{each:,.4g}" for name, each in found.margins.items()}
+        rows = [[name, text, changes.get(name, ""), found.reasons.get(name, "")] for name, text in margins.items()]
+        margin_in = f"margin in {round(100 * found.confidence)} of 100"
+        print_table(["column", margin_in, "one person changes", "why"], rows, right=[1, 2])
         before = "It was answered before. " if found.cached else ""
         if found.cost != found.population_cost:
             before = "It was answered before, for somebody else: this counts on your own limit only. "

@@ -36,10 +36,20 @@ class AsAsked:
     column: str
     asked: str
     one_person_changes: float | None  # None: it depends on a private number of rows, or is no number
+    formula: str  # the same in short, such as 120/n; empty: there is none
     text: str
 
     def __str__(self) -> str:
         return f"{self.column} ({self.asked}): {self.text}."
+
+
+@dataclass(frozen=True, slots=True)
+class _Most:
+    """The most that one person changes of an aggregate: as a number, in short, and in words."""
+
+    number: float | None
+    formula: str
+    words: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +85,10 @@ def _column(name: str, post: Post, query: Query, planned: Planned, counts: Mappi
         for place in places
     ]
     if isinstance(post, AggregateRef):
-        ((most, text),) = changes
-        return AsAsked(name, _words(query.aggregates[post.index]), most, text)
-    each = "; ".join(f"{_words(query.aggregates[at])}: {text}" for at, (_, text) in zip(places, changes, strict=True))
-    return AsAsked(name, "computed from released numbers", None, each or "one person changes nothing of it")
+        (most,) = changes
+        return AsAsked(name, _words(query.aggregates[post.index]), most.number, most.formula, most.words)
+    each = "; ".join(f"{_words(query.aggregates[at])}: {most.words}" for at, most in zip(places, changes, strict=True))
+    return AsAsked(name, "computed from released numbers", None, "", each or "one person changes nothing of it")
 
 
 def _aggregates_of(post: Post) -> tuple[int, ...]:
@@ -116,8 +126,7 @@ def _unfiltered(plan: BoundedPlan) -> bool:
     return not isinstance(plan.source, PerUnit) or (isinstance(plan.source.source, Scan) and not plan.source.filters)
 
 
-def _change(aggregate: Aggregate, reach: _Reach, rows: float | None) -> tuple[float | None, str]:  # noqa: PLR0911
-    """The most that one person changes, and the same in words."""
+def _change(aggregate: Aggregate, reach: _Reach, rows: float | None) -> _Most:  # noqa: PLR0911
     value = aggregate.value
     match aggregate.function:
         case "COUNT":
@@ -131,24 +140,24 @@ def _change(aggregate: Aggregate, reach: _Reach, rows: float | None) -> tuple[fl
             return _at_most(_difference(low, high, reach), reach)
         case "AVG" if value is not None:
             span = _span(value)
-            return _shared(reach.most * span, span, rows, reach)
+            most = None if rows is None else min(reach.most * span / max(rows, 1), span)
+            return _shared(f"{reach.most * span:g}/n", most, rows, reach)
         case "VARIANCE" if value is not None:
-            square = _span(value) ** 2
-            return _shared(_times(reach) * square, square / 2, rows, reach)
+            square, times = _span(value) ** 2, _times(reach)
+            most = None if rows is None else min(times * square / max(rows, 1), square / 2)
+            return _shared(f"{times * square:g}/n", most, rows, reach)
         case "STDDEV" if value is not None:
             span, times = _span(value), _times(reach)
-            formula = f"{span * math.sqrt(times):g}/√n, where n is the number of rows{_in_a_group(reach)}"
-            if rows is None:
-                return None, f"one person can change it by at most {formula}"
-            most = min(span * math.sqrt(times / max(rows, 1)), span / math.sqrt(2))
-            return most, f"one person can change it by at most {formula}: {most:.4g} for n = {rows:,.6g}"
+            most = None if rows is None else min(span * math.sqrt(times / max(rows, 1)), span / math.sqrt(2))
+            return _shared(f"{span * math.sqrt(times):g}/√n", most, rows, reach)
         case "MIN" | "MAX" | "QUANTILE" if value is not None:
             if value.type != "number":
-                return None, f"one person can change it by its whole range. {WHY_A_CHOICE}"
+                return _Most(None, "its range", f"one person can change it by its whole range. {WHY_A_CHOICE}")
             span = _span(value)
-            return span, f"one person can change it by at most {span:g}, its whole range. {WHY_A_CHOICE}"
+            words = f"one person can change it by at most {span:g}, its whole range. {WHY_A_CHOICE}"
+            return _Most(span, f"{span:g}", words)
         case _:
-            return None, f"one person can change which values it names: {WHY_A_LIST}"
+            return _Most(None, "", f"one person can change which values it names: {WHY_A_LIST}")
 
 
 def _difference(low: float, high: float, reach: _Reach) -> float:
@@ -159,19 +168,18 @@ def _difference(low: float, high: float, reach: _Reach) -> float:
     return 2 * farthest if reach.several else high - low
 
 
-def _at_most(most: float, reach: _Reach) -> tuple[float, str]:
+def _at_most(most: float, reach: _Reach) -> _Most:
     if most == 0:
-        return 0.0, "one person changes nothing of it: replacing one keeps it"
-    return float(most), f"one person can change it by at most {most:g}{reach.of_groups}"
+        return _Most(0.0, "0", "one person changes nothing of it: replacing one keeps it")
+    return _Most(float(most), f"{most:g}", f"one person can change it by at most {most:g}{reach.of_groups}")
 
 
-def _shared(top: float, most: float, rows: float | None, reach: _Reach) -> tuple[float | None, str]:
+def _shared(formula: str, most: float | None, rows: float | None, reach: _Reach) -> _Most:
     """A change that is divided by the number of rows."""
-    formula = f"one person can change it by at most {top:g}/n, where n is the number of rows"
-    if rows is None:
-        return None, formula + _in_a_group(reach)
-    number = min(top / max(rows, 1), most)
-    return number, f"{formula}{_in_a_group(reach)}: {number:.4g} for n = {rows:,.6g}"
+    words = f"one person can change it by at most {formula}, where n is the number of rows{_in_a_group(reach)}"
+    if most is None:
+        return _Most(None, formula, words)
+    return _Most(most, f"{most:.4g}", f"{words}: {most:.4g} for n = {rows:,.6g}")
 
 
 def _in_a_group(reach: _Reach) -> str:
