@@ -101,12 +101,13 @@ class Answer:
     asked: tuple[AsAsked, ...] = field(default=(), repr=False)
     neighbours: Neighbours = field(kw_only=True, repr=False)
     loss: PrivacyLoss = field(kw_only=True, repr=False)  # of the releases that it shows; also where it cost nothing
+    warnings: tuple[str, ...] = field(default=(), kw_only=True)  # what the rows should be read with
 
     def explain(self, people: int = 1) -> str:
         """What one person can change, what was measured, the loss for a group of people, and what is not covered."""
-        return explain(
-            self.asked, self.explained, self.sentences, self.confidence, in_words(self.loss, self.neighbours, people)
-        )
+        loss = in_words(self.loss, self.neighbours, people)
+        text = explain(self.asked, self.explained, self.sentences, self.confidence, loss)
+        return with_warnings(self.warnings, text)
 
     def price(self) -> str:
         """What it took, of whose budget, and what is left, in words."""
@@ -138,6 +139,7 @@ class Answer:
             "remaining": self.remaining.as_text(),
             "entry": self.entry,
             "cached": self.cached,
+            "warnings": list(self.warnings),
             "loss": loss_json(self.loss, people),
             "one_person_changes": {each.column: each.one_person_changes for each in self.asked},
             **whose,
@@ -177,7 +179,7 @@ class Answer:
         for row, ends in zip(self.rows, self.intervals, strict=True):
             cells = (f"<td>{html.escape(shown(row[name], ends.get(name)))}</td>" for name in self.columns)
             body.append(f"<tr>{''.join(cells)}</tr>")
-        note = html.escape(f"{self.price()} {NOT_COVERED}")
+        note = html.escape(with_warnings(self.warnings, f"{self.price()} {NOT_COVERED}"))
         return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table><p>{note}</p>"
 
     def plot(self, column: str | None = None) -> "altair.LayerChart | altair.FacetChart":
@@ -238,3 +240,8 @@ def explain(
         for each in explained
     ]
     return "\n".join(["Asked:", *map(str, asked), "Measured:", *measured, *sentences, loss, NOT_COVERED])
+
+
+def with_warnings(warnings: Sequence[str], text: str) -> str:
+    """Warnings first: they say what the rest may not be worth."""
+    return "\n".join([*(f"Warning: {each}" for each in warnings), text])

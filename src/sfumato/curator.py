@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, partial, reduce
 
-from sfumato.answers import Answer, Cost, Explained, explain
+from sfumato.answers import Answer, Cost, Explained, explain, with_warnings
 from sfumato.catalog.analysts import admitted
 from sfumato.catalog.model import Dataset, with_tables
 from sfumato.diagnosis import Bounds, Diagnosis, diagnose, find_bounds
@@ -62,6 +62,7 @@ class Preview:
     population_cost: Cost
     cached: bool
     _suggest: Callable[[], tuple[Suggestion, ...]] = field(repr=False, compare=False)
+    warnings: tuple[str, ...] = ()  # of comparisons that the declarations decide
 
     @cached_property
     def suggestions(self) -> tuple[Suggestion, ...]:
@@ -71,7 +72,8 @@ class Preview:
     def explain(self, people: int = 1) -> str:
         """The same words as the answer's; and which declaration would make a margin smaller."""
         said = (*self.sentences, *map(str, self.suggestions))
-        return explain(self.asked, self.explained, said, self.confidence, in_words(self.loss, self.neighbours, people))
+        loss = in_words(self.loss, self.neighbours, people)
+        return with_warnings(self.warnings, explain(self.asked, self.explained, said, self.confidence, loss))
 
 
 @dataclass(frozen=True)
@@ -239,7 +241,7 @@ class Curator:
             (*sentences(planned, certificate), *((EVENLY,) if count is not None else ())),
             as_asked(query, planned, {} if count is None else dict.fromkeys(range(len(query.aggregates)), count)),
             planned.plan.unit.neighbours, certificate.loss, population_cost(quote.taken), quote.shares is not None,
-            partial(suggest, Asked(sql, loss, share, level, count), self.dataset, self.versions),
+            partial(suggest, Asked(sql, loss, share, level, count), self.dataset, self.versions), query.cautions,
         )  # fmt: skip
 
     def select(self, table: str | None = None) -> Selection:

@@ -27,6 +27,7 @@ from sfumato.planning.accuracy import (
     measured_as,
 )
 from sfumato.planning.as_asked import AsAsked, as_asked
+from sfumato.planning.cautions import cautions_of
 from sfumato.planning.groups import drops_groups
 from sfumato.planning.intervals import Shown, as_linear, column_ends, has_interval, names_in, possible_of
 from sfumato.planning.moments import names_of
@@ -84,6 +85,7 @@ def present(query: Query, planned: Planned, certificate: Certificate, reading: R
         for name, post in query.columns
         if kept and has_interval(post, planned.formulas)
     }
+    labels = [", ".join(map(str, cells[cell])) for cell in kept]
     whole = {name for name, post in query.columns if _is_whole(post, planned)}
     shown_columns = {name: np.broadcast_to(values, len(cells))[kept] for name, values in columns.items()}
     rows = [
@@ -105,6 +107,9 @@ def present(query: Query, planned: Planned, certificate: Certificate, reading: R
         tuple(name for name, post in query.columns if isinstance(post, KeyRef)), sentences(planned, certificate),
         paid.disclosure, paid.asked, neighbours=planned.plan.unit.neighbours,
         loss=paid.loss,
+        warnings=cautions_of(query, planned, certificate, visible.reading, labels, cells=len(cells),
+            confidence=confidence,
+        ),
     )  # fmt: skip
 
 

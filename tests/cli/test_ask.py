@@ -10,7 +10,7 @@ import sfumato as sf
 
 def test_ask_json_is_exactly_the_answers_dict(clinic):
     shown = json_of(clinic("ask", BY_CITY, "--epsilon", "0.5", "--json"))
-    first = ["columns", "rows", "intervals", "cost", "remaining", "entry", "cached"]
+    first = ["columns", "rows", "intervals", "cost", "remaining", "entry", "cached", "warnings"]
     assert list(shown) == [*first, "loss", "one_person_changes"]
     assert shown["columns"] == ["city", "n", "age"]
     assert [row["city"] for row in shown["rows"]] == ["Rome", "Oslo"]
@@ -63,7 +63,8 @@ def test_a_person_sees_colour_a_table_and_error_bars(clinic):
 
 def test_preview_is_free(clinic):
     shown = json_of(clinic("preview", BY_CITY, "--epsilon", "0.5", "--json"))
-    assert set(shown) == {"cost", "fits", "margins", "reasons", "confidence", "one_person_changes", "suggestions"}
+    always = {"cost", "fits", "margins", "reasons", "confidence", "one_person_changes", "suggestions", "warnings"}
+    assert set(shown) == always
     assert shown["cost"] == {"epsilon": "0.5", "delta": "0"}
     assert shown["fits"] is True
     assert shown["margins"]["n"] > 0
@@ -255,3 +256,13 @@ def test_a_spinner_shows_when_it_takes_long(monkeypatch):
     with show.working("Piped"):
         time.sleep(0.05)
     assert "Piped" not in screen.getvalue()
+
+
+def test_warnings_are_printed_and_in_json(clinic):
+    sql = f"{COUNT} WHERE city = 'Roma'"
+    told = "Did you mean 'Rome'?"
+    for command in ("preview", "ask"):
+        assert told in clinic(command, sql, "--epsilon", "0.1").stdout
+        assert told in json_of(clinic(command, sql, "--epsilon", "0.1", "--json"))["warnings"][0]
+        assert json_of(clinic(command, COUNT, "--epsilon", "0.1", "--json"))["warnings"] == []
+    assert told in clinic("explain", sql, "--epsilon", "0.1").stdout

@@ -1,6 +1,7 @@
 """Names of tables, columns and analysts: what they may be, and which are the same."""
 
 import difflib
+import re
 import unicodedata
 from collections.abc import Iterable
 
@@ -65,3 +66,8 @@ def choices(name: object, declared: Iterable[str]) -> str:
 
 def unknown(kind: str, name: object, declared: Iterable[str], where: str) -> UnknownName:
     return UnknownName("unknown-name", f"There is no {kind} {shown(name)}{where}.", choices(name, declared))
+
+
+def like_pattern(like: str) -> str:
+    """A pattern of LIKE as a regular expression, which must match the whole text."""
+    return "".join({"%": ".*", "_": "."}.get(letter, re.escape(letter)) for letter in like)

@@ -69,6 +69,7 @@ def preview(
                     "confidence": found.confidence,
                     "one_person_changes": {each.column: each.one_person_changes for each in found.asked},
                     "suggestions": [each.as_json() for each in found.suggestions],
+                    "warnings": list(found.warnings),
                     **(_stored(found) if found.cached else {}),
                 }
             )
@@ -85,6 +86,8 @@ def preview(
         say(f"Cost: {found.cost}, which {fits} the budget. {before}Nothing was spent.")
         for each in found.suggestions:
             say(str(each), "dim")
+        for warning in found.warnings:
+            say(f"Warning: {warning}", "yellow")
 
 
 def ask(

@@ -89,6 +89,8 @@ def print_answer(answer: "Answer") -> None:
         rows = [[*row, bar] for row, bar in zip(rows, drawn, strict=True)]
     print_table(headings, rows, right=right)
     say(f"{answer.price()} Intervals hold in {round(100 * answer.confidence)} of 100 releases.", "dim")
+    for each in answer.warnings:
+        say(f"Warning: {each}", "yellow")
 
 
 def _intervals(answer: "Answer", name: str, ascii_only: bool) -> list[str]:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from sfumato.catalog.names import like_pattern
 from sfumato.engines.engine import ADDED, UNIT, Bins, Cells, addends, bin_numbers, integers_of
 from sfumato.engines.reference_dates import is_of_dates, moment_text, of_dates
 from sfumato.engines.relations import MOST_ADDED
@@ -349,7 +350,7 @@ def _apply(function: str, values: Sequence[Scalar]) -> Scalar:  # noqa: PLR0911,
         case "/", float(), float():
             return None if two == 0 else _divide(one, two)
         case "like", str(), str():
-            return re.fullmatch(_pattern(two), one, re.DOTALL) is not None
+            return re.fullmatch(like_pattern(two), one, re.DOTALL) is not None
         case _ if is_of_dates(function):
             return of_dates(function, values)
     raise AssertionError(f"no such function: {function}")
@@ -367,7 +368,3 @@ def _compare(function: str, one: object, two: object) -> bool:
         one, two = one.encode(), two.encode()  # by bytes, as engines compare without a locale
     compare = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}[function]
     return bool(compare(one, two))  # type: ignore[arg-type]
-
-
-def _pattern(like: str) -> str:
-    return "".join({"%": ".*", "_": "."}.get(letter, re.escape(letter)) for letter in like)

@@ -1,5 +1,6 @@
 """Syntax tree + catalog -> Query: the clauses of one SELECT, in the order in which they are resolved."""
 
+from dataclasses import replace
 from math import prod
 
 from sqlglot import exp
@@ -9,6 +10,7 @@ from sfumato.catalog.names import find
 from sfumato.errors import MissingBounds
 from sfumato.kernel.plan import MOST_CELLS, Key
 from sfumato.kernel.sources import is_private, reach
+from sfumato.query.cautions import collected
 from sfumato.query.functions import MOST_KEYS
 from sfumato.query.joined import Relation
 from sfumato.query.outputs import Output, OutputBinder
@@ -26,7 +28,13 @@ DISCOVERED = ("text", "date", "datetime")  # keys of these types may be named by
 
 
 def bind(tree: exp.Select, dataset: Dataset) -> Query:
-    """Resolve every name and type."""
+    """Resolve every name and type; the query says of which comparisons its asker should know."""
+    with collected() as cautions:
+        query = _bound(tree, dataset)
+    return replace(query, cautions=tuple(cautions))
+
+
+def _bound(tree: exp.Select, dataset: Dataset) -> Query:
     selected = tree.expressions
     relation = RelationBinder(dataset).rows_of(tree, {})
     if not is_private(relation.source):

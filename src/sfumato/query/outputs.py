@@ -8,6 +8,7 @@ from sfumato.catalog.names import find
 from sfumato.errors import MissingBounds, QueryError
 from sfumato.kernel.plan import Key, Literal
 from sfumato.query import functions
+from sfumato.query.cautions import look_at_comparison
 from sfumato.query.choices import choice
 from sfumato.query.constants import constant
 from sfumato.query.dates import AS_NUMBER, literal_beside
@@ -134,7 +135,16 @@ class OutputBinder:
         if left.type != right.type:
             what = f"'{function}' mixes a {left.type} with a {right.type}"
             raise unsupported(node, what, "Use values of one type.")
+        sides = [self._typed_key(each) for each in (left, right)]
+        if sides[0] is not None and sides[1] is not None:
+            look_at_comparison(node, function, sides[0], sides[1])
         return Output(PostCall(function, (left.post, right.post)), "boolean")
+
+    def _typed_key(self, one: Output) -> Typed | None:
+        """What is known of a group key, or of a literal beside it."""
+        if isinstance(one.post, KeyRef):
+            return self.keys[one.post.index][0]
+        return functions.literal(one.post.value) if isinstance(one.post, Literal) else None
 
     def _aggregate(self, node: exp.Expr) -> Aggregate | None:
         if isinstance(node, exp.Count):

@@ -1,6 +1,6 @@
 """Query: what is asked, resolved and typed. SQL and the Python frame build the very same one."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from sfumato.kernel.expressions import Call, Expression, Literal, Scalar
@@ -83,6 +83,7 @@ class Query:
     order: tuple[Ordering, ...] = ()
     limit: int | None = None
     terms: Terms | None = None
+    cautions: tuple[str, ...] = field(default=(), compare=False)  # what its declarations decide (cautions.py)
 
 
 __all__ = ["Aggregate", "AggregateRef", "Call", "KeyRef", "Ordering", "Post", "PostCall", "Query", "Typed"]

@@ -4,8 +4,9 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from sfumato.kernel.expressions import Expression
+from sfumato.kernel.expressions import Expression, Literal
 from sfumato.query import functions
+from sfumato.query.cautions import look_at_comparison, look_at_pattern
 from sfumato.query.constants import constant
 from sfumato.query.dates import date_function, read_beside
 from sfumato.query.parse import placed, unsupported, word_of
@@ -90,7 +91,9 @@ class RowBinder:
         """A comparison: text beside a date is read as one."""
         left, right = read_beside(node, one, two), read_beside(node, two, one)
         with placed(node):
-            return functions.compare(function, left, right)
+            compared = functions.compare(function, left, right)
+        look_at_comparison(node, function, left, right)
+        return compared
 
     def _special(self, node: exp.Expr) -> Typed:  # noqa: PLR0911 - one return a form
         match node:
@@ -109,6 +112,8 @@ class RowBinder:
                 one, two = self.row(node.this), self.row(node.expression)
                 with placed(node):
                     found = functions.like(one, two)
+                if isinstance(two.expression, Literal) and isinstance(two.expression.value, str):
+                    look_at_pattern(node, one, two.expression.value)
                 return functions.logic("not", [found]) if node.args.get("negate") else found
             case exp.Case():
                 ifs, default = node.args["ifs"], node.args.get("default")

@@ -1,0 +1,120 @@
+"""Comparisons that the declarations decide: WHERE city = 'Roma' where 'Roma' is not declared. Told, never refused.
+
+Only what the owner declared and what the analyst wrote is looked at: a caution says nothing of the data.
+"""
+
+import difflib
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from sqlglot import exp
+
+from sfumato.catalog.names import like_pattern
+from sfumato.kernel.expressions import Literal, Scalar
+from sfumato.query.parse import place_of
+from sfumato.query.query import Typed
+
+MOST_CAUTIONS = 20
+MOST_LISTED = 6
+_FOUND: ContextVar[dict[str, None] | None] = ContextVar("found", default=None)
+
+
+@contextmanager
+def collected() -> Iterator[dict[str, None]]:
+    """What is cautioned of while a question is bound, each once."""
+    found: dict[str, None] = {}
+    before = _FOUND.set(found)
+    try:
+        yield found
+    finally:
+        _FOUND.reset(before)
+
+
+def look_at_comparison(node: exp.Expr, function: str, one: Typed, two: Typed) -> None:
+    """Caution of a comparison with a literal that is always, or never, true of declared values."""
+    turned = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+    if isinstance(one.expression, Literal) and not isinstance(two.expression, Literal):
+        one, two, function = two, one, turned.get(function, function)
+    if isinstance(one.expression, Literal) or not isinstance(two.expression, Literal):
+        return
+    value = two.expression.value
+    if value is None:
+        return
+    if function in ("=", "<>") and not _may_be(one, two, value):
+        outcome = "no row has it" if function == "=" else "every row that is not NULL differs from it"
+        _caution(f"{_shown(value)}{place_of(node)} is not among {_declared(one)}: {outcome}.{_close(one, value)}")
+        return
+    always = _decided(function, one, two)
+    if always is not None:
+        outcome = "true of every row that is not NULL" if always else "true of no row"
+        _caution(
+            f"The comparison '{function} {_shown(value)}'{place_of(node)} is {outcome}: values lie within "
+            f"{_declared(one)}, and what was beyond is clamped."
+        )
+
+
+def look_at_pattern(node: exp.Expr, one: Typed, pattern: str) -> None:
+    """Caution of LIKE with a pattern that no declared value matches."""
+    if one.values is None or any(
+        isinstance(each, str) and re.fullmatch(like_pattern(pattern), each, re.DOTALL) for each in one.values
+    ):
+        return
+    _caution(f"The pattern {_shown(pattern)}{place_of(node)} matches none of {_declared(one)}.")
+
+
+def _may_be(one: Typed, two: Typed, value: Scalar) -> bool:
+    """Can the first be the literal?"""
+    if one.values is not None:
+        return any(type(each) is type(value) and each == value for each in one.values) or (
+            one.type == "number" and any(each == value for each in one.values)
+        )
+    if one.lower is None or one.upper is None or two.lower is None:
+        return True
+    whole = not one.whole or float(two.lower).is_integer()
+    return one.lower <= two.lower <= one.upper and whole
+
+
+def _decided(function: str, one: Typed, two: Typed) -> bool | None:
+    """Is an order always true, or never? None: the declarations leave it open, or hold it by the bound itself."""
+    low, high, at = one.lower, one.upper, two.lower
+    if low is None or high is None or at is None or low == high:
+        return None
+    match function:
+        case ">":
+            return False if at >= high else True if at < low else None
+        case ">=":
+            return False if at > high else True if at < low else None
+        case "<":
+            return False if at <= low else True if at > high else None
+        case "<=":
+            return False if at < low else True if at > high else None
+    return None
+
+
+def _declared(one: Typed) -> str:
+    if one.values is not None and (len(one.values) <= MOST_LISTED or one.type == "text"):
+        listed = ", ".join(_shown(each) for each in one.values[:MOST_LISTED])
+        more = f" and {len(one.values) - MOST_LISTED:,} more" if len(one.values) > MOST_LISTED else ""
+        return f"the declared values {listed}{more}"
+    if one.type == "number" and one.bounded:
+        return f"the declared bounds, {one.lower:g} to {one.upper:g}"
+    return "the declared bounds"
+
+
+def _close(one: Typed, value: Scalar) -> str:
+    texts = [each for each in one.values or () if isinstance(each, str)]
+    close = difflib.get_close_matches(value, texts, 1) if isinstance(value, str) else []
+    return f" Did you mean {_shown(close[0])}?" if close else ""
+
+
+def _shown(value: Scalar) -> str:
+    text = f"'{value}'" if not isinstance(value, (int, float)) else str(value)
+    return text if len(text) <= 40 else text[:40] + "...'"
+
+
+def _caution(text: str) -> None:
+    found = _FOUND.get()
+    if found is not None and len(found) < MOST_CAUTIONS:
+        found[text] = None
