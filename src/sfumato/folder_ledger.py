@@ -10,6 +10,7 @@ from sfumato.catalog.model import Dataset
 from sfumato.errors import InvalidParameter, LedgerError
 from sfumato.kernel.losses import PrivacyLoss
 from sfumato.ledger.adoption import Adoption, adopt
+from sfumato.ledger.backup import back_up, restore
 from sfumato.ledger.ledger import Ledger, Limit
 from sfumato.private_files import locked, make_private, tighten
 
@@ -92,11 +93,29 @@ def set_budget(place: str | Path, budget: Budget | None = None) -> None:
 
 def adopt_ledger(folder: Path, *, accept_missing: bool = False) -> Adoption:
     """Say that the ledger of this folder is the one that continues. It is an entry."""
+    dataset, ledger_id = _with_ledger(folder)
+    return adopt(address_of(folder, dataset), ledger_id, dataset.population, accept_missing=accept_missing)
+
+
+def back_up_ledger(folder: Path, target: Path) -> None:
+    """Write the folder's ledger as it is now into a new file."""
+    dataset, _ = _with_ledger(folder)
+    back_up(address_of(folder, dataset), target)
+
+
+def restore_ledger(folder: Path, backup: Path, *, accept_missing: bool = False) -> Adoption:
+    """Put a backup in the place of the folder's ledger. It is an entry."""
+    dataset, ledger_id = _with_ledger(folder)
+    address = address_of(folder, dataset)
+    return restore(address, ledger_id, dataset.population, backup, accept_missing=accept_missing)
+
+
+def _with_ledger(folder: Path) -> tuple[Dataset, str]:
     dataset = load(folder)
     if dataset.ledger_id is None:
-        raise LedgerError("ledger-missing", "This dataset has no ledger yet.", "There is nothing to adopt.")
-    address = address_of(folder, dataset)
-    return adopt(address, dataset.ledger_id, dataset.population, accept_missing=accept_missing)
+        hint = "It begins with the first question: sfumato ask."
+        raise LedgerError("ledger-missing", "This dataset has no ledger yet.", hint)
+    return dataset, dataset.ledger_id
 
 
 def sublimits_of(dataset: Dataset) -> Mapping[str, PrivacyLoss]:

@@ -38,7 +38,7 @@ def show_budget(context: typer.Context, as_json: AsJson = False) -> None:
             print_json({"population": dataset.population, **whole, "analysts": own})
             return
         rows = [
-            [who, *(_words(part) for part in (each["limit"], each["spent"], each["remaining"]))]
+            [who, *(loss_words(part) for part in (each["limit"], each["spent"], each["remaining"]))]
             for who, each in [(f"all of {dataset.population}", whole), *own.items()]
         ]
         print_table(["budget", "limit", "spent", "left"], rows)
@@ -76,7 +76,7 @@ def set_budget(
             )
         with working("Changing the budget"):
             set_budget_of(folder, wanted)
-        limit_words = _words(_loss((wanted or before).loss))
+        limit_words = loss_words(_loss((wanted or before).loss))
         if as_json:
             print_json({"limit": _loss((wanted or before).loss)})
             return
@@ -98,14 +98,14 @@ def entries(
 
         folder = Path(context.obj)
         with working("Opening"), read_ledger(folder, load(folder)) as books:
-            found, identity = [_entry(each) for each in books.entries(last)], books.ledger_id
+            found, identity = [entry_json(each) for each in books.entries(last)], books.ledger_id
         if as_json:
             print_json({"ledger_id": identity, "entries": found})
             return
         rows = [
             [
                 str(each["number"]), each["time"], each["kind"], each["analyst"] or "",
-                _words(each["loss"]), _words(each["spent"]), each["hash"][:12],
+                loss_words(each["loss"]), loss_words(each["spent"]), each["hash"][:12],
             ]
             for each in found
         ]  # fmt: skip
@@ -113,30 +113,54 @@ def entries(
 
 
 @ledger.command()
-def verify(context: typer.Context, as_json: AsJson = False) -> None:
-    """Walk the whole chain: every hash, every sum, every answer."""
+def verify(
+    context: typer.Context,
+    *,
+    full: Annotated[bool, typer.Option(help="Walk all entries, not only those since the last time.")] = False,
+    head: Annotated[str | None, typer.Option(help="The hash of an entry that must be there.", metavar="HASH")] = None,
+    export: Annotated[
+        Path | None, typer.Option(help="Check this export instead; it needs no ledger.", metavar="FILE")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Walk the chain: every hash, signature, sum and answer. Nothing is written to the ledger."""
     with refusals(as_json):
-        from sfumato.catalog.files import load
-        from sfumato.folder_ledger import read_ledger
+        newest, key = None, None
+        if export is not None:
+            from sfumato.ledger.export import check_export
 
-        folder = Path(context.obj)
-        with working("Verifying"), read_ledger(folder, load(folder)) as books:
-            found = books.verify()
-            head = books.head()[1] if found.ok else None
+            with working("Verifying"):
+                checked = check_export(export, head)
+            found, newest, key = checked.verification, checked.head, checked.public_key
+        else:
+            from sfumato.catalog.files import load
+            from sfumato.folder_ledger import read_ledger
+
+            folder = Path(context.obj)
+            with working("Verifying"), read_ledger(folder, load(folder)) as books:
+                found = books.verify(full=full, head=head)
+                newest = books.head()[1] if found.ok else None
         if as_json:
             print_json(
                 {
                     "ok": found.ok,
                     "entries": found.entries,
+                    "verified_before": found.verified_before,
                     "first_broken": found.first_broken,
                     "reason": found.reason,
-                    "head": head,
+                    "head": newest,
+                    "public_key": key,
                 }
             )
         elif found.ok:
-            say(f"{found.reason} {found.entries} entries; the last one's hash is {head}.", "green")
+            say(f"{found.reason} {found.entries} entries; the last one's hash is {newest}.", "green")
+            if key:
+                say(f"They are signed with the key {key}.", "dim")
+            if found.verified_before:
+                say(f"The first {found.verified_before} were verified before; --full walks them again.", "dim")
         else:
-            say(f"Broken at entry {found.first_broken}: {found.reason} {found.entries} entries hold before it.", "red")
+            where = "" if found.first_broken is None else f"Broken at entry {found.first_broken}: "
+            say(f"{where}{found.reason} {found.entries} entries hold.", "red")
         if not found.ok:
             raise typer.Exit(OTHER)
 
@@ -147,7 +171,8 @@ def _texts(totals: "Totals") -> dict[str, dict[str, str]]:
     return {name: Cost.of(getattr(totals, name)).as_text() for name in ("limit", "spent", "remaining")}
 
 
-def _entry(entry: "Entry") -> dict[str, Any]:
+def entry_json(entry: "Entry") -> dict[str, Any]:
+    """An entry as it is printed."""
     return {
         "number": entry.number,
         "time": entry.time,
@@ -167,7 +192,7 @@ def _loss(loss: "PrivacyLoss | None") -> dict[str, str] | None:
     return None if loss is None else Cost.of(loss).as_text()
 
 
-def _words(loss: dict[str, str] | None) -> str:
+def loss_words(loss: dict[str, str] | None) -> str:
     """ε = 0.5, δ = 1e-6; a delta of zero is left out."""
     shown = {"epsilon": "ε", "delta": "δ"}
     parts = {name: text for name, text in (loss or {}).items() if name != "delta" or text != "0"}

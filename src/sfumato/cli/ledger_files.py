@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sfumato.cli.refusals import refusals
-from sfumato.cli.show import AsJson, print_json, say, working
+from sfumato.cli.show import AsJson, print_json, print_table, say, working
 
 if TYPE_CHECKING:
     from sfumato.ledger.adoption import Adoption
@@ -20,7 +20,9 @@ AcceptMissing = Annotated[
 
 def add_to(ledger: typer.Typer) -> None:
     """Make these commands part of `sfumato ledger`."""
-    ledger.command()(adopt)
+    for command in (adopt, backup, restore, export):
+        ledger.command()(command)
+    ledger.command("open-charges")(open_charges)
 
 
 def adopt(context: typer.Context, accept_missing: AcceptMissing = False, as_json: AsJson = False) -> None:
@@ -31,6 +33,75 @@ def adopt(context: typer.Context, accept_missing: AcceptMissing = False, as_json
         with working("Adopting"):
             done = adopt_ledger(Path(context.obj), accept_missing=accept_missing)
         _tell(done, as_json, "The ledger continues here")
+
+
+def backup(
+    context: typer.Context,
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="A new file.")],
+    as_json: AsJson = False,
+) -> None:
+    """Write the ledger as it is now into a new file. Others may go on using it."""
+    with refusals(as_json):
+        from sfumato.folder_ledger import back_up_ledger
+
+        with working("Copying"):
+            back_up_ledger(Path(context.obj), out)
+        if as_json:
+            print_json({"backup": str(out)})
+            return
+        say(f"Wrote {out}. To return to it: sfumato ledger restore {out}", "green")
+
+
+def restore(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="BACKUP", help="A file that `ledger backup` wrote.")],
+    accept_missing: AcceptMissing = False,
+    as_json: AsJson = False,
+) -> None:
+    """Put a backup in the place of the ledger. Running processes must open the dataset again. It is an entry."""
+    with refusals(as_json):
+        from sfumato.folder_ledger import restore_ledger
+
+        with working("Restoring"):
+            done = restore_ledger(Path(context.obj), file, accept_missing=accept_missing)
+        _tell(done, as_json, "The backup is in place")
+
+
+def export(
+    context: typer.Context,
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="A new file of JSON lines.")],
+    answers: Annotated[bool, typer.Option(help="With the integers of all answers, not only their hashes.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write every entry for an outsider, who checks it with `sfumato ledger verify --export OUT`."""
+    with refusals(as_json):
+        from sfumato.catalog.files import load
+        from sfumato.folder_ledger import read_ledger
+
+        folder = Path(context.obj)
+        with working("Exporting"), read_ledger(folder, load(folder)) as books, out.open("x", encoding="utf-8") as file:
+            entries = books.export(file, answers=answers)
+        if as_json:
+            print_json({"export": str(out), "entries": entries})
+            return
+        say(f"Wrote {entries} entries to {out}. To check it: sfumato ledger verify --export {out}", "green")
+
+
+def open_charges(context: typer.Context, as_json: AsJson = False) -> None:
+    """List charges that have no answer. Asking the same question again takes one up at no further cost."""
+    with refusals(as_json):
+        from sfumato.catalog.files import load
+        from sfumato.cli.books import entry_json, loss_words
+        from sfumato.folder_ledger import read_ledger
+
+        folder = Path(context.obj)
+        with working("Reading"), read_ledger(folder, load(folder)) as books:
+            found = [entry_json(each) for each in books.open_charges()]
+        if as_json:
+            print_json({"open_charges": found})
+            return
+        rows = [[str(each["number"]), each["time"], each["analyst"] or "", loss_words(each["loss"])] for each in found]
+        print_table(["entry", "time", "analyst", "cost"], rows, right=[0])
 
 
 def _tell(done: "Adoption", as_json: bool, what: str) -> None:

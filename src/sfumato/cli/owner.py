@@ -61,6 +61,13 @@ def init(
     delta: Annotated[str, typer.Option(help="Its delta.", metavar="D")] = "1e-6",
     population: Annotated[str | None, typer.Option(help="Whose budget it is; datasets may share one.")] = None,
     neighbours: Annotated[str, typer.Option(help="add-remove or replace-one.")] = "add-remove",
+    ledger: Annotated[
+        str | None,
+        typer.Option(
+            help="Where the ledger is: a path seen from DIR, or a URL. Datasets about the same people share one.",
+            metavar="PATH|URL",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Begin a dataset: a folder with a catalog.toml."""
@@ -70,11 +77,13 @@ def init(
         from sfumato.catalog.refusals import refusal
 
         place = Path(context.obj) / folder
-        dataset = Dataset(name or place.resolve().name, [], Budget(epsilon, delta), population, neighbours)
+        budget = Budget(epsilon, delta)
+        dataset = Dataset(name or place.resolve().name, [], budget, population, neighbours, ledger=ledger)
         path = place / CATALOG
         if path.exists():
             raise refusal(f"There is a {CATALOG} in {place} already.", "Choose another folder, or edit that file.")
-        place.mkdir(parents=True, exist_ok=True)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.mkdir(mode=0o700, exist_ok=True)  # the ledger and the data will be in it
         with path.open("x", encoding="utf-8", newline="") as file:
             file.write(ABOUT + _written(dataset) + EXAMPLE)
         if as_json:

@@ -1,9 +1,10 @@
 """The owner says which copy of a ledger continues: one moved, restored or copied file, from here on. It is an entry."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sfumato.errors import LedgerError
 from sfumato.kernel.losses import PrivacyLoss
+from sfumato.ledger.anchor import Place
 from sfumato.ledger.audit import audit
 from sfumato.ledger.books import Books
 from sfumato.ledger.charges import beyond, exchanged, in_words
@@ -23,6 +24,12 @@ class Adoption:
     missing: int
     carried: PrivacyLoss | None
     new_key: bool
+    mark: Mark
+    keyring: Keyring
+
+    def keep_mark(self, path: str) -> None:
+        """Let the mark begin anew here: other copies are refused from now on."""
+        self.keyring.replace_mark(replace(self.mark, place=path))
 
 
 def adopt(url: str, ledger_id: str, population: str, *, accept_missing: bool = False) -> Adoption:
@@ -33,15 +40,26 @@ def adopt(url: str, ledger_id: str, population: str, *, accept_missing: bool = F
     """
     store, identity = Store(url, must_exist=True), Identity(ledger_id, population)
     try:
-        return continued(store, identity, "adopt", accept_missing=accept_missing)
+        done = continued(store, identity, "adopt", accept_missing=accept_missing)
+        done.keep_mark(store.path or "")
+        return done
     finally:
         store.close()
 
 
 def continued(
-    store: Store, identity: Identity, kind: str, *, accept_missing: bool, seen: Mark | None = None
+    store: Store,
+    identity: Identity,
+    kind: str,
+    *,
+    accept_missing: bool,
+    seen: Mark | None = None,
+    place: Place | None = None,
 ) -> Adoption:
-    """Append the anchor that makes the ledger in this store the one that continues. `seen` is a newer one, if known."""
+    """Append the anchor that makes the ledger in this store the one that continues; the caller keeps its mark.
+
+    `seen` is a newer ledger, if one is known; `place` is where this one will be, if not where it is.
+    """
     there = Keyring.find(identity.ledger_id)
     keyring = there or Keyring.make(identity.ledger_id)
     with store.write() as books:
@@ -56,14 +74,14 @@ def continued(
         missing, carried = _missing(books, now, newest)
         if missing and not accept_missing:
             raise _incomplete(missing, carried, newest)
-        head = continue_with(books, store, keyring, kind, {"missing": missing}, carried)
-    keyring.replace_mark(mark_of(head, head.hash, store))
-    return Adoption(head.number, head.hash, missing, carried, there is None)
+        head = continue_with(books, store, keyring, kind, {"missing": missing}, carried, place)
+    mark = mark_of(head, head.hash, store.path or "")
+    return Adoption(head.number, head.hash, missing, carried, there is None, mark, keyring)
 
 
-def mark_of(head: Head, anchor: str, store: Store) -> Mark:
+def mark_of(head: Head, anchor: str, path: str) -> Mark:
     """The mark that says that this head was seen."""
-    return Mark(head.number, head.hash, loss_text(head.spent), anchor, store.path or "")
+    return Mark(head.number, head.hash, loss_text(head.spent), anchor, path)
 
 
 def _missing(books: Books, now: Head, newest: Mark | None) -> tuple[int, PrivacyLoss | None]:

@@ -50,6 +50,8 @@ from sfumato.ledger.tables import (
 
 _VOID_HASH = sha256(VOID)
 
+_answer = ENTRIES.alias("answer")
+
 
 class Books:
     """The ledger's rows inside one transaction."""
@@ -189,12 +191,35 @@ class Books:
         """Every name that was ever recorded."""
         return [row["name"] for row in GET_ANALYSTS.rows(self._connection)]
 
-    def walk(self) -> Generator[Row, None, None]:
-        """Every entry as it stands, first to last, a few at a time."""
+    def walk(self, after: int = 0) -> Generator[Row, None, None]:
+        """Every entry after this one as it stands, first to last, a few at a time."""
         everything = sa.select(ENTRIES).order_by(ENTRIES.c.number)
+        if after:
+            everything = everything.where(ENTRIES.c.number > after)
         with self._connection.execute(everything, execution_options={"yield_per": 100}) as rows:
             for row in rows:
                 yield row._asdict()
+
+    def newest_until(self, analyst: str, number: int) -> Row | None:
+        """The analyst's last entry up to this one."""
+        chosen = sa.select(*PLAIN).where(ENTRIES.c.analyst == analyst, ENTRIES.c.number <= number)
+        row = self._connection.execute(chosen.order_by(ENTRIES.c.number.desc()).limit(1)).first()
+        return None if row is None else self._refuse_altered(row._asdict())
+
+    def follows(self, entry: Entry, until: int) -> bool:
+        """Whether an entry up to this one says the same of the same charge as the given one does."""
+        same = (ENTRIES.c.kind == entry.kind, ENTRIES.c.about == entry.about, ENTRIES.c.analyst == entry.analyst)
+        return (
+            self._connection.execute(sa.select(ENTRIES.c.number).where(*same, ENTRIES.c.number <= until)).first()
+            is not None
+        )
+
+    def open_charges(self) -> list[Entry]:
+        """The charges that have no answer, oldest first."""
+        answered = sa.exists().where(_answer.c.kind == "answer", _answer.c.about == ENTRIES.c.number)
+        chosen = sa.select(*PLAIN).where(ENTRIES.c.kind == "charge", ~answered).order_by(ENTRIES.c.number)
+        rows = self._connection.execute(chosen).all()
+        return [Entry.of(self._refuse_altered(row._asdict())) for row in rows]
 
     def anchors(self) -> list[Row]:
         """The entries that say where the ledger is and whose key signs it, oldest first."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from sfumato.errors import LedgerError
 from sfumato.kernel.losses import PrivacyLoss
-from sfumato.ledger.anchor import Anchor, anchoring, read_anchor, refuse_a_copy, refuse_another_key
+from sfumato.ledger.anchor import Anchor, Place, anchoring, read_anchor, refuse_a_copy, refuse_another_key
 from sfumato.ledger.books import Books
 from sfumato.ledger.charges import nothing, shortened, total
 from sfumato.ledger.entries import Head, altered_error, canonical, loss_text
@@ -102,6 +102,7 @@ def continue_with(  # noqa: PLR0917 (its callers name what they pass)
     kind: str,
     declared: dict[str, Any],
     carried: PrivacyLoss | None = None,
+    place: Place | None = None,
 ) -> Head:
     """Append an anchor: from here on the ledger is at this place, and is signed with this key.
 
@@ -113,6 +114,8 @@ def continue_with(  # noqa: PLR0917 (its callers name what they pass)
     now = books.head(lock=True)
     keys = read_anchor(books, now).keys
     parts = {**declared, **anchoring(keyring, store.path, now.number + 1, keys)}
+    if place is not None:
+        parts["place"] = place
     if carried is not None:
         parts["carried"] = loss_text(carried)
     _seal(store, books, keyring, parts)

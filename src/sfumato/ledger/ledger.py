@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import MappingProxyType, TracebackType
+from typing import IO
 
 from sfumato.catalog.analysts import find_analyst, read_analyst
 from sfumato.errors import InvalidParameter, KernelFault, LedgerError
@@ -31,6 +32,7 @@ from sfumato.ledger.charges import (
     total,
 )
 from sfumato.ledger.entries import Entry, Head, Row, charged_loss, read_loss
+from sfumato.ledger.export import write_export
 from sfumato.ledger.fork_gate import GATE
 from sfumato.ledger.founding import Identity, admit, found, identity_of, look_into
 from sfumato.ledger.keyring import Keyring
@@ -38,6 +40,7 @@ from sfumato.ledger.quotes import Quote, has, taken_by_view, usable
 from sfumato.ledger.store import Store
 from sfumato.ledger.stored import VOID, Stored, answer_text, description, is_void, shares_of, stored_answer
 from sfumato.ledger.sublimits import Sublimits
+from sfumato.ledger.verified import last_verified, remember_verified
 
 __all__ = ["AlreadyAnswered", "Entry", "Ledger", "Limit", "Quote", "Stored", "Taken", "Totals", "Verification"]
 NOBODY: Mapping[str, PrivacyLoss] = MappingProxyType({})
@@ -327,11 +330,31 @@ class Ledger:
         with self._reading() as (books, _):
             return books.newest(newest)
 
-    def verify(self) -> Verification:
-        """Walk the whole chain: every hash, signature, sum and answer, and the heads that were seen before."""
-        known, key = self._known(), self._keyring.public_key if self._keyring else ""
+    def verify(self, *, full: bool = True, head: str | None = None) -> Verification:
+        """Walk the chain: every hash, signature, sum and answer, and the heads that were seen before.
+
+        Not `full`: only what was added since this user verified it last. `head` is the hash of an entry that a reader
+        has kept, which must be there.
+        """
+        known, keyring = self._known(), self._keyring
         with self._store.read() as books:
-            return audit(books, self.ledger_id, self.population, known, key)
+            before = last_verified(keyring) if keyring and not full else None
+            found = audit(books, self.ledger_id, self.population, known, keyring.public_key if keyring else "", before)
+            if found.ok and head is not None and books.number_of(head) is None:
+                found = Verification(False, found.entries, None, "No entry has the expected hash.")
+            if found.ok and keyring:
+                remember_verified(keyring, books.head(lock=False))
+        return found
+
+    def export(self, file: IO[str], *, answers: bool = False) -> int:
+        """Write every entry as a line of JSON; how many there are. The integers of answers are left out by default."""
+        with self._store.read() as books:
+            return write_export(books, self.ledger_id, self.population, file, answers=answers)
+
+    def open_charges(self) -> list[Entry]:
+        """The charges that have no answer yet: asking the same question again takes them up at no further cost."""
+        with self._reading() as (books, _):
+            return books.open_charges()
 
     def set_limit(self, limit: Limit) -> None:
         """Change the population's budget: the owner's decision, and an entry.
@@ -395,7 +418,7 @@ class Ledger:
                 if newer:
                     self._newest = head
             if newer and self._keyring and self._anchor:
-                self._keyring.advance(mark_of(head, self._anchor[1], self._store))
+                self._keyring.advance(mark_of(head, self._anchor[1], self._store.path or ""))
 
     def _expect(self, head: str | tuple[int, str] | None) -> None:
         """Demand an entry that a reader has kept, by its hash."""

@@ -1,0 +1,77 @@
+"""A ledger as JSON lines, with everything that an outsider needs to check it: the chain, the sums and the signatures.
+
+The first line says what the ledger is. Each further line is one entry, with all columns as they are hashed. What is
+hashed of an entry is the hash before it, a line break, and the canonical JSON of its columns (`entries.CHAINED`). What
+is signed is the text "sfumato ledger entry " and the hash. The integers of answers may be left out; their hash stays.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from sfumato.errors import LedgerError
+from sfumato.ledger.audit import Verification, walk
+from sfumato.ledger.books import Books
+from sfumato.ledger.entries import Row, canonical
+from sfumato.ledger.sums import Sums
+
+FORMAT, VERSION = "sfumato-ledger-export", 1
+DAMAGED = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What an export says of itself, and what checking it found. Compare the key and the head with copies of yours."""
+
+    ledger_id: str
+    population: str
+    head: str
+    public_key: str
+    verification: Verification
+
+
+def write_export(books: Books, ledger_id: str, population: str, file: IO[str], *, answers: bool) -> int:
+    """Write every entry; how many there are."""
+    head = books.head(lock=False)
+    first = {
+        "format": FORMAT, "version": VERSION, "ledger_id": ledger_id, "population": population,
+        "entries": head.number, "head": head.hash, "answers": answers,
+    }  # fmt: skip
+    file.write(canonical(first) + "\n")
+    for row in books.walk():
+        left_out = {"payload"} if row["kind"] == "answer" and not answers else set()
+        file.write(canonical({name: value for name, value in row.items() if name not in left_out}) + "\n")
+    return head.number
+
+
+def check_export(path: Path, head: str | None = None) -> Exported:
+    """Check an export by itself: every hash, every signature, every sum, and that it ends where it says."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            first = json.loads(next(file, ""))
+            if first.get("format") != FORMAT or first.get("version") != VERSION:
+                raise ValueError("another format")
+            identity = str(first["ledger_id"]), str(first["population"])
+            hashes: list[str] = []
+            sums = Sums(*identity)
+            found = walk(_rows(file, hashes), sums, (0, ""))
+            newest = str(first["head"])
+    except OSError as error:
+        raise LedgerError("export-unreadable", f"{path} cannot be read: {error.strerror}.", "Check the path.") from None
+    except DAMAGED:
+        hint = "Make it anew with `sfumato ledger export`."
+        raise LedgerError("export-damaged", f"{path} is not an export of a ledger, or is damaged.", hint) from None
+    if found.ok and (found.entries != first["entries"] or newest != hashes[-1]):
+        found = Verification(False, found.entries, found.entries + 1, "Entries are missing at the end.")
+    if found.ok and head is not None and head not in hashes:
+        found = Verification(False, found.entries, None, "No entry has the expected hash.")
+    return Exported(*identity, newest, sums.key, found)
+
+
+def _rows(file: IO[str], hashes: list[str]) -> Iterator[Row]:
+    for line in file:
+        row: dict[str, Any] = json.loads(line)
+        hashes.append(str(row["hash"]))
+        yield row

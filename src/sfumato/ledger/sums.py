@@ -1,0 +1,130 @@
+"""The sums done again from the certified losses alone: hashes can be made anew, sums cannot be made wrong."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from sfumato.errors import SfumatoError
+from sfumato.kernel.losses import PrivacyLoss, PureDP
+from sfumato.ledger.books import Books
+from sfumato.ledger.charges import exchanged, fits, nothing, price, shortened, total
+from sfumato.ledger.entries import ANCHORS, Entry, Row, charged_loss
+from sfumato.ledger.keyring import is_signed
+from sfumato.ledger.schema import VERSION
+
+
+class Sums:
+    """What the entries so far add up to, and whether the next one follows the rules."""
+
+    def __init__(self, ledger_id: str, population: str) -> None:
+        self._identity = (ledger_id, population)
+        self._budget: PrivacyLoss | None = None
+        self._spent: PrivacyLoss = PureDP(0)
+        self._version = 1
+        self._keys: list[tuple[int, str]] = []  # from which entry on which key signs
+        self._own: dict[str, PrivacyLoss] = {}
+        self._charges: dict[int, Entry] = {}
+        self._followed: set[tuple[object, ...]] = set()
+        self._past: Books | None = None  # where entries are looked up that this walk did not see
+        self._start = 0
+
+    @classmethod
+    def after(cls, books: Books, number: int, ledger_id: str, population: str) -> "Sums":
+        """The sums as they are after an entry that was verified before."""
+        sums = cls(ledger_id, population)
+        row = books.whole_row(number)
+        _must(row is not None)
+        entry = Entry.of(row or {})
+        sums._past, sums._start = books, number
+        sums._budget, sums._spent, sums._version = entry.budget, entry.spent, entry.version
+        anchors = [each["number"] for each in books.anchors() if each["number"] <= number]
+        declared = json.loads((books.whole_row(anchors[-1]) or {})["payload"])
+        sums._keys = [(int(first), str(key)) for first, key in declared.get("keys", [])]
+        return sums
+
+    def fault_of(self, row: Row) -> str:
+        """Why an entry cannot follow the ones before it, or nothing."""
+        try:
+            entry = Entry.of(row)
+            _must(self._version <= entry.version <= VERSION)
+            self._version = entry.version
+            payload = json.loads(row.get("payload") or "{}")
+            held = self._wanted(entry, payload) == entry
+            if entry.kind in ANCHORS:
+                self._change_keys(entry, payload)
+        except (SfumatoError, ValueError, KeyError, TypeError, ArithmeticError):
+            held = False
+        if not held:
+            return f"Entry {row['number']} breaks the ledger's rules, or its sums are wrong."
+        if self.key and not is_signed(entry.hash, entry.signature, self.key):
+            return f"Entry {row['number']} is not signed with the ledger's key."
+        self._budget, self._spent = entry.budget, entry.spent
+        if entry.analyst_spent is not None:
+            self._own[entry.analyst] = entry.analyst_spent
+        return ""
+
+    def _own_of(self, analyst: str) -> PrivacyLoss | None:
+        """What an analyst has spent so far."""
+        if analyst not in self._own and self._past is not None:
+            row = self._past.newest_until(analyst, self._start)
+            spent = None if row is None else Entry.of(row).analyst_spent
+            if spent is not None:
+                self._own[analyst] = spent
+        return self._own.get(analyst)
+
+    def _charge(self, number: int) -> Entry:
+        """A charge that was made before."""
+        if number not in self._charges and self._past is not None and number <= self._start:
+            row = self._past.row(number)
+            if row is not None and row["kind"] == "charge":
+                return Entry.of(row)
+        return self._charges[number]
+
+    @property
+    def key(self) -> str:
+        """The key that signs now; empty where nothing is signed."""
+        return self._keys[-1][1] if self._keys else ""
+
+    def _change_keys(self, entry: Entry, payload: dict[str, Any]) -> None:
+        """Take the keys of an anchor: those before, and perhaps one that signs from this entry on."""
+        keys = [(int(number), str(key)) for number, key in payload.get("keys", [])]
+        before = len(self._keys)
+        _must(keys[:before] == self._keys and all(number == entry.number for number, _ in keys[before:]))
+        self._keys = keys
+
+    def _wanted(self, entry: Entry, payload: dict[str, Any]) -> Entry:
+        """The entry as the rules would have written it."""
+        if entry.kind == "open":
+            identity = (payload["ledger_id"], payload["population"], entry.number)
+            _must(identity == (*self._identity, 1))
+            return replace(entry, spent=nothing(entry.budget))
+        spent = exchanged(self._spent, entry.budget)
+        if entry.kind == "limit":
+            return replace(entry, spent=spent)
+        _must(self._budget == entry.budget)
+        if entry.kind in ANCHORS:
+            _must(entry.kind != "migrate" or entry.version == payload["to"] > payload["from"])
+            carried = total(spent, charged_loss(payload["carried"])) if "carried" in payload else spent
+            return replace(entry, spent=shortened(carried))
+        own = exchanged(self._own_of(entry.analyst) or nothing(entry.budget), entry.budget)
+        if entry.kind == "charge":
+            shares = tuple(charged_loss(each["loss"]) for each in payload["measurements"])
+            loss = price(charged_loss(payload["loss"]), shares, entry.budget)
+            _must(fits(loss, spent, entry.budget))
+            self._charges[entry.number] = entry
+            return replace(entry, loss=loss, spent=total(spent, loss), analyst_spent=total(own, loss))
+        charge, once = self._charge(entry.about or 0), (entry.kind, entry.about, entry.analyst)
+        _must(once not in self._followed and entry.kind in ("answer", "seen"))
+        _must(self._past is None or not self._past.follows(entry, self._start))
+        self._followed.add(once)
+        _must((entry.plan_digest, entry.answer_key) == (charge.plan_digest, charge.answer_key))
+        if entry.kind == "answer":
+            return replace(entry, analyst=charge.analyst, loss=None, spent=spent, analyst_spent=own)
+        _must(charge.loss is not None and charge.analyst != entry.analyst)
+        loss = exchanged(charge.loss or nothing(entry.budget), entry.budget)
+        return replace(entry, loss=loss, spent=spent, analyst_spent=total(own, loss))
+
+
+def _must(rule: bool) -> None:
+    if not rule:
+        raise ValueError("a rule of the ledger is broken")

@@ -1,0 +1,30 @@
+"""How far a ledger was verified before: a note beside its key, signed with it."""
+
+import json
+
+from sfumato.ledger.audit import Seen
+from sfumato.ledger.entries import Head, canonical
+from sfumato.ledger.keyring import Keyring, is_signed
+
+NOTE = "verified"
+
+
+def last_verified(keyring: Keyring) -> Seen | None:
+    """The newest entry up to which everything held; None where nothing was verified, or the note was altered."""
+    note = keyring.read_note(NOTE)
+    try:
+        written = json.loads(note or "")
+        number, hash_, signature = int(written["number"]), str(written["hash"]), str(written["signature"])
+    except (ValueError, LookupError, TypeError):
+        return None
+    return (number, hash_) if is_signed(_text(number, hash_), signature, keyring.public_key) else None
+
+
+def remember_verified(keyring: Keyring, head: Head) -> None:
+    """Say that everything up to this head holds."""
+    signature = keyring.sign(_text(head.number, head.hash))
+    keyring.write_note(NOTE, canonical({"number": head.number, "hash": head.hash, "signature": signature}))
+
+
+def _text(number: int, hash_: str) -> str:
+    return f"verified up to {number} {hash_}"
