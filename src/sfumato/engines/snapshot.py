@@ -19,6 +19,7 @@ from sfumato.engines.engine import MET, ROWS_OF_UNIT, UNIT
 from sfumato.engines.lowering import CENTRED, STEPS, WEIGHT, Steps
 from sfumato.engines.met_rows import mark_met
 from sfumato.engines.on_grid import steps_of, width
+from sfumato.ingest.canonical import WHOLE
 from sfumato.ingest.counting import (
     OUTCOME,
     VALUE,
@@ -30,12 +31,13 @@ from sfumato.ingest.counting import (
     lost_values,
     outcome,
 )
+from sfumato.ingest.ids import id_of
 from sfumato.ingest.load_report import AS_USUAL, ColumnReport, Loading, PeopleReport, TableReport
-from sfumato.ingest.parsing import WHOLE, as_text, held, read, sql_type
+from sfumato.ingest.parsing import held, read, sql_type
 from sfumato.ingest.problems import with_problems
 from sfumato.ingest.progress import progress_bar
 from sfumato.ingest.public import described, keep_facts
-from sfumato.ingest.readers import Source, missing_columns, opened, refused, unreadable
+from sfumato.ingest.readers import Source, opened, readable, refused, unreadable
 from sfumato.ingest.sql_text import quoted
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.neighbours import ROW
@@ -45,7 +47,7 @@ PINNED = "__sfumato_pinned"
 PEOPLE = "__sfumato_people"  # of the table that is being pinned: one row each
 FIRST_ROWS = 100_000  # are searched for examples of what is rare
 OWNER = "__sfumato_owner"  # of a source whose people are named by another table
-LAYOUT = 5  # of what a snapshot holds: one that was made by other rules is made anew
+LAYOUT = 6  # of what a snapshot holds: one that was made by other rules is made anew
 MOST_ROWS = (1 << 31) - 1  # of one unit; a larger bound bounds nothing
 PEOPLE_BITS = 21  # ids within so many bits are counted in an array instead of a hash table: 16 MiB a thread
 PUSHDOWNS = ("type_pushdown", "scalar_fn_pushdown")  # into a CSV reader, which drops rows where TRY_CAST gives NULL
@@ -67,9 +69,11 @@ def pin(
     with suppress(duckdb.Error, RuntimeError, ValueError, OSError):  # nothing is kept of what they say
         with (
             progress_bar(connection, _title(table), quiet=loading.quiet) as doing,
-            opened(connection, table.name, data, folder, table.reading) as found,
+            opened(
+                connection, table.name, data, folder, table.reading, declared=table.columns, everything=table.public
+            ) as found,
         ):
-            missing_columns(table.name, list(table.columns), found.columns)
+            readable(connection, table.name, found, table.columns)
             if table.public:
                 table = described(connection, table, found)
             source = found if table.unit_through is None else _through(connection, table, found)
@@ -130,7 +134,7 @@ def _through(connection: duckdb.DuckDBPyConnection, table: Table, source: Source
     if connection.execute(f"SELECT COUNT(*) FROM ({people}) WHERE owner <> also").fetchall()[0][0]:
         hint = f"In {through}, {column} must name rows of one person only."
         raise refused(table.name, "some of its rows would belong to two people.", hint)
-    same = f"{as_text('rows.' + quoted(column), source.columns[column])} = CAST(people.link AS VARCHAR)"
+    same = f"{id_of('rows.' + quoted(column), source.columns[column])} = CAST(people.link AS VARCHAR)"
     taken = ", ".join([*(f"rows.{quoted(name)}" for name in table.columns), f"people.owner AS {quoted(OWNER)}"])
     relation = f"(SELECT {taken} FROM {source.relation} rows LEFT JOIN ({people}) people ON {same})"  # or NULL: dropped
     columns = {name: source.columns[name] for name in table.columns}
@@ -199,8 +203,8 @@ def _typed(
     read_as, held_to = [], []
     for name, declared in kept.items():
         kind = source.columns[name]
-        read_as += [f"{read(name, declared, kind)} AS {quoted(name)}", *beside_parsed(name, declared, kind)]
-        held_to += [f"{held(name, declared, kind)} AS {quoted(name)}", *beside_held(name, declared)]
+        read_as += [f"{read(name, declared, kind, source.reading)} AS {quoted(name)}", beside_parsed(name, kind)]
+        held_to += [f"{held(name, declared, kind)} AS {quoted(name)}", *beside_held(name)]
     read_as += [f"{value} AS {quoted(name)}" for name, value in further.items()]
     on_grid = [f"{steps_of(name, kept[name], each)} AS {quoted(STEPS + name)}" for name, each in steps.items()]
     outcomes = [outcome(name, declared) for name, declared in kept.items()]
@@ -242,7 +246,8 @@ def _people(table: Table, source: Source) -> str:
 
 def _whose(table: Table, source: Source) -> str:
     owner, kind = quoted(_owner(table)), source.columns[_owner(table)]
-    return owner if kind in WHOLE else as_text(owner, kind)
+    # people whom another table names have their canonical ids already
+    return owner if kind in WHOLE or table.unit is None else id_of(owner, kind)
 
 
 def _counted(connection: duckdb.DuckDBPyConnection, table: Table, malformed: int) -> TableReport:

@@ -13,13 +13,13 @@ import duckdb
 from sfumato.catalog.columns import Boolean, Category, ColumnDeclaration, Date, DateTime, Id, Integer, Real, Text
 from sfumato.catalog.files import NAMES
 from sfumato.catalog.model import Table
+from sfumato.ingest.canonical import FLOATS
 from sfumato.ingest.load_report import ColumnReport, PeopleReport
-from sfumato.ingest.parsing import FLOATS, INTEGERS, read
+from sfumato.ingest.parsing import declared_value, rounded
 from sfumato.ingest.sql_text import quoted
 
-OUTCOME, PARSED, ABSENT, FRACTION = (f"__sfumato_{each}_" for each in ("outcome", "parsed", "absent", "fraction"))
+OUTCOME, PARSED, ABSENT = (f"__sfumato_{each}_" for each in ("outcome", "parsed", "absent"))
 VALUE, MOST_SAMPLED = "__sfumato_value", 1_000
-AS_REAL = Real(0, 1)  # parsing does not depend on the bounds
 MOST_IN_A_SET = 120  # categories, as the bits of one HUGEINT
 
 
@@ -35,22 +35,16 @@ class Outcome(IntEnum):
     ROUNDED = 6
 
 
-def beside_parsed(name: str, declared: ColumnDeclaration, kind: str) -> list[str]:
-    """What the parsing step notes of a source's column: is it NULL, and does a whole number have a fraction?"""
+def beside_parsed(name: str, kind: str) -> str:
+    """What the parsing step notes of a source's column: is it NULL?"""
     column = quoted(name)
     absent = f"({column} IS NULL OR isnan({column}))" if kind in FLOATS else f"{column} IS NULL"
-    noted = [f"{absent} AS {quoted(ABSENT + name)}"]
-    if isinstance(declared, Integer):
-        exact = read(name, AS_REAL, kind)
-        fraction = "false" if kind in INTEGERS else f"{exact} <> CAST({read(name, declared, kind)} AS DOUBLE)"
-        noted.append(f"{fraction} AS {quoted(FRACTION + name)}")
-    return noted
+    return f"{absent} AS {quoted(ABSENT + name)}"
 
 
-def beside_held(name: str, declared: ColumnDeclaration) -> list[str]:
-    """What the next step passes on: the parsed value, and what was noted of it."""
-    noted = [f"{quoted(name)} AS {quoted(PARSED + name)}", quoted(ABSENT + name)]
-    return [*noted, quoted(FRACTION + name)] if isinstance(declared, Integer) else noted
+def beside_held(name: str) -> list[str]:
+    """What the next step passes on: the parsed value, and whether there was one."""
+    return [f"{quoted(name)} AS {quoted(PARSED + name)}", quoted(ABSENT + name)]
 
 
 def outcome(name: str, declared: ColumnDeclaration) -> str:
@@ -64,15 +58,16 @@ def outcome(name: str, declared: ColumnDeclaration) -> str:
     nan = f"WHEN isnan(CAST({parsed} AS DOUBLE)) THEN {Outcome.UNREADABLE:d}"
     match declared:
         case Integer():
-            rounded = f"WHEN {quoted(FRACTION + name)} AND {parsed} = {kept} THEN {Outcome.ROUNDED:d}"
-            cases = f"{rounded} {same} {lost} {nan} {clamped}"
+            to_whole = f"WHEN {rounded(parsed)} = {kept} THEN {Outcome.ROUNDED:d}"
+            cases = f"{same} {lost} {nan} {to_whole} {clamped}"
         case Real():
             cases = f"{same} {lost} {nan} {clamped}"
         case Date() | DateTime():
             cases = f"{same} {lost} {clamped}"
         case Category(values=values):
             same = f"CAST({kept} AS VARCHAR)" if isinstance(values[0], str) else kept
-            cases = f"{lost} WHEN {same} IS DISTINCT FROM {parsed} THEN {Outcome.UNDECLARED:d}"
+            undeclared = f"{same} IS DISTINCT FROM {parsed} AND {declared_value(parsed, declared)} IS NULL"
+            cases = f"{lost} WHEN {undeclared} THEN {Outcome.UNDECLARED:d}"
         case Boolean() | Text() | Id():
             cases = lost
         case _:

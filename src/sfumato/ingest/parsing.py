@@ -1,18 +1,34 @@
-"""A declared column -> SQL, in two steps: read as its type, then held to what is declared.
+"""Steps 2 and 3 of reading: a canonical text -> a value of the declared type -> a value within the declaration.
 
-Each step is a SELECT of its own, so that no value is computed twice. Part of the trusted perimeter.
+There is one function of the canonical text for each declared type (NULL: unreadable), whatever the source; columns of
+a source that has types go a shorter way to the same value, as tests show. Each step is a SELECT of its own, so that no
+value is computed twice and a load report can count what each step changes. Part of the trusted perimeter: claim K-50.
 """
 
 from datetime import date, datetime
+from typing import assert_never
 
 from sfumato.catalog.columns import Boolean, Category, ColumnDeclaration, Date, DateTime, Id, Integer, Real, Text
+from sfumato.catalog.reading import PLAIN, Reading
+from sfumato.ingest.canonical import (
+    FLOATS,
+    INTEGERS,
+    MOMENTS,
+    NANOSECONDS,
+    TYPED,
+    WHOLE,
+    WIDE,
+    ZONED,
+    canonical,
+    is_decimal,
+    moment,
+)
+from sfumato.ingest.ids import form, form_of, id_of
+from sfumato.ingest.moments import moment_of_text
 from sfumato.ingest.sql_text import quoted, text
 
-INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")  # BIGINT holds them all
-WHOLE = (*INTEGERS, "UBIGINT")
-FLOATS = ("FLOAT", "DOUBLE")
-ZONED = "TIMESTAMP WITH TIME ZONE"
-WITH_ZONE = ":[0-9.]+ *[-+A-Za-z]"  # of a text: something follows the time
+YES, NO = ("true", "t", "yes", "y"), ("false", "f", "no", "n")  # beside 1 and 0
+NUMBERS = (*WHOLE, *WIDE, *FLOATS)
 
 
 def sql_type(declared: ColumnDeclaration) -> str:  # noqa: PLR0911 - one return a type
@@ -39,55 +55,71 @@ def sql_type(declared: ColumnDeclaration) -> str:  # noqa: PLR0911 - one return 
             return "VARCHAR"
 
 
-def read(name: str, declared: ColumnDeclaration, kind: str) -> str:  # noqa: PLR0911 - one return a type
-    """A source's column as a double, a whole number, a truth value, a day, a moment or a text; NULL if it is none."""
+def read(name: str, declared: ColumnDeclaration, kind: str, reading: Reading = PLAIN) -> str:  # noqa: PLR0911
+    """A source's column as its declared type; NULL if it is not readable as that.
+
+    Numbers are doubles (whole ones where the source has whole numbers), days are DATE, moments TIMESTAMP, the others
+    texts and truth values.
+
+    Claim: K-50. For each declared type a function of the canonical text alone, the same for every source.
+    Requires: a type that is read (checked when a source is opened).
+    Relies on: K-51 (ids).
+    Proof: docs/claims/K-50.md
+    Checked by: tests/ingest/test_parsing.py::test_every_type_is_read_as_its_text_is
+    """
     column = quoted(name)
     match declared:
-        case Integer() if kind in INTEGERS:
-            return f"CAST({column} AS BIGINT)"
-        case Integer():
-            return rounded(f"TRY_CAST({column} AS DOUBLE)")
-        case Real():
-            return f"TRY_CAST({column} AS DOUBLE)"
+        case Integer() | Real():
+            return _number(column, kind, reading, whole=isinstance(declared, Integer))
         case Boolean():
-            return f"TRY_CAST({column} AS BOOLEAN)"
+            return _truth(column, kind)
         case Category(values=values) if isinstance(values[0], bool):
-            return f"TRY_CAST({column} AS BOOLEAN)"
+            return _truth(column, kind)
         case Category(values=values) if isinstance(values[0], int):
-            return f"TRY_CAST({column} AS BIGINT)"
+            return _number(column, kind, reading, whole=True)
         case Date():
-            return f"TRY_CAST({_in_utc(column) if kind == ZONED else column} AS DATE)"
-        case DateTime() if kind == ZONED:
-            return _in_utc(column)
-        case DateTime() if kind == "VARCHAR":
-            # TRY_CAST alone drops the zone that a text names
-            zoned = f"WHEN regexp_matches({column}, {text(WITH_ZONE)}) THEN {_in_utc(f'TRY_CAST({column} AS {ZONED})')}"
-            return f"CASE {zoned} ELSE TRY_CAST({column} AS TIMESTAMP) END"
+            if kind == "DATE":
+                return column
+            return f"CAST({_moment(column, kind, reading)} AS DATE)"
         case DateTime():
-            return f"TRY_CAST({column} AS TIMESTAMP)"
-        case Category() | Text() | Id():
-            return as_text(column, kind)
+            return _moment(column, kind, reading)
+        case Id():
+            return id_of(column, kind)
+        case Category() | Text():
+            return canonical(column, kind)
+        case _:
+            assert_never(declared)
 
 
 def held(name: str, declared: ColumnDeclaration, kind: str) -> str:  # noqa: PLR0911 - one return a type
-    """What was read, within what is declared; NaN and what is undeclared is NULL, or public where NULL may not be."""
-    column, form = quoted(name), sql_type(declared)
+    """What was read, within what is declared: clamped, rounded where whole numbers are declared, or undeclared (NULL).
+
+    NULL is the public middle of the bounds, the first value, false or '' where NULL is declared away.
+
+    Claim: K-50. Within the declaration, and a function of what was read alone.
+    Requires: the column is what `read` made.
+    Relies on: K-51 (numbers spelled in other ways).
+    Proof: docs/claims/K-50.md
+    Checked by: tests/engines/test_snapshot.py::test_a_snapshot_is_what_plain_python_makes
+    """
+    column, form_name = quoted(name), sql_type(declared)
     match declared:
         case Integer(lower=lower, upper=upper, nullable=nullable):
-            ends = (f"{lower}::BIGINT", f"{upper}::BIGINT") if kind in INTEGERS else (double(lower), double(upper))
             public = "" if nullable else f" ELSE {(lower + upper) // 2}"
-            return f"CAST({_between(column, *ends, public, real=kind not in INTEGERS)} AS {form})"
+            if kind in INTEGERS:
+                ends = f"{lower}::BIGINT", f"{upper}::BIGINT"
+                return f"CAST({_between(column, *ends, public, real=False)} AS {form_name})"
+            ends = double(lower), double(upper)
+            return f"CAST({_between(column, *ends, public, real=True, kept=rounded(column))} AS {form_name})"
         case Real(lower=lower, upper=upper, nullable=nullable):
             public = "" if nullable else f" ELSE {double((lower + upper) / 2)}"
-            return _between(column, double(lower), double(upper), public, real=True)
+            one_zero = f"({column} + 0.0::DOUBLE)"  # -0.0 and 0.0 are one number, and one text
+            return _between(column, double(lower), double(upper), public, real=True, kept=one_zero)
         case Boolean(nullable=nullable):
             return column if nullable else f"COALESCE({column}, false)"
         case Category(values=values, nullable=nullable):
-            listed = ", ".join(map(_constant, values))
-            known = f"TRY_CAST({column} AS {form})"
-            if not isinstance(values[0], str):
-                known = f"CASE WHEN {column} IN ({listed}) THEN {known} END"
-            return known if nullable else f"COALESCE({known}, CAST({_constant(values[0])} AS {form}))"
+            known = declared_value(column, declared)
+            return known if nullable else f"COALESCE({known}, CAST({_constant(values[0])} AS {form_name}))"
         case Text(nullable=nullable):
             return column if nullable else f"COALESCE({column}, '')"
         case Date(lower=lower, upper=upper, nullable=nullable):
@@ -101,30 +133,99 @@ def held(name: str, declared: ColumnDeclaration, kind: str) -> str:  # noqa: PLR
             return column  # never read by a plan
 
 
+def ambiguous(declared: ColumnDeclaration) -> tuple[str, str] | None:
+    """Two values of a category that are the same number or truth value, spelled differently."""
+    if not isinstance(declared, Category) or not isinstance(declared.values[0], str):
+        return None
+    seen: dict[str, str] = {}
+    for value in map(str, declared.values):
+        found = form(value)
+        if found is not None and seen.setdefault(found, value) != value:
+            return seen[found], value
+    return None
+
+
+def as_text_of(declared: ColumnDeclaration) -> bool:
+    """Is a column read as text? Then numbers that a float does not tell apart are refused, not merged."""
+    return isinstance(declared, (Text, Id)) or (isinstance(declared, Category) and isinstance(declared.values[0], str))
+
+
+def _number(column: str, kind: str, reading: Reading, *, whole: bool) -> str:
+    """A double; or BIGINT, where whole numbers are wanted and the source has them."""
+    if kind in INTEGERS and whole:
+        return f"CAST({column} AS BIGINT)"
+    if kind in NUMBERS:
+        return f"CAST({column} AS DOUBLE)"
+    if kind == "BOOLEAN":
+        return f"CAST(CAST({column} AS TINYINT) AS DOUBLE)"
+    found = canonical(column, kind)
+    if is_decimal(kind):
+        return f"TRY_CAST({found} AS DOUBLE)"
+    truth = f"CASE lower(trim({found})) WHEN 'true' THEN 1.0::DOUBLE WHEN 'false' THEN 0.0::DOUBLE END"
+    plainly = f"TRY_CAST({found} AS DOUBLE)"
+    if reading.decimal == ",":
+        typed = f"WHEN starts_with({found}, {text(TYPED)}) THEN TRY_CAST({found}[2:] AS DOUBLE)"
+        swapped = f"TRY_CAST(replace({found}, ',', '.') AS DOUBLE)"
+        plainly = f"CASE {typed} WHEN contains({found}, '.') THEN NULL ELSE {swapped} END"
+        truth = truth.replace(f"trim({found})", f"trim({found}, {text(' ' + TYPED)})")
+    return f"COALESCE({plainly}, {truth})"
+
+
+def _truth(column: str, kind: str) -> str:
+    if kind == "BOOLEAN":
+        return column
+    if kind in NUMBERS:
+        return f"CASE CAST({column} AS DOUBLE) WHEN 1.0::DOUBLE THEN true WHEN 0.0::DOUBLE THEN false END"
+    found = canonical(column, kind)
+    word, number = f"lower(trim({found}))", f"TRY_CAST({found} AS DOUBLE)"
+    yes, no = (", ".join(map(text, words)) for words in (YES, NO))
+    return (
+        f"CASE WHEN {word} IN ({yes}) THEN true WHEN {word} IN ({no}) THEN false "
+        f"WHEN {number} = 1.0::DOUBLE THEN true WHEN {number} = 0.0::DOUBLE THEN false END"
+    )
+
+
+def _moment(column: str, kind: str, reading: Reading) -> str:
+    if kind == "DATE":
+        return f"CAST({column} AS TIMESTAMP)"
+    if kind in (*MOMENTS, *NANOSECONDS, *ZONED):
+        return moment(column, kind)
+    return moment_of_text(canonical(column, kind), reading.date_format)
+
+
+def declared_value(column: str, declared: Category) -> str:
+    """The declared value that was read, or NULL. Numbers and truth values match in any spelling, texts in their own."""
+    form_name = sql_type(declared)
+    if not isinstance(declared.values[0], str):
+        listed = ", ".join(map(_constant, declared.values))
+        return f"CASE WHEN {column} IN ({listed}) THEN CAST({column} AS {form_name}) END"
+    exact = f"TRY_CAST({column} AS {form_name})"
+    forms: dict[str, list[str]] = {}
+    for value in map(str, declared.values):
+        found = form(value)
+        if found is not None:
+            forms.setdefault(found, []).append(value)
+    if not forms:
+        return exact
+    alone = {found: values[0] for found, values in forms.items() if len(values) == 1}
+    other = " ".join(f"WHEN {text(found)} THEN {text(value)}" for found, value in alone.items() if found != value)
+    many = [text(found) for found in forms if found not in alone]
+    spelled = form_of(f"trim({column})")
+    matched = f"CASE {spelled} {other} ELSE {spelled} END" if other else spelled
+    if many:
+        matched = f"CASE WHEN {spelled} NOT IN ({', '.join(many)}) THEN {matched} END"
+    return f"COALESCE({exact}, TRY_CAST({matched} AS {form_name}))"
+
+
 def rounded(value: str) -> str:
     """⌊x + ½⌋ without the sum, which rounds in doubles. Infinities stay, and NaN."""
     return f"(FLOOR({value}) + CAST({value} - FLOOR({value}) >= 0.5::DOUBLE AS INTEGER))"
 
 
-def as_text(column: str, kind: str) -> str:
-    """Text that depends on the row's own value only: a gap elsewhere may have turned whole numbers into floats."""
-    if kind not in FLOATS:
-        return f"CAST({column} AS VARCHAR)"
-    whole = f"CAST(CAST({column} AS BIGINT) AS VARCHAR)"
-    exact = f"{column} = FLOOR({column}) AND ABS({column}) <= 9007199254740992"
-    other = f"CAST({column} AS VARCHAR)"
-    return f"CASE WHEN {column} IS NULL OR isnan({column}) THEN NULL WHEN {exact} THEN {whole} ELSE {other} END"
-
-
-def _in_utc(moment: str) -> str:
-    """A moment with a zone as it is in UTC: a cast would tell it in the zone of whoever reads the source."""
-    return f"make_timestamp(epoch_us({moment}))"
-
-
-def _between(column: str, low: str, high: str, public: str, *, real: bool) -> str:
+def _between(column: str, low: str, high: str, public: str, *, real: bool, kept: str | None = None) -> str:
     """The column, held to its bounds. Most rows are settled by the first test; NaN, to DuckDB, is above infinity."""
     above = f"{column} <= 'inf'::DOUBLE" if real else f"{column} > {high}"
-    within = f"WHEN {column} BETWEEN {low} AND {high} THEN {column}"
+    within = f"WHEN {column} BETWEEN {low} AND {high} THEN {kept or column}"
     return f"CASE {within} WHEN {column} < {low} THEN {low} WHEN {above} THEN {high}{public} END"
 
 

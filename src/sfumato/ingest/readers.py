@@ -4,15 +4,19 @@ import glob
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
-from math import isnan
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 import duckdb
 
+from sfumato.catalog.columns import ColumnDeclaration
 from sfumato.catalog.reading import PLAIN, Reading
 from sfumato.errors import CatalogError
+from sfumato.ingest.canonical import EXACT, FLOATS, has_rule
 from sfumato.ingest.csv_files import csv_files
+from sfumato.ingest.frames import KINDS, as_arrow, no_rule
+from sfumato.ingest.parsing import NUMBERS, ambiguous, as_text_of
 from sfumato.ingest.sql_text import listed, quoted, text
 
 CSV, PARQUET = (".csv", ".tsv", ".txt"), (".parquet", ".pq")
@@ -20,7 +24,7 @@ DATABASE = re.compile(r"(?P<path>.+?\.(?:duckdb|ddb|db))(?:::(?P<name>.+))?", re
 NAMES = re.compile(r'(?:(?P<schema>[^."]+|"(?:[^"]|"")+")\.)?(?P<table>[^."]+|"(?:[^"]|"")+")')
 PATTERN = re.compile(r"[*?[]")
 FRAME, ATTACHED = "__sfumato_frame", "__sfumato_source"
-KINDS = "Use .csv or .parquet files (visits/*.parquet names many), a table of a .duckdb file, or a frame."
+NOTHING: Mapping[str, ColumnDeclaration] = MappingProxyType({})
 Settings = dict[str, str | bool | int | float | list[str]]  # as DuckDB takes them
 WITHOUT_EXTENSIONS: Settings = {
     "autoinstall_known_extensions": "false",
@@ -48,6 +52,7 @@ class Source:
     records: int | None = None
     dropped: int = 0
     dropped_lines: tuple[tuple[str, int], ...] = ()
+    reading: Reading = PLAIN
 
 
 @contextmanager
@@ -58,24 +63,53 @@ def opened(
     folder: Path | None = None,
     reading: Reading = PLAIN,
     *,
+    declared: Mapping[str, ColumnDeclaration] = NOTHING,
+    everything: bool = True,
     whole: bool = True,
 ) -> Iterator[Source]:
     """A table's source, for the moment. It may be read more than once, and must not change meanwhile.
 
     Refusals name what the owner wrote, and nothing that a file holds; DuckDB's own errors are the caller's to hide.
-    Not `whole`: for names and types alone, no row is read.
+    Of a frame, the declared columns are taken, or `everything`. Not `whole`: for names and types alone, no row is read.
     """
     with ExitStack() as stack:
         if not isinstance(data, (str, Path)):
-            connection.register(FRAME, _each_by_itself(data))
+            connection.register(FRAME, as_arrow(table, data, declared, reading, everything=everything))
             stack.callback(connection.unregister, FRAME)
-            yield Source(FRAME, _described(connection, FRAME))
+            yield Source(FRAME, _described(connection, FRAME), reading=reading)
             return
         files = _files(table, str(data), folder or Path())
         before = _states(files)
-        yield _stored(connection, table, str(data), files, reading, stack, whole=whole)
+        yield replace(_stored(connection, table, str(data), files, reading, stack, whole=whole), reading=reading)
         if _states(files) != before:  # what was checked and counted would not be what was kept
             raise refused(table, "the source changed while it was read.", "Try again when nobody writes to it.")
+
+
+def readable(
+    connection: duckdb.DuckDBPyConnection, table: str, source: Source, declared: Mapping[str, ColumnDeclaration]
+) -> None:
+    """Refuse a source that lacks a declared column, or has one that cannot be read with certainty as it is declared.
+
+    Claim: K-50. What passes is of a type that `canonical` reads, and no two different whole numbers have one text.
+    Requires: the source is open.
+    Relies on: K-50.
+    Proof: docs/claims/K-50.md
+    Checked by: tests/ingest/test_parsing.py::test_types_without_a_rule_are_refused
+    """
+    missing_columns(table, list(declared), source.columns)
+    for name, each in declared.items():
+        kind = source.columns[name]
+        if not has_rule(kind):
+            raise no_rule(table, name, kind)
+        twins = ambiguous(each) if kind in NUMBERS or kind.startswith("DECIMAL") or kind == "BOOLEAN" else None
+        if twins is not None:
+            hint = "Make the column a text in the source, or keep one of the two values."
+            raise refused(table, f"values {twins[0]} and {twins[1]} of {name} are one number in this source.", hint)
+        if kind in FLOATS and as_text_of(each):
+            column = quoted(name)
+            beyond = f"SELECT 1 FROM {source.relation} WHERE isfinite({column}) AND ABS({column}) > {EXACT} LIMIT 1"  # noqa: S608
+            if connection.execute(beyond).fetchall():
+                raise no_rule(table, name, "floating-point numbers beyond 2**53")
 
 
 def columns_of(table: str, data: object, folder: Path | None = None, reading: Reading = PLAIN) -> dict[str, str]:
@@ -213,33 +247,6 @@ def _described(connection: duckdb.DuckDBPyConnection, relation: str) -> dict[str
 def _states(files: Sequence[Path]) -> list[tuple[int, int, int]]:
     states = [each.stat() for each in files]
     return [(state.st_ino, state.st_size, state.st_mtime_ns) for state in states]
-
-
-def _each_by_itself(data: object) -> object:
-    """A pandas column of mixed objects as texts, value by value: one value must not decide how the others are read.
-
-    What can be read only once (a reader of Arrow batches, a lazy frame) is read here.
-    """
-    for once in ("read_all", "collect"):
-        if callable(getattr(data, once, None)):
-            return getattr(data, once)()
-    if type(data).__module__.split(".")[0] != "pandas":
-        return data
-    frame = data.copy(deep=False)  # type: ignore[attr-defined]
-    for name in frame.columns:
-        if frame[name].dtype == object:
-            frame[name] = frame[name].map(_text_or_nothing)
-            frame[name] = frame[name].astype("string")
-        elif type(frame[name].dtype).__module__.startswith("numpy") and frame[name].to_numpy().strides[0] < 0:
-            frame[name] = frame[name].copy()  # a reversed frame is a view that DuckDB does not take
-    return frame
-
-
-def _text_or_nothing(value: object) -> str | None:
-    missing = (
-        value is None or (isinstance(value, float) and isnan(value)) or type(value).__name__ in ("NAType", "NaTType")
-    )
-    return None if missing else str(value)
 
 
 def _bare(name: str) -> str:

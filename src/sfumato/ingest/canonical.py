@@ -1,0 +1,163 @@
+"""Step 1 of reading: a source's value -> its one exact text, by the value alone, the same for every source and dtype.
+
+    whole number   decimal digits: 7, -3
+    float          as a double: whole ones up to 2**53 as whole numbers, others in the shortest form; NaN is NULL
+    decimal        without trailing zeros: 1.5, 7
+    truth value    true, false
+    day            2024-12-31
+    moment         2024-12-31 23:59:59.5, to the microsecond and no further; with a zone: in UTC, with Z at the end
+    UUID           lower case, with hyphens
+    text           itself
+
+`canonical` writes this as SQL for a column of one type; `canonical_text` is the same function of one Python value, for
+columns of mixed objects. Part of the trusted perimeter: claim K-50.
+"""
+
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from math import isfinite, isnan
+from uuid import UUID
+
+import numpy as np
+
+INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")  # BIGINT holds them all
+WHOLE = (*INTEGERS, "UBIGINT")
+WIDE = ("HUGEINT", "UHUGEINT")
+FLOATS = ("FLOAT", "DOUBLE")
+MOMENTS = ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS")
+NANOSECONDS = ("TIMESTAMP_NS", "TIMESTAMPTZ_NS")
+ZONED = ("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS")
+TEXTS = ("VARCHAR", "JSON", '"NULL"')
+EXACT = 2**53  # beyond it, a double does not tell whole numbers apart
+TYPED = "\x1f"  # begins a text that was no text in a column of mixed objects, where texts have a format of their own
+FOREVER, NEVER = "TIMESTAMP 'infinity'", "TIMESTAMP '-infinity'"
+MISSING = ("NAType", "NaTType")
+
+
+class NoRule(Exception):
+    """A Python value of a kind that no rule reads."""
+
+
+def has_rule(kind: str) -> bool:
+    """Is a source's type, as DuckDB names it, one that is read?"""
+    known = (*WHOLE, *WIDE, *FLOATS, *MOMENTS, *NANOSECONDS, *ZONED, *TEXTS, "BOOLEAN", "DATE", "UUID")
+    return kind in known or is_decimal(kind) or kind.startswith("ENUM")
+
+
+def is_decimal(kind: str) -> bool:
+    return kind.startswith("DECIMAL")
+
+
+def canonical(column: str, kind: str) -> str:
+    """The canonical text of a column's values, as SQL.
+
+    Claim: K-50. A function of the value alone; equal values of different types have one text.
+    Requires: has_rule(kind) (checked by readable).
+    Relies on: K-50.
+    Proof: docs/claims/K-50.md
+    Checked by: tests/ingest/test_canonical.py::test_every_type_has_one_text
+    """
+    if kind == "VARCHAR":
+        return column
+    if kind in FLOATS:
+        x = f"CAST({column} AS DOUBLE)"
+        whole = f"{x} = FLOOR({x}) AND ABS({x}) <= {EXACT}"
+        digits, other = f"CAST(CAST({x} AS BIGINT) AS VARCHAR)", f"CAST({x} AS VARCHAR)"
+        return f"CASE WHEN {x} IS NULL OR isnan({x}) THEN NULL WHEN {whole} THEN {digits} ELSE {other} END"
+    if is_decimal(kind):
+        digits = f"CAST({column} AS VARCHAR)"
+        return digits if kind.endswith(",0)") else f"rtrim(rtrim({digits}, '0'), '.')"
+    if kind in (*MOMENTS, *NANOSECONDS, *ZONED):
+        found = moment(column, kind)
+        zone = f" || CASE WHEN isfinite({found}) THEN 'Z' ELSE '' END" if kind in ZONED else ""
+        return f"CAST({found} AS VARCHAR){zone}"
+    return f"CAST({column} AS VARCHAR)"
+
+
+def moment(column: str, kind: str) -> str:
+    """A column of moments, to the microsecond below, and in UTC where it has zones, as SQL.
+
+    A cast would round nanoseconds up to the next day, and tell a zone's time in the zone of whoever reads.
+    """
+    if kind in MOMENTS:
+        return f"CAST({column} AS TIMESTAMP)"
+    if kind in NANOSECONDS:
+        rest = f"((epoch_ns({column}) % 1000) + 1000) % 1000"
+        finite = f"make_timestamp((epoch_ns({column}) - {rest}) // 1000)"
+    else:
+        finite = f"make_timestamp(epoch_us({column}))"
+    far = f"CASE CAST({column} AS VARCHAR) WHEN 'infinity' THEN {FOREVER} WHEN '-infinity' THEN {NEVER} END"
+    return f"COALESCE({finite}, {far})"
+
+
+def canonical_text(value: object, *, exact: bool = False) -> str | None:  # noqa: PLR0911 - one return a kind
+    """The canonical text of one Python value. `exact`: refuse floats beyond 2**53, which are not told apart.
+
+    Claim: K-50. Equal to `canonical` of a column that holds the value.
+    Requires: nothing; NoRule is raised for what is no number, truth value, day, moment, UUID or text.
+    Relies on: K-50.
+    Proof: docs/claims/K-50.md
+    Checked by: tests/ingest/test_canonical.py::test_mixed_objects_have_the_text_of_their_column
+    """
+    if value is None or type(value).__name__ in MISSING:
+        return None
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, (bool, np.bool_)):
+        return "true" if value else "false"
+    if isinstance(value, (int, np.integer)) and not isinstance(value, np.timedelta64):
+        return str(int(value))
+    if isinstance(value, (float, np.floating)):
+        return _of_float(float(value), exact=exact)
+    if isinstance(value, Decimal):
+        return _of_decimal(value)
+    if isinstance(value, datetime):
+        return _of_moment(value)
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, np.datetime64):
+        return _of_numpy(value)
+    if isinstance(value, UUID):
+        return str(value)
+    raise NoRule(type(value).__name__)
+
+
+def _of_float(x: float, *, exact: bool) -> str | None:
+    if isnan(x):
+        return None
+    if exact and isfinite(x) and abs(x) > EXACT:
+        raise NoRule("float beyond 2**53")
+    return str(int(x)) if abs(x) <= EXACT and x == int(x) else repr(x)
+
+
+def _of_decimal(value: Decimal) -> str | None:
+    if not value.is_finite():
+        return None if value.is_nan() else "-inf" if value < 0 else "inf"
+    if not value:
+        return "0"
+    if abs(value.adjusted()) > 1000:
+        return str(value)  # its digits would fill memory; as a number it is zero or infinite
+    digits = format(value, "f")
+    return digits.rstrip("0").rstrip(".") if "." in digits else digits
+
+
+def _of_moment(value: datetime) -> str:
+    value = datetime.combine(value.date(), value.timetz())  # of pandas' type: to the microsecond below
+    zone = ""
+    if value.utcoffset() is not None:
+        zone = "Z"
+        try:
+            value = value.astimezone(UTC)
+        except OverflowError:  # the first or the last day of the calendar
+            zone = value.strftime("%z")[:5]
+    digits = value.replace(tzinfo=None).isoformat(" ", "microseconds").rstrip("0").rstrip(".")
+    return digits + zone
+
+
+def _of_numpy(value: np.datetime64) -> str | None:
+    if np.isnat(value):
+        return None
+    item = value.astype("datetime64[us]").item()
+    if not isinstance(item, datetime):
+        raise NoRule("datetime64 beyond year 9999")
+    return _of_moment(item)

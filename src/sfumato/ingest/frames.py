@@ -1,0 +1,152 @@
+"""Frames -> Arrow: pandas, polars, Arrow, and whatever gives Arrow. No column's type decides how its values are read.
+
+A column of mixed objects becomes canonical texts, value by value. Part of the trusted perimeter: claim K-50.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sfumato.catalog.columns import Category, ColumnDeclaration, Date, DateTime, Integer, Real
+from sfumato.catalog.reading import Reading
+from sfumato.catalog.refusals import refusal
+from sfumato.errors import CatalogError
+from sfumato.ingest.canonical import TYPED, NoRule, canonical_text
+from sfumato.ingest.parsing import as_text_of
+
+KINDS = "Use .csv or .parquet files (visits/*.parquet names many), a table of a .duckdb file, or a frame."
+Declared = Mapping[str, ColumnDeclaration]
+
+
+def as_arrow(table: str, data: object, declared: Declared, reading: Reading, *, everything: bool) -> pa.Table:
+    """The declared columns of a frame; `everything`: the others too, of public tables.
+
+    What can be read only once (a reader of Arrow batches, a lazy frame) is read here.
+    """
+    for once in ("read_all", "collect", "to_table"):
+        if callable(getattr(data, once, None)) and not isinstance(data, pa.Table):
+            data = getattr(data, once)()
+    columns = dict(_columns(table, data))
+    if everything:
+        wanted = columns
+    else:
+        wanted = {name: each for name, each in columns.items() if name in declared}
+        if not wanted and columns:  # rows of which nothing is declared can be counted
+            name = next(iter(columns))
+            return pa.table({name: pa.nulls(len(columns[name]), pa.string())})
+    made: dict[str, Any] = {}
+    for name, column in wanted.items():
+        made[name] = _arrow(table, name, column, declared.get(name), reading)
+    return pa.table(made)
+
+
+def _columns(table: str, data: Any) -> Iterable[tuple[str, Any]]:  # noqa: ANN401 - a frame of any library
+    """The columns by name, each as its library has it; a name that stands twice is refused."""
+    module = type(data).__module__.split(".")[0]
+    if module == "pandas" and hasattr(data, "columns"):
+        names = [str(label) for label in data.columns]
+        found: list[Any] = [data.iloc[:, place] for place in range(len(names))]
+    elif module == "polars" and hasattr(data, "get_columns"):
+        names, found = list(data.columns), data.get_columns()
+    else:
+        if isinstance(data, pa.RecordBatch):
+            data = pa.Table.from_batches([data])
+        elif not isinstance(data, pa.Table):
+            if not hasattr(data, "__arrow_c_stream__"):
+                raise _refused(table, "the kind of source is not known.", KINDS)
+            data = pa.table(data)
+        names, found = data.column_names, data.columns
+    twins = sorted({name for name in names if names.count(name) > 1})
+    if twins:
+        raise _refused(table, f"the source has two columns {twins[0]}.", "Give each column a name of its own.")
+    return zip(names, found, strict=True)
+
+
+def _arrow(table: str, name: str, column: Any, declared: ColumnDeclaration | None, reading: Reading) -> Any:  # noqa: ANN401
+    module, kind = type(column).__module__.split(".")[0], str(getattr(column, "dtype", ""))
+    if module == "pandas":
+        if kind == "object":
+            return _texts(table, name, column.tolist(), declared, reading)
+        if kind == "category":
+            values = column.cat.categories
+            inner = values.tolist() if str(values.dtype) != "object" else list(values)
+            texts = [*_texts(table, name, inner, declared, reading).to_pylist(), None]
+            return pa.array([texts[code] for code in column.cat.codes], pa.string())
+        if kind.startswith("Sparse"):
+            column = column.sparse.to_dense()
+        return _plain(table, name, _or_refuse(table, name, column), declared, reading)
+    if module == "polars":
+        if kind == "Object":
+            return _texts(table, name, column.to_list(), declared, reading)
+        return _plain(table, name, column.to_arrow(), declared, reading)
+    return _plain(table, name, column, declared, reading)
+
+
+def _or_refuse(table: str, name: str, column: Any) -> Any:  # noqa: ANN401
+    made = None
+    try:
+        made = pa.array(column, from_pandas=True)
+    except (pa.ArrowException, TypeError, ValueError):
+        made = None
+    if made is None:
+        raise no_rule(table, name, str(column.dtype))
+    return made
+
+
+def _plain(table: str, name: str, column: Any, declared: ColumnDeclaration | None, reading: Reading) -> Any:  # noqa: ANN401, PLR0911
+    """An Arrow column of a type that DuckDB takes as it is."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return _plain(table, name, column.cast(kind.value_type), declared, reading)
+    if pa.types.is_run_end_encoded(kind):
+        return _plain(table, name, pc.run_end_decode(column), declared, reading)
+    if pa.types.is_null(kind):
+        return column.cast(pa.string())
+    if pa.types.is_float16(kind):
+        return column.cast(pa.float32())
+    if pa.types.is_decimal(kind):
+        if pa.types.is_decimal128(kind):
+            return column
+        if kind.precision <= 38:
+            return column.cast(pa.decimal128(38, kind.scale))
+        return _texts(table, name, column.to_pylist(), declared, reading)
+    if pa.types.is_timestamp(kind) and kind.unit == "ns":
+        return pc.floor_temporal(column, unit="microsecond").cast(pa.timestamp("us", kind.tz))
+    return column
+
+
+def _texts(table: str, name: str, values: list[Any], declared: ColumnDeclaration | None, reading: Reading) -> pa.Array:
+    """Canonical texts, value by value: one value must not decide how the others are read."""
+    exact = declared is None or as_text_of(declared)
+    numbers = reading.decimal != "." and (
+        isinstance(declared, (Integer, Real)) or (isinstance(declared, Category) and not exact)
+    )
+    moments = reading.date_format is not None and isinstance(declared, (Date, DateTime))
+    wrong: str | None = None
+    texts: list[str | None] = []
+    try:
+        if numbers or moments:
+            for value in values:
+                found = canonical_text(value)
+                texts.append(found if found is None or isinstance(value, str) else TYPED + found)
+        else:
+            texts = [canonical_text(value, exact=exact) for value in values]
+    except NoRule as error:
+        wrong = str(error)
+    if wrong is not None:
+        raise no_rule(table, name, wrong)
+    return pa.array(texts, pa.string())
+
+
+def no_rule(table: str, name: str, kind: str) -> CatalogError:
+    """Of a column whose type is not read."""
+    hint = "Make it a column of texts, numbers, truth values, days or moments; or leave it undeclared."
+    if "2**53" in kind:
+        hint = "Such numbers are not told apart. Store them as whole numbers (Int64) or as texts."
+    return _refused(table, f"the column {name} holds {kind}, which is not read.", hint)
+
+
+def _refused(table: str, message: str, hint: str) -> CatalogError:
+    return refusal(f"tables.{table}: {message}", hint)

@@ -1,0 +1,105 @@
+"""Ids: one canonical text for each. Two spellings with one canonical text are one privacy unit.
+
+The function merges spellings and never splits one, and it looks at one value at a time. In this order:
+
+    Unicode is composed (NFC), and white space is removed at both ends; nothing left: no id (NULL)
+    a UUID in any case, with or without hyphens, braces or urn:uuid: -> lower case, with hyphens
+    a whole number -> its digits, without a plus, leading zeros or a fraction of zeros: 007, +7, 7.0 and 7.00 are 7
+    another number -> the text of the nearest double, up to 2**53: 0.50 and 5e-1 are 0.5
+    true and false in any case -> lower case
+    other texts -> themselves; case matters
+
+Part of the trusted perimeter: claim K-51.
+"""
+
+import re
+import unicodedata
+
+from sfumato.ingest.canonical import EXACT, FLOATS, WHOLE, WIDE, canonical, canonical_text
+from sfumato.ingest.sql_text import text
+
+SPACES = "".join(chr(each) for each in (*range(9, 14), 32, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029,
+                                        0x202F, 0x205F, 0x3000, 0xFEFF))  # fmt: skip
+PLAIN = r"0|-?[1-9][0-9]*"
+WHOLE_NUMBER = r"[+-]?[0-9]+(?:[.]0*)?"
+DIGITS = r"^(?:[+]|(-))?0*([0-9]+?)(?:[.]0*)?$"
+NUMBER = r"[+-]?(?:[0-9]+[.]?[0-9]*|[.][0-9]+)(?:[eE][+-]?[0-9]+)?"
+UUID = (
+    r"^[{]?(?:[uU][rR][nN]:[uU][uU][iI][dD]:)?"
+    r"([0-9a-fA-F]{8})-?([0-9a-fA-F]{4})-?([0-9a-fA-F]{4})-?([0-9a-fA-F]{4})-?([0-9a-fA-F]{12})[}]?$"
+)
+HYPHENS = r"\1-\2-\3-\4-\5"
+
+
+def id_of(column: str, kind: str) -> str:
+    """The canonical text of an id, as SQL, of a source's column of some type.
+
+    Claim: K-51. A function of the value alone; spellings that differ as stated above have one text.
+    Requires: a type that is read; no float beyond 2**53 (checked when a source is opened).
+    Relies on: K-50 (canonical texts).
+    Proof: docs/claims/K-51.md
+    Checked by: tests/ingest/test_ids.py::test_ids_are_what_plain_python_makes_of_them
+    """
+    found = canonical(column, kind)
+    if kind in (*WHOLE, *WIDE, *FLOATS, "BOOLEAN", "DATE"):
+        return found  # such texts are canonical ids already
+    trimmed = f"trim(nfc_normalize({found}), {text(SPACES)})"
+    uuid = f"lower(regexp_replace({trimmed}, {text(UUID)}, {text(HYPHENS)}))"
+    is_uuid = f"strlen({trimmed}) >= 32 AND regexp_matches({trimmed}, {text(UUID)})"
+    return (
+        f"CASE WHEN regexp_full_match({trimmed}, {text(PLAIN)}) AND strlen({trimmed}) <> 32 THEN {trimmed} "
+        f"WHEN {trimmed} = '' THEN NULL WHEN {is_uuid} THEN {uuid} ELSE COALESCE({form_of(trimmed)}, {trimmed}) END"
+    )
+
+
+def form_of(column: str) -> str:
+    """The canonical text of a text that is a number or a truth value, as SQL; NULL for others.
+
+    Claim: K-51. A function of the text alone, and equal to `form`.
+    Requires: a column of texts.
+    Relies on: K-50 (texts of doubles).
+    Proof: docs/claims/K-51.md
+    Checked by: tests/ingest/test_ids.py::test_ids_are_what_plain_python_makes_of_them
+    """
+    digits = f"regexp_replace({column}, {text(DIGITS)}, {text(chr(92) + '1' + chr(92) + '2')})"
+    double = f"TRY_CAST({column} AS DOUBLE)"
+    return (
+        f"CASE WHEN regexp_full_match({column}, {text(WHOLE_NUMBER)}) "
+        f"THEN CASE WHEN {digits} = '-0' THEN '0' ELSE {digits} END "
+        f"WHEN regexp_full_match({column}, {text(NUMBER)}) "
+        f"THEN CASE WHEN ABS({double}) <= {EXACT} THEN {canonical(double, 'DOUBLE')} ELSE {column} END "
+        f"WHEN lower({column}) IN ('true', 'false') THEN lower({column}) END"
+    )
+
+
+def form(value: str) -> str | None:
+    """The canonical text of a text that is a number or a truth value; None for others.
+
+    Claim: K-51. A function of the text alone, and equal to `form_of`.
+    Requires: nothing.
+    Relies on: K-50 (texts of doubles).
+    Proof: docs/claims/K-51.md
+    Checked by: tests/ingest/test_ids.py::test_ids_are_what_plain_python_makes_of_them
+    """
+    if re.fullmatch(WHOLE_NUMBER, value):
+        digits = re.sub(DIGITS, r"\1\2", value)
+        return "0" if digits == "-0" else digits
+    if re.fullmatch(NUMBER, value):
+        return canonical_text(float(value)) if abs(float(value)) <= EXACT else value
+    return value.lower() if value.lower() in ("true", "false") else None
+
+
+def id_text(value: str) -> str | None:
+    """The canonical text of an id that is a text.
+
+    Claim: K-51. Equal to `id_of` of a column of texts.
+    Requires: nothing.
+    Relies on: K-50 (texts of doubles).
+    Proof: docs/claims/K-51.md
+    Checked by: tests/ingest/test_ids.py::test_ids_are_what_plain_python_makes_of_them
+    """
+    trimmed = unicodedata.normalize("NFC", value).strip(SPACES)
+    if re.fullmatch(UUID, trimmed):
+        return re.sub(UUID, HYPHENS, trimmed).lower()
+    found = form(trimmed)
+    return (trimmed or None) if found is None else found

@@ -1,0 +1,182 @@
+"""One canonical text for each id: spellings merge, one value at a time, and no person is split by a type."""
+
+import uuid
+from decimal import Decimal
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from pyarrow import parquet
+
+import sfumato as sf
+from sfumato.catalog.model import Table
+from sfumato.engines.duckdb_engine import DuckDBEngine
+from sfumato.ingest import ids as module
+from sfumato.ingest.ids import id_of, id_text
+
+DUCKDB = duckdb.connect()
+NAME = "abcdef01-2345-6789-abcd-ef0123456789"
+
+
+def by_sql(values):
+    DUCKDB.register("frame", pa.table({"x": pa.array(values, pa.string())}))
+    return [row[0] for row in DUCKDB.execute(f"SELECT {id_of('x', 'VARCHAR')} FROM frame").fetchall()]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "spellings"),
+    [
+        ("7", ["7", "007", "+7", "7.0", "7.", "7.00", " 7", "7\n", "\u00a07", "7e0", "0.7e1", "70E-1"]),
+        ("-7", ["-7", "-007", "-7.0", "-7e0"]),
+        ("0", ["0", "00", "-0", "+0.0", "0e5", "-0.0", ".0", "0."]),
+        ("0.5", ["0.5", "0.50", ".5", "5e-1", "+0.5", "00.5"]),
+        ("100000", ["100000", "1e5", "1E+05", "100000.0"]),
+        ("1152921504606846977", ["1152921504606846977", "1152921504606846977.0", "+01152921504606846977"]),
+        (
+            NAME,
+            [
+                NAME,
+                NAME.upper(),
+                "{" + NAME + "}",
+                NAME.replace("-", ""),
+                f"urn:uuid:{NAME}",
+                f"URN:UUID:{NAME.upper()}",
+            ],
+        ),
+        ("true", ["true", "True", "TRUE", " true "]),
+        ("\u00e9", ["\u00e9", "e\u0301", " e\u0301 "]),
+        (None, ["", "  ", "\t\n"]),
+    ],
+)
+def test_spellings_of_one_id(wanted, spellings):
+    assert by_sql(spellings) == [wanted] * len(spellings)
+    assert [id_text(each) for each in spellings] == [wanted] * len(spellings)
+
+
+def test_other_texts_stay_apart():
+    values = [
+        "a",
+        "A",
+        "a b",
+        "7a",
+        "0x7",
+        "1_000",
+        "1,5",
+        "-",
+        "+",
+        ".",
+        "e5",
+        "1e",
+        "inf",
+        "nan",
+        "\u0667",
+        NAME[:-1],
+        "\u212b",
+    ]
+    found = by_sql(values)
+    assert len(set(found)) == len(values)
+    assert found[:-1] == values[:-1]
+
+
+characters = st.sampled_from(
+    [*"0123456789+-.eE abf{}_\u00e9\u0301\u00a0\n", "true", "FALSE", "1e", "00", NAME, NAME.upper()]
+)
+spelled = st.lists(characters, max_size=8).map("".join) | st.text(max_size=8)
+
+
+@settings(max_examples=200, deadline=None)
+@given(values=st.lists(spelled, min_size=1, max_size=40))
+@example(
+    values=["1" * 32, "0" * 32, "12345678901234567890123456789012", "9" * 400, "1e400", "-1e-400", "9007199254740993.5"]
+)
+def test_ids_are_what_plain_python_makes_of_them(values):
+    found = by_sql(values)
+    assert found == [id_text(each) for each in values]
+    assert by_sql(found) == found  # what is canonical stays: a link is compared with what is pinned
+
+
+def test_the_comparison_sees_another_rule(monkeypatch):
+    """Negative control."""
+    monkeypatch.setattr(module, "form_of", lambda column: "NULL")
+    assert by_sql(["7e0"]) != [id_text("7e0")]
+
+
+PEOPLE = {"who": sf.Id(), "x": sf.Integer(0, 9)}
+
+
+def units(who, **keys):
+    """The units that a frame's or a file's rows belong to."""
+    data = who if not isinstance(who, (list, pd.Series, pa.Array)) else pd.DataFrame({"who": who, "x": 1})
+    engine = DuckDBEngine.of_data(Table("t", None, "who", PEOPLE, 3, **keys), data)
+    try:
+        return sorted({str(row[0]) for row in engine._connection.execute("SELECT __sfumato_unit FROM t").fetchall()})
+    finally:
+        engine.close()
+
+
+MIXED = [7, 7.0, Decimal("7.00"), "7", "007", np.int8(7), np.float32(7), " 7 "]
+
+
+def test_a_person_in_a_column_of_mixed_objects_is_one(tmp_path):
+    """7, 7.0 and Decimal("7.00") were three people."""
+    assert units(MIXED) == ["7"]
+    assert units(["true", True, np.bool_(True), "True"]) == ["true"]
+    name = uuid.UUID(NAME)
+    assert units([name, str(name), str(name).upper(), "{" + NAME + "}"]) == [NAME]
+    assert units(pl.DataFrame({"who": pl.Series([7, 7.0, "7", Decimal("7.00")], dtype=pl.Object), "x": [1] * 4})) == [
+        "7"
+    ]
+
+
+@pytest.mark.parametrize(
+    "kind", ["INTEGER", "BIGINT", "UBIGINT", "HUGEINT", "DECIMAL(9,2)", "DECIMAL(38,0)", "FLOAT", "DOUBLE", "VARCHAR"]
+)
+def test_a_persons_unit_does_not_depend_on_the_columns_type(tmp_path, kind):
+    """INTEGER 1 and DECIMAL 1.00 were two people."""
+    path = tmp_path / "p.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(f"CREATE TABLE t AS SELECT v::{kind} AS who, 1 AS x FROM (VALUES (1), (2), (NULL)) rows(v)")
+    assert units(path) == ["1", "2"]
+
+
+def test_floats_that_do_not_tell_people_apart_are_refused():
+    """int64 and float64 at 2**60: as floats, neighbours among the ids would be one person, or another one."""
+    big = 2**60 + 1
+    assert units([big, big + 1]) == [str(big), str(big + 1)]
+    assert units(pd.Series([big, None], dtype="Int64")) == [str(big)]
+    assert units([big, None, "x"]) == [str(big), "x"]
+    for who in ([big, None], [float(big), "x"], pd.Series([float(big)])):
+        with pytest.raises(sf.errors.CatalogError, match="2\\*\\*53") as caught:
+            units(who)
+        assert "Int64" in caught.value.hint
+    assert units([float(2**53), None]) == [str(2**53)]
+
+
+@pytest.mark.parametrize("link", [[1, 2, 3], [1.0, 2.0, 3.0], ["1", "002", "3.00"], [Decimal("1.0"), "2", 3]])
+@pytest.mark.parametrize("order", [[1, 2, 3], ["01", 2.0, "3"], pd.Series([1, 2, 3], dtype="float32")])
+def test_links_lead_to_the_same_people_in_any_spelling(link, order):
+    orders = Table("orders", None, "who", {"who": sf.Id(), "order": sf.Id()}, 3)
+    items = Table("items", None, None, {"order": sf.Id()}, 3, unit_through=("order", "orders"))
+    data = {
+        "orders": pd.DataFrame({"who": ["a", "b", "c"], "order": order}),
+        "items": pd.DataFrame({"order": link}),
+    }
+    engine = DuckDBEngine.of_tables({each.name: (each, data[each.name]) for each in (orders, items)})
+    try:
+        found = engine._connection.execute("SELECT __sfumato_unit FROM items ORDER BY 1").fetchall()
+    finally:
+        engine.close()
+    assert found == [("a",), ("b",), ("c",)]
+
+
+def test_an_id_that_changes_its_type_between_files_stays_one_person(tmp_path):
+    for name, who in (("a", [7, 8]), ("b", [7.0, 8.0]), ("c", ["7", "8"])):
+        parquet.write_table(pa.table({"who": who, "x": [1, 1]}), tmp_path / f"{name}.parquet")
+        assert units(tmp_path / f"{name}.parquet") == ["7", "8"]
+    (tmp_path / "d.csv").write_text("who,x\n007,1\n8.0,1\n")
+    assert units(tmp_path / "d.csv") == ["7", "8"]
