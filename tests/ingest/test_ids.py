@@ -92,7 +92,18 @@ spelled = st.lists(characters, max_size=8).map("".join) | st.text(max_size=8)
 @settings(max_examples=200, deadline=None)
 @given(values=st.lists(spelled, min_size=1, max_size=40))
 @example(
-    values=["1" * 32, "0" * 32, "12345678901234567890123456789012", "9" * 400, "1e400", "-1e-400", "9007199254740993.5"]
+    values=[
+        "1" * 32,
+        "0" * 32,
+        "12345678901234567890123456789012",
+        "9" * 400,
+        "1e400",
+        "-1e-400",
+        "9007199254740993.5",
+        "\0\x80",
+        "\0",
+        "a\0b",
+    ]
 )
 def test_ids_are_what_plain_python_makes_of_them(values):
     found = by_sql(values)

@@ -2,7 +2,7 @@
 
 The function merges spellings and never splits one, and it looks at one value at a time. In this order:
 
-    Unicode is composed (NFC), and white space is removed at both ends; nothing left: no id (NULL)
+    NUL is removed, Unicode is composed (NFC), and white space is removed at both ends; nothing left: no id (NULL)
     a UUID in any case, with or without hyphens, braces or urn:uuid: -> lower case, with hyphens
     a whole number -> its digits, without a plus, leading zeros or a fraction of zeros: 007, +7, 7.0 and 7.00 are 7
     another number -> the text of the nearest double, up to 2**53: 0.50 and 5e-1 are 0.5
@@ -43,7 +43,8 @@ def id_of(column: str, kind: str) -> str:
     found = canonical(column, kind)
     if kind in (*WHOLE, *WIDE, *FLOATS, "BOOLEAN", "DATE"):
         return found  # such texts are canonical ids already
-    trimmed = f"trim(nfc_normalize({found}), {text(SPACES)})"
+    # DuckDB composes a text as far as its first NUL only
+    trimmed = f"trim(nfc_normalize(replace({found}, chr(0), '')), {text(SPACES)})"
     uuid = f"lower(regexp_replace({trimmed}, {text(UUID)}, {text(HYPHENS)}))"
     is_uuid = f"strlen({trimmed}) >= 32 AND regexp_matches({trimmed}, {text(UUID)})"
     return (
@@ -98,7 +99,7 @@ def id_text(value: str) -> str | None:
     Proof: docs/claims/K-51.md
     Checked by: tests/ingest/test_ids.py::test_ids_are_what_plain_python_makes_of_them
     """
-    trimmed = unicodedata.normalize("NFC", value).strip(SPACES)
+    trimmed = unicodedata.normalize("NFC", value.replace("\0", "")).strip(SPACES)
     if re.fullmatch(UUID, trimmed):
         return re.sub(UUID, HYPHENS, trimmed).lower()
     found = form(trimmed)
