@@ -3,7 +3,7 @@
 The function merges spellings and never splits one, and it looks at one value at a time. In this order:
 
     NUL is removed, Unicode is composed (NFC), and white space is removed at both ends; nothing left: no id (NULL)
-    a UUID in any case, with or without hyphens, braces or urn:uuid: -> lower case, with hyphens
+    a UUID in any case, with or without hyphens or braces, or as a URN -> lower case, with hyphens
     a whole number -> its digits, without a plus, leading zeros or a fraction of zeros: 007, +7, 7.0 and 7.00 are 7
     another number -> the text of the nearest double, up to 2**53: 0.50 and 5e-1 are 0.5
     true and false in any case -> lower case
@@ -45,11 +45,11 @@ def id_of(column: str, kind: str) -> str:
         return found  # such texts are canonical ids already
     # DuckDB composes a text as far as its first NUL only
     trimmed = f"trim(nfc_normalize(replace({found}, chr(0), '')), {text(SPACES)})"
-    uuid = f"lower(regexp_replace({trimmed}, {text(UUID)}, {text(HYPHENS)}))"
+    hyphenated = f"lower(regexp_replace({trimmed}, {text(UUID)}, {text(HYPHENS)}))"
     is_uuid = f"strlen({trimmed}) >= 32 AND regexp_matches({trimmed}, {text(UUID)})"
     return (
         f"CASE WHEN regexp_full_match({trimmed}, {text(PLAIN)}) AND strlen({trimmed}) <> 32 THEN {trimmed} "
-        f"WHEN {trimmed} = '' THEN NULL WHEN {is_uuid} THEN {uuid} ELSE COALESCE({form_of(trimmed)}, {trimmed}) END"
+        f"WHEN {trimmed} = '' THEN NULL WHEN {is_uuid} THEN {hyphenated} ELSE COALESCE({form_of(trimmed)}, {trimmed}) END"
     )
 
 
