@@ -54,6 +54,7 @@ ASKING = "import sys, sfumato; sfumato.open(sys.argv[1]).ask(sys.argv[2], epsilo
 PLAINLY = "import sys, duckdb; duckdb.connect().execute(sys.argv[1]).fetchall()"
 PEAK = "; print([line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')][0])"
 MANY, FEW = 100_000, 10
+UPGRADES = 200
 COLUMNS = {"k": sf.Category(KEYS), "x": sf.Real(0, 1, nullable=False)}
 
 
@@ -141,6 +142,27 @@ def tiny(report: Report, folder: Path) -> None:
         asked = seconds(lambda: curator.ask(next(sql), epsilon="0.1"), 100)
     report.line("ask, a tiny table, durable ledger, ms", (ms(asked), ""), 1e3 * asked, 10)
     report.line("preview, ms", (ms(preview), ""), 1e3 * preview, 3)
+
+
+def upgrades(report: Report, folder: Path) -> None:
+    """The 200th upgrade of a question beside the first: medians of ten, of several questions in turns."""
+    data = pa.table({"age": [20 + index % 60 for index in range(1000)]})
+    columns, budget = {"age": sf.Integer(0, 120, nullable=False)}, sf.Budget(epsilon=10_000)
+    first: list[float] = []
+    last: list[float] = []
+    with sf.protect(
+        data, name="t", unit=sf.ROW, columns=columns, budget=budget, ledger=folder / "upgrades.db"
+    ) as curator:
+        old, new = (TINY.format(index) for index in (20, 30))
+        curator.ask(old, epsilon="0.1")
+        for number in range(1, UPGRADES):
+            curator.upgrade(old, epsilon=f"{number / 10 + 0.1:.1f}")
+        for number in range(10):
+            first.append(seconds(lambda: curator.upgrade(new + f"{number}", epsilon="0.1"), 1))  # noqa: B023
+            epsilon = f"{(UPGRADES + number) / 10 + 0.1:.1f}"
+            last.append(seconds(lambda: curator.upgrade(old, epsilon=epsilon), 1))  # noqa: B023
+    one, many = float(np.median(first)), float(np.median(last))
+    report.line(f"upgrade, the {UPGRADES}th of a question beside the first", (ms(many), ms(one)), many / one, 1.3)
 
 
 def long_ledger(report: Report, folder: Path) -> None:
@@ -257,6 +279,7 @@ def main() -> None:
     starting(report)
     with tempfile.TemporaryDirectory() as folder:
         tiny(report, Path(folder))
+        upgrades(report, Path(folder))
         long_ledger(report, Path(folder))
         many_groups(report)
         many_texts(report)

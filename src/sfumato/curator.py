@@ -1,9 +1,9 @@
 """The calls of one answer, one under another; preview() stops early."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property, partial, reduce
+from functools import cached_property, partial
 
 from sfumato.answers import Answer, Cost, Explained, explain, with_warnings
 from sfumato.catalog.analysts import admitted
@@ -12,19 +12,19 @@ from sfumato.diagnosis import Bounds, Diagnosis, diagnose, find_bounds
 from sfumato.disclosure import Signer, statement
 from sfumato.engines.duckdb_engine import DuckDBEngine
 from sfumato.engines.engine import Engine
-from sfumato.errors import InvalidParameter, MissingBounds, UnsupportedSyntax
-from sfumato.given import Given, cost_of, population_cost
+from sfumato.errors import InvalidParameter, MissingBounds
+from sfumato.given import Given, as_stored, cost_of, population_cost, with_shares
 from sfumato.group_loss import in_words
 from sfumato.ingest.load_report import LoadReport
 from sfumato.kernel.certify import Certificate, certify
-from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP, compose
+from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP
 from sfumato.kernel.neighbours import Neighbours
 from sfumato.kernel.parameters import Number, privacy_amount, probability_inside
-from sfumato.kernel.plan import BoundedPlan, Kind
+from sfumato.kernel.plan import BoundedPlan
 from sfumato.kernel.release import Released, release
 from sfumato.kernel.sources import tables_of
-from sfumato.ledger.ledger import AlreadyAnswered, Ledger, Limit, Stored
-from sfumato.planning.accuracy import Reading, combined, three_digits_up
+from sfumato.ledger.ledger import AlreadyAnswered, Ledger, Limit
+from sfumato.planning.accuracy import Reading, three_digits_up
 from sfumato.planning.as_asked import AsAsked, as_asked
 from sfumato.planning.planner import Planned, choose_plan
 from sfumato.present import EVENLY, Paid, asked_of, explained, margins_of, present, sentences
@@ -36,6 +36,7 @@ from sfumato.query.query import Query
 from sfumato.rehearsal import as_rehearsed, made_up_rows, needed_by
 from sfumato.selection import Question, Selection
 from sfumato.suggestions import Asked, Suggestion, suggest
+from sfumato.upgrade import upgrade
 from sfumato.watch import Watch, begin_watch
 from sfumato.workload import Wanted, Workload, ask_workload, drawn_once, plan_workload
 
@@ -141,13 +142,20 @@ class Curator:
         given = Given(analyst, stored.head, stored.taken, cached=True)
         return self.presented(query, planned, released, confidence, given)
 
-    def charged(self, plan: BoundedPlan, certificate: Certificate, analyst: str) -> tuple[Released, Given]:
+    def charged(
+        self,
+        plan: BoundedPlan,
+        certificate: Certificate,
+        analyst: str,
+        summary: Callable[[Released], Mapping[str, object]] | None = None,
+    ) -> tuple[Released, Given]:
         """Check, charge, measure, add noise, store: in this order. The answer, and what the ledger says of it."""
         self.engine.check(plan)
         reservation, taken = self._ledger.charge(analyst, certificate)
         exact = self.engine.aggregate(plan)
         released = drawn_once(self._ledger, reservation, lambda: release(exact, reservation))
-        return released, Given(analyst, self._ledger.store(reservation, released), taken, cached=False)
+        summed_up = None if summary is None else summary(released)
+        return released, Given(analyst, self._ledger.store(reservation, released, summed_up), taken, cached=False)
 
     def planned(self, query: Query, loss: PureDP | ZCDP, delta: Number | None = None) -> Planned:
         share = None if delta is None else privacy_amount(delta, "delta")
@@ -164,19 +172,19 @@ class Curator:
         released: Released,
         confidence: Fraction,
         given: Given,
-        earlier: Sequence[Released] = (),
+        reading: Reading | None = None,
+        loss: PrivacyLoss | None = None,
     ) -> Answer:
+        """The answer to a question; `reading` and `loss` are those of all releases that are combined in it."""
         certificate = released.certificate
-        readings = [Reading.of(each) for each in (*earlier, released)]
-        reading = combined(readings) if earlier else readings[0]
+        reading, loss = reading or Reading.of(released), loss or certificate.loss
         asked = asked_of(query, planned, reading)
         said = statement(planned.plan, certificate, asked, released.entry_number, given.head)
-        losses: list[PrivacyLoss] = [each.certificate.loss for each in (*earlier, released)]
         own = self._ledger.own_remaining(given.analyst)
         paid = Paid(
             confidence, released.entry_number, cost_of(given.taken), given.cached, given.head,
             Cost.of(self._ledger.remaining()), population_cost(given.taken), None if own is None else Cost.of(own),
-            reduce(compose, losses), asked, self._signer.sign(said),
+            loss, asked, self._signer.sign(said),
         )  # fmt: skip
         return present(query, planned, certificate, reading, paid)
 
@@ -196,23 +204,7 @@ class Curator:
         """
         query = bind(parse(sql), self.dataset)
         level, wanted = probability_inside(confidence, "confidence"), price(query, epsilon, rho)
-        who = self.analyst(analyst)
-        planned = self.planned(query, wanted)
-        certificate = certify(planned.plan)
-        if certificate.cells is None or any(each.kind is Kind.CHOICE for each in planned.plan.measurements):
-            hint = "Ask it again with a larger epsilon."
-            raise UnsupportedSyntax("upgrade", "Only counts and what is added up can be improved.", hint)
-        before = self._ledger.history(certificate.answer_key, who)
-        earlier = [as_stored(planned.plan, each) for each in before]
-        more = _difference(wanted, [each.loss for each in before])
-        if more is None:
-            *others, last = earlier
-            given = Given(who, before[-1].head, before[-1].taken, cached=True)
-            return self.presented(query, planned, last, level, given, others)
-        planned = self.planned(query, more)
-        planned = replace(planned, plan=replace(planned.plan, repeat=len(before)))
-        released, given = self.charged(planned.plan, certify(planned.plan), who)
-        return self.presented(query, planned, released, level, given, earlier)
+        return upgrade(self, query, wanted, level, self.analyst(analyst))
 
     def preview(
         self,
@@ -234,7 +226,7 @@ class Curator:
         count = assumed_rows(assume)
         quote = self._ledger.quote(self.analyst(analyst), certificate)
         if quote.shares is not None:  # a stored answer would be given: its noise is known
-            certificate = certify(_with_shares(planned.plan, quote.shares))
+            certificate = certify(with_shares(planned.plan, quote.shares))
         margins, reasons = margins_of(query, planned, certificate, level, count)
         return Preview(
             cost_of(quote.taken), margins, reasons, quote.fits, explained(planned, certificate, level), float(level),
@@ -364,22 +356,3 @@ class Curator:
             middle = (low * high) ** 0.5
             low, high = (low, middle) if enough(three_digits_up(middle)) else (middle, high)
         return PureDP(three_digits_up(high))
-
-
-def as_stored(plan: BoundedPlan, stored: Stored) -> Released:
-    """A stored answer, certified again with the shares that it was given for."""
-    return Released(stored.entry_number, certify(_with_shares(plan, stored.shares)), stored.integers, stored.keys)
-
-
-def _with_shares(plan: BoundedPlan, shares: Sequence[PrivacyLoss]) -> BoundedPlan:
-    priced = zip(plan.measurements, shares, strict=True)
-    return replace(plan, measurements=tuple(replace(each, loss=share) for each, share in priced))
-
-
-def _difference(wanted: PureDP | ZCDP, spent: Sequence[PrivacyLoss]) -> PureDP | ZCDP | None:
-    """What is still to be paid for a total of `wanted`; None: nothing."""
-    if isinstance(wanted, PureDP):
-        paid = sum((Fraction(each.epsilon) for each in spent if isinstance(each, PureDP)), Fraction(0))
-        return PureDP(Fraction(wanted.epsilon) - paid) if paid < Fraction(wanted.epsilon) else None
-    paid = sum((Fraction(each.rho) for each in spent if isinstance(each, ZCDP)), Fraction(0))
-    return ZCDP(Fraction(wanted.rho) - paid) if paid < Fraction(wanted.rho) else None

@@ -1,10 +1,15 @@
 """What the ledger says of an answer that is given: to whom, what it takes, and the chain's head after it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from sfumato.answers import Cost
-from sfumato.kernel.certify import Certificate
+from sfumato.kernel.certify import Certificate, certify
+from sfumato.kernel.losses import PrivacyLoss
+from sfumato.kernel.plan import BoundedPlan
+from sfumato.kernel.release import Released
 from sfumato.ledger.charges import Taken, amounts_of, nothing, price, taken_for
+from sfumato.ledger.stored import Stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,3 +39,14 @@ def population_cost(taken: Taken) -> Cost:
     """What the population's budget pays."""
     loss = taken.loss if any(amounts_of(taken.population)) else nothing(taken.loss)
     return Cost.taken(loss, taken.population)
+
+
+def as_stored(plan: BoundedPlan, stored: Stored) -> Released:
+    """A stored answer, certified again with the shares that it was given for."""
+    return Released(stored.entry_number, certify(with_shares(plan, stored.shares)), stored.integers, stored.keys)
+
+
+def with_shares(plan: BoundedPlan, shares: Sequence[PrivacyLoss]) -> BoundedPlan:
+    """The plan as it was when its measurements had these shares of the loss."""
+    priced = zip(plan.measurements, shares, strict=True)
+    return replace(plan, measurements=tuple(replace(each, loss=share) for each, share in priced))

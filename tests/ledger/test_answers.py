@@ -169,21 +169,21 @@ def test_asking_again_is_free(ledger):
 
 def test_a_history_is_what_the_analyst_has(ledger):
     key = question(PureDP(1)).answer_key
-    assert ledger.history(key, "bob") == ()
+    assert ledger.earlier(key, "bob").rest == ()
     paid(ledger, question(PureDP(1)), 11, "bob")
     paid(ledger, question(PureDP(3)), 33, "cyd")
     paid(ledger, question(PureDP(2)), 22, "bob")
     paid(ledger, question(PureDP(2), "somebody"), 99, "bob")
     ledger.reserve("bob", question(PureDP(4)))  # not answered
     before = ledger.head()
-    assert [(each.entry_number, each.integers) for each in ledger.history(key, "bob")] == [
+    assert [(each.entry_number, each.integers) for each in ledger.earlier(key, "bob").rest] == [
         (2, {"n0": (11,)}),
         (6, {"n0": (22,)}),
     ]
-    assert ledger.history(key, "eve") == (), "what one has not seen is not told"
+    assert ledger.earlier(key, "eve").rest == (), "what one has not seen is not told"
     assert ledger.head() == before, "looking back costs nothing"
     assert ledger.stored(question(PureDP("0.5")), "bob").entry_number == 4  # a better one, counted as seen
-    told = ledger.history(key, "bob")
+    told = ledger.earlier(key, "bob").rest
     assert [each.entry_number for each in told] == [2, 4, 6]
     assert [each.loss for each in told] == [PureDP(1), PureDP(3), PureDP(2)]
     assert [each.certificate_measure[0][1] for each in told] == [2, Fraction(2, 9), Fraction(1, 2)]

@@ -36,6 +36,8 @@ from sfumato.ledger.tables import (
     GET_FIRST,
     GET_HEAD,
     GET_NUMBER,
+    GET_OBTAINED,
+    GET_OWN_ANSWER,
     GET_PLAIN,
     GET_SPENT,
     GET_WHOLE,
@@ -186,6 +188,14 @@ class Books:
         `seen` is true where the analyst's view was counted.
         """
         return self._sound_rows(GET_ANSWERED, key=answer_key, analyst=analyst, void=_VOID_HASH)
+
+    def own_answer(self, answer_key: str, analyst: str, before: int) -> Row | None:
+        """The newest answer under this key that the analyst paid for, before an entry."""
+        return self._sound(GET_OWN_ANSWER, key=answer_key, analyst=analyst, void=_VOID_HASH, number=before)
+
+    def obtained(self, answer_key: str, analyst: str, after: int) -> list[Row]:
+        """The entries after this one by which the analyst got an answer under this key: answers, and views."""
+        return self._sound_rows(GET_OBTAINED, key=answer_key, analyst=analyst, void=_VOID_HASH, number=after)
 
     def analysts(self) -> list[str]:
         """Every name that was ever recorded."""

@@ -31,6 +31,7 @@ from sfumato.ledger.charges import (
     taken_for,
     total,
 )
+from sfumato.ledger.earlier import Earlier, earlier_answers
 from sfumato.ledger.entries import Entry, Head, Row, charged_loss, read_loss
 from sfumato.ledger.export import write_export
 from sfumato.ledger.fork_gate import GATE
@@ -38,7 +39,15 @@ from sfumato.ledger.founding import Identity, admit, found, identity_of, look_in
 from sfumato.ledger.keyring import Keyring
 from sfumato.ledger.quotes import Quote, has, taken_by_view, usable
 from sfumato.ledger.store import Store
-from sfumato.ledger.stored import VOID, Stored, answer_text, description, is_void, shares_of, stored_answer
+from sfumato.ledger.stored import (
+    VOID,
+    Stored,
+    answer_text,
+    description,
+    is_void,
+    shares_of,
+    stored_answer,
+)
 from sfumato.ledger.sublimits import Sublimits
 from sfumato.ledger.verified import last_verified, remember_verified
 
@@ -250,19 +259,21 @@ class Ledger:
             taken = taken if first else taken_by_view({**best, "seen": True}, who, limit, head.budget)
         return stored_answer(best, answer, head, taken)
 
-    def history(self, answer_key: str, analyst: str) -> tuple[Stored, ...]:
-        """Every answer under this key that the analyst has, paid for or counted as seen, oldest first."""
+    def earlier(self, answer_key: str, analyst: str) -> Earlier:
+        """What the analyst has under this key: the newest summary of an upgrade, and the answers that it lacks.
+
+        Only entries since that summary are read, however many there are before it.
+        """
         with self._reading() as (books, head):
             who = self._recorded(books, analyst)
-            own = [row for row in books.answered(answer_key, who) if has(row, who)]
             limit = self._sublimits.of(who, head.budget)
-            return tuple(
-                stored_answer(row, books.answer_to(row["number"]), head, taken_by_view(row, who, limit, head.budget))
-                for row in own
-            )
+            return earlier_answers(books, head, answer_key, who, limit)
 
-    def store(self, reservation: Reservation, released: Released) -> str:
-        """Keep an answer with its charge, before it leaves; once only. The head's hash is returned."""
+    def store(self, reservation: Reservation, released: Released, summary: Mapping[str, object] | None = None) -> str:
+        """Keep an answer with its charge, before it leaves; once only. The head's hash is returned.
+
+        `summary` is what an upgrade sums up with it: see `earlier`.
+        """
         certificate, number = reservation.certificate, reservation.entry_number
         if released.entry_number != number or released.certificate != certificate:
             raise KernelFault("This answer belongs to another charge.")
@@ -276,7 +287,7 @@ class Ledger:
                 raise KernelFault("This answer was never charged.")
             if answered:
                 raise AlreadyAnswered("This charge has its answer already.")
-            head = _close(books, now, charge, newest, answer_text(released))
+            head = _close(books, now, charge, newest, answer_text(released, summary))
         self._remember(head)
         return head.hash
 

@@ -1,10 +1,11 @@
 """Answers that were given before: what is kept of a certificate with its charge, and when it answers another."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from fractions import Fraction
+from typing import Any
 
 from sfumato.errors import KernelFault
 from sfumato.kernel.certify import Certificate, Certified
@@ -53,10 +54,17 @@ def is_void(answer: Row | None) -> bool:
     return answer is not None and bool(answer["payload"] == VOID)
 
 
-def answer_text(released: Released) -> str:
-    """An answer as it is kept: its integers, and the keys that the data named."""
+def answer_text(released: Released, summary: Mapping[str, object] | None = None) -> str:
+    """An answer as it is kept: its integers, the keys that the data named, and what an upgrade sums up with it."""
     keys = None if released.keys is None else [[_written(value) for value in key] for key in released.keys]
-    return canonical({"integers": released.integers, "keys": keys})
+    whole = {"integers": released.integers, "keys": keys}
+    return canonical(whole if summary is None else {**whole, "summary": dict(summary)})
+
+
+def read_summary(answer: Row) -> dict[str, Any] | None:
+    """What an upgrade summed up with this answer."""
+    kept: dict[str, Any] | None = json.loads(answer["payload"]).get("summary")
+    return kept
 
 
 def _written(value: Scalar) -> list[str]:

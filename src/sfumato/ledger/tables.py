@@ -102,6 +102,19 @@ GET_ANSWERED = Statement(
     .where(_answer.c.kind == sa.literal_column("'answer'"), _answer.c.answer_key == _KEY)
     .where(_answer.c.payload_hash != _VOID)
 )
+_OWN_ANSWER = (_is("answer"), ENTRIES.c.answer_key == _KEY, _THEIRS, ENTRIES.c.payload_hash != _VOID)
+GET_OWN_ANSWER = Statement(
+    sa.select(ENTRIES).where(ENTRIES.c.number == _newest(*_OWN_ANSWER, ENTRIES.c.number < _NUMBER))
+)
+GET_OBTAINED = Statement(
+    sa.select(*PLAIN).where(
+        _THEIRS,
+        ENTRIES.c.number > _NUMBER,
+        ENTRIES.c.answer_key == _KEY,
+        ENTRIES.c.payload_hash != _VOID,
+        sa.or_(_is("answer"), _is("seen")),
+    )
+)
 HAS_SEEN = Statement(sa.select(ENTRIES.c.number).where(_is("seen"), ENTRIES.c.about == _CHARGE, _THEIRS))
 _NAMES = (
     sa.select(sa.func.min(ENTRIES.c.analyst).label("name")).where(ENTRIES.c.analyst > "").cte("names", recursive=True)

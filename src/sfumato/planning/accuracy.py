@@ -14,7 +14,7 @@ from sfumato.kernel.expressions import Scalar
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise, Noise
 from sfumato.kernel.release import Released
 from sfumato.kernel.tails import per_coordinate
-from sfumato.planning.likeness import WeightedNoise, likenesses, variance_of
+from sfumato.planning.likeness import WeightedNoise, likenesses
 from sfumato.planning.moments import Linear, part_name
 from sfumato.planning.outputs import Floats, Objects, evaluate
 from sfumato.planning.planner import Formula
@@ -74,19 +74,6 @@ def measured_as(each: Certified, values: Floats) -> list[Measured]:
         return [Measured(each.name, values, each.noise, step)]
     parts = values.reshape(-1, each.width).T
     return [Measured(part_name(each.name, place), part, each.noise, step) for place, part in enumerate(parts)]
-
-
-def combined(readings: Sequence[Reading]) -> Reading:
-    """Several releases of one question as one, each weighed by the inverse of its variance."""
-    made = []
-    for several in zip(*(reading.measured for reading in readings), strict=True):
-        noises = [each.noise for each in several if isinstance(each.noise, (LaplaceNoise, GaussianNoise))]
-        inverse = np.array([1 / variance_of(noise) for noise in noises])
-        weights = inverse / inverse.sum()
-        values = sum((weight * each.values for weight, each in zip(weights, several, strict=True)), np.zeros(1))
-        noise = WeightedNoise(tuple(zip(weights.tolist(), noises, strict=True)))
-        made.append(Measured(several[0].name, values, noise, several[0].step))
-    return Reading(tuple(made), readings[0].keys)
 
 
 def aggregate_values(formula: Formula, measured: Mapping[str, Floats]) -> npt.NDArray[Any]:

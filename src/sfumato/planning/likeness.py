@@ -5,7 +5,7 @@ The points fill the unit cube evenly, so a few thousand of them give quantiles t
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -23,6 +23,9 @@ MOST_SMOOTH = 3  # scales: the exponentials of more nearly equal ones would canc
 LEAST_PART = 1e-6  # of the widest scale: what is narrower adds nothing that shows
 LEAST_TAIL = 1e-8  # below which the difference of exponentials is lost in rounding
 TIMES = 1 << 16
+WIDE = 1 << 10  # a scale in steps at which the steps do not show
+MOST_MIXED = 25.0  # a Gaussian deviation, in scales of the Laplace variable that it is added to
+KNOTS = 17
 MOST_EVEN = 8  # beyond so many dimensions the even points are no better than scattered ones
 
 
@@ -38,7 +41,22 @@ class WeightedNoise:
         smooth = len(self.parts) <= MOST_SMOOTH and all(
             isinstance(noise, LaplaceNoise) and noise.scale >= SMOOTH for _, noise in self.parts
         )
-        return float(smooth_margins(np.array([scales]), float(miss))[0]) if smooth else _drawn_margin(self, miss)
+        if smooth:
+            return float(smooth_margins(np.array([scales]), float(miss))[0])
+        if of_many(self.parts):
+            variance = sum(weight**2 * variance_of(noise) for weight, noise in self.parts)
+            scale = sum(each**4 for each in scales) ** 0.25
+            return _mixed_margin(scale, math.sqrt(max(variance - 2 * scale**2, 0.0)), float(miss))
+        return _drawn_margin(self, miss)
+
+
+def of_many(parts: Sequence[tuple[float, Noise]]) -> bool:
+    """Whether this stands for many releases: a Gaussian variable and perhaps Laplace ones, whose steps do not show.
+
+    Two cumulants are then enough (planning/combining.py).
+    """
+    gaussian = any(isinstance(noise, GaussianNoise) for _, noise in parts)
+    return gaussian and all(variance_of(noise) >= WIDE**2 for _, noise in parts)
 
 
 def smooth_margins(scales: Floats, miss: float) -> Floats:
@@ -74,6 +92,46 @@ def _exponentials(scales: Floats) -> tuple[Floats, Floats]:
     gaps = squares[:, :, None] - squares[:, None, :]
     ratios = np.divide(squares[:, :, None], gaps, out=np.ones_like(gaps), where=gaps != 0)
     return apart, ratios.prod(axis=2)
+
+
+def _mixed_margin(scale: float, deviation: float, miss: float) -> float:
+    """Of a Laplace variable and a Gaussian one, both smooth: the tail of their sum is known."""
+    ratio = deviation / scale if scale else math.inf
+    if ratio > MOST_MIXED:  # the Laplace part is too narrow to show, and its terms would overflow
+        return math.hypot(deviation, math.sqrt(2) * scale) * _halved(
+            lambda at: math.erfc(at / math.sqrt(2)), 40.0, miss
+        )
+
+    if not ratio:
+        return scale * math.log(1 / miss)
+
+    def beyond(at: float) -> float:
+        """P(|sum| > at deviations)."""
+        far = math.exp(ratio * (ratio / 2 - at)) * math.erfc((ratio - at) / math.sqrt(2))
+        near = math.exp(min(ratio * (ratio / 2 + at), 700.0)) * math.erfc((ratio + at) / math.sqrt(2))
+        return math.erfc(at / math.sqrt(2)) + (far - near) / 2
+
+    return deviation * _halved(beyond, 40.0 + 40.0 / ratio, miss)
+
+
+def many_margins(deviations: Floats, scales: Floats, miss: float) -> Floats:
+    """Margins of sums with these standard deviations, whose fourth cumulants are 12 scale^4: for sums of many releases.
+
+    A sum with deviation 1 has a margin that depends on its scale alone, and smoothly; so few are worked out.
+    """
+    shares = np.minimum(scales / deviations, math.sqrt(0.5))
+    knots = np.linspace(0, float(shares.max()), KNOTS)
+    found = [_mixed_margin(each, math.sqrt(max(1 - 2 * each**2, 0.0)), miss) for each in knots.tolist()]
+    return np.asarray(deviations * np.interp(shares, knots, found))
+
+
+def _halved(tail: Callable[[float], float], high: float, miss: float) -> float:
+    """Where a falling tail reaches `miss`, from above."""
+    low = 0.0
+    while high - low > CLOSE * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if tail(middle) <= miss else (middle, high)
+    return high
 
 
 @lru_cache(maxsize=256)

@@ -10,7 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise, Noise
-from sfumato.planning.likeness import MOST_SMOOTH, TIMES, likenesses, smooth_margins, smooth_tail, variance_of
+from sfumato.planning.likeness import (
+    MOST_SMOOTH,
+    TIMES,
+    likenesses,
+    many_margins,
+    of_many,
+    smooth_margins,
+    smooth_tail,
+    variance_of,
+)
 from sfumato.planning.likeness import WeightedNoise as Weighted
 
 Floats = npt.NDArray[np.float64]
@@ -74,6 +83,10 @@ def margins(weights: Floats, noises: Sequence[Noise | Weighted], miss: Fraction)
     if len(flat) <= MOST_SMOOTH and all(isinstance(each, LaplaceNoise) for _, each in flat):
         scales = spreads * np.array([float(each.scale) for _, each in flat if isinstance(each, LaplaceNoise)])
         return smooth_margins(scales, float(miss))
+    if of_many(flat):
+        variances = (spreads**2) @ np.array([float(variance_of(each)) for _, each in flat])
+        widths = np.array([float(each.scale) if isinstance(each, LaplaceNoise) else 0.0 for _, each in flat])
+        return many_margins(np.sqrt(variances), ((spreads * widths) ** 4).sum(axis=1) ** 0.25, float(miss))
     times = min(max(FEW_TIMES, int(OFTEN / float(miss))), TIMES)
     drawn = np.array(likenesses(tuple(noises), times))
     most = min(math.ceil((1 - float(miss)) * times), times - 1)

@@ -1,0 +1,174 @@
+"""Upgrades: many of one question, and many at once."""
+
+import json
+import subprocess
+import sys
+import threading
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from protected import protect
+
+import sfumato as sf
+from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
+from sfumato.ledger.statement import Statement
+from sfumato.planning.accuracy import Measured, Reading
+from sfumato.planning.combining import MOST_PARTS, Combined
+from sfumato.planning.likeness import WeightedNoise, likenesses
+
+HERE = Path(__file__).parent
+SQL = "SELECT city, COUNT(*) AS n, AVG(age) AS a FROM people GROUP BY city"
+FALSE_ALARM = 1e-6
+UPGRADE = """
+import json, sys
+sys.path.insert(0, {here!r})
+from protected import protect
+import sfumato as sf
+people = protect(sf.Budget(epsilon=10), ledger={ledger!r})
+print("ready", flush=True)
+sys.stdin.readline()
+answer = people.upgrade({sql!r}, epsilon=2)
+print(json.dumps([answer.rows, answer.intervals, str(answer.cost.epsilon)]))
+people.close()
+"""
+
+
+def rows_read(people, work, monkeypatch):
+    """How many rows, and how many letters, the ledger hands to Python for a piece of work."""
+    read = [0, 0]
+    rows = Statement.rows
+
+    def counted(self, connection, **values):
+        found = rows(self, connection, **values)
+        read[0] += len(found)
+        read[1] += sum(len(str(each)) for row in found for each in row.values())
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Statement, "rows", counted)
+        work()
+    return read
+
+
+def test_the_two_hundredth_upgrade_reads_no_more_than_the_second(monkeypatch):
+    with protect(sf.Budget(epsilon=1000)) as people:
+        people.ask(SQL, epsilon="0.1")
+        read = [
+            rows_read(
+                people, lambda number=number: people.upgrade(SQL, epsilon=f"{number / 10 + 0.1:.1f}"), monkeypatch
+            )
+            for number in range(1, 41)
+        ]
+        assert people.budget.spent.epsilon == Fraction("4.1")
+        rows, letters = zip(*read, strict=True)
+        assert set(rows[1:]) == {rows[1]}, "as many rows each time"
+        assert max(letters[1:]) < 1.6 * letters[1], "and what is kept of eight releases, at most"
+
+
+def test_a_summary_is_the_same_as_adding_up_every_release():
+    count = "SELECT COUNT(*) AS n FROM people"
+    with protect(sf.Budget(epsilon=1000)) as people:
+        for number in range(1, 13):
+            summed_up = people.upgrade(count, epsilon=number)
+        with people.ledger()._store.read() as books:
+            kept = [json.loads(row["payload"]) for row in books.walk() if row["kind"] == "answer"]
+        (first,) = kept[0]["summary"]["combined"]
+        noise = LaplaceNoise(Fraction(first["noises"][0][1]))  # every release spends the same
+        made = None
+        for each in kept:
+            (released,) = each["integers"].values()
+            reading = Reading((Measured("n", np.array(released, float) * first["step"], noise, first["step"]),))
+            made = Combined.of(reading) if made is None else made.and_one(reading)
+        (found,) = Combined.from_json(kept[-1]["summary"]["combined"]).means
+        assert np.array_equal(found.values, made.means[0].values), "bit for bit"
+        assert (found.precision, found.fourth) == (made.means[0].precision, made.means[0].fourth)
+        assert people.upgrade(count, epsilon=12).rows == summed_up.rows
+        assert people.upgrade(count, epsilon=12).intervals == summed_up.intervals
+
+
+def test_views_and_asks_between_upgrades_are_combined_too():
+    with protect(
+        sf.Budget(epsilon=100), analysts={"ann": sf.Budget(epsilon=50), "bob": sf.Budget(epsilon=50)}
+    ) as people:
+        people.upgrade(SQL, epsilon=1, analyst="ann")
+        people.ask(SQL, epsilon=2, analyst="bob")
+        assert people.ask(SQL, epsilon=2, analyst="ann").cached, "bob's, counted on ann's limit"
+        people.ask(SQL, epsilon=3, analyst="ann")
+        better = people.upgrade(SQL, epsilon=7, analyst="ann")
+        assert better.cost.epsilon == 1, "1 + 2 + 3 were paid"
+        assert people.upgrade(SQL, epsilon=7, analyst="ann").rows == better.rows
+        assert better.loss.epsilon == 7
+
+
+@pytest.mark.parametrize(
+    "noises",
+    [
+        [LaplaceNoise(Fraction(200))] * (MOST_PARTS + 1),
+        [LaplaceNoise(Fraction(3))] * 40,
+        [LaplaceNoise(Fraction(2000, k)) for k in range(1, 31)],
+        [LaplaceNoise(Fraction(100))] + [LaplaceNoise(Fraction(400))] * 30,
+        [GaussianNoise(Fraction(10_000))] * 20,
+        [LaplaceNoise(Fraction(100)), GaussianNoise(Fraction(10_000))] * 10,
+    ],
+)
+@pytest.mark.parametrize("miss", [Fraction(1, 20), Fraction(1, 100)])
+def test_the_margin_of_many_releases_holds_and_is_not_too_wide(noises, miss):
+    made = None
+    for noise in noises:
+        reading = Reading((Measured("n", np.zeros(1), noise, 1.0),))
+        made = Combined.of(reading) if made is None else made.and_one(reading)
+    (mean,) = made.means
+    assert mean.noises is None
+    margin = mean.noise().margin(miss)
+    weights = [1 / (2 * float(n.scale) ** 2 if isinstance(n, LaplaceNoise) else float(n.variance)) for n in noises]
+    whole = WeightedNoise(tuple((w / sum(weights), n) for w, n in zip(weights, noises, strict=True)))
+    times = 1 << 17
+    drawn = np.abs(likenesses((whole,), times)[0])
+    slack = 5 * (float(miss) / times) ** 0.5  # one in FALSE_ALARM
+    assert FALSE_ALARM == 1e-6
+    assert (drawn > margin).mean() <= float(miss) + slack
+    assert (drawn > margin / 1.05).mean() > float(miss) - slack, "a margin 5 % narrower would miss more often"
+
+
+def test_processes_that_run_the_same_upgrade_pay_once_and_get_one_answer(tmp_path):
+    ledger = str(tmp_path / "ledger.db")
+    with protect(sf.Budget(epsilon=10), ledger=ledger) as people:
+        people.ask(SQL, epsilon="0.5")
+    text = UPGRADE.format(here=str(HERE), ledger=ledger, sql=SQL)
+    running = [
+        subprocess.Popen([sys.executable, "-c", text], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for _ in range(6)
+    ]
+    for each in running:
+        assert each.stdout.readline() == "ready\n"
+    for each in running:
+        each.stdin.write("go\n")
+        each.stdin.flush()
+    printed = [json.loads(each.communicate(timeout=120)[0]) for each in running]
+    assert all(each.returncode == 0 for each in running)
+    assert len({json.dumps(each[:2]) for each in printed}) == 1, "one answer, with one interval"
+    with protect(sf.Budget(epsilon=10), ledger=ledger) as people:
+        assert people.budget.spent.epsilon == 2
+        assert people.ledger().verify().ok
+        assert sum(entry.kind == "charge" for entry in people.ledger().entries()) == 2
+    assert sum(Fraction(cost) for *_, cost in printed) <= Fraction("1.5")
+
+
+def test_threads_that_run_the_same_upgrade_pay_once_and_get_one_answer():
+    with protect(sf.Budget(epsilon=10)) as people:
+        found, begin = [], threading.Barrier(8)
+
+        def work():
+            begin.wait()
+            found.append(json.dumps(people.upgrade(SQL, epsilon=1).rows))
+
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+        assert len(found) == 8
+        assert len(set(found)) == 1
+        assert people.budget.spent.epsilon == 1
