@@ -89,12 +89,21 @@ class PrivateChoice:
         size = whole_number(size, "size", 1)
         if size == 1:
             return 0.0
-        if miss < Fraction(1, 10**6):  # P(bad) <= (size - 1) p / 2, which is nearly P(bad) for a p this small
-            ratio = (size - 1) / (2 * miss)
-            depth = math.log(ratio.numerator) - math.log(ratio.denominator)
-        else:
-            depth = -math.log(_survival(float(miss) * (1 - 1e-9), size))
-        return float(self.spread) * depth * (1 + 1e-9)
+        return float(self.spread) * -math.log(survival(miss, size)) * (1 + 1e-9)
+
+
+def survival(miss: Fraction, size: int) -> float:
+    """The greatest chance to survive of all but the best of `size` candidates, so that one is picked rarely enough.
+
+    Claim: K-20. With it, or less, one of them is picked with a probability of `miss` at most.
+    Requires: 0 < miss < 1 and size >= 2 (caller).
+    Relies on: floats, with `miss` lowered by one part in 10**9.
+    Proof: docs/claims/K-20.md
+    Checked by: tests/kernel/test_choice.py::test_choice_margin_holds_in_the_worst_case
+    """
+    if miss >= Fraction(1, 10**6):
+        return _survival(float(miss) * (1 - 1e-9), size)
+    return float(2 * miss / (size - 1))  # P(bad) <= (size - 1) p / 2, which is nearly P(bad) for a p this small
 
 
 def _survival(miss: float, size: int) -> float:

@@ -22,6 +22,7 @@ from sfumato.kernel.losses import PureDP
 from sfumato.kernel.mechanisms import carried_scale
 from sfumato.kernel.neighbours import Neighbours
 from sfumato.kernel.parameters import Number, kind_of, positive_decimal, probability_inside, whole_number
+from sfumato.kernel.rank_margins import even_rank_margin, rank_margin
 from sfumato.kernel.samplers import ROWS_AT_ONCE, IntArray, discrete_laplace, geometric, uniform_below
 from sfumato.kernel.tails import least_tail, per_coordinate
 
@@ -126,12 +127,24 @@ class QuantileChoice:
 
         Claim: K-31. It holds for every list of weights.
         Requires: 0 < confidence < 1 (checked here).
-        Relies on: K-20 (margin), K-11 (per_coordinate).
+        Relies on: rank_margin, K-11 (per_coordinate).
         Proof: docs/claims/K-31.md
         Checked by: tests/kernel/test_ranks.py::test_quantile_margin_holds
         """
         miss = per_coordinate(1 - probability_inside(confidence, "confidence"), len(self.fractions))
-        return _choice_margin(self.spread, miss, self.bins)
+        return max(rank_margin(self.spread, miss, self.bins, each) for each in self.fractions)
+
+    def even_margin(self, confidence: Number = "0.95") -> float:
+        """The margin where the weight is spread evenly over all bins.
+
+        Claim: K-31. As even_rank_margin, for all fractions of one cell at once.
+        Requires: 0 < confidence < 1 (checked here).
+        Relies on: even_rank_margin, K-11 (per_coordinate).
+        Proof: docs/claims/K-31.md
+        Checked by: tests/kernel/test_rank_margins.py::test_even_weights_miss_less
+        """
+        miss = per_coordinate(1 - probability_inside(confidence, "confidence"), len(self.fractions))
+        return min(even_rank_margin(self.spread, miss), self.margin(confidence))
 
 
 @dataclass(frozen=True, slots=True)
