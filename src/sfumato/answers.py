@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     import pyarrow
 
 Row = dict[str, Any]
-NOT_COVERED = "Intervals cover the noise, not what clamping to bounds and bounding each person's rows leave out."
+NOT_COVERED = (
+    "Intervals cover the noise only. They do not cover the bias from clamping values to their bounds and from dropping "
+    "rows over a contribution bound."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +105,7 @@ class Answer:
     neighbours: Neighbours = field(kw_only=True, repr=False)
     loss: PrivacyLoss = field(kw_only=True, repr=False)  # of the releases that it shows; also where it cost nothing
     warnings: tuple[str, ...] = field(default=(), kw_only=True)  # what the rows should be read with
+    interval_note: str = field(kw_only=True, default="", repr=False)  # what its intervals promise, in one sentence
 
     def explain(self, people: int = 1) -> str:
         """What one person can change, what was measured, the loss for a group of people, and what is not covered."""
@@ -179,7 +183,7 @@ class Answer:
         for row, ends in zip(self.rows, self.intervals, strict=True):
             cells = (f"<td>{html.escape(shown(row[name], ends.get(name)))}</td>" for name in self.columns)
             body.append(f"<tr>{''.join(cells)}</tr>")
-        note = html.escape(with_warnings(self.warnings, f"{self.price()} {NOT_COVERED}"))
+        note = html.escape(with_warnings(self.warnings, f"{self.price()} {self.interval_note}".rstrip()))
         return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table><p>{note}</p>"
 
     def plot(self, column: str | None = None) -> "altair.LayerChart | altair.FacetChart":
@@ -236,7 +240,7 @@ def explain(
     """The explanation as text."""
     measured = [
         f"{each.measures}: one person changes it by at most {each.one_person_changes}; {each.mechanism} noise of scale "
-        f"{each.scale}; {each.share}; ±{each.margin:,.4g}{each.of} in {round(100 * confidence)} of 100."
+        f"{each.scale}; {each.share}; ±{each.margin:,.4g}{each.of} with {100 * confidence:.4g} % confidence."
         for each in explained
     ]
     return "\n".join(["Asked:", *map(str, asked), "Measured:", *measured, *sentences, loss, NOT_COVERED])

@@ -230,7 +230,7 @@ class Curator:
         margins, reasons = margins_of(query, planned, certificate, level, count)
         return Preview(
             cost_of(quote.taken), margins, reasons, quote.fits, explained(planned, certificate, level), float(level),
-            (*sentences(planned, certificate), *((EVENLY,) if count is not None else ())),
+            (*sentences(query, planned, certificate, level), *((EVENLY,) if count is not None else ())),
             as_asked(query, planned, {} if count is None else dict.fromkeys(range(len(query.aggregates)), count)),
             planned.plan.unit.neighbours, certificate.loss, population_cost(quote.taken), quote.shares is not None,
             partial(suggest, Asked(sql, loss, share, level, count), self.dataset, self.versions), query.cautions,

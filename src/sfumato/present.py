@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.answers import Answer, Cost, Explained
+from sfumato.interval_words import interval_terms
 from sfumato.kernel.certify import BinChoice, Certificate, Certified
 from sfumato.kernel.exact import plain
 from sfumato.kernel.keys import ThresholdedKeys
@@ -16,6 +17,7 @@ from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP
 from sfumato.kernel.mechanisms import LaplaceNoise
 from sfumato.kernel.parts import halfway
 from sfumato.kernel.plan import PARTS, Extreme, Kind, Measurement, Quantiles
+from sfumato.kernel.ranks import QuantileChoice
 from sfumato.kernel.tails import per_coordinate
 from sfumato.planning.accuracy import (
     Measured,
@@ -100,13 +102,15 @@ def present(query: Query, planned: Planned, certificate: Certificate, reading: R
         }
         for place in range(len(kept))
     ]
+    note = interval_terms(query, planned, certificate).note(float(confidence)) if any(intervals) else ""
     return Answer(
         tuple(columns), rows, intervals, float(confidence), paid.cost, paid.remaining,
         paid.entry_number, paid.cached, paid.head, paid.population_cost, paid.own_remaining,
         explained(planned, certificate, confidence, reading),
-        tuple(name for name, post in query.columns if isinstance(post, KeyRef)), sentences(planned, certificate),
+        tuple(name for name, post in query.columns if isinstance(post, KeyRef)),
+        sentences(query, planned, certificate, confidence),
         paid.disclosure, paid.asked, neighbours=planned.plan.unit.neighbours,
-        loss=paid.loss,
+        loss=paid.loss, interval_note=note,
         warnings=cautions_of(query, planned, certificate, visible.reading, labels, cells=len(cells),
             confidence=confidence,
         ),
@@ -248,8 +252,8 @@ def explained(
     )
 
 
-def sentences(planned: Planned, certificate: Certificate) -> tuple[str, ...]:
-    """What holds for the whole answer: how it was split, how far one person reaches, who can be seen."""
+def sentences(query: Query, planned: Planned, certificate: Certificate, confidence: Fraction) -> tuple[str, ...]:
+    """What holds for the whole answer: how it was split, how far one person reaches, who can be seen, intervals."""
     said = [SENTENCES[0]]
     if any(each.kind in PARTS for each in planned.plan.measurements):
         said.append(TOGETHER)
@@ -272,6 +276,8 @@ def sentences(planned: Planned, certificate: Certificate) -> tuple[str, ...]:
                 f"The data names the keys (δ = {plain(each.loss.delta)}): one is shown if its noisy number of people "
                 f"is at least {each.threshold}, which {half} people reach in 50 of 100 cases, and {most} in 95."
             )
+    if any(has_interval(post, planned.formulas) for _, post in query.columns):
+        said += interval_terms(query, planned, certificate).sentences(float(confidence))
     return tuple(said)
 
 
@@ -296,7 +302,9 @@ def _in_words(
         grid = Fraction(2) ** each.weight_exponent
         moved, spread = each.sensitivity.l1 * grid, float(each.noise.spread * grid)
         name, how = f"{each.name} ({_chosen_in_words(measurement)})", "permute-and-flip among public bins"
-        return Explained(name, f"{float(moved):g}", how, f"{spread:g}", share, margin, " rows of rank")
+        return Explained(
+            name, f"{float(moved):g}", how, f"{spread:g}", share, margin, _in_rank(each.noise, grid, confidence)
+        )
     step = Fraction(2) ** each.exponent
     laplace = isinstance(each.noise, LaplaceNoise)
     size = each.noise.scale * step if isinstance(each.noise, LaplaceNoise) else each.noise.variance * step**2
@@ -309,6 +317,13 @@ def _in_words(
         margin,
         " in each part" if measurement.kind in PARTS else "",
     )
+
+
+def _in_rank(choice: BinChoice, grid: Fraction, confidence: Fraction) -> str:
+    if not isinstance(choice, QuantileChoice):
+        return " rows of rank"
+    even = choice.even_margin(confidence) * float(grid)
+    return f" rows of rank for any data (±{even:,.4g} if values are spread evenly between the bounds)"
 
 
 def _chosen_in_words(measurement: Measurement) -> str:

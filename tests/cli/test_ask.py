@@ -51,7 +51,10 @@ def test_piped_it_is_plain(clinic):
     lines = shown.splitlines()
     assert lines[0].split() == ["city", "n", "age"]
     assert lines[1].startswith("Rome  ")
-    assert lines[-1] == "Cost: ε = 1. Left: ε = 1. Intervals hold in 95 of 100 releases."
+    assert lines[-1] == (
+        "Cost: ε = 1. Left: ε = 1. Intervals: 95 % confidence, for the noise only. "
+        "Values clamped to bounds and rows over a contribution bound are not covered."
+    )
     assert not set(shown) & set("\x1b│┃─━●")
 
 

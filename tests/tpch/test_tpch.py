@@ -128,7 +128,7 @@ def test_bounded_rows_are_what_the_intervals_are_about(number, tight, plain):
 
 
 @pytest.mark.parametrize(
-    ("number", "column", "margin", "value"), re.findall(r"\| (\d+) \| (\w+) \| ([\d,]+) \| ([\d.,]+) \|", DOCUMENT)
+    ("number", "column", "margin", "value"), re.findall(r"\| (\d+) \| (\w+) \| ([\d.,]+) \| ([\d.,]+) \|", DOCUMENT)
 )
 def test_the_table_in_the_document_is_true(number, column, margin, value, tpch, plain):
     sql = QUESTIONS[int(number)]

@@ -77,7 +77,7 @@ def preview(
         changes = {each.column: each.formula for each in found.asked}
         margins = {name: "unknown" if each is None else f"±{each:,.4g}" for name, each in found.margins.items()}
         rows = [[name, text, changes.get(name, ""), found.reasons.get(name, "")] for name, text in margins.items()]
-        margin_in = f"margin in {round(100 * found.confidence)} of 100"
+        margin_in = f"margin ({100 * found.confidence:.4g} %)"
         print_table(["column", margin_in, "one person changes", "why"], rows, right=[1, 2])
         before = "It was answered before. " if found.cached else ""
         if found.cost != found.population_cost:

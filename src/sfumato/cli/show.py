@@ -88,7 +88,7 @@ def print_answer(answer: "Answer") -> None:
         headings.append(f"{measured[0]}, drawn")
         rows = [[*row, bar] for row, bar in zip(rows, drawn, strict=True)]
     print_table(headings, rows, right=right)
-    say(f"{answer.price()} Intervals hold in {round(100 * answer.confidence)} of 100 releases.", "dim")
+    say(f"{answer.price()} {answer.interval_note}".rstrip(), "dim")
     for each in answer.warnings:
         say(f"Warning: {each}", "yellow")
 

@@ -109,7 +109,7 @@ def new(
             say(str(compare_questions(len(questions.split(",")), epsilon, people=people)))
         _print(made)
         whole = f"a share of 1 in {len(answers)}" if answers else "a share of one half" if questions else "the mean"
-        say(f"With {people:,} people, {whole} is told to ±{margin:.4g} in 95 of 100 surveys.")
+        say(f"With {people:,} people, {whole} is estimated to within ±{margin:.4g} (95 % confidence).")
         for warning in _warnings(made.manifest):
             say(warning, "yellow")
         say(f"Wrote {path}. Whoever answers checks it with the public key {made.manifest.public_key}.", "green")

@@ -36,6 +36,7 @@ NEAR = 5.0  # standard deviations: a number that is further inside of its condit
 SURE = 3.0  # standard deviations: a count that is further from zero can be simulated
 CLOSE = 4.0  # a divisor whose interval ends at most this factor apart can be simulated
 BLOCK = 1 << 12  # cells whose condition is tried at once
+MOST_FLOAT = Fraction(10) ** 300
 NUMBERS = ("neg", "abs", "round", "+", "-", "*", "/")
 CHOSEN = ("CHOICE", "MODE", "TOP_K")
 
@@ -121,7 +122,8 @@ def as_linear(post: Post, formulas: Sequence[Formula]) -> Linear | None:
             return None if found is None else found.times(Fraction(-1))
         case PostCall("+" | "-" | "*" | "/" as function, (left, right)):
             one, two = as_linear(left, formulas), as_linear(right, formulas)
-            return None if one is None or two is None else _combined(function, one, two)
+            found = None if one is None or two is None else _combined(function, one, two)
+            return found if found is not None and _within_floats(found) else None
         case _:
             return None
 
@@ -150,6 +152,10 @@ def _combined(function: str, one: Linear, two: Linear) -> Linear | None:
             return one.times(1 / two.constant)
         case _:
             return None
+
+
+def _within_floats(linear: Linear) -> bool:
+    return all(abs(each) < MOST_FLOAT for each in (linear.constant, *(factor for _, factor in linear.terms)))
 
 
 def _as_ratio(post: Post, formulas: Sequence[Formula]) -> tuple[Linear, Linear, float, tuple[float, float]] | None:

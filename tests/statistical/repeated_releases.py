@@ -7,6 +7,7 @@ from math import isfinite
 
 import numpy as np
 
+from sfumato.answers import Cost
 from sfumato.kernel.certify import Certificate, Reservation, certify
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.losses import ZCDP, PureDP
@@ -38,7 +39,8 @@ class Asked:
         readings = [Reading.of(each) for each in drawn]
         reading = combined(readings) if releases > 1 else readings[0]
         loss = self.certificate.loss
-        paid = Paid(level, 1, loss, False, "", loss, loss, (), {})
+        cost = Cost.of(loss)
+        paid = Paid(level, 1, cost, False, "", cost, cost, None, loss, (), {})
         return present(self.query, self.planned, self.certificate, reading, paid)
 
     def _released(self, wider):
