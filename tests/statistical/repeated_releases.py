@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import reduce
 from itertools import product
 from math import isfinite
 
@@ -13,7 +14,8 @@ from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.losses import ZCDP, PureDP
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
 from sfumato.kernel.release import Released, release_with
-from sfumato.planning.accuracy import Reading, aggregate_values, combined
+from sfumato.planning.accuracy import Reading, aggregate_values
+from sfumato.planning.combining import Combined
 from sfumato.planning.intervals import has_interval
 from sfumato.planning.outputs import evaluate
 from sfumato.present import Paid, present
@@ -36,8 +38,8 @@ class Asked:
     def answer(self, level=LEVEL, wider=Fraction(1), releases=1):
         """One answer with fresh noise; `wider` noise than is stated is for negative controls."""
         drawn = [self._released(wider) for _ in range(releases)]
-        readings = [Reading.of(each) for each in drawn]
-        reading = combined(readings) if releases > 1 else readings[0]
+        first, *others = (Reading.of(each) for each in drawn)
+        reading = reduce(Combined.and_one, others, Combined.of(first)).reading() if others else first
         loss = self.certificate.loss
         cost = Cost.of(loss)
         paid = Paid(level, 1, cost, False, "", cost, cost, None, loss, (), {})
