@@ -189,7 +189,8 @@ def _columns(table: Table, source: Source) -> str:
     for name, kind in columns.items():
         packed = "bitpacking" if name.startswith((STEPS, CENTRED)) else "uncompressed"
         described.append(f"{quoted(name)} {kind}{'' if kind == 'VARCHAR' else f' USING COMPRESSION {packed}'}")
-    outcomes = [f"{quoted(OUTCOME + name)} UTINYINT" for name in _kept(table)]  # until they are counted
+    # until they are counted: to look for a better packing would take longer than to write them
+    outcomes = [f"{quoted(OUTCOME + name)} UTINYINT USING COMPRESSION uncompressed" for name in _kept(table)]
     return ", ".join([*described, *outcomes])
 
 

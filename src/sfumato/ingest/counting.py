@@ -20,7 +20,8 @@ from sfumato.ingest.sql_text import quoted
 
 OUTCOME, PARSED, ABSENT = (f"__sfumato_{each}_" for each in ("outcome", "parsed", "absent"))
 VALUE, MOST_SAMPLED = "__sfumato_value", 1_000
-MOST_IN_A_SET = 120  # categories, as the bits of one HUGEINT
+AT_ONCE = 5  # columns: so few outcomes are counted in an array, not in a hash table
+SETS = {30: "INTEGER", 60: "BIGINT", 120: "HUGEINT"}  # so many categories are the bits of a number
 
 
 class Outcome(IntEnum):
@@ -64,10 +65,11 @@ def outcome(name: str, declared: ColumnDeclaration) -> str:
             cases = f"{same} {lost} {nan} {clamped}"
         case Date() | DateTime():
             cases = f"{same} {lost} {clamped}"
-        case Category(values=values):
-            same = f"CAST({kept} AS VARCHAR)" if isinstance(values[0], str) else kept
-            undeclared = f"{same} IS DISTINCT FROM {parsed} AND {declared_value(parsed, declared)} IS NULL"
-            cases = f"{lost} WHEN {undeclared} THEN {Outcome.UNDECLARED:d}"
+        case Category(nullable=True):
+            kept_first = f"WHEN {kept} IS NOT NULL THEN {Outcome.KEPT:d}"
+            cases = f"{kept_first} {lost} WHEN {kept} IS NULL THEN {Outcome.UNDECLARED:d}"
+        case Category():  # what is undeclared became the first value, as NULL did
+            cases = f"{lost} WHEN {declared_value(parsed, declared)} IS NULL THEN {Outcome.UNDECLARED:d}"
         case Boolean() | Text() | Id():
             cases = lost
         case _:
@@ -79,15 +81,23 @@ def count_outcomes(
     connection: duckdb.DuckDBPyConnection, table: str, columns: Mapping[str, ColumnDeclaration]
 ) -> tuple[int, dict[str, ColumnReport]]:
     """The rows of a table that was just written, and the report of each column; the outcomes are dropped."""
-    counted = [
-        f"COUNT(*) FILTER (WHERE {quoted(OUTCOME + name)} = {each:d})" for name in columns for each in Outcome if each
-    ]
-    found = connection.execute(f"SELECT {', '.join(['COUNT(*)', *counted])} FROM {quoted(table)}").fetchall()[0]
+    rows, names = 0, list(columns)
+    found = {name: dict.fromkeys(Outcome, 0) for name in names}
+    for begin in range(0, len(names) or 1, AT_ONCE):
+        some = names[begin : begin + AT_ONCE]
+        outcomes = ", ".join(["0", *(quoted(OUTCOME + name) for name in some)])
+        rows = 0
+        for *each, count in connection.execute(
+            f"SELECT {outcomes}, COUNT(*) FROM {quoted(table)} GROUP BY ALL"
+        ).fetchall():
+            rows += count
+            for name, one in zip(some, each[1:], strict=True):
+                found[name][Outcome(one)] += count
     for name in columns:
         connection.execute(f"ALTER TABLE {quoted(table)} DROP COLUMN {quoted(OUTCOME + name)}")
-    rows, several, reports = int(found[0]), len(Outcome) - 1, {}
-    for index, (name, declared) in enumerate(columns.items()):
-        counts = dict(zip(list(Outcome)[1:], map(int, found[1 + index * several :]), strict=False))
+    reports = {}
+    for name, declared in columns.items():
+        counts = found[name]
         null, unreadable, undeclared = (counts[each] for each in (Outcome.NULL, Outcome.UNREADABLE, Outcome.UNDECLARED))
         reports[name] = ColumnReport(
             name, NAMES[type(declared)], rows - null - unreadable - undeclared, null, unreadable, undeclared,
@@ -134,8 +144,11 @@ def _distinct(name: str, declared: ColumnDeclaration) -> str:
     """How many values a person has in a column; NULL is a group too. Few values are a set of bits, which is faster."""
     column = quoted(name)
     null = f"CAST(bool_or({column} IS NULL) AS INTEGER)"
-    if isinstance(declared, Category) and isinstance(declared.values[0], str) and len(declared.values) <= MOST_IN_A_SET:
-        return f"COALESCE(bit_count(bit_or(1::HUGEINT << CAST(enum_code({column}) AS HUGEINT))), 0) + {null}"
+    if isinstance(declared, Category) and isinstance(declared.values[0], str):
+        for most, kind in SETS.items():
+            if len(declared.values) <= most:
+                bit = f"1::{kind} << CAST(enum_code({column}) AS {kind})"
+                return f"COALESCE(bit_count(bit_or({bit})), 0) + {null}"
     return f"COUNT(DISTINCT {column}) + {null}"
 
 
