@@ -191,8 +191,8 @@ class Answer:
         import altair
 
         measured = [name for name in self.columns if name not in self.keys]
-        name = column or next(iter(measured), "")
-        if name not in measured:
+        name = next(iter(measured), "") if column is None else column
+        if not isinstance(name, str) or name not in measured:
             raise InvalidParameter("column", f"must be one of {', '.join(measured) or 'the numbers'}", "something else")
         labels = [", ".join(str(row[key]) for key in self.keys) or name for row in self.rows]
         values = [

@@ -240,7 +240,7 @@ class Curator:
         """A table to ask about in Python; the only one, if none is named."""
         if table is None and len(self.dataset.tables) != 1:
             raise InvalidParameter("table", f"must be one of {', '.join(self.dataset.tables)}", "nothing")
-        name = self.dataset.table(table or next(iter(self.dataset.tables))).name
+        name = self.dataset.table(next(iter(self.dataset.tables)) if table is None else table).name
         return Selection(self, Frame(self.dataset, name))
 
     def where(self, condition: str) -> Selection:

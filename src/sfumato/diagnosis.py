@@ -139,7 +139,7 @@ def find_bounds(curator: "Curator", column: str, epsilon: Number, table: str | N
     names = [each.name for each in curator.dataset.tables.values() if not each.public]
     if table is None and len(names) != 1:
         raise InvalidParameter("table", f"must be one of {', '.join(names) or 'the private tables'}", "nothing")
-    about = curator.dataset.table(table or names[0])
+    about = curator.dataset.table(names[0] if table is None else table)
     if about.public:
         raise InvalidParameter("table", "must be a private table", "a public one", "Its bounds can be read off it.")
     found = about.column(column)

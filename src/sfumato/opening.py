@@ -15,11 +15,12 @@ from sfumato.curator import Curator
 from sfumato.disclosure import Signer
 from sfumato.engines.duckdb_engine import DuckDBEngine
 from sfumato.engines.snapshot import declared_digest
-from sfumato.errors import InvalidParameter, LoadWarning
+from sfumato.errors import CatalogError, InvalidParameter, LoadWarning
 from sfumato.folder_ledger import address_of, ledger_at, lock_of, open_ledger, sublimits_of
 from sfumato.ingest.load_report import Loading, LoadReport
 from sfumato.kernel.neighbours import Row
 from sfumato.ledger.ledger import Ledger, Limit
+from sfumato.passed import a_new_file, a_path, a_text, limits_of_analysts, table_of_rows
 from sfumato.private_files import locked, private_folder, tighten
 
 FIRST_VERSION = "1"
@@ -58,23 +59,26 @@ def protect(
     `version` names the data: change it when the data changes, so that answers in a durable ledger are not
     reused.
     """
-    if ledger is not None and "://" in str(ledger):
+    rows_of = table_of_rows(data)
+    a_text(version, "version")
+    if isinstance(ledger, str) and "://" in ledger:
         hint = "For a ledger on a server, make a folder with a catalog: sf.open(folder, ledger=URL)."
         raise InvalidParameter("ledger", "must be the path of a file here", "a URL", hint)
+    books_at = None if ledger is None else a_new_file(ledger, "ledger")
     reading = Reading(encoding, delimiter, decimal, date_format, on_error, quoted_newlines)
     table = Table(
         name, None, unit, columns, max_rows_per_unit, max_groups_per_unit, rows, people=people, reading=reading
     )
-    dataset = Dataset(name, [table], budget, population, neighbours, analysts=dict(analysts or {}))
-    engine = DuckDBEngine.of_data(table, data, Loading(strict=strict))
-    signer = Signer(Path(f"{ledger}.key")) if ledger is not None else Signer()
+    dataset = Dataset(name, [table], budget, population, neighbours, analysts=limits_of_analysts(analysts))
+    engine = DuckDBEngine.of_data(table, rows_of, Loading(strict=strict))
+    signer = Signer() if books_at is None else Signer(Path(f"{books_at}.key"))
     versions = {table.name: f"{version}-{declared_digest(table)[:16]}"}
     try:
         _warn(engine.load_report)
     except LoadWarning:  # where warnings are errors
         engine.close()
         raise
-    return Curator(dataset, engine, _ledger_at(ledger, dataset), versions, signer, load_report=engine.load_report)
+    return Curator(dataset, engine, _ledger_at(books_at, dataset), versions, signer, load_report=engine.load_report)
 
 
 def open_folder(
@@ -85,8 +89,13 @@ def open_folder(
     `expected_head` is the hash of a ledger's entry that a reader has kept (it is in every answer's disclosure): a
     ledger that does not hold that entry is refused.
     """
-    place = Path(folder)
+    place = a_path(folder, "folder")
+    if ledger is not None and not a_text(ledger, "ledger"):
+        raise InvalidParameter("ledger", "must be a path or a URL", "an empty text", "Leave it out for the catalog's.")
     dataset = load(place)
+    if not dataset.tables:
+        hint = "Add one: sfumato add patients patients.csv --unit patient_id --column age:integer:0:120."
+        raise CatalogError("catalog", "There is no table in this catalog yet.", hint)
     pinned = private_folder(place / ".sfumato") / "snapshot.duckdb"
     first = dataset.ledger_id is None or not pinned.exists()
     report = None
@@ -113,8 +122,8 @@ def _warn(report: LoadReport | None) -> None:
         warnings.warn(LoadWarning(str(problem)), stacklevel=3)
 
 
-def _ledger_at(place: str | Path | None, dataset: Dataset) -> Ledger:
+def _ledger_at(place: Path | None, dataset: Dataset) -> Ledger:
     """In memory; or at a path."""
     if place is not None:
-        return ledger_at(Path(place), dataset)
+        return ledger_at(place, dataset)
     return Ledger.create(None, dataset.population, Limit(dataset.budget.loss), sublimits_of(dataset))

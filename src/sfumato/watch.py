@@ -11,7 +11,7 @@ from sfumato.kernel.bundle import allowance, crosses
 from sfumato.kernel.certify import Reservation, certify
 from sfumato.kernel.losses import PureDP
 from sfumato.kernel.neighbours import Neighbours
-from sfumato.kernel.parameters import Number, privacy_amount
+from sfumato.kernel.parameters import Number, privacy_amount, whole_number
 from sfumato.kernel.plan import Kind
 from sfumato.kernel.release import Released
 from sfumato.planning.planner import Planned
@@ -70,7 +70,7 @@ def begin_watch(  # noqa: PLR0917 - its caller names what it passes
     """Charge a watch for counts like this one; nothing is asked yet."""
     planned = one_count(curator, sql)
     (measured,) = certify(planned.plan).measurements
-    steps = above * 2 ** -planned.plan.measurements[0].exponent
+    steps = whole_number(above, "above", 0) * 2 ** -planned.plan.measurements[0].exponent
     monotonic = planned.plan.unit.neighbours is Neighbours.ADD_REMOVE
     sequence = AboveThreshold(steps, measured.sensitivity.l1, privacy_amount(epsilon, "epsilon"), monotonic, questions)
     reservation, taken = curator.ledger().charge(curator.analyst(analyst), allowance(sequence, planned.plan))

@@ -27,7 +27,7 @@ class Budget:
         accounting: str = "basic",
         rho: Number | None = None,
     ) -> None:
-        if accounting not in ("basic", "zcdp"):
+        if not isinstance(accounting, str) or accounting not in ("basic", "zcdp"):
             raise refusal(f"accounting must be 'basic' or 'zcdp'; got {shown(accounting)}.")
         if accounting == "basic" and (epsilon is None or rho is not None):
             raise refusal("basic accounting takes epsilon, not rho.", 'Give epsilon, or say accounting = "zcdp".')

@@ -22,5 +22,8 @@ def at(where: str) -> Iterator[None]:
 
 
 def shown(value: object) -> str:
-    text = repr(value)
+    try:
+        text = repr(value)
+    except Exception:
+        text = type(value).__name__
     return text if len(text) <= 2 * MOST_CHARACTERS else text[:MOST_CHARACTERS] + "..."

@@ -140,7 +140,11 @@ def pinnings(path: Path, tables: Mapping[str, Table], folder: Path) -> dict[str,
 
 def open_to_read(path: Path) -> duckdb.DuckDBPyConnection:
     """A connection that can read this file and nothing else; sealed from the start, so that it may be opened twice."""
-    return duckdb.connect(str(path), read_only=True, config=SEALED)
+    try:
+        return duckdb.connect(str(path), read_only=True, config=SEALED)
+    except duckdb.Error:
+        hint = "If another process prepares it just now, wait; else pin it anew: sfumato prepare."
+        raise CatalogError("catalog", f"The pinned data in {path.name} cannot be opened.", hint) from None
 
 
 def _pin(connection: duckdb.DuckDBPyConnection, table: Table, folder: Path, loading: Loading) -> TableReport:
