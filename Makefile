@@ -9,7 +9,7 @@ help:
 	@echo "make demo       a first private answer, in a minute"
 	@echo "make test       format, lint, types and the whole test suite (what CI runs)"
 	@echo "make check      the same with the fast tests only, for while you work"
-	@echo "make test-slow  evidence that takes minutes"
+	@echo "make test-slow  evidence that takes minutes: 200 random neighbours a question, larger samples"
 	@echo "make mutants    break the trusted code one line at a time; prints the faults that no test notices"
 	@echo "make bench      speed, memory and accuracy beside peers, as ratios of one run"
 	@echo "make clean      remove .venv and caches"
@@ -48,6 +48,7 @@ test: .venv/.test
 	$(BIN)/pytest -q -n auto -m "not slow"
 
 test-slow: .venv/.test
+	SFUMATO_EXAMPLES=200 $(BIN)/pytest -q -n auto -m "not slow" tests/neighbours
 	$(BIN)/pytest -q -m slow
 
 mutants: .venv/.test

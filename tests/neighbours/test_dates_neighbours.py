@@ -1,10 +1,12 @@
 """Random neighbouring tables with dates and moments: nobody moves more than is certified, and the engines agree."""
 
 from datetime import date, datetime
+from functools import cache
 
 import pandas as pd
 import pytest
 from by_cell import by_key
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -50,9 +52,13 @@ visits = st.fixed_dictionaries({"born": days, "seen": moments, "cost": st.floats
 people = st.lists(st.lists(visits, max_size=5), max_size=3)
 
 
+@cache
 def planned(question, neighbours):
     dataset = Dataset("clinic", [VISITS], sf.Budget(epsilon=9, delta=1e-6), neighbours=neighbours)
     return choose_plan(bind(parse(question), dataset), sf.PureDP(1), dataset, {"visits": "1"}).plan
+
+
+CHECKED = set()
 
 
 def measured(owners, plan):
@@ -61,7 +67,9 @@ def measured(owners, plan):
     frame = pd.DataFrame(rows, columns=list(VISITS.columns)).astype({"cost": float, "born": object, "seen": object})
     duck = DuckDBEngine.of_data(VISITS, frame)
     try:
-        duck.check(plan)
+        if plan not in CHECKED:  # it is bound against empty tables, whatever the data
+            duck.check(plan)
+            CHECKED.add(plan)
         names = [row[0] for row in duck._connection.execute("DESCRIBE visits").fetchall()]
         held = [dict(zip(names, row, strict=True)) for row in duck._connection.execute("FROM visits").fetchall()]
         found, wanted = (by_key(each.aggregate(plan), plan) for each in (duck, ReferenceEngine({"visits": held})))
@@ -73,7 +81,7 @@ def measured(owners, plan):
 
 @pytest.mark.parametrize("question", QUESTIONS)
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=examples(6), deadline=None)
 @given(others=people, mine=st.lists(visits, min_size=1, max_size=5), yours=st.lists(visits, max_size=5))
 def test_nobody_moves_more_than_is_certified(question, neighbours, others, mine, yours):
     rest = list(enumerate(others))

@@ -1,10 +1,12 @@
 """Random neighbouring tables that meet in a join, a union or rows per person: nobody moves more than is certified."""
 
 from dataclasses import replace
+from functools import cache
 
 import pandas as pd
 import pytest
 from by_cell import by_key
+from examples import examples
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
@@ -91,6 +93,9 @@ def frames(owners):
     )
 
 
+CHECKED = set()
+
+
 def measured(owners, plan):
     """What DuckDB measures, which is what the reference measures; by name, and by the keys that the data names."""
     one, two = frames(owners)
@@ -98,7 +103,9 @@ def measured(owners, plan):
     tables = {name: everything[name] for name in tables_of(plan.source)}
     duck = DuckDBEngine.of_tables(tables)
     try:
-        duck.check(plan)
+        if plan not in CHECKED:  # it is bound against empty tables, whatever the data
+            duck.check(plan)
+            CHECKED.add(plan)
         held = {}
         for name in tables:
             names = [row[0] for row in duck._connection.execute(f'DESCRIBE "{name}"').fetchall()]
@@ -111,6 +118,7 @@ def measured(owners, plan):
     return found
 
 
+@cache
 def planned(question, neighbours):
     dataset = Dataset("clinic", [PATIENTS, VISITS, SITES], sf.Budget(epsilon=9, delta=1e-6), neighbours=neighbours)
     return choose_plan(bind(parse(question), dataset), sf.PureDP(1), dataset, dict.fromkeys(dataset.tables, "1")).plan
@@ -118,7 +126,7 @@ def planned(question, neighbours):
 
 @pytest.mark.parametrize("question", QUESTIONS)
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
-@settings(max_examples=10, deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))
+@settings(max_examples=examples(10), deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 @given(people, person, person)
 def test_no_neighbour_moves_more_through_a_join(question, neighbours, others, mine, yours):
     rest = list(enumerate(others))

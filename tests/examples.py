@@ -1,0 +1,10 @@
+"""How many random examples a neighbour test tries: few in `make test`, at least 200 a question in `make test-slow`."""
+
+import os
+
+FROM_OUTSIDE = "SFUMATO_EXAMPLES"
+
+
+def examples(fast):
+    """`fast`, or what the environment asks for, if that is more."""
+    return max(fast, int(os.environ.get(FROM_OUTSIDE, "0")))
