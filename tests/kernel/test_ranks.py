@@ -612,3 +612,23 @@ def test_a_choice_reads_its_numbers_once():
     assert all(low < high for low, high in pairwise(choice.fractions))
     with pytest.raises(AttributeError):
         choice.epsilon = Decimal(9)
+
+
+@pytest.mark.parametrize("largest", [True, False])
+def test_an_extreme_that_nothing_reaches_is_the_innermost_bin(largest, monkeypatch):
+    """All coins fall tails but those that cannot: the last bin accepts always."""
+    monkeypatch.setattr(ranks, "flip_exp_neg", lambda approximate, exact, entropy: approximate == 0)
+    choice = ExtremeChoice(largest, 5, 1, ADD, Decimal(1))
+    for weights in (cell(0, 0, 0, 0, 0), cell(1, 0, 0, 0, 1)):
+        assert choice.choose(weights, SYSTEM) == (0 if largest else 4)
+
+
+@pytest.mark.parametrize("drawn", [0, 1, 7])
+def test_the_target_of_an_extreme_is_noisy(drawn, monkeypatch):
+    """The coins are those of K-32 for the number that was drawn."""
+    monkeypatch.setattr(ranks, "geometric", lambda scale, size, entropy: np.full(size, drawn))
+    choice = ExtremeChoice(False, 4, 2, ADD, Decimal(1))
+    weights = cell(3, 0, 9, 1)
+    (row,) = flips_of(choice.choose, weights)
+    short = [max(choice.target + drawn - reached, 0) for reached in accumulate([3, 0, 9])]
+    assert row == [each / choice.spread for each in short] + [0]

@@ -1,6 +1,7 @@
 """Exact laws: every way the coins can fall is played through the samplers, and the masses are added up."""
 
 from collections import defaultdict
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
@@ -376,3 +377,31 @@ def test_a_chunk_that_overflows_makes_the_whole_result_python_integers(monkeypat
 def test_coins_must_fill_a_word():
     with pytest.raises(KernelFault):
         GeometricCoins.of([Rational(Fraction(1, 3))] * 6, Rational(Fraction(1, 9)), Rational(Fraction(1, 9)))
+
+
+class Falls:
+    """Coins that fall as they are told, one row of them after another."""
+
+    def __init__(self, *rows):
+        self.rows = list(rows)
+
+    def flip(self, size, entropy):
+        row = self.rows.pop(0)
+        return np.tile(np.array(row, bool), (size, 1))
+
+
+@pytest.mark.parametrize("heads", [0, 1, 2, 5])
+@pytest.mark.parametrize("size", [1, 3])
+def test_every_head_of_the_tail_coin_adds_one_multiple(heads, size):
+    """R + K * 2**digits: K is 1 and the number of further heads."""
+    coins = geometric_coins(Fraction(7))
+    low = [place in (0, 2) for place in range(coins.digits)]  # R = 5
+    for sided, sign_coins, wanted in (
+        (one_sided, [True, False], 5),
+        (two_sided, [True, False], 6),
+        (two_sided, [True, True], -6),
+    ):
+        fixed = replace(coins, coins=Falls([*low, True, *sign_coins]), tail=Falls(*[[True]] * heads, [False]))
+        drawn = sided(fixed, size, None)
+        steps = (1 + heads) << coins.digits
+        assert drawn.tolist() == [wanted + (steps if wanted > 0 else -steps)] * size

@@ -1,0 +1,90 @@
+"""One crowd that has everything: many rows, halves of grid steps, NULL, NaN, infinities, people in one table only.
+
+Quick enough to be run on broken code (`make mutants`): the engines agree, and nobody moves more than is certified.
+"""
+
+import pytest
+import test_joins
+import test_sensitivity
+
+import sfumato as sf
+from sfumato.kernel.certify import certify
+
+HALF = 3 * 2.0**-20  # of a grid step, and one
+NAN, INF = float("nan"), float("inf")
+
+
+def visits(*costs, sites=(1.0, 2.0, 3.0, 9.0, None), kinds=("a", "smith", "", None)):
+    rows = enumerate(costs)
+    return [{"cost": cost, "site": sites[n % len(sites)], "kind": kinds[n % len(kinds)]} for n, cost in rows]
+
+
+def patients(*ages, cities=("Rome", "Oslo", "Bern", None), jobs=("smith", "priest", None)):
+    rows = enumerate(ages)
+    return [{"age": age, "city": cities[n % len(cities)], "job": jobs[n % len(jobs)]} for n, age in rows]
+
+
+OTHERS = [
+    (0, (patients(40), visits(10.0, HALF, -HALF))),
+    (1, (patients(20, 30), visits(50.0, -5.0, 7.25, 60.0, -60.0))),
+    (2, (patients(None, NAN), visits(None, NAN, INF, -INF, 0.0, -0.0))),
+    (3, (patients(99.5), [])),
+    (4, ([], visits(*[each / 7 for each in range(30)]))),
+]
+ME = (patients(*range(100, 88, -1)), visits(*[50.0 - each / 3 for each in range(27)]))
+YOU = (patients(0, 1, cities=("Oslo",)), visits(-5.0, -4.0, -3.0, -2.0, sites=(4.0,), kinds=("b",)))
+SOMEBODY = (patients(77, cities=("Rome",)), visits(49.0, 49.0, sites=(2.0,), kinds=("smith",)))
+
+
+def moved(before, after):
+    """By measurement: the changes of every cell, part and bin; of keys that one person has, in their people only."""
+    lonely = {where[1] for where in before.keys() ^ after.keys() if where[0].startswith("keys")}
+    found = {}
+    for where in before.keys() | after.keys():
+        if where[1] not in lonely or where[0].startswith("keys"):
+            found.setdefault(where[0], []).append(abs(before.get(where, 0) - after.get(where, 0)))
+    return found
+
+
+@pytest.mark.parametrize("question", test_joins.QUESTIONS)
+def test_a_fixed_crowd_moves_as_certified(question):
+    """Through joins, unions, rows per person and choices, on both engines alike."""
+    plans = {neighbours: test_joins.planned(question, neighbours) for neighbours in ("add-remove", "replace-one")}
+    found = [test_joins.measured([*OTHERS, (9, each)], plans["add-remove"]) for each in (ME, YOU, SOMEBODY)]
+    found.append(test_joins.measured(OTHERS, plans["add-remove"]))
+    for neighbours, plan in plans.items():
+        pairs = [(0, 3), (1, 3), (2, 3)] if neighbours == "add-remove" else [(0, 1), (0, 2)]
+        for each in certify(plan).measurements:
+            for one, two in pairs:
+                steps = moved(found[one], found[two]).get(each.name, [])
+                assert sum(steps) <= each.sensitivity.l1, (question, each.name)
+                assert sum(step**2 for step in steps) <= each.sensitivity.l2_squared, (question, each.name)
+
+
+def rows(*pays, ages=(1.0, 41.0, None, NAN, 200.0), bases=(10.0, None, 25.0, 15.5)):
+    cities, smokers = ("Rome", "Oslo", "Tromsø", "Atlantis", None), (True, False, None)
+    return [
+        {
+            "age": ages[n % len(ages)], "pay": pay, "base": bases[n % len(bases)], "city": cities[n % len(cities)],
+            "smoker": smokers[n % len(smokers)],
+        }
+        for n, pay in enumerate(pays)
+    ]  # fmt: skip
+
+
+CROWD = [
+    (0, rows(1.0, 2.0**-11 * 3, -(2.0**-11) * 3, None)),
+    (1, rows(9000.0, -100.0, INF, NAN, -INF, 1e300, -0.0)),
+    (2, rows(5.5)),
+]
+MINE, YOURS = rows(*[8999.5] * 9), rows(-100.0, -99.0, -98.0, -97.0)
+
+
+@pytest.mark.parametrize("question", test_sensitivity.QUESTIONS)
+def test_a_fixed_crowd_of_one_table_moves_as_certified(question):
+    for neighbours, without in (("add-remove", CROWD), ("replace-one", [*CROWD, (9, YOURS)])):
+        test_sensitivity.check(question, "id", neighbours, [*CROWD, (9, MINE)], without)
+        if "DISTINCT" not in question:
+            single = [(0, [row for _, mine in CROWD for row in mine])]
+            changed = single if neighbours == "add-remove" else [*single, (1, YOURS[:1])]
+            test_sensitivity.check(question, sf.ROW, neighbours, [*single, (1, MINE[:1])], changed)
