@@ -14,7 +14,7 @@ from sfumato.errors import CatalogError
 SECTION = re.compile(r"""\s*\[\s*tables\s*\.\s*(?:"(?P<quoted>[^"\\]+)"|'(?P<plain>[^']+)'|(?P<bare>[\w-]+))\s*\]""")
 
 
-def with_reading(folder: Path, table: str, keys: Mapping[str, str]) -> tuple[bytes, Dataset]:
+def with_reading(folder: Path, table: str, keys: Mapping[str, str | bool]) -> tuple[bytes, Dataset]:
     """The catalog's text with these keys of reading set for a table, and the dataset that it declares."""
     before = read_bytes(Path(folder) / FILE)
     declared = read_dataset(before)
@@ -33,7 +33,7 @@ def with_reading(folder: Path, table: str, keys: Mapping[str, str]) -> tuple[byt
     return after, wanted
 
 
-def _edited(text: str, table: str, keys: Mapping[str, str]) -> str:
+def _edited(text: str, table: str, keys: Mapping[str, str | bool]) -> str:
     lines = re.split(r"(?<=\n)", text)
     head = next((number for number, line in enumerate(lines) if _names(line) == table), None)
     if head is None:

@@ -21,10 +21,26 @@ Decimal = Annotated[str | None, typer.Option("--decimal", help="The decimal mark
 DateFormat = Annotated[
     str | None, typer.Option("--date-format", help="How dates are written, as %d/%m/%Y.", metavar="FORMAT")
 ]
+OnError = Annotated[
+    str | None,
+    typer.Option(
+        "--on-error",
+        help="What happens to malformed records of a CSV file: refuse (the load fails), or skip (they are dropped and "
+        "counted; needs --no-quoted-newlines).",
+        metavar="refuse|skip",
+    ),
+]
+QuotedNewlines = Annotated[
+    bool | None,
+    typer.Option(
+        "--quoted-newlines/--no-quoted-newlines",
+        help="May quoted fields of a CSV file hold line breaks? Yes, by default.",
+    ),
+]
 Strict = Annotated[bool, typer.Option("--strict", help="Refuse the load if it gives a warning.")]
 
 
-def given(**options: str | None) -> dict[str, Any]:
+def given(**options: str | bool | None) -> dict[str, Any]:
     """The options that were given."""
     return {name: value for name, value in options.items() if value is not None}
 

@@ -15,7 +15,17 @@ import typer
 
 from sfumato.cli.declare import SKIP, asked, specified
 from sfumato.cli.describe import dataset_json, table_json, whose
-from sfumato.cli.load import DateFormat, Decimal, Delimiter, Encoding, Strict, given, show_report
+from sfumato.cli.load import (
+    DateFormat,
+    Decimal,
+    Delimiter,
+    Encoding,
+    OnError,
+    QuotedNewlines,
+    Strict,
+    given,
+    show_report,
+)
 from sfumato.cli.pinning import again, snapshot_of
 from sfumato.cli.refusals import Usage, refusals
 from sfumato.cli.show import AsJson, print_json, say, someone_types
@@ -129,6 +139,8 @@ def add(
     delimiter: Delimiter = None,
     decimal: Decimal = None,
     date_format: DateFormat = None,
+    on_error: OnError = None,
+    quoted_newlines: QuotedNewlines = None,
     strict: Strict = False,
     as_json: AsJson = False,
 ) -> None:
@@ -148,7 +160,16 @@ def add(
         before = load(folder)
         if find(name, before.tables):
             raise refusal(f"There is a table {name} already.", f"Choose another name, or edit {CATALOG}.")
-        reading = Reading(**given(encoding=encoding, delimiter=delimiter, decimal=decimal, date_format=date_format))
+        reading = Reading(
+            **given(
+                encoding=encoding,
+                delimiter=delimiter,
+                decimal=decimal,
+                date_format=date_format,
+                on_error=on_error,
+                quoted_newlines=quoted_newlines,
+            )
+        )
         written = _beside(folder, source)
         columns = _columns(partial(columns_of, name, written, folder, reading), unit, column or [], not_null or [])
         if unit != "ROW" and find(unit, columns) is None:

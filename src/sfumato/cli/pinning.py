@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sfumato.cli.describe import bounds, dataset_json, table_json, whose
-from sfumato.cli.load import DateFormat, Decimal, Delimiter, Encoding, Strict, given, show_report
+from sfumato.cli.load import (
+    DateFormat,
+    Decimal,
+    Delimiter,
+    Encoding,
+    OnError,
+    QuotedNewlines,
+    Strict,
+    given,
+    show_report,
+)
 from sfumato.cli.refusals import Usage, refusals
 from sfumato.cli.show import AsJson, print_json, print_table, say, working
 
@@ -63,6 +73,8 @@ def prepare(
     delimiter: Delimiter = None,
     decimal: Decimal = None,
     date_format: DateFormat = None,
+    on_error: OnError = None,
+    quoted_newlines: QuotedNewlines = None,
     strict: Strict = False,
     as_json: AsJson = False,
 ) -> None:
@@ -82,7 +94,14 @@ def prepare(
         dataset = load(folder)
         if not dataset.tables:
             raise refusal("There is no table to pin.", "Add one: sfumato add NAME SOURCE --unit COLUMN")
-        options = given(encoding=encoding, delimiter=delimiter, decimal=decimal, date_format=date_format)
+        options = given(
+            encoding=encoding,
+            delimiter=delimiter,
+            decimal=decimal,
+            date_format=date_format,
+            on_error=on_error,
+            quoted_newlines=quoted_newlines,
+        )
         if table is not None and everything:
             raise Usage("A table and --all contradict each other.", "Give one of the two.")
         if options and table is None:

@@ -64,10 +64,12 @@ def _columns(table: str, data: Any) -> Iterable[tuple[str, Any]]:  # noqa: ANN40
     return zip(names, found, strict=True)
 
 
-def _arrow(table: str, name: str, column: Any, declared: ColumnDeclaration | None, reading: Reading) -> Any:  # noqa: ANN401
+def _arrow(table: str, name: str, column: Any, declared: ColumnDeclaration | None, reading: Reading) -> Any:  # noqa: ANN401, PLR0911
     module, kind = type(column).__module__.split(".")[0], str(getattr(column, "dtype", ""))
     if module == "pandas":
         if kind == "object":
+            if declared is None and (found := _of_one_type(column.tolist())) is not None:
+                return _plain(table, name, found, declared, reading)
             return _texts(table, name, column.tolist(), declared, reading)
         if kind == "category":
             values = column.cat.categories
@@ -82,6 +84,14 @@ def _arrow(table: str, name: str, column: Any, declared: ColumnDeclaration | Non
             return _texts(table, name, column.to_list(), declared, reading)
         return _plain(table, name, column.to_arrow(), declared, reading)
     return _plain(table, name, column, declared, reading)
+
+
+def _of_one_type(values: list[Any]) -> Any:  # noqa: ANN401
+    """An undeclared column of a public table, if its objects are all of one type of Arrow's."""
+    try:
+        return pa.array(values, from_pandas=True)
+    except (pa.ArrowException, TypeError, ValueError):
+        return None
 
 
 def _or_refuse(table: str, name: str, column: Any) -> Any:  # noqa: ANN401

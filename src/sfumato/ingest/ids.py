@@ -49,7 +49,8 @@ def id_of(column: str, kind: str) -> str:
     is_uuid = f"strlen({trimmed}) >= 32 AND regexp_matches({trimmed}, {text(UUID)})"
     return (
         f"CASE WHEN regexp_full_match({trimmed}, {text(PLAIN)}) AND strlen({trimmed}) <> 32 THEN {trimmed} "
-        f"WHEN {trimmed} = '' THEN NULL WHEN {is_uuid} THEN {hyphenated} ELSE COALESCE({form_of(trimmed)}, {trimmed}) END"
+        f"WHEN {trimmed} = '' THEN NULL WHEN {is_uuid} THEN {hyphenated} "
+        f"ELSE COALESCE({form_of(trimmed)}, {trimmed}) END"
     )
 
 

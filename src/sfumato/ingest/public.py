@@ -3,24 +3,39 @@
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import date
+from datetime import date, datetime
 
 import duckdb
 
 from sfumato.catalog.columns import Boolean, Category, ColumnDeclaration, Date, DateTime, Integer, Real, Text
 from sfumato.catalog.model import Table
+from sfumato.ingest.canonical import (
+    EXACT,
+    FLOATS,
+    MOMENTS,
+    NANOSECONDS,
+    WHOLE,
+    WIDE,
+    ZONED,
+    canonical,
+    has_rule,
+    is_decimal,
+)
+from sfumato.ingest.parsing import read
 from sfumato.ingest.readers import Source
 from sfumato.ingest.sql_text import quoted
+from sfumato.ingest.sql_text import text as text_literal
 
 FACTS = "__sfumato_public"
 MOST_VALUES = 10_000
-READ_AS = {"BIGINT": Integer, "DOUBLE": Real, "DATE": Date, "TIMESTAMP": DateTime, "BOOLEAN": Boolean}
-KINDS = {
-    "TINYINT": "BIGINT", "SMALLINT": "BIGINT", "INTEGER": "BIGINT", "BIGINT": "BIGINT", "UTINYINT": "BIGINT",
-    "USMALLINT": "BIGINT", "UINTEGER": "BIGINT", "FLOAT": "DOUBLE", "DOUBLE": "DOUBLE", "DATE": "DATE",
-    "TIMESTAMP": "TIMESTAMP",
-    "BOOLEAN": "BOOLEAN",
-}  # fmt: skip
+WHOLE_TEXT = r"0|-?[1-9][0-9]*"
+REAL_TEXT = r"-?(?:0|[1-9][0-9]*)(?:[.][0-9]+)?"
+MINUS_ZERO = r"-0(?:[.]0*)?"
+MOST_DIGITS = 15  # of a decimal that can be written back from a double
+DAY_TEXT = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+TRUTHS = (("true", "false"), ("True", "False"), ("TRUE", "FALSE"))
+WHOLE_BOUNDS, REAL_BOUNDS = Integer(-EXACT, EXACT), Real(-EXACT, EXACT)
+ANY_DAY, ANY_MOMENT = Date(date.min, date.max), DateTime(datetime.min, datetime.max)
 
 
 def described(connection: duckdb.DuckDBPyConnection, table: Table, source: Source) -> Table:
@@ -28,28 +43,69 @@ def described(connection: duckdb.DuckDBPyConnection, table: Table, source: Sourc
     columns = dict(table.columns)
     for name, kind in source.columns.items():
         if name not in columns:
-            columns[name] = _declared(connection, source.relation, name, kind)
+            columns[name] = _declared(connection, source, name, kind)
     return replace(table, columns=columns)
 
 
-def _declared(connection: duckdb.DuckDBPyConnection, relation: str, name: str, kind: str) -> ColumnDeclaration:
-    column = quoted(name)
-    for wanted in [KINDS[kind]] if kind in KINDS else ["BIGINT", "DOUBLE", "DATE", "BOOLEAN"]:
-        read = f"TRY_CAST({column} AS {wanted})"
-        if wanted == "BIGINT":  # which a text of a fraction is rounded to
-            read = f"CASE WHEN {read} = TRY_CAST({column} AS DOUBLE) THEN {read} END"
-        query = f"SELECT COUNT({column}), COUNT({read}), MIN({read}), MAX({read}) FROM {relation}"
-        there, whole, low, high = connection.execute(query).fetchall()[0]
-        if there and there == whole and _fits(low, high):
-            return Boolean() if wanted == "BOOLEAN" else READ_AS[wanted](low, high)
-    query = f"SELECT DISTINCT CAST({column} AS VARCHAR) AS v FROM {relation} WHERE {column} IS NOT NULL ORDER BY v"
+def _declared(connection: duckdb.DuckDBPyConnection, source: Source, name: str, kind: str) -> ColumnDeclaration:
+    """By the type that the source declares. A text stays a text: 00059 is no number.
+
+    A CSV file declares no types. Its column is of numbers, days or truth values if every field can be written back from
+    the value as it stands: no leading zeros, plus or -0, at most 15 digits, and as many decimals in all fields, or none
+    that end in 0.
+    """
+    for wanted in _by_text(connection, source, name) if source.untyped else _by_type(kind):
+        if isinstance(wanted, Boolean):
+            return wanted
+        value = f"SELECT {read(name, wanted, kind, source.reading)} AS v FROM {source.relation}"
+        there, low, high = connection.execute(f"SELECT COUNT(v), MIN(v), MAX(v) FROM ({value})").fetchall()[0]
+        if there and _fits(low, high):
+            return type(wanted)(int(low), int(high)) if isinstance(wanted, Integer) else type(wanted)(low, high)
+    text = canonical(quoted(name), kind) if has_rule(kind) else f"CAST({quoted(name)} AS VARCHAR)"
+    query = f"SELECT DISTINCT v FROM (SELECT {text} AS v FROM {source.relation}) WHERE v IS NOT NULL ORDER BY v"
     values = [row[0] for row in connection.execute(f"{query} LIMIT {MOST_VALUES + 1}").fetchall()]
     return Category(values) if 0 < len(values) <= MOST_VALUES else Text()
 
 
+def _by_type(kind: str) -> list[Integer | Real | Date | DateTime | Boolean]:
+    if kind in (*WHOLE, *WIDE) or (is_decimal(kind) and kind.endswith(",0)")):
+        return [WHOLE_BOUNDS]
+    if kind in FLOATS or is_decimal(kind):
+        return [REAL_BOUNDS]
+    if kind in (*MOMENTS, *NANOSECONDS, *ZONED):
+        return [ANY_MOMENT]
+    return [ANY_DAY] if kind == "DATE" else [Boolean()] if kind == "BOOLEAN" else []
+
+
+def _by_text(
+    connection: duckdb.DuckDBPyConnection, source: Source, name: str
+) -> list[Integer | Real | Date | DateTime | Boolean]:
+    column = quoted(name)
+    decimals = f"strlen(split_part({column}, '.', 2))"
+    tests = [
+        f"COUNT({column})",
+        f"bool_and(regexp_full_match({column}, {text_literal(WHOLE_TEXT)}))",
+        f"bool_and(regexp_full_match({column}, {text_literal(REAL_TEXT)}) AND strlen({column}) <= {MOST_DIGITS} AND "
+        f"NOT regexp_full_match({column}, {text_literal(MINUS_ZERO)}))",
+        f"MIN({decimals}) = MAX({decimals})",
+        f"bool_and(NOT (contains({column}, '.') AND ends_with({column}, '0')))",
+        f"bool_and(regexp_full_match({column}, {text_literal(DAY_TEXT)}) AND TRY_CAST({column} AS DATE) IS NOT NULL)",
+        *(f"bool_and({column} IN ({', '.join(map(text_literal, words))}))" for words in TRUTHS),
+    ]
+    found = connection.execute(f"SELECT {', '.join(tests)} FROM {source.relation}").fetchall()[0]
+    there, whole, real, alike, short, day, *truths = found
+    if not there:
+        return []
+    if whole:
+        return [WHOLE_BOUNDS]
+    if real and (alike or short):
+        return [REAL_BOUNDS]
+    return [ANY_DAY] if day else [Boolean()] if any(truths) else []
+
+
 def _fits(low: object, high: object) -> bool:
     if isinstance(low, (int, float)) and isinstance(high, (int, float)):
-        return abs(low) <= 2**53 and abs(high) <= 2**53
+        return abs(low) <= EXACT and abs(high) <= EXACT
     return True
 
 

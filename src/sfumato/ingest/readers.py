@@ -53,6 +53,7 @@ class Source:
     dropped: int = 0
     dropped_lines: tuple[tuple[str, int], ...] = ()
     reading: Reading = PLAIN
+    untyped: bool = False  # every column is a text because the source has no types
 
 
 @contextmanager
@@ -197,7 +198,7 @@ def _stored(  # noqa: PLR0917
             hint = "Please report it: the reader of CSV files and the check of their records disagree."
             raise refused(table, "its records could not be told apart with certainty.", hint)
         columns = _described(connection, found.relation)
-        return Source(found.relation, columns, found.records, found.dropped, found.dropped_lines)
+        return Source(found.relation, columns, found.records, found.dropped, found.dropped_lines, untyped=True)
     relations = [f"read_parquet({listed([each])}, hive_partitioning = false)" for each in files]
     first = _described(connection, relations[0])
     if any(list(_described(connection, each).items()) != list(first.items()) for each in relations[1:]):

@@ -27,6 +27,7 @@ COLUMN_TYPES = {
     "number": ColumnType.REAL, "text": ColumnType.TEXT, "boolean": ColumnType.BOOLEAN,
     "date": ColumnType.DATE, "datetime": ColumnType.DATETIME, "id": ColumnType.ID,
 }  # fmt: skip
+DECLARED_AS = {"number": "integer"}  # what a type is called in a catalog, where that is another name
 JOINED_ON = "Join on the person's id in both tables, or on the declared link between them (unit_through)."
 
 
@@ -100,13 +101,17 @@ class Joined:
             linked = a in left.links and b in right.links and left.links[a] == right.links[b]
             if not linked and right.public is None:
                 raise unsupported(node, f"{a} and {b} do not name the same thing", JOINED_ON)
-            if {mine.type, theirs.type} - {"id", "text"}:
-                raise unsupported(node, f"An id is compared with a {theirs.type}", "Declare both as ids.")
+            if mine.type != theirs.type:  # an id has one canonical text, whatever its spelling; a text is as it stands
+                other, name = (theirs.type, b) if mine.type == "id" else (mine.type, a)
+                hint = f'Declare it as an id too: columns.{name} = {{ type = "id" }}.'
+                raise unsupported(node, f"An id is compared with a {other}", hint)
             self.same_person |= linked
         elif mine.type != theirs.type or (mine.type == "number" and not (mine.whole and theirs.whole)):
-            raise unsupported(
-                node, "A join compares two values of one type: whole numbers, texts, dates or ids", JOINED_ON
-            )
+            hint = JOINED_ON
+            if self.right.parts[0].public is not None and isinstance(two, exp.Column):
+                kind = DECLARED_AS.get(mine.type, mine.type)
+                hint = f'Declare the public column like the other: columns.{two.name} = {{ type = "{kind}", ... }}.'
+            raise unsupported(node, "A join compares two values of one type: whole numbers, texts, dates or ids", hint)
         self.pairs.append((mine, theirs))
         if isinstance(two, exp.Column):
             part, name = self.right.scope.column(two)
