@@ -1,5 +1,6 @@
 """From released integers to an Answer, and from a certificate to what it promises. Nothing here sees data."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -191,8 +192,8 @@ def _assumed(post: Post, planned: Planned, certificate: Certificate, miss: Fract
         middle[each.name] = np.array(parts) * people
     keys: list[Objects] = [np.array([None], object) for _ in planned.plan.keys]
     shown = Shown(_before_release(certificate, middle), planned.formulas, keys, 1)
-    low, high = column_ends(post, shown, miss)
-    return float((high - low)[0] / 2)
+    low, high = (float(each[0]) for each in column_ends(post, shown, miss))
+    return (high - low) / 2 if math.isfinite(low) and math.isfinite(high) else math.inf
 
 
 def _evenly(each: Measurement, *, per_row: bool) -> tuple[float, ...]:
