@@ -463,6 +463,8 @@ class Ledger:
         read_analyst(analyst)
         if certificate.population != self.population:
             raise KernelFault("This certificate is about another population.")
+        for each in _losses(certificate) or (certificate.loss,):
+            demand_short(each)
 
     def _recorded(self, books: Books, analyst: str) -> str:
         """The name that this analyst's entries have: as it was recorded first, or is declared, or as it is given.
@@ -478,8 +480,6 @@ class Ledger:
     def _charge(self, certificate: Certificate, analyst: str, own: PrivacyLoss, now: Head) -> PrivacyLoss:
         """What a certificate costs here; refused where that does not fit."""
         shares = _losses(certificate)
-        for each in shares or (certificate.loss,):
-            demand_short(each)
         charge = price(certificate.loss, shares, now.budget)
         demand(charge, now.spent, now.budget, "the population's budget", shares)
         self._sublimits.demand(charge, own, analyst, now.budget, shares)

@@ -1,0 +1,245 @@
+"""Damaged bytes anywhere, and forks beside busy threads: a LedgerError or the truth, never a hang or another error."""
+
+import os
+import random
+import shutil
+import signal
+import sqlite3
+import threading
+from contextlib import closing
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ledger_questions import POPULATION, answer, ask, question
+from test_migration import earlier
+
+from sfumato.errors import BudgetExceeded, InvalidParameter, LedgerError
+from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
+from sfumato.ledger.charges import amounts_of, fits, left_of, nothing, total
+from sfumato.ledger.ledger import Ledger, Limit
+
+LIMIT = Limit(PureDP(9))
+TEXTS = ("kind", "analyst", "plan_digest", "answer_key", "loss", "budget", "spent", "analyst_spent", "payload_hash",
+         "time", "previous", "hash", "payload", "question", "signature")  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """(path, ledger_id, head) of a ledger with a little history."""
+    path = str(tmp_path_factory.mktemp("whole") / "ledger.db")
+    with Ledger.create(path, POPULATION, LIMIT, {"bob": PureDP(5)}) as ledger:
+        for i in range(3):
+            ask(ledger, "ann", question(PureDP("0.5"), f"q{i}"))
+        ledger.stored(question(PureDP("0.5"), "q0"), "bob")
+        return path, ledger.ledger_id, ledger.totals()
+
+
+def use(path, ledger_id, expected):
+    """Everything that a ledger is used for; only a LedgerError may come out, and never another total."""
+    try:
+        with Ledger.open(path, ledger_id, POPULATION, LIMIT, {"bob": PureDP(5)}) as ledger:
+            assert ledger.totals() == expected
+            ledger.totals("bob"), ledger.entries(), ledger.verify(), ledger.open_charges()
+            for analyst in ("ann", "bob"):
+                for i in range(4):
+                    ledger.fits(analyst, question(PureDP("0.5"), f"q{i}"))
+                    ledger.stored(question(PureDP("0.5"), f"q{i}"), analyst)
+                ledger.history(question(PureDP("0.5"), "q0").answer_key, analyst)
+            ask(ledger, "ann", question(PureDP("0.5"), "new"))
+    except LedgerError:
+        pass
+    try:
+        with Ledger.read(path, ledger_id, POPULATION) as ledger:
+            return ledger.verify()
+    except LedgerError:
+        return None
+
+
+def in_its_place(whole, tmp_path):
+    """The ledger's own file, which is put back after it was damaged: a copy would be refused for being one."""
+    path, ledger_id, totals = whole
+    saved = str(tmp_path / "saved")
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").close()
+    shutil.copyfile(path, saved)
+    mark = os.path.join(os.environ["SFUMATO_HOME"], "ledgers", ledger_id, "mark")
+    shutil.copyfile(mark, saved + ".mark")
+
+    def put_back():
+        for suffix in ("-wal", "-shm"):
+            if os.path.exists(path + suffix):
+                os.remove(path + suffix)
+        shutil.copyfile(saved, path)
+        shutil.copyfile(saved + ".mark", mark)
+
+    return path, ledger_id, totals, put_back
+
+
+@pytest.mark.parametrize("column", TEXTS)
+@pytest.mark.parametrize("damage", [b"\xff\xfe", b'{"epsilon":"NaN"}', b"9" * 5000], ids=["bytes", "nan", "long"])
+def test_damaged_texts_are_told(whole, tmp_path, column, damage):
+    path, ledger_id, totals, put_back = in_its_place(whole, tmp_path)
+    try:
+        for number in (2, 8):
+            with closing(sqlite3.connect(path)) as connection, connection:
+                statement = f"UPDATE sfumato_entries SET {column} = CAST(? AS TEXT) WHERE number = ? AND {column} <> ?"
+                changed = connection.execute(statement, (damage, number, damage.decode("latin-1"))).rowcount
+            found = use(path, ledger_id, totals)
+            assert not changed or found is None or not found.ok
+            put_back()
+    finally:
+        put_back()
+
+
+@pytest.mark.parametrize("value", ["'text'", "x'ff'", "NULL", "-1", "1e300", "99999999999"])
+@pytest.mark.parametrize("column", ["number", "about", "version"])
+def test_damaged_numbers_are_told(whole, tmp_path, column, value):
+    path, ledger_id, totals, put_back = in_its_place(whole, tmp_path)
+    try:
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute("PRAGMA ignore_check_constraints = 1")
+            try:
+                connection.execute(f"UPDATE sfumato_entries SET {column} = {value} WHERE number = 5")
+            except sqlite3.Error:
+                return
+        found = use(path, ledger_id, totals)
+        assert found is None or not found.ok
+    finally:
+        put_back()
+
+
+def flipped(whole, tmp_path, times):
+    path, ledger_id, totals, put_back = in_its_place(whole, tmp_path)
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    told = 0
+    try:
+        for _ in range(times):
+            with open(path, "r+b") as file:
+                size = os.path.getsize(path)
+                for _ in range(chance.choice([1, 1, 4, 100])):
+                    file.seek(chance.randrange(size))
+                    file.write(bytes([chance.randrange(256)]))
+            found = use(path, ledger_id, totals)
+            told += found is None or not found.ok
+            put_back()
+    finally:
+        put_back()
+    assert told, "no damage was told: nothing was tested"
+
+
+def test_damaged_bytes_give_ledger_errors_or_the_truth(whole, tmp_path):
+    flipped(whole, tmp_path, 60)
+
+
+@pytest.mark.slow
+def test_many_damaged_bytes_give_ledger_errors_or_the_truth(whole, tmp_path):
+    flipped(whole, tmp_path, 2000)
+
+
+def waited_for(child, seconds=60):
+    """The exit code of a child, or None if it hangs; then it is killed."""
+    import time
+
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.01)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return None
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_fork_beside_busy_threads_neither_hangs_nor_fails(tmp_path):
+    path = str(tmp_path / "ledger.db")
+    with Ledger.create(path, POPULATION, Limit(PureDP(1000))) as ledger:
+        stopping, failures = threading.Event(), []
+
+        def work(name):
+            try:
+                for i in range(10_000):
+                    if stopping.is_set():
+                        return
+                    reservation = ledger.reserve(name, question(PureDP("0.001"), f"{name} {i}"))
+                    ledger.store(reservation, answer(reservation))
+                    ledger.totals()
+            except BaseException as error:
+                failures.append(error)
+                raise
+
+        threads = [threading.Thread(target=work, args=(f"t{i}",)) for i in range(4)]
+        for each in threads:
+            each.start()
+        codes = []
+        for i in range(12):
+            child = os.fork()
+            if child == 0:
+                code = 1
+                try:
+                    ask(ledger, f"child {i}", question(PureDP("0.001"), f"child {i}"))
+                    ledger.totals()
+                    code = 0
+                finally:
+                    os._exit(code)
+            codes.append(waited_for(child))
+        stopping.set()
+        for each in threads:
+            each.join(60)
+        assert codes == [0] * 12
+        assert not failures
+        assert sum(each.analyst.startswith("child") for each in ledger.entries() if each.kind == "charge") == 12
+        assert ledger.verify().ok
+
+
+AMOUNTS = st.builds(
+    lambda digits, exponent: f"{digits}e{exponent}",
+    st.integers(1, 10**60 - 1).map(str),
+    st.integers(-89, -30),
+).filter(lambda text: 1e-30 <= float(text) <= 1e30)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(AMOUNTS, min_size=1, max_size=40), AMOUNTS, st.sampled_from([PureDP, ZCDP]))
+def test_what_is_left_can_always_be_told(amounts, limit, kind):
+    """left_of never fails on what total accepted, and is exact."""
+    spent, most = nothing(kind(limit)), kind(limit)
+    for each in amounts:
+        spent = total(spent, kind(each))
+        left = left_of(most, spent)
+        assert amounts_of(left)[0] == max(0, amounts_of(most)[0] - amounts_of(spent)[0])
+        assert fits(left, spent, most) == (amounts_of(spent)[0] <= amounts_of(most)[0])
+
+
+@pytest.mark.parametrize("kind", [PureDP, ZCDP])
+@pytest.mark.parametrize("amount", ["0." + "3" * 61, "0." + "3" * 3980, "1." + "1" * 70, "1e-31"])
+def test_a_long_amount_is_refused_before_it_is_charged(tmp_path, kind, amount):
+    limit = ZCDP(9) if kind is ZCDP else ApproxDP(9, "1e-6")
+    with Ledger.create(None, POPULATION, Limit(limit)) as ledger:
+        try:
+            certificate = question(kind(amount))
+        except InvalidParameter:
+            return  # the kernel cannot draw noise for it
+        with pytest.raises(InvalidParameter, match="at most 60 digits"):
+            ledger.reserve("eve", certificate)
+        assert ledger.head()[0] == 1
+        assert ledger.totals().spent == nothing(limit)
+
+
+def test_a_ledger_that_holds_a_long_amount_opens_and_answers(tmp_path):
+    """Made by the first version, which could not say what was left."""
+    path, ledger_id = earlier(tmp_path, "long_amounts")
+    with Ledger.open(path, ledger_id, POPULATION, Limit(ZCDP(1)), {"eve": ZCDP("0.5")}) as ledger:
+        assert ledger.verify().ok
+        spent = ledger.totals().spent
+        assert spent == ZCDP("3." + "3" * 58 + "4e-15"), "rounded up to 60 digits"
+        assert ledger.totals("eve").remaining.rho > ZCDP("0.4999").rho
+        assert ask(ledger, "ann", question(ZCDP("0.01"), "q1"))
+        assert ask(ledger, "eve", question(ZCDP("0.01"), "q2"))
+        with pytest.raises(BudgetExceeded):
+            ledger.reserve("ann", question(ZCDP(2), "q3"))
+        assert ledger.verify().ok
