@@ -45,7 +45,7 @@ def use(path, ledger_id, expected):
                 for i in range(4):
                     ledger.fits(analyst, question(PureDP("0.5"), f"q{i}"))
                     ledger.stored(question(PureDP("0.5"), f"q{i}"), analyst)
-                ledger.history(question(PureDP("0.5"), "q0").answer_key, analyst)
+                ledger.earlier(question(PureDP("0.5"), "q0").answer_key, analyst)
             ask(ledger, "ann", question(PureDP("0.5"), "new"))
     except LedgerError:
         pass
