@@ -3,6 +3,8 @@
 Quick enough to be run on broken code (`make mutants`): the engines agree, and nobody moves more than is certified.
 """
 
+from dataclasses import replace
+
 import pytest
 import test_joins
 import test_sensitivity
@@ -30,6 +32,7 @@ OTHERS = [
     (2, (patients(None, NAN), visits(None, NAN, INF, -INF, 0.0, -0.0))),
     (3, (patients(99.5), [])),
     (4, ([], visits(*[each / 7 for each in range(30)]))),
+    (5, (patients(50, 60), visits(20.0))),  # over the bound of one table, below that of the other
 ]
 ME = (patients(*range(100, 88, -1)), visits(*[50.0 - each / 3 for each in range(27)]))
 YOU = (patients(0, 1, cities=("Oslo",)), visits(-5.0, -4.0, -3.0, -2.0, sites=(4.0,), kinds=("b",)))
@@ -61,7 +64,7 @@ def test_a_fixed_crowd_moves_as_certified(question):
                 assert sum(step**2 for step in steps) <= each.sensitivity.l2_squared, (question, each.name)
 
 
-def rows(*pays, ages=(1.0, 41.0, None, NAN, 200.0), bases=(10.0, None, 25.0, 15.5)):
+def rows(*pays, ages=(1.0, 41.0, None, NAN, 200.0, 3.0), bases=(10.0, None, 25.0, 15.5)):
     cities, smokers = ("Rome", "Oslo", "Tromsø", "Atlantis", None), (True, False, None)
     return [
         {
@@ -88,3 +91,18 @@ def test_a_fixed_crowd_of_one_table_moves_as_certified(question):
             single = [(0, [row for _, mine in CROWD for row in mine])]
             changed = single if neighbours == "add-remove" else [*single, (1, YOURS[:1])]
             test_sensitivity.check(question, sf.ROW, neighbours, [*single, (1, MINE[:1])], changed)
+
+
+@pytest.mark.parametrize("computed", [True, False])
+def test_values_are_held_to_the_bounds_of_the_plan(computed):
+    """The planner is not trusted: whatever bounds a plan names, a measurement of it stays within them."""
+    question = f"SELECT SUM({'pay + 1' if computed else 'pay'}) AS s FROM t"
+    plan, table = test_sensitivity.planned(question, "id", "add-remove")
+    (measurement,) = plan.measurements
+    narrow = replace(plan, measurements=(replace(measurement, lower=-10, upper=10, offset=0),))
+    (certified,) = certify(narrow).measurements
+    for mine in (MINE, YOURS):
+        with_me, without = (
+            test_sensitivity.measured(each, narrow, table)[certified.name] for each in ([*CROWD, (9, mine)], CROWD)
+        )
+        assert 0 < abs(int(with_me[0]) - int(without[0])) <= certified.sensitivity.l1 == 30

@@ -1,0 +1,17 @@
+"""What is charged in a budget's currency is never less than what is lost."""
+
+import pytest
+
+from sfumato.errors import LedgerError
+from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
+from sfumato.ledger.charges import exchanged, price
+
+
+def test_a_delta_needs_a_budget_with_one():
+    """A budget without a delta cannot pay for one: to leave it out would be to give it away."""
+    for charged in (exchanged, lambda loss, budget: price(loss, (loss,), budget)):
+        with pytest.raises(LedgerError, match="no delta"):
+            charged(ApproxDP(1, "1e-9"), PureDP(10))
+        assert charged(ApproxDP(1, 0), PureDP(10)) == PureDP(1)
+        assert charged(ApproxDP(1, "1e-9"), ApproxDP(10, "1e-6")) == ApproxDP(1, "1e-9")
+        assert charged(ApproxDP(1, "1e-9"), ZCDP(10, "1e-6")).delta == ApproxDP(1, "1e-9").delta
