@@ -5,22 +5,19 @@ larger than its margin. The interval is as likely to hold for a count of 2 as fo
 """
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
 from sfumato.kernel.mechanisms import Noise
+from sfumato.planning.inversion import Acceptance, last_accepted
 from sfumato.planning.likeness import WeightedNoise
 from sfumato.planning.noise_laws import Floats, law_of, margins
 from sfumato.planning.possible import Ends
 
-Truths = npt.NDArray[np.bool_]
 ANGLES = 129
-HALVINGS = 44
-DOUBLINGS = 40
+TURN = np.linspace(0, math.pi, ANGLES)
 
 Weights = tuple[tuple[float, ...], tuple[float, ...]]  # of each noise, in the top and in the bottom
 
@@ -31,7 +28,7 @@ def ratio_ends(  # noqa: PLR0917
 ) -> Ends:  # fmt: skip
     """The ratios w with |top - w * bottom| within its margin, and all between them, inside of what is possible.
 
-    Where none is, the nearest possible one stands for the estimate: the interval is that of a release at its edge.
+    If the estimate is not possible, the nearest possible ratio stands for it: then the interval is never empty.
     """
     table = _margins_by_angle(weights, noises, miss)
     lengths = _lengths(weights, noises)
@@ -39,51 +36,21 @@ def ratio_ends(  # noqa: PLR0917
     def margin(at: Floats) -> Floats:
         size = np.hypot(lengths[0], lengths[1] * at)
         angle = np.arctan2(lengths[1] * at, lengths[0]) % math.pi
-        return size * np.interp(angle, np.linspace(0, math.pi, ANGLES), table)
+        return np.asarray(size * np.interp(angle, TURN, table))
 
     with np.errstate(divide="ignore", invalid="ignore"):
-        estimate = np.clip(np.where(bottom == 0, 0.0, top / bottom), *within)
-    estimate = np.nan_to_num(estimate)
-    left_over = np.abs(top - estimate * bottom)
-
-    def accepted(at: Floats) -> Truths:
-        with np.errstate(over="ignore", invalid="ignore"):
-            return np.asarray(np.abs(top - at * bottom) - left_over <= margin(at))
-
-    low, high = within
-    return _end(estimate, accepted, low, -1.0, margin), _end(estimate, accepted, high, 1.0, margin)
-
-
-def _end(
-    estimate: Floats,
-    accepted: Callable[[Floats], Truths],
-    limit: float,
-    sign: float,
-    margin: Callable[[Floats], Floats],
-) -> Floats:
-    """The last accepted ratio on one side; beyond a rejected one all are rejected, or the limit is accepted too."""
-    if math.isfinite(limit):
-        out = np.full_like(estimate, limit)
-        endless = accepted(out)
-    else:
-        distance = np.maximum(margin(estimate), np.abs(estimate)) + 1e-300
-        for _ in range(DOUBLINGS):
-            distance = np.where(accepted(estimate + sign * distance), 2 * distance, distance)
-        out = estimate + sign * distance
-        endless = accepted(out)
-    inside = estimate
-    for _ in range(HALVINGS):
-        middle = (inside + out) / 2
-        met = accepted(middle)
-        inside, out = np.where(met, middle, inside), np.where(met, out, middle)
-    return np.where(endless, limit, out)
+        best = np.nan_to_num(np.clip(np.where(bottom == 0, 0.0, top / bottom), *within))
+    steepest = lengths[1] * float(table[ANGLES // 2]) if any(weights[1]) else 0.0
+    test = Acceptance(best, np.abs(bottom), np.zeros_like(best), margin, steepest)
+    low, high = (np.full_like(best, end) for end in within)
+    return last_accepted(test, low, -1.0), last_accepted(test, high, 1.0)
 
 
 @lru_cache(maxsize=128)
 def _margins_by_angle(weights: Weights, noises: tuple[Noise | WeightedNoise, ...], miss: Fraction) -> Floats:
     """Margins of cos(angle) * top - sin(angle) * bottom, each scaled to length 1, for angles from 0 to pi."""
     top, bottom = (np.array(each) / length for each, length in zip(weights, _lengths(weights, noises), strict=True))
-    angles = np.linspace(0, math.pi, ANGLES)[:, None]
+    angles = TURN[:, None]
     return margins(np.cos(angles) * top - np.sin(angles) * bottom, noises, miss)
 
 

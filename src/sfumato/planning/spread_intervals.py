@@ -7,7 +7,6 @@ is for one of the means in there, with the other nine tenths. So an interval hol
 A mean also limits the variance: v(N - 1)/N <= (w - a)(b - w) for values between a and b.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -15,15 +14,15 @@ from functools import lru_cache
 import numpy as np
 
 from sfumato.kernel.mechanisms import Noise
+from sfumato.planning.inversion import Acceptance, last_accepted
 from sfumato.planning.likeness import WeightedNoise
 from sfumato.planning.noise_laws import Floats, margins
 from sfumato.planning.possible import Ends
-from sfumato.planning.ratio_intervals import Truths, ratio_ends
+from sfumato.planning.ratio_intervals import ratio_ends
 
 FOR_THE_MEAN = Fraction(1, 10)
 MEANS = 9  # means tried for each cell
 TABLE = 25
-HALVINGS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,26 +56,18 @@ def variance_ends(  # noqa: PLR0917
     slope = (count - 1)[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         best = np.clip(np.nan_to_num(np.where(slope == 0, 0.0, around / slope)), 0, most)
-    excess = np.abs(around - best * slope) - _margin(sums, noises, miss, means, best)
-    left_over = np.maximum(excess, 0).min(axis=1, keepdims=True)  # above 0 where no possible variance is accepted
 
-    def accepted(at: Floats) -> Truths:
-        return np.asarray(np.abs(around - at * slope) - left_over <= _margin(sums, noises, miss, means, at))
+    def margin(at: Floats) -> Floats:
+        return _margin(sums, noises, miss, means, at)
 
-    possible = accepted(best)
-    low = np.where(possible, _end(best, np.zeros_like(best), accepted), np.inf).min(axis=1)
-    high = np.where(possible, _end(best, most, accepted), -np.inf).max(axis=1)
+    missed = np.abs(around - best * slope)
+    allowed = margin(best)
+    spare = np.maximum(missed - allowed, 0).min(axis=1, keepdims=True) - missed  # no cell is without any variance
+    test = Acceptance(best, np.abs(slope), spare, margin, 0.0)
+    possible = allowed + spare >= 0
+    low = np.where(possible, last_accepted(test, np.zeros_like(best), -1.0), np.inf).min(axis=1)
+    high = np.where(possible, last_accepted(test, most, 1.0), -np.inf).max(axis=1)
     return low, high
-
-
-def _end(best: Floats, limit: Floats, accepted: Callable[[Floats], Truths]) -> Floats:
-    inside, out = best, limit
-    endless = accepted(limit)
-    for _ in range(HALVINGS):
-        middle = (inside + out) / 2
-        met = accepted(middle)
-        inside, out = np.where(met, middle, inside), np.where(met, out, middle)
-    return np.where(endless, limit, out)
 
 
 def _margin(
