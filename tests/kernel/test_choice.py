@@ -139,7 +139,7 @@ def test_choice_finds_the_best_and_sometimes_not():
     assert sf.PrivateChoice(1, 1).margin(size=1) == 0
 
 
-@pytest.mark.parametrize("scores", [[], np.array([]), ["a"], None, [None, 1], [[1, 2]], [[1], [1, 2]], 5], ids=str)
+@pytest.mark.parametrize("scores", [[], np.array([]), ["a"], None, ["x", 1], [[1, 2]], [[1], [1, 2]], 5], ids=str)
 def test_bad_scores(scores):
     """What is no list of numbers is refused, for its kind and shape alone."""
     with pytest.raises(sf.errors.InvalidParameter):

@@ -2,6 +2,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -75,7 +76,11 @@ def test_numbers_are_read_by_value_alone():
     for other in (0.5, 1, Decimal("0.1"), np.float32(3), 2**70, float("nan"), True):
         for value, wanted in ((2**53 + 1, 2**53 + 1), (np.uint64(2**64 - 1), LARGEST), (-(2**63), -LARGEST), (3.0, 3)):
             assert int(to_grid(read_numbers([value, other]).flat, 0)[0]) == wanted
-    for value in (None, "5", ["5"], 1j, {"a": 1}, object(), np.array(["2020-01-01"], "datetime64[D]"), [1, None]):
+    for missing in (None, pd.NA, pd.NaT, float("nan"), Decimal("NaN"), np.float32("nan")):
+        assert to_grid(read_numbers([missing, 5]).flat, 0).tolist() == [0, 5]
+        assert to_grid(read_numbers(missing).flat, 0).tolist() == [0]
+    assert to_grid(read_numbers(pd.Series([1, None, 3], dtype="Int64")).flat, 0).tolist() == [1, 0, 3]
+    for value in ("5", ["5"], 1j, {"a": 1}, object(), np.array(["2020-01-01"], "datetime64[D]"), [1, "x"]):
         with pytest.raises(InvalidParameter):
             read_numbers(value)
     with pytest.raises(InvalidParameter, match="masked"):

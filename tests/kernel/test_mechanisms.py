@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import mpmath
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -229,7 +230,7 @@ def test_no_number_is_refused(mechanism):
     odd = [
         math.nan, math.inf, -math.inf, 1e308, -5e-324, 2.5, -0.5, 2**63, -(2**63), 10**400, Decimal("-1e99999"),
         Decimal("1e-99999"), Decimal("NaN"), Decimal("Infinity"), Fraction(1, 3), np.float16("nan"),
-        np.longdouble("inf"),
+        np.longdouble("inf"), None, pd.NA,
     ]  # fmt: skip
     kind = int if mechanism.of == "integers" else float
     for value in odd:

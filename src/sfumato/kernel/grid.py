@@ -19,6 +19,7 @@ LARGEST = (1 << 63) - 1
 EXACT_IN_A_DOUBLE = 1 << 53
 MOST_EXPONENT = 900
 BEYOND = 1 << 1200  # outside every grid: LARGEST steps of 2**MOST_EXPONENT are less
+MISSING = ("NAType", "NaTType")  # pandas's
 _TWO_63 = 2.0**63
 _RULE = "must be finite numbers: integers, or floats"
 _NUMBERS = "must be numbers"
@@ -74,8 +75,10 @@ def read_numbers(value: object, name: str = "value") -> Values:
     """Take a number, or anything that numpy reads as an array of numbers, of any type: no number is refused.
 
     Claim: K-13. The result is a function of each entry's numeric value alone: 2, 2.0, True + 1 and Decimal(2) are read
-        alike, exactly. NaN is read as 0; an infinite number lies beyond the end of every grid.
-    Requires: entries are numbers: bool, int, float, Decimal, Fraction or numpy's (checked here); shape is public.
+        alike, exactly. NaN, None and pandas's missing values are read as 0; an infinite number lies beyond the end of
+        every grid.
+    Requires: entries are numbers or missing: bool, int, float, Decimal, Fraction or numpy's (checked here); shape is
+        public.
     Relies on: numpy.asarray.
     Proof: docs/claims/K-13.md
     Checked by: tests/kernel/test_grid.py::test_numbers_are_read_by_value_alone
@@ -103,6 +106,8 @@ def read_numbers(value: object, name: str = "value") -> Values:
 
 def _exactly(entry: object, name: str) -> int | Fraction:
     """A number as a rational; what is larger in size than every grid stands for any such number."""
+    if entry is None or type(entry).__name__ in MISSING:  # of a sum over no rows, say
+        return 0
     match entry:
         case bool() | np.bool_() | int() | np.integer() if not isinstance(entry, np.timedelta64):
             return max(-BEYOND, min(BEYOND, int(entry)))
