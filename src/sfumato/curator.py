@@ -1,13 +1,16 @@
 """The calls of one answer, one under another; preview() stops early."""
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import cached_property, partial, wraps
+from typing import Concatenate, ParamSpec, TypeVar
 
 from sfumato.answers import Answer, Cost, Explained, explain, with_warnings
 from sfumato.catalog.analysts import admitted
 from sfumato.catalog.model import Dataset, with_tables
+from sfumato.current_data import CurrentData
 from sfumato.diagnosis import Bounds, Diagnosis, diagnose, find_bounds
 from sfumato.disclosure import Signer, statement
 from sfumato.engines.duckdb_engine import DuckDBEngine
@@ -41,6 +44,21 @@ from sfumato.watch import Watch, begin_watch
 from sfumato.workload import Wanted, Workload, ask_workload, drawn_once, plan_workload
 
 ANALYST = "analyst"
+Given_to_it = ParamSpec("Given_to_it")
+Told = TypeVar("Told")
+
+
+def on_current_data(
+    method: Callable[Concatenate["Curator", Given_to_it], Told],
+) -> Callable[Concatenate["Curator", Given_to_it], Told]:
+    """A method that reads the data as it is prepared when it is called."""
+
+    @wraps(method)
+    def asked(self: "Curator", /, *args: Given_to_it.args, **kwargs: Given_to_it.kwargs) -> Told:
+        with self.asking():
+            return method(self, *args, **kwargs)
+
+    return asked
 
 
 @dataclass(frozen=True)
@@ -98,14 +116,33 @@ class Curator:
         signer: Signer | None = None,
         *,
         load_report: LoadReport | None = None,
+        shares_ledger: bool = False,
     ) -> None:
         self.dataset = dataset
         self.versions = versions
         self.engine = engine
+        self._shares_ledger = shares_ledger
+        self._current: CurrentData | None = None
         self._ledger = ledger
         self._signer = signer or Signer()
         self._load_report = load_report
 
+    def notice(self, current: CurrentData) -> None:
+        """From now on, answer each question on the data as it is prepared then."""
+        self._current = current
+
+    def read_from(self, dataset: Dataset, engine: Engine, versions: Mapping[str, str]) -> None:
+        """Take newly prepared data in place of the old; no question is being answered."""
+        old = self.engine
+        self.dataset, self.engine, self.versions = dataset, engine, versions
+        if isinstance(old, DuckDBEngine):
+            old.close()
+
+    def asking(self) -> AbstractContextManager[None]:
+        """A question that is answered: meanwhile the data stays the same."""
+        return nullcontext() if self._current is None else self._current.asking()
+
+    @on_current_data
     def ask(
         self,
         sql: str,
@@ -188,6 +225,7 @@ class Curator:
         )  # fmt: skip
         return present(query, planned, certificate, reading, paid)
 
+    @on_current_data
     def upgrade(
         self,
         sql: str,
@@ -206,6 +244,7 @@ class Curator:
         level, wanted = probability_inside(confidence, "confidence"), price(query, epsilon, rho)
         return upgrade(self, query, wanted, level, self.analyst(analyst))
 
+    @on_current_data
     def preview(
         self,
         sql: str,
@@ -236,6 +275,7 @@ class Curator:
             partial(suggest, Asked(sql, loss, share, level, count), self.dataset, self.versions), query.cautions,
         )  # fmt: skip
 
+    @on_current_data
     def select(self, table: str | None = None) -> Selection:
         """A table to ask about in Python; the only one, if none is named."""
         if table is None and len(self.dataset.tables) != 1:
@@ -255,6 +295,7 @@ class Curator:
         """Aggregates of the only table."""
         return self.select().agg(**aggregates)
 
+    @on_current_data
     def rehearse(
         self, sql: str, epsilon: Number | None = None, *, rho: Number | None = None, confidence: Number = "0.95"
     ) -> Answer:
@@ -272,10 +313,12 @@ class Curator:
             level, delta = probability_inside(confidence, "confidence"), delta_of(query, None)
             return stage._answer(query, loss, level, ANALYST, delta)
 
+    @on_current_data
     def plan(self, questions: Wanted, confidence: Number = "0.95") -> Workload:
         """The least total epsilon that gives every question its margin, and how it is split. It costs nothing."""
         return plan_workload(self, questions, confidence)
 
+    @on_current_data
     def ask_all(
         self, questions: Workload | Wanted, confidence: Number = "0.95", *, analyst: str = ANALYST
     ) -> list[Answer]:
@@ -283,14 +326,17 @@ class Curator:
         workload = questions if isinstance(questions, Workload) else self.plan(questions, confidence)
         return ask_workload(self, workload, analyst)
 
+    @on_current_data
     def watch(self, sql: str, *, above: int, epsilon: Number, questions: int = 100, analyst: str = ANALYST) -> Watch:
         """Watch for a count like this one to reach a threshold, over about so many questions, at the price of one."""
         return begin_watch(self, sql, above, epsilon, questions, analyst)
 
+    @on_current_data
     def diagnose(self, sql: str, epsilon: Number = "0.01", *, analyst: str = ANALYST) -> Diagnosis:
         """The noisy share of rows that a question's filter drops, that stand at bounds, and of people bounded."""
         return diagnose(self, sql, epsilon, analyst)
 
+    @on_current_data
     def find_bounds(
         self, column: str, epsilon: Number = "0.1", *, table: str | None = None, analyst: str = ANALYST
     ) -> Bounds:
@@ -317,8 +363,9 @@ class Curator:
         return self._ledger
 
     def close(self) -> None:
-        """Let go of the ledger and the snapshot."""
-        self._ledger.close()
+        """Let go of the ledger and the snapshot. A ledger that others share stays."""
+        if not self._shares_ledger:
+            self._ledger.close()
         if isinstance(self.engine, DuckDBEngine):
             self.engine.close()
 

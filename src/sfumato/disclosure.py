@@ -1,5 +1,7 @@
 """The small print of an answer, signed: who is protected, at what loss, within which bounds, by which ledger."""
 
+import hashlib
+import hmac
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -33,6 +35,11 @@ class Signer:
             tighten(path)
             self._key = Ed25519PrivateKey.from_private_bytes(bytes.fromhex(kept.decode().strip()))
         self.public_key = self._key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw).hex()
+
+    def secret(self, purpose: bytes) -> bytes:
+        """A secret of this key's holder for one purpose, which says nothing of the key or of another secret."""
+        kept = self._key.private_bytes(Encoding.Raw, PrivateFormat.Raw, NoEncryption())
+        return hmac.new(kept, purpose, hashlib.sha256).digest()
 
     def sign(self, statement: dict[str, Any]) -> dict[str, Any]:
         """The statement, its signature, and the key that made it."""

@@ -12,6 +12,7 @@ from sfumato.catalog.files import load
 from sfumato.catalog.model import Dataset, Table, with_tables
 from sfumato.catalog.reading import Reading
 from sfumato.curator import Curator
+from sfumato.current_data import CurrentData, stamp
 from sfumato.disclosure import Signer
 from sfumato.engines.duckdb_engine import DuckDBEngine
 from sfumato.engines.snapshot import declared_digest
@@ -22,6 +23,7 @@ from sfumato.kernel.neighbours import Row
 from sfumato.ledger.ledger import Ledger, Limit
 from sfumato.passed import a_new_file, a_path, a_text, limits_of_analysts, table_of_rows
 from sfumato.private_files import locked, private_folder, tighten
+from sfumato.shared_ledgers import SECRET, shared_ledger
 
 FIRST_VERSION = "1"
 
@@ -52,12 +54,12 @@ def protect(
 ) -> Curator:
     """Protect one table: a frame (pandas, polars, Arrow) or the path of a CSV or Parquet file.
 
-    `version` names the data: change it when the data changes, so that answers in a durable ledger are not reused.
     `rows` (unit ROW) and `people` (unit an id) make that number public; both need neighbours="replace-one".
     `encoding`, `delimiter`, `decimal`, `date_format`, `on_error` and `quoted_newlines` say how texts are read: see
     the guide. A load that loses many values warns (errors.LoadWarning); `strict` refuses it (errors.CatalogError).
-    `version` names the data: change it when the data changes, so that answers in a durable ledger are not
-    reused.
+    Answers in a durable ledger are never used for other data: its version is a keyed digest of its content. `version`
+    may name it besides; a new name makes the same data a new version.
+    Without `ledger`, data whose `population` is named shares one ledger in memory for the life of the process.
     """
     rows_of = table_of_rows(data)
     a_text(version, "version")
@@ -73,12 +75,21 @@ def protect(
     engine = DuckDBEngine.of_data(table, rows_of, Loading(strict=strict))
     signer = Signer() if books_at is None else Signer(Path(f"{books_at}.key"))
     versions = {table.name: f"{version}-{declared_digest(table)[:16]}"}
+    if books_at is not None or population is not None:  # others may ask about other data on this ledger
+        key = SECRET if books_at is None else signer.secret(b"data version")
+        versions[table.name] += f"-{engine.content_digest(table.name, key)[:32]}"
     try:
         _warn(engine.load_report)
     except LoadWarning:  # where warnings are errors
         engine.close()
         raise
-    return Curator(dataset, engine, _ledger_at(books_at, dataset), versions, signer, load_report=engine.load_report)
+    shared = books_at is None and population is not None
+    try:
+        books = _shared(dataset) if shared else _ledger_at(books_at, dataset)
+    except BaseException:
+        engine.close()
+        raise
+    return Curator(dataset, engine, books, versions, signer, load_report=engine.load_report, shares_ledger=shared)
 
 
 def open_folder(
@@ -108,18 +119,30 @@ def open_folder(
         books = open_ledger(place, dataset, ledger or address_of(place, dataset), expected_head)
     try:
         _warn(report)
+        opened = stamp(pinned)
         snapshot = DuckDBEngine.open(pinned, dataset.tables)
         signer = Signer(place / ".sfumato" / "signing.key")
     except BaseException:
         books.close()
         raise
-    dataset = with_tables(dataset, snapshot.tables)  # public tables as they were pinned
-    return Curator(dataset, snapshot, books, snapshot.versions, signer, load_report=report)
+    as_pinned = with_tables(dataset, snapshot.tables)  # public tables as they were pinned
+    curator = Curator(as_pinned, snapshot, books, snapshot.versions, signer, load_report=report)
+
+    def reopen() -> None:
+        newer = DuckDBEngine.open(pinned, dataset.tables)
+        curator.read_from(with_tables(dataset, newer.tables), newer, newer.versions)
+
+    curator.notice(CurrentData(pinned, opened, reopen))
+    return curator
 
 
 def _warn(report: LoadReport | None) -> None:
     for problem in report.problems if report is not None else ():
         warnings.warn(LoadWarning(str(problem)), stacklevel=3)
+
+
+def _shared(dataset: Dataset) -> Ledger:
+    return shared_ledger(dataset.population, dataset.budget.loss, sublimits_of(dataset))
 
 
 def _ledger_at(place: Path | None, dataset: Dataset) -> Ledger:

@@ -38,6 +38,10 @@ class Watch:
 
     def ask(self, sql: str) -> bool:
         """Is this count, nearly, at or above the threshold? It must be like the one that the watch began with."""
+        with self.curator.asking():
+            return self._ask(sql)
+
+    def _ask(self, sql: str) -> bool:
         planned = one_count(self.curator, sql)
         mine, like = planned.plan, self.like.plan
         (measured,), (first,) = mine.measurements, like.measurements

@@ -11,6 +11,7 @@ import duckdb
 
 from sfumato.catalog.model import Table
 from sfumato.engines.as_pinned import agrees, has_values
+from sfumato.engines.content import content_digest
 from sfumato.engines.empty_tables import EmptyTables
 from sfumato.engines.engine import ADDED, Bins, Cells, bin_numbers, integers_of
 from sfumato.engines.lowering import lower, lower_bins, lower_people
@@ -109,6 +110,10 @@ class DuckDBEngine:
         except BaseException:
             connection.close()
             raise
+
+    def content_digest(self, table: str, key: bytes) -> str:
+        """A keyed digest of a pinned table: the version of data that has no other."""
+        return content_digest(self._connection, table, key)
 
     def check(self, plan: BoundedPlan) -> None:
         """Refuse a plan that DuckDB cannot bind, by the declared columns alone: no data is read.

@@ -139,9 +139,19 @@ def pinnings(path: Path, tables: Mapping[str, Table], folder: Path) -> dict[str,
 
 
 def open_to_read(path: Path) -> duckdb.DuckDBPyConnection:
-    """A connection that can read this file and nothing else; sealed from the start, so that it may be opened twice."""
+    """A connection that can read this file and nothing else; sealed from the start, so that it may be opened twice.
+
+    DuckDB knows the files that a process has open by their names, and would give the one that had this name before. So
+    it is opened by a name of its own, where one can be made.
+    """
     try:
-        return duckdb.connect(str(path), read_only=True, config=SEALED)
+        try:
+            with tempfile.TemporaryDirectory(dir=path.parent, prefix="open-") as scratch:
+                alias = Path(scratch) / path.name
+                os.link(path, alias)
+                return duckdb.connect(str(alias), read_only=True, config=SEALED)
+        except OSError:  # a folder that is not written to: nothing is prepared in it meanwhile
+            return duckdb.connect(str(path), read_only=True, config=SEALED)
     except duckdb.Error:
         hint = "If another process prepares it just now, wait; else pin it anew: sfumato prepare."
         raise CatalogError("catalog", f"The pinned data in {path.name} cannot be opened.", hint) from None

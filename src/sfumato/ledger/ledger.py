@@ -324,6 +324,10 @@ class Ledger:
         listed = self._sublimits.names()
         return [*listed, *(each for each in others if self._sublimits.listed(each) is None)]
 
+    def has_sublimits(self, sublimits: Mapping[str, PrivacyLoss]) -> bool:
+        """Whether the analysts' own limits are these."""
+        return self._sublimits.agree(sublimits)
+
     def own_remaining(self, analyst: str) -> PrivacyLoss | None:
         """What is left of the analyst's own limit; None: they have none."""
         newest = self._newest

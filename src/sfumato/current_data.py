@@ -1,0 +1,73 @@
+"""The data that a curator reads: newly prepared data takes the place of the old between questions, never within one."""
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sfumato.catalog.refusals import refusal
+from sfumato.errors import CatalogError
+
+
+def stamp(path: Path) -> tuple[int, int, int] | None:
+    """What tells a file from the one that took its place; None: there is none."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+class CurrentData:
+    """Counts the questions that are being answered, and opens the data anew when none is and the file has changed."""
+
+    def __init__(self, path: Path, opened: tuple[int, int, int] | None, reopen: Callable[[], None]) -> None:
+        """`opened` is the stamp of the file from before it was opened."""
+        self._path = path
+        self._opened = opened
+        self._reopen = reopen
+        self._begin()
+
+    def _begin(self) -> None:
+        self._process = os.getpid()
+        self._free = threading.Condition()
+        self._asking = 0
+        self._own = threading.local()
+
+    @contextmanager
+    def asking(self) -> Iterator[None]:
+        """Answer a question on the data as it is prepared now."""
+        if self._process != os.getpid():  # a forked child has none of the threads that were asking
+            self._begin()
+        if getattr(self._own, "inside", False):  # a part of a question
+            yield
+            return
+        with self._free:
+            while self._asking and stamp(self._path) != self._opened:
+                self._free.wait()
+            self._renew()
+            self._asking += 1
+        self._own.inside = True
+        try:
+            yield
+        finally:
+            self._own.inside = False
+            with self._free:
+                self._asking -= 1
+                self._free.notify_all()
+
+    def _renew(self) -> None:
+        found = stamp(self._path)
+        if found == self._opened:
+            return
+        if found is None:
+            raise refusal("The prepared data is gone.", "Run `sfumato prepare`.")
+        try:
+            self._reopen()
+        except CatalogError as error:
+            hint = "Open the folder again."
+            raise refusal(
+                f"The data was prepared anew, by another catalog than is open here. {error.message}", hint
+            ) from None
+        self._opened = found

@@ -1,0 +1,35 @@
+"""Ledgers in memory that are shared: one for each population that is named, for the life of the process.
+
+Whoever protects data about the same people, in one process, spends one budget. A ledger is never closed or forgotten
+here, since what was spent is spent.
+"""
+
+import threading
+from collections.abc import Mapping
+
+from sfumato.catalog.names import folded
+from sfumato.errors import LedgerError
+from sfumato.kernel.entropy import SYSTEM
+from sfumato.kernel.losses import PrivacyLoss
+from sfumato.ledger.ledger import Ledger, Limit
+
+_LEDGERS: dict[str, Ledger] = {}
+_LOCK = threading.Lock()
+SECRET = SYSTEM.take(32).tobytes()  # of this process, for the versions of data
+
+
+def shared_ledger(population: str, limit: PrivacyLoss, sublimits: Mapping[str, PrivacyLoss]) -> Ledger:
+    """The one ledger of this population in this process."""
+    with _LOCK:
+        found = _LEDGERS.get(folded(population))
+        if found is None:
+            made = _LEDGERS[folded(population)] = Ledger.create(None, population, Limit(limit), sublimits)
+            return made
+    if found.population != population:
+        hint = "Spell it alike, or name another population."
+        raise LedgerError("ledger-foreign", f"The population {found.population!r} is spelled otherwise here.", hint)
+    if found.totals().limit != limit or not found.has_sublimits(sublimits):
+        hint = "Give the same budget and analysts as before, or name another population."
+        message = f"The population {population!r} has another budget in this process."
+        raise LedgerError("ledger-limit", message, hint)
+    return found
