@@ -36,6 +36,7 @@ from sfumato.query.bind import bind
 from sfumato.query.frame import Aggregation, Frame
 from sfumato.query.parse import parse
 from sfumato.query.query import Query
+from sfumato.recorded import asked, question
 from sfumato.rehearsal import as_rehearsed, made_up_rows, needed_by
 from sfumato.selection import Question, Selection
 from sfumato.suggestions import Asked, Suggestion, suggest
@@ -155,21 +156,23 @@ class Curator:
         analyst: str = ANALYST,
     ) -> Answer:
         """Answer a question for its price; a question that was answered before, as well or better, is free."""
-        query = bind(parse(sql), self.dataset)
+        tree = parse(sql)
+        query = bind(tree, self.dataset)
         level = probability_inside(confidence, "confidence")
         wanted = margins_alone(query, margin, epsilon, rho)
         loss = price(query, epsilon, rho) if wanted is None else self.least(query, wanted, level)
-        return self._answer(query, loss, level, self.analyst(analyst), delta_of(query, delta))
+        said = question("ask", asked(tree, query, wanted), confidence=level)
+        return self._answer(query, loss, level, self.analyst(analyst), delta_of(query, delta), said)
 
-    def _answer(
-        self, query: Query, loss: PureDP | ZCDP, confidence: Fraction, analyst: str, delta: Number | None = None
+    def _answer(  # noqa: PLR0917
+        self, query: Query, loss: PureDP | ZCDP, confidence: Fraction, analyst: str, delta: Number | None, said: str
     ) -> Answer:
         planned = self.planned(query, loss, delta)
         certificate = certify(planned.plan)
         stored = self._ledger.stored(certificate, analyst)
         if stored is None:
             try:
-                released, given = self.charged(planned.plan, certificate, analyst)
+                released, given = self.charged(planned.plan, certificate, analyst, said)
                 return self.presented(query, planned, released, confidence, given)
             except AlreadyAnswered:  # by another process of the same analyst, meanwhile: theirs is the answer
                 stored = self._ledger.stored(certificate, analyst)
@@ -184,11 +187,12 @@ class Curator:
         plan: BoundedPlan,
         certificate: Certificate,
         analyst: str,
+        said: str,
         summary: Callable[[Released], Mapping[str, object]] | None = None,
     ) -> tuple[Released, Given]:
         """Check, charge, measure, add noise, store: in this order. The answer, and what the ledger says of it."""
         self.engine.check(plan)
-        reservation, taken = self._ledger.charge(analyst, certificate)
+        reservation, taken = self._ledger.charge(analyst, certificate, said)
         exact = self.engine.aggregate(plan)
         released = drawn_once(self._ledger, reservation, lambda: release(exact, reservation))
         summed_up = None if summary is None else summary(released)
@@ -240,9 +244,11 @@ class Curator:
         All releases of this very question that the analyst has are combined, each weighed by the inverse of its
         variance.
         """
-        query = bind(parse(sql), self.dataset)
+        tree = parse(sql)
+        query = bind(tree, self.dataset)
         level, wanted = probability_inside(confidence, "confidence"), price(query, epsilon, rho)
-        return upgrade(self, query, wanted, level, self.analyst(analyst))
+        said = question("upgrade", asked(tree, query), confidence=level)
+        return upgrade(self, query, wanted, level, self.analyst(analyst), said)
 
     @on_current_data
     def preview(
@@ -311,7 +317,7 @@ class Curator:
         stage = Curator(with_tables(self.dataset, {**self.dataset.tables, **tables}), engine, books, self.versions)
         with stage:
             level, delta = probability_inside(confidence, "confidence"), delta_of(query, None)
-            return stage._answer(query, loss, level, ANALYST, delta)
+            return stage._answer(query, loss, level, ANALYST, delta, "")
 
     @on_current_data
     def plan(self, questions: Wanted, confidence: Number = "0.95") -> Workload:

@@ -18,6 +18,7 @@ from sfumato.planning.provenance import pinned, whose
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
 from sfumato.query.terms import refuse_epsilon
+from sfumato.recorded import asked, question
 from sfumato.workload import release_together
 
 if TYPE_CHECKING:
@@ -67,7 +68,8 @@ class Bounds:
 
 def diagnose(curator: "Curator", sql: str, epsilon: Number, analyst: str) -> Diagnosis:
     """Noisy counts on one reservation, and what they say of a question's rows."""
-    query = bind(parse(sql), curator.dataset)
+    tree = parse(sql)
+    query = bind(tree, curator.dataset)
     refuse_epsilon(query.terms, "a diagnosis has its own")
     if not isinstance(query.source, Scan):
         raise UnsupportedSyntax("diagnose", "A diagnosis is of a question about one table.", "Ask about each table.")
@@ -86,7 +88,7 @@ def diagnose(curator: "Curator", sql: str, epsilon: Number, analyst: str) -> Dia
     if isinstance(table.unit, str):
         more = Call(">", (Column(ROWS_OF_UNIT, ColumnType.INTEGER, False), Literal(table.max_rows_per_unit)))
         counts |= _counts(curator, query.source, {"people": (), "more": (more,)}, Kind.PEOPLE)
-    found, cost, margin = _released(curator, counts, epsilon, analyst)
+    found, cost, margin = _released(curator, counts, epsilon, analyst, question("diagnose", asked(tree, query)))
     rows = max(found["rows"], 1.0)
     filtered = 1 - found["kept"] / rows if "kept" in found else None
     people = found["more"] / max(found["people"], 1.0) if "more" in found else None
@@ -117,14 +119,14 @@ def _counts(
 
 
 def _released(
-    curator: "Curator", plans: dict[str, BoundedPlan], epsilon: Number, analyst: str
+    curator: "Curator", plans: dict[str, BoundedPlan], epsilon: Number, analyst: str, said: str
 ) -> tuple[dict[str, float], Cost, float]:
     shares = split(PureDP(privacy_amount(epsilon, "epsilon")), len(plans))
     priced = [
         replace(plan, measurements=tuple(replace(each, loss=share) for each in plan.measurements))
         for plan, share in zip(plans.values(), shares, strict=True)
     ]
-    found = release_together(curator, priced, analyst)
+    found = release_together(curator, priced, analyst, said)
     values, margins = {}, []
     for name, each in zip(plans, found.released, strict=True):
         (certified,) = each.certificate.measurements
@@ -156,6 +158,6 @@ def find_bounds(curator: "Curator", column: str, epsilon: Number, table: str | N
     choice = Quantiles((OUTER, 1 - OUTER))
     measured = Measurement("bounds", Kind.CHOICE, number_of, 0, len(edges) - 1, 0, loss, choice=choice)
     plan = BoundedPlan(curator.dataset.population, pinned(source, curator.versions), unit, groups, (), (), (measured,))
-    bought = release_together(curator, [plan], analyst)
+    bought = release_together(curator, [plan], analyst, question("bounds", table=about.name, column=found.name))
     low, high = bought.released[0].integers["bounds"]
     return Bounds(found.name, edges[max(low - 1, 0)], edges[high], bought.cost)

@@ -76,7 +76,9 @@ class Releases:
         }
 
 
-def upgrade(curator: "Curator", query: Query, wanted: PureDP | ZCDP, confidence: Fraction, analyst: str) -> Answer:
+def upgrade(  # noqa: PLR0917
+    curator: "Curator", query: Query, wanted: PureDP | ZCDP, confidence: Fraction, analyst: str, said: str
+) -> Answer:
     """Pay what is missing of `wanted` in all, and combine the releases; processes that do the same share one charge."""
     planned = curator.planned(query, wanted)
     certificate = certify(planned.plan)
@@ -101,7 +103,7 @@ def upgrade(curator: "Curator", query: Query, wanted: PureDP | ZCDP, confidence:
             return after(released).summary(through)
 
         with suppress(AlreadyAnswered):  # by another process, meanwhile: look again, and take its answer
-            released, given = curator.charged(now.plan, certify(now.plan), analyst, summary)
+            released, given = curator.charged(now.plan, certify(now.plan), analyst, said, summary)
             all_of_them = after(released)
             return curator.presented(
                 query, now, released, confidence, given, all_of_them.reading, all_of_them.loss

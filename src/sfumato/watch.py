@@ -19,6 +19,7 @@ from sfumato.query.bind import bind
 from sfumato.query.parse import parse
 from sfumato.query.query import AggregateRef
 from sfumato.query.terms import refuse_epsilon
+from sfumato.recorded import asked, question
 
 if TYPE_CHECKING:
     from sfumato.curator import Curator
@@ -72,12 +73,15 @@ def begin_watch(  # noqa: PLR0917 - its caller names what it passes
     curator: "Curator", sql: str, above: int, epsilon: Number, questions: int, analyst: str
 ) -> Watch:
     """Charge a watch for counts like this one; nothing is asked yet."""
+    tree = parse(sql)
     planned = one_count(curator, sql)
     (measured,) = certify(planned.plan).measurements
     steps = whole_number(above, "above", 0) * 2 ** -planned.plan.measurements[0].exponent
     monotonic = planned.plan.unit.neighbours is Neighbours.ADD_REMOVE
     sequence = AboveThreshold(steps, measured.sensitivity.l1, privacy_amount(epsilon, "epsilon"), monotonic, questions)
-    reservation, taken = curator.ledger().charge(curator.analyst(analyst), allowance(sequence, planned.plan))
+    said = question("watch", asked(tree, bind(tree, curator.dataset)), above=above, questions_at_most=questions)
+    who = curator.analyst(analyst)
+    reservation, taken = curator.ledger().charge(who, allowance(sequence, planned.plan), said)
     return Watch(curator, reservation, sequence, planned, cost_of(taken))
 
 

@@ -7,6 +7,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeVar
 
+from sfumato import recorded
 from sfumato.answers import Answer, Cost
 from sfumato.errors import InvalidParameter, KernelFault
 from sfumato.given import Given, cost_of
@@ -98,14 +99,18 @@ def _margins(query: Query, margin: Margin) -> dict[str, float]:
 def ask_workload(curator: "Curator", workload: Workload, analyst: str) -> list[Answer]:
     """All answers, in the order of the questions, for one charge; asked again, it is free."""
     asked: list[tuple[Query, Planned]] = []
+    said: list[dict[str, object]] = []
     for each in workload.shares:
-        query = bind(parse(each.sql), curator.dataset)
+        tree = parse(each.sql)
+        query = bind(tree, curator.dataset)
+        said.append(recorded.asked(tree, query, each.margin))
         refuse_epsilon(query.terms, "the workload decides what is spent")
         asked.append((query, curator.planned(query, PureDP(each.epsilon))))
         if asked[-1][1].plan.cells is None:
             hint = "Ask it on its own, or declare the key's values."
             raise InvalidParameter("questions", "must have declared keys", "one whose keys the data names", hint)
-    found = release_together(curator, [planned.plan for _, planned in asked], analyst)
+    all_of_them = recorded.question("ask_all", *said, confidence=workload.confidence)
+    found = release_together(curator, [planned.plan for _, planned in asked], analyst, all_of_them)
     return [
         curator.presented(query, planned, each, workload.confidence, found.given.part(each.certificate))
         for (query, planned), each in zip(asked, found.released, strict=True)
@@ -132,7 +137,7 @@ def drawn_once(books: Ledger, reservation: Reservation, draw: Callable[[], Drawn
     raise KernelFault("The answer could not be made; its charge is closed.")
 
 
-def release_together(curator: "Curator", plans: Sequence[BoundedPlan], analyst: str) -> Together:
+def release_together(curator: "Curator", plans: Sequence[BoundedPlan], analyst: str, said: str) -> Together:
     """Check all plans, charge them together, then measure and release each; what was released before is free."""
     certificates = [certify(plan) for plan in plans]
     whole = bundle(certificates)
@@ -140,7 +145,7 @@ def release_together(curator: "Curator", plans: Sequence[BoundedPlan], analyst: 
     for plan in plans:
         curator.engine.check(plan)
     try:
-        reservation, taken = books.charge(who, whole)
+        reservation, taken = books.charge(who, whole, said)
         exact = [curator.engine.aggregate(plan) for plan in plans]
         pairs = list(zip(exact, parts(reservation, certificates), strict=True))
         released = drawn_once(books, reservation, lambda: [release(measured, each) for measured, each in pairs])

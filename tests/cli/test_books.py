@@ -47,6 +47,26 @@ def test_ledger_lists_entries(clinic):
     assert clinic("ledger", "--last", "0").exit_code == 2
 
 
+def test_ledger_shows_the_question(clinic):
+    clinic("ask", COUNT, "--epsilon", "0.5", "--analyst", "ann")
+    clinic("ask", COUNT + " WHERE age > 30 AND " + " AND ".join(["age < 90"] * 20), "--margin", "n=20")
+    entries = json_of(clinic("ledger", "--json"))["entries"]
+    asked = [each["question"] for each in entries if each["kind"] == "charge"]
+    assert asked[0]["questions"] == [{"sql": COUNT, "columns": ["n"]}]
+    assert asked[1]["questions"][0]["margin"] == {"n": 20}
+    assert [each["question"] for each in entries if each["kind"] != "charge"] == [None] * (len(entries) - 2)
+    lines = clinic("ledger").stdout.splitlines()
+    assert lines[0].split()[-1] == "question"
+    assert any(line.endswith(COUNT) for line in lines)
+    assert any(line.endswith("…") for line in lines), "a long one is cut short"
+    number = next(str(each["number"]) for each in entries if each["kind"] == "charge" and "margin" in str(each))
+    shown = clinic("ledger", "show", number).stdout
+    assert "wanted: ±20 of n" in shown
+    assert shown.count("age < 90") == 20
+    assert json_of(clinic("ledger", "show", number, "--json"))["question"] == asked[1]
+    assert clinic("ledger", "show", "999").exit_code == 4
+
+
 def test_ledger_verify(clinic):
     clinic("ask", COUNT, "--epsilon", "0.5")
     assert clinic("ledger", "verify").stdout.startswith("Every entry holds. 3 entries")

@@ -1,6 +1,7 @@
 # ruff: noqa: PLC0415 - what is heavy is imported by the command that needs it
 """The books: what is spent of the budget, entry by entry, and whether the sums hold."""
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from sfumato.kernel.losses import PrivacyLoss
     from sfumato.ledger.ledger import Entry, Totals
 
+MOST_SHOWN = 60  # letters of a question in the list
 ledger = typer.Typer(help="What was charged, entry by entry.")
 
 
@@ -106,10 +108,37 @@ def entries(
             [
                 str(each["number"]), each["time"], each["kind"], each["analyst"] or "",
                 loss_words(each["loss"]), loss_words(each["spent"]), each["hash"][:12],
+                _short(question_words(each["question"])),
             ]
             for each in found
         ]  # fmt: skip
-        print_table(["entry", "time", "kind", "analyst", "cost", "spent by then", "hash"], rows, right=[0])
+        print_table(["entry", "time", "kind", "analyst", "cost", "spent by then", "hash", "question"], rows, right=[0])
+
+
+@ledger.command()
+def show(
+    context: typer.Context,
+    number: Annotated[int, typer.Argument(metavar="ENTRY", min=1, help="The entry's number.")],
+    as_json: AsJson = False,
+) -> None:
+    """Show one entry: who asked what, in full, and what it cost."""
+    with refusals(as_json):
+        from sfumato.catalog.files import load
+        from sfumato.errors import InvalidParameter
+        from sfumato.folder_ledger import read_ledger
+
+        folder = Path(context.obj)
+        with working("Opening"), read_ledger(folder, load(folder)) as books:
+            entry = books.entry(number)
+        if entry is None:
+            raise InvalidParameter("entry", "must be the number of an entry", "another number", "See `sfumato ledger`.")
+        found = entry_json(entry)
+        if as_json:
+            print_json(found)
+            return
+        shown = {**found, **{name: loss_words(found[name]) for name in ("loss", "budget", "spent")}}
+        shown["question"] = question_words(found["question"])
+        print_table(["", ""], [[name, str(value)] for name, value in shown.items() if value not in (None, "")])
 
 
 @ledger.command()
@@ -183,7 +212,27 @@ def entry_json(entry: "Entry") -> dict[str, Any]:
         "budget": _loss(entry.budget),
         "spent": _loss(entry.spent),
         "hash": entry.hash,
+        "question": json.loads(entry.question) if entry.question else None,
     }
+
+
+def question_words(question: dict[str, Any] | None) -> str:
+    """A recorded question in words: its SQL, or what else was asked for."""
+    if question is None:
+        return ""
+    parts = [str(each["sql"]) for each in question["questions"]]
+    wanted = [
+        f"±{width:g} of {name}" for each in question["questions"] for name, width in each.get("margin", {}).items()
+    ]
+    known = ("how", "questions", "confidence")
+    more = [f"{name.replace('_', ' ')} {value}" for name, value in question.items() if name not in known]
+    words = "; ".join([*parts, *([f"wanted: {', '.join(wanted)}"] if wanted else []), *more])
+    return words if question["how"] == "ask" else f"{question['how']}: {words}"
+
+
+def _short(text: str) -> str:
+    """What fits a line of the list; `ledger show` has all of it."""
+    return text if len(text) <= MOST_SHOWN else text[: MOST_SHOWN - 1] + "…"
 
 
 def _loss(loss: "PrivacyLoss | None") -> dict[str, str] | None:

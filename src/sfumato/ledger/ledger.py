@@ -181,8 +181,11 @@ class Ledger:
         """
         return self.charge(analyst, certificate)[0]
 
-    def charge(self, analyst: str, certificate: Certificate) -> tuple[Reservation, Taken]:
-        """`reserve`, and what it took now: nothing, where an earlier charge was taken up again."""
+    def charge(self, analyst: str, certificate: Certificate, question: str = "") -> tuple[Reservation, Taken]:
+        """`reserve`, and what it took now: nothing, where an earlier charge was taken up again.
+
+        The question is recorded with the charge.
+        """
         self._check(analyst, certificate)
         payload = description(certificate)
         with self._writing() as (books, now):
@@ -209,6 +212,7 @@ class Ledger:
                 loss=charge,
                 analyst_spent=total(own, charge),
                 payload=payload,
+                question=question,
             )
         self._remember(head)
         return Reservation(head.number, certificate), taken_for(certificate.loss, charge, limit)
@@ -344,6 +348,12 @@ class Ledger:
         """The newest entries (all of them by default), oldest first."""
         with self._reading() as (books, _):
             return books.newest(newest)
+
+    def entry(self, number: int) -> Entry | None:
+        """One entry; None: there is none of that number."""
+        with self._reading() as (books, _):
+            row = books.row(number)
+            return None if row is None else Entry.of(row)
 
     def verify(self, *, full: bool = True, head: str | None = None) -> Verification:
         """Walk the chain: every hash, signature, sum and answer, and the heads that were seen before.

@@ -1,0 +1,45 @@
+"""The question as the ledger records it with its charge, for the owner: what was asked, in one normal form."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict
+from fractions import Fraction
+
+from sqlglot import exp
+
+from sfumato.kernel.exact import plain
+from sfumato.ledger.entries import canonical
+from sfumato.query.query import Query
+
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+WHOLE = (exp.Where, exp.Having, exp.Group, exp.Select, exp.Alias)  # what stands alone in these needs no brackets
+
+
+def asked(tree: exp.Select, query: Query, margin: Mapping[str, float] | None = None) -> dict[str, object]:
+    """One question: its SQL in normal form, the columns of its answer, and the margins that were wanted."""
+    made: dict[str, object] = {"sql": normal_form(tree), "columns": [name for name, _ in query.columns]}
+    if margin is not None:
+        made["margin"] = dict(margin)
+    if query.terms is not None:
+        made["options"] = {name: str(value) for name, value in asdict(query.terms).items() if value is not None}
+    return made
+
+
+def normal_form(tree: exp.Select) -> str:
+    """SQL as it is printed again: without needless quotes and brackets, words in upper case, one space between them."""
+    copy = tree.copy()
+    for name in copy.find_all(exp.Identifier):
+        if NAME.fullmatch(name.this):
+            name.set("quoted", False)
+    for brackets in list(copy.find_all(exp.Paren)):
+        if isinstance(brackets.parent, WHOLE):
+            brackets.replace(brackets.this)
+    return copy.sql(dialect="duckdb", comments=False)
+
+
+def question(how: str, *questions: Mapping[str, object], confidence: Fraction | None = None, **more: object) -> str:
+    """What is recorded: how it was asked (ask, upgrade, ...), and the questions that one charge is for."""
+    made: dict[str, object] = {"how": how, "questions": list(questions), **more}
+    if confidence is not None:
+        made["confidence"] = plain(confidence)
+    return canonical(made)
