@@ -1,4 +1,7 @@
-"""Pinning the owner's data: an immutable, typed table that holds what the catalog declares and nothing else."""
+"""Pinning the owner's data: an immutable, typed table that holds what the catalog declares and nothing else.
+
+Part of the trusted perimeter: claims K-35 (weights and counts) and K-50 (values).
+"""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence

@@ -77,6 +77,12 @@ def moment(column: str, kind: str) -> str:
     """A column of moments, to the microsecond below, and in UTC where it has zones, as SQL.
 
     A cast would round nanoseconds up to the next day, and tell a zone's time in the zone of whoever reads.
+
+    Claim: K-50. A function of the value alone.
+    Requires: a type of moments.
+    Relies on: K-50.
+    Proof: docs/claims/K-50.md
+    Checked by: tests/ingest/test_canonical.py::test_nanoseconds_are_cut_not_rounded
     """
     if kind in MOMENTS:
         return f"CAST({column} AS TIMESTAMP)"

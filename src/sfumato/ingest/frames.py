@@ -24,6 +24,12 @@ def as_arrow(table: str, data: object, declared: Declared, reading: Reading, *, 
     """The declared columns of a frame; `everything`: the others too, of public tables.
 
     What can be read only once (a reader of Arrow batches, a lazy frame) is read here.
+
+    Claim: K-50. Mixed objects become their canonical texts, one by one; other columns stay as they are.
+    Requires: nothing; frames of other kinds, and objects without a rule, are refused.
+    Relies on: K-50 (canonical texts).
+    Proof: docs/claims/K-50.md
+    Checked by: tests/ingest/test_parsing.py::test_every_type_is_read_as_its_text_is
     """
     for once in ("read_all", "collect", "to_table"):
         if callable(getattr(data, once, None)) and not isinstance(data, pa.Table):

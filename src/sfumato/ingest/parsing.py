@@ -134,7 +134,14 @@ def held(name: str, declared: ColumnDeclaration, kind: str) -> str:  # noqa: PLR
 
 
 def ambiguous(declared: ColumnDeclaration) -> tuple[str, str] | None:
-    """Two values of a category that are the same number or truth value, spelled differently."""
+    """Two values of a category that are the same number or truth value, spelled differently.
+
+    Claim: K-50. Of the declaration alone; None: numbers of a source match at most one value.
+    Requires: nothing.
+    Relies on: K-51.
+    Proof: docs/claims/K-50.md
+    Checked by: tests/ingest/test_parsing.py::test_values_that_are_one_number_are_told_apart_in_texts_only
+    """
     if not isinstance(declared, Category) or not isinstance(declared.values[0], str):
         return None
     seen: dict[str, str] = {}
@@ -146,7 +153,14 @@ def ambiguous(declared: ColumnDeclaration) -> tuple[str, str] | None:
 
 
 def as_text_of(declared: ColumnDeclaration) -> bool:
-    """Is a column read as text? Then numbers that a float does not tell apart are refused, not merged."""
+    """Is a column read as text? Then numbers that a float does not tell apart are refused, not merged.
+
+    Claim: K-50. Of the declaration alone.
+    Requires: nothing.
+    Relies on: K-50.
+    Proof: docs/claims/K-50.md
+    Checked by: tests/ingest/test_ids.py::test_floats_that_do_not_tell_people_apart_are_refused
+    """
     return isinstance(declared, (Text, Id)) or (isinstance(declared, Category) and isinstance(declared.values[0], str))
 
 
@@ -194,7 +208,14 @@ def _moment(column: str, kind: str, reading: Reading) -> str:
 
 
 def declared_value(column: str, declared: Category) -> str:
-    """The declared value that was read, or NULL. Numbers and truth values match in any spelling, texts in their own."""
+    """The declared value that was read, or NULL. Numbers and truth values match in any spelling, texts in their own.
+
+    Claim: K-50. A function of what was read alone.
+    Requires: the column is what `read` made.
+    Relies on: K-51.
+    Proof: docs/claims/K-50.md
+    Checked by: tests/ingest/test_parsing.py::test_one_is_one_in_every_spelling
+    """
     form_name = sql_type(declared)
     if not isinstance(declared.values[0], str):
         listed = ", ".join(map(_constant, declared.values))
@@ -218,7 +239,14 @@ def declared_value(column: str, declared: Category) -> str:
 
 
 def rounded(value: str) -> str:
-    """⌊x + ½⌋ without the sum, which rounds in doubles. Infinities stay, and NaN."""
+    """⌊x + ½⌋ without the sum, which rounds in doubles. Infinities stay, and NaN.
+
+    Claim: K-50. Exact for every double.
+    Requires: a column of doubles.
+    Relies on: K-13.
+    Proof: docs/claims/K-50.md
+    Checked by: tests/engines/test_snapshot.py::test_a_snapshot_is_what_plain_python_makes
+    """
     return f"(FLOOR({value}) + CAST({value} - FLOOR({value}) >= 0.5::DOUBLE AS INTEGER))"
 
 

@@ -1,4 +1,7 @@
-"""What the owner's data is read from: CSV and Parquet files, one or many; a table of a DuckDB file; a frame."""
+"""What the owner's data is read from: CSV and Parquet files, one or many; a table of a DuckDB file; a frame.
+
+Part of the trusted perimeter: claims K-50 and K-52. One person's record never changes how another's is read.
+"""
 
 import glob
 import re

@@ -120,7 +120,14 @@ def _end_of_line(file: int, at: int, size: int) -> int:
 
 
 def header(start: bytes, delimiter: bytes, *, quoted_newlines: bool) -> tuple[list[bytes], int, bool]:
-    """The fields of the first record, where it ends, and whether its end is CR LF. The header is nobody's data."""
+    """The fields of the first record, where it ends, and whether its end is CR LF. The header is nobody's data.
+
+    Claim: K-52. By the grammar of records; raises Malformed.
+    Requires: the file begins at `start`.
+    Relies on: K-52.
+    Proof: docs/claims/K-52.md
+    Checked by: tests/ingest/test_records.py::test_records_are_separated_as_the_grammar_says
+    """
     quoted = rb'"(?:[^"\0]|"")*+"' if quoted_newlines else rb'"(?:[^"\0\r\n]|"")*+"'
     field = re.compile(b"(" + quoted + rb"|[^" + re.escape(delimiter) + rb'"\r\n\0]*+)')
     fields, at = [], 0
@@ -141,7 +148,14 @@ def header(start: bytes, delimiter: bytes, *, quoted_newlines: bool) -> tuple[li
 
 
 def without(path: Path, records: Records, to: Path) -> None:
-    """A copy of the file that lacks the malformed lines, and nothing else."""
+    """A copy of the file that lacks the malformed lines, and nothing else.
+
+    Claim: K-52. Byte for byte what is outside the malformed lines.
+    Requires: the records are those of this file.
+    Relies on: K-52.
+    Proof: docs/claims/K-52.md
+    Checked by: tests/ingest/test_records.py::test_skip_drops_exactly_the_malformed_records
+    """
     with path.open("rb") as source, to.open("xb") as target:
         at = 0
         for begin, end in (*records.malformed, (os.fstat(source.fileno()).st_size, 0)):
