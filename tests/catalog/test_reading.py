@@ -1,5 +1,6 @@
 """How a source is read is declared in the catalog, checked there, and part of what a snapshot was made from."""
 
+import pandas as pd
 import pytest
 
 import sfumato as sf
@@ -9,6 +10,7 @@ from sfumato.catalog.reading import Reading
 from sfumato.engines.snapshot import declared_digest
 from sfumato.errors import CatalogError
 
+FRAME = pd.DataFrame({"x": [1]})
 CATALOG = """
 [dataset]
 name = "d"
@@ -48,7 +50,7 @@ def test_what_cannot_be_read_so_is_refused(key, value, rule):
         Reading(**{key: value})
     assert rule in caught.value.message
     with pytest.raises(CatalogError) as caught:
-        sf.protect([], name="t", unit=sf.ROW, columns={}, budget=sf.Budget(1), **{key: value})
+        sf.protect(FRAME, name="t", unit=sf.ROW, columns={}, budget=sf.Budget(1), **{key: value})
     assert rule in caught.value.message
 
 
