@@ -24,7 +24,6 @@ from sfumato.engines.met_rows import mark_met
 from sfumato.engines.on_grid import steps_of, width
 from sfumato.ingest.canonical import WHOLE
 from sfumato.ingest.counting import (
-    OUTCOME,
     VALUE,
     Outcome,
     beside_held,
@@ -32,7 +31,7 @@ from sfumato.ingest.counting import (
     count_outcomes,
     count_people,
     lost_values,
-    outcome,
+    packed,
 )
 from sfumato.ingest.ids import id_of
 from sfumato.ingest.load_report import AS_USUAL, ColumnReport, Loading, PeopleReport, TableReport
@@ -190,10 +189,10 @@ def _columns(table: Table, source: Source) -> str:
         columns[UNIT] = source.columns[_owner(table)]
     described = []
     for name, kind in columns.items():
-        packed = "bitpacking" if name.startswith((STEPS, CENTRED)) else "uncompressed"
-        described.append(f"{quoted(name)} {kind}{'' if kind == 'VARCHAR' else f' USING COMPRESSION {packed}'}")
+        packing = "bitpacking" if name.startswith((STEPS, CENTRED)) else "uncompressed"
+        described.append(f"{quoted(name)} {kind}{'' if kind == 'VARCHAR' else f' USING COMPRESSION {packing}'}")
     # until they are counted: to look for a better packing would take longer than to write them
-    outcomes = [f"{quoted(OUTCOME + name)} UTINYINT USING COMPRESSION uncompressed" for name in _kept(table)]
+    outcomes = [f"{quoted(name)} USMALLINT USING COMPRESSION uncompressed" for name in packed(_kept(table))]
     return ", ".join([*described, *outcomes])
 
 
@@ -211,7 +210,7 @@ def _typed(
         held_to += [f"{held(name, declared, kind)} AS {quoted(name)}", *beside_held(name)]
     read_as += [f"{value} AS {quoted(name)}" for name, value in further.items()]
     on_grid = [f"{steps_of(name, kept[name], each)} AS {quoted(STEPS + name)}" for name, each in steps.items()]
-    outcomes = [outcome(name, declared) for name, declared in kept.items()]
+    outcomes = [f"{value} AS {quoted(name)}" for name, value in packed(kept).items()]
     names = [quoted(name) for name in (*kept, *further)]
     return (
         f"SELECT {', '.join([*names, *on_grid, *outcomes])} FROM (SELECT "
@@ -225,7 +224,7 @@ def _selected(table: Table, source: Source) -> str:
     if table.unit is ROW:
         return _typed(kept, source, stored, {} if kept else {ROWS_OF_UNIT: "1"})
     unit = quoted(UNIT)
-    final = [f"typed.{quoted(name)}" for name in (*kept, UNIT, *(OUTCOME + name for name in kept))]
+    final = [f"typed.{quoted(name)}" for name in (*kept, UNIT, *packed(kept))]
     final += [*(f"counted.{quoted(name)}" for name in (ROWS_OF_UNIT, WEIGHT)), f"true AS {quoted(MET)}"]
     most = min(table.max_rows_per_unit, MOST_ROWS)
     for name, each in stored.items():
@@ -281,7 +280,7 @@ def _sampled(
     """Some lost values of a column: from the source's first rows only, where they are few and merely examples."""
     relation = f"(SELECT * FROM {source.relation} LIMIT {FIRST_ROWS})" if first_rows else source.relation
     selected = _typed({column: table.columns[column]}, replace(source, relation=relation), {}, {VALUE: quoted(column)})
-    return lost_values(connection, selected, column, outcomes)
+    return lost_values(connection, selected, outcomes)
 
 
 def _weighed(steps: str, each: Steps, most: int) -> str:

@@ -229,7 +229,7 @@ def _of_categories(declared: Category) -> tuple[Recognised, ...]:
     found: list[Recognised] = [(lambda text: text.casefold() in plain, spelled)]
     if all(re.fullmatch(r"-?\d+", each) for each in known):
         fraction = Cause("They are numbers with a fraction, but the values are whole.", "Declare the column as real.")
-        found.append((_matches(r"[-+]?\d*[.,]\d+"), fraction))
+        found.append((_matches(r"[-+]?\d*[.,]\d*[1-9]\d*"), fraction))
     return tuple(found)
 
 

@@ -1,7 +1,7 @@
 """Counting what a load does to each value, in the pass that reads the source.
 
-Beside every column, the load writes one small number per row: what became of the value. The numbers are counted and
-dropped before the table is used, so a snapshot holds none of them.
+Beside the columns, the load writes small numbers for each row: what became of its values, of five columns in one
+number. The numbers are counted and dropped before the table is used, so a snapshot holds none of them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ from sfumato.ingest.sql_text import quoted
 
 OUTCOME, PARSED, ABSENT = (f"__sfumato_{each}_" for each in ("outcome", "parsed", "absent"))
 VALUE, MOST_SAMPLED = "__sfumato_value", 1_000
-AT_ONCE = 5  # columns: so few outcomes are counted in an array, not in a hash table
+AT_ONCE = 5  # columns in one number: so few outcomes are counted in an array, not in a hash table
 SETS = {30: "INTEGER", 60: "BIGINT", 120: "HUGEINT"}  # so many categories are the bits of a number
 
 
@@ -46,6 +46,16 @@ def beside_parsed(name: str, kind: str) -> str:
 def beside_held(name: str) -> list[str]:
     """What the next step passes on: the parsed value, and whether there was one."""
     return [f"{quoted(name)} AS {quoted(PARSED + name)}", quoted(ABSENT + name)]
+
+
+def packed(columns: Mapping[str, ColumnDeclaration]) -> dict[str, str]:
+    """The outcomes of columns as numbers in base 7, a few columns in each, by the names under which they are kept."""
+    found, names = {}, list(columns)
+    for begin in range(0, len(names), AT_ONCE):
+        some = names[begin : begin + AT_ONCE]
+        digits = [f"{len(Outcome) ** place} * ({outcome(name, columns[name])})" for place, name in enumerate(some)]
+        found[f"{OUTCOME}{begin // AT_ONCE}"] = f"CAST({' + '.join(digits)} AS USMALLINT)"
+    return found
 
 
 def outcome(name: str, declared: ColumnDeclaration) -> str:
@@ -74,27 +84,24 @@ def outcome(name: str, declared: ColumnDeclaration) -> str:
             cases = lost
         case _:
             assert_never(declared)
-    return f"CAST(CASE {cases} ELSE {Outcome.KEPT:d} END AS UTINYINT) AS {quoted(OUTCOME + name)}"
+    return f"CASE {cases} ELSE {Outcome.KEPT:d} END"
 
 
 def count_outcomes(
     connection: duckdb.DuckDBPyConnection, table: str, columns: Mapping[str, ColumnDeclaration]
 ) -> tuple[int, dict[str, ColumnReport]]:
     """The rows of a table that was just written, and the report of each column; the outcomes are dropped."""
-    rows, names = 0, list(columns)
+    names = list(columns)
     found = {name: dict.fromkeys(Outcome, 0) for name in names}
-    for begin in range(0, len(names) or 1, AT_ONCE):
-        some = names[begin : begin + AT_ONCE]
-        outcomes = ", ".join(["0", *(quoted(OUTCOME + name) for name in some)])
-        rows = 0
-        for *each, count in connection.execute(
-            f"SELECT {outcomes}, COUNT(*) FROM {quoted(table)} GROUP BY ALL"
-        ).fetchall():
-            rows += count
-            for name, one in zip(some, each[1:], strict=True):
-                found[name][Outcome(one)] += count
-    for name in columns:
-        connection.execute(f"ALTER TABLE {quoted(table)} DROP COLUMN {quoted(OUTCOME + name)}")
+    for number, column in enumerate(packed(columns)):
+        query = f"SELECT {quoted(column)}, COUNT(*) FROM {quoted(table)} GROUP BY ALL"
+        for digits, count in connection.execute(query).fetchall():
+            rest = digits
+            for name in names[number * AT_ONCE : (number + 1) * AT_ONCE]:
+                rest, digit = divmod(rest, len(Outcome))
+                found[name][Outcome(digit)] += count
+        connection.execute(f"ALTER TABLE {quoted(table)} DROP COLUMN {quoted(column)}")
+    rows = int(connection.execute(f"SELECT COUNT(*) FROM {quoted(table)}").fetchall()[0][0])
     reports = {}
     for name, declared in columns.items():
         counts = found[name]
@@ -152,10 +159,8 @@ def _distinct(name: str, declared: ColumnDeclaration) -> str:
     return f"COUNT(DISTINCT {column}) + {null}"
 
 
-def lost_values(
-    connection: duckdb.DuckDBPyConnection, selected: str, column: str, outcomes: Sequence[Outcome]
-) -> list[str]:
-    """Some values with one of these outcomes, as text. `selected` gives a column's outcomes and the source's VALUE."""
-    listed = ", ".join(f"{each:d}" for each in outcomes)
-    lost = f"SELECT CAST({VALUE} AS VARCHAR) FROM ({selected}) WHERE {quoted(OUTCOME + column)} IN ({listed})"
+def lost_values(connection: duckdb.DuckDBPyConnection, selected: str, outcomes: Sequence[Outcome]) -> list[str]:
+    """Some values with one of these outcomes, as text. `selected` gives a column's outcomes and its source's VALUE."""
+    wanted = ", ".join(f"{each:d}" for each in outcomes)
+    lost = f"SELECT CAST({VALUE} AS VARCHAR) FROM ({selected}) WHERE {quoted(f'{OUTCOME}0')} IN ({wanted})"
     return [str(row[0]) for row in connection.execute(f"{lost} LIMIT {MOST_SAMPLED}").fetchall()]
