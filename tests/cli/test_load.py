@@ -162,3 +162,27 @@ def test_an_answer_does_not_look_at_the_source(clinic, monkeypatch):
     assert json_of(after)["rows"] == json_of(before)["rows"]
     source.unlink()
     assert clinic("ask", COUNT.replace("COUNT(*)", "COUNT(age)"), "--epsilon", "0.5").exit_code == 0
+
+
+def test_a_first_question_that_loads_tells_what_the_load_lost(folder):
+    add(folder)
+    for as_json in (False, True):
+        (folder / ".sfumato" / "snapshot.duckdb").unlink()
+        more = ["--json"] if as_json else []
+        done = run("-C", folder, "preview", "SELECT COUNT(*) AS n FROM t", "--epsilon", "1", *more)
+        assert done.exit_code == 0
+        lines = done.stderr.splitlines()
+        told = [json.loads(each)["warning"] for each in lines] if as_json else lines
+        assert any("t.age: 50 % of the values could not be read" in each for each in told)
+        assert not any(value in done.output for value in VALUES)
+        again = run("-C", folder, "preview", "SELECT COUNT(*) AS n FROM t", "--epsilon", "1", *more)
+        assert again.stderr == ""
+
+
+def test_a_source_of_one_column_suggests_the_delimiter(tmp_path):
+    run("init", tmp_path)
+    (tmp_path / "t.csv").write_text("pid^age\n1^2\n")
+    unit = ["--unit", "pid", "--column", "age:integer:0:120"]
+    told = refused(run("-C", tmp_path, "add", "t", "t.csv", *unit, "--json"), 4)
+    assert "--delimiter" in told["hint"]
+    assert run("-C", tmp_path, "add", "t", "t.csv", *unit, "--delimiter", "^").exit_code == 0

@@ -48,6 +48,7 @@ WHOLE, REAL, CITY = sf.Integer(0, 100), sf.Real(0, 100), sf.Category(["Rome", "O
         (CITY, ["M\ufffdnchen"], "not encoded", "--encoding latin-1"),
         (CITY, ["MÃ¼nchen"], "UTF-8, but was read in another encoding", "--encoding utf-8"),
         (sf.Category([1, 2]), ["1.5"], "fraction", "real"),
+        (sf.Category(["1", "2"]), ["3.0"], "not among the declared values", "if they are public"),
     ],
 )
 def test_the_likely_cause_is_named_with_what_fixes_it(declared, lost, cause, fix):

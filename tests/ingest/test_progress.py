@@ -69,6 +69,15 @@ def test_a_short_load_shows_nothing(monkeypatch):
     assert progress.PATIENCE == 2.0
 
 
+@pytest.mark.parametrize("stderr", [None, "closed"])
+def test_a_program_without_a_console_loads(monkeypatch, stderr):
+    closed = Terminal()
+    closed.close()
+    monkeypatch.setattr(progress.sys, "stderr", closed if stderr else None)
+    with progress.progress_bar(Slow([50.0]), "Loading visits") as doing:
+        doing("rows")
+
+
 @pytest.mark.parametrize("seen", [True, False])
 def test_nothing_is_shown_where_nobody_looks_or_json_is_wanted(monkeypatch, seen):
     stream = Terminal() if seen else io.StringIO()

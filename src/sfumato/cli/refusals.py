@@ -1,14 +1,24 @@
 """What goes wrong, told in one way: a sentence and a hint on stderr, JSON where JSON is wanted, and an exit code."""
 
 import json
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import typer
 from rich.text import Text
 
 from sfumato.cli.show import printable, to_stderr
-from sfumato.errors import BudgetExceeded, CatalogError, InvalidParameter, PermissionDenied, QueryError, SfumatoError
+from sfumato.errors import (
+    BudgetExceeded,
+    CatalogError,
+    InvalidParameter,
+    LoadWarning,
+    PermissionDenied,
+    QueryError,
+    SfumatoError,
+)
 
 OTHER, USAGE, BUDGET, REFUSED = 1, 2, 3, 4
 
@@ -35,9 +45,15 @@ def exit_code(error: SfumatoError) -> int:
 
 @contextmanager
 def refusals(as_json: bool) -> Iterator[None]:
-    """Tell what is refused inside, and leave with its exit code; nobody sees a traceback."""
+    """Tell what is refused inside, and leave with its exit code; nobody sees a traceback.
+
+    A first command on a folder may load its data: warnings about that load are told too.
+    """
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", LoadWarning)
+            warnings.showwarning = partial(_tell_warning, as_json=as_json)
+            yield
     except SfumatoError as error:
         tell(error, as_json)
         raise typer.Exit(exit_code(error)) from None
@@ -55,6 +71,13 @@ def refusals(as_json: bool) -> Iterator[None]:
         kind = type(error).__name__
         tell(SfumatoError("unexpected", f"Something unexpected happened ({kind}).", "Please report this."), as_json)
         raise typer.Exit(OTHER) from None
+
+
+def _tell_warning(message: Warning | str, *_: object, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps({"warning": str(message)}), err=True)
+        return
+    to_stderr().print(Text.assemble(("Warning:", "bold yellow"), " ", printable(str(message))), soft_wrap=True)
 
 
 def tell(error: SfumatoError, as_json: bool) -> None:

@@ -20,7 +20,7 @@ def progress_bar(
     DuckDB reports progress only while its own bar is enabled; that bar's printing is switched off.
     """
     step = [what]
-    if quiet or not sys.stderr.isatty():
+    if quiet or not _looked_at():
         yield lambda _: None
         return
     connection.execute("SET enable_progress_bar_print = false")
@@ -34,6 +34,11 @@ def progress_bar(
         done.set()
         drawing.join()
         connection.execute("SET enable_progress_bar = false")
+
+
+def _looked_at() -> bool:
+    """Whether stderr is a terminal; a program without a console has none, and one may have closed it."""
+    return sys.stderr is not None and not sys.stderr.closed and sys.stderr.isatty()
 
 
 def _draw(connection: duckdb.DuckDBPyConnection, step: list[str], done: threading.Event) -> None:

@@ -153,6 +153,8 @@ def missing_columns(table: str, declared: Sequence[str], there: Mapping[str, str
     missing = [name for name in declared if name not in there]
     if missing:
         hint = "Check the header line of the file, or the names of the table's or the frame's columns."
+        if len(there) == 1:
+            hint += " The source has one column: if its fields are separated in another way, declare it (--delimiter)."
         raise refused(table, f"the source has no column {', '.join(missing)}.", hint)
 
 
