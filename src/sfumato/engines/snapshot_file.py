@@ -123,7 +123,8 @@ def pinnings(path: Path, tables: Mapping[str, Table], folder: Path) -> dict[str,
     """Each table beside its pinned data: for the owner, since it looks at the sources."""
     declared: dict[str, str] = {}
     states: dict[str, SourceState] = {}
-    with suppress(duckdb.Error), open_to_read(path) as connection:  # of another version, or damaged: as if not there
+    # a file of another version, or a damaged one: as if it were not there
+    with suppress(duckdb.Error, CatalogError), open_to_read(path) as connection:
         declared = dict(connection.execute(f"SELECT name, declared FROM {PINNED}").fetchall())
         rows = connection.execute(f"SELECT name, state FROM {SOURCES}").fetchall()
         states = {name: SourceState.from_json(state) for name, state in rows}
@@ -179,7 +180,7 @@ def _pin(connection: duckdb.DuckDBPyConnection, table: Table, folder: Path, load
 def _pinned_names(path: Path) -> set[str]:
     names: set[str] = set()
     if path.exists():
-        with suppress(duckdb.Error), open_to_read(path) as connection:
+        with suppress(duckdb.Error, CatalogError), open_to_read(path) as connection:
             names = {row[0] for row in connection.execute(f"SELECT name FROM {PINNED}").fetchall()}
     return names
 
