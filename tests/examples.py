@@ -2,6 +2,9 @@
 
 import os
 
+from hypothesis import HealthCheck
+
+SLOW = [HealthCheck.too_slow]  # how fast examples are made is no evidence
 FROM_OUTSIDE = "SFUMATO_EXAMPLES"
 
 

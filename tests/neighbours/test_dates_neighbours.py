@@ -6,7 +6,7 @@ from functools import cache
 import pandas as pd
 import pytest
 from by_cell import by_key
-from examples import examples
+from examples import SLOW, examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -81,7 +81,7 @@ def measured(owners, plan):
 
 @pytest.mark.parametrize("question", QUESTIONS)
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
-@settings(max_examples=examples(6), deadline=None)
+@settings(max_examples=examples(6), deadline=None, suppress_health_check=SLOW)
 @given(others=people, mine=st.lists(visits, min_size=1, max_size=5), yours=st.lists(visits, max_size=5))
 def test_nobody_moves_more_than_is_certified(question, neighbours, others, mine, yours):
     rest = list(enumerate(others))

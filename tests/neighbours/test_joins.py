@@ -6,7 +6,7 @@ from functools import cache
 import pandas as pd
 import pytest
 from by_cell import by_key
-from examples import examples
+from examples import SLOW, examples
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
@@ -126,7 +126,12 @@ def planned(question, neighbours):
 
 @pytest.mark.parametrize("question", QUESTIONS)
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
-@settings(max_examples=examples(10), deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))
+@settings(
+    max_examples=examples(10),
+    deadline=None,
+    suppress_health_check=SLOW,
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),
+)
 @given(people, person, person)
 def test_no_neighbour_moves_more_through_a_join(question, neighbours, others, mine, yours):
     rest = list(enumerate(others))

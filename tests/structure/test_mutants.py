@@ -2,6 +2,7 @@
 
 import importlib.util
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,13 @@ def test_a_mutant_breaks_the_code_as_it_is(mutant):
         file, _, name = test.partition("::")
         assert name.partition("[")[0] in defined_tests(ROOT / file), test
     assert (ROOT / "docs" / "claims" / f"{mutant.claim}.md").exists() or not mutant.claim.startswith("K-")
+
+
+def test_the_whole_perimeter_is_broken_somewhere():
+    folders = Counter(Path(each.file).parts[2] for each in MUTANTS)
+    assert folders["kernel"] >= 60
+    assert min(folders[name] for name in ("engines", "ingest", "ledger")) >= 10
+    assert sum(bool(each.survives) for each in MUTANTS) <= 5, "survivors are exceptions"
 
 
 def test_mutants_are_different():
