@@ -1,10 +1,16 @@
 """Comparisons that the declarations decide are told: in the preview, the answer, the command line's table and JSON."""
 
+import difflib
+import re
+
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.catalog.model import Dataset, Table
+from sfumato.catalog.names import is_like
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
 
@@ -74,6 +80,25 @@ def test_wherever_the_comparison_stands(sql):
 def test_a_long_list_is_told_in_part():
     values = ", ".join(f"'x{index}'" for index in range(100))
     assert len(cautions(f"city IN ({values})")) == 20
+
+
+def test_long_lists_and_long_patterns_take_no_long_look(monkeypatch):
+    """However many values are declared and compared, spellings are compared for a few."""
+    looked = []
+    monkeypatch.setattr(difflib, "get_close_matches", lambda *given: looked.append(given) or [])
+    many = Table("t", None, sf.ROW, {"code": sf.Category([f"c{index}" for index in range(9_000)])})
+    dataset = Dataset("t", [many], sf.Budget(epsilon=9))
+    values = ", ".join(f"'x{index}'" for index in range(900))
+    sql = f"SELECT COUNT(*) AS n FROM t WHERE code IN ({values}) OR code LIKE '%c%c%c%c%c'"
+    assert len(bind(parse(sql), dataset).cautions) == 20
+    assert len(looked) == 20
+
+
+@given(st.text("ab\n%_x", max_size=8), st.text("ab%_\n", max_size=8))
+@settings(max_examples=500)
+def test_like_is_that_of_regular_expressions(text, pattern):
+    wanted = "".join({"%": ".*", "_": "."}.get(letter, re.escape(letter)) for letter in pattern)
+    assert is_like(text, pattern) == (re.fullmatch(wanted, text, re.DOTALL) is not None)
 
 
 @pytest.fixture(scope="module")

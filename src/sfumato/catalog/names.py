@@ -1,7 +1,6 @@
 """Names of tables, columns and analysts: what they may be, and which are the same."""
 
 import difflib
-import re
 import unicodedata
 from collections.abc import Iterable
 
@@ -68,6 +67,20 @@ def unknown(kind: str, name: object, declared: Iterable[str], where: str) -> Unk
     return UnknownName("unknown-name", f"There is no {kind} {shown(name)}{where}.", choices(name, declared))
 
 
-def like_pattern(like: str) -> str:
-    """A pattern of LIKE as a regular expression, which must match the whole text."""
-    return "".join({"%": ".*", "_": "."}.get(letter, re.escape(letter)) for letter in like)
+def is_like(text: str, pattern: str) -> bool:
+    """Does LIKE match? Each % takes as little as it can, and more only where it must: the time is their product."""
+    at = begin = 0
+    last = -1  # the % that may take more
+    while at < len(text):
+        wanted = pattern[begin] if begin < len(pattern) else ""
+        if wanted == "%":
+            last, again = begin, at
+            begin += 1
+        elif wanted in ("_", text[at]) and wanted:
+            at, begin = at + 1, begin + 1
+        elif last >= 0:
+            again += 1
+            at, begin = again, last + 1
+        else:
+            return False
+    return set(pattern[begin:]) <= {"%"}

@@ -3,13 +3,12 @@
 import hashlib
 import math
 import operator
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from sfumato.catalog.names import like_pattern
+from sfumato.catalog.names import is_like
 from sfumato.engines.engine import ADDED, UNIT, Bins, Cells, addends, bin_numbers, integers_of
 from sfumato.engines.reference_dates import is_of_dates, moment_text, of_dates
 from sfumato.engines.relations import MOST_ADDED
@@ -350,7 +349,7 @@ def _apply(function: str, values: Sequence[Scalar]) -> Scalar:  # noqa: PLR0911,
         case "/", float(), float():
             return None if two == 0 else _divide(one, two)
         case "like", str(), str():
-            return re.fullmatch(like_pattern(two), one, re.DOTALL) is not None
+            return is_like(one, two)
         case _ if is_of_dates(function):
             return of_dates(function, values)
     raise AssertionError(f"no such function: {function}")

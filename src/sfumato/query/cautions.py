@@ -4,32 +4,53 @@ Only what the owner declared and what the analyst wrote is looked at: a caution 
 """
 
 import difflib
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
 from sqlglot import exp
 
-from sfumato.catalog.names import like_pattern
+from sfumato.catalog.names import is_like
 from sfumato.kernel.expressions import Literal, Scalar
 from sfumato.query.parse import place_of
 from sfumato.query.query import Typed
 
 MOST_CAUTIONS = 20
 MOST_LISTED = 6
-_FOUND: ContextVar[dict[str, None] | None] = ContextVar("found", default=None)
+MOST_WORK = 1 << 20  # letters compared for one pattern
+
+
+class Cautions(dict[str, None]):
+    """What was cautioned of, each once; and the declared values that were looked at, as sets."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._sets: dict[int, tuple[tuple[Scalar, ...], frozenset[Scalar]]] = {}
+
+    def among(self, value: Scalar, values: tuple[Scalar, ...]) -> bool:
+        """Is it one of them? A list of values is looked through once, however often it is compared."""
+        if id(values) not in self._sets:
+            self._sets[id(values)] = (values, frozenset(values))
+        return value in self._sets[id(values)][1]
+
+
+_FOUND: ContextVar[Cautions | None] = ContextVar("found", default=None)
 
 
 @contextmanager
-def collected() -> Iterator[dict[str, None]]:
-    """What is cautioned of while a question is bound, each once."""
-    found: dict[str, None] = {}
+def collected() -> Iterator[Cautions]:
+    """What is cautioned of while a question is bound."""
+    found = Cautions()
     before = _FOUND.set(found)
     try:
         yield found
     finally:
         _FOUND.reset(before)
+
+
+def _more() -> bool:
+    found = _FOUND.get()
+    return found is not None and len(found) < MOST_CAUTIONS
 
 
 def look_at_comparison(node: exp.Expr, function: str, one: Typed, two: Typed) -> None:
@@ -40,7 +61,7 @@ def look_at_comparison(node: exp.Expr, function: str, one: Typed, two: Typed) ->
     if isinstance(one.expression, Literal) or not isinstance(two.expression, Literal):
         return
     value = two.expression.value
-    if value is None:
+    if value is None or not _more():
         return
     if function in ("=", "<>") and not _may_be(one, two, value):
         outcome = "no row has it" if function == "=" else "every row that is not NULL differs from it"
@@ -57,19 +78,19 @@ def look_at_comparison(node: exp.Expr, function: str, one: Typed, two: Typed) ->
 
 def look_at_pattern(node: exp.Expr, one: Typed, pattern: str) -> None:
     """Caution of LIKE with a pattern that no declared value matches."""
-    if one.values is None or any(
-        isinstance(each, str) and re.fullmatch(like_pattern(pattern), each, re.DOTALL) for each in one.values
-    ):
+    values = [each for each in one.values or () if isinstance(each, str)]
+    if not _more() or sum(map(len, values)) * len(pattern) > MOST_WORK:  # too long a look for a caution
+        return
+    if one.values is None or any(is_like(each, pattern) for each in values):
         return
     _caution(f"The pattern {_shown(pattern)}{place_of(node)} matches none of {_declared(one)}.")
 
 
 def _may_be(one: Typed, two: Typed, value: Scalar) -> bool:
     """Can the first be the literal?"""
-    if one.values is not None:
-        return any(type(each) is type(value) and each == value for each in one.values) or (
-            one.type == "number" and any(each == value for each in one.values)
-        )
+    found = _FOUND.get()
+    if one.values is not None and found is not None:
+        return found.among(value, one.values)
     if one.lower is None or one.upper is None or two.lower is None:
         return True
     whole = not one.whole or float(two.lower).is_integer()
@@ -98,6 +119,8 @@ def _declared(one: Typed) -> str:
         listed = ", ".join(_shown(each) for each in one.values[:MOST_LISTED])
         more = f" and {len(one.values) - MOST_LISTED:,} more" if len(one.values) > MOST_LISTED else ""
         return f"the declared values {listed}{more}"
+    if one.type == "number" and one.bounded and one.whole:
+        return f"the declared whole numbers, {one.lower:g} to {one.upper:g}"
     if one.type == "number" and one.bounded:
         return f"the declared bounds, {one.lower:g} to {one.upper:g}"
     return "the declared bounds"
@@ -116,5 +139,5 @@ def _shown(value: Scalar) -> str:
 
 def _caution(text: str) -> None:
     found = _FOUND.get()
-    if found is not None and len(found) < MOST_CAUTIONS:
+    if found is not None:
         found[text] = None
