@@ -123,6 +123,7 @@ class Curator:
         self.versions = versions
         self.engine = engine
         self._shares_ledger = shares_ledger
+        self._closed = False
         self._current: CurrentData | None = None
         self._ledger = ledger
         self._signer = signer or Signer()
@@ -141,6 +142,8 @@ class Curator:
 
     def asking(self) -> AbstractContextManager[None]:
         """A question that is answered: meanwhile the data stays the same."""
+        if self._closed:  # before anything is charged
+            raise InvalidParameter("curator", "must be open", "one that was closed", "Open or protect the data again.")
         return nullcontext() if self._current is None else self._current.asking()
 
     @on_current_data
@@ -370,6 +373,7 @@ class Curator:
 
     def close(self) -> None:
         """Let go of the ledger and the snapshot. A ledger that others share stays."""
+        self._closed = True
         if not self._shares_ledger:
             self._ledger.close()
         if isinstance(self.engine, DuckDBEngine):

@@ -211,6 +211,17 @@ def test_one_population_has_one_budget_in_a_process():
         assert again.ask(COUNT, epsilon=1).cached, "the same data has its answers"
 
 
+def test_a_closed_curator_charges_nothing(tmp_path):
+    for options in ({"population": "class of 25"}, {}, {"ledger": tmp_path / "ledger.db"}):
+        people = protect(**options)
+        people.close()
+        for ask in (people.ask, people.preview, people.upgrade):
+            with pytest.raises(sf.errors.InvalidParameter, match="must be open"):
+                ask(COUNT, epsilon=1)
+    with protect(population="class of 25") as people:
+        assert people.budget.spent.epsilon == 0
+
+
 def test_a_population_with_another_budget_is_refused():
     protect(population="class of 27").close()
     for options in ({"budget": sf.Budget(epsilon=4)}, {"analysts": {"ann": sf.Budget(epsilon=1)}}):
