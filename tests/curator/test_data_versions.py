@@ -87,9 +87,8 @@ def test_a_version_says_nothing_without_the_key(tmp_path):
 
 
 def test_values_that_meet_in_a_row_are_told_apart(tmp_path):
-    frames = [
-        pd.DataFrame({"a": [one], "b": [two]}) for one, two in (("x", "1:y"), ("x1:y", None), ("x", "y"), (None, "x"))
-    ]
+    pairs = [("ab", "c"), ("a", "bc"), ("x", "1:y"), ("x1:y", None), ("-", "x"), (None, "x"), ("x", "-"), ("x", None)]
+    frames = [pd.DataFrame({"a": [one], "b": [two]}) for one, two in pairs]
     versions = set()
     for frame in frames:
         with sf.protect(
