@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sfumato.kernel.certify import Certificate
-from sfumato.planning.intervals import has_interval, names_in
+from sfumato.planning.intervals import has_interval
 from sfumato.planning.planner import Planned
+from sfumato.planning.shown import names_in
 from sfumato.query.query import Query
 
 CUT = "No interval goes beyond what the catalog makes possible: counts begin at 0, averages stay within the bounds."

@@ -32,10 +32,11 @@ from sfumato.planning.accuracy import (
 from sfumato.planning.as_asked import AsAsked, as_asked
 from sfumato.planning.cautions import cautions_of
 from sfumato.planning.groups import drops_groups
-from sfumato.planning.intervals import Shown, as_linear, column_ends, has_interval, names_in, possible_of
+from sfumato.planning.intervals import as_linear, column_ends, has_interval, possible_of
 from sfumato.planning.moments import names_of
 from sfumato.planning.outputs import Floats, Objects, column, passes, shown_cells
 from sfumato.planning.planner import Formula, Planned
+from sfumato.planning.shown import Shown, names_in
 from sfumato.query.query import AggregateRef, KeyRef, Post, Query
 
 PRIVATE_COUNT = "its margin depends on a private count; pass assume={'n': ...} to see it for a count you expect"

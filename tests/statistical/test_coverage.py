@@ -156,7 +156,7 @@ CASES = {
     "sorted by another number": Case(BY_G.format("SUM(x) AS s, COUNT(*) AS n") + " ORDER BY COUNT(*) DESC", rho="1",
                                      over=TOGETHER),
     "sorted by key": Case(BY_G.format("COUNT(*) AS n") + " ORDER BY g"),
-    "the first three": Case(BY_G.format("COUNT(*) AS n") + " ORDER BY n DESC LIMIT 3", together=True),
+    "the first three": Case(BY_G.format("COUNT(*) AS n") + " ORDER BY n DESC LIMIT 3", together=True, over=TOGETHER),
     "any three": Case(BY_G.format("COUNT(*) AS n") + " LIMIT 3"),
     "sorted, of those that pass": Case(
         BY_G.format("COUNT(*) AS n") + " HAVING COUNT(*) >= 40 ORDER BY n DESC", together=True

@@ -1,10 +1,8 @@
 """Intervals of output columns: what is read from released numbers, given that they are shown. It sees no data."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -12,59 +10,31 @@ import numpy.typing as npt
 from sfumato.kernel.certify import BinChoice
 from sfumato.kernel.expressions import Literal
 from sfumato.kernel.mechanisms import Noise
-from sfumato.planning.accuracy import (
-    Measured,
-    Reading,
-    aggregate_values,
-    linear_margin,
-    margin_of,
-    read,
-    simulated,
-)
-from sfumato.planning.given_shown import edges_of, ends_given
+from sfumato.planning.accuracy import linear_margin, margin_of, simulated
+from sfumato.planning.given_shown import ends_given
 from sfumato.planning.likeness import WeightedNoise
 from sfumato.planning.moments import Linear
-from sfumato.planning.noise_laws import Floats, NoiseLaw, law_of
-from sfumato.planning.outputs import Objects, evaluate, passes
+from sfumato.planning.outputs import Objects, evaluate
 from sfumato.planning.planner import Formula
 from sfumato.planning.possible import EVERYWHERE, Ends, cut, image, of_components, possible
 from sfumato.planning.ratio_intervals import ratio_ends
+from sfumato.planning.shown import (
+    CHOSEN,
+    Shown,
+    edges_within,
+    names_in,
+    near_condition,
+    near_edges,
+    noise_of,
+    values_of,
+)
 from sfumato.planning.spread_intervals import Sums, variance_ends
 from sfumato.query.query import AggregateRef, KeyRef, Post, PostCall
 
-NEAR = 5.0  # standard deviations: a number that is further inside of its condition would be shown in any case
 SURE = 3.0  # standard deviations: a count that is further from zero can be simulated
 CLOSE = 4.0  # a divisor whose interval ends at most this factor apart can be simulated
-BLOCK = 1 << 12  # cells whose condition is tried at once
-MOST_FLOAT = Fraction(10) ** 300
+MOST_WEIGHT = Fraction(10) ** 200
 NUMBERS = ("neg", "abs", "round", "+", "-", "*", "/")
-CHOSEN = ("CHOICE", "MODE", "TOP_K")
-
-
-@dataclass(frozen=True)
-class Shown:
-    """What an answer shows: released vectors, and the conditions that its cells have passed."""
-
-    reading: Reading
-    formulas: Sequence[Formula]
-    keys: Sequence[Objects]
-    cells: int
-    having: Post | None = None
-    thresholds: tuple[tuple[str, int], ...] = ()  # of undeclared keys: the least released number of people
-
-    @cached_property
-    def by_name(self) -> dict[str, Measured]:
-        return {each.name: each for each in self.reading.measured}
-
-    @cached_property
-    def aggregates(self) -> list[npt.NDArray[np.float64]]:
-        return [aggregate_values(formula, self.reading.values) for formula in self.formulas]
-
-    @cached_property
-    def conditioned(self) -> frozenset[str]:
-        """The vectors that decide which cells are shown."""
-        names = frozenset(name for name, _ in self.thresholds)
-        return names if self.having is None else names | names_in(self.having, self.formulas)
 
 
 def column_ends(post: Post, shown: Shown, miss: Fraction) -> Ends:
@@ -94,20 +64,6 @@ def has_interval(post: Post, formulas: Sequence[Formula]) -> bool:
             return function in NUMBERS and bool(numbers) and all(has_interval(each, formulas) for each in numbers)
         case _:
             return False
-
-
-def names_in(post: Post, formulas: Sequence[Formula]) -> frozenset[str]:
-    """The released vectors that an output column is read from."""
-    match post:
-        case AggregateRef(index):
-            formula = formulas[index]
-            linears = (formula.count, formula.total, formula.squares)
-            names = {name for each in linears if each is not None for name, _ in each.terms}
-            return frozenset(names | ({formula.chosen} if formula.chosen is not None else set()))
-        case PostCall(_, arguments):
-            return frozenset().union(*(names_in(each, formulas) for each in arguments))
-        case _:
-            return frozenset()
 
 
 def as_linear(post: Post, formulas: Sequence[Formula]) -> Linear | None:
@@ -155,7 +111,9 @@ def _combined(function: str, one: Linear, two: Linear) -> Linear | None:
 
 
 def _within_floats(linear: Linear) -> bool:
-    return all(abs(each) < MOST_FLOAT for each in (linear.constant, *(factor for _, factor in linear.terms)))
+    """Are its weights doubles, with room for what they are multiplied with?"""
+    weights = [abs(factor) for _, factor in linear.terms]
+    return abs(linear.constant) < MOST_WEIGHT and all(1 / MOST_WEIGHT < each < MOST_WEIGHT for each in weights)
 
 
 def _as_ratio(post: Post, formulas: Sequence[Formula]) -> tuple[Linear, Linear, float, tuple[float, float]] | None:
@@ -201,7 +159,7 @@ def _leaf_ends(leaf: Post, shown: Shown, miss: Fraction) -> Ends:
     linear = as_linear(leaf, shown.formulas)
     if linear is not None:
         return _linear_ends(leaf, linear, shown, miss)
-    near = _near(names, shown)
+    near = near_condition(names, shown)
     found = _boxed(leaf, names, shown, miss) if near.all() else _free_ends(leaf, shown, miss)
     if not near.any() or near.all():
         return found
@@ -216,7 +174,7 @@ def _free_ends(leaf: Post, shown: Shown, miss: Fraction) -> Ends:
         top, bottom, centre, within = ratio
         names, noises = _noises(names_in(leaf, shown.formulas), shown)
         weights = (_weights(top, names, shown), _weights(bottom, names, shown))
-        low, high = ratio_ends(_values(top, shown), _values(bottom, shown), weights, noises, miss, within)
+        low, high = ratio_ends(values_of(top, shown), values_of(bottom, shown), weights, noises, miss, within)
         return low + centre, high + centre
     if not isinstance(leaf, AggregateRef):
         raise AssertionError("a leaf is linear, a ratio or an aggregate")
@@ -232,7 +190,7 @@ def _variance_ends(formula: Formula, shown: Shown, miss: Fraction) -> Ends:
     weights = [_weights(each, names, shown) for each in (count, total, squares)]
     rows = None if count.terms else float(count.constant)
     sums = Sums(weights[0], weights[1], weights[2], *formula.around, rows)
-    values = [_values(each, shown) for each in (count, total, squares)]
+    values = [values_of(each, shown) for each in (count, total, squares)]
     low, high = variance_ends(values[0], values[1], values[2], sums, noises, miss)
     low, high = (np.maximum(each, 0) for each in (low, high))
     return (np.sqrt(low), np.sqrt(high)) if formula.function == "STDDEV" else (low, high)
@@ -249,12 +207,8 @@ def _weights(linear: Linear, names: Sequence[str], shown: Shown) -> tuple[float,
     return tuple(float(factors.get(name, 0)) * shown.by_name[name].step for name in names)
 
 
-def _values(linear: Linear, shown: Shown) -> Floats:
-    return np.broadcast_to(read(linear, shown.reading.values), shown.cells)
-
-
 def _linear_ends(leaf: Post, linear: Linear, shown: Shown, miss: Fraction) -> Ends:
-    values = _values(linear, shown)
+    values = values_of(linear, shown)
     within = possible_of(leaf, shown.formulas, shown.keys)
     margin = linear_margin(linear, shown.by_name, 1 - miss)
     nearest = np.clip(values, *within)  # a number that cannot be true has the interval of the nearest that can
@@ -263,108 +217,16 @@ def _linear_ends(leaf: Post, linear: Linear, shown: Shown, miss: Fraction) -> En
     if not names & shown.conditioned:
         return found
     if len(names) > 1 and not isinstance(leaf, AggregateRef):
-        near = _near(names, shown)
+        near = near_condition(names, shown)
         boxed = cut(_boxed(leaf, names, shown, miss), within)
         return np.where(near, boxed[0], found[0]), np.where(near, boxed[1], found[1])
-    law = _law(linear, shown)
-    least, most = _edges(leaf, linear, shown, law)
-    near = _near_edges(values, least, most, law)
+    law = noise_of(linear, shown)
+    least, most = edges_within(leaf, linear, shown, law)
+    near = near_edges(values, least, most, law)
     given = ends_given(values[near], least[near], most[near], law, float(miss))
     low, high = (np.array(np.broadcast_to(each, shown.cells)) for each in found)
     low[near], high[near] = cut(given, within)
     return low, high
-
-
-def _law(linear: Linear, shown: Shown) -> NoiseLaw:
-    parts = []
-    for name, factor in linear.terms:
-        each = shown.by_name[name]
-        if isinstance(each.noise, BinChoice):
-            raise AssertionError("a choice is not added up")
-        parts.append((float(factor) * each.step, each.noise))
-    return law_of(parts)
-
-
-def _edges(leaf: Post, linear: Linear, shown: Shown, law: NoiseLaw) -> tuple[Floats, Floats]:
-    """Between which values a sum is shown, the other released numbers being as they are."""
-    values = _values(linear, shown)
-    least, most = np.full(shown.cells, -np.inf), np.full(shown.cells, np.inf)
-    if shown.having is not None and names_in(shown.having, shown.formulas) & {name for name, _ in linear.terms}:
-        if len(linear.terms) == 1:
-            ((name, factor),) = linear.terms
-            change = _changed_vector(name, float(factor), float(linear.constant), shown)
-        else:
-            change = _changed_aggregate(leaf, shown)
-        for begin in range(0, shown.cells, BLOCK):
-            part = slice(begin, begin + BLOCK)
-            least[part], most[part] = edges_of(_passes(shown, part, change), values[part], law)
-    for name, threshold in shown.thresholds:
-        for bounded, times in linear.terms:
-            bound = float(times) * threshold + float(linear.constant)
-            if bounded == name and times > 0:
-                least = np.maximum(least, bound)
-            elif bounded == name:
-                most = np.minimum(most, bound)
-    return least, most
-
-
-Change = Callable[[slice, Floats], list[npt.NDArray[np.float64]]]
-
-
-def _changed_vector(name: str, factor: float, constant: float, shown: Shown) -> Change:
-    """The aggregates, if a column of one vector had other values."""
-
-    def change(part: slice, tried: Floats) -> list[npt.NDArray[np.float64]]:
-        vectors = {
-            each.name: each.values[part, None]
-            for each in shown.reading.measured
-            if not isinstance(each.noise, BinChoice)
-        }
-        vectors[name] = (tried - constant) / factor
-        return [
-            shown.aggregates[index][part, None] if formula.function in CHOSEN else aggregate_values(formula, vectors)
-            for index, formula in enumerate(shown.formulas)
-        ]
-
-    return change
-
-
-def _changed_aggregate(leaf: Post, shown: Shown) -> Change:
-    """The aggregates, if one of them had other values."""
-
-    def change(part: slice, tried: Floats) -> list[npt.NDArray[np.float64]]:
-        return [
-            tried if leaf == AggregateRef(index) else np.broadcast_to(each, shown.cells)[part, None]
-            for index, each in enumerate(shown.aggregates)
-        ]
-
-    return change
-
-
-def _passes(shown: Shown, part: slice, change: Change) -> Callable[[Floats], npt.NDArray[np.bool_]]:
-    keys = [key[part, None] for key in shown.keys]
-
-    def passing(tried: Floats) -> npt.NDArray[np.bool_]:
-        if shown.having is None:
-            return np.ones(tried.shape, bool)
-        return np.broadcast_to(passes(shown.having, change(part, tried), keys), tried.shape)
-
-    return passing
-
-
-def _near_edges(values: Floats, least: Floats, most: Floats, law: NoiseLaw) -> npt.NDArray[np.bool_]:
-    reach = NEAR * law.spread
-    return np.asarray((values - least < reach) | (most - values < reach))
-
-
-def _near(names: frozenset[str], shown: Shown) -> npt.NDArray[np.bool_]:
-    """The cells in which one of these vectors might as well not have been shown."""
-    near = np.zeros(shown.cells, bool)
-    for name in sorted(names & shown.conditioned):
-        linear = Linear.of(name)
-        law = _law(linear, shown)
-        near |= _near_edges(_values(linear, shown), *_edges(AggregateRef(-1), linear, shown, law), law)
-    return near
 
 
 def _boxed(post: Post, names: frozenset[str], shown: Shown, miss: Fraction) -> Ends:
@@ -377,12 +239,12 @@ def _boxed(post: Post, names: frozenset[str], shown: Shown, miss: Fraction) -> E
             return EVERYWHERE
         linear = Linear.of(name)
         share = miss / len(names)
-        law = _law(linear, shown)
-        values = _values(linear, shown)
+        law = noise_of(linear, shown)
+        values = values_of(linear, shown)
         margin = margin_of(each, 1 - share)
         components[name] = (values - margin, values + margin)
         if name in shown.conditioned:
-            least, most = _edges(AggregateRef(-1), linear, shown, law)
+            least, most = edges_within(AggregateRef(-1), linear, shown, law)
             components[name] = ends_given(values, least, most, law, float(share))
         if name in thresholds:
             components[name] = cut(components[name], (np.asarray(1.0), np.asarray(np.inf)))
@@ -401,7 +263,7 @@ def _reads(formula: Formula, components: dict[str, Ends]) -> bool:
 def _ends_of_several(post: Post, shown: Shown, miss: Fraction) -> Ends:
     """Of what is computed from several numbers: simulated where they are sure, else from the interval of each."""
     names = names_in(post, shown.formulas)
-    unsure = _near(names, shown) | _unsure(post, shown, miss)
+    unsure = near_condition(names, shown) | _unsure(post, shown, miss)
     if unsure.all():
         return _boxed(post, names, shown, miss)
     ((low, high),) = simulated(shown.reading, shown.formulas, [post], shown.keys, 1 - miss)
@@ -418,13 +280,12 @@ def _unsure(post: Post, shown: Shown, miss: Fraction) -> npt.NDArray[np.bool_]:
         case AggregateRef(index):
             formula = shown.formulas[index]
             if formula.total is not None and formula.count is not None and formula.count.terms:
-                return np.asarray(_values(formula.count, shown) < SURE * _law(formula.count, shown).spread)
+                return np.asarray(values_of(formula.count, shown) < SURE * noise_of(formula.count, shown).spread)
         case PostCall(function, arguments):
             for each in arguments:
                 unsure |= _unsure(each, shown, miss)
             if function == "/":
                 low, high = _boxed(arguments[1], names_in(arguments[1], shown.formulas), shown, miss)
-                unsure |= (low * high <= 0) | (
-                    np.maximum(abs(low), abs(high)) > CLOSE * np.minimum(abs(low), abs(high))
-                )
+                near, far = np.minimum(abs(low), abs(high)), np.maximum(abs(low), abs(high))
+                unsure |= ((low <= 0) & (high >= 0)) | (far > CLOSE * near)
     return unsure

@@ -62,7 +62,8 @@ def of_many(parts: Sequence[tuple[float, Noise]]) -> bool:
 def smooth_margins(scales: Floats, miss: float) -> Floats:
     """Of sums of Laplace variables, one sum a row of `scales`: their margins. The tail is a sum of exponentials."""
     wide = scales.max(axis=1)
-    apart, weights = _exponentials(scales / wide[:, None])
+    unit = np.where(wide > 0, wide, 1.0)  # what has no noise has no margin
+    apart, weights = _exponentials(np.where(wide[:, None] > 0, scales / unit[:, None], 1.0))
     terms = scales.shape[1]
     union = apart[:, -1] * terms * math.log(terms / miss)  # holds in any case
     if miss < LEAST_TAIL:
@@ -119,7 +120,7 @@ def many_margins(deviations: Floats, scales: Floats, miss: float) -> Floats:
 
     A sum with deviation 1 has a margin that depends on its scale alone, and smoothly; so few are worked out.
     """
-    shares = np.minimum(scales / deviations, math.sqrt(0.5))
+    shares = np.minimum(scales / np.where(deviations > 0, deviations, 1.0), math.sqrt(0.5))
     knots = np.linspace(0, float(shares.max()), KNOTS)
     found = [_mixed_margin(each, math.sqrt(max(1 - 2 * each**2, 0.0)), miss) for each in knots.tolist()]
     return np.asarray(deviations * np.interp(shares, knots, found))
