@@ -7,7 +7,8 @@ from protected import protect
 
 EXPRESSIONS = (
     "COUNT(*) * COUNT(*)", "ABS(SUM(income) - 1000)", "COUNT(*) / 0", "ROUND(COUNT(*), -2)", "0 * COUNT(*)",
-    "COUNT(*) * 1e90 * 1e90 * 1e90 * 1e90", "SUM(income) * 1e-320", "STDDEV(age) / AVG(age)", "AVG(income) * AVG(age) / COUNT(*)",
+    "COUNT(*) * 1e90 * 1e90 * 1e90 * 1e90", "SUM(income) * 1e-320", "STDDEV(age) / AVG(age)",
+    "AVG(income) * AVG(age) / COUNT(*)",
     "1 / (COUNT(*) - 300)", "MEDIAN(age) + COUNT(*)", "VARIANCE(age) - STDDEV(age) * STDDEV(age)",
 )  # fmt: skip
 AFTER = (
