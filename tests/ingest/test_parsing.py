@@ -343,6 +343,13 @@ def test_types_without_a_rule_are_refused(values, declared):
         engine.close()  # what is not declared may be of any type
 
 
+def test_periods_and_intervals_are_refused():
+    """Their numbers in storage are no values that anybody declared."""
+    for values in (pd.period_range("2020", periods=2), pd.interval_range(0, 2)):
+        with pytest.raises(sf.errors.CatalogError, match="which is not read"):
+            pinned(pd.DataFrame({"x": values}), sf.Text())
+
+
 def test_two_columns_of_one_name_are_refused():
     frame = pd.DataFrame([[1, 2]], columns=["x", "x"])
     with pytest.raises(sf.errors.CatalogError, match="two columns x"):

@@ -148,7 +148,7 @@ def _scratch(stack: ExitStack) -> Path:
 
 def _malformed(table: str, path: Path, wrong: Malformed, reading: Reading) -> CatalogError:
     """Where a record cannot be separated from its neighbours, and what to do. No value is quoted."""
-    hint = (OTHER_ENCODING if wrong.why == UTF8 or "NUL" in wrong.why else "") + REPAIR
+    hint = (OTHER_ENCODING if wrong.why == UTF8 or "NUL" in wrong.why or "header" in wrong.why else "") + REPAIR
     hint += SKIP if reading.on_error != "skip" else ""
     return _refused(table, f"{path.name}, line {wrong.line:,}: {wrong.why}.", hint.strip())
 

@@ -32,7 +32,8 @@ def as_arrow(table: str, data: object, declared: Declared, reading: Reading, *, 
     Checked by: tests/ingest/test_parsing.py::test_every_type_is_read_as_its_text_is
     """
     for once in ("read_all", "collect", "to_table"):
-        if callable(getattr(data, once, None)) and not isinstance(data, pa.Table):
+        of_duckdb = "duckdb" in type(data).__module__
+        if callable(getattr(data, once, None)) and not isinstance(data, pa.Table) and not of_duckdb:
             data = getattr(data, once)()
     columns = dict(_columns(table, data))
     if everything:
@@ -118,6 +119,8 @@ def _plain(table: str, name: str, column: Any, declared: ColumnDeclaration | Non
         return _plain(table, name, column.cast(kind.value_type), declared, reading)
     if pa.types.is_run_end_encoded(kind):
         return _plain(table, name, pc.run_end_decode(column), declared, reading)
+    if isinstance(kind, pa.BaseExtensionType) and not kind.extension_name.startswith("arrow."):
+        raise no_rule(table, name, kind.extension_name)
     if pa.types.is_null(kind):
         return column.cast(pa.string())
     if pa.types.is_float16(kind):

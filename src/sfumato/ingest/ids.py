@@ -20,7 +20,7 @@ from sfumato.ingest.sql_text import text
 
 SPACES = "".join(chr(each) for each in (*range(9, 14), 32, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029,
                                         0x202F, 0x205F, 0x3000, 0xFEFF))  # fmt: skip
-PLAIN = r"0|-?[1-9][0-9]*"
+AS_IT_IS = r"0|-?[1-9][0-9]{0,29}|[a-eg-su-zA-EG-SU-Z_][a-zA-Z0-9_]{0,29}"
 WHOLE_NUMBER = r"[+-]?[0-9]+(?:[.]0*)?"
 DIGITS = r"^(?:[+]|(-))?0*([0-9]+?)(?:[.]0*)?$"
 NUMBER = r"[+-]?(?:[0-9]+[.]?[0-9]*|[.][0-9]+)(?:[eE][+-]?[0-9]+)?"
@@ -48,7 +48,7 @@ def id_of(column: str, kind: str) -> str:
     hyphenated = f"lower(regexp_replace({trimmed}, {text(UUID)}, {text(HYPHENS)}))"
     is_uuid = f"strlen({trimmed}) >= 32 AND regexp_matches({trimmed}, {text(UUID)})"
     return (
-        f"CASE WHEN regexp_full_match({trimmed}, {text(PLAIN)}) AND strlen({trimmed}) <> 32 THEN {trimmed} "
+        f"CASE WHEN regexp_full_match({found}, {text(AS_IT_IS)}) THEN {found} "  # most ids: the rules change nothing
         f"WHEN {trimmed} = '' THEN NULL WHEN {is_uuid} THEN {hyphenated} "
         f"ELSE COALESCE({form_of(trimmed)}, {trimmed}) END"
     )
