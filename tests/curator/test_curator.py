@@ -240,7 +240,7 @@ def test_tables_plots_and_words(people, tmp_path):
     assert answer.to_polars().columns == ["city", "n", "age"]
     assert answer.to_arrow(intervals=True).num_rows == 4
     assert "<table>" in answer._repr_html_()
-    assert "bounding" in answer.explain()
+    assert "contribution bound" in answer.explain()
     chart = answer.plot("age")
     chart.save(tmp_path / "age.svg")
     assert (tmp_path / "age.svg").read_text().startswith("<svg")

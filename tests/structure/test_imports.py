@@ -114,3 +114,9 @@ def test_no_public_function_takes_entropy():
                 except ValueError:
                     continue
                 assert not {"entropy", "seed", "rng", "random_state"} & set(parameters), (name, function)
+
+
+def test_no_two_test_files_share_a_name():
+    """pytest imports a test file by its name alone: two of one name fail when they are collected together."""
+    names = [path.name for path in Path(__file__).parents[1].rglob("*.py") if path.name != "conftest.py"]
+    assert sorted(names) == sorted(set(names))
