@@ -219,10 +219,10 @@ def test_intervals_hold_as_often_as_stated_in_many_releases(name):
     check(case, MANY // 20 if case.together or "GROUP BY g" not in case.sql else MANY)
 
 
-@pytest.mark.parametrize("name", ["count at a tenth", "count, sum and mean", "count, sum and mean by rho"])
+@pytest.mark.parametrize("name", ["count at a tenth", "sums", "count, sum and mean by rho"])
 def test_noise_that_is_wider_than_stated_is_noticed(name):
     """Negative control: noise a tenth wider than the certificate says."""
-    found = held(CASES[name], 15_000, wider=Fraction(11, 10))
+    found = held(CASES[name], 40_000, wider=Fraction(11, 10))
     assert not all(covers(*each) for each in found.values())
 
 

@@ -32,6 +32,7 @@ from sfumato.planning.spread_intervals import Sums, variance_ends
 from sfumato.query.query import AggregateRef, KeyRef, Post, PostCall
 
 SURE = 3.0  # standard deviations: a count that is further from zero can be simulated
+SIMULATED = Fraction(9, 10)  # of what may be missed: noise around released values is not quite that around true ones
 CLOSE = 4.0  # a divisor whose interval ends at most this factor apart can be simulated
 MOST_WEIGHT = Fraction(10) ** 200
 NUMBERS = ("neg", "abs", "round", "+", "-", "*", "/")
@@ -266,7 +267,7 @@ def _ends_of_several(post: Post, shown: Shown, miss: Fraction) -> Ends:
     unsure = near_condition(names, shown) | _unsure(post, shown, miss)
     if unsure.all():
         return _boxed(post, names, shown, miss)
-    ((low, high),) = simulated(shown.reading, shown.formulas, [post], shown.keys, 1 - miss)
+    ((low, high),) = simulated(shown.reading, shown.formulas, [post], shown.keys, 1 - miss * SIMULATED)
     if not unsure.any():
         return low, high
     boxed = _boxed(post, names, shown, miss)
