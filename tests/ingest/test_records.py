@@ -138,6 +138,7 @@ def files(draw):
 @example(file=(2, b"\n", b'1,"x\\"y"\n2,3\n4,"5"\n'))
 @example(file=(2, b"\n", b"1,x\r2,y\n"))
 @example(file=(2, b"\r\n", b"1,x\n2,y\r\n"))
+@example(file=(2, b"\n", b'1,"x\n'))
 @example(file=(1, b"\n", b"\n\n"))
 @example(file=(1, b"\r\n", b"\r\n1\r\n\r\n"))
 @example(file=(3, b"\n", b'"""\n""","x\ny",1'))
