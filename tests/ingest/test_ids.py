@@ -15,6 +15,7 @@ from pyarrow import parquet
 
 import sfumato as sf
 from sfumato.catalog.model import Table
+from sfumato.engines import snapshot
 from sfumato.engines.duckdb_engine import DuckDBEngine
 from sfumato.ingest import ids as module
 from sfumato.ingest.ids import id_of, id_text
@@ -153,6 +154,94 @@ def test_a_persons_unit_does_not_depend_on_the_columns_type(tmp_path, kind):
     with duckdb.connect(str(path)) as connection:
         connection.execute(f"CREATE TABLE t AS SELECT v::{kind} AS who, 1 AS x FROM (VALUES (1), (2), (NULL)) rows(v)")
     assert units(path) == ["1", "2"]
+
+
+@pytest.mark.parametrize("digits", ["12345678901234567890123456789012", "-1234567890123456789012345678901", "9" * 38])
+def test_a_number_of_32_digits_is_one_person_in_every_type(tmp_path, digits):
+    """As HUGEINT it was a number, and as text a UUID: one person was two units."""
+    path = tmp_path / "p.duckdb"
+    for kind in ("HUGEINT", "VARCHAR", "DECIMAL(38,0)", *(["UHUGEINT"] if digits[0] != "-" else [])):
+        with duckdb.connect(str(path)) as connection:
+            connection.execute(f"CREATE OR REPLACE TABLE t AS SELECT '{digits}'::{kind} AS who, 1 AS x")
+        assert units(path) == [id_text(digits)], kind
+    assert units([int(digits), digits, Decimal(digits)]) == [id_text(digits)]
+
+
+SPELLINGS = ["bob", "Bob", "BOB", "b\u00f6b", "bOb"]
+COLLATIONS = ["NOCASE", "NOACCENT", "NOCASE.NOACCENT", "NFC", "C"]
+
+
+@pytest.mark.parametrize("collation", COLLATIONS)
+def test_a_sources_collation_does_not_merge_or_repeat_rows(tmp_path, collation):
+    """A row was pinned once for every spelling that the collation calls equal: five rows became 25."""
+    path = tmp_path / "p.duckdb"
+    for number in range(1, len(SPELLINGS) + 1):
+        with duckdb.connect(str(path)) as connection:
+            connection.execute(f"CREATE OR REPLACE TABLE t (who VARCHAR COLLATE {collation}, x INTEGER)")
+            connection.executemany("INSERT INTO t VALUES (?, 1)", [[each] for each in SPELLINGS[:number]])
+        engine = DuckDBEngine.of_data(Table("t", None, "who", PEOPLE, 3), path)
+        found = engine._connection.execute("SELECT __sfumato_unit, __sfumato_rows FROM t").fetchall()
+        engine.close()
+        assert sorted(found) == sorted((each, 1) for each in SPELLINGS[:number])
+
+
+def test_a_sources_collation_does_not_change_a_link(tmp_path):
+    """v1 led to the person of V1."""
+    path = tmp_path / "p.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute('CREATE TABLE orders (who VARCHAR COLLATE NOCASE, "order" VARCHAR COLLATE NOCASE)')
+        connection.execute("INSERT INTO orders VALUES ('ann', 'V1'), ('Ann', 'v2')")
+        connection.execute('CREATE TABLE items ("order" VARCHAR COLLATE NOCASE)')
+        connection.execute("INSERT INTO items VALUES ('v1'), ('V1'), ('v2'), ('V2')")
+    orders = Table("orders", None, "who", {"who": sf.Id(), "order": sf.Id()}, 3)
+    items = Table("items", None, None, {"order": sf.Id()}, 3, unit_through=("order", "orders"))
+    engine = DuckDBEngine.of_tables({each.name: (each, f"{path}::{each.name}") for each in (orders, items)})
+    found = engine._connection.execute("SELECT __sfumato_unit FROM items ORDER BY 1").fetchall()
+    engine.close()
+    assert found == [("Ann",), ("ann",)]
+
+
+def test_categories_and_texts_are_compared_by_their_bytes(tmp_path):
+    path = tmp_path / "p.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("CREATE TABLE t (who INTEGER, c VARCHAR COLLATE NOCASE, n VARCHAR COLLATE NOCASE)")
+        connection.execute("INSERT INTO t VALUES (1, 'Rome', 'a'), (2, 'rome', 'A')")
+    declared = {"who": sf.Id(), "c": sf.Category(["Rome", "Oslo"]), "n": sf.Text()}
+    engine = DuckDBEngine.of_data(Table("t", None, "who", declared, 3), path)
+    found = engine._connection.execute("SELECT c::VARCHAR, COUNT(*), COUNT(DISTINCT n) FROM t GROUP BY ALL").fetchall()
+    engine.close()
+    assert sorted(found, key=str) == [("Rome", 1, 1), (None, 1, 1)]
+    public = DuckDBEngine.of_data(Table("t", None, sf.ROW, {}, public=True), path)
+    assert public._connection.execute("SELECT COUNT(DISTINCT n::VARCHAR) FROM t").fetchall() == [(2,)]
+    public.close()
+
+
+@pytest.mark.parametrize("generated", ["random()", "random() < 0.5", "1 + CAST(5 * random() AS INTEGER)", "uuid()"])
+def test_an_id_that_changes_when_it_is_read_again_is_refused(tmp_path, generated):
+    """All five rows were lost, and nothing said so."""
+    path = tmp_path / "p.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(f"CREATE TABLE t (x INTEGER, who VARCHAR GENERATED ALWAYS AS ({generated}))")
+        connection.execute("INSERT INTO t SELECT 1 FROM range(5)")
+    with pytest.raises(sf.errors.CatalogError, match="other values whenever it is read") as caught:
+        units(path)
+    assert "CREATE TABLE" in caught.value.hint
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("DROP TABLE t")
+        connection.execute("CREATE TABLE t (x INTEGER, y VARCHAR, who VARCHAR GENERATED ALWAYS AS (upper(y)))")
+        connection.execute("INSERT INTO t VALUES (1, 'a')")
+    assert units(path) == ["A"]
+
+
+@pytest.mark.parametrize("rows", [0, 2])
+def test_a_load_that_loses_or_repeats_rows_is_refused(monkeypatch, rows):
+    """Negative control: the people of the first reading are not those of the second."""
+    people = snapshot._people
+    lost = "SELECT * REPLACE (chr(120) || __sfumato_unit AS __sfumato_unit) FROM ({})"
+    twice = "SELECT * FROM ({0}) UNION ALL SELECT * FROM ({0})"
+    monkeypatch.setattr(snapshot, "_people", lambda *each: (lost if rows == 0 else twice).format(people(*each)))
+    with pytest.raises(sf.errors.CatalogError, match="could not be matched with their people"):
+        units(["a", "b"])
 
 
 def test_floats_that_do_not_tell_people_apart_are_refused():

@@ -49,7 +49,7 @@ PINNED = "__sfumato_pinned"
 PEOPLE = "__sfumato_people"  # of the table that is being pinned: one row each
 FIRST_ROWS = 100_000  # are searched for examples of what is rare
 OWNER = "__sfumato_owner"  # of a source whose people are named by another table
-LAYOUT = 6  # of what a snapshot holds: one that was made by other rules is made anew
+LAYOUT = 7  # of what a snapshot holds: one that was made by other rules is made anew
 MOST_ROWS = (1 << 31) - 1  # of one unit; a larger bound bounds nothing
 PEOPLE_BITS = 21  # ids within so many bits are counted in an array instead of a hash table: 16 MiB a thread
 PUSHDOWNS = ("type_pushdown", "scalar_fn_pushdown")  # into a CSV reader, which drops rows where TRY_CAST gives NULL
@@ -67,7 +67,7 @@ def pin(
     Values are clamped to their bounds; NaN, failed casts and undeclared categories are NULL, or the public midpoint
     where a column is declared not nullable; rows without a unit are dropped; numbers are stored on their grid too.
     """
-    pinned, origin = False, made_from(table)
+    pinned, all_matched, origin = False, False, made_from(table)
     with suppress(duckdb.Error, RuntimeError, ValueError, OSError):  # nothing is kept of what they say
         with (
             progress_bar(connection, _title(table), quiet=loading.quiet) as doing,
@@ -90,12 +90,16 @@ def pin(
                 report = with_problems(
                     _counted(connection, table, found.dropped), table, partial(_sampled, connection, table, source)
                 )
+            all_matched = _all_matched(connection, table, found, report)
             if table.unit is not ROW:
                 connection.execute(f"DROP TABLE {PEOPLE}")
                 mark_met(connection, table)
         pinned = True
     if not pinned:
         raise unreadable(table.name)
+    if not all_matched:
+        hint = "The id must have the same value whenever it is read. If it is a generated column, store its values."
+        raise refused(table.name, "its rows could not be matched with their people.", hint)
     if table.public:
         keep_facts(connection, table)
     if table.rows is not None and _count(connection, table) != table.rows:
@@ -109,6 +113,20 @@ def pin(
     version = SYSTEM.take(8).tobytes().hex()
     connection.execute(f"INSERT INTO {PINNED} VALUES (?, ?, ?)", [table.name, origin, version])
     return report
+
+
+def _all_matched(connection: duckdb.DuckDBPyConnection, table: Table, source: Source, report: TableReport) -> bool:
+    """Is each row of the source pinned once, or without a person? Otherwise a row was lost or repeated.
+
+    The people and the rows are read one after the other: an id that changes in between would lose rows.
+    """
+    count = f"SELECT COUNT(*) FROM {source.relation}"
+    there = source.records if source.records is not None else int(connection.execute(count).fetchall()[0][0])
+    counted = there
+    if table.unit is not ROW:
+        total = f"SELECT COALESCE(SUM({quoted(ROWS_OF_UNIT)}), 0) FROM {PEOPLE}"
+        counted = int(connection.execute(total).fetchall()[0][0])
+    return there == counted == report.records_read - report.malformed
 
 
 def _title(table: Table) -> str:

@@ -47,6 +47,12 @@ def is_decimal(kind: str) -> bool:
     return kind.startswith("DECIMAL")
 
 
+def _is_fraction(kind: str) -> bool:
+    """Is it DECIMAL(k,k), which has no digit before the point?"""
+    precision, _, scale = kind.removeprefix("DECIMAL(").removesuffix(")").partition(",")
+    return precision == scale
+
+
 def canonical(column: str, kind: str) -> str:
     """The canonical text of a column's values, as SQL.
 
@@ -57,7 +63,7 @@ def canonical(column: str, kind: str) -> str:
     Checked by: tests/ingest/test_canonical.py::test_every_type_has_one_text
     """
     if kind == "VARCHAR":
-        return column
+        return f"({column} COLLATE C)"  # by its bytes: a source's own collation would compare 'Bob' and 'bob' as equal
     if kind in FLOATS:
         x = f"CAST({column} AS DOUBLE)"
         whole = f"{x} = FLOOR({x}) AND ABS({x}) <= {EXACT}"
@@ -65,7 +71,11 @@ def canonical(column: str, kind: str) -> str:
         return f"CASE WHEN {x} IS NULL OR isnan({x}) THEN NULL WHEN {whole} THEN {digits} ELSE {other} END"
     if is_decimal(kind):
         digits = f"CAST({column} AS VARCHAR)"
-        return digits if kind.endswith(",0)") else f"rtrim(rtrim({digits}, '0'), '.')"
+        if kind.endswith(",0)"):
+            return digits
+        if _is_fraction(kind):  # DuckDB writes such a decimal without the 0 before the point: .5, -.5, .0
+            digits = f"regexp_replace({digits}, '^(-?)[.]', '\\10.')"
+        return f"rtrim(rtrim({digits}, '0'), '.')"
     if kind in (*MOMENTS, *NANOSECONDS, *ZONED):
         found = moment(column, kind)
         zone = f" || CASE WHEN isfinite({found}) THEN 'Z' ELSE '' END" if kind in ZONED else ""

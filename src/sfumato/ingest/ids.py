@@ -15,7 +15,7 @@ Part of the trusted perimeter: claim K-51.
 import re
 import unicodedata
 
-from sfumato.ingest.canonical import EXACT, FLOATS, WHOLE, WIDE, canonical, canonical_text
+from sfumato.ingest.canonical import EXACT, FLOATS, WHOLE, canonical, canonical_text
 from sfumato.ingest.sql_text import text
 
 SPACES = "".join(chr(each) for each in (*range(9, 14), 32, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029,
@@ -41,8 +41,8 @@ def id_of(column: str, kind: str) -> str:
     Checked by: tests/ingest/test_ids.py::test_ids_are_what_plain_python_makes_of_them
     """
     found = canonical(column, kind)
-    if kind in (*WHOLE, *WIDE, *FLOATS, "BOOLEAN", "DATE"):
-        return found  # such texts are canonical ids already
+    if kind in (*WHOLE, *FLOATS, "BOOLEAN", "DATE"):
+        return found  # such texts are canonical ids already; HUGEINT is not here: 32 digits are a UUID
     # DuckDB composes a text as far as its first NUL only
     trimmed = f"trim(nfc_normalize(replace({found}, chr(0), '')), {text(SPACES)})"
     hyphenated = f"lower(regexp_replace({trimmed}, {text(UUID)}, {text(HYPHENS)}))"

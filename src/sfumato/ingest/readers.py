@@ -238,12 +238,27 @@ def _attached(connection: duckdb.DuckDBPyConnection, table: str, path: Path, nam
             wanted,
         ).fetchone()
         if found and kind == "table":
+            _refuse_volatile(connection, table, found)
             return f"{ATTACHED}.{quoted(found[0])}.{quoted(found[1])}"
         if found:
             hint = "Make it a table: CREATE TABLE ... AS SELECT * FROM the view."
             raise refused(table, f"{'.'.join(wanted)} is a view in {path.name}.", hint)
     hint = f'Name the one to read: source = "{path.name}::schema.table".'
     raise refused(table, f"{path.name} has no table {'.'.join(wanted)}.", hint)
+
+
+def _refuse_volatile(connection: duckdb.DuckDBPyConnection, table: str, names: Sequence[str]) -> None:
+    """Refuse generated columns of random numbers: they have other values whenever they are read."""
+    query = f"SELECT sql FROM duckdb_tables() WHERE database_name = '{ATTACHED}' AND schema_name = ? AND table_name = ?"  # noqa: S608
+    _, generated, rest = str(connection.execute(query, list(names)).fetchall()[0][0]).partition("GENERATED ALWAYS AS")
+    if generated:
+        volatile = connection.execute(
+            "SELECT DISTINCT function_name FROM duckdb_functions() WHERE stability = 'VOLATILE'"
+        )
+        called = {each.lower() for each in re.findall(r'(\w+)"?\s*\(', rest)}
+        if called & {str(row[0]).lower() for row in volatile.fetchall()}:
+            hint = "Store the values: CREATE TABLE ... AS SELECT * FROM the table."
+            raise refused(table, "a generated column has other values whenever it is read.", hint)
 
 
 def _described(connection: duckdb.DuckDBPyConnection, relation: str) -> dict[str, str]:
