@@ -43,7 +43,7 @@ def protect(
     decimal: str = ".",
     date_format: str | None = None,
     on_error: str = "refuse",
-    quoted_newlines: bool = True,
+    quoted_newlines: bool | None = None,
     max_rows_per_unit: int = 1,
     max_groups_per_unit: int = 1,
     population: str | None = None,

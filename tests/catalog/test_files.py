@@ -288,7 +288,7 @@ readings = st.builds(
     st.sampled_from([".", ","]),
     st.sampled_from([None, "%d/%m/%Y", "%Y-%m-%d %H:%M:%S.%f"]),
     st.just("refuse"),
-    flags,
+    st.none() | flags,
 ) | st.just(Reading(on_error="skip", quoted_newlines=False))
 
 

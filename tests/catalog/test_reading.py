@@ -56,9 +56,10 @@ def test_what_cannot_be_read_so_is_refused(key, value, rule):
 
 def test_skipping_is_offered_only_where_a_record_is_a_line():
     assert Reading(on_error="skip", quoted_newlines=False).on_error == "skip"
-    with pytest.raises(CatalogError) as caught:
-        Reading(on_error="skip")
-    assert "quoted_newlines = false" in caught.value.hint
+    for declared in (None, True):
+        with pytest.raises(CatalogError) as caught:
+            Reading(on_error="skip", quoted_newlines=declared)
+        assert "quoted_newlines = false" in caught.value.hint
 
 
 @pytest.mark.parametrize(
@@ -70,6 +71,7 @@ def test_skipping_is_offered_only_where_a_record_is_a_line():
         'decimal = ","',
         'date_format = "%d/%m/%Y"',
         "quoted_newlines = false",
+        "quoted_newlines = true",
         'source = "other.csv"',
     ],
 )
@@ -96,7 +98,11 @@ def test_the_digest_changes_with_every_key_but_on_error():
     plain = declared_digest(Table("t", "t.csv", sf.ROW, declared, reading=Reading(quoted_newlines=False)))
     skip = Reading(on_error="skip", quoted_newlines=False)
     assert declared_digest(Table("t", "t.csv", sf.ROW, declared, reading=skip)) == plain
-    assert declared_digest(Table("t", "t.csv", sf.ROW, declared)) != plain
+    digests = {
+        declared_digest(Table("t", "t.csv", sf.ROW, declared, reading=Reading(quoted_newlines=each)))
+        for each in (None, True, False)
+    }
+    assert len(digests) == 3
 
 
 def test_every_key_is_read_from_the_catalog(tmp_path):

@@ -186,3 +186,16 @@ def test_a_source_of_one_column_suggests_the_delimiter(tmp_path):
     told = refused(run("-C", tmp_path, "add", "t", "t.csv", *unit, "--json"), 4)
     assert "--delimiter" in told["hint"]
     assert run("-C", tmp_path, "add", "t", "t.csv", *unit, "--delimiter", "^").exit_code == 0
+
+
+def test_line_breaks_in_quotes_are_declared_at_the_command_line(folder):
+    (folder / "u.csv").write_text('pid,note\n1,"a\n2,b\n3,c\n1,d"\n')
+    declare = ("-C", folder, "add", "u", "u.csv", "--unit", "pid", "--column", "note:text")
+    told = refused(run(*declare, "--json"), 4)
+    assert "line 2: a quoted field holds line 3" in told["message"]
+    assert "--quoted-newlines" in told["hint"]
+    assert run(*declare, "--on-error", "skip", "--no-quoted-newlines").exit_code == 0
+    assert load(folder).table("u").reading.quoted_newlines is False
+    done = run("-C", folder, "prepare", "u", "--quoted-newlines", "--on-error", "refuse", "--json")
+    assert json_of(done)["load_report"]["tables"][0]["records_read"] == 1
+    assert load(folder).table("u").reading.quoted_newlines is True

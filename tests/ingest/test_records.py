@@ -4,6 +4,7 @@ import duckdb
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from plain_records import plainly, swallowed
 
 import sfumato as sf
 from sfumato.catalog.model import Table
@@ -15,83 +16,6 @@ from sfumato.ingest.readers import opened
 
 DUCKDB = duckdb.connect()
 HEADS = {1: b"a", 2: b"a,b", 3: b"a,b,c"}
-
-
-def plainly(data, columns, end, quoted_newlines=True, delimiter=b","):
-    """The grammar, one byte at a time. Lists of fields; a malformed record ends the list with None.
-
-    Where quoted fields hold no line breaks, a record is a line, and a malformed line is None among the others.
-    """
-    if not quoted_newlines:
-        found = []
-        lines = data.split(b"\n")
-        for number, line in enumerate(lines):
-            if number == len(lines) - 1:
-                if line:
-                    found.append(one_line(line, columns, delimiter))
-            elif end == b"\r\n" and not line.endswith(b"\r"):
-                found.append(None)
-            else:
-                body = line[:-1] if end == b"\r\n" else line
-                if body or columns == 1:
-                    found.append(one_line(body, columns, delimiter))
-        return found
-    found, at = [], 0
-    while at < len(data):
-        if data.startswith(end, at) and columns > 1:
-            at += len(end)
-            continue
-        fields, at = one_record(data, at, end, delimiter)
-        if fields is None or len(fields) != columns or not utf8(fields):
-            return [*found, None]
-        found.append(fields)
-    return found
-
-
-def one_line(body, columns, delimiter):
-    if b"\n" in body or b"\r" in body:
-        return None
-    fields, at = one_record(body, 0, b"\n", delimiter)
-    return fields if fields is not None and at == len(body) and len(fields) == columns and utf8(fields) else None
-
-
-def one_record(data, at, end, delimiter):
-    fields = []
-    while True:
-        if data[at : at + 1] == b'"':
-            value, at = b"", at + 1
-            while True:
-                if at >= len(data) or data[at] == 0:
-                    return None, at
-                if data[at : at + 2] == b'""':
-                    value, at = value + b'"', at + 2
-                elif data[at : at + 1] == b'"':
-                    at += 1
-                    break
-                else:
-                    value, at = value + data[at : at + 1], at + 1
-        else:
-            begin = at
-            while at < len(data) and data[at : at + 1] not in (delimiter, b'"', b"\r", b"\n", b"\0"):
-                at += 1
-            value = data[begin:at]
-        fields.append(value)
-        if at >= len(data):
-            return fields, at
-        if data.startswith(delimiter, at):
-            at += 1
-        elif data.startswith(end, at):
-            return fields, at + len(end)
-        else:
-            return None, at
-
-
-def utf8(fields):
-    try:
-        b"".join(fields).decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def read(path, **keys):
@@ -131,7 +55,7 @@ def files(draw):
     return columns, end, body[: -len(end)] if draw(st.booleans()) and body.endswith(end) else body
 
 
-@pytest.mark.parametrize("quoted_newlines", [True, False])
+@pytest.mark.parametrize("quoted_newlines", [True, False, None])
 @settings(max_examples=250, deadline=None)
 @given(file=files())
 @example(file=(2, b"\n", b'1,"x\n2,3\n'))
@@ -143,17 +67,20 @@ def files(draw):
 @example(file=(1, b"\r\n", b"\r\n1\r\n\r\n"))
 @example(file=(3, b"\n", b'"""\n""","x\ny",1'))
 @example(file=(2, b"\n", b"\n\n1,2\n\n"))
+@example(file=(2, b"\n", b'1,"x\n2,3\n4"\n'))
+@example(file=(2, b"\r\n", b'1,"x\n2,3\n4"\r\n'))
+@example(file=(1, b"\n", b'"x\n\n4"\n'))
 def test_records_are_separated_as_the_grammar_says(tmp_path_factory, quoted_newlines, file):
     columns, end, body = file
     path = tmp_path_factory.mktemp("f") / "t.csv"
     path.write_bytes(HEADS[columns] + end + body)
-    wanted = plainly(body, columns, end, quoted_newlines)
-    if None not in wanted:
+    wanted = plainly(body, columns, end, quoted_newlines is not False)
+    if None not in wanted and not (quoted_newlines is None and swallowed(body, columns, end)):
         assert read(path, quoted_newlines=quoted_newlines) == (as_read(wanted), 0)
     else:
         with pytest.raises(CatalogError, match=r"t\.csv, line \d+: "):
             read(path, quoted_newlines=quoted_newlines)
-    if not quoted_newlines:
+    if quoted_newlines is False:
         kept = read(path, quoted_newlines=False, on_error="skip")
         assert kept == (as_read(wanted), wanted.count(None))
 
@@ -165,7 +92,7 @@ def test_where_windows_end_changes_nothing(tmp_path_factory, file, window):
     path = tmp_path_factory.mktemp("f") / "t.csv"
     path.write_bytes(body)
     for quoted_newlines in (True, False):
-        dialect = module.Dialect(b",", columns, end == b"\r\n", quoted_newlines)
+        dialect = module.Dialect(b",", columns, end == b"\r\n", quoted_newlines, True)
         wanted = plainly(body, columns, end, quoted_newlines)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(module, "WINDOW", max(window, len(max(body.split(end), key=len, default=b"")) + 3))
@@ -244,6 +171,8 @@ def test_bytes_that_are_not_utf8_refuse_the_load_and_name_the_encoding(tmp_path)
         pinned(path)
     assert "t.csv, line 2: it is not UTF-8 text" in caught.value.message
     assert 'encoding = "latin-1"' in caught.value.hint
+    assert "quoted_newlines = false" in caught.value.hint
+    assert "Repair" not in caught.value.hint  # the record may be right in its own encoding
     assert len(pinned(path, encoding="latin-1")) == 2
     assert any("Zo\u00eb" in row for row in pinned(path, encoding="windows-1252"))
     kept = pinned(path, quoted_newlines=False, on_error="skip")
@@ -264,8 +193,11 @@ def test_every_encoding_gives_the_same_rows(tmp_path, encoding, end):
 
 def test_a_byte_that_an_encoding_lacks_is_told_with_its_line(tmp_path):
     (tmp_path / "t.csv").write_bytes(b"who,name,x\n1,a,2\n2,\x81,3\n")
-    with pytest.raises(CatalogError, match="line 3: it is not cp1252 text"):
+    with pytest.raises(CatalogError, match="line 3: it is not cp1252 text") as caught:
         pinned(tmp_path / "t.csv", encoding="windows-1252")
+    assert caught.value.hint.startswith("Declare the file's encoding")
+    assert "Repair" not in caught.value.hint
+    assert "skip" not in caught.value.hint  # it does not apply: the text is decoded before records are separated
     (tmp_path / "u.csv").write_bytes("who,name,x\n1,a,2\n".encode("utf-16-le") + b"3")
     with pytest.raises(CatalogError, match="it is not utf-16-le text"):
         pinned(tmp_path / "u.csv", encoding="utf-16-le")
@@ -296,11 +228,17 @@ def test_large_files_are_read_in_windows_and_in_parallel(tmp_path):
     looks_like_rows = '"' + "7,x,1\n" * 20_000 + '"'
     rows = [f"{each},{looks_like_rows if each % 100_000 == 50_000 else each},1" for each in range(500_000)]
     path.write_text("\n".join(["who,name,x", *rows, ""]))
-    with opened(DUCKDB, "t", path) as source:
+    with pytest.raises(CatalogError, match="line 50,002: a quoted field holds line 50,003"), opened(DUCKDB, "t", path):
+        pass
+    declared = Reading(quoted_newlines=True)
+    with opened(DUCKDB, "t", path, reading=declared) as source:
         assert source.records == 500_000
         assert DUCKDB.execute(f"SELECT SUM(who::INT) FROM {source.relation}").fetchall() == [(sum(range(500_000)),)]
     path.write_text("\n".join(["who,name,x", *rows, '1,"x', ""]))
-    with pytest.raises(CatalogError, match="line 600,002: a quote is opened and not closed"), opened(DUCKDB, "t", path):
+    with (
+        pytest.raises(CatalogError, match="line 600,002: a quote is opened and not closed"),
+        opened(DUCKDB, "t", path, reading=declared),
+    ):
         pass
 
 
@@ -310,7 +248,7 @@ def test_the_comparison_sees_a_check_that_is_missing(tmp_path, monkeypatch, brok
     monkeypatch.setattr(module, broken, lambda *_: True)
     body = b'1,x"y"\n' if broken == "_quotes_stand_well" else b"1,\xff\n"
     (tmp_path / "t.csv").write_bytes(body)
-    assert module.separate(tmp_path / "t.csv", 0, module.Dialect(b",", 2, False, True), skip=False).number == 1
+    assert module.separate(tmp_path / "t.csv", 0, module.Dialect(b",", 2, False, True, True), skip=False).number == 1
     assert plainly(body, 2, b"\n") == [None]
 
 

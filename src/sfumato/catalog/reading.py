@@ -28,6 +28,7 @@ class Reading:
 
     `delimiter` None: what the header line uses. `date_format` None: year, month, day. `on_error`: what happens to a
     record that is malformed; "skip" needs quoted_newlines = False, so that every line is a record, whatever it holds.
+    `quoted_newlines` None: quoted fields may hold line breaks, but no line that is a record by itself. True: those too.
     """
 
     encoding: str = "utf-8"
@@ -35,7 +36,7 @@ class Reading:
     decimal: str = "."
     date_format: str | None = None
     on_error: str = "refuse"
-    quoted_newlines: bool = True
+    quoted_newlines: bool | None = None
 
     def __post_init__(self) -> None:
         for key in ("encoding", "decimal", "on_error"):
@@ -44,7 +45,9 @@ class Reading:
         encoding = ENCODINGS.get(self.encoding.strip().lower().replace("_", "-"))
         if encoding is None:
             raise refusal(f"encoding {shown(self.encoding)} is not known.", f"Use one of {', '.join(ENCODINGS)}.")
-        freeze(self, encoding=encoding, quoted_newlines=read_flag(self.quoted_newlines, "quoted_newlines"))
+        freeze(self, encoding=encoding)
+        if self.quoted_newlines is not None:
+            read_flag(self.quoted_newlines, "quoted_newlines")
         if self.delimiter is not None:
             freeze(self, delimiter=_delimiter(self.delimiter))
         if self.decimal not in MARKS:
@@ -53,7 +56,7 @@ class Reading:
             _check_format(self.date_format)
         if self.on_error not in ON_ERROR:
             raise refusal(f'on_error must be "refuse" or "skip"; got {shown(self.on_error)}.')
-        if self.on_error == "skip" and self.quoted_newlines:
+        if self.on_error == "skip" and self.quoted_newlines is not False:
             hint = (
                 "Declare quoted_newlines = false (--no-quoted-newlines) if no field of the file holds a line break; "
                 "otherwise repair the record."

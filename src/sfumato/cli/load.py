@@ -34,7 +34,7 @@ QuotedNewlines = Annotated[
     bool | None,
     typer.Option(
         "--quoted-newlines/--no-quoted-newlines",
-        help="May quoted fields of a CSV file hold line breaks? Yes, by default.",
+        help="May quoted fields of a CSV file hold line breaks? By default yes, but no line that is itself a record.",
     ),
 ]
 Strict = Annotated[bool, typer.Option("--strict", help="Refuse the load if it gives a warning.")]

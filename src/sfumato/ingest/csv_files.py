@@ -13,17 +13,16 @@ from pathlib import Path
 from sfumato.catalog.reading import Reading
 from sfumato.catalog.refusals import refusal
 from sfumato.errors import CatalogError
+from sfumato.ingest.encodings import OTHER_ENCODING, copy_in_utf8
 from sfumato.ingest.records import MOST_BYTES, UTF8, Dialect, Malformed, Records, header, separate, without
 from sfumato.ingest.sql_text import listed, text
 
 BOM = codecs.BOM_UTF8
-BLOCK = 1 << 20
 REPAIR = (
     "Repair the record: a field that holds a delimiter, a double quote or a line break stands in double quotes, and "
-    "each double quote inside it is doubled. "
+    "each double quote inside it is doubled."
 )
 SKIP = 'If no field holds a line break, quoted_newlines = false and on_error = "skip" drop such records and count them.'
-OTHER_ENCODING = 'Declare the file\'s encoding (--encoding): encoding = "latin-1", "windows-1252" or "utf-16". '
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +78,10 @@ def _checked(table: str, path: Path, reading: Reading, stack: ExitStack, *, whol
     head, begin = _head(table, path, content, reading)
     if not whole:
         return content, head, Records(0)
-    dialect = Dialect(head.delimiter.encode(), len(head.names), head.crlf, reading.quoted_newlines)
+    dialect = Dialect(
+        head.delimiter.encode(), len(head.names), head.crlf,
+        quoted_newlines=reading.quoted_newlines is not False, records_in_quotes=reading.quoted_newlines is True,
+    )  # fmt: skip
     records = separate(content, begin, dialect, skip=reading.on_error == "skip")
     if not records.malformed:
         return content, head, records
@@ -110,7 +112,7 @@ def _head(table: str, path: Path, content: Path, reading: Reading) -> tuple[_Hea
     line = start[mark:].partition(b"\n")[0].decode("utf-8", "replace")
     guessed = "\t" if path.suffix.lower() == ".tsv" else max(",;\t|", key=line.count)
     delimiter = reading.delimiter or guessed
-    fields, begin, crlf = header(start[mark:], delimiter.encode(), quoted_newlines=reading.quoted_newlines)
+    fields, begin, crlf = header(start[mark:], delimiter.encode(), quoted_newlines=reading.quoted_newlines is not False)
     try:
         names = tuple(each.decode("utf-8") for each in fields)
     except UnicodeDecodeError:
@@ -125,21 +127,9 @@ def _in_utf8(path: Path, reading: Reading, stack: ExitStack, *, whole: bool) -> 
     """The file itself, or a copy in UTF-8 that is removed after reading."""
     if reading.encoding == "utf-8":
         return path
-    copy, lines = _scratch(stack) / path.name, 1
-    decoder = codecs.getincrementaldecoder(reading.encoding)("strict")
-    with path.open("rb") as source, copy.open("x", encoding="utf-8", newline="") as target:
-        first = True
-        while True:
-            block = source.read(BLOCK)
-            try:
-                decoded = decoder.decode(block, final=not block)
-            except UnicodeDecodeError as error:
-                before = bytes(error.object[: error.start]).decode(reading.encoding, "ignore")
-                raise Malformed(lines + before.count("\n"), f"it is not {reading.encoding} text") from None
-            target.write(decoded.removeprefix("\ufeff") if first else decoded)
-            lines, first = lines + decoded.count("\n"), first and not decoded
-            if not block or not whole:
-                return copy
+    copy = _scratch(stack) / path.name
+    copy_in_utf8(path, reading.encoding, copy, whole=whole)
+    return copy
 
 
 def _scratch(stack: ExitStack) -> Path:
@@ -148,9 +138,12 @@ def _scratch(stack: ExitStack) -> Path:
 
 def _malformed(table: str, path: Path, wrong: Malformed, reading: Reading) -> CatalogError:
     """Where a record cannot be separated from its neighbours, and what to do. No value is quoted."""
-    hint = (OTHER_ENCODING if wrong.why == UTF8 or "NUL" in wrong.why or "header" in wrong.why else "") + REPAIR
-    hint += SKIP if reading.on_error != "skip" else ""
-    return _refused(table, f"{path.name}, line {wrong.line:,}: {wrong.why}.", hint.strip())
+    hints = [wrong.advice]
+    if not wrong.advice:
+        encoding, repair = wrong.why == UTF8 or "NUL" in wrong.why or "header" in wrong.why, wrong.why != UTF8
+        skip = reading.on_error != "skip" and "header" not in wrong.why
+        hints = [OTHER_ENCODING if encoding else "", REPAIR if repair else "", SKIP if skip else ""]
+    return _refused(table, f"{path.name}, line {wrong.line:,}: {wrong.why}.", " ".join(filter(None, hints)))
 
 
 def _refused(table: str, message: str, hint: str) -> CatalogError:

@@ -5,9 +5,10 @@ r"""The records of a CSV file: an exact grammar, checked over every byte before 
     plain  = *(any byte but the delimiter, '"', CR, LF and NUL)
     end    = the header line's own: LF, or CR LF; the last record may go without
 
-Bytes are UTF-8. With quoted_newlines = false, quoted fields hold no CR or LF either, so that every line is a record. A
-line without a byte is no record, unless there is one column: then it is one empty field. A record has at most
-MOST_BYTES. Part of the trusted perimeter: claim K-52.
+Bytes are UTF-8. With quoted_newlines = false, quoted fields hold no CR or LF either, so that every line is a record.
+Where quoted_newlines is not declared, a line that begins inside quotes must not be a record by itself: it may be
+another person's, between two unclosed quotes. A line without a byte is no record, unless there is one column: then it
+is one empty field. A record has at most MOST_BYTES. Part of the trusted perimeter: claim K-52.
 """
 
 import os
@@ -26,12 +27,16 @@ MOST_LINES_SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What separates fields, how many there are, how a record ends, and whether quoted fields may hold line breaks."""
+    """What separates fields, how many there are, how a record ends, and whether quoted fields may hold line breaks.
+
+    `records_in_quotes`: may a line that begins inside quotes be a well-formed record by itself?
+    """
 
     delimiter: bytes
     columns: int
     crlf: bool
     quoted_newlines: bool
+    records_in_quotes: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +50,11 @@ class Records:
 
 
 class Malformed(Exception):
-    """A record that cannot be separated from its neighbours: where it begins, and why. It quotes nothing."""
+    """A record that cannot be separated from its neighbours: where it begins, why, what to do. It quotes nothing."""
 
-    def __init__(self, line: int, why: str) -> None:
-        super().__init__(line, why)
-        self.line, self.why = line, why
+    def __init__(self, line: int, why: str, advice: str = "") -> None:
+        super().__init__(line, why, advice)
+        self.line, self.why, self.advice = line, why, advice
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +82,9 @@ def separate(path: Path, begin: int, dialect: Dialect, *, skip: bool) -> Records
     found, line, in_quotes = 0, 1, False
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
-        line += os.pread(file.fileno(), begin, 0).count(LF)
+        head = os.pread(file.fileno(), begin, 0)
+        _refuse_records_in_quotes(head, line, dialect)
+        line += head.count(LF)
         at = begin
         while at < size:
             window = os.pread(file.fileno(), WINDOW, at)
@@ -86,6 +93,8 @@ def separate(path: Path, begin: int, dialect: Dialect, *, skip: bool) -> Records
             last = at + len(window) >= size
             sound = _all_sound(window, dialect, last=last)
             if sound is not None:
+                if sound.newlines_in_quotes:
+                    _refuse_records_in_quotes(window[: sound.size], line, dialect)
                 found, at, line = found + sound.records, at + sound.size, line + sound.lines
                 in_quotes = in_quotes or sound.newlines_in_quotes
             elif skip and LF not in window and not last:  # a line that is longer than the window
@@ -101,6 +110,7 @@ def separate(path: Path, begin: int, dialect: Dialect, *, skip: bool) -> Records
                 line += window[:after].count(LF)
             else:
                 there, after, broken = _up_to_malformed(window, dialect, last=last)
+                _refuse_records_in_quotes(window[:after], line, dialect)
                 line += window[:after].count(LF)
                 if broken:
                     raise Malformed(line, _why(window[after:], dialect))
@@ -224,6 +234,37 @@ def _records(places: npt.NDArray[np.intp], ends: npt.NDArray[np.intp], returns: 
     return int(np.count_nonzero(sizes)) if bool((there == np.where(sizes > 0, between, 0)).all()) else None
 
 
+def _refuse_records_in_quotes(window: bytes, line: int, dialect: Dialect) -> None:
+    """Refuse a line that begins inside quotes and is a record by itself, unless the dialect allows it.
+
+    Claim: K-52. No line of the window is a well-formed record and not a record of the file, unless `records_in_quotes`.
+    Requires: the window is a sequence of whole records, the first of which begins on `line`.
+    Relies on: K-52.
+    Proof: docs/claims/K-52.md
+    Checked by: tests/ingest/test_lines_of_others.py::test_records_in_several_places_leave_the_lines_of_others
+    """
+    if dialect.records_in_quotes:
+        return
+    data = np.frombuffer(window, np.uint8)
+    ends, quotes = _positions(data, LF), _positions(data, QUOTE)
+    before = np.searchsorted(quotes, ends)
+    inside = np.flatnonzero(before[:-1] % 2)  # a line break inside quotes, and not the last one: a line follows
+    starts, stops = ends[inside] + 1, ends[inside + 1]
+    inner = before[inside + 1] - before[inside]
+    places, between = _positions(data, dialect.delimiter), dialect.columns - 1
+    separators = np.searchsorted(places, stops) - np.searchsorted(places, starts)
+    likely = (inner % 2 == 0) & np.where(inner, separators >= between, separators == between)
+    if dialect.crlf:
+        likely &= data[stops - 1] == CR[0]
+    record = _record(dialect)
+    for start, stop in zip(starts[likely].tolist(), stops[likely].tolist(), strict=True):
+        if record.fullmatch(window, start, stop - dialect.crlf):
+            outside = ends[(before % 2 == 0) & (ends < start)]
+            begin = int(outside[-1]) + 1 if len(outside) else 0
+            number = line + window.count(LF, 0, start)
+            raise Malformed(line + window.count(LF, 0, begin), IN_QUOTES.format(number), DECLARE)
+
+
 def _quotes_stand_well(data: npt.NDArray[np.uint8], quotes: npt.NDArray[np.intp], dialect: Dialect) -> bool:
     """Does each opening quote begin a field, and each closing one end it, but for two that stand for one?"""
     if len(quotes) % 2:
@@ -327,3 +368,7 @@ def _why(rest: bytes, dialect: Dialect) -> str:  # noqa: PLR0911 - one return a 
 
 
 UTF8 = "it is not UTF-8 text"
+IN_QUOTES = "a quoted field holds line {:,}, which is a record by itself"
+DECLARE = (
+    "Repair the unclosed quote, or declare quoted_newlines = true (--quoted-newlines) if a field holds such lines."
+)
