@@ -163,14 +163,20 @@ def test_one_gap_does_not_change_how_others_are_read():
 
 
 def test_one_odd_row_of_a_csv_does_not_change_the_others(tmp_path):
+    """A record that is well-formed moves its own contribution only; one that is not refuses the load, with its line."""
     plain, odd = tmp_path / "plain.csv", tmp_path / "odd.csv"
     lines = ["name,pay", *(f"p{index},10" for index in range(50))]
     plain.write_text("\n".join(lines) + "\n")
     columns = {"pay": sf.Integer(0, 100)}
-    for row in ("Ann;Smith;x", "a,b,c,d", '"broken', "x", ",,,,,,", "p,99"):
+    question = "SELECT COUNT(pay) AS n, SUM(pay) AS s FROM t"
+    for row in ("p,99", "x,", ",", '"a, ""b""",x', "p,1e400"):
         odd.write_text("\n".join([*lines, row]) + "\n")
-        first, _ = moved(columns, "SELECT COUNT(pay) AS n, SUM(pay) AS s FROM t", plain, odd)
+        first, _ = moved(columns, question, plain, odd)
         assert sum(first["halves1"]) == 50 * 100
+    for row in ("Ann;Smith;x", "a,b,c,d", '"broken', "x", ",,,,,,"):
+        odd.write_text("\n".join([*lines, row]) + "\n")
+        with pytest.raises(sf.errors.CatalogError, match=r"odd\.csv, line 52"):
+            moved(columns, question, plain, odd)
 
 
 def test_bounds_near_the_last_whole_double():
