@@ -13,7 +13,7 @@ from sfumato.catalog.reading import Reading
 from sfumato.errors import CatalogError
 from sfumato.ingest import encodings
 from sfumato.ingest import records as module
-from sfumato.ingest.readers import opened
+from sfumato.ingest.readers import columns_of, opened
 
 DUCKDB = duckdb.connect()
 HEADS = {1: b"a", 2: b"a,b", 3: b"a,b,c"}
@@ -136,12 +136,17 @@ def test_a_record_in_quotes_is_found_before_a_malformed_one(tmp_path):
 
 
 def test_a_header_with_an_unclosed_quote_does_not_swallow_lines(tmp_path):
+    """Nor do people's lines become names of columns, which messages list."""
     (tmp_path / "t.csv").write_bytes(b'who,"name\n2,b\n1,d"\n3,c\n')
     with (
         pytest.raises(CatalogError, match="line 1: a quoted field holds line 2"),
         opened(DUCKDB, "t", tmp_path / "t.csv"),
     ):
         pass
+    with pytest.raises(CatalogError, match="line 1: a quoted field holds line 2"):
+        columns_of("t", "t.csv", tmp_path, Reading())
+    (tmp_path / "t.csv").write_bytes(b'who,"name\n(first)"\n3,c\n')
+    assert list(columns_of("t", "t.csv", tmp_path, Reading())) == ["who", "name\n(first)"]
 
 
 @pytest.mark.parametrize(
@@ -159,7 +164,7 @@ def test_fields_with_line_breaks_are_read_without_a_declaration(tmp_path, text):
 
 def test_without_the_check_lines_of_others_are_swallowed(tmp_path, monkeypatch):
     """Negative control of the comparison above."""
-    monkeypatch.setattr(module, "_refuse_records_in_quotes", lambda *_: None)
+    monkeypatch.setattr(module, "refuse_records_in_quotes", lambda *_: None)
     (tmp_path / "t.csv").write_bytes(b"a,b\n" + FINDING)
     assert len(rows_of(tmp_path / "t.csv")) == 1
     assert expected(2, b"\n", AROUND, None) is None

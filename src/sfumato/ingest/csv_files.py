@@ -14,7 +14,17 @@ from sfumato.catalog.reading import Reading
 from sfumato.catalog.refusals import refusal
 from sfumato.errors import CatalogError
 from sfumato.ingest.encodings import OTHER_ENCODING, copy_in_utf8
-from sfumato.ingest.records import MOST_BYTES, UTF8, Dialect, Malformed, Records, header, separate, without
+from sfumato.ingest.records import (
+    MOST_BYTES,
+    UTF8,
+    Dialect,
+    Malformed,
+    Records,
+    header,
+    refuse_records_in_quotes,
+    separate,
+    without,
+)
 from sfumato.ingest.sql_text import listed, text
 
 BOM = codecs.BOM_UTF8
@@ -78,11 +88,9 @@ def _checked(table: str, path: Path, reading: Reading, stack: ExitStack, *, whol
     head, begin = _head(table, path, content, reading)
     if not whole:
         return content, head, Records(0)
-    dialect = Dialect(
-        head.delimiter.encode(), len(head.names), head.crlf,
-        quoted_newlines=reading.quoted_newlines is not False, records_in_quotes=reading.quoted_newlines is True,
-    )  # fmt: skip
-    records = separate(content, begin, dialect, skip=reading.on_error == "skip")
+    records = separate(
+        content, begin, _dialect(head.delimiter, len(head.names), head.crlf, reading), skip=reading.on_error == "skip"
+    )
     if not records.malformed:
         return content, head, records
     kept = _scratch(stack) / path.name
@@ -105,6 +113,11 @@ def _relation(files: Sequence[Path], head: _Head, *, parallel: bool) -> str:
     )
 
 
+def _dialect(delimiter: str, columns: int, crlf: bool, reading: Reading) -> Dialect:
+    newlines, records = reading.quoted_newlines is not False, reading.quoted_newlines is True
+    return Dialect(delimiter.encode(), columns, crlf, quoted_newlines=newlines, records_in_quotes=records)
+
+
 def _head(table: str, path: Path, content: Path, reading: Reading) -> tuple[_Head, int]:
     with content.open("rb") as file:
         start = file.read(MOST_BYTES)
@@ -113,6 +126,8 @@ def _head(table: str, path: Path, content: Path, reading: Reading) -> tuple[_Hea
     guessed = "\t" if path.suffix.lower() == ".tsv" else max(",;\t|", key=line.count)
     delimiter = reading.delimiter or guessed
     fields, begin, crlf = header(start[mark:], delimiter.encode(), quoted_newlines=reading.quoted_newlines is not False)
+    # Before any message lists the names: an unclosed quote of the header would make names of people's lines.
+    refuse_records_in_quotes(start[: mark + begin], 1, _dialect(delimiter, len(fields), crlf, reading))
     try:
         names = tuple(each.decode("utf-8") for each in fields)
     except UnicodeDecodeError:

@@ -82,9 +82,7 @@ def separate(path: Path, begin: int, dialect: Dialect, *, skip: bool) -> Records
     found, line, in_quotes = 0, 1, False
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
-        head = os.pread(file.fileno(), begin, 0)
-        _refuse_records_in_quotes(head, line, dialect)
-        line += head.count(LF)
+        line += os.pread(file.fileno(), begin, 0).count(LF)
         at = begin
         while at < size:
             window = os.pread(file.fileno(), WINDOW, at)
@@ -94,7 +92,7 @@ def separate(path: Path, begin: int, dialect: Dialect, *, skip: bool) -> Records
             sound = _all_sound(window, dialect, last=last)
             if sound is not None:
                 if sound.newlines_in_quotes:
-                    _refuse_records_in_quotes(window[: sound.size], line, dialect)
+                    refuse_records_in_quotes(window[: sound.size], line, dialect)
                 found, at, line = found + sound.records, at + sound.size, line + sound.lines
                 in_quotes = in_quotes or sound.newlines_in_quotes
             elif skip and LF not in window and not last:  # a line that is longer than the window
@@ -110,7 +108,7 @@ def separate(path: Path, begin: int, dialect: Dialect, *, skip: bool) -> Records
                 line += window[:after].count(LF)
             else:
                 there, after, broken = _up_to_malformed(window, dialect, last=last)
-                _refuse_records_in_quotes(window[:after], line, dialect)
+                refuse_records_in_quotes(window[:after], line, dialect)
                 line += window[:after].count(LF)
                 if broken:
                     raise Malformed(line, _why(window[after:], dialect))
@@ -234,7 +232,7 @@ def _records(places: npt.NDArray[np.intp], ends: npt.NDArray[np.intp], returns: 
     return int(np.count_nonzero(sizes)) if bool((there == np.where(sizes > 0, between, 0)).all()) else None
 
 
-def _refuse_records_in_quotes(window: bytes, line: int, dialect: Dialect) -> None:
+def refuse_records_in_quotes(window: bytes, line: int, dialect: Dialect) -> None:
     """Refuse a line that begins inside quotes and is a record by itself, unless the dialect allows it.
 
     Claim: K-52. No line of the window is a well-formed record and not a record of the file, unless `records_in_quotes`.
