@@ -164,18 +164,29 @@ class Curator:
         level = probability_inside(confidence, "confidence")
         wanted = margins_alone(query, margin, epsilon, rho)
         loss = price(query, epsilon, rho) if wanted is None else self.least(query, wanted, level)
-        said = question("ask", asked(tree, query, wanted), confidence=level)
-        return self._answer(query, loss, level, self.analyst(analyst), delta_of(query, delta), said)
+        share = delta_of(query, delta)
+
+        def said() -> str:
+            return question("ask", asked(tree, query, wanted), confidence=level)
+
+        return self._answer(query, loss, level, self.analyst(analyst), share, said)
 
     def _answer(  # noqa: PLR0917
-        self, query: Query, loss: PureDP | ZCDP, confidence: Fraction, analyst: str, delta: Number | None, said: str
+        self,
+        query: Query,
+        loss: PureDP | ZCDP,
+        confidence: Fraction,
+        analyst: str,
+        delta: Number | None,
+        said: Callable[[], str],
     ) -> Answer:
+        """`said` writes the question down for the ledger: only for a charge, since printing SQL takes time."""
         planned = self.planned(query, loss, delta)
         certificate = certify(planned.plan)
         stored = self._ledger.stored(certificate, analyst)
         if stored is None:
             try:
-                released, given = self.charged(planned.plan, certificate, analyst, said)
+                released, given = self.charged(planned.plan, certificate, analyst, said())
                 return self.presented(query, planned, released, confidence, given)
             except AlreadyAnswered:  # by another process of the same analyst, meanwhile: theirs is the answer
                 stored = self._ledger.stored(certificate, analyst)
@@ -320,7 +331,7 @@ class Curator:
         stage = Curator(with_tables(self.dataset, {**self.dataset.tables, **tables}), engine, books, self.versions)
         with stage:
             level, delta = probability_inside(confidence, "confidence"), delta_of(query, None)
-            return stage._answer(query, loss, level, ANALYST, delta, "")
+            return stage._answer(query, loss, level, ANALYST, delta, str)
 
     @on_current_data
     def plan(self, questions: Wanted, confidence: Number = "0.95") -> Workload:

@@ -34,7 +34,7 @@ def normal_form(tree: exp.Select) -> str:
     for brackets in list(copy.find_all(exp.Paren)):
         if isinstance(brackets.parent, WHOLE):
             brackets.replace(brackets.this)
-    return copy.sql(dialect="duckdb", comments=False)
+    return copy.sql(dialect="duckdb", comments=False, copy=False)
 
 
 def question(how: str, *questions: Mapping[str, object], confidence: Fraction | None = None, **more: object) -> str:
