@@ -6,14 +6,12 @@ from pathlib import Path
 
 from sfumato.catalog.budget import Budget
 from sfumato.errors import InvalidParameter
+from sfumato.ingest.frame_kinds import kind_of_frame
+from sfumato.ingest.frames import NOT_A_FRAME
 from sfumato.kernel.parameters import kind_of
 
 LONGEST_NAME = 200  # bytes of a file's name: files beside it add endings
 LONGEST_PATH = 3_000
-FRAMES = {
-    "pandas": ("DataFrame",), "polars": ("DataFrame", "LazyFrame"), "duckdb": ("DuckDBPyRelation",),
-    "pyarrow": ("Table", "RecordBatch", "RecordBatchReader", "FileSystemDataset", "InMemoryDataset"),
-}  # fmt: skip
 SINGLE = ("Series", "Index", "Array", "ChunkedArray")
 A_TABLE = "must be a frame (pandas, polars, Arrow) or the path of a file"
 
@@ -21,19 +19,18 @@ A_TABLE = "must be a frame (pandas, polars, Arrow) or the path of a file"
 def table_of_rows(data: object) -> object:
     """A frame, or the path of a file."""
     kind = type(data)
-    module = kind.__module__.split(".")[0]
     if isinstance(data, str):
         return existing_text(data, "data")
     if isinstance(data, os.PathLike):
         return a_path(data, "data")
-    if module in FRAMES and any(each.__name__ in FRAMES[module] for each in kind.__mro__):
-        return data
-    if kind.__name__ not in SINGLE and hasattr(kind, "__arrow_c_stream__"):
+    if kind_of_frame(data) is not None:
         return data
     if kind.__name__ in SINGLE:
         hint = "A frame has named columns: use .to_frame('name') of a series, or pandas.DataFrame({'name': data})."
     elif isinstance(data, (Mapping, list, tuple)) or kind.__name__ == "ndarray":
         hint = "Make a frame of it first: pandas.DataFrame(data)."
+    elif hasattr(kind, "__arrow_c_stream__") or hasattr(kind, "__dataframe__"):
+        hint = NOT_A_FRAME
     else:
         hint = "For example a pandas DataFrame, or 'visits.csv'."
     raise InvalidParameter("data", A_TABLE, kind_of(data), hint)

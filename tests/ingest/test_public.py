@@ -146,3 +146,25 @@ def test_objects_of_one_type_have_it_and_mixed_ones_are_texts():
         sf.Real(1.5, 2.25),
         sf.Category(["007", "7"]),
     )
+
+
+@pytest.mark.parametrize("odd", [float("nan"), float("inf"), float("-inf")])
+def test_a_number_that_is_not_finite_leaves_a_column_of_numbers(odd):
+    """One NaN made a category of texts of the column."""
+    for data in (pa.table({"x": [1.5, odd, 2.25]}), pd.DataFrame({"x": [1.5, odd, 2.25]})):
+        columns, rows = columns_of(data)
+        assert columns["x"] == sf.Real(1.5, 2.25)
+        assert {row[0] for row in rows} <= {1.5, 2.25, None}
+
+
+@pytest.mark.parametrize("kind", ["DATE", "TIMESTAMP"])
+@pytest.mark.parametrize("far", ["20000-01-01", "infinity", "0044-01-01 (BC)", "-infinity"])
+def test_a_day_beyond_the_years_of_a_declaration_is_clamped(tmp_path, kind, far):
+    """The load was refused: upper must be a day; got text."""
+    with duckdb.connect(str(tmp_path / "p.duckdb")) as connection:
+        connection.execute(f"CREATE TABLE p (x {kind})")
+        connection.executemany("INSERT INTO p VALUES (?)", [["2020-01-02"], [far]])
+    columns, rows = columns_of(tmp_path / "p.duckdb")
+    assert isinstance(columns["x"], sf.Date if kind == "DATE" else sf.DateTime)
+    assert len(rows) == 2
+    assert all(columns["x"].lower <= row[0] <= columns["x"].upper for row in rows)

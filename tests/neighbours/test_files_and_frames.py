@@ -138,7 +138,7 @@ ids = st.sampled_from([7, 7.0, "7", "007", Decimal("7.00"), np.float32(7), " 7"]
 @given(
     others=st.lists(st.tuples(st.integers(1, 3), clean), min_size=1, max_size=8),
     me=st.lists(st.tuples(ids, mine), min_size=1, max_size=3),
-    library=st.sampled_from(["pandas", "polars", "object"]),
+    library=st.sampled_from(["pandas", "polars", "object", "subclass"]),
     place=st.integers(0, 8),
 )
 @example(
@@ -183,7 +183,13 @@ def test_one_persons_values_change_no_frame_for_others(others, me, library, plac
     compare(pinned(framed(both, library), table()), pinned(framed(rest, library), table()), {"7"})
 
 
+class Subclass(pd.DataFrame):
+    """As other libraries' frames are of pandas."""
+
+
 def framed(rows, library):
+    if library == "subclass":
+        return Subclass(rows, columns=NAMES)
     if library == "pandas":
         return pd.DataFrame(rows, columns=NAMES)
     if library == "object":

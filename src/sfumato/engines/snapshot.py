@@ -22,7 +22,7 @@ from sfumato.engines.engine import MET, ROWS_OF_UNIT, UNIT
 from sfumato.engines.lowering import CENTRED, STEPS, WEIGHT, Steps
 from sfumato.engines.met_rows import mark_met
 from sfumato.engines.on_grid import steps_of, width
-from sfumato.ingest.canonical import WHOLE
+from sfumato.ingest.canonical import WHOLE, canonical
 from sfumato.ingest.counting import (
     VALUE,
     Outcome,
@@ -297,7 +297,8 @@ def _sampled(
 ) -> list[str]:
     """Some lost values of a column: from the source's first rows only, where they are few and merely examples."""
     relation = f"(SELECT * FROM {source.relation} LIMIT {FIRST_ROWS})" if first_rows else source.relation
-    selected = _typed({column: table.columns[column]}, replace(source, relation=relation), {}, {VALUE: quoted(column)})
+    value = canonical(quoted(column), source.columns[column])  # a plain cast fails for moments beyond the calendar
+    selected = _typed({column: table.columns[column]}, replace(source, relation=relation), {}, {VALUE: value})
     return lost_values(connection, selected, outcomes)
 
 
@@ -321,12 +322,9 @@ def _owner(table: Table) -> str:
 
 
 def declared_digest(table: Table) -> str:
-    """Of every declaration that a snapshot was made from, or that an answer takes as true of it.
-
-    Not of on_error: it changes which records are kept, never how one is read, and each pinning is a new version.
-    """
+    """Of every declaration that a snapshot was made from, or that an answer takes as true of it."""
     columns = sorted((name, repr(declared)) for name, declared in table.columns.items())
-    reading = [(key, getattr(table.reading, key)) for key in READING_KEYS if key != "on_error"]
+    reading = [(key, getattr(table.reading, key)) for key in READING_KEYS]
     parts = (
         LOWERING_VERSION, table.name, table.source, str(table.unit), table.unit_through, table.max_rows_per_unit,
         table.rows, table.people, table.public, reading, columns,

@@ -7,7 +7,7 @@
     day            2024-12-31
     moment         2024-12-31 23:59:59.5, to the microsecond and no further; with a zone: in UTC, with Z at the end
     UUID           lower case, with hyphens
-    text           itself
+    text           itself; of JSON: a text without its quotes, null as NULL, other values as JSON writes them
 
 `canonical` writes this as SQL for a column of one type; `canonical_text` is the same function of one Python value, for
 columns of mixed objects. Part of the trusted perimeter: claim K-50.
@@ -30,6 +30,9 @@ TEXTS = ("VARCHAR", "JSON", '"NULL"')
 EXACT = 2**53  # beyond it, a double does not tell whole numbers apart
 TYPED = "\x1f"  # begins a text that was no text in a column of mixed objects, where texts have a format of their own
 FOREVER, NEVER = "TIMESTAMP 'infinity'", "TIMESTAMP '-infinity'"
+BEYOND, BEFORE = "290000-01-01", "290000-01-01 (BC)"  # moments from BEYOND on, or up to BEFORE, are infinite
+BEYOND_DAY, BEFORE_DAY = 105_200_797, -106_639_487  # the same, in days since 1970
+DAY = 86_400_000_000  # microseconds
 MISSING = ("NAType", "NaTType")
 
 
@@ -53,7 +56,7 @@ def _is_fraction(kind: str) -> bool:
     return precision == scale
 
 
-def canonical(column: str, kind: str) -> str:
+def canonical(column: str, kind: str) -> str:  # noqa: PLR0911 - one return a kind
     """The canonical text of a column's values, as SQL.
 
     Claim: K-50. A function of the value alone; equal values of different types have one text.
@@ -80,27 +83,35 @@ def canonical(column: str, kind: str) -> str:
         found = moment(column, kind)
         zone = f" || CASE WHEN isfinite({found}) THEN 'Z' ELSE '' END" if kind in ZONED else ""
         return f"CAST({found} AS VARCHAR){zone}"
+    if kind == "JSON":
+        json = f"CAST({column} AS VARCHAR)"
+        known = f"WHEN 'NULL' THEN NULL WHEN 'VARCHAR' THEN json_extract_string({json}, '$')"
+        return f"CASE WHEN json_valid({json}) THEN CASE json_type({json}) {known} ELSE {json} END ELSE {json} END"
     return f"CAST({column} AS VARCHAR)"
 
 
 def moment(column: str, kind: str) -> str:
-    """A column of moments, to the microsecond below, and in UTC where it has zones, as SQL.
+    """A column of days or moments, to the microsecond below, and in UTC where it has zones, as SQL.
 
-    A cast would round nanoseconds up to the next day, and tell a zone's time in the zone of whoever reads.
+    Moments that a count of microseconds does not reach are infinite: beyond every bound. A cast would fail, round
+    nanoseconds up to the next day, and tell a zone's time in the zone of whoever reads.
 
     Claim: K-50. A function of the value alone.
-    Requires: a type of moments.
+    Requires: a type of days or moments.
     Relies on: K-50.
     Proof: docs/claims/K-50.md
     Checked by: tests/ingest/test_canonical.py::test_nanoseconds_are_cut_not_rounded
     """
-    if kind in MOMENTS:
-        return f"CAST({column} AS TIMESTAMP)"
+    if kind in (*MOMENTS, "DATE"):
+        beyond = f"WHEN {column} >= {kind} '{BEYOND}' THEN {FOREVER} WHEN {column} <= {kind} '{BEFORE}' THEN {NEVER}"
+        return f"CASE {beyond} ELSE CAST({column} AS TIMESTAMP) END"
     if kind in NANOSECONDS:
         rest = f"((epoch_ns({column}) % 1000) + 1000) % 1000"
         finite = f"make_timestamp((epoch_ns({column}) - {rest}) // 1000)"
     else:
-        finite = f"make_timestamp(epoch_us({column}))"
+        us = f"epoch_us({column})"
+        beyond = f"WHEN {us} >= {BEYOND_DAY * DAY} THEN {FOREVER} WHEN {us} <= {BEFORE_DAY * DAY} THEN {NEVER}"
+        finite = f"CASE {beyond} ELSE make_timestamp({us}) END"
     far = f"CASE CAST({column} AS VARCHAR) WHEN 'infinity' THEN {FOREVER} WHEN '-infinity' THEN {NEVER} END"
     return f"COALESCE({finite}, {far})"
 

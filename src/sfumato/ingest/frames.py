@@ -1,11 +1,14 @@
-"""Frames -> Arrow: pandas, polars, Arrow, and whatever gives Arrow. No column's type decides how its values are read.
+"""Frames -> Arrow: pandas, polars, Arrow, and DuckDB's relations. No column's type decides how its values are read.
 
 A column of mixed objects becomes canonical texts, value by value. Part of the trusted perimeter: claim K-50.
 """
 
+import sys
 from collections.abc import Iterable, Mapping
-from typing import Any
+from datetime import date
+from typing import Any, assert_never
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -13,11 +16,24 @@ from sfumato.catalog.columns import Category, ColumnDeclaration, Date, DateTime,
 from sfumato.catalog.reading import Reading
 from sfumato.catalog.refusals import refusal
 from sfumato.errors import CatalogError
+from sfumato.ingest.arrow_moments import days, microseconds
 from sfumato.ingest.canonical import TYPED, NoRule, canonical_text
+from sfumato.ingest.frame_kinds import FrameKind, kind_of_frame
 from sfumato.ingest.parsing import as_text_of
 
 KINDS = "Use .csv or .parquet files (visits/*.parquet names many), a table of a .duckdb file, or a frame."
+NOT_A_FRAME = (
+    "Frames of pandas, polars, Arrow and DuckDB are read. Convert others first, with their own .to_pandas(), "
+    ".to_polars() or .to_arrow()."
+)
 Declared = Mapping[str, ColumnDeclaration]
+NUMPY_KINDS = "biufM"  # truth values, whole numbers, floats, moments
+PANDAS_TYPES = (
+    "StringDtype", "BooleanDtype", "ArrowDtype", "DatetimeTZDtype", "Float32Dtype", "Float64Dtype",
+    *(f"{sign}Int{bits}Dtype" for sign in ("", "U") for bits in (8, 16, 32, 64)),
+)  # fmt: skip
+ARROW_EXTENSIONS = ("arrow.uuid", "arrow.json", "arrow.bool8")
+WIDE_POLARS = ("Int128", "UInt128")  # Arrow has no such type
 
 
 def as_arrow(table: str, data: object, declared: Declared, reading: Reading, *, everything: bool) -> pa.Table:
@@ -31,16 +47,14 @@ def as_arrow(table: str, data: object, declared: Declared, reading: Reading, *, 
     Proof: docs/claims/K-50.md
     Checked by: tests/ingest/test_parsing.py::test_every_type_is_read_as_its_text_is
     """
-    for once in ("read_all", "collect", "to_table"):
-        of_duckdb = "duckdb" in type(data).__module__
-        if callable(getattr(data, once, None)) and not isinstance(data, pa.Table) and not of_duckdb:
-            data = getattr(data, once)()
     columns = dict(_columns(table, data))
+    if not columns:
+        raise _refused(table, "the frame has no columns.", "Pass a frame with the declared columns.")
     if everything:
         wanted = columns
     else:
         wanted = {name: each for name, each in columns.items() if name in declared}
-        if not wanted and columns:  # rows of which nothing is declared can be counted
+        if not wanted:  # rows of which nothing is declared can be counted
             name = next(iter(columns))
             return pa.table({name: pa.nulls(len(columns[name]), pa.string())})
     made: dict[str, Any] = {}
@@ -49,26 +63,41 @@ def as_arrow(table: str, data: object, declared: Declared, reading: Reading, *, 
     return pa.table(made)
 
 
-def _columns(table: str, data: Any) -> Iterable[tuple[str, Any]]:  # noqa: ANN401 - a frame of any library
+def _columns(table: str, data: Any) -> Iterable[tuple[str, Any]]:  # noqa: ANN401 - a frame of a known library
     """The columns by name, each as its library has it; a name that stands twice is refused."""
-    module = type(data).__module__.split(".")[0]
-    if module == "pandas" and hasattr(data, "columns"):
-        names = [str(label) for label in data.columns]
-        found: list[Any] = [data.iloc[:, place] for place in range(len(names))]
-    elif module == "polars" and hasattr(data, "get_columns"):
-        names, found = list(data.columns), data.get_columns()
-    else:
-        if isinstance(data, pa.RecordBatch):
-            data = pa.Table.from_batches([data])
-        elif not isinstance(data, pa.Table):
-            if not hasattr(data, "__arrow_c_stream__"):
-                raise _refused(table, "the kind of source is not known.", KINDS)
-            data = pa.table(data)
-        names, found = data.column_names, data.columns
+    kind = kind_of_frame(data)
+    if kind is None:
+        raise _refused(table, "the kind of source is not known.", f"{NOT_A_FRAME} {KINDS}")
+    match kind:
+        case FrameKind.PANDAS:
+            data = sys.modules["pandas"].DataFrame(data)  # a subclass may have methods of its own
+            names = [str(label) for label in data.columns]
+            found: list[Any] = [data.iloc[:, place] for place in range(len(names))]
+        case FrameKind.POLARS | FrameKind.LAZY:
+            data = data.collect() if kind is FrameKind.LAZY else data
+            names, found = list(data.columns), data.get_columns()
+        case FrameKind.TABLE | FrameKind.BATCH | FrameKind.READER | FrameKind.DATASET | FrameKind.RELATION:
+            data = _arrow_table(kind, data)
+            names, found = data.column_names, data.columns
+        case _:
+            assert_never(kind)
     twins = sorted({name for name in names if names.count(name) > 1})
     if twins:
-        raise _refused(table, f"the source has two columns {twins[0]}.", "Give each column a name of its own.")
+        raise two_columns(table, twins[0])
     return zip(names, found, strict=True)
+
+
+def _arrow_table(kind: FrameKind, data: Any) -> pa.Table:  # noqa: ANN401
+    if kind is FrameKind.BATCH:
+        return pa.Table.from_batches([data])
+    if kind is FrameKind.READER:
+        return data.read_all()
+    return data.to_table() if kind is FrameKind.DATASET else pa.table(data)
+
+
+def two_columns(table: str, name: str) -> CatalogError:
+    """Of a source in which a name does not say which column is meant."""
+    return _refused(table, f"the source has two columns {name}.", "Give each column a name of its own.")
 
 
 def _arrow(table: str, name: str, column: Any, declared: ColumnDeclaration | None, reading: Reading) -> Any:  # noqa: ANN401, PLR0911
@@ -84,13 +113,22 @@ def _arrow(table: str, name: str, column: Any, declared: ColumnDeclaration | Non
             texts = [*_texts(table, name, inner, declared, reading).to_pylist(), None]
             return pa.array([texts[code] for code in column.cat.codes], pa.string())
         if kind.startswith("Sparse"):
-            column = column.sparse.to_dense()
+            return _arrow(table, name, column.sparse.to_dense(), declared, reading)
+        if not _is_known(column.dtype):  # Arrow would guess a type from all values of the column
+            raise no_rule(table, name, kind)
         return _plain(table, name, _or_refuse(table, name, column), declared, reading)
     if module == "polars":
-        if kind == "Object":
+        if kind == "Object" or kind in WIDE_POLARS:
             return _texts(table, name, column.to_list(), declared, reading)
         return _plain(table, name, column.to_arrow(), declared, reading)
     return _plain(table, name, column, declared, reading)
+
+
+def _is_known(dtype: Any) -> bool:  # noqa: ANN401
+    """Is it a type of pandas' or numpy's own, whose values all have one type?"""
+    if isinstance(dtype, np.dtype):
+        return dtype.kind in NUMPY_KINDS
+    return type(dtype).__module__.split(".")[0] == "pandas" and type(dtype).__name__ in PANDAS_TYPES
 
 
 def _of_one_type(values: list[Any]) -> Any:  # noqa: ANN401
@@ -119,7 +157,7 @@ def _plain(table: str, name: str, column: Any, declared: ColumnDeclaration | Non
         return _plain(table, name, column.cast(kind.value_type), declared, reading)
     if pa.types.is_run_end_encoded(kind):
         return _plain(table, name, pc.run_end_decode(column), declared, reading)
-    if isinstance(kind, pa.BaseExtensionType) and not kind.extension_name.startswith("arrow."):
+    if isinstance(kind, pa.BaseExtensionType) and kind.extension_name not in ARROW_EXTENSIONS:
         raise no_rule(table, name, kind.extension_name)
     if pa.types.is_null(kind):
         return column.cast(pa.string())
@@ -131,9 +169,9 @@ def _plain(table: str, name: str, column: Any, declared: ColumnDeclaration | Non
         if kind.precision <= 38:
             return column.cast(pa.decimal128(38, kind.scale))
         return _texts(table, name, column.to_pylist(), declared, reading)
-    if pa.types.is_timestamp(kind) and kind.unit == "ns":
-        return pc.floor_temporal(column, unit="microsecond").cast(pa.timestamp("us", kind.tz))
-    return column
+    if pa.types.is_timestamp(kind):
+        return microseconds(column)
+    return days(column) if pa.types.is_date(kind) else column
 
 
 def _texts(table: str, name: str, values: list[Any], declared: ColumnDeclaration | None, reading: Reading) -> pa.Array:
@@ -149,7 +187,9 @@ def _texts(table: str, name: str, values: list[Any], declared: ColumnDeclaration
         if numbers or moments:
             for value in values:
                 found = canonical_text(value)
-                texts.append(found if found is None or isinstance(value, str) else TYPED + found)
+                # a column of numbers is read by the date format, and so is a number among objects
+                marked = isinstance(value, (date, np.datetime64)) if moments else not isinstance(value, str)
+                texts.append(TYPED + found if found is not None and marked else found)
         else:
             texts = [canonical_text(value, exact=exact) for value in values]
     except NoRule as error:

@@ -200,9 +200,7 @@ def _truth(column: str, kind: str) -> str:
 
 
 def _moment(column: str, kind: str, reading: Reading) -> str:
-    if kind == "DATE":
-        return f"CAST({column} AS TIMESTAMP)"
-    if kind in (*MOMENTS, *NANOSECONDS, *ZONED):
+    if kind in ("DATE", *MOMENTS, *NANOSECONDS, *ZONED):
         return moment(column, kind)
     return moment_of_text(canonical(column, kind), reading.date_format)
 

@@ -58,13 +58,26 @@ def _declared(connection: duckdb.DuckDBPyConnection, source: Source, name: str, 
         if isinstance(wanted, Boolean):
             return wanted
         value = f"SELECT {read(name, wanted, kind, source.reading)} AS v FROM {source.relation}"
-        there, low, high = connection.execute(f"SELECT COUNT(v), MIN(v), MAX(v) FROM ({value})").fetchall()[0]
+        there, low, high = connection.execute(_ends(value, wanted)).fetchall()[0]
         if there and _fits(low, high):
             return type(wanted)(int(low), int(high)) if isinstance(wanted, Integer) else type(wanted)(low, high)
     text = canonical(quoted(name), kind) if has_rule(kind) else f"CAST({quoted(name)} AS VARCHAR)"
     query = f"SELECT DISTINCT v FROM (SELECT {text} AS v FROM {source.relation}) WHERE v IS NOT NULL ORDER BY v"
     values = [row[0] for row in connection.execute(f"{query} LIMIT {MOST_VALUES + 1}").fetchall()]
     return Category(values) if 0 < len(values) <= MOST_VALUES else Text()
+
+
+def _ends(value: str, wanted: Integer | Real | Date | DateTime) -> str:
+    """How many values there are, the least and the greatest: of finite ones, and of days in years 1 to 9999."""
+    if isinstance(wanted, Integer):
+        return f"SELECT COUNT(v), MIN(v), MAX(v) FROM ({value})"
+    if isinstance(wanted, Real):
+        return f"SELECT COUNT(v), MIN(v), MAX(v) FROM ({value}) WHERE isfinite(v)"
+    kind = "TIMESTAMP" if isinstance(wanted, DateTime) else "DATE"
+    low, high = (
+        f"GREATEST(LEAST({end}(v), {kind} '{wanted.upper}'), {kind} '{wanted.lower}')" for end in ("MIN", "MAX")
+    )
+    return f"SELECT COUNT(v), {low}, {high} FROM ({value}) WHERE isfinite(v)"
 
 
 def _by_type(kind: str) -> list[Integer | Real | Date | DateTime | Boolean]:

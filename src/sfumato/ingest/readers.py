@@ -12,13 +12,15 @@ from pathlib import Path
 from types import MappingProxyType
 
 import duckdb
+import pyarrow as pa
+from pyarrow import parquet
 
 from sfumato.catalog.columns import ColumnDeclaration
 from sfumato.catalog.reading import PLAIN, Reading
-from sfumato.errors import CatalogError
+from sfumato.errors import CatalogError, SfumatoError
 from sfumato.ingest.canonical import EXACT, FLOATS, has_rule
 from sfumato.ingest.csv_files import csv_files
-from sfumato.ingest.frames import KINDS, as_arrow, no_rule
+from sfumato.ingest.frames import KINDS, as_arrow, no_rule, two_columns
 from sfumato.ingest.parsing import NUMBERS, ambiguous, as_text_of
 from sfumato.ingest.sql_text import listed, quoted, text
 
@@ -78,7 +80,7 @@ def opened(
     """
     with ExitStack() as stack:
         if not isinstance(data, (str, Path)):
-            connection.register(FRAME, as_arrow(table, data, declared, reading, everything=everything))
+            connection.register(FRAME, _frame(table, data, declared, reading, everything=everything))
             stack.callback(connection.unregister, FRAME)
             yield Source(FRAME, _described(connection, FRAME), reading=reading)
             return
@@ -87,6 +89,22 @@ def opened(
         yield replace(_stored(connection, table, str(data), files, reading, stack, whole=whole), reading=reading)
         if _states(files) != before:  # what was checked and counted would not be what was kept
             raise refused(table, "the source changed while it was read.", "Try again when nobody writes to it.")
+
+
+def _frame(
+    table: str, data: object, declared: Mapping[str, ColumnDeclaration], reading: Reading, *, everything: bool
+) -> pa.Table:
+    """A frame as Arrow. What a library says of a failure may quote a value, and is not passed on."""
+    made = None
+    try:
+        made = as_arrow(table, data, declared, reading, everything=everything)
+    except SfumatoError:
+        raise
+    except Exception:
+        made = None
+    if made is None:
+        raise unreadable(table)
+    return made
 
 
 def readable(
@@ -204,6 +222,10 @@ def _stored(  # noqa: PLR0917
             raise refused(table, "its records could not be told apart with certainty.", hint)
         columns = _described(connection, found.relation)
         return Source(found.relation, columns, found.records, found.dropped, found.dropped_lines, untyped=True)
+    for each in files:  # DuckDB would call the second one v_1
+        names = [name.lower() for name in parquet.read_schema(each).names]
+        if twins := sorted({name for name in names if names.count(name) > 1}):
+            raise two_columns(table, twins[0])
     relations = [f"read_parquet({listed([each])}, hive_partitioning = false)" for each in files]
     first = _described(connection, relations[0])
     if any(list(_described(connection, each).items()) != list(first.items()) for each in relations[1:]):
