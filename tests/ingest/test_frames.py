@@ -315,3 +315,24 @@ def test_a_json_text_is_read_without_its_quotes(tmp_path):
         connection.executemany("INSERT INTO t VALUES (?)", [[each] for each in values])
     assert pinned(path, sf.Id()) == ["7", "7", "7", "Rome", None, None, '{"a": 1}', '\u00e1"b']
     assert pinned(path, sf.Category(["Rome"]))[3] == "Rome"
+
+
+def test_an_extension_type_that_is_not_registered_is_refused(tmp_path):
+    """A period in a Parquet file was read as its ordinal."""
+    metadata = {b"ARROW:extension:name": b"other.period", b"ARROW:extension:metadata": b""}
+    table = pa.table(
+        [[1, 2], [3, 4]], schema=pa.schema([pa.field("v", pa.int64(), metadata=metadata), ("w", pa.int64())])
+    )
+    period = pa.table({"v": pa.array(pd.Series(pd.period_range("2020", periods=2, freq="D")))})
+    truths = pa.table({"v": pa.ExtensionArray.from_storage(pa.bool8(), pa.array([1, 0], pa.int8()))})
+    with pytest.raises(CatalogError, match="the column v holds"):
+        pinned(table, sf.Integer(0, 9))
+    for each in (table, period, truths):
+        parquet.write_table(each, tmp_path / "t.parquet")
+        with pytest.raises(CatalogError, match="the column v holds"):
+            pinned(tmp_path / "t.parquet", sf.Integer(0, 9))
+    parquet.write_table(table, tmp_path / "t.parquet")
+    for source in (table, tmp_path / "t.parquet"):  # what is not declared is not read
+        engine = DuckDBEngine.of_data(Table("t", None, sf.ROW, {"w": sf.Integer(0, 9)}), source)
+        assert engine._connection.execute("SELECT w FROM t").fetchall() == [(3,), (4,)]
+        engine.close()

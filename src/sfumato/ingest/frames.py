@@ -78,7 +78,10 @@ def _columns(table: str, data: Any) -> Iterable[tuple[str, Any]]:  # noqa: ANN40
             names, found = list(data.columns), data.get_columns()
         case FrameKind.TABLE | FrameKind.BATCH | FrameKind.READER | FrameKind.DATASET | FrameKind.RELATION:
             data = _arrow_table(kind, data)
-            names, found = data.column_names, data.columns
+            names, found = (
+                data.column_names,
+                [_stored(data.field(at), data.column(at)) for at in range(data.num_columns)],
+            )
         case _:
             assert_never(kind)
     twins = sorted({name for name in names if names.count(name) > 1})
@@ -98,6 +101,29 @@ def _arrow_table(kind: FrameKind, data: Any) -> pa.Table:  # noqa: ANN401
 def two_columns(table: str, name: str) -> CatalogError:
     """Of a source in which a name does not say which column is meant."""
     return _refused(table, f"the source has two columns {name}.", "Give each column a name of its own.")
+
+
+def _stored(field: pa.Field, column: Any) -> Any:  # noqa: ANN401
+    """The column; of an extension type that Arrow does not know here, as a type of that name, which has no rule."""
+    extension = extension_of(field)
+    if extension is None or isinstance(field.type, pa.BaseExtensionType):
+        return column
+    return pa.nulls(0, pa.opaque(field.type, extension, "unknown"))
+
+
+def extension_of(field: pa.Field) -> str | None:
+    """The name of a column's extension type, also of one that is not registered: it is then in the metadata alone.
+
+    Claim: K-50. Of the schema alone.
+    Requires: nothing.
+    Relies on: K-50.
+    Proof: docs/claims/K-50.md
+    Checked by: tests/ingest/test_frames.py::test_an_extension_type_that_is_not_registered_is_refused
+    """
+    if isinstance(field.type, pa.BaseExtensionType):
+        return str(field.type.extension_name)
+    named = (field.metadata or {}).get(b"ARROW:extension:name")
+    return None if named is None else named.decode("utf-8", "replace")
 
 
 def _arrow(table: str, name: str, column: Any, declared: ColumnDeclaration | None, reading: Reading) -> Any:  # noqa: ANN401, PLR0911

@@ -20,13 +20,14 @@ from sfumato.catalog.reading import PLAIN, Reading
 from sfumato.errors import CatalogError, SfumatoError
 from sfumato.ingest.canonical import EXACT, FLOATS, has_rule
 from sfumato.ingest.csv_files import csv_files
-from sfumato.ingest.frames import KINDS, as_arrow, no_rule, two_columns
+from sfumato.ingest.frames import KINDS, as_arrow, extension_of, no_rule, two_columns
 from sfumato.ingest.parsing import NUMBERS, ambiguous, as_text_of
 from sfumato.ingest.sql_text import listed, quoted, text
 
 CSV, PARQUET = (".csv", ".tsv", ".txt"), (".parquet", ".pq")
 DATABASE = re.compile(r"(?P<path>.+?\.(?:duckdb|ddb|db))(?:::(?P<name>.+))?", re.IGNORECASE)
 NAMES = re.compile(r'(?:(?P<schema>[^."]+|"(?:[^"]|"")+")\.)?(?P<table>[^."]+|"(?:[^"]|"")+")')
+IN_PARQUET = ("arrow.uuid", "arrow.json")  # extension types that DuckDB reads as such
 PATTERN = re.compile(r"[*?[]")
 FRAME, ATTACHED = "__sfumato_frame", "__sfumato_source"
 NOTHING: Mapping[str, ColumnDeclaration] = MappingProxyType({})
@@ -222,16 +223,20 @@ def _stored(  # noqa: PLR0917
             raise refused(table, "its records could not be told apart with certainty.", hint)
         columns = _described(connection, found.relation)
         return Source(found.relation, columns, found.records, found.dropped, found.dropped_lines, untyped=True)
-    for each in files:  # DuckDB would call the second one v_1
-        names = [name.lower() for name in parquet.read_schema(each).names]
-        if twins := sorted({name for name in names if names.count(name) > 1}):
+    extensions: dict[str, str] = {}
+    for each in files:
+        schema = parquet.read_schema(each)
+        names = [name.lower() for name in schema.names]
+        if twins := sorted({name for name in names if names.count(name) > 1}):  # DuckDB would call the second one v_1
             raise two_columns(table, twins[0])
+        extensions |= {field.name: kind for field in schema if (kind := extension_of(field)) and kind not in IN_PARQUET}
     relations = [f"read_parquet({listed([each])}, hive_partitioning = false)" for each in files]
     first = _described(connection, relations[0])
     if any(list(_described(connection, each).items()) != list(first.items()) for each in relations[1:]):
         hint = "Write them with the same columns, in the same order and of the same types."
         raise refused(table, f"the files of {source} differ in their columns.", hint)
-    return Source(f"read_parquet({listed(files)}, hive_partitioning = false)", first)
+    # DuckDB would read an extension type as what it is stored as: a period as its ordinal
+    return Source(f"read_parquet({listed(files)}, hive_partitioning = false)", {**first, **extensions})
 
 
 def _counted(connection: duckdb.DuckDBPyConnection, relation: str) -> int:
