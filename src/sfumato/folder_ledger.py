@@ -63,7 +63,7 @@ def read_ledger(folder: Path, dataset: Dataset) -> Ledger:
     Before the first question there is none; then it is an empty one in memory.
     """
     if dataset.ledger_id is None:
-        return Ledger.create(None, dataset.population, Limit(dataset.budget.loss), sublimits_of(dataset))
+        return new_ledger(None, dataset)
     return Ledger.read(address_of(folder, dataset), dataset.ledger_id, dataset.population, sublimits_of(dataset))
 
 
@@ -123,9 +123,15 @@ def sublimits_of(dataset: Dataset) -> Mapping[str, PrivacyLoss]:
     return {who: each.loss for who, each in dataset.analysts.items()}
 
 
+def new_ledger(address: str | None, dataset: Dataset) -> Ledger:
+    """A new ledger as the dataset declares it: at an address, or in memory."""
+    limit = Limit(dataset.budget.loss)
+    return Ledger.create(address, dataset.population, limit, sublimits_of(dataset), dataset.neighbours)
+
+
 def _opened(address: str, ledger_id: str, dataset: Dataset, expected_head: ExpectedHead) -> Ledger:
     limit, own = Limit(dataset.budget.loss), sublimits_of(dataset)
-    return Ledger.open(address, ledger_id, dataset.population, limit, own, expected_head)
+    return Ledger.open(address, ledger_id, dataset.population, limit, own, expected_head, dataset.neighbours)
 
 
 def _begun(address: str, dataset: Dataset, expected_head: ExpectedHead) -> Ledger:
@@ -136,7 +142,7 @@ def _begun(address: str, dataset: Dataset, expected_head: ExpectedHead) -> Ledge
     """
     found = Ledger.identity_at(address)
     if found is None and expected_head is None:
-        return Ledger.create(address, dataset.population, Limit(dataset.budget.loss), sublimits_of(dataset))
+        return new_ledger(address, dataset)
     if found is None:
         raise LedgerError("ledger-missing", "There is no ledger at this address.", "Check the address.")
     if found.population != dataset.population:

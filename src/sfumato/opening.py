@@ -17,10 +17,10 @@ from sfumato.disclosure import Signer
 from sfumato.engines.duckdb_engine import DuckDBEngine
 from sfumato.engines.snapshot import declared_digest
 from sfumato.errors import CatalogError, InvalidParameter, LoadWarning
-from sfumato.folder_ledger import address_of, ledger_at, lock_of, open_ledger, sublimits_of
+from sfumato.folder_ledger import address_of, ledger_at, lock_of, new_ledger, open_ledger, sublimits_of
 from sfumato.ingest.load_report import Loading, LoadReport
 from sfumato.kernel.neighbours import Row
-from sfumato.ledger.ledger import Ledger, Limit
+from sfumato.ledger.ledger import Ledger
 from sfumato.passed import a_new_file, a_path, a_text, limits_of_analysts, table_of_rows
 from sfumato.private_files import locked, private_folder, tighten
 from sfumato.shared_ledgers import SECRET, shared_ledger
@@ -142,11 +142,11 @@ def _warn(report: LoadReport | None) -> None:
 
 
 def _shared(dataset: Dataset) -> Ledger:
-    return shared_ledger(dataset.population, dataset.budget.loss, sublimits_of(dataset))
+    return shared_ledger(dataset.population, dataset.budget.loss, sublimits_of(dataset), dataset.neighbours)
 
 
 def _ledger_at(place: Path | None, dataset: Dataset) -> Ledger:
     """In memory; or at a path."""
     if place is not None:
         return ledger_at(place, dataset)
-    return Ledger.create(None, dataset.population, Limit(dataset.budget.loss), sublimits_of(dataset))
+    return new_ledger(None, dataset)

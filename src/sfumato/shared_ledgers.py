@@ -11,6 +11,8 @@ from sfumato.catalog.names import folded
 from sfumato.errors import LedgerError
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.losses import PrivacyLoss
+from sfumato.kernel.neighbours import Neighbours
+from sfumato.ledger.fork_gate import GATE
 from sfumato.ledger.ledger import Ledger, Limit
 
 _LEDGERS: dict[str, Ledger] = {}
@@ -18,13 +20,16 @@ _LOCK = threading.Lock()
 SECRET = SYSTEM.take(32).tobytes()  # of this process, for the versions of data
 
 
-def shared_ledger(population: str, limit: PrivacyLoss, sublimits: Mapping[str, PrivacyLoss]) -> Ledger:
+def shared_ledger(
+    population: str, limit: PrivacyLoss, sublimits: Mapping[str, PrivacyLoss], neighbours: Neighbours
+) -> Ledger:
     """The one ledger of this population in this process."""
-    with _LOCK:
+    with GATE.inside(), _LOCK:  # a fork waits: the child would find the lock taken for ever
         found = _LEDGERS.get(folded(population))
         if found is None:
-            made = _LEDGERS[folded(population)] = Ledger.create(None, population, Limit(limit), sublimits)
-            return made
+            found = Ledger.create(None, population, Limit(limit), sublimits, neighbours)
+            _LEDGERS[folded(population)] = found
+            return found
     if found.population != population:
         hint = "Spell it alike, or name another population."
         raise LedgerError("ledger-foreign", f"The population {found.population!r} is spelled otherwise here.", hint)
@@ -32,4 +37,5 @@ def shared_ledger(population: str, limit: PrivacyLoss, sublimits: Mapping[str, P
         hint = "Give the same budget and analysts as before, or name another population."
         message = f"The population {population!r} has another budget in this process."
         raise LedgerError("ledger-limit", message, hint)
+    found.agree_on(neighbours)
     return found

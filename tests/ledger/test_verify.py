@@ -314,3 +314,73 @@ def test_a_backup_taken_while_open_is_a_ledger(path, books, tmp_path):
         reservation = ledger.reserve("ann", question(PureDP("0.5"), "x"))
         ledger.store(reservation, plain_answer(reservation))
         assert ledger.verify().ok
+
+
+CUT = (
+    "DELETE FROM sfumato_entries WHERE number > 3",
+    "UPDATE sfumato_head SET number = 3, (hash, spent) = (SELECT hash, spent FROM sfumato_entries WHERE number = 3)",
+)
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [(*CUT, "UPDATE sfumato_head SET anchor = 2"), ("UPDATE sfumato_head SET anchor = 2",)],
+    ids=["cut", "whole"],
+)
+def test_an_anchor_that_the_row_of_totals_makes_up_is_refused(path, books, statements):
+    tamper(path, *statements)
+    with pytest.raises(LedgerError) as refused:
+        Ledger.open(path, books[0], POPULATION, LIMIT)
+    assert refused.value.code == "ledger-altered"
+    with Ledger.read(path, books[0], POPULATION) as ledger:
+        assert not ledger.verify().ok
+
+
+def test_a_copy_with_an_anchor_made_up_is_refused(path, books, tmp_path):
+    copied = str(tmp_path / "copied.db")
+    shutil.copyfile(path, copied)
+    tamper(copied, "UPDATE sfumato_head SET anchor = 2")
+    with pytest.raises(LedgerError) as refused:
+        Ledger.open(copied, books[0], POPULATION, LIMIT)
+    assert refused.value.code in ("ledger-altered", "ledger-copied")
+
+
+@pytest.mark.parametrize("keys", ["none", "later"])
+@pytest.mark.parametrize("keep", [1, ENTRIES])
+def test_a_ledger_rewritten_without_its_key_is_refused(path, books, keys, keep):
+    """Its first entry says that nothing is signed, or only what comes much later; and all hashes fit."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        (payload,) = connection.execute("SELECT payload FROM sfumato_entries WHERE number = 1").fetchone()
+        declared = json.loads(payload)
+        declared["keys"] = [] if keys == "none" else [[1000, declared["keys"][0][1]]]
+        forged = json.dumps(declared)
+        connection.execute("UPDATE sfumato_entries SET payload = ? WHERE number = 1", (forged,))
+        connection.execute("UPDATE sfumato_entries SET signature = ''")
+        connection.execute("DELETE FROM sfumato_entries WHERE number > ?", (keep,))
+        last = "SELECT number, spent FROM sfumato_entries ORDER BY number DESC LIMIT 1"
+        connection.execute(f"UPDATE sfumato_head SET (number, spent) = ({last})")
+    rehash(path, 1, payload_hash=sha256(forged.encode()).hexdigest())
+    for forget in (False, True):
+        if forget:
+            forget_the_mark(books)
+        with pytest.raises(LedgerError) as refused:
+            Ledger.open(path, books[0], POPULATION, LIMIT)
+        assert refused.value.code == "ledger-altered"
+        with Ledger.read(path, books[0], POPULATION) as ledger:
+            assert not ledger.verify().ok
+            with pytest.raises(LedgerError):
+                ledger.totals()
+
+
+def test_an_older_anchor_is_refused_where_a_newer_one_was_seen(path, books):
+    adopt(path, books[0], POPULATION)
+    with Ledger.open(path, books[0], POPULATION, LIMIT) as ledger:
+        ask(ledger, "ann", question(PureDP("0.5"), "after"))
+    tamper(
+        path,
+        "UPDATE sfumato_entries SET kind = 'limit' WHERE kind = 'adopt'",  # so that it is not found
+        "UPDATE sfumato_head SET anchor = 1",
+    )
+    with pytest.raises(LedgerError) as refused:
+        Ledger.open(path, books[0], POPULATION, LIMIT)
+    assert refused.value.code == "ledger-altered"

@@ -11,8 +11,8 @@ from typing import Any
 
 from sfumato.errors import LedgerError
 from sfumato.ledger.books import Books
-from sfumato.ledger.entries import Head, altered_error
-from sfumato.ledger.keyring import Keyring
+from sfumato.ledger.entries import ANCHORS, Head, altered_error
+from sfumato.ledger.keyring import Keyring, Mark, is_signed
 
 Place = dict[str, Any]  # path, device, inode of a file; empty for a ledger on a server or in memory
 
@@ -41,13 +41,30 @@ def place_of(path: str | None) -> Place:
 
 
 def read_anchor(books: Books, head: Head) -> Anchor:
-    """The anchor that is in force."""
-    row = books.whole_row(head.anchor)
-    if row is None:
-        raise altered_error(head.anchor, "is missing")
+    """The anchor that is in force: the newest one. The row of totals names it too, but is neither hashed nor signed."""
+    newest = books.newest_anchor()
+    row = None if newest is None else books.whole_row(newest)
+    if row is None or row["kind"] not in ANCHORS:
+        raise altered_error(newest or 1, "is missing")
+    if row["number"] != head.anchor:
+        raise altered_error(row["number"], "does not agree with the totals")
     declared = json.loads(row["payload"])
     keys = tuple((int(number), str(key)) for number, key in declared.get("keys", []))
-    return Anchor(head.anchor, row["hash"], keys, declared.get("place", {}))
+    return Anchor(row["number"], row["hash"], keys, declared.get("place", {}))
+
+
+def refuse_unsigned(books: Books, anchor: Anchor, seen: Mark | None) -> None:
+    """Refuse an anchor that the key in force did not sign, and one that is older than the one that was seen here.
+
+    Every ledger in a database is signed. An anchor without a key, or with keys that sign only later entries, would
+    switch the signatures off.
+    """
+    row = books.whole_row(anchor.number) or {}
+    in_force = bool(anchor.keys) and anchor.keys[-1][0] <= anchor.number
+    if not in_force or not is_signed(anchor.hash, row.get("signature", ""), anchor.key):
+        raise altered_error(anchor.number, "is not signed with the ledger's key")
+    if seen is not None and seen.anchor != anchor.hash and (books.number_of(seen.anchor) or 0) > anchor.number:
+        raise altered_error(books.number_of(seen.anchor) or 0)
 
 
 def anchoring(keyring: Keyring | None, path: str | None, number: int, keys: tuple[tuple[int, str], ...] = ()) -> Place:
@@ -57,14 +74,15 @@ def anchoring(keyring: Keyring | None, path: str | None, number: int, keys: tupl
     return {"keys": [list(each) for each in keys], "place": place_of(path)}
 
 
-def refuse_another_key(anchor: Anchor, keyring: Keyring | None) -> None:
-    """Refuse a ledger whose key is not here."""
-    if anchor.key and (keyring is None or keyring.public_key != anchor.key):
+def refuse_another_key(anchor: Anchor, keyring: Keyring | None) -> Keyring:
+    """Refuse a ledger whose key is not here; otherwise, its key."""
+    if keyring is None or keyring.public_key != anchor.key:
         hint = (
             "Copy the key from the machine or user that has it (SFUMATO_HOME); "
             "or, if the ledger continues here, run `sfumato ledger adopt`."
         )
         raise LedgerError("ledger-key", "The key that signs this ledger is not here.", hint)
+    return keyring
 
 
 def refuse_a_copy(anchor: Anchor, path: str | None) -> None:

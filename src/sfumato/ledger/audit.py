@@ -5,6 +5,7 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from sfumato.errors import LedgerError, SfumatoError
+from sfumato.ledger.anchor import read_anchor
 from sfumato.ledger.books import Books
 from sfumato.ledger.entries import Head, Row, altered
 from sfumato.ledger.sums import Sums
@@ -41,6 +42,7 @@ def audit(  # noqa: PLR0917 (its callers name what they pass)
     held = walked.entries
     try:
         head = books.head(lock=False)
+        read_anchor(books, head)
         for latest in known:
             not_older(books, head, latest)
     except SfumatoError as error:

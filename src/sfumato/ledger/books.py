@@ -29,12 +29,14 @@ from sfumato.ledger.tables import (
     COLUMNS,
     ENTRIES,
     GET_ANALYSTS,
+    GET_ANCHOR,
     GET_ANSWER,
     GET_ANSWERED,
     GET_BEFORE,
     GET_CHARGED,
     GET_FIRST,
     GET_HEAD,
+    GET_NEIGHBOURS,
     GET_NUMBER,
     GET_OBTAINED,
     GET_OWN_ANSWER,
@@ -230,6 +232,15 @@ class Books:
         chosen = sa.select(*PLAIN).where(ENTRIES.c.kind == "charge", ~answered).order_by(ENTRIES.c.number)
         rows = self._connection.execute(chosen).all()
         return [Entry.of(self._refuse_altered(row._asdict())) for row in rows]
+
+    def newest_anchor(self) -> int | None:
+        """The number of the newest entry that says where the ledger is and whose key signs it."""
+        row = self._one(GET_ANCHOR)
+        return None if row is None else row["number"]
+
+    def neighbours_entry(self) -> Row | None:
+        """The entry that records the neighbours, in a ledger whose first entry does not."""
+        return self._sound(GET_NEIGHBOURS)
 
     def anchors(self) -> list[Row]:
         """The entries that say where the ledger is and whose key signs it, oldest first."""

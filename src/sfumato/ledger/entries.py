@@ -14,7 +14,7 @@ from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP
 
 Row = Mapping[str, Any]
 ANCHORS = ("open", "migrate", "adopt", "restore")  # kinds that say where the ledger is and whose key signs it
-KINDS = (*ANCHORS, "limit", "charge", "answer", "seen")
+KINDS = (*ANCHORS, "limit", "neighbours", "charge", "answer", "seen")
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=repr)
 
 

@@ -2,13 +2,20 @@
 
 import json
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from sfumato.errors import LedgerError
 from sfumato.kernel.losses import PrivacyLoss
-from sfumato.ledger.anchor import Anchor, Place, anchoring, read_anchor, refuse_a_copy, refuse_another_key
+from sfumato.ledger.anchor import (
+    Anchor,
+    Place,
+    anchoring,
+    read_anchor,
+    refuse_a_copy,
+    refuse_another_key,
+    refuse_unsigned,
+)
 from sfumato.ledger.books import Books
 from sfumato.ledger.charges import nothing, shortened, total
 from sfumato.ledger.entries import Head, altered_error, canonical, loss_text
@@ -26,21 +33,24 @@ class Identity:
     population: str
 
 
-def found(store: Store, keyring: Keyring | None, identity: Identity, limit: PrivacyLoss) -> Head:
-    """Make the tables and the first entry, where there are none."""
+def found(
+    store: Store, keyring: Keyring | None, identity: Identity, limit: PrivacyLoss, declared: Mapping[str, str]
+) -> Head:
+    """Make the tables and the first entry, where there are none. `declared` is what else the first entry says."""
     with store.write() as books:
         if books.has_tables():
             hint = "Open it with its ledger_id, or choose another place."
             raise LedgerError("ledger-exists", "There is a ledger at this address already.", hint)
         books.make_tables()
-        declared = {
+        parts = {
+            **declared,
             "ledger_id": identity.ledger_id,
             "population": identity.population,
             "limit": loss_text(limit),
             **anchoring(keyring, store.path, 1),
         }
-        _seal(store, books, keyring, declared)
-        return books.append(None, "open", limit, nothing(limit), payload=canonical(declared))
+        _seal(store, books, keyring, parts)
+        return books.append(None, "open", limit, nothing(limit), payload=canonical(parts))
 
 
 def identity_of(store: Store) -> Identity | None:
@@ -49,7 +59,7 @@ def identity_of(store: Store) -> Identity | None:
         return _identity(books) if books.has_tables() else None
 
 
-def admit(store: Store, identity: Identity) -> tuple[Keyring | None, Anchor]:
+def admit(store: Store, identity: Identity) -> tuple[Keyring, Anchor]:
     """Check that this ledger is the one that is meant, here, with its key; migrate an older one.
 
     The key and the anchor are returned. From then on, entries are signed, and unsigned ones are refused.
@@ -62,10 +72,11 @@ def admit(store: Store, identity: Identity) -> tuple[Keyring | None, Anchor]:
     with store.read() as books:
         books.row(1)  # whose hash is checked now
         anchor = read_anchor(books, books.head(lock=False))
+        refuse_unsigned(books, anchor, keyring.mark() if keyring else None)
     refuse_a_copy(anchor, store.path)
-    refuse_another_key(anchor, keyring)
-    store.seal = Seal(keyring, anchor.keys) if anchor.keys else None
-    return (keyring if anchor.keys else None), anchor
+    kept = refuse_another_key(anchor, keyring)
+    store.seal = Seal(kept, anchor.keys)
+    return kept, anchor
 
 
 def look_into(store: Store, identity: Identity) -> Keyring | None:
@@ -76,9 +87,15 @@ def look_into(store: Store, identity: Identity) -> Keyring | None:
     if version < VERSION:
         hint = "Open the dataset once where it can be written: the ledger is then brought up to date."
         raise LedgerError("ledger-outdated", "This ledger was written by an earlier version of sfumato.", hint)
-    with suppress(LedgerError), store.read() as books:  # an audit names what is broken
-        store.seal = Seal(None, read_anchor(books, books.head(lock=False)).keys)
-    return Keyring.find(identity.ledger_id)
+    keyring = Keyring.find(identity.ledger_id)
+    try:
+        with store.read() as books:
+            anchor = read_anchor(books, books.head(lock=False))
+            refuse_unsigned(books, anchor, keyring.mark() if keyring else None)
+        store.seal = Seal(None, anchor.keys)
+    except LedgerError:  # an audit names what is broken; totals are not believed without a signature
+        store.seal = Seal(None, ((1, keyring.public_key),)) if keyring else None
+    return keyring
 
 
 def migrate(store: Store, identity: Identity) -> Keyring:

@@ -13,6 +13,7 @@ from sfumato.errors import InvalidParameter, KernelFault, LedgerError
 from sfumato.kernel.certify import Certificate, Reservation
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.losses import PrivacyLoss
+from sfumato.kernel.neighbours import Neighbours
 from sfumato.kernel.parameters import kind_of
 from sfumato.kernel.release import Released
 from sfumato.ledger.adoption import mark_of
@@ -38,6 +39,7 @@ from sfumato.ledger.fork_gate import GATE
 from sfumato.ledger.founding import Identity, admit, found, identity_of, look_into
 from sfumato.ledger.keyring import Keyring
 from sfumato.ledger.quotes import Quote, has, taken_by_view, usable
+from sfumato.ledger.relation import declaring, record_neighbours, recorded_neighbours, refuse_other_neighbours
 from sfumato.ledger.store import Store
 from sfumato.ledger.stored import (
     VOID,
@@ -104,15 +106,23 @@ class Ledger:
 
     @classmethod
     def create(
-        cls, url: str | None, population: str, limit: Limit, sublimits: Mapping[str, PrivacyLoss] = NOBODY
+        cls,
+        url: str | None,
+        population: str,
+        limit: Limit,
+        sublimits: Mapping[str, PrivacyLoss] = NOBODY,
+        neighbours: Neighbours | None = None,
     ) -> "Ledger":
-        """A new ledger, where there is none: in memory (None), in a SQLite file (a path) or at a database URL."""
+        """A new ledger, where there is none: in memory (None), in a SQLite file (a path) or at a database URL.
+
+        Its first entry records the neighbours, if they are given.
+        """
         Sublimits(sublimits).check(limit.loss)
         identity = Identity(SYSTEM.take(16).tobytes().hex(), population)
         store = Store(url, must_exist=False)
         try:
             keyring = None if store.in_memory else Keyring.make(identity.ledger_id)
-            head = found(store, keyring, identity, limit.loss)
+            head = found(store, keyring, identity, limit.loss, declaring(neighbours))
         except BaseException:
             store.close()
             raise
@@ -129,10 +139,12 @@ class Ledger:
         limit: Limit | None = None,
         sublimits: Mapping[str, PrivacyLoss] = NOBODY,
         expected_head: str | tuple[int, str] | None = None,
+        neighbours: Neighbours | None = None,
     ) -> "Ledger":
         """The ledger with this id. A missing, foreign, copied, shortened or older one is refused: never a fresh start.
 
-        A limit that is not the ledger's own is refused too: only `set_limit` changes it. `expected_head` is the hash of
+        A limit that is not the ledger's own is refused too: only `set_limit` changes it. So are other neighbours than
+        it records. `expected_head` is the hash of
         an entry that a reader has kept; it must be there.
         """
         store, identity = Store(url, must_exist=True), Identity(ledger_id, population)
@@ -145,6 +157,8 @@ class Ledger:
             ledger._sublimits.check(head.budget)
             if limit is not None and limit.loss != head.budget:
                 raise _other_limit(limit.loss, head.budget)
+            if neighbours is not None:
+                ledger.agree_on(neighbours)
         except BaseException:
             store.close()
             raise
@@ -392,6 +406,17 @@ class Ledger:
             same = now.budget == limit.loss
             head = now if same else books.append(now, "limit", limit.loss, exchanged(now.spent, limit.loss))
         self._remember(head)
+
+    def agree_on(self, neighbours: Neighbours) -> None:
+        """Refuse other neighbours than the ledger records; where it was begun before it did, record these. An entry."""
+        with self._reading() as (books, _):
+            found = recorded_neighbours(books)
+        if found is None:
+            with self._writing() as (books, now):
+                found = recorded_neighbours(books)  # another process may have been first
+                head = now if found else record_neighbours(books, now, neighbours)
+            self._remember(head)
+        refuse_other_neighbours(found or neighbours, neighbours)
 
     def close(self) -> None:
         """Give the connections back."""

@@ -6,11 +6,14 @@ from typing import Any
 
 from sfumato.errors import SfumatoError
 from sfumato.kernel.losses import PrivacyLoss, PureDP
+from sfumato.kernel.neighbours import Neighbours
 from sfumato.ledger.books import Books
 from sfumato.ledger.charges import exchanged, fits, nothing, price, shortened, total
 from sfumato.ledger.entries import ANCHORS, Entry, Row, charged_loss
 from sfumato.ledger.keyring import is_signed
 from sfumato.ledger.schema import VERSION
+
+_NEIGHBOURS = ("neighbours", None, "")
 
 
 class Sums:
@@ -36,6 +39,7 @@ class Sums:
         _must(row is not None)
         entry = Entry.of(row or {})
         sums._past, sums._start = books, number
+        sums._note_neighbours(json.loads(books.first_payload() or "{}"))
         sums._budget, sums._spent, sums._version = entry.budget, entry.spent, entry.version
         anchors = [each["number"] for each in books.anchors() if each["number"] <= number]
         declared = json.loads((books.whole_row(anchors[-1]) or {})["payload"])
@@ -92,20 +96,36 @@ class Sums:
         _must(keys[:before] == self._keys and all(number == entry.number for number, _ in keys[before:]))
         self._keys = keys
 
+    def _note_neighbours(self, payload: dict[str, Any]) -> None:
+        """Neighbours are recorded once."""
+        if "neighbours" in payload:
+            Neighbours.read(payload["neighbours"])
+            self._followed.add(_NEIGHBOURS)
+
+    def _told(self, entry: Entry, payload: dict[str, Any], spent: PrivacyLoss) -> Entry:
+        """An entry that charges nobody, as the rules would have written it: an anchor, or the neighbours."""
+        if entry.kind == "neighbours":
+            _must("neighbours" in payload and _NEIGHBOURS not in self._followed)
+            _must(self._past is None or not self._past.follows(entry, self._start))
+            self._note_neighbours(payload)
+            return replace(entry, analyst="", about=None, loss=None, spent=spent, analyst_spent=None)
+        _must(entry.kind != "migrate" or entry.version == payload["to"] > payload["from"])
+        carried = total(spent, charged_loss(payload["carried"])) if "carried" in payload else spent
+        return replace(entry, spent=shortened(carried))
+
     def _wanted(self, entry: Entry, payload: dict[str, Any]) -> Entry:
         """The entry as the rules would have written it."""
         if entry.kind == "open":
             identity = (payload["ledger_id"], payload["population"], entry.number)
             _must(identity == (*self._identity, 1))
+            self._note_neighbours(payload)
             return replace(entry, spent=nothing(entry.budget))
         spent = exchanged(self._spent, entry.budget)
         if entry.kind == "limit":
             return replace(entry, spent=spent)
         _must(self._budget == entry.budget)
-        if entry.kind in ANCHORS:
-            _must(entry.kind != "migrate" or entry.version == payload["to"] > payload["from"])
-            carried = total(spent, charged_loss(payload["carried"])) if "carried" in payload else spent
-            return replace(entry, spent=shortened(carried))
+        if entry.kind in (*ANCHORS, "neighbours"):
+            return self._told(entry, payload, spent)
         own = exchanged(self._own_of(entry.analyst) or nothing(entry.budget), entry.budget)
         if entry.kind == "charge":
             shares = tuple(charged_loss(each["loss"]) for each in payload["measurements"])

@@ -2,6 +2,7 @@
 
 import sqlalchemy as sa
 
+from sfumato.ledger.entries import ANCHORS
 from sfumato.ledger.statement import Statement
 
 TABLES = sa.MetaData()
@@ -85,6 +86,16 @@ MOVE_HEAD = Statement(
 )
 ADD_ENTRY = Statement(sa.insert(ENTRIES).inline())
 GET_FIRST = Statement(sa.select(ENTRIES.c.payload, ENTRIES.c.payload_hash).where(ENTRIES.c.number == 1))
+_OF_NO_ANALYST = ENTRIES.c.analyst == sa.literal_column("''")  # few entries, which an index finds
+GET_ANCHOR = Statement(
+    sa.select(ENTRIES.c.number)
+    .where(_OF_NO_ANALYST, sa.or_(*(_is(kind) for kind in ANCHORS)))
+    .order_by(ENTRIES.c.number.desc())
+    .limit(1)
+)
+GET_NEIGHBOURS = Statement(
+    sa.select(ENTRIES).where(_OF_NO_ANALYST, _is("neighbours")).order_by(ENTRIES.c.number).limit(1)
+)
 GET_NUMBER = Statement(sa.select(ENTRIES.c.number).where(ENTRIES.c.hash == _HASH))
 GET_PLAIN = Statement(sa.select(*PLAIN).where(ENTRIES.c.number == _NUMBER))
 GET_WHOLE = Statement(sa.select(ENTRIES).where(ENTRIES.c.number == _NUMBER))

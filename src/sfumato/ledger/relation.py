@@ -1,0 +1,44 @@
+"""The neighbours that a ledger's losses are about. Losses under two relations cannot be added, so there is one.
+
+The first entry records it. A ledger that was begun before this was recorded gets an entry that says so, when a dataset
+opens it next.
+"""
+
+import json
+
+from sfumato.errors import LedgerError
+from sfumato.kernel.neighbours import Neighbours
+from sfumato.ledger.books import Books
+from sfumato.ledger.entries import Head, altered_error, canonical
+
+
+def declaring(neighbours: Neighbours | None) -> dict[str, str]:
+    """What an entry says of the neighbours."""
+    return {} if neighbours is None else {"neighbours": neighbours.value}
+
+
+def recorded_neighbours(books: Books) -> Neighbours | None:
+    """The neighbours that the entries record; None in a ledger that was begun before they were recorded."""
+    first, later = books.whole_row(1), books.neighbours_entry()
+    if first is None:
+        raise altered_error(1, "is missing")
+    declared = json.loads(first["payload"]).get("neighbours")
+    if declared is None and later is not None:
+        declared = json.loads(later["payload"])["neighbours"]
+    return None if declared is None else Neighbours.read(declared)
+
+
+def record_neighbours(books: Books, now: Head, neighbours: Neighbours) -> Head:
+    """Append the entry that records the neighbours."""
+    return books.append(now, "neighbours", now.budget, now.spent, payload=canonical(declaring(neighbours)))
+
+
+def refuse_other_neighbours(found: Neighbours, wanted: Neighbours) -> None:
+    """Refuse a dataset that declares other neighbours than the ledger records."""
+    if found is not wanted:
+        message = f"The ledger records neighbours = {found.value!r}, and {wanted.value!r} is declared here."
+        hint = (
+            f"Declare neighbours = {found.value!r}, as before. A loss under one relation cannot be added to a loss "
+            "under the other, so one ledger has one relation."
+        )
+        raise LedgerError("ledger-neighbours", message, hint)

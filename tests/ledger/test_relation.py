@@ -1,0 +1,67 @@
+"""A ledger's losses are about one neighbouring relation: it is recorded, and another one is refused."""
+
+import pytest
+from ledger_questions import POPULATION, ask, question
+
+from sfumato.errors import LedgerError
+from sfumato.kernel.losses import PureDP
+from sfumato.kernel.neighbours import Neighbours
+from sfumato.ledger.ledger import Ledger, Limit
+from sfumato.ledger.relation import record_neighbours
+
+LIMIT = Limit(PureDP(3))
+ONE, OTHER = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
+
+
+def opened(path, ledger, neighbours):
+    return Ledger.open(path, ledger.ledger_id, POPULATION, LIMIT, neighbours=neighbours)
+
+
+def refuses_the_other(path, ledger):
+    with pytest.raises(LedgerError) as refused:
+        opened(path, ledger, OTHER)
+    return refused.value.code == "ledger-neighbours"
+
+
+def test_other_neighbours_than_the_first_entry_records_are_refused(tmp_path):
+    path = str(tmp_path / "ledger.db")
+    with Ledger.create(path, POPULATION, LIMIT, {}, ONE) as ledger:
+        ask(ledger, "ann", question(PureDP(1)))
+    assert refuses_the_other(path, ledger)
+    with opened(path, ledger, ONE) as again:
+        assert again.head() == ledger_head(again)
+        assert again.verify().ok
+
+
+def ledger_head(ledger):
+    """The last of three entries: nothing was added by opening it."""
+    entries = ledger.entries()
+    assert [each.kind for each in entries] == ["open", "charge", "answer"]
+    return entries[-1].number, entries[-1].hash
+
+
+def test_a_ledger_without_neighbours_gets_those_of_its_next_opening(tmp_path):
+    path = str(tmp_path / "ledger.db")
+    with Ledger.create(path, POPULATION, LIMIT) as ledger:
+        ask(ledger, "ann", question(PureDP(1)))
+        assert ledger.verify().ok
+    for _ in range(2):
+        with opened(path, ledger, ONE) as again:
+            assert [each.kind for each in again.entries()] == ["open", "charge", "answer", "neighbours"]
+            assert again.totals().spent == PureDP(1)
+            assert again.verify(full=False).ok
+            assert again.verify().ok
+    assert refuses_the_other(path, ledger)
+
+
+@pytest.mark.parametrize("first", [ONE, None])
+@pytest.mark.parametrize("full", [True, False])
+def test_neighbours_that_are_recorded_twice_are_told(tmp_path, first, full):
+    path = str(tmp_path / "ledger.db")
+    with Ledger.create(path, POPULATION, LIMIT, {}, first) as ledger:
+        ledger.agree_on(ONE)
+        assert ledger.verify().ok
+        with ledger._writing() as (books, now):
+            record_neighbours(books, now, OTHER)
+        assert not ledger.verify(full=full).ok
+    assert refuses_the_other(path, ledger)
