@@ -162,7 +162,7 @@ def test_an_amount_that_floats_left_beside_a_decimal_is_refused_with_the_decimal
 
 
 @pytest.mark.parametrize(
-    "exact", [0.3, 1 / 3, 2 / 3, 1 / 7, math.pi, math.log(2), 0.1, 1e-300, 123456.789, 5e-324, 1 / 1024]
+    "exact", [0.3, 1 / 3, 2 / 3, 1 / 7, math.pi, math.log(2), 0.1, 1e-300, 123456.789, 5e-324, 1 / 1024, 1e14, 1e15]
 )
 def test_a_float_that_is_near_no_short_decimal_is_meant_as_it_is(exact):
     assert positive_decimal(exact, "epsilon") == Decimal(repr(exact))

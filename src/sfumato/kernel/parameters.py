@@ -197,7 +197,7 @@ def _refuse_leftovers(value: object, name: str) -> None:
 
     A float like 1/3, which is near no short decimal, is meant as it is.
     """
-    if not isinstance(value, float) or len(Decimal(repr(float(value))).as_tuple().digits) < LONG:
+    if not isinstance(value, float) or len(Decimal(repr(float(value))).normalize().as_tuple().digits) < LONG:
         return
     short = f"{value:.{SHORT}g}"
     if abs(value - float(short)) <= LEFTOVERS * math.ulp(value):
