@@ -91,10 +91,11 @@ def set_budget(place: str | Path, budget: Budget | None = None) -> None:
     set_budget_lines(folder, wanted)
 
 
-def adopt_ledger(folder: Path, *, accept_missing: bool = False) -> Adoption:
+def adopt_ledger(folder: Path, *, accept_missing: bool = False, accept_key: bool = False) -> Adoption:
     """Say that the ledger of this folder is the one that continues. It is an entry."""
     dataset, ledger_id = _with_ledger(folder)
-    return adopt(address_of(folder, dataset), ledger_id, dataset.population, accept_missing=accept_missing)
+    address, population = address_of(folder, dataset), dataset.population
+    return adopt(address, ledger_id, population, accept_missing=accept_missing, accept_key=accept_key)
 
 
 def back_up_ledger(folder: Path, target: Path) -> None:
@@ -103,11 +104,11 @@ def back_up_ledger(folder: Path, target: Path) -> None:
     back_up(address_of(folder, dataset), target)
 
 
-def restore_ledger(folder: Path, backup: Path, *, accept_missing: bool = False) -> Adoption:
+def restore_ledger(folder: Path, backup: Path, *, accept_missing: bool = False, accept_key: bool = False) -> Adoption:
     """Put a backup in the place of the folder's ledger. It is an entry."""
     dataset, ledger_id = _with_ledger(folder)
-    address = address_of(folder, dataset)
-    return restore(address, ledger_id, dataset.population, backup, accept_missing=accept_missing)
+    address, population = address_of(folder, dataset), dataset.population
+    return restore(address, ledger_id, population, backup, accept_missing=accept_missing, accept_key=accept_key)
 
 
 def _with_ledger(folder: Path) -> tuple[Dataset, str]:

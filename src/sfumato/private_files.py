@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 FOR_THE_OWNER = 0o600
 FOLDER_FOR_THE_OWNER = 0o700
@@ -45,6 +46,19 @@ def make_private(path: Path) -> None:
         os.fchmod(descriptor, FOR_THE_OWNER)
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def new_private_file(path: Path) -> Iterator[IO[str]]:
+    """A new text file for the owner alone; one that could not be written to its end is removed."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FOR_THE_OWNER)
+    try:
+        with open(descriptor, "w", encoding="utf-8") as file:
+            os.fchmod(descriptor, FOR_THE_OWNER)
+            yield file
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
 
 
 def written_once(path: Path, content: bytes) -> bytes:

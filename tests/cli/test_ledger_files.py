@@ -13,6 +13,8 @@ import pytest
 from clinic import COUNT, json_of, made, refused, run
 
 import sfumato as sf
+from sfumato.errors import LedgerError
+from sfumato.ledger.ledger import Ledger
 
 
 def modes(folder):
@@ -115,6 +117,36 @@ def test_export_is_checked_without_the_ledger(clinic, tmp_path):
     assert shown["head"] == json_of(clinic("ledger", "verify", "--json"))["head"]
     out.write_text(out.read_text().replace('"analyst":"analyst"', '"analyst":"nobody"', 1))
     assert run("-C", tmp_path, "ledger", "verify", "--export", out).exit_code == 1
+
+
+def test_an_export_is_for_the_owner_alone_and_whole_or_not_there(clinic, tmp_path, monkeypatch):
+    clinic("ask", COUNT, "--epsilon", "0.5")
+    before = os.umask(0)
+    try:
+        assert clinic("ledger", "export", tmp_path / "out").exit_code == 0
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "out").stat().st_mode) == 0o600
+    assert "File exists" in clinic("ledger", "export", tmp_path / "out").output
+
+    def fails(*_, **__):
+        raise LedgerError("ledger-altered", "Damaged.", "")
+
+    with monkeypatch.context() as damage:
+        damage.setattr(Ledger, "export", fails)
+        assert clinic("ledger", "export", tmp_path / "again").exit_code != 0
+    assert clinic("ledger", "export", tmp_path / "again").exit_code == 0
+
+
+def test_another_key_is_told_and_needs_a_flag(clinic, tmp_path, monkeypatch):
+    clinic("ask", COUNT, "--epsilon", "0.5")
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setenv("SFUMATO_HOME", str(tmp_path / "elsewhere"))
+        told = clinic("ledger", "adopt").output.replace("\n", " ")
+        assert "The key that signed it before is not here" in told
+    assert "--accept-key" in refused(clinic("ledger", "adopt", "--json"), 1)["hint"]
+    assert json_of(clinic("ledger", "adopt", "--accept-key", "--json"))["key_before"]
+    assert clinic("ask", COUNT, "--epsilon", "0.5").exit_code == 0
 
 
 def test_verify_takes_a_readers_head(clinic):

@@ -187,7 +187,7 @@ def test_two_copies_that_were_both_charged_both_count(path, ledger_id, tmp_path,
         with Ledger.open(copied, ledger_id, POPULATION, LIMIT) as copy:
             for i in range(4):
                 ask(copy, "bob", question(SHARE, f"copy {i}"))
-    done = adopt(copied, ledger_id, POPULATION, accept_missing=True)
+    done = adopt(copied, ledger_id, POPULATION, accept_missing=True, accept_key=True)
     with Ledger.open(copied, ledger_id, POPULATION, LIMIT) as copy:
         assert copy.totals().spent == PureDP("0.8"), "one before, three there, four here"
         assert copy.verify().ok

@@ -17,6 +17,11 @@ AcceptMissing = Annotated[
     typer.Option(help="Continue although entries are missing that were seen before: what they cost stays charged."),
 ]
 
+AcceptKey = Annotated[
+    bool,
+    typer.Option(help="Continue although a key that is not yours signed the newest entries: you know whose it is."),
+]
+
 
 def add_to(ledger: typer.Typer) -> None:
     """Make these commands part of `sfumato ledger`."""
@@ -25,13 +30,18 @@ def add_to(ledger: typer.Typer) -> None:
     ledger.command("open-charges")(open_charges)
 
 
-def adopt(context: typer.Context, accept_missing: AcceptMissing = False, as_json: AsJson = False) -> None:
+def adopt(
+    context: typer.Context,
+    accept_missing: AcceptMissing = False,
+    accept_key: AcceptKey = False,
+    as_json: AsJson = False,
+) -> None:
     """Say that this ledger is the one that continues, after it was moved, restored or copied. It is an entry."""
     with refusals(as_json):
         from sfumato.folder_ledger import adopt_ledger
 
         with working("Adopting"):
-            done = adopt_ledger(Path(context.obj), accept_missing=accept_missing)
+            done = adopt_ledger(Path(context.obj), accept_missing=accept_missing, accept_key=accept_key)
         _tell(done, as_json, "The ledger continues here")
 
 
@@ -56,6 +66,7 @@ def restore(
     context: typer.Context,
     file: Annotated[Path, typer.Argument(metavar="BACKUP", help="A file that `ledger backup` wrote.")],
     accept_missing: AcceptMissing = False,
+    accept_key: AcceptKey = False,
     as_json: AsJson = False,
 ) -> None:
     """Put a backup in the place of the ledger. Running processes must open the dataset again. It is an entry."""
@@ -63,7 +74,7 @@ def restore(
         from sfumato.folder_ledger import restore_ledger
 
         with working("Restoring"):
-            done = restore_ledger(Path(context.obj), file, accept_missing=accept_missing)
+            done = restore_ledger(Path(context.obj), file, accept_missing=accept_missing, accept_key=accept_key)
         _tell(done, as_json, "The backup is in place")
 
 
@@ -77,9 +88,10 @@ def export(
     with refusals(as_json):
         from sfumato.catalog.files import load
         from sfumato.folder_ledger import read_ledger
+        from sfumato.private_files import new_private_file
 
         folder = Path(context.obj)
-        with working("Exporting"), read_ledger(folder, load(folder)) as books, out.open("x", encoding="utf-8") as file:
+        with working("Exporting"), read_ledger(folder, load(folder)) as books, new_private_file(out) as file:
             entries = books.export(file, answers=answers)
         if as_json:
             print_json({"export": str(out), "entries": entries})
@@ -109,11 +121,13 @@ def _tell(done: "Adoption", as_json: bool, what: str) -> None:
 
     carried = None if done.carried is None else Cost.of(done.carried).as_text()
     if as_json:
-        print_json({"entry": done.entry, "head": done.hash, "missing": done.missing, "carried": carried})
+        told = {"entry": done.entry, "head": done.hash, "missing": done.missing, "carried": carried}
+        print_json({**told, "key_before": done.key_before or None})
         return
     say(f"{what}: entry {done.entry}, with the hash {done.hash}.", "green")
-    if done.new_key:
-        say("The key that signed it before is not here; a new one signs from this entry on.", "yellow")
+    if done.key_before:
+        whose = "The key that signed it before is not here" if done.new_key else "A key that is not yours signed before"
+        say(f"{whose}: {done.key_before}. Your own signs from this entry on.", "yellow")
     if done.missing:
         cost = "" if carried is None else f" They cost {', '.join(f'{k} = {v}' for k, v in carried.items())}"
         say(f"At least {done.missing} entries are missing.{cost + ', which stays charged.' if cost else ''}", "yellow")

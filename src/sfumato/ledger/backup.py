@@ -1,25 +1,30 @@
 """Backups of a ledger's file, and their return.
 
 A restore fences running processes: the entry that it appends is an anchor, and a process that opened the ledger under
-another anchor refuses to charge (see `Ledger`). Entries that the backup lacks are counted, and what they cost stays
-charged.
+another anchor refuses to charge (see `Ledger`). The rows are replaced in one transaction on the ledger's own file, so
+that no charge comes between what is counted and what is replaced. Entries that the backup lacks are counted, and what
+they cost stays charged.
 """
 
+import fcntl
 import os
 import shutil
 import sqlite3
-from contextlib import closing, suppress
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from sfumato.errors import LedgerError
-from sfumato.ledger.adoption import Adoption, continued, mark_of
-from sfumato.ledger.anchor import place_of, read_anchor
-from sfumato.ledger.founding import Identity
-from sfumato.ledger.keyring import Mark
+from sfumato.ledger.adoption import Accepted, Adoption, continued
+from sfumato.ledger.anchor import place_of
+from sfumato.ledger.founding import Identity, refuse_foreign
+from sfumato.ledger.schema import VERSION
 from sfumato.ledger.store import SUFFIXES, Store
-from sfumato.private_files import make_private, sync_folder
+from sfumato.private_files import locked, make_private, sync_folder
+
+SCRATCH = ".restore-"
 
 
 def back_up(url: str, target: Path) -> None:
@@ -37,51 +42,70 @@ def back_up(url: str, target: Path) -> None:
         raise LedgerError("ledger-unreachable", "The backup could not be written.", hint) from error
 
 
-def restore(url: str, ledger_id: str, population: str, backup: Path, *, accept_missing: bool = False) -> Adoption:
+def restore(
+    url: str,
+    ledger_id: str,
+    population: str,
+    backup: Path,
+    *,
+    accept_missing: bool = False,
+    accept_key: bool = False,
+) -> Adoption:
     """Put a backup in the place of the ledger. Its chain, sums and signatures must hold.
 
-    Where the ledger, or the newest entry that this user has seen, is newer than the backup, that is refused unless the
-    owner accepts it; the entry that says so counts what is missing and carries what it cost.
+    Where the ledger, or any copy of it that this user has seen, has entries that the backup lacks, that is refused
+    unless the owner accepts it; the entry that says so counts what is missing and carries what it cost.
     """
-    store = Store(url, must_exist=False)
-    path, seen = _file_of(store), _seen_at(url)
+    path = _file_of(Store(url, must_exist=False))
+    identity, accepted = Identity(ledger_id, population), Accepted(accept_missing, accept_key)
     if not backup.is_file():
         raise LedgerError("backup-missing", f"There is no file {backup}.", "Check its path.")
-    with TemporaryDirectory(dir=os.path.dirname(path), prefix=".restore-") as scratch:
+    _clear_scratch(os.path.dirname(path))
+    with TemporaryDirectory(dir=os.path.dirname(path), prefix=SCRATCH) as scratch, _held(Path(scratch)):
         new = os.path.join(scratch, "ledger.db")
         make_private(Path(new))
         try:
             _copy(str(backup), new)
         except sqlite3.Error as error:
             raise LedgerError("backup-damaged", f"{backup} is not a whole ledger.", "Try an older one.") from error
-        in_place = _is_database(path)
-        place = place_of(path) if in_place else {**place_of(new), "path": path}
-        copy = Store(new, must_exist=True)
-        try:
-            done = continued(
-                copy, Identity(ledger_id, population), "restore", accept_missing=accept_missing, seen=seen, place=place
-            )
-        finally:
-            copy.close()
-        if in_place:
-            _copy(new, path)  # one transaction of SQLite: running processes see the ledger before it or after it
-        else:
-            _replace(new, path)
+        with closing(Store(new, must_exist=True)) as copy:
+            _bring_up_to_date(copy, identity)
+            if _is_database(path):
+                with closing(Store(path, must_exist=True)) as live:
+                    done = continued(live, identity, "restore", accepted, backup=copy)
+            else:
+                place = {**place_of(new), "path": path}
+                done = continued(copy, identity, "restore", accepted, place=place)
+                copy.close()
+                _replace(new, path)
     done.keep_mark(path)
     return done
 
 
-def _seen_at(url: str) -> Mark | None:
-    """The head of the ledger that is to be replaced, where it can be read."""
-    with suppress(LedgerError):
-        store = Store(url, must_exist=True, read_only=True)
+def _bring_up_to_date(copy: Store, identity: Identity) -> None:
+    """Give the copy of a backup the newest tables."""
+    with copy.write() as books:
+        version = refuse_foreign(books, identity)
+        if version < VERSION:
+            books.alter_tables(version)
+
+
+@contextmanager
+def _held(scratch: Path) -> Iterator[None]:
+    """Hold the lock that says that a restore works in this folder; it ends with the process, however it ends."""
+    with locked(scratch / "lock"):
+        yield
+
+
+def _clear_scratch(folder: str) -> None:
+    """Remove what restores left here that were killed: those whose lock nobody holds."""
+    for left in Path(folder).glob(f"{SCRATCH}*"):
         try:
-            with store.read() as books:
-                head = books.head(lock=False)
-                return mark_of(head, read_anchor(books, head).hash, store.path or "")
-        finally:
-            store.close()
-    return None
+            with (left / "lock").open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(left, ignore_errors=True)
+        except OSError:
+            continue  # another restore works in it, or has only begun
 
 
 def _file_of(store: Store) -> str:

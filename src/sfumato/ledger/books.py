@@ -151,6 +151,21 @@ class Books:
         MOVE_HEAD.rows(self._connection, **{f"new_{name}": whole[name] for name in MOVED})
         return head
 
+    def become(self, other: "Books") -> None:
+        """Take the place of everything in this SQLite file by the entries of another ledger."""
+        objects = "SELECT type, name FROM sqlite_master WHERE name NOT LIKE 'sqlite!_%' ESCAPE '!'"
+        found = [tuple(each) for each in self._connection.exec_driver_sql(objects)]
+        for kind in ("trigger", "view", "table"):  # also those that the ledger never made; an index goes with its table
+            for name in (name.replace('"', '""') for type_, name in found if type_ == kind):
+                self._connection.exec_driver_sql(f'DROP {kind} "{name}"')
+        self.make_tables()
+        head = other.head(lock=False)
+        for row in other.walk():
+            ADD_ENTRY.rows(self._connection, **row)
+        texts = {"hash": head.hash, "budget": loss_text(head.budget), "spent": loss_text(head.spent)}
+        moved = {"number": head.number, "anchor": head.anchor, **texts}
+        MOVE_HEAD.rows(self._connection, **{f"new_{name}": value for name, value in moved.items()})
+
     def row(self, number: int) -> Row | None:
         """An entry without its payload; an altered one is refused."""
         return self._sound(GET_PLAIN, number=number)

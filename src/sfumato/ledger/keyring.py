@@ -6,8 +6,11 @@ datasets of one user that share a ledger share its key, and a copy of a dataset'
 
 import fcntl
 import json
+import logging
 import os
-from dataclasses import asdict, dataclass
+import threading
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -17,9 +20,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
 from sfumato.errors import LedgerError
-from sfumato.private_files import make_private, private_folder, tighten, written_once
+from sfumato.private_files import make_private, private_folder, sync_folder, tighten, write_private, written_once
 
 SLOT = 4096  # bytes: a mark is written to one of two slots, so that a torn write leaves the other
+_WITHOUT = "Until it is mended, a ledger that is put back to an older state may not be noticed."
 
 
 def home() -> Path:
@@ -40,6 +44,7 @@ class Mark:
     spent: str
     anchor: str  # the hash of the entry that anchored the ledger then
     place: str
+    generation: int = 0  # how often the owner said here which ledger continues
 
 
 class Keyring:
@@ -79,39 +84,89 @@ class Keyring:
         return self._key.sign(_signed(text)).hex()
 
     def mark(self) -> Mark | None:
-        """The high-water mark; None before the first, and where a crash left none that can be read."""
+        """The high-water mark; None before the first, and where none can be read, which is said."""
         try:
             with open(self._folder / "mark", "rb") as file:
-                return _newest_mark(file.read())
-        except OSError:
+                return self._newest(file.read())
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            _say_once(f"The ledger's mark {self._folder / 'mark'} cannot be read ({error.strerror}). {_WITHOUT}")
             return None
 
-    def advance(self, mark: Mark) -> None:
-        """Raise the mark to this one; it never falls. It may lag behind the ledger by what a crash leaves.
+    def advance(self, mark: Mark) -> bool:
+        """Raise the mark to this one; it never falls. False: the owner has said since that another ledger continues.
 
-        A folder that cannot be written leaves the mark as it is: the ledger itself is already on the disk.
+        A folder that cannot be written leaves the mark as it is, which is said: the ledger is already on the disk.
         """
         try:
             make_private(self._folder / "mark")
             with open(self._folder / "mark", "r+b") as file:
                 fcntl.flock(file, fcntl.LOCK_EX)
-                found = _newest_mark(file.read())
-                if found is None or found.number < mark.number:
+                found = self._newest(file.read())
+                current = found is None or found.generation <= mark.generation
+                if current and (found is None or found.number < mark.number):
                     file.seek(SLOT * (mark.number % 2))
                     file.write(_slot(mark))
                     file.flush()
                 fcntl.flock(file, fcntl.LOCK_UN)  # a forked child may have the file open still
-        except OSError:
-            return
+                return current
+        except OSError as error:
+            _say_once(f"The ledger's mark {self._folder / 'mark'} cannot be written ({error.strerror}). {_WITHOUT}")
+            return True
 
-    def replace_mark(self, mark: Mark) -> None:
-        """Put this mark in place of any other: the owner has said which ledger continues."""
-        make_private(self._folder / "mark")
-        with open(self._folder / "mark", "r+b") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            file.write(_slot(mark) * 2)
-            file.flush()
-            fcntl.flock(file, fcntl.LOCK_UN)
+    def replace_mark(self, mark: Mark, seen: Mark | None) -> None:
+        """Put this mark in place of the one that was seen: the owner has said which ledger continues."""
+        try:
+            make_private(self._folder / "mark")
+            with open(self._folder / "mark", "r+b") as file:
+                fcntl.flock(file, fcntl.LOCK_EX)
+                found = _newest_mark(file.read())
+                unchanged = found == seen
+                if unchanged:
+                    file.seek(0)
+                    file.write(_slot(replace(mark, generation=found.generation + 1 if found else 1)) * 2)
+                    file.flush()
+                    os.fsync(file.fileno())
+                fcntl.flock(file, fcntl.LOCK_UN)
+        except OSError as error:
+            raise self._not_kept("mark", error) from None
+        if not unchanged:
+            message = "Something was charged in another copy of the ledger meanwhile."
+            hint = "Run `sfumato ledger adopt` with --accept-missing: what was charged there is then counted here."
+            raise LedgerError("ledger-older", message, hint)
+
+    def demand_writable(self) -> None:
+        """Refuse, before anything is committed, where the mark could not be replaced afterwards."""
+        try:
+            make_private(self._folder / "mark")
+            with open(self._folder / "mark", "r+b"):
+                pass
+        except OSError as error:
+            raise self._not_kept("mark", error) from None
+
+    def keep_note(self, name: str, text: str) -> None:
+        """Keep a text here, all of it or nothing, on the disk; refuse where the folder cannot be written."""
+        path = self._folder / name
+        temporary = path.with_name(f".{name}.{os.getpid()}-{threading.get_ident()}")
+        try:
+            write_private(temporary, text.encode())
+            os.replace(temporary, path)
+            sync_folder(self._folder)
+        except OSError as error:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            raise self._not_kept(name, error) from None
+
+    def _newest(self, content: bytes) -> Mark | None:
+        found = _newest_mark(content)
+        if found is None and content:
+            _say_once(f"The ledger's mark {self._folder / 'mark'} is damaged. {_WITHOUT}")
+        return found
+
+    def _not_kept(self, name: str, error: OSError) -> LedgerError:
+        hint = "Nothing may continue without it. Check that the folder is yours and its disk has room, and try again."
+        return LedgerError("ledger-key", f"{self._folder / name} cannot be written: {error.strerror}.", hint)
 
     def read_note(self, name: str) -> str | None:
         """A text of ours that is kept here, or None."""
@@ -122,15 +177,13 @@ class Keyring:
 
     def write_note(self, name: str, text: str) -> None:
         """Keep a text here, all of it or nothing; not where the folder cannot be written."""
-        path = self._folder / name
-        temporary = path.with_name(f".{name}.{os.getpid()}")
-        try:
-            temporary.unlink(missing_ok=True)
-            make_private(temporary)
-            temporary.write_text(text)
-            os.replace(temporary, path)
-        except OSError:
-            return
+        with suppress(LedgerError):
+            self.keep_note(name, text)
+
+
+@lru_cache(maxsize=64)  # so that each is said once in a process
+def _say_once(message: str) -> None:
+    logging.getLogger("sfumato").warning(message)
 
 
 def is_signed(text: str, signature: str, public_key: str) -> bool:

@@ -40,6 +40,7 @@ from sfumato.ledger.founding import Identity, admit, found, identity_of, look_in
 from sfumato.ledger.keyring import Keyring
 from sfumato.ledger.quotes import Quote, has, taken_by_view, usable
 from sfumato.ledger.relation import declaring, record_neighbours, recorded_neighbours, refuse_other_neighbours
+from sfumato.ledger.segments import keep_those_of
 from sfumato.ledger.store import Store
 from sfumato.ledger.stored import (
     VOID,
@@ -103,6 +104,7 @@ class Ledger:
         self._expected = (0, "")  # an entry that must be there
         self._newest: Head | None = None  # the newest head seen: the ledger must never be older than this
         self._seeing = threading.Lock()
+        self._generation = 0  # of the mark when this was opened
 
     @classmethod
     def create(
@@ -152,8 +154,11 @@ class Ledger:
             keyring, anchor = admit(store, identity)
             ledger = cls(store, identity, sublimits, keyring, (anchor.number, anchor.hash))
             ledger._expect(expected_head)
-            with ledger._reading() as (_, head):
-                pass
+            mark = keyring.mark() if keyring else None
+            ledger._generation = mark.generation if mark else 0
+            with ledger._reading() as (books, head):
+                if keyring and anchor.number > 1:
+                    keep_those_of(keyring, books, anchor.hash)
             ledger._sublimits.check(head.budget)
             if limit is not None and limit.loss != head.budget:
                 raise _other_limit(limit.loss, head.budget)
@@ -467,8 +472,12 @@ class Ledger:
                 newer = self._newest is None or head.number > self._newest.number
                 if newer:
                     self._newest = head
-            if newer and self._keyring and self._anchor:
-                self._keyring.advance(mark_of(head, self._anchor[1], self._store.path or ""))
+            if not newer or self._keyring is None or self._anchor is None:
+                return
+            mark = mark_of(head, self._anchor[1], self._store.path or "", self._generation)
+            if not self._keyring.advance(mark):  # what was charged here since is not counted there: nothing is answered
+                hint = "Use the ledger that continues, or run `sfumato ledger adopt` here."
+                raise LedgerError("ledger-older", "Another copy of this ledger continues since.", hint)
 
     def _expect(self, head: str | tuple[int, str] | None) -> None:
         """Demand an entry that a reader has kept, by its hash."""
