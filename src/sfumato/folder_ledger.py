@@ -9,9 +9,12 @@ from sfumato.catalog.files import FILE, load, set_ledger_id
 from sfumato.catalog.model import Dataset
 from sfumato.errors import InvalidParameter, LedgerError
 from sfumato.kernel.losses import PrivacyLoss
+from sfumato.kernel.parameters import kind_of
+from sfumato.ledger.address import address_from
 from sfumato.ledger.adoption import Adoption, adopt
 from sfumato.ledger.backup import back_up, restore
 from sfumato.ledger.ledger import Ledger, Limit
+from sfumato.passed import a_path
 from sfumato.private_files import locked, make_private, tighten
 
 LEDGER = "ledger.db"
@@ -20,8 +23,7 @@ ExpectedHead = str | tuple[int, str] | None
 
 def address_of(folder: Path, dataset: Dataset) -> str:
     """The ledger's path or URL. A path in the catalog is seen from the folder."""
-    declared = dataset.ledger or LEDGER
-    return declared if "://" in declared else str(folder / declared)
+    return address_from(folder, dataset.ledger or LEDGER)
 
 
 def open_ledger(folder: Path, dataset: Dataset, address: str, expected_head: ExpectedHead) -> Ledger:
@@ -41,7 +43,7 @@ def open_ledger(folder: Path, dataset: Dataset, address: str, expected_head: Exp
 
 
 def ledger_at(path: Path, dataset: Dataset) -> Ledger:
-    """A ledger at a path, with its id in a file beside it: a ledger that is gone is never begun anew."""
+    """A ledger at a path, with its id in a file beside it: while that is there, a lost ledger is not begun anew."""
     known = Path(f"{path}.id")
     try:
         with locked(known):
@@ -73,7 +75,10 @@ def set_budget(place: str | Path, budget: Budget | None = None) -> None:
     Without a budget, the one that the catalog declares is taken. A budget below what is spent is allowed: nothing more
     can be charged then.
     """
-    folder = Path(place)
+    folder = a_path(place, "place")
+    if budget is not None and not isinstance(budget, Budget):
+        hint = "For example sf.Budget(epsilon=5)."
+        raise InvalidParameter("budget", "must be a budget", kind_of(budget), hint)
     if not (folder / FILE).exists():
         if budget is None:
             raise InvalidParameter("budget", "must be given for a ledger without a catalog", "nothing (None)")
@@ -143,7 +148,12 @@ def _begun(address: str, dataset: Dataset, expected_head: ExpectedHead) -> Ledge
     """
     found = Ledger.identity_at(address)
     if found is None and expected_head is None:
-        return new_ledger(address, dataset)
+        try:
+            return new_ledger(address, dataset)
+        except LedgerError as error:
+            if error.code != "ledger-exists":
+                raise
+        found = Ledger.identity_at(address)  # another dataset began it meanwhile
     if found is None:
         raise LedgerError("ledger-missing", "There is no ledger at this address.", "Check the address.")
     if found.population != dataset.population:

@@ -20,6 +20,7 @@ from sfumato.errors import CatalogError, InvalidParameter, LoadWarning
 from sfumato.folder_ledger import address_of, ledger_at, lock_of, new_ledger, open_ledger, sublimits_of
 from sfumato.ingest.load_report import Loading, LoadReport
 from sfumato.kernel.neighbours import Row
+from sfumato.ledger.address import address_from
 from sfumato.ledger.ledger import Ledger
 from sfumato.passed import a_new_file, a_path, a_text, limits_of_analysts, table_of_rows
 from sfumato.private_files import locked, private_folder, tighten
@@ -104,6 +105,7 @@ def open_folder(
     if ledger is not None and not a_text(ledger, "ledger"):
         raise InvalidParameter("ledger", "must be a path or a URL", "an empty text", "Leave it out for the catalog's.")
     dataset = load(place)
+    address = address_of(place, dataset) if ledger is None else address_from(Path(), ledger)
     if not dataset.tables:
         hint = "Add one: sfumato add patients patients.csv --unit patient_id --column age:integer:0:120."
         raise CatalogError("catalog", "There is no table in this catalog yet.", hint)
@@ -116,7 +118,7 @@ def open_folder(
         if not pinned.exists():
             report = DuckDBEngine.prepare(pinned, dataset.tables, place).report
         tighten(pinned)
-        books = open_ledger(place, dataset, ledger or address_of(place, dataset), expected_head)
+        books = open_ledger(place, dataset, address, expected_head)
     try:
         _warn(report)
         opened = stamp(pinned)

@@ -13,6 +13,7 @@ from test_processes import PROCESSES
 
 from sfumato.errors import BudgetExceeded, LedgerError
 from sfumato.kernel.losses import PureDP
+from sfumato.ledger import store
 from sfumato.ledger.adoption import adopt
 from sfumato.ledger.backup import back_up, restore
 from sfumato.ledger.export import check_export
@@ -397,3 +398,25 @@ def test_files_that_others_could_read_are_closed_to_them(path, ledger_id, caplog
     with Ledger.open(path, ledger_id, POPULATION, LIMIT):
         assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
     assert "could be read by other users" in caplog.text
+
+
+def test_a_file_that_grows_in_another_thread_is_not_taken_for_a_cut_one(path, ledger_id, monkeypatch):
+    with Ledger.open(path, ledger_id, POPULATION, LIMIT) as ledger:
+        measured = store._size
+
+        def measured_before_another_thread(path):
+            size = measured(path)
+            ledger._store._size = size + 4096  # which that thread saw after a checkpoint
+            return size
+
+        ledger._store._size = 0
+        monkeypatch.setattr(store, "_size", measured_before_another_thread)
+        with ledger._store._engine.connect() as connection:
+            ledger._store._refuse_other_files(connection)
+
+
+def test_an_export_without_entries_is_told(path, ledger_id, tmp_path):
+    empty = tmp_path / "empty.jsonl"
+    header = {"format": "sfumato-ledger-export", "version": 1, "ledger_id": ledger_id, "population": POPULATION}
+    empty.write_text(json.dumps({**header, "entries": 0, "head": "", "answers": False}) + "\n")
+    assert not check_export(empty).verification.ok

@@ -94,10 +94,11 @@ class Store:
         """Refuse to go on if the files at the path are not the ones that are open, or were cut short."""
         if self.path is None or self._read_only:
             return
-        found = _files(self.path)
-        if found != connection.info["files"] or _size(self.path) < self._size:
+        known = self._size  # read first: another thread may see the file grow, and say so, meanwhile
+        found, size = _files(self.path), _size(self.path)
+        if found != connection.info["files"] or size < known:
             raise _replaced()
-        self._size = _size(self.path)
+        self._size = size
 
     def _connect(self) -> sqlite3.Connection:
         where = "file::memory:"
