@@ -42,8 +42,9 @@ class IntervalTerms:
         if self.by_having:
             said.append(
                 f"HAVING selects rows by their noise. The intervals of {_listed(self.by_having)} hold with {level} "
-                "confidence given that the row is shown: for a row near the limit of HAVING one end may be far away, "
-                "or infinite."
+                "confidence given that the row is shown. For a row near the limit of HAVING one end may be far away "
+                "or infinite, or the interval may be everything that is possible: it is widest where a column and "
+                "HAVING read different aggregates of the same released numbers."
             )
         if self.together:
             said.append(

@@ -47,6 +47,7 @@ TOGETHER = (
     "What is measured together shares one noise: each row's weight is split by where its value lies between the "
     "bounds, and counts, sums and means are read from the parts."
 )
+WEIGHTS = (Kind.COUNT, Kind.PEOPLE, Kind.KEYS, Kind.HALVES, Kind.THIRDS)
 COUNTS_PEOPLE = (Kind.PEOPLE, Kind.KEYS)
 SENTENCES = (
     "Each measurement has an equal share of the cost; one release covers all groups.",
@@ -81,7 +82,7 @@ def present(query: Query, planned: Planned, certificate: Certificate, reading: R
     kept = shown_cells(query, aggregates, keys, len(cells))
     visible = Shown(
         reading.of_cells(kept, len(cells)), planned.formulas, [key[kept] for key in keys], len(kept),
-        query.having, _thresholds(certificate),
+        query.having, _thresholds(certificate), _weights(planned),
     )  # fmt: skip
     compared = _compared(query, aggregates, keys, len(cells))
     ends = {
@@ -131,6 +132,12 @@ def asked_of(query: Query, planned: Planned, reading: Reading) -> tuple[AsAsked,
 
 def _thresholds(certificate: Certificate) -> tuple[tuple[str, int], ...]:
     return tuple((each.name, each.threshold) for each in certificate.measurements if each.threshold is not None)
+
+
+def _weights(planned: Planned) -> frozenset[str]:
+    """The released vectors that add up weights of rows, or parts of them (kernel/parts.py)."""
+    measurements = planned.plan.measurements
+    return frozenset(name for each in measurements if each.kind in WEIGHTS for name in names_of(each))
 
 
 def _compared(query: Query, aggregates: list[Floats], keys: list[Objects], cells: int) -> int:

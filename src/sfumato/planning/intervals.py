@@ -21,7 +21,9 @@ from sfumato.planning.ratio_intervals import ratio_ends
 from sfumato.planning.shown import (
     CHOSEN,
     Shown,
+    decides_alone,
     edges_within,
+    linear_of,
     names_in,
     near_condition,
     near_edges,
@@ -71,7 +73,7 @@ def as_linear(post: Post, formulas: Sequence[Formula]) -> Linear | None:
     """A column that is a sum of released vectors, each times a number."""
     match post:
         case AggregateRef(index):
-            return _linear_of(formulas[index])
+            return linear_of(formulas[index])
         case Literal(value) if isinstance(value, (int, float, Decimal)) and not isinstance(value, bool):
             return Linear((), Fraction(value)) if abs(value) < float("inf") else None
         case PostCall("neg", (inner,)):
@@ -81,16 +83,6 @@ def as_linear(post: Post, formulas: Sequence[Formula]) -> Linear | None:
             one, two = as_linear(left, formulas), as_linear(right, formulas)
             found = None if one is None or two is None else _combined(function, one, two)
             return found if found is not None and _within_floats(found) else None
-        case _:
-            return None
-
-
-def _linear_of(formula: Formula) -> Linear | None:
-    match formula:
-        case Formula("COUNT", count=Linear() as linear) | Formula("SUM", total=Linear() as linear):
-            return linear
-        case Formula("AVG", count=Linear((), known), total=Linear() as total):
-            return Linear(total.terms, total.constant).times(1 / known).plus(Linear((), Fraction(formula.centre)))
         case _:
             return None
 
@@ -217,12 +209,12 @@ def _linear_ends(leaf: Post, linear: Linear, shown: Shown, miss: Fraction) -> En
     names = frozenset(name for name, _ in linear.terms)
     if not names & shown.conditioned:
         return found
-    if len(names) > 1 and not isinstance(leaf, AggregateRef):
+    if not decides_alone(linear, shown):
         near = near_condition(names, shown)
         boxed = cut(_boxed(leaf, names, shown, miss), within)
         return np.where(near, boxed[0], found[0]), np.where(near, boxed[1], found[1])
     law = noise_of(linear, shown)
-    least, most = edges_within(leaf, linear, shown, law)
+    least, most = edges_within(linear, shown, law)
     near = near_edges(values, least, most, law)
     given = ends_given(values[near], least[near], most[near], law, float(miss))
     low, high = (np.array(np.broadcast_to(each, shown.cells)) for each in found)
@@ -245,8 +237,9 @@ def _boxed(post: Post, names: frozenset[str], shown: Shown, miss: Fraction) -> E
         margin = margin_of(each, 1 - share)
         components[name] = (values - margin, values + margin)
         if name in shown.conditioned:
-            least, most = edges_within(AggregateRef(-1), linear, shown, law)
-            components[name] = ends_given(values, least, most, law, float(share))
+            components[name] = ends_given(values, *shown.edges[name], law, float(share))
+        if name in shown.weights:
+            components[name] = cut(components[name], (np.asarray(0.0), np.asarray(np.inf)))
         if name in thresholds:
             components[name] = cut(components[name], (np.asarray(1.0), np.asarray(np.inf)))
     return image(

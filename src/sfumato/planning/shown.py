@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -31,6 +32,7 @@ class Shown:
     cells: int
     having: Post | None = None
     thresholds: tuple[tuple[str, int], ...] = ()  # of undeclared keys: the least released number of people
+    weights: frozenset[str] = frozenset()  # vectors that add up weights of rows: below zero none of them is true
 
     @cached_property
     def by_name(self) -> dict[str, Measured]:
@@ -45,6 +47,18 @@ class Shown:
         """The vectors that decide which cells are shown."""
         names = frozenset(name for name, _ in self.thresholds)
         return names if self.having is None else names | names_in(self.having, self.formulas)
+
+    @cached_property
+    def edges(self) -> dict[str, tuple[Floats, Floats]]:
+        """For each vector that was released with noise: between which values it is shown, the others as they are."""
+        thresholds = dict(self.thresholds)
+        found = {}
+        for each in self.reading.measured:
+            if not isinstance(each.noise, BinChoice):
+                linear = Linear.of(each.name)
+                least, most = _edges_along({each.name: 1.0}, values_of(linear, self), self, noise_of(linear, self))
+                found[each.name] = (np.maximum(least, thresholds.get(each.name, -np.inf)), most)
+        return found
 
 
 def names_in(post: Post, formulas: Sequence[Formula]) -> frozenset[str]:
@@ -75,34 +89,81 @@ def noise_of(linear: Linear, shown: Shown) -> NoiseLaw:
     return law_of(parts)
 
 
-def edges_within(leaf: Post, linear: Linear, shown: Shown, law: NoiseLaw) -> tuple[Floats, Floats]:
-    """Between which values a sum is shown, the other released numbers being as they are."""
-    values = values_of(linear, shown)
+def linear_of(formula: Formula) -> Linear | None:
+    """An aggregate that is a sum of released vectors, each times a number."""
+    match formula:
+        case Formula("COUNT", count=Linear() as linear) | Formula("SUM", total=Linear() as linear):
+            return linear
+        case Formula("AVG", count=Linear((), known), total=Linear() as total):
+            return Linear(total.terms, total.constant).times(1 / known).plus(Linear((), Fraction(formula.centre)))
+        case _:
+            return None
+
+
+def decides_alone(linear: Linear, shown: Shown) -> bool:
+    """Does a sum's own value decide whether its cell is shown, whatever noise its vectors have had?
+
+    So it is if it is read from one vector (the others are independent of it), or if all that HAVING reads of its
+    vectors is a multiple of it. Otherwise HAVING selects one vector's noise more than another's.
+    """
+    names = frozenset(name for name, _ in linear.terms)
+    if len(names) == 1:
+        return True
+    if names & {name for name, _ in shown.thresholds}:
+        return False
+    read_too = [
+        linear_of(shown.formulas[index])
+        for index in _aggregates_in(shown.having)
+        if names & names_in(AggregateRef(index), shown.formulas)
+    ]
+    return all(each is not None and _is_multiple(each, linear) for each in read_too)
+
+
+def _aggregates_in(post: Post | None) -> frozenset[int]:
+    match post:
+        case AggregateRef(index):
+            return frozenset({index})
+        case PostCall(_, arguments):
+            return frozenset().union(*(_aggregates_in(each) for each in arguments))
+        case _:
+            return frozenset()
+
+
+def _is_multiple(one: Linear, two: Linear) -> bool:
+    factors, others = dict(one.terms), dict(two.terms)
+    return factors.keys() == others.keys() and len({factors[name] / others[name] for name in factors}) == 1
+
+
+def edges_within(linear: Linear, shown: Shown, law: NoiseLaw) -> tuple[Floats, Floats]:
+    """Between which values a sum is shown, the other released numbers being as they are.
+
+    Requires: the sum decides alone.
+    """
+    if len(linear.terms) == 1:
+        ((name, factor),) = linear.terms
+        one, two = (float(factor) * each + float(linear.constant) for each in shown.edges[name])
+        return (one, two) if factor > 0 else (two, one)
+    moves = {name: 1 / (float(factor) * len(linear.terms)) for name, factor in linear.terms}
+    return _edges_along(moves, values_of(linear, shown), shown, law)
+
+
+def _edges_along(moves: dict[str, float], values: Floats, shown: Shown, law: NoiseLaw) -> tuple[Floats, Floats]:
+    """The edges of HAVING, if a value changes and each of its vectors moves with it so many times."""
     least, most = np.full(shown.cells, -np.inf), np.full(shown.cells, np.inf)
-    if shown.having is not None and names_in(shown.having, shown.formulas) & {name for name, _ in linear.terms}:
-        if len(linear.terms) == 1:
-            ((name, factor),) = linear.terms
-            change = _changed_vector(name, float(factor), float(linear.constant), shown)
-        else:
-            change = _changed_aggregate(leaf, shown)
-        for begin in range(0, shown.cells, BLOCK):
-            part = slice(begin, begin + BLOCK)
-            least[part], most[part] = edges_of(_passes(shown, part, change), values[part], law)
-    for name, threshold in shown.thresholds:
-        for bounded, times in linear.terms:
-            bound = float(times) * threshold + float(linear.constant)
-            if bounded == name and times > 0:
-                least = np.maximum(least, bound)
-            elif bounded == name:
-                most = np.minimum(most, bound)
+    if shown.having is None or not names_in(shown.having, shown.formulas) & moves.keys():
+        return least, most
+    for begin in range(0, shown.cells, BLOCK):
+        part = slice(begin, begin + BLOCK)
+        change = _changed(moves, values, shown)
+        least[part], most[part] = edges_of(_passes(shown, part, change), values[part], law)
     return least, most
 
 
 Change = Callable[[slice, Floats], list[npt.NDArray[np.float64]]]
 
 
-def _changed_vector(name: str, factor: float, constant: float, shown: Shown) -> Change:
-    """The aggregates, if a column of one vector had other values."""
+def _changed(moves: dict[str, float], values: Floats, shown: Shown) -> Change:
+    """The aggregates, if a sum had other values."""
 
     def change(part: slice, tried: Floats) -> list[npt.NDArray[np.float64]]:
         vectors = {
@@ -110,22 +171,11 @@ def _changed_vector(name: str, factor: float, constant: float, shown: Shown) -> 
             for each in shown.reading.measured
             if not isinstance(each.noise, BinChoice)
         }
-        vectors[name] = (tried - constant) / factor
+        for name, times in moves.items():
+            vectors[name] = vectors[name] + times * (tried - values[part, None])
         return [
             shown.aggregates[index][part, None] if formula.function in CHOSEN else aggregate_values(formula, vectors)
             for index, formula in enumerate(shown.formulas)
-        ]
-
-    return change
-
-
-def _changed_aggregate(leaf: Post, shown: Shown) -> Change:
-    """The aggregates, if one of them had other values."""
-
-    def change(part: slice, tried: Floats) -> list[npt.NDArray[np.float64]]:
-        return [
-            tried if leaf == AggregateRef(index) else np.broadcast_to(each, shown.cells)[part, None]
-            for index, each in enumerate(shown.aggregates)
         ]
 
     return change
@@ -152,6 +202,5 @@ def near_condition(names: frozenset[str], shown: Shown) -> npt.NDArray[np.bool_]
     near = np.zeros(shown.cells, bool)
     for name in sorted(names & shown.conditioned):
         linear = Linear.of(name)
-        law = noise_of(linear, shown)
-        near |= near_edges(values_of(linear, shown), *edges_within(AggregateRef(-1), linear, shown, law), law)
+        near |= near_edges(values_of(linear, shown), *shown.edges[name], noise_of(linear, shown))
     return near
