@@ -130,6 +130,21 @@ def test_a_charge_in_another_copy_while_one_is_adopted_is_told(path, ledger_id, 
     assert spent(copy, ledger_id) == PureDP("0.2")
 
 
+def test_a_charge_between_a_restore_and_its_mark_stays(path, ledger_id, tmp_path, monkeypatch):
+    back_up(path, tmp_path / "backup")
+    keep_mark = Adoption.keep_mark
+
+    def kept_late(done, where):
+        asked(path, ledger_id, "meanwhile")
+        keep_mark(done, where)
+
+    with monkeypatch.context() as late:
+        late.setattr(Adoption, "keep_mark", kept_late)
+        restore(path, ledger_id, POPULATION, tmp_path / "backup")
+    assert Keyring.find(ledger_id).mark().number == 6
+    assert spent(path, ledger_id) == PureDP("0.2")
+
+
 def test_a_process_on_another_copy_does_not_take_the_mark_back(path, ledger_id, tmp_path, monkeypatch):
     """Its check comes before the adoption, and its commit after it: then it gets no answer."""
     copy = str(tmp_path / "copy.db")

@@ -122,10 +122,12 @@ class Keyring:
             with open(self._folder / "mark", "r+b") as file:
                 fcntl.flock(file, fcntl.LOCK_EX)
                 found = _newest_mark(file.read())
-                unchanged = found == seen
+                continued = found is not None and found.anchor == mark.anchor  # it was charged here since
+                unchanged = found == seen or continued
                 if unchanged:
+                    newest = found if found is not None and continued else mark
                     file.seek(0)
-                    file.write(_slot(replace(mark, generation=found.generation + 1 if found else 1)) * 2)
+                    file.write(_slot(replace(newest, generation=found.generation + 1 if found else 1)) * 2)
                     file.flush()
                     os.fsync(file.fileno())
                 fcntl.flock(file, fcntl.LOCK_UN)

@@ -476,8 +476,8 @@ class Ledger:
                 return
             mark = mark_of(head, self._anchor[1], self._store.path or "", self._generation)
             if not self._keyring.advance(mark):  # what was charged here since is not counted there: nothing is answered
-                hint = "Use the ledger that continues, or run `sfumato ledger adopt` here."
-                raise LedgerError("ledger-older", "Another copy of this ledger continues since.", hint)
+                hint = "Open the dataset again; if this ledger is a copy, use the one that was adopted or restored."
+                raise LedgerError("ledger-older", "The owner has adopted or restored this ledger meanwhile.", hint)
 
     def _expect(self, head: str | tuple[int, str] | None) -> None:
         """Demand an entry that a reader has kept, by its hash."""
