@@ -1,10 +1,11 @@
 """Tell me when: a sequence of counts against one threshold, at the price of one question."""
 
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sfumato.answers import Cost
-from sfumato.errors import UnsupportedSyntax
+from sfumato.errors import LedgerError, UnsupportedSyntax
 from sfumato.given import cost_of
 from sfumato.kernel.above_threshold import AboveThreshold
 from sfumato.kernel.bundle import allowance, crosses
@@ -36,6 +37,7 @@ class Watch:
     sequence: AboveThreshold
     like: Planned
     cost: Cost
+    process: int = field(default_factory=os.getpid)
 
     def ask(self, sql: str) -> bool:
         """Is this count, nearly, at or above the threshold? It must be like the one that the watch began with."""
@@ -43,6 +45,9 @@ class Watch:
             return self._ask(sql)
 
     def _ask(self, sql: str) -> bool:
+        if self.process != os.getpid():  # a fork copies its noise
+            hint = "Ask it there, or begin a watch in this process: it is charged anew."
+            raise LedgerError("ledger-foreign", "A watch belongs to the process that began it.", hint)
         planned = one_count(self.curator, sql)
         mine, like = planned.plan, self.like.plan
         (measured,), (first,) = mine.measurements, like.measurements

@@ -248,3 +248,28 @@ def test_budget_and_verify_read_a_folder_of_another_user(clinic, tmp_path, journ
     shown = read("ledger", "verify")
     assert (shown["ok"], shown["entries"]) == (True, 5 if journal else 3)
     assert sorted(path.name for path in shared.iterdir()) == before, "nothing is written"
+
+
+@pytest.mark.parametrize("arguments", [["ledger", "show", "9" * 20], ["ledger", "--last", "9" * 20]])
+def test_a_number_that_no_ledger_has_is_refused_as_such(clinic, arguments):
+    clinic("ask", COUNT, "--epsilon", "0.5")
+    told = clinic(*arguments)
+    assert told.exit_code != 0
+    assert "never wrote" not in told.output
+
+
+def test_lists_say_what_was_asked_and_are_not_too_wide(clinic):
+    assert clinic("ledger", "open-charges").stdout.strip() == "None."
+    with sf.open(clinic.folder) as books:
+        books.watch(COUNT, above=3, epsilon="0.5")
+    shown = clinic("ledger", "open-charges").stdout
+    assert "watch: SELECT COUNT(*)" in shown
+    assert "+00:00" not in shown + clinic("ledger").stdout
+    assert "charged anew" in " ".join(clinic("ledger", "open-charges", "--help").stdout.split())
+
+
+def test_verify_names_the_key_of_a_ledger_that_is_here(clinic):
+    clinic("ask", COUNT, "--epsilon", "0.5")
+    clinic("ledger", "export", str(clinic.folder / "out.jsonl"))
+    exported = json_of(clinic("ledger", "verify", "--export", str(clinic.folder / "out.jsonl"), "--json"))
+    assert json_of(clinic("ledger", "verify", "--json"))["public_key"] == exported["public_key"]

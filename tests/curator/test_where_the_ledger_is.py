@@ -115,3 +115,40 @@ def test_what_set_budget_cannot_take_is_refused_by_name(tmp_path, arguments):
     folder = folder_at(tmp_path / "clinic", pinned=False)
     with pytest.raises(sf.errors.InvalidParameter):
         sf.set_budget(*(folder if each == "FOLDER" else each for each in arguments))
+
+
+@pytest.mark.parametrize("head", [5, b"x", (1, 2, 3), (1, None), ("x", 1), (10**30, "a"), (0, "a"), [1, "a"], "\ud800"])
+def test_an_expected_head_that_is_none_is_refused_by_name(tmp_path, head):
+    folder = folder_at(tmp_path / "clinic")
+    sf.open(folder).close()
+    with pytest.raises(sf.errors.InvalidParameter, match="expected_head"):
+        sf.open(folder, expected_head=head)
+
+
+def test_a_ledger_that_is_cut_short_or_empty_is_to_be_restored(tmp_path):
+    folder = folder_at(tmp_path / "clinic")
+    with sf.open(folder) as clinic:
+        clinic.ask(COUNT, epsilon=1)
+    for length in (5000, 0):
+        os.truncate(folder / "ledger.db", length)
+        with pytest.raises(sf.errors.LedgerError) as refused:
+            sf.open(folder)
+        assert "sfumato ledger restore" in refused.value.hint
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_watch_in_a_fork_is_refused_in_words(tmp_path):
+    with sf.open(folder_at(tmp_path / "clinic")) as clinic:
+        watch = clinic.watch(COUNT, above=100, epsilon=1)
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)
+            code = 1
+            try:
+                watch.ask(COUNT)
+            except sf.errors.LedgerError as error:
+                code = 0 if "process that began it" in error.message else 2
+            finally:
+                os._exit(code)
+        assert os.waitpid(child, 0)[1] == 0
+        assert watch.ask(COUNT)

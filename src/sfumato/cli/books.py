@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from sfumato.kernel.losses import PrivacyLoss
     from sfumato.ledger.ledger import Entry, Totals
 
+MOST_ENTRIES = 2**63 - 1  # what a database can count
 MOST_SHOWN = 60  # letters of a question in the list
 ledger = typer.Typer(help="What was charged, entry by entry.")
 
@@ -88,7 +89,7 @@ def set_budget(
 @ledger.callback(invoke_without_command=True)
 def entries(
     context: typer.Context,
-    last: Annotated[int, typer.Option(min=1, help="So many of the newest entries.")] = 20,
+    last: Annotated[int, typer.Option(min=1, max=MOST_ENTRIES, help="So many of the newest entries.")] = 20,
     as_json: AsJson = False,
 ) -> None:
     """List what was charged, oldest first."""
@@ -106,7 +107,7 @@ def entries(
             return
         rows = [
             [
-                str(each["number"]), each["time"], each["kind"], each["analyst"] or "",
+                str(each["number"]), to_the_second(each["time"]), each["kind"], each["analyst"] or "",
                 loss_words(each["loss"]), loss_words(each["spent"]), each["hash"][:12],
                 _short(question_words(each["question"])),
             ]
@@ -118,7 +119,7 @@ def entries(
 @ledger.command()
 def show(
     context: typer.Context,
-    number: Annotated[int, typer.Argument(metavar="ENTRY", min=1, help="The entry's number.")],
+    number: Annotated[int, typer.Argument(metavar="ENTRY", min=1, max=MOST_ENTRIES, help="The entry's number.")],
     as_json: AsJson = False,
 ) -> None:
     """Show one entry: who asked what, in full, and what it cost."""
@@ -168,7 +169,7 @@ def verify(
             folder = Path(context.obj)
             with working("Verifying"), read_ledger(folder, load(folder)) as books:
                 found = books.verify(full=full, head=head)
-                newest = books.head()[1] if found.ok else None
+                newest, key = (books.head()[1], books.public_key) if found.ok else (None, None)
         if as_json:
             print_json(
                 {
@@ -183,7 +184,7 @@ def verify(
             )
         elif found.ok:
             say(f"{found.reason} {found.entries} entries; the last one's hash is {newest}.", "green")
-            if key:
+            if key and export is not None:
                 say(f"They are signed with the key {key}.", "dim")
             if found.verified_before:
                 say(f"The first {found.verified_before} were verified before; --full walks them again.", "dim")
@@ -228,6 +229,11 @@ def question_words(question: dict[str, Any] | None) -> str:
     more = [f"{name.replace('_', ' ')} {value}" for name, value in question.items() if name not in known]
     words = "; ".join([*parts, *([f"wanted: {', '.join(wanted)}"] if wanted else []), *more])
     return words if question["how"] == "ask" else f"{question['how']}: {words}"
+
+
+def to_the_second(time: str) -> str:
+    """The time of an entry as it is listed; `ledger show` has all of it."""
+    return time[:19].replace("T", " ")
 
 
 def _short(text: str) -> str:

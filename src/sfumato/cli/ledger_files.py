@@ -100,10 +100,13 @@ def export(
 
 
 def open_charges(context: typer.Context, as_json: AsJson = False) -> None:
-    """List charges that have no answer. Asking the same question again takes one up at no further cost."""
+    """List charges that have no answer. Asking the same question again takes one up at no further cost.
+
+    Not a watch: it is over with its process, or goes on there, and another one is charged anew.
+    """
     with refusals(as_json):
         from sfumato.catalog.files import load
-        from sfumato.cli.books import entry_json, loss_words
+        from sfumato.cli.books import entry_json, loss_words, question_words, to_the_second
         from sfumato.folder_ledger import read_ledger
 
         folder = Path(context.obj)
@@ -112,8 +115,17 @@ def open_charges(context: typer.Context, as_json: AsJson = False) -> None:
         if as_json:
             print_json({"open_charges": found})
             return
-        rows = [[str(each["number"]), each["time"], each["analyst"] or "", loss_words(each["loss"])] for each in found]
-        print_table(["entry", "time", "analyst", "cost"], rows, right=[0])
+        if not found:
+            say("None.")
+            return
+        rows = [
+            [
+                str(each["number"]), to_the_second(each["time"]), each["analyst"] or "",
+                loss_words(each["loss"]), question_words(each["question"]),
+            ]
+            for each in found
+        ]  # fmt: skip
+        print_table(["entry", "time", "analyst", "cost", "question"], rows, right=[0])
 
 
 def _tell(done: "Adoption", as_json: bool, what: str) -> None:

@@ -89,7 +89,7 @@ class Books:
 
     def number_of(self, hash_: str) -> int | None:
         """The number of the entry with this hash."""
-        row = self._one(GET_NUMBER, hash=hash_)
+        row = self._one(GET_NUMBER, hash=hash_) if hash_.isascii() else None
         return None if row is None else int(row["number"])
 
     def alter_tables(self, version: int) -> None:

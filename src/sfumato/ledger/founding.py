@@ -24,6 +24,11 @@ from sfumato.ledger.schema import VERSION
 from sfumato.ledger.seal import Seal
 from sfumato.ledger.store import Store
 
+NO_LEDGER = (
+    "Check the address. If a ledger was there, its file is empty now or another database: "
+    "restore it from the newest backup, with `sfumato ledger restore`."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Identity:
@@ -158,7 +163,7 @@ def refuse_foreign(books: Books, wanted: Identity) -> int:
 def refuse_missing(books: Books) -> None:
     """Refuse a database without a ledger."""
     if not books.has_tables():
-        raise LedgerError("ledger-missing", "There is no ledger at this address.", "Check the address.")
+        raise LedgerError("ledger-missing", "There is no ledger at this address.", NO_LEDGER)
 
 
 def _identity(books: Books) -> Identity:

@@ -149,6 +149,7 @@ class Ledger:
         it records. `expected_head` is the hash of
         an entry that a reader has kept; it must be there.
         """
+        _refuse_no_head(expected_head)
         store, identity = Store(url, must_exist=True), Identity(ledger_id, population)
         try:
             keyring, anchor = admit(store, identity)
@@ -358,6 +359,11 @@ class Ledger:
             return None
         return self.totals(analyst).remaining
 
+    @property
+    def public_key(self) -> str | None:
+        """The key that signs the entries, where it is here; None for a ledger in memory."""
+        return self._keyring.public_key if self._keyring else None
+
     def head(self) -> tuple[int, str]:
         """The number and the hash of the last entry."""
         with self._reading() as (_, head):
@@ -396,7 +402,10 @@ class Ledger:
             return write_export(books, self.ledger_id, self.population, file, answers=answers)
 
     def open_charges(self) -> list[Entry]:
-        """The charges that have no answer yet: asking the same question again takes them up at no further cost."""
+        """The charges that have no answer yet: asking the same question again takes them up at no further cost.
+
+        Not so a watch, which is charged when it begins.
+        """
         with self._reading() as (books, _):
             return books.open_charges()
 
@@ -532,6 +541,15 @@ class Ledger:
         demand(charge, now.spent, now.budget, "the population's budget", shares)
         self._sublimits.demand(charge, own, analyst, now.budget, shares)
         return charge
+
+
+def _refuse_no_head(head: object) -> None:
+    """Refuse what is neither a hash, nor a number and a hash, nor nothing."""
+    number, hash_ = head if isinstance(head, tuple) and len(head) == 2 else (1, head)
+    whole = isinstance(number, int) and not isinstance(number, bool) and 1 <= number < 2**63
+    if head is not None and not (whole and isinstance(hash_, str) and hash_.isascii()):
+        hint = "It is the ledger_head of an answer's disclosure."
+        raise InvalidParameter("expected_head", "must be the hash of an entry", kind_of(head), hint)
 
 
 def _losses(certificate: Certificate) -> tuple[PrivacyLoss, ...]:

@@ -161,6 +161,15 @@ def _as_ledger_errors(driver: type[Exception]) -> Iterator[None]:
     except SfumatoError:
         raise
     except (SQLAlchemyError, driver, OSError) as error:
+        name = getattr(getattr(error, "orig", error), "sqlite_errorname", "")
+        if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
+            hint = "Restore it from the newest backup: `sfumato ledger restore`. Nothing is answered without it."
+            raise LedgerError(
+                "ledger-unreachable", "The ledger cannot be read or written: its file is damaged.", hint
+            ) from error
+        if name == "SQLITE_FULL":
+            hint = "Make room on the ledger's disk. Nothing is answered without it."
+            raise LedgerError("ledger-unreachable", "The ledger cannot be written: the disk is full.", hint) from error
         hint = "Check its address, its permissions and its disk. Nothing is answered without it."
         raise LedgerError("ledger-unreachable", "The ledger cannot be read or written.", hint) from error
     except DAMAGED as error:
