@@ -12,6 +12,7 @@ from sfumato.group_loss import group_of, in_words
 from sfumato.kernel.exact import plain
 from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP
 from sfumato.kernel.neighbours import Neighbours
+from sfumato.passed import a_truth
 from sfumato.planning.as_asked import AsAsked
 
 if TYPE_CHECKING:
@@ -150,6 +151,7 @@ class Answer:
         }
 
     def _table(self, intervals: bool) -> dict[str, list[Any]]:
+        a_truth(intervals, "intervals")
         table: dict[str, list[Any]] = {}
         for name in self.columns:
             table[name] = [row[name] for row in self.rows]

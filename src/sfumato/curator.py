@@ -44,6 +44,7 @@ from sfumato.upgrade import upgrade
 from sfumato.watch import Watch, begin_watch
 from sfumato.workload import Wanted, Workload, ask_workload, drawn_once, plan_workload
 
+MARGIN_HINT = "Ask for a margin of COUNT or SUM, or find an epsilon with preview(..., assume={'n': ...})."
 ANALYST = "analyst"
 Given_to_it = ParamSpec("Given_to_it")
 Told = TypeVar("Told")
@@ -411,7 +412,7 @@ class Curator:
                     raise InvalidParameter("margin", f"must name a column of {', '.join(margins)}", "another name")
                 found = margins[name]
                 if found is None:
-                    raise MissingBounds("margin", f"{name}: {reasons[name]}", "Ask for a margin of COUNT or SUM.")
+                    raise MissingBounds("margin", f"{name}: {reasons[name]}", MARGIN_HINT)
                 if not most > 0 or found > most:
                     return False
             return True

@@ -22,7 +22,7 @@ from sfumato.ingest.load_report import Loading, LoadReport
 from sfumato.kernel.neighbours import Row
 from sfumato.ledger.address import address_from
 from sfumato.ledger.ledger import Ledger
-from sfumato.passed import a_new_file, a_path, a_text, limits_of_analysts, table_of_rows
+from sfumato.passed import a_new_file, a_path, a_text, a_truth, limits_of_analysts, table_of_rows
 from sfumato.private_files import locked, private_folder, tighten
 from sfumato.shared_ledgers import SECRET, shared_ledger
 
@@ -64,6 +64,7 @@ def protect(
     """
     rows_of = table_of_rows(data)
     a_text(version, "version")
+    a_truth(strict, "strict")
     if isinstance(ledger, str) and "://" in ledger:
         hint = "For a ledger on a server, make a folder with a catalog: sf.open(folder, ledger=URL)."
         raise InvalidParameter("ledger", "must be the path of a file here", "a URL", hint)

@@ -4,6 +4,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
+
 from sfumato.catalog.budget import Budget
 from sfumato.errors import InvalidParameter
 from sfumato.ingest.frame_kinds import kind_of_frame
@@ -76,6 +78,13 @@ def a_text(value: object, name: str) -> str:
     if not isinstance(value, str):
         raise InvalidParameter(name, "must be text", kind_of(value))
     return value
+
+
+def a_truth(value: object, name: str) -> bool:
+    """True or False, also numpy's."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise InvalidParameter(name, "must be True or False", kind_of(value))
+    return bool(value)
 
 
 def limits_of_analysts(value: Mapping[str, Budget] | None) -> dict[str, Budget]:

@@ -39,9 +39,11 @@ from sfumato.planning.planner import Formula, Planned
 from sfumato.planning.shown import Shown, names_in
 from sfumato.query.query import AggregateRef, KeyRef, Post, Query
 
-PRIVATE_COUNT = "its margin depends on a private count; pass assume={'n': ...} to see it for a count you expect"
-NO_NUMBER = "it is not a number"
-IN_RANK = "a choice is off in rank, not in value; see the explanation"
+PRIVATE_COUNT = (
+    "its margin depends on a private count; preview(..., assume={'n': ...}) shows it for a count you expect."
+)
+NO_NUMBER = "it is not a number."
+IN_RANK = "a choice is off in rank, not in value; see the explanation."
 EVENLY = "For margins of means and variances, values are taken to be spread evenly between their bounds."
 TOGETHER = (
     "What is measured together shares one noise: each row's weight is split by where its value lies between the "

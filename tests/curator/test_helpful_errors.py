@@ -213,3 +213,16 @@ def test_pinned_data_that_is_damaged_says_to_prepare_it(tmp_path):
     (tmp_path / ".sfumato" / "snapshot.duckdb").write_bytes(b"damaged" * 1_000)
     with pytest.raises(sf.errors.CatalogError, match="sfumato prepare"):
         sf.open(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "flag", [np.array([1, 2]), pd.Series([True, False]), pd.DataFrame({"a": [1]}), pd.NA, "yes", 1, None]
+)
+def test_flags_that_are_not_truths_are_refused_by_name(people, flag):
+    with pytest.raises(sf.errors.InvalidParameter, match="strict must be True or False; got"):
+        protect(unit=sf.ROW, strict=flag)
+    answer = people.rehearse(COUNT, epsilon=1)
+    for way in (answer.to_pandas, answer.to_polars, answer.to_arrow):
+        with pytest.raises(sf.errors.InvalidParameter, match="intervals must be True or False; got"):
+            way(intervals=flag)
+    assert len(answer.to_pandas(intervals=True).columns) == 3

@@ -2,8 +2,11 @@
 
 import math
 
+import pandas as pd
 import pytest
 from protected import protect
+
+import sfumato as sf
 
 EXPRESSIONS = (
     "COUNT(*) * COUNT(*)", "ABS(SUM(income) - 1000)", "COUNT(*) / 0", "ROUND(COUNT(*), -2)", "0 * COUNT(*)",
@@ -34,3 +37,31 @@ def test_every_column_has_ends_in_order_or_no_interval(people, expression):
             assert ("e" in ends) <= (row["e"] is not None)
             low, high = ends.get("e", (-math.inf, math.inf))
             assert low <= high
+
+
+RATIOS = [
+    ("SUM(b) / COUNT(*)", (0, 1)), ("SUM(x) / COUNT(*)", (0, 9)),
+    ("SUM(x) / COUNT(x)", (5, 9)), ("SUM(y) / COUNT(*)", (-9, -5)), ("SUM(x) / COUNT(b)", (-math.inf, math.inf)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("after", ["", " HAVING COUNT(*) > 1"])
+@pytest.mark.parametrize(("ratio", "bounds"), RATIOS)
+def test_a_sum_over_its_count_stays_within_the_declared_bounds(ratio, bounds, after):
+    """Negative control: a count of other rows gives no bounds."""
+    data = pd.DataFrame({"g": ["a", "b"] * 2, "x": [6.0, 7, 8, None], "y": [-6.0] * 4, "b": [True, False, None, True]})
+    columns = {
+        "g": sf.Category(["a", "b"]),
+        "x": sf.Real(5, 9),
+        "y": sf.Real(-9, -5, nullable=False),
+        "b": sf.Boolean(),
+    }
+    curator = sf.protect(data, name="t", columns=columns, unit=sf.ROW, budget=sf.Budget(epsilon=100))
+    ends = []
+    for each in range(20):
+        answer = curator.ask(f"SELECT g, {ratio} AS r FROM t WHERE y > {-100 - each} GROUP BY g{after}", epsilon=1)
+        ends += [end for row in answer.intervals for end in row.get("r", ())]
+    assert bounds[0] <= min(ends)
+    assert max(ends) <= bounds[1]
+    if math.isinf(bounds[1]):
+        assert max(ends) == math.inf

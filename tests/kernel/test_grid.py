@@ -150,6 +150,7 @@ def test_steps_that_floats_cannot_carry(coarsest):
         object(),
         np.array(["2020-01-01"], "datetime64[D]"),
         np.ma.array([1, 10**9], mask=[0, 1]),
+        [1, np.ma.masked],
         np.longdouble(2) ** 51,
         [2**61 + 255, 0.0],
         [2**63 + 1023, -1],
@@ -213,3 +214,10 @@ def test_messages_blame_the_right_parameter_for_the_right_reason():
 def test_lists_of_exact_numbers_are_read_exactly():
     assert read_values([2**53, 0.5]).flat.tolist() == [2.0**53, 0.5]
     assert read_values([1e300, 1]).flat.tolist() == [1e300, 1.0]
+
+
+@pytest.mark.parametrize("value", [[1, np.ma.masked], [[1.5], [np.ma.masked]], (np.ma.masked, 2)])
+def test_masked_entries_of_lists_are_refused(value):
+    for read in (read_values, read_numbers):
+        with pytest.raises(InvalidParameter, match="must not be masked"):
+            read(value)

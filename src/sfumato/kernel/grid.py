@@ -63,12 +63,19 @@ def plain_array(value: object, name: str) -> npt.NDArray[Any]:
     Proof: docs/claims/K-13.md
     Checked by: tests/kernel/test_grid.py::test_values_that_are_refused
     """
-    if isinstance(value, np.ma.MaskedArray):
+    if isinstance(value, np.ma.MaskedArray) or _holds_masked(value):
         raise InvalidParameter(name, "must not be masked", "a masked array", "Fill or drop the masked entries first.")
     try:
         return np.asarray(value)
     except Exception:  # whatever an object's own conversion raises may quote its values
         raise InvalidParameter(name, _RULE, "something that is not a plain array of numbers") from None
+
+
+def _holds_masked(value: object) -> bool:
+    """Is an entry of a list np.ma.masked? numpy would read it as NaN."""
+    if not isinstance(value, (list, tuple)):
+        return False
+    return any(each is np.ma.masked or (isinstance(each, (list, tuple)) and _holds_masked(each)) for each in value)
 
 
 def read_numbers(value: object, name: str = "value") -> Values:

@@ -76,8 +76,8 @@ class ThresholdedKeys:
         """Keys that pass the threshold, each with its noisy number of people, most people first.
 
         Keys are None, numbers, text, bytes, dates, naive or zoned datetimes, timedeltas, and tuples of these;
-        equal keys come out in one form (True and 1.0 as 1). Keys of another kind, and NaN, never come out: convert them
-        first. No key and no number is refused.
+        equal keys come out in one form (True and 1.0 as 1). Keys of another kind, NaN and infinite numbers never come
+        out: convert them first. No key and no number is refused.
 
         Claim: K-21. The output satisfies `loss`; keys that one person alone holds come out with probability <= delta.
         Requires: a person is counted at most once per key and in at most max_groups_per_unit keys (caller).

@@ -120,8 +120,22 @@ def _as_ratio(post: Post, formulas: Sequence[Formula]) -> tuple[Linear, Linear, 
         case PostCall("/", (left, right)):
             top, bottom = as_linear(left, formulas), as_linear(right, formulas)
             if top is not None and bottom is not None:
-                return top, bottom, 0.0, (-np.inf, np.inf)
+                return top, bottom, 0.0, _as_mean(left, right, formulas)
     return None
+
+
+def _as_mean(top: Post, bottom: Post, formulas: Sequence[Formula]) -> tuple[float, float]:
+    """Between which numbers a quotient is: a sum's value has bounds, if the rows that it adds up are all counted."""
+    if isinstance(top, AggregateRef) and isinstance(bottom, AggregateRef):
+        total, count = formulas[top.index], formulas[bottom.index]
+        value = total.rows_of if total.function == "SUM" else None
+        if value is not None and value.lower is not None and value.upper is not None and count.function == "COUNT":
+            same = count.rows_of is not None and count.rows_of.expression == value.expression
+            if same or (count.of_all_rows and not value.nullable):
+                return value.lower, value.upper
+            if count.of_all_rows:  # the others add nothing
+                return min(value.lower, 0.0), max(value.upper, 0.0)
+    return -np.inf, np.inf
 
 
 def _leaves(post: Post, formulas: Sequence[Formula]) -> list[Post]:
@@ -153,10 +167,15 @@ def _leaf_ends(leaf: Post, shown: Shown, miss: Fraction) -> Ends:
     if linear is not None:
         return _linear_ends(leaf, linear, shown, miss)
     near = near_condition(names, shown)
-    found = _boxed(leaf, names, shown, miss) if near.all() else _free_ends(leaf, shown, miss)
-    if not near.any() or near.all():
-        return found
+    if not near.any():
+        return _free_ends(leaf, shown, miss)
     boxed = _boxed(leaf, names, shown, miss)
+    ratio = _as_ratio(leaf, shown.formulas)
+    if ratio is not None:
+        boxed = cut(boxed, (np.asarray(ratio[3][0] + ratio[2]), np.asarray(ratio[3][1] + ratio[2])))
+    if near.all():
+        return boxed
+    found = _free_ends(leaf, shown, miss)
     return np.where(near, boxed[0], found[0]), np.where(near, boxed[1], found[1])
 
 

@@ -59,6 +59,8 @@ class Formula:
     values: tuple[Scalar, ...] | None = None
     least: float | None = None  # what the aggregate can be at all, by the catalog
     most: float | None = None
+    rows_of: Typed | None = None  # of a sum: its value; of a count: the value that is not NULL in the rows it counts
+    of_all_rows: bool = False  # of a count
 
     @property
     def around(self) -> tuple[float, float]:
@@ -194,7 +196,9 @@ class _Chooser:
         value = aggregate.value
         match aggregate.function:
             case "COUNT":
-                return Formula("COUNT", count=self._count(value), least=0.0, most=self.most_rows)
+                every = value is None or not value.nullable
+                count = self._count(value)
+                return Formula("COUNT", count=count, least=0.0, most=self.most_rows, rows_of=value, of_all_rows=every)
             case "PEOPLE" if self.public.people is not None:
                 return Formula("COUNT", count=Linear((), Fraction(self.public.people)))
             case "PEOPLE":
@@ -202,7 +206,7 @@ class _Chooser:
                 return Formula("COUNT", count=counted, least=1.0 if self.keys else 0.0, most=self.most_people)
             case "SUM" if value is not None:
                 least, most = self._sums_between(value)
-                return Formula("SUM", total=self._whole_sum(value), least=least, most=most)
+                return Formula("SUM", total=self._whole_sum(value), least=least, most=most, rows_of=value)
             case "AVG" if value is not None:
                 found = self._moments(value)
                 centre = float(found.centre)
