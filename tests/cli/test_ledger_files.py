@@ -7,7 +7,9 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import tempfile
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from clinic import COUNT, json_of, made, refused, run
@@ -220,20 +222,26 @@ sys.exit(done.exit_code)
 """
 
 
+@pytest.fixture
+def tmp_path_for_all():
+    """A folder that every user may look into: pytest's own are for one user alone."""
+    with tempfile.TemporaryDirectory(prefix="sfumato-read-") as name:
+        os.chmod(name, 0o755)
+        yield Path(name)
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="another user is played by giving up root's rights")
 @pytest.mark.parametrize("journal", [False, True], ids=["folded in", "with a journal"])
-def test_budget_and_verify_read_a_folder_of_another_user(clinic, tmp_path, journal):
+def test_budget_and_verify_read_a_folder_of_another_user(clinic, tmp_path_for_all, journal):
     clinic("ask", COUNT, "--epsilon", "0.5")
     holder = sf.open(clinic.folder) if journal else None
     if holder:
         holder.ask(COUNT, epsilon=1)
         assert (clinic.folder / "ledger.db-wal").stat().st_size
-    shared = tmp_path / "shared"
+    shared = tmp_path_for_all / "shared"
     shutil.copytree(clinic.folder, shared)  # as a mount that can only be read
     if holder:
         holder.close()
-    for path in [tmp_path, *tmp_path.parents][:4]:
-        os.chmod(path, 0o755)
     for path in [shared, *shared.rglob("*")]:
         os.chmod(path, 0o555 if path.is_dir() else 0o444)
     before = sorted(path.name for path in shared.iterdir())

@@ -79,7 +79,7 @@ def refuse_another_key(anchor: Anchor, keyring: Keyring | None) -> Keyring:
     if keyring is None or keyring.public_key != anchor.key:
         hint = (
             "Copy the key from the machine or user that has it (SFUMATO_HOME); "
-            "or, if the ledger continues here, run `sfumato ledger adopt`."
+            "or, if the ledger continues here, run `sfumato ledger adopt`, which says which key signed what."
         )
         raise LedgerError("ledger-key", "The key that signs this ledger is not here.", hint)
     return keyring
