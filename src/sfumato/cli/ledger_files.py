@@ -142,5 +142,6 @@ def _tell(done: "Adoption", as_json: bool, what: str) -> None:
         say(f"{whose}: {done.key_before}. Your own signs from this entry on.", "yellow")
     if done.missing:
         cost = "" if carried is None else f" They cost {', '.join(f'{k} = {v}' for k, v in carried.items())}"
-        say(f"At least {done.missing} entries are missing.{cost + ', which stays charged.' if cost else ''}", "yellow")
+        lacking = "1 entry is" if done.missing == 1 else f"{done.missing} entries are"
+        say(f"At least {lacking} missing.{cost + ', which stays charged.' if cost else ''}", "yellow")
     say("Other copies are refused from now on, where they can be told.", "dim")

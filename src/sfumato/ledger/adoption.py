@@ -157,7 +157,8 @@ def _refuse_foreign_key(books: Books, now: Head, own: Keyring | None, accepted: 
 def _incomplete(missing: int, carried: PrivacyLoss | None, newest: Mark | None) -> LedgerError:
     where = f" at {newest.place}" if newest and newest.place else ""
     cost = f" They cost {in_words(carried)}, which stays charged." if carried else ""
-    message = f"This ledger lacks at least {missing} entries that were seen{where}."
+    lacking = "1 entry that was" if missing == 1 else f"{missing} entries that were"
+    message = f"This ledger lacks at least {lacking} seen{where}."
     hint = (
         "Continue with the newest ledger if you have it. If those entries are lost, say so with --accept-missing: "
         f"their answers are gone.{cost}"
