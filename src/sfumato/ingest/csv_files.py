@@ -32,7 +32,10 @@ REPAIR = (
     "Repair the record: a field that holds a delimiter, a double quote or a line break stands in double quotes, and "
     "each double quote inside it is doubled."
 )
-SKIP = 'If no field holds a line break, quoted_newlines = false and on_error = "skip" drop such records and count them.'
+SKIP = (
+    'If no field holds a line break, quoted_newlines = false and on_error = "skip" (command line: '
+    "--no-quoted-newlines --on-error skip) drop such records and count them."
+)
 
 
 @dataclass(frozen=True, slots=True)
