@@ -1,5 +1,6 @@
 import ast
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,13 @@ CLI = Path(__file__).parents[2] / "src" / "sfumato" / "cli"
 @pytest.fixture(autouse=True)
 def _elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+
+
+def test_demo_leaves_nothing_in_the_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("SFUMATO_HOME", str(tmp_path / "home"))
+    assert run("demo", env={"COLUMNS": "100"}).exit_code == 0
+    assert not (tmp_path / "home").exists()
+    assert os.environ["SFUMATO_HOME"] == str(tmp_path / "home")
 
 
 def test_demo_is_a_tour_of_the_commands(tmp_path):

@@ -1,11 +1,12 @@
 """The tour: a clinic of patients who do not exist, asked by the very commands that are shown."""
 
 import csv
+import os
 import shlex
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import redirect_stderr
+from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
 
 from rich.console import Console
@@ -45,7 +46,7 @@ def write_clinic(folder: Path) -> None:
 
 def run_demo(console: Console, command: Command, plot: Path | None) -> None:
     """Each step: what it is for, the command line that does it, and what that prints."""
-    with tempfile.TemporaryDirectory(prefix="sfumato-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="sfumato-") as scratch, _keys_in(Path(scratch) / "keys"):
         folder = Path(scratch) / "clinic"
         folder.mkdir()
         write_clinic(folder)
@@ -66,6 +67,20 @@ def run_demo(console: Console, command: Command, plot: Path | None) -> None:
             f"That was all of it. The clinic is gone{f'; the plot is in {plot}' if plot else ''}.", markup=False
         )
         console.print("Your own data: sfumato init DIR, then sfumato -C DIR add NAME SOURCE --unit COLUMN")
+
+
+@contextmanager
+def _keys_in(folder: Path) -> Iterator[None]:
+    """The key of the made-up clinic's ledger goes with the clinic: nothing of it stays in the user's home."""
+    before = os.environ.get("SFUMATO_HOME")
+    os.environ["SFUMATO_HOME"] = str(folder)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["SFUMATO_HOME"]
+        else:
+            os.environ["SFUMATO_HOME"] = before
 
 
 class _Tour:
