@@ -7,7 +7,7 @@ from sfumato import errors
 
 if TYPE_CHECKING:
     from sfumato import local
-    from sfumato.answers import Answer
+    from sfumato.answers.answer import Answer
     from sfumato.catalog.budget import Budget
     from sfumato.catalog.columns import Boolean, Category, Date, DateTime, Id, Integer, Real, Text
     from sfumato.curator import Curator, Preview
@@ -27,7 +27,7 @@ __version__ = "0.1.0.dev0"
 
 # loaded when first named, so that a command imports only what it needs: numpy and the engine take half a second
 _WHEN_NAMED = {
-    "Answer": ("sfumato.answers", "Answer"),
+    "Answer": ("sfumato.answers.answer", "Answer"),
     "ApproxDP": ("sfumato.kernel.losses", "ApproxDP"),
     "Boolean": ("sfumato.catalog.columns", "Boolean"),
     "Budget": ("sfumato.catalog.budget", "Budget"),

@@ -7,17 +7,28 @@ from fractions import Fraction
 from functools import cached_property, partial, wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
-from sfumato.answers import Answer, Cost, Explained, explain, with_warnings
+from sfumato.answering.current_data import CurrentData
+from sfumato.answering.diagnose import Bounds, Diagnosis, diagnose, find_bounds
+from sfumato.answering.prices import assumed_rows, delta_of, margins_alone, price
+from sfumato.answering.receipt import Given, as_stored, cost_of, population_cost, with_shares
+from sfumato.answering.recorded_question import asked, question
+from sfumato.answering.rehearse import as_rehearsed, made_up_rows, needed_by
+from sfumato.answering.selection import Question, Selection
+from sfumato.answering.suggestions import Asked, Suggestion, suggest
+from sfumato.answering.upgrade import upgrade
+from sfumato.answering.watch import Watch, begin_watch
+from sfumato.answering.workload import Wanted, Workload, ask_workload, drawn_once, plan_workload
+from sfumato.answers.answer import Answer, Cost, Explained, explain, with_warnings
+from sfumato.answers.disclosure import Signer, statement
+from sfumato.answers.group_loss import in_words
+from sfumato.answers.output_sensitivity import AsAsked, as_asked
+from sfumato.answers.present import EVENLY, Paid, asked_of, explained, margins_of, present, sentences
+from sfumato.answers.released_values import Reading, three_digits_up
 from sfumato.catalog.analysts import admitted
 from sfumato.catalog.model import Dataset, with_tables
-from sfumato.current_data import CurrentData
-from sfumato.diagnosis import Bounds, Diagnosis, diagnose, find_bounds
-from sfumato.disclosure import Signer, statement
-from sfumato.engines.duckdb_engine import DuckDBEngine
+from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.engines.engine import Engine
 from sfumato.errors import InvalidParameter, MissingBounds
-from sfumato.given import Given, as_stored, cost_of, population_cost, with_shares
-from sfumato.group_loss import in_words
 from sfumato.ingest.load_report import LoadReport
 from sfumato.kernel.certify import Certificate, certify
 from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP
@@ -25,24 +36,13 @@ from sfumato.kernel.neighbours import Neighbours
 from sfumato.kernel.parameters import Number, privacy_amount, probability_inside
 from sfumato.kernel.plan import BoundedPlan
 from sfumato.kernel.release import Released, release
-from sfumato.kernel.sources import tables_of
+from sfumato.kernel.row_sources import tables_of
 from sfumato.ledger.ledger import AlreadyAnswered, Ledger, Limit
-from sfumato.planning.accuracy import Reading, three_digits_up
-from sfumato.planning.as_asked import AsAsked, as_asked
 from sfumato.planning.planner import Planned, choose_plan
-from sfumato.present import EVENLY, Paid, asked_of, explained, margins_of, present, sentences
-from sfumato.prices import assumed_rows, delta_of, margins_alone, price
 from sfumato.query.bind import bind
 from sfumato.query.frame import Aggregation, Frame
 from sfumato.query.parse import parse
 from sfumato.query.query import Query
-from sfumato.recorded import asked, question
-from sfumato.rehearsal import as_rehearsed, made_up_rows, needed_by
-from sfumato.selection import Question, Selection
-from sfumato.suggestions import Asked, Suggestion, suggest
-from sfumato.upgrade import upgrade
-from sfumato.watch import Watch, begin_watch
-from sfumato.workload import Wanted, Workload, ask_workload, drawn_once, plan_workload
 
 MARGIN_HINT = "Ask for a margin of COUNT or SUM, or find an epsilon with preview(..., assume={'n': ...})."
 ANALYST = "analyst"

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from sfumato.arguments import a_path
 from sfumato.catalog.budget import Budget
 from sfumato.catalog.budget_edit import set_budget_lines
 from sfumato.catalog.files import FILE, load, set_ledger_id
@@ -14,7 +15,6 @@ from sfumato.ledger.address import address_from
 from sfumato.ledger.adoption import Adoption, adopt
 from sfumato.ledger.backup import back_up, restore
 from sfumato.ledger.ledger import Ledger, Limit
-from sfumato.passed import a_path
 from sfumato.private_files import locked, make_private, tighten
 
 LEDGER = "ledger.db"

@@ -6,15 +6,16 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Literal
 
+from sfumato.answering.current_data import CurrentData, stamp
+from sfumato.answers.disclosure import Signer
+from sfumato.arguments import a_new_file, a_path, a_text, a_truth, limits_of_analysts, table_of_rows
 from sfumato.catalog.budget import Budget
 from sfumato.catalog.columns import ColumnDeclaration
 from sfumato.catalog.files import load
 from sfumato.catalog.model import Dataset, Table, with_tables
 from sfumato.catalog.reading import Reading
 from sfumato.curator import Curator
-from sfumato.current_data import CurrentData, stamp
-from sfumato.disclosure import Signer
-from sfumato.engines.duckdb_engine import DuckDBEngine
+from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.engines.snapshot import declared_digest
 from sfumato.errors import CatalogError, InvalidParameter, LoadWarning
 from sfumato.folder_ledger import address_of, ledger_at, lock_of, new_ledger, open_ledger, sublimits_of
@@ -22,7 +23,6 @@ from sfumato.ingest.load_report import Loading, LoadReport
 from sfumato.kernel.neighbours import Row
 from sfumato.ledger.address import address_from
 from sfumato.ledger.ledger import Ledger
-from sfumato.passed import a_new_file, a_path, a_text, a_truth, limits_of_analysts, table_of_rows
 from sfumato.private_files import locked, private_folder, tighten
 from sfumato.shared_ledgers import SECRET, shared_ledger
 

@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 import sfumato as sf
+from sfumato.answering.rehearse import made_up_rows
 from sfumato.catalog.files import dump, load
 from sfumato.catalog.model import Dataset, Table
 from sfumato.cli.declare import specified
@@ -16,7 +17,6 @@ from sfumato.cli.main import app
 from sfumato.cli.refusals import Usage
 from sfumato.errors import CatalogError
 from sfumato.kernel.plan import ColumnType
-from sfumato.rehearsal import made_up_rows
 
 LOW, HIGH = "2020-01-01T00:00:00", "2026-12-31T23:59:59"
 SEEN = sf.DateTime(LOW, HIGH)

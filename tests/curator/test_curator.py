@@ -331,7 +331,7 @@ def test_a_replaced_row_changes_two_bins_of_a_choice():
 
 
 def test_the_small_print_is_signed(tmp_path):
-    from sfumato.disclosure import Signer, verify
+    from sfumato.answers.disclosure import Signer, verify
 
     with protect(ledger=tmp_path / "ledger.db") as people:
         said = people.ask(GROUPED, epsilon=0.5).disclosure

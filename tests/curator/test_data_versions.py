@@ -10,7 +10,7 @@ import pytest
 from protected import COLUMNS, clinic, protect
 
 import sfumato as sf
-from sfumato.current_data import CurrentData, stamp
+from sfumato.answering.current_data import CurrentData, stamp
 from sfumato.errors import CatalogError, LedgerError
 
 COUNT = "SELECT COUNT(*) AS n FROM people"

@@ -11,7 +11,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.catalog.files import load
-from sfumato.engines.duckdb_engine import DuckDBEngine
+from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 
 PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(["sfumato.opening", "sfumato.curator", "test_first_open"])

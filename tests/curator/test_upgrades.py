@@ -12,11 +12,11 @@ import pytest
 from protected import protect
 
 import sfumato as sf
+from sfumato.answers.combined_releases import MOST_PARTS, Combined
+from sfumato.answers.released_values import Measured, Reading
+from sfumato.answers.simulated_noise import WeightedNoise, likenesses
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
 from sfumato.ledger.statement import Statement
-from sfumato.planning.accuracy import Measured, Reading
-from sfumato.planning.combining import MOST_PARTS, Combined
-from sfumato.planning.likeness import WeightedNoise, likenesses
 
 HERE = Path(__file__).parent
 SQL = "SELECT city, COUNT(*) AS n, AVG(age) AS a FROM people GROUP BY city"

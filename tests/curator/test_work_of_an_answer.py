@@ -3,7 +3,7 @@
 import pytest
 from protected import protect
 
-import sfumato.present as presenting
+import sfumato.answers.present as presenting
 
 FOUR = "SELECT age, COUNT(*) AS n, SUM(income) AS s, AVG(income) AS a, STDDEV(income) AS d FROM people GROUP BY age"
 

@@ -8,14 +8,14 @@ import pandas as pd
 import pytest
 
 import sfumato as sf
+from sfumato.answering.watch import one_count
 from sfumato.catalog.model import Dataset, Table
 from sfumato.curator import Curator
-from sfumato.engines.duckdb_engine import DuckDBEngine
+from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.errors import KernelFault
 from sfumato.ledger.ledger import Ledger, Limit
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
-from sfumato.watch import one_count
 
 AGES = [20 + index % 60 for index in range(600)]
 DATA = pd.DataFrame(

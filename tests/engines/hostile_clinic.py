@@ -9,7 +9,7 @@ import pandas as pd
 import sfumato as sf
 from sfumato.catalog.model import Dataset, Table, with_tables
 from sfumato.curator import Curator
-from sfumato.engines.duckdb_engine import DuckDBEngine
+from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.kernel.expressions import Scalar
 from sfumato.ledger.ledger import Ledger, Limit
 

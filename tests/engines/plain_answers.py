@@ -8,10 +8,10 @@ from itertools import product
 import duckdb
 import numpy as np
 
+from sfumato.answers.released_values import aggregate_values, measured_as
 from sfumato.engines.engine import UNIT, told_apart
 from sfumato.kernel.certify import certify
 from sfumato.kernel.plan import Kind
-from sfumato.planning.accuracy import aggregate_values, measured_as
 from sfumato.query.query import AggregateRef, KeyRef
 
 WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")

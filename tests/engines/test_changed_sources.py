@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.catalog.model import Table
 from sfumato.engines import snapshot_file
-from sfumato.engines.duckdb_engine import DuckDBEngine
+from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.engines.snapshot_file import pinnings
 from sfumato.ingest.load_report import Loading
 from sfumato.ingest.source_state import SourceStatus

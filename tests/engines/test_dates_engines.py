@@ -12,17 +12,17 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.catalog.model import Table
-from sfumato.engines.duckdb_engine import DuckDBEngine
-from sfumato.engines.reference_dates import moment_text
-from sfumato.engines.reference_engine import ReferenceEngine, evaluate
-from sfumato.engines.scalars import expression
+from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
+from sfumato.engines.reference.reference_dates import moment_text
+from sfumato.engines.reference.reference_engine import ReferenceEngine, evaluate
 from sfumato.engines.snapshot import pin
+from sfumato.engines.sql.scalars import expression
 from sfumato.errors import KernelFault
 from sfumato.kernel.expressions import Call, Column, ColumnType, Literal
 from sfumato.kernel.losses import ApproxDP, PureDP
 from sfumato.kernel.neighbours import Neighbours, PrivacyUnit
 from sfumato.kernel.plan import BoundedPlan, Key, Kind, Measurement
-from sfumato.kernel.sources import Scan
+from sfumato.kernel.row_sources import Scan
 
 FIRST, LAST = date(1, 1, 1), date(9999, 12, 31)
 UNITS = ("year", "quarter", "month", "week", "day")

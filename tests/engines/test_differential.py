@@ -15,8 +15,8 @@ from hostile_clinic import open_clinic
 from plain_answers import differences, plain_tables
 
 import sfumato as sf
-from sfumato.engines import reference_engine
-from sfumato.engines.reference_engine import ReferenceEngine
+from sfumato.engines.reference import reference_engine
+from sfumato.engines.reference.reference_engine import ReferenceEngine
 from sfumato.kernel.certify import certify
 from sfumato.kernel.plan import answer_key
 from sfumato.query.bind import bind

@@ -8,9 +8,9 @@ import pytest
 
 import sfumato as sf
 from sfumato.catalog.model import Dataset, Table
-from sfumato.engines import duckdb_engine, empty_tables
-from sfumato.engines.duckdb_engine import DuckDBEngine
-from sfumato.engines.reference_engine import ReferenceEngine
+from sfumato.engines.duckdb import duckdb_engine, empty_tables
+from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
+from sfumato.engines.reference.reference_engine import ReferenceEngine
 from sfumato.planning.planner import choose_plan
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse

@@ -8,9 +8,9 @@ from by_cell import by_key
 
 import sfumato as sf
 from sfumato.catalog.model import Dataset, Table
-from sfumato.engines.duckdb_engine import DuckDBEngine
-from sfumato.engines.lowering import lower_people
-from sfumato.engines.reference_engine import ReferenceEngine
+from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
+from sfumato.engines.reference.reference_engine import ReferenceEngine
+from sfumato.engines.sql.lowering import lower_people
 from sfumato.planning.planner import choose_plan
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse

@@ -8,7 +8,7 @@ import pathlib, tempfile, duckdb, pandas as pd
 import sfumato as sf
 from sfumato.catalog.model import Table
 from sfumato.engines import snapshot_file
-from sfumato.engines.duckdb_engine import DuckDBEngine
+from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 
 def bar(connection):
     return connection.execute("SELECT current_setting('enable_progress_bar')").fetchone()[0]

@@ -9,7 +9,7 @@ import pytest
 import sfumato as sf
 from sfumato.catalog.model import Table
 from sfumato.engines import snapshot_file
-from sfumato.engines.duckdb_engine import DuckDBEngine
+from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.engines.snapshot_file import SEALED, open_to_read
 
 COLUMNS = {"x": sf.Integer(0, 9)}

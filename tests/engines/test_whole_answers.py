@@ -14,7 +14,7 @@ import pytest
 import sfumato as sf
 from sfumato.catalog.model import Dataset, Table, with_tables
 from sfumato.curator import Curator
-from sfumato.engines.duckdb_engine import DuckDBEngine
+from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.kernel.mechanisms import LaplaceNoise
 from sfumato.ledger.ledger import Ledger, Limit
 

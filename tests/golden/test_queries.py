@@ -9,20 +9,20 @@ from pathlib import Path
 import pytest
 
 import sfumato as sf
+from sfumato.answering.suggestions import Asked, suggest
+from sfumato.answers.output_sensitivity import as_asked
 from sfumato.catalog.model import Dataset, Table
 from sfumato.engines.engine import ADDED
-from sfumato.engines.lowering import lower, lower_bins, lower_people
 from sfumato.engines.snapshot import stored_steps
+from sfumato.engines.sql.lowering import lower, lower_bins, lower_people
 from sfumato.errors import QueryError
 from sfumato.kernel.certify import certify
 from sfumato.kernel.plan import Call, Column, Kind, Literal
-from sfumato.kernel.sources import Derived, Join, PerUnit, PublicScan, Scan, Union
-from sfumato.planning.as_asked import as_asked
+from sfumato.kernel.row_sources import Derived, Join, PerUnit, PublicScan, Scan, Union
 from sfumato.planning.planner import choose_plan
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
 from sfumato.query.query import AggregateRef, KeyRef, PostCall
-from sfumato.suggestions import Asked, suggest
 
 GOLDEN = Path(__file__).parent / "queries.md"
 WRITES = os.environ.get("SFUMATO_GOLDEN") == "write"

@@ -14,7 +14,7 @@ from pyarrow import dataset, parquet
 import sfumato as sf
 from sfumato.catalog.model import Table
 from sfumato.catalog.reading import Reading
-from sfumato.engines.duckdb_engine import DuckDBEngine
+from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.errors import CatalogError, InvalidParameter
 from sfumato.ingest import frames
 from sfumato.ingest.arrow_moments import microseconds

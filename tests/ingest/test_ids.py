@@ -16,7 +16,7 @@ from pyarrow import parquet
 import sfumato as sf
 from sfumato.catalog.model import Table
 from sfumato.engines import snapshot
-from sfumato.engines.duckdb_engine import DuckDBEngine
+from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.ingest import ids as module
 from sfumato.ingest.ids import id_of, id_text
 

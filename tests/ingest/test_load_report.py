@@ -12,7 +12,7 @@ from pyarrow import parquet
 
 import sfumato as sf
 from sfumato.catalog.model import Table
-from sfumato.engines.duckdb_engine import DuckDBEngine
+from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 
 COLUMNS = {
     "pid": sf.Id(),

@@ -17,7 +17,7 @@ from pyarrow import parquet
 import sfumato as sf
 from sfumato.catalog.model import Table
 from sfumato.catalog.reading import Reading
-from sfumato.engines.duckdb_engine import DuckDBEngine
+from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.ingest import frames
 from sfumato.ingest.canonical import canonical_text
 

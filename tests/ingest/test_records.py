@@ -9,7 +9,7 @@ from plain_records import plainly, swallowed
 import sfumato as sf
 from sfumato.catalog.model import Table
 from sfumato.catalog.reading import Reading
-from sfumato.engines.duckdb_engine import DuckDBEngine
+from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.errors import CatalogError
 from sfumato.ingest import records as module
 from sfumato.ingest.readers import opened

@@ -12,7 +12,7 @@ from sfumato.kernel.losses import PureDP
 from sfumato.kernel.neighbours import ROW, Neighbours, PrivacyUnit
 from sfumato.kernel.plan import BoundedPlan, Extreme, Key, Kind, Literal, Measurement, digest
 from sfumato.kernel.release import ExactAggregates, release
-from sfumato.kernel.sources import Scan
+from sfumato.kernel.row_sources import Scan
 
 COUNT = Measurement("n", Kind.COUNT, None, 0, 0, 0, PureDP("0.25"))
 ONE = BoundedPlan("people", Scan("t", "1"), PrivacyUnit("t", ROW), 1, (), (), (COUNT,))

@@ -11,8 +11,8 @@ from sfumato.errors import InvalidParameter, KernelFault
 from sfumato.kernel.certify import certify
 from sfumato.kernel.neighbours import ROW, PrivacyUnit
 from sfumato.kernel.plan import ROW_WEIGHT_EXPONENT, Key, Kind, Literal, Quantiles
+from sfumato.kernel.row_sources import Derived, Scan
 from sfumato.kernel.sensitivity import sensitivity
-from sfumato.kernel.sources import Derived, Scan
 
 SIGNED = replace(SUM, lower=-30, upper=120)
 TWO_CELLS = (Key(AGE, (1, 2)),)

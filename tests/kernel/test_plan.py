@@ -20,7 +20,7 @@ from sfumato.kernel.plan import (
     digest,
     grid_exponent,
 )
-from sfumato.kernel.sources import Scan
+from sfumato.kernel.row_sources import Scan
 
 AGE = Column("age", ColumnType.INTEGER)
 COUNT = Measurement("n", Kind.COUNT, None, 0, 0, 0, sf.PureDP("0.5"))

@@ -6,8 +6,8 @@ from itertools import product
 import numpy as np
 import pytest
 
+from sfumato.kernel.bin_choice import _beneath_best
 from sfumato.kernel.rank_margins import even_rank_margin, rank_margin
-from sfumato.kernel.ranks import _beneath_best
 
 HALF = Fraction(1, 2)
 

@@ -2,14 +2,13 @@
 
 import pytest
 
-from sfumato.engines.reference_engine import ReferenceEngine
+from sfumato.engines.reference.reference_engine import ReferenceEngine
 from sfumato.errors import KernelFault
 from sfumato.kernel.expressions import Call, Column, ColumnType, Literal, columns_of
 from sfumato.kernel.losses import ApproxDP, PureDP
 from sfumato.kernel.neighbours import ROW, PrivacyUnit
 from sfumato.kernel.plan import BoundedPlan, Key, Kind, Measurement
-from sfumato.kernel.sensitivity import sensitivity
-from sfumato.kernel.sources import (
+from sfumato.kernel.row_sources import (
     MOST_MET,
     MOST_REPEATED,
     Derived,
@@ -29,6 +28,7 @@ from sfumato.kernel.sources import (
     scans,
     tables_of,
 )
+from sfumato.kernel.sensitivity import sensitivity
 
 PATIENTS, VISITS = Scan("patients", "1", 2, "p.", 16), Scan("visits", "1", 3, "v.", 24)
 ALONE, SITES = Scan("visits", "1", 3, "v."), PublicScan("sites", "1", "s.")

@@ -7,7 +7,7 @@ from sfumato.kernel.losses import PureDP
 from sfumato.kernel.neighbours import ROW, PrivacyUnit
 from sfumato.kernel.plan import BoundedPlan, Kind, Literal, Measurement
 from sfumato.kernel.release import ExactAggregates, Released, release
-from sfumato.kernel.sources import Scan
+from sfumato.kernel.row_sources import Scan
 
 POPULATION = "crowd"
 COUNT = Measurement(name="n", kind=Kind.COUNT, value=None, lower=0, upper=0, exponent=0, loss=PureDP(1))

@@ -10,7 +10,7 @@ from ledger_questions import POPULATION, ask, plain_answer, question
 from sfumato.errors import BudgetExceeded, KernelFault
 from sfumato.kernel.losses import ZCDP, PureDP
 from sfumato.kernel.release import Released
-from sfumato.kernel.sources import Scan
+from sfumato.kernel.row_sources import Scan
 from sfumato.ledger.ledger import AlreadyAnswered, Ledger, Limit
 
 

@@ -19,8 +19,8 @@ from scripted import Scripted
 
 import sfumato as sf
 from sfumato.errors import SfumatoError
+from sfumato.kernel.coin_tables import UNITS, loss_of_ratio
 from sfumato.kernel.exact import plain
-from sfumato.kernel.tables import UNITS, loss_of_ratio
 from sfumato.local.canonical import NotCanonical, canonical, parse_canonical
 from sfumato.local.domains import draw_one
 from sfumato.local.manifest import MOST_BYTES, REFUSALS, identify, read_manifest

@@ -7,7 +7,7 @@ from local_laws import HEADS, TAILS, units_of, words
 from scripted import Scripted
 
 import sfumato as sf
-from sfumato.kernel.tables import UNITS, loss_of_ratio
+from sfumato.kernel.coin_tables import UNITS, loss_of_ratio
 from sfumato.local.heavy_hitters import HeavyHitters, _hashes
 from sfumato.local.words import Words, pack
 

@@ -11,7 +11,7 @@ from scripted import Scripted
 
 import sfumato as sf
 from sfumato.errors import InvalidParameter
-from sfumato.kernel.tables import UNITS, loss_of_ratio
+from sfumato.kernel.coin_tables import UNITS, loss_of_ratio
 from sfumato.local.krr import Kary
 from sfumato.local.memoised import Memoised, memoised
 from sfumato.local.unary import Unary

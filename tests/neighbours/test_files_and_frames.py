@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.catalog.model import Dataset, Table
 from sfumato.catalog.reading import Reading
-from sfumato.engines.duckdb_engine import DuckDBEngine
+from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.errors import CatalogError
 from sfumato.ingest import frames
 from sfumato.ingest.ids import id_text

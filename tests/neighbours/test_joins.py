@@ -13,11 +13,11 @@ from sqlglot import exp
 
 import sfumato as sf
 from sfumato.catalog.model import Dataset, Table
-from sfumato.engines.duckdb_engine import DuckDBEngine
-from sfumato.engines.reference_engine import ReferenceEngine
-from sfumato.engines.relations import from_clause
+from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
+from sfumato.engines.reference.reference_engine import ReferenceEngine
+from sfumato.engines.sql.source_sql import from_clause
 from sfumato.kernel.certify import certify
-from sfumato.kernel.sources import tables_of
+from sfumato.kernel.row_sources import tables_of
 from sfumato.planning.planner import choose_plan
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse

@@ -6,8 +6,8 @@ import pytest
 
 import sfumato as sf
 from sfumato.catalog.model import Dataset, Table
-from sfumato.engines.duckdb_engine import DuckDBEngine
-from sfumato.engines.reference_engine import ReferenceEngine
+from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
+from sfumato.engines.reference.reference_engine import ReferenceEngine
 from sfumato.kernel.expressions import Call, Column, Literal
 from sfumato.kernel.losses import PureDP
 from sfumato.planning.planner import choose_plan

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.catalog.model import Dataset, Table
-from sfumato.engines.duckdb_engine import DuckDBEngine
-from sfumato.engines.reference_dates import of_dates
-from sfumato.engines.reference_engine import ReferenceEngine
+from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
+from sfumato.engines.reference.reference_dates import of_dates
+from sfumato.engines.reference.reference_engine import ReferenceEngine
 from sfumato.errors import QueryError
 from sfumato.kernel.expressions import Column, ColumnType
 from sfumato.planning.planner import choose_plan
 from sfumato.query.bind import bind
-from sfumato.query.dates import difference, part, truncate
+from sfumato.query.date_functions import difference, part, truncate
 from sfumato.query.functions import MOST_KEYS
 from sfumato.query.parse import parse
 from sfumato.query.periods import PARTS, UNITS

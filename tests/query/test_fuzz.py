@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.catalog.model import Dataset, Table
-from sfumato.engines.lowering import lower, lower_people
+from sfumato.engines.sql.lowering import lower, lower_people
 from sfumato.errors import QueryError
 from sfumato.kernel.certify import certify
 from sfumato.kernel.plan import Kind

@@ -7,7 +7,7 @@ from by_cell import by_key
 import sfumato as sf
 from sfumato.catalog.model import Dataset, Table, with_tables
 from sfumato.curator import Curator
-from sfumato.engines.duckdb_engine import DuckDBEngine
+from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.kernel.certify import certify
 from sfumato.kernel.plan import Kind
 from sfumato.ledger.ledger import Ledger, Limit

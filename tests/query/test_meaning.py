@@ -5,8 +5,8 @@ import pytest
 
 import sfumato as sf
 from sfumato.catalog.model import Dataset, Table
-from sfumato.engines.duckdb_engine import DuckDBEngine
-from sfumato.engines.reference_engine import ReferenceEngine
+from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
+from sfumato.engines.reference.reference_engine import ReferenceEngine
 from sfumato.errors import MissingBounds, QueryError, UnknownName, UnsupportedSyntax
 from sfumato.kernel.plan import Call, Literal
 from sfumato.planning.planner import choose_plan

@@ -7,7 +7,7 @@ from sqlglot import exp, parse_one
 
 import sfumato as sf
 from sfumato.catalog.model import Dataset, Table
-from sfumato.engines.lowering import lower, lower_bins, lower_people
+from sfumato.engines.sql.lowering import lower, lower_bins, lower_people
 from sfumato.kernel.plan import Kind
 from sfumato.planning.planner import choose_plan
 from sfumato.query.bind import bind

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
+from sfumato.answers.output_values import column, rounded, shown_cells
 from sfumato.catalog.model import Dataset, Table
-from sfumato.planning.outputs import column, rounded, shown_cells
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
 

@@ -8,17 +8,17 @@ from math import isfinite
 
 import numpy as np
 
-from sfumato.answers import Cost
+from sfumato.answers.answer import Cost
+from sfumato.answers.combined_releases import Combined
+from sfumato.answers.intervals import has_interval
+from sfumato.answers.output_values import evaluate
+from sfumato.answers.present import Paid, present
+from sfumato.answers.released_values import Reading, aggregate_values
 from sfumato.kernel.certify import Certificate, Reservation, certify
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.losses import ZCDP, PureDP
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
 from sfumato.kernel.release import Released, release_with
-from sfumato.planning.accuracy import Reading, aggregate_values
-from sfumato.planning.combining import Combined
-from sfumato.planning.intervals import has_interval
-from sfumato.planning.outputs import evaluate
-from sfumato.present import Paid, present
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
 

@@ -13,7 +13,7 @@ from repeated_releases import asked
 from scipy import stats
 
 import sfumato as sf
-from sfumato import present as presenting
+from sfumato.answers import present as presenting
 
 FALSE_ALARM = 1e-6
 STATED, WASTEFUL = 0.95, 0.99

@@ -21,25 +21,17 @@ MAY_IMPORT = {  # a package of ours -> the packages of ours that it may import
     "ingest": {"ingest", "catalog", "kernel", "errors"},
     "engines": {"private_files", "engines", "ingest", "catalog", "kernel", "errors"},
     "ledger": {"ledger", "catalog", "kernel", "errors", "private_files"},
+    "answers": {"answers", "planning", "query", "kernel", "errors", "extras", "arguments", "private_files"},
+    "answering": {
+        "answering", "answers", "planning", "query", "engines", "ingest", "ledger", "catalog", "kernel", "errors",
+        "curator",
+    },
     "local": {"local", "kernel", "errors"},
     "cli": {
-        "private_files",
-        "folder_ledger",
-        "cli",
-        "local",
-        "catalog",
-        "curator",
-        "opening",
-        "answers",
-        "group_loss",
-        "engines",
-        "ingest",
-        "ledger",
-        "kernel",
-        "errors",
-        "",
+        "private_files", "folder_ledger", "cli", "local", "catalog", "curator", "opening", "answers", "answering",
+        "engines", "ingest", "ledger", "kernel", "errors", "",
     },
-}
+}  # fmt: skip
 
 
 def imports(path):

@@ -13,7 +13,7 @@ from sfumato.cli.show import AsJson, print_answer, print_json, print_table, say,
 from sfumato.errors import SfumatoError
 
 if TYPE_CHECKING:
-    from sfumato.answers import Answer
+    from sfumato.answers.answer import Answer
     from sfumato.curator import Preview
 
 PLOTS = (".svg", ".png")
@@ -114,7 +114,7 @@ def ask(
         one_price(epsilon=epsilon or _says_so(sql), rho=rho, margin=margin)
         _writable("plot", plot, PLOTS)  # before anything is spent
         _writable("out", out, TABLES)
-        from sfumato.group_loss import in_words
+        from sfumato.answers.group_loss import in_words
         from sfumato.opening import open_folder
 
         with working("Asking"), open_folder(context.obj) as curator:
@@ -150,7 +150,7 @@ def explain(
     """How a question would be answered: what is measured, what one person can change, and the noise that hides it."""
     with refusals(as_json):
         one_price(epsilon=epsilon or _says_so(sql), rho=rho)
-        from sfumato.answers import loss_json
+        from sfumato.answers.answer import loss_json
         from sfumato.opening import open_folder
 
         with working("Explaining"), open_folder(context.obj) as curator:
@@ -176,7 +176,7 @@ def _stored(found: "Preview") -> dict[str, object]:
 
 
 def _says_so(sql: str) -> bool:
-    """Does the question say itself what it may cost? See query/terms.py, which reads it."""
+    """Does the question say itself what it may cost? See query/dp_options.py, which reads it."""
     words = sql.upper().split()
     return "DIFFERENTIAL_PRIVACY" in words and "EPSILON" in sql.upper()
 

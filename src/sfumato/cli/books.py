@@ -196,7 +196,7 @@ def verify(
 
 
 def _texts(totals: "Totals") -> dict[str, dict[str, str]]:
-    from sfumato.answers import Cost
+    from sfumato.answers.answer import Cost
 
     return {name: Cost.of(getattr(totals, name)).as_text() for name in ("limit", "spent", "remaining")}
 
@@ -242,7 +242,7 @@ def _short(text: str) -> str:
 
 
 def _loss(loss: "PrivacyLoss | None") -> dict[str, str] | None:
-    from sfumato.answers import Cost
+    from sfumato.answers.answer import Cost
 
     return None if loss is None else Cost.of(loss).as_text()
 

@@ -14,7 +14,7 @@ MOST_SHOWN = 8
 
 def dataset_json(dataset: "Dataset") -> dict[str, Any]:
     """What the catalog declares."""
-    from sfumato.answers import Cost
+    from sfumato.answers.answer import Cost
 
     return {
         "name": dataset.name,

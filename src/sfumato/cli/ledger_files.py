@@ -129,7 +129,7 @@ def open_charges(context: typer.Context, as_json: AsJson = False) -> None:
 
 
 def _tell(done: "Adoption", as_json: bool, what: str) -> None:
-    from sfumato.answers import Cost
+    from sfumato.answers.answer import Cost
 
     carried = None if done.carried is None else Cost.of(done.carried).as_text()
     if as_json:

@@ -239,7 +239,7 @@ def _append(folder: Path, lines: str, wanted: "Dataset", newest: str, loading: "
     """Pin the new table, then declare it. The owner's own text stays; a crash leaves both or neither to be seen."""
     from sfumato.catalog.files import load
     from sfumato.catalog.refusals import refusal
-    from sfumato.engines.duckdb_engine import DuckDBEngine
+    from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
     from sfumato.private_files import private_folder
 
     path = folder / CATALOG

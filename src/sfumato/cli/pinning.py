@@ -87,7 +87,7 @@ def prepare(
         from sfumato.catalog.files import FILE, load, replace_file
         from sfumato.catalog.names import find, unknown
         from sfumato.catalog.refusals import refusal
-        from sfumato.engines.duckdb_engine import DuckDBEngine
+        from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
         from sfumato.ingest.load_report import Loading
 
         folder = Path(context.obj)

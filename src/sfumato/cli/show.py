@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from sfumato.answers import Answer
+    from sfumato.answers.answer import Answer
 
 PATIENCE = 1.0  # seconds before a spinner
 BAR = 32  # letters of a drawn interval
@@ -73,7 +73,7 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, right
 
 def print_answer(answer: "Answer") -> None:
     """The rows with their intervals, drawn too when a person looks; then what they cost."""
-    from sfumato.answers import shown
+    from sfumato.answers.answer import shown
 
     measured = [name for name in answer.columns if any(name in ends for ends in answer.intervals)]
     rows = [

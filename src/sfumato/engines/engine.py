@@ -7,9 +7,9 @@ from typing import Protocol
 
 from sfumato.errors import KernelFault
 from sfumato.kernel.expressions import Column, Scalar
-from sfumato.kernel.parts import halfway, halves
 from sfumato.kernel.plan import PARTS, ROW_WEIGHT_EXPONENT, BoundedPlan, Kind, Measurement, Mode
 from sfumato.kernel.release import ExactAggregates
+from sfumato.kernel.split_sums import halfway, halves
 
 # columns that a snapshot adds to the declared ones
 UNIT = "__sfumato_unit"  # whose row it is, as text; no row is without

@@ -19,9 +19,9 @@ from sfumato.catalog.model import Table
 from sfumato.catalog.names import find
 from sfumato.catalog.reading import KEYS as READING_KEYS
 from sfumato.engines.engine import MET, ROWS_OF_UNIT, UNIT
-from sfumato.engines.lowering import CENTRED, STEPS, WEIGHT, Steps
-from sfumato.engines.met_rows import mark_met
-from sfumato.engines.on_grid import steps_of, width
+from sfumato.engines.sql.grid_columns import steps_of, width
+from sfumato.engines.sql.join_cap import mark_met
+from sfumato.engines.sql.lowering import CENTRED, STEPS, WEIGHT, Steps
 from sfumato.ingest.canonical import WHOLE, canonical
 from sfumato.ingest.counting import (
     VALUE,

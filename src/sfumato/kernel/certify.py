@@ -8,6 +8,7 @@ from functools import reduce
 from typing import NoReturn
 
 from sfumato.errors import InvalidParameter, KernelFault
+from sfumato.kernel.bin_choice import ExtremeChoice, ModeChoice, QuantileChoice
 from sfumato.kernel.keys import ThresholdedKeys
 from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP, compose
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise, Noise, carried_scale, carried_variance
@@ -23,7 +24,6 @@ from sfumato.kernel.plan import (
     answer_key,
     digest,
 )
-from sfumato.kernel.ranks import ExtremeChoice, ModeChoice, QuantileChoice
 from sfumato.kernel.sensitivity import Sensitivity, sensitivity, weight_of_a_unit
 
 BinChoice = QuantileChoice | ExtremeChoice | ModeChoice

@@ -13,7 +13,7 @@ from sfumato.errors import KernelFault
 from sfumato.kernel.expressions import Call, Column, ColumnType, Expression, Literal, Scalar
 from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
 from sfumato.kernel.neighbours import PrivacyUnit
-from sfumato.kernel.sources import Source, is_private, of_single_rows, reach
+from sfumato.kernel.row_sources import Source, is_private, of_single_rows, reach
 
 MOST_CELLS = 1_000_000
 MOST_BINS = 1 << 16
@@ -32,7 +32,7 @@ class Kind(Enum):
     PEOPLE = "people"  # units with at least one row, in at most `max_groups_per_unit` cells each
     KEYS = "keys"  # PEOPLE of every key that the data names: a key comes out only if enough people hold it
     CHOICE = "choice"  # one of public bins, by the weights of the rows in each
-    HALVES = "halves"  # a row's weight below and above `value`: its count and its sum together (parts.py)
+    HALVES = "halves"  # a row's weight below and above `value`: its count and its sum together (split_sums.py)
     THIRDS = "thirds"  # the same of the square: count, sum and squares together
     CURVE = "curve"  # sum and squares together, of a public number of rows
 

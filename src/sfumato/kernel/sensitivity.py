@@ -6,9 +6,9 @@ from typing import assert_never
 
 from sfumato.errors import KernelFault
 from sfumato.kernel.neighbours import Neighbours
-from sfumato.kernel.parts import most_of_parts
 from sfumato.kernel.plan import PARTS, ROW_WEIGHT_EXPONENT, BoundedPlan, Column, Kind, Measurement
-from sfumato.kernel.sources import Scan
+from sfumato.kernel.row_sources import Scan
+from sfumato.kernel.split_sums import most_of_parts
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from sfumato.kernel.coin_tables import UNITS, flip_units, greatest_coin
 from sfumato.kernel.entropy import Entropy
-from sfumato.kernel.tables import UNITS, flip_units, greatest_coin
 from sfumato.local.limits import coin, number_of_categories
 from sfumato.local.reports import CELLS_AT_ONCE, Codes, Counts, Reports
 

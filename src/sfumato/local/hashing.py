@@ -12,10 +12,10 @@ from functools import lru_cache
 import numpy as np
 
 from sfumato.errors import InvalidParameter
+from sfumato.kernel.coin_tables import UNITS, flip_units, greatest_coin
 from sfumato.kernel.entropy import Entropy
 from sfumato.kernel.exact import exp_neg
 from sfumato.kernel.parameters import whole_number
-from sfumato.kernel.tables import UNITS, flip_units, greatest_coin
 from sfumato.local.fields import (
     Elements,
     check_polynomial,

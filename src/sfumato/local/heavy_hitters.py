@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter
+from sfumato.kernel.coin_tables import UNITS, flip_units, greatest_coin, loss_of_ratio
 from sfumato.kernel.entropy import SYSTEM, Entropy
 from sfumato.kernel.exact import plain
 from sfumato.kernel.parameters import Number, kind_of, positive_decimal, probability_inside, whole_number
 from sfumato.kernel.samplers import uniform_below
-from sfumato.kernel.tables import UNITS, flip_units, greatest_coin, loss_of_ratio
 from sfumato.local.estimates import normal_quantile, wilson
 from sfumato.local.hadamard import walsh_hadamard
 from sfumato.local.hashing import best_hash_bits

@@ -7,9 +7,9 @@ from fractions import Fraction
 import numpy as np
 
 from sfumato.errors import InvalidParameter
+from sfumato.kernel.coin_tables import UNITS, flip_units, greatest_coin
 from sfumato.kernel.entropy import Entropy
 from sfumato.kernel.samplers import uniform_below
-from sfumato.kernel.tables import UNITS, flip_units, greatest_coin
 from sfumato.local.limits import coin, number_of_categories
 from sfumato.local.reports import CELLS_AT_ONCE, Codes, Counts, Reports
 

@@ -1,8 +1,8 @@
 """What a table may hold: public limits, checked wherever a randomiser is built, from numbers or from a document."""
 
 from sfumato.errors import InvalidParameter
+from sfumato.kernel.coin_tables import UNITS
 from sfumato.kernel.parameters import kind_of, whole_number
-from sfumato.kernel.tables import UNITS
 
 MOST_CATEGORIES = 1 << 20
 

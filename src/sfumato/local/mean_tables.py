@@ -12,11 +12,11 @@ from functools import lru_cache
 import numpy as np
 
 from sfumato.errors import InvalidParameter
+from sfumato.kernel.coin_tables import UNITS, draw_rows, flip_units, greatest_coin, loss_of_ratio, loss_of_rows
 from sfumato.kernel.entropy import Entropy
 from sfumato.kernel.exact import exp_neg
 from sfumato.kernel.parameters import whole_number
 from sfumato.kernel.samplers import uniform_below
-from sfumato.kernel.tables import UNITS, draw_rows, flip_units, greatest_coin, loss_of_ratio, loss_of_rows
 from sfumato.local.limits import coin
 from sfumato.local.reports import Counts
 

@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter
+from sfumato.kernel.coin_tables import UNITS
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.exact import plain
 from sfumato.kernel.grid import read_values
 from sfumato.kernel.parameters import Number, kind_of, positive_decimal, probability_inside, whole_number
-from sfumato.kernel.tables import UNITS
 from sfumato.local.estimates import normal_quantile
 from sfumato.local.mean_tables import Ends, MeanTable, Mixture, Rows, Window
 from sfumato.local.reports import CELLS_AT_ONCE, Codes, Counts, Reports, well_formed

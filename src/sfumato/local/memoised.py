@@ -11,8 +11,8 @@ from fractions import Fraction
 import numpy as np
 
 from sfumato.errors import InvalidParameter
+from sfumato.kernel.coin_tables import UNITS, flip_units, greatest_coin, loss_of_ratio
 from sfumato.kernel.entropy import Entropy
-from sfumato.kernel.tables import UNITS, flip_units, greatest_coin, loss_of_ratio
 from sfumato.local.krr import Kary
 from sfumato.local.randomisers import Randomiser, randomiser
 from sfumato.local.reports import CELLS_AT_ONCE, BitRows, Codes, Counts, Reports

@@ -7,12 +7,12 @@ from fractions import Fraction
 import numpy as np
 
 from sfumato.errors import InvalidParameter
+from sfumato.kernel.coin_tables import UNITS, flip_units, greatest_coin, loss_of_ratio
 from sfumato.kernel.entropy import SYSTEM, Entropy
 from sfumato.kernel.exact import plain
 from sfumato.kernel.grid import plain_array
 from sfumato.kernel.parameters import Number, kind_of, positive_decimal, probability_inside, whole_number
 from sfumato.kernel.samplers import uniform_below
-from sfumato.kernel.tables import UNITS, flip_units, greatest_coin, loss_of_ratio
 from sfumato.local.estimates import FloatArray, normal_quantile, wilson
 from sfumato.local.limits import coin
 from sfumato.local.reports import CELLS_AT_ONCE, BitRows, Codes, Counts, Reports, well_formed

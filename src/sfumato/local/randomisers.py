@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter
+from sfumato.kernel.coin_tables import UNITS, loss_of_ratio
 from sfumato.kernel.entropy import SYSTEM, Entropy
 from sfumato.kernel.exact import plain
 from sfumato.kernel.grid import plain_array
 from sfumato.kernel.parameters import Number, kind_of, positive_decimal, probability_inside, whole_number
-from sfumato.kernel.tables import UNITS, loss_of_ratio
 from sfumato.local.estimates import (
     Estimate,
     estimate_shares,

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from sfumato.errors import InvalidParameter
+from sfumato.kernel.coin_tables import UNITS, draw_rows, flip_units
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.parameters import Number, whole_number
-from sfumato.kernel.tables import UNITS, draw_rows, flip_units
 from sfumato.local.collector import Collector, Received
 from sfumato.local.domains import Categories, Numbers, YesNo
 from sfumato.local.estimates import FloatArray

@@ -7,10 +7,10 @@ from fractions import Fraction
 import numpy as np
 
 from sfumato.errors import InvalidParameter
+from sfumato.kernel.coin_tables import UNITS, flip_units, greatest_coin, uniform_subsets
 from sfumato.kernel.entropy import Entropy
 from sfumato.kernel.exact import exp_neg
 from sfumato.kernel.parameters import whole_number
-from sfumato.kernel.tables import UNITS, flip_units, greatest_coin, uniform_subsets
 from sfumato.local.limits import coin, number_of_categories
 from sfumato.local.reports import CELLS_AT_ONCE, BitRows, Counts, Reports
 

@@ -7,7 +7,7 @@ from typing import assert_never
 from sfumato.catalog.model import Dataset
 from sfumato.kernel.expressions import columns_of
 from sfumato.kernel.plan import BoundedPlan, Key
-from sfumato.kernel.sources import Derived, Join, PerUnit, PublicScan, Scan, Source, Union, reads_of
+from sfumato.kernel.row_sources import Derived, Join, PerUnit, PublicScan, Scan, Source, Union, reads_of
 
 
 def columns_read(keys: Iterable[Key]) -> set[str]:

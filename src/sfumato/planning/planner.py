@@ -1,8 +1,8 @@
 """Query + what may be spent -> BoundedPlan: bounds, grids, and the split of the budget.
 
 Every measurement gets an equal share. The count and the sum of a value are one measurement where both are wanted, and
-its count serves COUNT(*) and every AVG of a column without NULLs (moments.py); quantiles of one value share one choice;
-keys that the data names are released with their numbers of people.
+its count serves COUNT(*) and every AVG of a column without NULLs (moment_measurements.py). Quantiles of one value
+share one choice. Undeclared keys are released with their numbers of people.
 """
 
 import math
@@ -29,10 +29,10 @@ from sfumato.kernel.plan import (
     Quantiles,
     Scalar,
 )
-from sfumato.kernel.sources import PerUnit, Scan
+from sfumato.kernel.row_sources import PerUnit, Scan
 from sfumato.planning.grids import bins_of, squared_steps_of, steps_of
-from sfumato.planning.moments import Linear, Moments, Rows, of_curve, of_halves, of_thirds, together
-from sfumato.planning.provenance import pinned, whose
+from sfumato.planning.moment_measurements import Linear, Moments, Rows, of_curve, of_halves, of_thirds, together
+from sfumato.planning.unit_and_version import pinned, whose
 from sfumato.query.query import Aggregate, Query, Typed
 
 SHARE_DIGITS = Decimal("1e-12")

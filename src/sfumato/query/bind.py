@@ -9,18 +9,18 @@ from sfumato.catalog.model import Dataset
 from sfumato.catalog.names import find
 from sfumato.errors import MissingBounds
 from sfumato.kernel.plan import MOST_CELLS, Key
-from sfumato.kernel.sources import is_private, reach
-from sfumato.query.cautions import collected
+from sfumato.kernel.row_sources import is_private, reach
+from sfumato.query.decided_comparisons import collected
+from sfumato.query.dp_options import Terms
+from sfumato.query.from_clause import RelationBinder
 from sfumato.query.functions import MOST_KEYS
-from sfumato.query.joined import Relation
-from sfumato.query.outputs import Output, OutputBinder
+from sfumato.query.join import Relation
+from sfumato.query.output_columns import Output, OutputBinder
 from sfumato.query.parse import TERMS, place_of, unsupported
 from sfumato.query.query import AggregateRef, KeyRef, Ordering, Query, Typed
-from sfumato.query.relations import RelationBinder
-from sfumato.query.rows import RowBinder
+from sfumato.query.row_expressions import RowBinder
 from sfumato.query.scope import Scope
-from sfumato.query.terms import Terms
-from sfumato.query.written import small_enough_in_all
+from sfumato.query.size_limits import small_enough_in_all
 
 MOST_COLUMNS = 200
 MOST_GROUPINGS = 16

@@ -11,9 +11,9 @@ from sqlglot import exp
 
 from sfumato.errors import MissingBounds
 from sfumato.kernel.expressions import Literal
-from sfumato.query.dates import day, moment
+from sfumato.query.date_functions import day, moment
 from sfumato.query.parse import place_of, unsupported
-from sfumato.query.words import NUMBER
+from sfumato.query.tokens import NUMBER
 
 MOST_SIZE = 10**100  # of a constant: as functions.MOST_REACH
 MOST_LETTERS = 400  # of a number, as it is written

@@ -1,6 +1,6 @@
 """SQL text -> allow-listed syntax tree, or a refusal at line:column. The tree is syntax only: bind.py gives it meaning.
 
-Words are checked before the parser runs (words.py); nodes and every argument of each are checked after it (here).
+Words are checked before the parser runs (tokens.py); nodes and every argument of each are checked after it (here).
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,8 @@ from sqlglot.dialects import DuckDB
 from sqlglot.errors import SqlglotError
 
 from sfumato.errors import QueryError, UnsupportedSyntax
-from sfumato.query import words
+from sfumato.query.tokens import HINTS as TOKEN_HINTS
+from sfumato.query.tokens import read_tokens
 
 MOST_DEPTH = 60
 TERMS = "sfumato_terms"  # what a tree carries of SELECT WITH DIFFERENTIAL_PRIVACY
@@ -73,7 +74,7 @@ def parse_expression(sql: str, *, named: bool = False) -> exp.Expr:
 
 
 def _parsed(sql: str, *, clauses: bool) -> exp.Expr:
-    tokens, terms = words.read(sql, clauses=clauses)
+    tokens, terms = read_tokens(sql, clauses=clauses)
     try:
         parser = DuckDB().parser()
         trees = parser.parse(tokens, sql) if clauses else parser.parse_into(exp.Expr, tokens, sql)
@@ -100,7 +101,7 @@ def _check(tree: exp.Expr) -> None:
         node, depth = waiting.pop()
         allowed = SHAPES.get(type(node))
         if allowed is None:
-            hint = words.HINTS.get(word_of(node), "Comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, CASE, + - * / are.")
+            hint = TOKEN_HINTS.get(word_of(node), "Comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, CASE, + - * / are.")
             raise unsupported(node, f"{word_of(node)} is not supported", hint)
         for name, value in node.args.items():
             if name not in allowed and value is not None and value is not False and value != []:
@@ -113,7 +114,7 @@ def _check(tree: exp.Expr) -> None:
         if isinstance(node, exp.Group) and not node.expressions:
             raise unsupported(node, "GROUP BY has no key", "Name the columns to group by, or leave GROUP BY out.")
         if isinstance(node, exp.Subquery) and not isinstance(node.parent, (exp.From, exp.Join, exp.Union, exp.CTE)):
-            raise unsupported(node, "A subquery cannot stand here", words.HINTS["SELECT"])
+            raise unsupported(node, "A subquery cannot stand here", TOKEN_HINTS["SELECT"])
         if depth > MOST_DEPTH:
             raise unsupported(node, "The question is too deeply nested", "Ask for less at once.")
         chained = isinstance(node, (exp.And, exp.Or))  # a chain of these is one flat list

@@ -10,13 +10,13 @@ from sfumato.catalog.names import find
 from sfumato.errors import MissingBounds
 from sfumato.kernel.expressions import Column, ColumnType, Expression
 from sfumato.kernel.plan import MOST_STEPS, grid_exponent
-from sfumato.kernel.sources import PerUnit, Source, UnitColumn, reach
+from sfumato.kernel.row_sources import PerUnit, Source, UnitColumn, reach
 from sfumato.query import functions
 from sfumato.query.parse import place_of, unsupported, word_of
 from sfumato.query.query import Typed
-from sfumato.query.rows import RowBinder
+from sfumato.query.row_expressions import RowBinder
 from sfumato.query.scope import Part, Scope
-from sfumato.query.written import small_enough
+from sfumato.query.size_limits import small_enough
 
 FUNCTIONS: dict[type[exp.Expr], str] = {exp.Sum: "sum", exp.Avg: "avg", exp.Min: "min", exp.Max: "max"}
 

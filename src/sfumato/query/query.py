@@ -5,8 +5,8 @@ from fractions import Fraction
 
 from sfumato.kernel.expressions import Call, Expression, Literal, Scalar
 from sfumato.kernel.plan import Key
-from sfumato.kernel.sources import Source
-from sfumato.query.terms import Terms
+from sfumato.kernel.row_sources import Source
+from sfumato.query.dp_options import Terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Query:
     order: tuple[Ordering, ...] = ()
     limit: int | None = None
     terms: Terms | None = None
-    cautions: tuple[str, ...] = field(default=(), compare=False)  # what its declarations decide (cautions.py)
+    cautions: tuple[str, ...] = field(default=(), compare=False)  # see decided_comparisons.py
 
 
 __all__ = ["Aggregate", "AggregateRef", "Call", "KeyRef", "Ordering", "Post", "PostCall", "Query", "Typed"]

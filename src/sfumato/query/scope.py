@@ -11,7 +11,7 @@ from sfumato.catalog.names import find, unknown
 from sfumato.errors import UnknownName
 from sfumato.kernel.expressions import Column, ColumnType
 from sfumato.query import functions
-from sfumato.query.dates import keys_between
+from sfumato.query.date_functions import keys_between
 from sfumato.query.parse import place_of, placed, unsupported
 from sfumato.query.periods import number_of
 from sfumato.query.query import Typed

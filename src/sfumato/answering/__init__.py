@@ -1,0 +1,1 @@
+"""Answering: from a question to a charged, released and stored answer."""

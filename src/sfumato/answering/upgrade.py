@@ -1,0 +1,142 @@
+"""Improve an answer by paying the difference: the releases of one question are combined."""
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from sfumato.answering.receipt import Given, as_stored
+from sfumato.answers.answer import Answer
+from sfumato.answers.combined_releases import Combined
+from sfumato.answers.released_values import Reading
+from sfumato.errors import LedgerError, UnsupportedSyntax
+from sfumato.kernel.certify import certify
+from sfumato.kernel.exact import plain, sum_exactly
+from sfumato.kernel.losses import ZCDP, PrivacyLoss, PureDP, compose
+from sfumato.kernel.plan import BoundedPlan, Kind
+from sfumato.kernel.release import Released
+from sfumato.ledger.earlier import Earlier
+from sfumato.ledger.entries import charged_loss, loss_text
+from sfumato.ledger.ledger import AlreadyAnswered
+from sfumato.query.query import Query
+
+if TYPE_CHECKING:
+    from sfumato.curator import Curator
+
+MOST_TRIES = 100  # of processes that upgrade the same question at once, each of which makes progress
+
+
+@dataclass(frozen=True, slots=True)
+class Releases:
+    """The releases of one question that an analyst has: how many, what they cost together, and their mean."""
+
+    number: int
+    loss: PrivacyLoss
+    combined: Combined
+    newest: Released
+    epsilon: Fraction  # of those with Laplace noise
+    rho: Fraction  # of those with Gaussian noise
+
+    @classmethod
+    def of(cls, released: Released) -> "Releases":
+        """One release."""
+        loss = released.certificate.loss
+        return cls(1, loss, Combined.of(Reading.of(released)), released, *_amounts(loss))
+
+    def and_one(self, released: Released) -> "Releases":
+        """One more."""
+        loss, combined = released.certificate.loss, self.combined.and_one(Reading.of(released))
+        epsilon, rho = _amounts(loss)
+        return Releases(
+            self.number + 1, compose(self.loss, loss), combined, released, self.epsilon + epsilon, self.rho + rho
+        )
+
+    def difference(self, wanted: PureDP | ZCDP) -> PureDP | ZCDP | None:
+        """What is still to be paid for a total of `wanted`; None: nothing."""
+        if isinstance(wanted, PureDP):
+            more = Fraction(wanted.epsilon) - self.epsilon
+            return PureDP(sum_exactly(more)) if more > 0 else None
+        more = Fraction(wanted.rho) - self.rho
+        return ZCDP(sum_exactly(more)) if more > 0 else None
+
+    @property
+    def reading(self) -> Reading:
+        """All of them, to be read like one release."""
+        return self.combined.reading()
+
+    def summary(self, through: int) -> dict[str, Any]:
+        """As it is kept with the newest release."""
+        return {
+            "through": through,
+            "number": self.number,
+            "loss": loss_text(self.loss),
+            "epsilon": plain(sum_exactly(self.epsilon)),
+            "rho": plain(sum_exactly(self.rho)),
+            "combined": self.combined.to_json(),
+        }
+
+
+def upgrade(  # noqa: PLR0917
+    curator: "Curator", query: Query, wanted: PureDP | ZCDP, confidence: Fraction, analyst: str, said: str
+) -> Answer:
+    """Pay what is missing of `wanted` in all, and combine the releases; processes that do the same share one charge."""
+    planned = curator.planned(query, wanted)
+    certificate = certify(planned.plan)
+    if certificate.cells is None or any(each.kind is Kind.CHOICE for each in planned.plan.measurements):
+        hint = "Ask it again with a larger epsilon."
+        raise UnsupportedSyntax("upgrade", "Only counts and what is added up can be improved.", hint)
+    for _ in range(MOST_TRIES):
+        earlier = curator.ledger().earlier(certificate.answer_key, analyst)
+        before = _releases(planned.plan, earlier)
+        more = wanted if before is None else before.difference(wanted)
+        if before is not None and more is None:
+            stored = earlier.rest[-1] if earlier.rest or earlier.summed_up is None else earlier.summed_up[1]
+            given = Given(analyst, earlier.head, stored.taken, cached=True)
+            return curator.presented(query, planned, before.newest, confidence, given, before.reading, before.loss)
+        now = curator.planned(query, more or wanted)
+        now = replace(now, plan=replace(now.plan, repeat=0 if before is None else before.number))
+
+        def after(released: Released, before: Releases | None = before) -> Releases:
+            return Releases.of(released) if before is None else before.and_one(released)
+
+        def summary(released: Released, through: int = earlier.through) -> dict[str, Any]:
+            return after(released).summary(through)
+
+        with suppress(AlreadyAnswered):  # by another process, meanwhile: look again, and take its answer
+            released, given = curator.charged(now.plan, certify(now.plan), analyst, said, summary)
+            all_of_them = after(released)
+            return curator.presented(
+                query, now, released, confidence, given, all_of_them.reading, all_of_them.loss
+            )  # fmt: skip
+    hint = "Nothing was lost. Try again when fewer processes upgrade it."
+    raise LedgerError("ledger-busy", "Others upgraded this question again and again.", hint)
+
+
+def _releases(plan: BoundedPlan, earlier: Earlier) -> Releases | None:
+    """All releases that the analyst has, from the newest summary on."""
+    made: Releases | None = None
+    if earlier.summed_up is not None:
+        summary, stored = earlier.summed_up
+        made = Releases(
+            summary["number"],
+            charged_loss(summary["loss"]),
+            Combined.from_json(summary["combined"]),
+            as_stored(plan, stored),
+            Fraction(summary["epsilon"]),
+            Fraction(summary["rho"]),
+        )
+    for each in earlier.rest:
+        released = as_stored(plan, each)
+        made = Releases.of(released) if made is None else made.and_one(released)
+    return made
+
+
+def _amounts(loss: PrivacyLoss) -> tuple[Fraction, Fraction]:
+    """Its epsilon and its rho."""
+    match loss:
+        case PureDP(epsilon):
+            return Fraction(epsilon), Fraction(0)
+        case ZCDP(rho):
+            return Fraction(0), Fraction(rho)
+        case _:
+            return Fraction(0), Fraction(0)

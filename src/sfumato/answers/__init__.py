@@ -1,0 +1,1 @@
+"""Answers: values, intervals, explanations, plots and disclosures. Post-processing: nothing here sees data."""

@@ -1,0 +1,78 @@
+"""What an answer should be read with: means of hardly any rows, and keys of which none was shown."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from sfumato.answers.released_values import Reading, linear_margin, read
+from sfumato.kernel.certify import Certificate
+from sfumato.kernel.keys import ThresholdedKeys
+from sfumato.kernel.losses import ApproxDP
+from sfumato.planning.moment_measurements import Linear
+from sfumato.planning.planner import Planned
+from sfumato.query.query import AggregateRef, Post, PostCall, Query
+
+MOST_NAMED = 3
+OVER_A_COUNT = ("AVG", "VARIANCE", "STDDEV")
+
+
+def cautions_of(
+    query: Query, planned: Planned, certificate: Certificate, shown: Reading, labels: Sequence[str],
+    *, cells: int, confidence: Fraction,
+) -> tuple[str, ...]:  # fmt: skip
+    """Of the question, and of the rows that are shown; `labels` names them. `cells`: how many were released."""
+    said = list(query.cautions)
+    if not cells:
+        said.append(no_key(planned, certificate))
+    by_name = {each.name: each for each in shown.measured}
+    for name, post in query.columns if labels else ():
+        near = np.zeros(len(labels), bool)
+        for count in _counts_below(post, planned):
+            if count.terms:
+                rows = np.broadcast_to(read(count, shown.values), len(labels))
+                near |= rows <= linear_margin(count, by_name, confidence)
+        if near.any():
+            said.append(_near_zero(name, [labels[place] for place in np.flatnonzero(near).tolist()], len(labels)))
+    return tuple(said)
+
+
+def _near_zero(name: str, labels: list[str], rows: int) -> str:
+    if rows == 1 and labels == [""]:
+        where = ""
+    else:
+        more = f" and {len(labels) - MOST_NAMED:,} more" if len(labels) > MOST_NAMED else ""
+        where = f" for {', '.join(labels[:MOST_NAMED])}{more}"
+    return (
+        f"{name}{where}: the noisy number of rows that it is divided by is within its own margin of zero, so there may "
+        "be no rows at all, and the value may be noise alone."
+    )
+
+
+def no_key(planned: Planned, certificate: Certificate) -> str:
+    """That no key was shown, and what one needs."""
+    for each in certificate.measurements:
+        if each.threshold is not None and isinstance(each.loss, ApproxDP):
+            plan = planned.plan
+            rule = ThresholdedKeys(each.loss.epsilon, each.loss.delta, plan.max_groups_per_unit, plan.unit.neighbours)
+            return (
+                f"No key passed the threshold: one is shown if its noisy number of people is at least "
+                f"{each.threshold}, which {rule.people_needed('0.5')} people reach in 50 of 100 cases. A larger "
+                "epsilon or delta lowers it; coarser or declared keys need fewer people, or none."
+            )
+    raise AssertionError("only keys that the data names are held back")
+
+
+def _counts_below(post: Post, planned: Planned) -> list[Linear]:
+    """The noisy counts that an output divides by."""
+    match post:
+        case AggregateRef(index):
+            formula = planned.formulas[index]
+            return [formula.count] if formula.function in OVER_A_COUNT and formula.count is not None else []
+        case PostCall("/", (_, AggregateRef(index))) if planned.formulas[index].function == "COUNT":
+            count = planned.formulas[index].count
+            return [*_counts_below(post.arguments[0], planned), *([count] if count is not None else [])]
+        case PostCall(_, arguments):
+            return [count for each in arguments for count in _counts_below(each, planned)]
+        case _:
+            return []

@@ -1,0 +1,137 @@
+"""Several releases of one question as one: a running weighted mean, and what is needed to state its margin.
+
+Each release is weighed by the inverse of its variance. What is kept does not grow with the number of releases, so that
+the two-hundredth is combined in the time of the second.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from sfumato.answers.released_values import Measured, Reading
+from sfumato.answers.simulated_noise import WIDE, Floats, WeightedNoise, variance_of
+from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise, Noise
+
+WIDER = 1.01  # by which the margin of many is too wide: two cumulants alone would miss 5.1 times in 100, not 5
+MOST_PARTS = 8  # releases whose noises are kept one by one; those of more are kept as two cumulants
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """The weighted mean of one released vector, in units. `precision` and `fourth` are of its noise, in steps.
+
+    `precision` is the sum of the inverse variances p, `fourth` that of (p b)^4 over Laplace noises of scale b. The
+    noise of the mean has variance 1 / precision and fourth cumulant 12 fourth / precision^4. `noises` is None once
+    there are many.
+    """
+
+    name: str
+    values: Floats
+    step: float
+    precision: float
+    fourth: float
+    noises: tuple[Noise, ...] | None
+
+    def noise(self) -> Noise | WeightedNoise:
+        """The noise of the mean: of few releases as it is; of many, of the same variance and fourth cumulant.
+
+        A Laplace variable takes all of the fourth cumulant, a Gaussian one the rest of the variance. The sum's tail is
+        heavier than the true one far out, since the one scale is larger than each true one.
+        """
+        if self.noises is not None:
+            if len(self.noises) == 1:
+                return self.noises[0]
+            return WeightedNoise(tuple((1 / variance_of(each) / self.precision, each) for each in self.noises))
+        scale = self.fourth**0.25 / self.precision
+        rest = max(1 / self.precision - 2 * scale**2, 0.0)
+        parts: list[tuple[float, Noise]] = []
+        if scale:
+            parts.append((WIDER * scale / WIDE, LaplaceNoise(Fraction(WIDE))))
+        if rest:
+            parts.append((WIDER * math.sqrt(rest) / WIDE, GaussianNoise(Fraction(WIDE) ** 2)))
+        return WeightedNoise(tuple(parts))
+
+
+@dataclass(frozen=True, slots=True)
+class Combined:
+    """Releases of one question, combined."""
+
+    means: tuple[Mean, ...]
+
+    @classmethod
+    def of(cls, reading: Reading) -> "Combined":
+        """One release."""
+        return cls(tuple(_first(each) for each in reading.measured))
+
+    def and_one(self, reading: Reading) -> "Combined":
+        """One more release of the same question."""
+        pairs = zip(self.means, reading.measured, strict=True)
+        return Combined(tuple(_more(mean, _first(each)) for mean, each in pairs))
+
+    def reading(self) -> Reading:
+        """The combined release, to be read like one."""
+        return Reading(tuple(Measured(each.name, each.values, each.noise(), each.step) for each in self.means))
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """As it is kept with an answer: every number reads back as it was."""
+        return [
+            {
+                "name": each.name,
+                "values": each.values.tolist(),
+                "step": each.step,
+                "precision": each.precision,
+                "fourth": each.fourth,
+                "noises": None if each.noises is None else [_noise_json(noise) for noise in each.noises],
+            }
+            for each in self.means
+        ]
+
+    @classmethod
+    def from_json(cls, kept: Sequence[dict[str, Any]]) -> "Combined":
+        """What `to_json` wrote."""
+        means = []
+        for each in kept:
+            noises = None if each["noises"] is None else tuple(_noise_of(noise) for noise in each["noises"])
+            values = np.array(each["values"], np.float64)
+            means.append(Mean(each["name"], values, each["step"], each["precision"], each["fourth"], noises))
+        return cls(tuple(means))
+
+
+def _first(each: Measured) -> Mean:
+    match each.noise:
+        case LaplaceNoise(scale):
+            precision = 1 / variance_of(each.noise)
+            return Mean(each.name, each.values, each.step, precision, (precision * float(scale)) ** 4, (each.noise,))
+        case GaussianNoise():
+            return Mean(each.name, each.values, each.step, 1 / variance_of(each.noise), 0.0, (each.noise,))
+        case _:
+            raise AssertionError("choices are not combined")
+
+
+def _more(mean: Mean, one: Mean) -> Mean:
+    precision = mean.precision + one.precision
+    noises = None if mean.noises is None or one.noises is None else (*mean.noises, *one.noises)
+    return replace(
+        mean,
+        values=mean.values + (one.values - mean.values) * (one.precision / precision),
+        precision=precision,
+        fourth=mean.fourth + one.fourth,
+        noises=None if noises is None or len(noises) > MOST_PARTS else noises,
+    )
+
+
+def _noise_json(noise: Noise) -> list[str]:
+    match noise:
+        case LaplaceNoise(scale):
+            return ["laplace", str(scale)]
+        case GaussianNoise(variance):
+            return ["gaussian", str(variance)]
+
+
+def _noise_of(kept: Sequence[str]) -> Noise:
+    kind, amount = kept
+    return LaplaceNoise(Fraction(amount)) if kind == "laplace" else GaussianNoise(Fraction(amount))

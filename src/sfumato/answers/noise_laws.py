@@ -1,0 +1,148 @@
+"""Laws of released noise: tails of one sum of noises, and margins of many sums of the same noises."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.answers.simulated_noise import (
+    MOST_SMOOTH,
+    TIMES,
+    likenesses,
+    many_margins,
+    of_many,
+    smooth_margins,
+    smooth_tail,
+    variance_of,
+)
+from sfumato.answers.simulated_noise import WeightedNoise as Weighted
+from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise, Noise
+
+Floats = npt.NDArray[np.float64]
+FEW_TIMES = 1 << 12
+OFTEN = 50  # draws beyond a margin, at least
+ROUNDING = 1e-9  # of a step
+SUMMED = 64.0  # standard deviations in steps up to which a discrete Gaussian is added up term by term
+SEEN = 1e-3  # tails below this are continued as exponentials: too few draws show them
+_erfc = np.frompyfunc(math.erfc, 1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseLaw:
+    """The law of a sum of independent noises, symmetric around zero; `step` is its lattice, 0 if it has none."""
+
+    parts: tuple[tuple[float, Noise], ...]
+
+    @property
+    def step(self) -> float:
+        return abs(self.parts[0][0]) if len(self.parts) == 1 else 0.0
+
+    @property
+    def spread(self) -> float:
+        """A standard deviation."""
+        return math.sqrt(sum(weight**2 * variance_of(noise) for weight, noise in self.parts))
+
+    def at_least(self, at: Floats) -> Floats:
+        """P(noise >= at)."""
+        if len(self.parts) > 1:
+            return _sum_tail(self.parts, at)
+        ((weight, noise),) = self.parts
+        return _lattice_tail(noise, np.ceil(at / abs(weight) - ROUNDING))
+
+    def above(self, at: Floats) -> Floats:
+        """P(noise > at)."""
+        if len(self.parts) > 1:
+            return _sum_tail(self.parts, at)
+        ((weight, noise),) = self.parts
+        return _lattice_tail(noise, np.floor(at / abs(weight) + ROUNDING) + 1)
+
+
+def law_of(parts: Sequence[tuple[float, Noise | Weighted]]) -> NoiseLaw:
+    """The law of a sum; what is itself a sum of several releases is taken apart."""
+    made: list[tuple[float, Noise]] = []
+    for weight, noise in parts:
+        if isinstance(noise, Weighted):
+            made += [(weight * inner, each) for inner, each in noise.parts]
+        else:
+            made.append((weight, noise))
+    return NoiseLaw(tuple(made))
+
+
+def margins(weights: Floats, noises: Sequence[Noise | Weighted], miss: Fraction) -> Floats:
+    """For each row of weights, the margin of that sum of noises."""
+    flat = law_of([(1.0, each) for each in noises]).parts
+    owner = [place for place, each in enumerate(noises) for _ in (each.parts if isinstance(each, Weighted) else (1,))]
+    spreads = np.abs(weights[:, owner]) * np.array([abs(inner) for inner, _ in flat])
+    if all(isinstance(each, GaussianNoise) for _, each in flat):
+        deviation = np.sqrt((spreads**2) @ np.array([float(variance_of(each)) for _, each in flat]))
+        return np.asarray(_normal_margin(float(miss)) * deviation)
+    if len(flat) <= MOST_SMOOTH and all(isinstance(each, LaplaceNoise) for _, each in flat):
+        scales = spreads * np.array([float(each.scale) for _, each in flat if isinstance(each, LaplaceNoise)])
+        return smooth_margins(scales, float(miss))
+    if of_many(flat):
+        variances = (spreads**2) @ np.array([float(variance_of(each)) for _, each in flat])
+        widths = np.array([float(each.scale) if isinstance(each, LaplaceNoise) else 0.0 for _, each in flat])
+        return many_margins(np.sqrt(variances), ((spreads * widths) ** 4).sum(axis=1) ** 0.25, float(miss))
+    times = min(max(FEW_TIMES, int(OFTEN / float(miss))), TIMES)
+    drawn = np.array(likenesses(tuple(noises), times))
+    most = min(math.ceil((1 - float(miss)) * times), times - 1)
+    return np.array([np.sort(np.abs(row @ drawn))[most] for row in weights])
+
+
+def _normal_margin(miss: float) -> float:
+    low, high = 0.0, 40.0
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (low, middle) if math.erfc(middle / math.sqrt(2)) <= miss else (middle, high)
+    return high
+
+
+def _normal_tail(deviations: Floats) -> Floats:
+    return np.asarray(_erfc(deviations / math.sqrt(2)), np.float64) / 2
+
+
+def _lattice_tail(noise: Noise, at: Floats) -> Floats:
+    """P(Z >= at) of one noise, at whole numbers of steps."""
+    if isinstance(noise, LaplaceNoise):
+        rate = float(1 / noise.scale)
+        far = np.exp(-rate * np.where(at >= 1, at, 1 - at)) / (1 + math.exp(-rate))
+        return np.where(at >= 1, far, 1 - far)
+    deviation = math.sqrt(noise.variance)
+    if deviation > SUMMED:
+        return _normal_tail((at - 0.5) / deviation)
+    table = _gaussian_tails(float(noise.variance))
+    reach = len(table) - 1
+    far = table[np.clip(np.where(at >= 1, at, 1 - at), 0, reach).astype(np.int64)]
+    return np.where(at >= 1, far, 1 - far)
+
+
+@lru_cache(maxsize=64)
+def _gaussian_tails(variance: float) -> Floats:
+    """P(Z >= k) for k = 0, 1, ..."""
+    reach = math.ceil(math.sqrt(variance) * 36) + 2
+    mass = np.exp(-(np.arange(reach + 1, dtype=np.float64) ** 2) / (2 * variance))
+    return np.asarray(np.cumsum(mass[::-1])[::-1] / (mass[0] + 2 * mass[1:].sum()))
+
+
+def _sum_tail(parts: tuple[tuple[float, Noise], ...], at: Floats) -> Floats:
+    if all(isinstance(noise, GaussianNoise) for _, noise in parts):
+        return _normal_tail(at / NoiseLaw(parts).spread)
+    scales = [abs(weight) * float(noise.scale) for weight, noise in parts if isinstance(noise, LaplaceNoise)]
+    if len(scales) == len(parts) <= MOST_SMOOTH:
+        return smooth_tail(np.array(scales), at)
+    drawn = _sorted_draws(parts)
+    size = np.abs(at)
+    seen = 1 - np.searchsorted(drawn, size) / len(drawn)
+    last = drawn[int((1 - SEEN) * len(drawn))]
+    rate = max(scales, default=NoiseLaw(parts).spread)
+    beyond = np.where(size > last, SEEN * np.exp(-(size - last) / rate), seen) / 2
+    return np.where(at >= 0, beyond, 1 - beyond)
+
+
+@lru_cache(maxsize=64)
+def _sorted_draws(parts: tuple[tuple[float, Noise], ...]) -> Floats:
+    return np.sort(np.abs(likenesses((Weighted(parts),), TIMES)[0]))

@@ -1,0 +1,214 @@
+"""What one person can change of what was asked: the textbook's sensitivity of each output column.
+
+It explains; nothing is charged or released by it. What is measured may differ (a mean is measured as a sum), and the
+kernel's certificate is the truth about that. Like the certificate, it follows from declarations only.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import assert_never
+
+from sfumato.kernel.expressions import Literal
+from sfumato.kernel.neighbours import Neighbours
+from sfumato.kernel.plan import BoundedPlan
+from sfumato.kernel.row_sources import PerUnit, Scan
+from sfumato.planning.planner import Planned
+from sfumato.query.query import Aggregate, AggregateRef, KeyRef, Post, PostCall, Query, Typed
+
+WHY_A_CHOICE = (
+    "Laplace noise that hides such a change would hide the answer, so one of the public values is chosen instead "
+    "(private choice)"
+)
+NAMES = {
+    "COUNT": "count", "PEOPLE": "number of people", "SUM": "sum", "AVG": "average", "VARIANCE": "variance",
+    "STDDEV": "standard deviation", "MIN": "minimum", "MAX": "maximum", "MODE": "most frequent value",
+    "TOP_K": "most frequent values",
+}  # fmt: skip
+WHY_A_LIST = "a change of one row can put another value first, so the value is chosen among the public ones"
+
+
+@dataclass(frozen=True, slots=True)
+class AsAsked:
+    """One output column, and the most that one person can change of it."""
+
+    column: str
+    asked: str
+    one_person_changes: float | None  # None: it depends on a private number of rows, or is no number
+    formula: str  # the same in short, such as 120/n; empty: there is none
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.column} ({self.asked}): {self.text}."
+
+
+@dataclass(frozen=True, slots=True)
+class _Most:
+    """The most that one person changes of an aggregate: as a number, in short, and in words."""
+
+    number: float | None
+    formula: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Reach:
+    """How much of one person is in the answer: the weights of their rows in a cell add up to `least` to `most`."""
+
+    least: int
+    most: int
+    cells: int | None
+    groups: int
+    replaced: bool
+
+    @property
+    def several(self) -> bool:
+        return self.cells != 1
+
+    @property
+    def of_groups(self) -> str:
+        return " over all groups together" if self.several else ""
+
+
+def as_asked(query: Query, planned: Planned, counts: Mapping[int, float]) -> tuple[AsAsked, ...]:
+    """Each output column that is no key. `counts`: the number of rows of an aggregate, where it is known or assumed."""
+    return tuple(
+        _column(name, post, query, planned, counts) for name, post in query.columns if not isinstance(post, KeyRef)
+    )
+
+
+def _column(name: str, post: Post, query: Query, planned: Planned, counts: Mapping[int, float]) -> AsAsked:
+    places = list(dict.fromkeys(_aggregates_of(post)))
+    changes = [
+        _change(query.aggregates[place], _reach(query.aggregates[place], query, planned), _rows(place, planned, counts))
+        for place in places
+    ]
+    if isinstance(post, AggregateRef):
+        (most,) = changes
+        return AsAsked(name, _words(query.aggregates[post.index]), most.number, most.formula, most.words)
+    each = "; ".join(f"{_words(query.aggregates[at])}: {most.words}" for at, most in zip(places, changes, strict=True))
+    return AsAsked(name, "computed from released numbers", None, "", each or "one person changes nothing of it")
+
+
+def _aggregates_of(post: Post) -> tuple[int, ...]:
+    match post:
+        case AggregateRef(index):
+            return (index,)
+        case PostCall(_, arguments):
+            return tuple(index for each in arguments for index in _aggregates_of(each))
+        case KeyRef() | Literal():
+            return ()
+        case _:
+            assert_never(post)
+
+
+def _rows(place: int, planned: Planned, counts: Mapping[int, float]) -> float | None:
+    """The number of rows of an aggregate: public, or as given."""
+    count = planned.formulas[place].count
+    if count is not None and not count.terms:
+        return float(count.constant)
+    return counts.get(place)
+
+
+def _reach(aggregate: Aggregate, query: Query, planned: Planned) -> _Reach:
+    """A person's rows always count where nothing drops them: all rows of a table, and no NULL."""
+    plan = planned.plan
+    never_null = aggregate.value is None or not aggregate.value.nullable
+    all_rows = not query.filters and not query.keys and isinstance(query.source, (Scan, PerUnit))
+    there = plan.unit.per_row or planned.public.people is not None  # else a replaced person may have no row here
+    replaced = plan.unit.neighbours is Neighbours.REPLACE_ONE
+    least = 1 if all_rows and _unfiltered(plan) and never_null and there and replaced else 0
+    return _Reach(least, plan.reach, plan.cells, plan.max_groups_per_unit, replaced)
+
+
+def _unfiltered(plan: BoundedPlan) -> bool:
+    return not isinstance(plan.source, PerUnit) or (isinstance(plan.source.source, Scan) and not plan.source.filters)
+
+
+def _change(aggregate: Aggregate, reach: _Reach, rows: float | None) -> _Most:  # noqa: PLR0911
+    value = aggregate.value
+    match aggregate.function:
+        case "COUNT":
+            return _at_most(_difference(reach.least, reach.most, reach), reach)
+        case "PEOPLE":
+            cells = reach.groups if reach.cells is None else min(reach.groups, reach.cells)
+            return _at_most(_difference(reach.least, cells, reach), reach)
+        case "SUM" if value is not None:
+            lower, upper = _bounds(value)
+            low, high = (pick(end * reach.least, end * reach.most) for pick, end in ((min, lower), (max, upper)))
+            return _at_most(_difference(low, high, reach), reach)
+        case "AVG" if value is not None:
+            span = _span(value)
+            most = None if rows is None else min(reach.most * span / max(rows, 1), span)
+            return _shared(f"{reach.most * span:g}/n", most, rows, reach)
+        case "VARIANCE" if value is not None:
+            square, times = _span(value) ** 2, _times(reach)
+            most = None if rows is None else min(times * square / max(rows, 1), square / 2)
+            return _shared(f"{times * square:g}/n", most, rows, reach)
+        case "STDDEV" if value is not None:
+            span, times = _span(value), _times(reach)
+            most = None if rows is None else min(span * math.sqrt(times / max(rows, 1)), span / math.sqrt(2))
+            return _shared(f"{span * math.sqrt(times):g}/√n", most, rows, reach)
+        case "MIN" | "MAX" | "QUANTILE" if value is not None:
+            if value.type != "number":
+                return _Most(None, "its range", f"one person can change it by its whole range. {WHY_A_CHOICE}")
+            span = _span(value)
+            words = f"one person can change it by at most {span:g}, its whole range. {WHY_A_CHOICE}"
+            return _Most(span, f"{span:g}", words)
+        case _:
+            return _Most(None, "", f"one person can change which values it names: {WHY_A_LIST}")
+
+
+def _difference(low: float, high: float, reach: _Reach) -> float:
+    """Of a sum over people, where one adds a number from low to high: the largest change over all cells together."""
+    farthest = max(abs(low), abs(high))
+    if not reach.replaced:
+        return farthest
+    return 2 * farthest if reach.several else high - low
+
+
+def _at_most(most: float, reach: _Reach) -> _Most:
+    if most == 0:
+        return _Most(0.0, "0", "one person changes nothing of it: replacing one keeps it")
+    return _Most(float(most), f"{most:g}", f"one person can change it by at most {most:g}{reach.of_groups}")
+
+
+def _shared(formula: str, most: float | None, rows: float | None, reach: _Reach) -> _Most:
+    """A change that is divided by the number of rows."""
+    words = f"one person can change it by at most {formula}, where n is the number of rows{_in_a_group(reach)}"
+    if most is None:
+        return _Most(None, formula, words)
+    return _Most(most, f"{most:.4g}", f"{words}: {most:.4g} for n = {rows:,.6g}")
+
+
+def _in_a_group(reach: _Reach) -> str:
+    return " in a group" if reach.several else ""
+
+
+def _times(reach: _Reach) -> int:
+    """Of a variance: by how many times the square of the span, over n, one person's rows change it.
+
+    s² is the sum of w_i w_j (x_i - x_j)² over pairs, over n(n - 1). One row is in n - 1 pairs: at most the square over
+    n, whether it is replaced or removed (n > 2). Rows of weight r: r times that for people who are there or not; a
+    replaced person is one who leaves and one who comes.
+    """
+    return reach.most * (2 if reach.replaced and reach.most > 1 else 1)
+
+
+def _bounds(value: Typed) -> tuple[float, float]:
+    return value.lower or 0.0, value.upper or 0.0
+
+
+def _span(value: Typed) -> float:
+    lower, upper = _bounds(value)
+    return upper - lower
+
+
+def _words(aggregate: Aggregate) -> str:
+    value, function = aggregate.value, NAMES.get(aggregate.function, aggregate.function)
+    if aggregate.fraction is not None:
+        function = "median" if aggregate.fraction == Fraction(1, 2) else f"{float(aggregate.fraction):g} quantile"
+    if value is None or not value.bounded or value.type != "number" or aggregate.function == "COUNT":
+        return function
+    return f"{function}, values from {value.lower:g} to {value.upper:g}"

@@ -1,0 +1,135 @@
+"""What released numbers can be at all: ranges that follow from the catalog, and what output columns make of ranges."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.answers.output_values import rounded
+from sfumato.kernel.expressions import Literal
+from sfumato.planning.moment_measurements import Linear
+from sfumato.planning.planner import Formula
+from sfumato.query.query import AggregateRef, KeyRef, Post, PostCall
+
+Floats = npt.NDArray[np.float64]
+Ends = tuple[Floats, Floats]
+EVERYWHERE = (np.asarray(-math.inf), np.asarray(math.inf))
+MOST_TRIED = 9  # counts at which a variance is tried, between the ends of its count
+
+
+def possible(formula: Formula) -> Ends:
+    """All values that an aggregate can have."""
+    lower = -math.inf if formula.least is None else formula.least
+    upper = math.inf if formula.most is None else formula.most
+    return np.asarray(lower), np.asarray(upper)
+
+
+def cut(ends: Ends, within: Ends) -> Ends:
+    """The part of an interval that is possible; of one that is not, the nearest possible number."""
+    return np.clip(ends[0], *within), np.clip(ends[1], *within)
+
+
+def of_components(formula: Formula, components: Mapping[str, Ends]) -> Ends:
+    """All values of an aggregate while every released vector that it is read from is within its ends."""
+    match formula:
+        case Formula("COUNT", count=Linear() as linear) | Formula("SUM", total=Linear() as linear):
+            found = linear_image(linear, components)
+        case Formula("AVG", count=Linear() as count, total=Linear() as total):
+            low, high = _divided(linear_image(total, components), _at_least(linear_image(count, components), 1))
+            found = (low + formula.centre, high + formula.centre)
+        case Formula(function, None, Linear() as count, Linear() as total, Linear() as squares):
+            found = _variances(*(linear_image(each, components) for each in (count, total, squares)))
+            found = cut(found, (np.asarray(0.0), np.asarray(math.inf)))
+            if function == "STDDEV":
+                found = (np.sqrt(found[0]), np.sqrt(found[1]))
+        case _:
+            return EVERYWHERE
+    return cut(found, possible(formula))
+
+
+def linear_image(linear: Linear, components: Mapping[str, Ends]) -> Ends:
+    low = high = np.asarray(float(linear.constant))
+    for name, factor in linear.terms:
+        one, two = (float(factor) * end for end in components[name])
+        low, high = low + np.minimum(one, two), high + np.maximum(one, two)
+    return low, high
+
+
+def image(post: Post, aggregates: Sequence[Ends], keys: Sequence[npt.NDArray[Any]]) -> Ends:
+    """All values of an output column while every aggregate is within its ends."""
+    match post:
+        case AggregateRef(index):
+            return aggregates[index]
+        case Literal(value) if isinstance(value, (bool, str)) or value is None:
+            return EVERYWHERE
+        case Literal(value):
+            return np.asarray(float(value)), np.asarray(float(value))  # type: ignore[arg-type]
+        case KeyRef(index):
+            return _of_key(keys[index])
+        case PostCall("round", (inner, Literal(int(digits)))):
+            low, high = image(inner, aggregates, keys)
+            return rounded(np.array(low), digits), rounded(np.array(high), digits)
+        case PostCall(function, arguments):
+            with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+                return _applied(function, [image(each, aggregates, keys) for each in arguments])
+
+
+def _of_key(values: npt.NDArray[Any]) -> Ends:
+    try:
+        numbers = np.array([math.nan if each is None else each for each in values.ravel()], np.float64)
+    except (TypeError, ValueError):
+        return EVERYWHERE
+    return np.nan_to_num(numbers, nan=-math.inf), np.nan_to_num(numbers, nan=math.inf)
+
+
+def _applied(function: str, ends: Sequence[Ends]) -> Ends:  # noqa: PLR0911 - one return a function
+    low, high = ends[0]
+    match function:
+        case "neg":
+            return -high, -low
+        case "abs":
+            inside = (low <= 0) & (high >= 0)
+            return np.where(inside, 0, np.minimum(abs(low), abs(high))), np.maximum(abs(low), abs(high))
+        case "+":
+            return low + ends[1][0], high + ends[1][1]
+        case "-":
+            return low - ends[1][1], high - ends[1][0]
+        case "*":
+            return _products(ends[0], ends[1])
+        case "/":
+            return _divided(ends[0], ends[1])
+        case _:
+            return EVERYWHERE
+
+
+def _products(one: Ends, two: Ends) -> Ends:
+    with np.errstate(invalid="ignore"):
+        corners = np.array(np.broadcast_arrays(*(left * right for left in one for right in two)))
+    corners = np.where(np.isnan(corners), 0, corners)  # zero times infinity
+    return corners.min(axis=0), corners.max(axis=0)
+
+
+def _divided(one: Ends, two: Ends) -> Ends:
+    """All quotients; everything where the divisor may be zero."""
+    with np.errstate(divide="ignore"):
+        low, high = _products(one, (1 / two[1], 1 / two[0]))
+    zero = (two[0] <= 0) & (two[1] >= 0)
+    return np.where(zero, -math.inf, low), np.where(zero, math.inf, high)
+
+
+def _at_least(ends: Ends, least: float) -> Ends:
+    return np.maximum(ends[0], least), np.maximum(ends[1], least)
+
+
+def _variances(count: Ends, total: Ends, squares: Ends) -> Ends:
+    few, many = _at_least(count, 2)
+    straddles = (total[0] <= 0) & (total[1] >= 0)
+    near = np.where(straddles, 0, np.minimum(abs(total[0]), abs(total[1])))
+    far = np.maximum(abs(total[0]), abs(total[1]))
+    tried = [few + (np.minimum(many, 1e300) - few) * place for place in np.linspace(0, 1, MOST_TRIED)]
+    with np.errstate(invalid="ignore", over="ignore"):
+        low = np.min([(squares[0] - far**2 / each) / (each - 1) for each in tried], axis=0)
+        high = np.max([(squares[1] - near**2 / each) / (each - 1) for each in tried], axis=0)
+    return low, high

@@ -1,0 +1,348 @@
+"""From released integers to an Answer, and from a certificate to what it promises. Nothing here sees data."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from sfumato.answers.answer import Answer, Cost, Explained
+from sfumato.answers.answer_cautions import cautions_of
+from sfumato.answers.interval_words import interval_terms
+from sfumato.answers.intervals import as_linear, column_ends, has_interval, possible_of
+from sfumato.answers.output_sensitivity import AsAsked, as_asked
+from sfumato.answers.output_values import Floats, Objects, column, passes, shown_cells
+from sfumato.answers.released_values import (
+    Measured,
+    Reading,
+    aggregate_values,
+    chosen_by,
+    linear_margin,
+    margin_of,
+    measured_as,
+)
+from sfumato.answers.shown_rows import Shown, names_in
+from sfumato.kernel.bin_choice import QuantileChoice
+from sfumato.kernel.certify import BinChoice, Certificate, Certified
+from sfumato.kernel.exact import plain
+from sfumato.kernel.keys import ThresholdedKeys
+from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP
+from sfumato.kernel.mechanisms import LaplaceNoise
+from sfumato.kernel.plan import PARTS, Extreme, Kind, Measurement, Quantiles
+from sfumato.kernel.split_sums import halfway
+from sfumato.kernel.tails import per_coordinate
+from sfumato.planning.groups import drops_groups
+from sfumato.planning.moment_measurements import names_of
+from sfumato.planning.planner import Formula, Planned
+from sfumato.query.query import AggregateRef, KeyRef, Post, Query
+
+PRIVATE_COUNT = (
+    "its margin depends on a private count; preview(..., assume={'n': ...}) shows it for a count you expect."
+)
+NO_NUMBER = "it is not a number."
+IN_RANK = "a choice is off in rank, not in value; see the explanation."
+EVENLY = "For margins of means and variances, values are taken to be spread evenly between their bounds."
+TOGETHER = (
+    "What is measured together shares one noise: each row's weight is split by where its value lies between the "
+    "bounds, and counts, sums and means are read from the parts."
+)
+WEIGHTS = (Kind.COUNT, Kind.PEOPLE, Kind.KEYS, Kind.HALVES, Kind.THIRDS)
+COUNTS_PEOPLE = (Kind.PEOPLE, Kind.KEYS)
+SENTENCES = (
+    "Each measurement has an equal share of the cost; one release covers all groups.",
+    "Bounding each person's rows comes before WHERE.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Paid:
+    """What the ledger says of an answer (stored before? the chain's head, what is left), and the small print."""
+
+    confidence: Fraction
+    entry_number: int
+    cost: Cost
+    cached: bool
+    head: str
+    remaining: Cost
+    population_cost: Cost
+    own_remaining: Cost | None
+    loss: PrivacyLoss  # of all releases that the answer is made from
+    asked: tuple[AsAsked, ...]
+    disclosure: dict[str, Any]
+
+
+def present(query: Query, planned: Planned, certificate: Certificate, reading: Reading, paid: Paid) -> Answer:
+    """Rows, intervals and words from what was released: post-processing."""
+    confidence = paid.confidence
+    aggregates = [aggregate_values(formula, reading.values) for formula in planned.formulas]
+    cells = list(reading.keys if reading.keys is not None else product(*(key.values or () for key in query.keys)))
+    keys = [np.array([cell[index] for cell in cells] + [None], object)[:-1] for index in range(len(query.keys))]
+    columns = {name: column(post, aggregates, keys) for name, post in query.columns}
+    kept = shown_cells(query, aggregates, keys, len(cells))
+    visible = Shown(
+        reading.of_cells(kept, len(cells)), planned.formulas, [key[kept] for key in keys], len(kept),
+        query.having, _thresholds(certificate), _weights(planned),
+    )  # fmt: skip
+    compared = _compared(query, aggregates, keys, len(cells))
+    ends = {
+        name: column_ends(post, visible, _miss(query, planned, post, confidence, compared))
+        for name, post in query.columns
+        if kept and has_interval(post, planned.formulas)
+    }
+    labels = [", ".join(map(str, cells[cell])) for cell in kept]
+    whole = {name for name, post in query.columns if _is_whole(post, planned)}
+    shown_columns = {name: np.broadcast_to(values, len(cells))[kept] for name, values in columns.items()}
+    rows = [
+        {name: _plain(values[place], name in whole) for name, values in shown_columns.items()}
+        for place in range(len(kept))
+    ]
+    intervals = [
+        {
+            name: (float(low[place]), float(high[place]))
+            for name, (low, high) in ends.items()
+            if rows[place][name] is not None
+        }
+        for place in range(len(kept))
+    ]
+    note = interval_terms(query, planned, certificate).note(float(confidence)) if any(intervals) else ""
+    return Answer(
+        tuple(columns), rows, intervals, float(confidence), paid.cost, paid.remaining,
+        paid.entry_number, paid.cached, paid.head, paid.population_cost, paid.own_remaining,
+        explained(planned, certificate, confidence, reading),
+        tuple(name for name, post in query.columns if isinstance(post, KeyRef)),
+        sentences(query, planned, certificate, confidence),
+        paid.disclosure, paid.asked, neighbours=planned.plan.unit.neighbours,
+        loss=paid.loss, interval_note=note,
+        warnings=cautions_of(query, planned, certificate, visible.reading, labels, cells=len(cells),
+            confidence=confidence,
+        ),
+    )  # fmt: skip
+
+
+def asked_of(query: Query, planned: Planned, reading: Reading) -> tuple[AsAsked, ...]:
+    """What one person can change of each column, for the released number of rows where there is one group."""
+    counts = {}
+    for place, formula in enumerate(planned.formulas):
+        if formula.count is not None and formula.count.terms and planned.plan.cells == 1:
+            (found,) = aggregate_values(Formula("COUNT", count=formula.count), reading.values)
+            counts[place] = max(1, round(float(found)))
+    return as_asked(query, planned, counts)
+
+
+def _thresholds(certificate: Certificate) -> tuple[tuple[str, int], ...]:
+    return tuple((each.name, each.threshold) for each in certificate.measurements if each.threshold is not None)
+
+
+def _weights(planned: Planned) -> frozenset[str]:
+    """The released vectors that add up weights of rows, or parts of them (kernel/split_sums.py)."""
+    measurements = planned.plan.measurements
+    return frozenset(name for each in measurements if each.kind in WEIGHTS for name in names_of(each))
+
+
+def _compared(query: Query, aggregates: list[Floats], keys: list[Objects], cells: int) -> int:
+    """How many cells ORDER BY compares: those that HAVING lets through."""
+    if query.having is None:
+        return max(cells, 1)
+    return max(int(np.broadcast_to(passes(query.having, aggregates, keys), cells).sum()), 1)
+
+
+def _miss(query: Query, planned: Planned, post: Post, confidence: Fraction, compared: int) -> Fraction:
+    """How often one interval may miss. Sorted by its own noise, all intervals of a column hold together.
+
+    The first row is first partly for its noise: only if all hold does the one that is read first.
+    """
+    sorts = [names_in(term.by, planned.formulas) for term in query.order]
+    together = any(each & names_in(post, planned.formulas) for each in sorts)
+    return per_coordinate(1 - confidence, compared) if together else 1 - confidence
+
+
+def margins_of(
+    query: Query, planned: Planned, certificate: Certificate, confidence: Fraction, people: float | None
+) -> tuple[dict[str, float | None], dict[str, str]]:
+    """Half the width of each column's intervals, before release; None, with the reason, where it is not known."""
+    by_name = {each.name: each for each in _before_release(certificate, {}).measured}
+    margins: dict[str, float | None] = {}
+    reasons: dict[str, str] = {}
+    for name, post in query.columns:
+        if isinstance(post, KeyRef):
+            continue
+        margins[name] = None
+        miss = _miss(query, planned, post, confidence, certificate.cells or 1)
+        linear = as_linear(post, planned.formulas)
+        if chosen_by(post, planned.formulas):
+            reasons[name] = IN_RANK
+        elif not has_interval(post, planned.formulas):
+            reasons[name] = NO_NUMBER
+        elif linear is not None:
+            low, high = (float(end) for end in possible_of(post, planned.formulas))
+            margins[name] = min(linear_margin(linear, by_name, 1 - miss), high - low)
+        elif people is None:
+            reasons[name] = PRIVATE_COUNT
+        else:
+            margins[name] = _assumed(post, planned, certificate, miss, people)
+    return margins, reasons
+
+
+def _assumed(post: Post, planned: Planned, certificate: Certificate, miss: Fraction, people: float) -> float:
+    """Half the interval that an answer would have if each cell had so many people, spread evenly: one cell tells."""
+    squares = {
+        name: (each.upper or 0) / 6  # a third of the square of half the width
+        for each in planned.formulas
+        if each.squares is not None
+        for name, _ in each.squares.terms
+    }
+    middle = {}
+    for each in planned.plan.measurements:
+        parts = _evenly(each, per_row=planned.plan.unit.per_row)
+        if each.name in squares:
+            parts = (squares[each.name],)
+        middle[each.name] = np.array(parts) * people
+    keys: list[Objects] = [np.array([None], object) for _ in planned.plan.keys]
+    shown = Shown(_before_release(certificate, middle), planned.formulas, keys, 1)
+    low, high = (float(each[0]) for each in column_ends(post, shown, miss))
+    return (high - low) / 2 if math.isfinite(low) and math.isfinite(high) else math.inf
+
+
+def _evenly(each: Measurement, *, per_row: bool) -> tuple[float, ...]:
+    """What a row of values that are spread evenly between their bounds adds, on average, in units."""
+    step = 2.0**each.exponent
+    _, down, up = halfway(each, per_row=per_row)
+    match each.kind:
+        case Kind.SUM | Kind.CHOICE:
+            return (0.0,) * each.width
+        case Kind.HALVES:
+            return (up * step, down * step)
+        case Kind.THIRDS:
+            return (((each.upper - each.lower) * step) ** 2 / 3,) * 3
+        case Kind.CURVE:
+            return (0.0, (up * step) ** 2 / 3)
+        case _:
+            return (1.0,)
+
+
+def _before_release(certificate: Certificate, values: Mapping[str, Floats]) -> Reading:
+    """The noise that a release would have, around assumed values."""
+    made: list[Measured] = []
+    for each in certificate.measurements:
+        made += measured_as(each, values.get(each.name, np.zeros(each.width)))
+    return Reading(tuple(made))
+
+
+def _is_whole(post: object, planned: Planned) -> bool:
+    if not isinstance(post, AggregateRef):
+        return False
+    formula = planned.formulas[post.index]
+    if formula.function == "COUNT":
+        return True
+    if formula.function == "CHOICE":
+        return bool(formula.lower == 1)
+    grids = {name: each.exponent for each in planned.plan.measurements for name in names_of(each)}
+    sums = formula.function == "SUM" and formula.total is not None
+    terms = formula.total.terms if sums and formula.total is not None else ()
+    return sums and all(grids[name] == 0 and factor.denominator == 1 for name, factor in terms)
+
+
+def _plain(value: object, whole: bool) -> object:
+    if isinstance(value, (float, np.floating)):
+        if np.isnan(value):
+            return None
+        return round(float(value)) if whole else float(value)
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def explained(
+    planned: Planned, certificate: Certificate, confidence: Fraction, reading: Reading | None = None
+) -> tuple[Explained, ...]:
+    released = (reading or _before_release(certificate, {})).measured
+    return tuple(
+        _in_words(measurement, each, released, confidence)
+        for measurement, each in zip(planned.plan.measurements, certificate.measurements, strict=True)
+    )
+
+
+def sentences(query: Query, planned: Planned, certificate: Certificate, confidence: Fraction) -> tuple[str, ...]:
+    """What holds for the whole answer: how it was split, how far one person reaches, who can be seen, intervals."""
+    said = [SENTENCES[0]]
+    if any(each.kind in PARTS for each in planned.plan.measurements):
+        said.append(TOGETHER)
+    if not planned.plan.unit.per_row or planned.plan.reach > 1:
+        rows = planned.plan.reach
+        said.append(f"One person counts for at most {rows} rows here. {SENTENCES[1]}")
+    if any(each.kind in COUNTS_PEOPLE for each in planned.plan.measurements) and drops_groups(planned.plan):
+        most = planned.plan.max_groups_per_unit
+        groups = "1 group" if most == 1 else f"{most} groups"
+        said.append(
+            f"One person is counted in at most {groups}: who is in more is left out of the others, which are chosen "
+            "by a hash. max_groups_per_unit in the catalog, or max_groups_contributed in OPTIONS, sets this bound."
+        )
+    for each in certificate.measurements:
+        if each.threshold is not None and isinstance(each.loss, ApproxDP):
+            plan = planned.plan
+            rule = ThresholdedKeys(each.loss.epsilon, each.loss.delta, plan.max_groups_per_unit, plan.unit.neighbours)
+            half, most = rule.people_needed("0.5"), rule.people_needed("0.95")
+            said.append(
+                f"The data names the keys (δ = {plain(each.loss.delta)}): one is shown if its noisy number of people "
+                f"is at least {each.threshold}, which {half} people reach in 50 of 100 cases, and {most} in 95."
+            )
+    if any(has_interval(post, planned.formulas) for _, post in query.columns):
+        said += interval_terms(query, planned, certificate).sentences(float(confidence))
+    return tuple(said)
+
+
+WORDS = {
+    Kind.COUNT: "count of rows", Kind.SUM: "sum", Kind.PEOPLE: "count of people", Kind.KEYS: "people of each key",
+    Kind.HALVES: "count and sum together", Kind.THIRDS: "count, sum and squares together",
+    Kind.CURVE: "sum and squares together",
+}  # fmt: skip
+
+
+def _in_words(
+    measurement: Measurement, each: Certified, released: Sequence[Measured], confidence: Fraction
+) -> Explained:
+    match each.loss:
+        case ZCDP(rho):
+            share = f"rho = {plain(rho)}"
+        case PureDP(epsilon) | ApproxDP(epsilon):
+            share = f"ε = {plain(epsilon)}"
+    as_released = next(one for one in released if one.name in names_of(measurement))
+    margin = margin_of(as_released, confidence)
+    if isinstance(each.noise, BinChoice):
+        grid = Fraction(2) ** each.weight_exponent
+        moved, spread = each.sensitivity.l1 * grid, float(each.noise.spread * grid)
+        name, how = f"{each.name} ({_chosen_in_words(measurement)})", "permute-and-flip among public bins"
+        return Explained(
+            name, f"{float(moved):g}", how, f"{spread:g}", share, margin, _in_rank(each.noise, grid, confidence)
+        )
+    step = Fraction(2) ** each.exponent
+    laplace = isinstance(each.noise, LaplaceNoise)
+    size = each.noise.scale * step if isinstance(each.noise, LaplaceNoise) else each.noise.variance * step**2
+    return Explained(
+        f"{each.name} ({WORDS[measurement.kind]})",
+        f"{float(each.sensitivity.l1 * step):g}",
+        "discrete Laplace" if laplace else "discrete Gaussian",
+        f"{float(size) if laplace else float(size) ** 0.5:g}",
+        share,
+        margin,
+        " in each part" if measurement.kind in PARTS else "",
+    )
+
+
+def _in_rank(choice: BinChoice, grid: Fraction, confidence: Fraction) -> str:
+    if not isinstance(choice, QuantileChoice):
+        return " rows of rank"
+    even = choice.even_margin(confidence) * float(grid)
+    return f" rows of rank for any data (±{even:,.4g} if values are spread evenly between the bounds)"
+
+
+def _chosen_in_words(measurement: Measurement) -> str:
+    width = f"{measurement.bins:,} bins of {2.0**measurement.exponent:g}"
+    match measurement.choice:
+        case Quantiles(fractions):
+            return f"quantiles {', '.join(f'{float(each):g}' for each in fractions)} among {width}"
+        case Extreme(largest):
+            return f"{'maximum' if largest else 'minimum'} among {width}"
+        case _:
+            return f"most frequent of {measurement.bins:,} values"

@@ -1,0 +1,62 @@
+"""Intervals of a ratio of two noisy sums, such as a mean: exact for any count, however small (Fieller's method).
+
+If w is the true ratio, top - w * bottom is noise alone, whose law is known. So w is in the interval if that is no
+larger than its margin. The interval is as likely to hold for a count of 2 as for one of a million.
+"""
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from sfumato.answers.interval_inversion import Acceptance, last_accepted
+from sfumato.answers.noise_laws import Floats, law_of, margins
+from sfumato.answers.possible_ranges import Ends
+from sfumato.answers.simulated_noise import WeightedNoise
+from sfumato.kernel.mechanisms import Noise
+
+ANGLES = 129
+TURN = np.linspace(0, math.pi, ANGLES)
+
+Weights = tuple[tuple[float, ...], tuple[float, ...]]  # of each noise, in the top and in the bottom
+
+
+def ratio_ends(  # noqa: PLR0917
+    top: Floats, bottom: Floats, weights: Weights, noises: tuple[Noise | WeightedNoise, ...], miss: Fraction,
+    within: tuple[float, float],
+) -> Ends:  # fmt: skip
+    """The ratios w with |top - w * bottom| within its margin, and all between them, inside of what is possible.
+
+    If the estimate is not possible, the nearest possible ratio stands for it: then the interval is never empty.
+    """
+    table = _margins_by_angle(weights, noises, miss)
+    lengths = _lengths(weights, noises)
+
+    def margin(at: Floats) -> Floats:
+        size = np.hypot(lengths[0], lengths[1] * at)
+        angle = np.arctan2(lengths[1] * at, lengths[0]) % math.pi
+        return np.asarray(size * np.interp(angle, TURN, table))
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        best = np.nan_to_num(np.clip(np.where(bottom == 0, 0.0, top / bottom), *within))
+    steepest = lengths[1] * float(table[ANGLES // 2]) if any(weights[1]) else 0.0
+    test = Acceptance(best, np.abs(bottom), np.zeros_like(best), margin, steepest)
+    low, high = (np.full_like(best, end) for end in within)
+    return last_accepted(test, low, -1.0), last_accepted(test, high, 1.0)
+
+
+@lru_cache(maxsize=128)
+def _margins_by_angle(weights: Weights, noises: tuple[Noise | WeightedNoise, ...], miss: Fraction) -> Floats:
+    """Margins of cos(angle) * top - sin(angle) * bottom, each scaled to length 1, for angles from 0 to pi."""
+    top, bottom = (np.array(each) / length for each, length in zip(weights, _lengths(weights, noises), strict=True))
+    angles = TURN[:, None]
+    return margins(np.cos(angles) * top - np.sin(angles) * bottom, noises, miss)
+
+
+def _lengths(weights: Weights, noises: tuple[Noise | WeightedNoise, ...]) -> list[float]:
+    """Standard deviations of the top's and the bottom's noise."""
+    spreads = [law_of([(1.0, each)]).spread for each in noises]
+    return [
+        math.hypot(*(weight * spread for weight, spread in zip(each, spreads, strict=True))) or 1.0 for each in weights
+    ]

@@ -1,0 +1,189 @@
+"""Values and intervals from released integers: post-processing, and so free."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.answers.output_values import Floats, Objects, evaluate
+from sfumato.answers.simulated_noise import WeightedNoise, likenesses
+from sfumato.kernel.certify import BinChoice, Certified
+from sfumato.kernel.expressions import Scalar
+from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise, Noise
+from sfumato.kernel.release import Released
+from sfumato.kernel.tails import per_coordinate
+from sfumato.planning.moment_measurements import Linear, part_name
+from sfumato.planning.planner import Formula
+from sfumato.query.query import AggregateRef, Post, PostCall
+
+MOST_SIMULATED = 1 << 16
+OFTEN = 50  # points beyond the two ends of an interval, together
+MOST_AT_ONCE = 1 << 16  # half a megabyte: what is made of it stays in the processor's cache
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One measurement as it was released: its values for each cell, and the noise on them, in steps of its grid."""
+
+    name: str
+    values: Floats
+    noise: Noise | BinChoice | WeightedNoise
+    step: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What was released, in units; nothing here is exact."""
+
+    measured: tuple[Measured, ...]
+    keys: tuple[tuple[Scalar, ...], ...] | None = None
+
+    @classmethod
+    def of(cls, released: Released) -> "Reading":
+        """One release, as it is."""
+        made = []
+        for each in released.certificate.measurements:
+            choice = isinstance(each.noise, BinChoice)
+            values = np.array(released.integers[each.name], np.float64)
+            made += measured_as(each, values if choice else values * 2.0**each.exponent)
+        return cls(tuple(made), released.keys)
+
+    @property
+    def values(self) -> dict[str, Floats]:
+        return {each.name: each.values for each in self.measured}
+
+    def of_cells(self, cells: Sequence[int], among: int) -> "Reading":
+        """The same of these cells alone, of so many."""
+        if not among:
+            return self
+        chosen = [replace(each, values=each.values.reshape(among, -1)[cells].ravel()) for each in self.measured]
+        keys = None if self.keys is None else tuple(self.keys[cell] for cell in cells)
+        return Reading(tuple(chosen), keys)
+
+
+def measured_as(each: Certified, values: Floats) -> list[Measured]:
+    """A measurement's values, one a cell; those of each part by itself."""
+    if isinstance(each.noise, BinChoice):
+        return [Measured(each.name, values, each.noise, 2.0**each.weight_exponent)]
+    step = 2.0**each.exponent
+    if each.width == 1:
+        return [Measured(each.name, values, each.noise, step)]
+    parts = values.reshape(-1, each.width).T
+    return [Measured(part_name(each.name, place), part, each.noise, step) for place, part in enumerate(parts)]
+
+
+def aggregate_values(formula: Formula, measured: Mapping[str, Floats]) -> npt.NDArray[Any]:
+    """An aggregate, for each cell. AVG is never NULL and never leaves its bounds."""
+    match formula:
+        case Formula("COUNT", count=Linear() as count):
+            return read(count, measured)
+        case Formula("SUM", total=Linear() as total):
+            return read(total, measured)
+        case Formula("AVG", count=Linear() as count, total=Linear() as total):
+            mean = formula.centre + read(total, measured) / np.maximum(read(count, measured), 1)
+            return np.clip(mean, formula.lower, formula.upper)
+        case Formula(function, None, Linear() as count, Linear() as total, Linear() as squares):
+            people = np.maximum(read(count, measured), 2)
+            variance = (read(squares, measured) - read(total, measured) ** 2 / people) / (people - 1)
+            held = np.clip(variance, 0, formula.upper)
+            deviation: Floats = np.sqrt(held)
+            return deviation if function == "STDDEV" else held
+        case Formula("CHOICE", str(chosen)):
+            bins = measured[chosen].reshape(-1, formula.width)[:, formula.place]
+            return np.minimum(formula.centre + bins * (formula.lower or 1.0), formula.upper or 0.0)
+        case Formula("MODE" | "TOP_K" as function, str(chosen), values=tuple(values)):
+            rows = measured[chosen].astype(int).reshape(-1, formula.width).tolist()
+            found = np.empty(len(rows), object)
+            found[:] = [values[row[0]] if function == "MODE" else [values[each] for each in row] for row in rows]
+            return found
+    raise AssertionError("every formula is one of these")
+
+
+def read(linear: Linear, measured: Mapping[str, Floats]) -> Floats:
+    made: Floats = np.asarray(float(linear.constant))
+    for name, factor in linear.terms:
+        term = measured[name] if factor == 1 else float(factor) * measured[name]
+        made = made + term if linear.constant or made.ndim else term
+    return made
+
+
+def margin_of(each: Measured, confidence: Fraction) -> float:
+    """|noise| of one cell of one measurement is at most this, with the stated probability: exact for one release.
+
+    Of a choice: how far the rank may be from the wanted one, in rows.
+    """
+    if isinstance(each.noise, BinChoice):
+        return each.noise.margin(confidence) * each.step
+    return each.noise.margin(per_coordinate(1 - confidence, 1)) * each.step
+
+
+def linear_margin(linear: Linear, by_name: Mapping[str, Measured], confidence: Fraction) -> float:
+    """|noise| of a sum of released vectors is at most this, with the stated probability: exact for one vector."""
+    if not linear.terms:
+        return 0.0
+    if len(linear.terms) == 1:
+        ((name, factor),) = linear.terms
+        return abs(float(factor)) * margin_of(by_name[name], confidence)
+    parts: list[tuple[float, Noise]] = []
+    for name, factor in linear.terms:
+        each = by_name[name]
+        match each.noise:
+            case WeightedNoise(several):
+                parts += [(float(factor) * each.step * weight, noise) for weight, noise in several]
+            case LaplaceNoise() | GaussianNoise():
+                parts.append((float(factor) * each.step, each.noise))
+    return WeightedNoise(tuple(parts)).margin(1 - confidence)
+
+
+def chosen_by(post: Post, formulas: Sequence[Formula]) -> bool:
+    """Does an output column depend on a choice? Its interval is then in rank, not in value."""
+    match post:
+        case AggregateRef(index):
+            return formulas[index].function in ("CHOICE", "MODE", "TOP_K")
+        case PostCall(_, arguments):
+            return any(chosen_by(each, formulas) for each in arguments)
+        case _:
+            return False
+
+
+def simulated(
+    reading: Reading, formulas: Sequence[Formula], posts: Sequence[Post],
+    keys: Sequence[Objects], confidence: Fraction,
+) -> list[tuple[Floats, Floats]]:  # fmt: skip
+    """Intervals of output columns, by adding the known noise again around the released values."""
+    noisy = [each for each in reading.measured if not isinstance(each.noise, BinChoice)]
+    cells = max((each.values.size for each in noisy), default=1)
+    miss = float(1 - confidence)
+    times = min(max(1_000 if cells > 16 else 4_000, int(OFTEN / miss)), MOST_SIMULATED)
+    noise = likenesses(tuple(each.noise for each in noisy if not isinstance(each.noise, BinChoice)), times)
+    low, high = (np.empty((len(posts), cells)) for _ in range(2))
+    block = max(1, MOST_AT_ONCE // times)
+    edge = min(int(miss / 2 * times), times // 2)
+    for begin in range(0, cells, block):
+        part = slice(begin, begin + block)
+        drawn = {
+            each.name: each.values[part, None] - drawn_noise[None, :] * each.step
+            for each, drawn_noise in zip(noisy, noise, strict=True)
+        }
+        aggregates = [
+            np.asarray(0.0) if formula.function in ("CHOICE", "MODE", "TOP_K") else aggregate_values(formula, drawn)
+            for formula in formulas
+        ]
+        here = [key[part, None] for key in keys]
+        for index, post in enumerate(posts):
+            shape = (min(block, cells - begin), times)
+            values = np.broadcast_to(evaluate(post, aggregates, here).astype(np.float64), shape)
+            ordered = np.sort(values, axis=1)  # faster than np.partition; NaN counts as the largest
+            low[index, part], high[index, part] = ordered[:, edge], ordered[:, -1 - edge]
+    return list(zip(low, high, strict=True))
+
+
+def three_digits_up(value: float) -> str:
+    """A decimal of three digits, not below the value."""
+    exponent = math.floor(math.log10(value)) - 2
+    digits = math.ceil(value / 10.0**exponent * (1 - 1e-12))
+    return f"{digits}e{exponent}"

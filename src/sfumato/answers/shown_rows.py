@@ -1,0 +1,206 @@
+"""What an answer shows, and the conditions that its cells have passed: thresholds of keys, and HAVING."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.answers.conditional_intervals import edges_of
+from sfumato.answers.noise_laws import Floats, NoiseLaw, law_of
+from sfumato.answers.output_values import Objects, passes
+from sfumato.answers.released_values import Measured, Reading, aggregate_values, read
+from sfumato.kernel.certify import BinChoice
+from sfumato.planning.moment_measurements import Linear
+from sfumato.planning.planner import Formula
+from sfumato.query.query import AggregateRef, Post, PostCall
+
+NEAR = 5.0  # standard deviations: a number that is further inside of its condition would be shown in any case
+BLOCK = 1 << 12  # cells whose condition is tried at once
+CHOSEN = ("CHOICE", "MODE", "TOP_K")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What an answer shows: released vectors, and the conditions that its cells have passed."""
+
+    reading: Reading
+    formulas: Sequence[Formula]
+    keys: Sequence[Objects]
+    cells: int
+    having: Post | None = None
+    thresholds: tuple[tuple[str, int], ...] = ()  # of undeclared keys: the least released number of people
+    weights: frozenset[str] = frozenset()  # vectors that add up weights of rows: below zero none of them is true
+
+    @cached_property
+    def by_name(self) -> dict[str, Measured]:
+        return {each.name: each for each in self.reading.measured}
+
+    @cached_property
+    def aggregates(self) -> list[npt.NDArray[np.float64]]:
+        return [aggregate_values(formula, self.reading.values) for formula in self.formulas]
+
+    @cached_property
+    def conditioned(self) -> frozenset[str]:
+        """The vectors that decide which cells are shown."""
+        names = frozenset(name for name, _ in self.thresholds)
+        return names if self.having is None else names | names_in(self.having, self.formulas)
+
+    @cached_property
+    def edges(self) -> dict[str, tuple[Floats, Floats]]:
+        """For each vector that was released with noise: between which values it is shown, the others as they are."""
+        thresholds = dict(self.thresholds)
+        found = {}
+        for each in self.reading.measured:
+            if not isinstance(each.noise, BinChoice):
+                linear = Linear.of(each.name)
+                least, most = _edges_along({each.name: 1.0}, values_of(linear, self), self, noise_of(linear, self))
+                found[each.name] = (np.maximum(least, thresholds.get(each.name, -np.inf)), most)
+        return found
+
+
+def names_in(post: Post, formulas: Sequence[Formula]) -> frozenset[str]:
+    """The released vectors that an output column is read from."""
+    match post:
+        case AggregateRef(index):
+            formula = formulas[index]
+            linears = (formula.count, formula.total, formula.squares)
+            names = {name for each in linears if each is not None for name, _ in each.terms}
+            return frozenset(names | ({formula.chosen} if formula.chosen is not None else set()))
+        case PostCall(_, arguments):
+            return frozenset().union(*(names_in(each, formulas) for each in arguments))
+        case _:
+            return frozenset()
+
+
+def values_of(linear: Linear, shown: Shown) -> Floats:
+    return np.broadcast_to(read(linear, shown.reading.values), shown.cells)
+
+
+def noise_of(linear: Linear, shown: Shown) -> NoiseLaw:
+    parts = []
+    for name, factor in linear.terms:
+        each = shown.by_name[name]
+        if isinstance(each.noise, BinChoice):
+            raise AssertionError("a choice is not added up")
+        parts.append((float(factor) * each.step, each.noise))
+    return law_of(parts)
+
+
+def linear_of(formula: Formula) -> Linear | None:
+    """An aggregate that is a sum of released vectors, each times a number."""
+    match formula:
+        case Formula("COUNT", count=Linear() as linear) | Formula("SUM", total=Linear() as linear):
+            return linear
+        case Formula("AVG", count=Linear((), known), total=Linear() as total):
+            return Linear(total.terms, total.constant).times(1 / known).plus(Linear((), Fraction(formula.centre)))
+        case _:
+            return None
+
+
+def decides_alone(linear: Linear, shown: Shown) -> bool:
+    """Does a sum's own value decide whether its cell is shown, whatever noise its vectors have had?
+
+    So it is if it is read from one vector (the others are independent of it), or if all that HAVING reads of its
+    vectors is a multiple of it. Otherwise HAVING selects one vector's noise more than another's.
+    """
+    names = frozenset(name for name, _ in linear.terms)
+    if len(names) == 1:
+        return True
+    if names & {name for name, _ in shown.thresholds}:
+        return False
+    read_too = [
+        linear_of(shown.formulas[index])
+        for index in _aggregates_in(shown.having)
+        if names & names_in(AggregateRef(index), shown.formulas)
+    ]
+    return all(each is not None and _is_multiple(each, linear) for each in read_too)
+
+
+def _aggregates_in(post: Post | None) -> frozenset[int]:
+    match post:
+        case AggregateRef(index):
+            return frozenset({index})
+        case PostCall(_, arguments):
+            return frozenset().union(*(_aggregates_in(each) for each in arguments))
+        case _:
+            return frozenset()
+
+
+def _is_multiple(one: Linear, two: Linear) -> bool:
+    factors, others = dict(one.terms), dict(two.terms)
+    return factors.keys() == others.keys() and len({factors[name] / others[name] for name in factors}) == 1
+
+
+def edges_within(linear: Linear, shown: Shown, law: NoiseLaw) -> tuple[Floats, Floats]:
+    """Between which values a sum is shown, the other released numbers being as they are.
+
+    Requires: the sum decides alone.
+    """
+    if len(linear.terms) == 1:
+        ((name, factor),) = linear.terms
+        one, two = (float(factor) * each + float(linear.constant) for each in shown.edges[name])
+        return (one, two) if factor > 0 else (two, one)
+    moves = {name: 1 / (float(factor) * len(linear.terms)) for name, factor in linear.terms}
+    return _edges_along(moves, values_of(linear, shown), shown, law)
+
+
+def _edges_along(moves: dict[str, float], values: Floats, shown: Shown, law: NoiseLaw) -> tuple[Floats, Floats]:
+    """The edges of HAVING, if a value changes and each of its vectors moves with it so many times."""
+    least, most = np.full(shown.cells, -np.inf), np.full(shown.cells, np.inf)
+    if shown.having is None or not names_in(shown.having, shown.formulas) & moves.keys():
+        return least, most
+    for begin in range(0, shown.cells, BLOCK):
+        part = slice(begin, begin + BLOCK)
+        change = _changed(moves, values, shown)
+        least[part], most[part] = edges_of(_passes(shown, part, change), values[part], law)
+    return least, most
+
+
+Change = Callable[[slice, Floats], list[npt.NDArray[np.float64]]]
+
+
+def _changed(moves: dict[str, float], values: Floats, shown: Shown) -> Change:
+    """The aggregates, if a sum had other values."""
+
+    def change(part: slice, tried: Floats) -> list[npt.NDArray[np.float64]]:
+        vectors = {
+            each.name: each.values[part, None]
+            for each in shown.reading.measured
+            if not isinstance(each.noise, BinChoice)
+        }
+        for name, times in moves.items():
+            vectors[name] = vectors[name] + times * (tried - values[part, None])
+        return [
+            shown.aggregates[index][part, None] if formula.function in CHOSEN else aggregate_values(formula, vectors)
+            for index, formula in enumerate(shown.formulas)
+        ]
+
+    return change
+
+
+def _passes(shown: Shown, part: slice, change: Change) -> Callable[[Floats], npt.NDArray[np.bool_]]:
+    keys = [key[part, None] for key in shown.keys]
+
+    def passing(tried: Floats) -> npt.NDArray[np.bool_]:
+        if shown.having is None:
+            return np.ones(tried.shape, bool)
+        return np.broadcast_to(passes(shown.having, change(part, tried), keys), tried.shape)
+
+    return passing
+
+
+def near_edges(values: Floats, least: Floats, most: Floats, law: NoiseLaw) -> npt.NDArray[np.bool_]:
+    reach = NEAR * law.spread
+    return np.asarray((values - least < reach) | (most - values < reach))
+
+
+def near_condition(names: frozenset[str], shown: Shown) -> npt.NDArray[np.bool_]:
+    """The cells in which one of these vectors might as well not have been shown."""
+    near = np.zeros(shown.cells, bool)
+    for name in sorted(names & shown.conditioned):
+        linear = Linear.of(name)
+        near |= near_edges(values_of(linear, shown), *shown.edges[name], noise_of(linear, shown))
+    return near

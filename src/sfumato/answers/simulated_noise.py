@@ -1,0 +1,203 @@
+"""Noise like that of a release, at fixed points: for intervals, which must not differ between askings.
+
+The points fill the unit cube evenly, so a few thousand of them give quantiles that a hundred thousand draws would.
+"""
+
+import hashlib
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise, Noise
+
+Floats = npt.NDArray[np.float64]
+SMOOTH = 100.0
+APART = 1e-3
+CLOSE = 1e-9
+MOST_SMOOTH = 3  # scales: the exponentials of more nearly equal ones would cancel one another
+LEAST_PART = 1e-6  # of the widest scale: what is narrower adds nothing that shows
+LEAST_TAIL = 1e-8  # below which the difference of exponentials is lost in rounding
+TIMES = 1 << 16
+WIDE = 1 << 10  # a scale in steps at which the steps do not show
+MOST_MIXED = 25.0  # a Gaussian deviation, in scales of the Laplace variable that it is added to
+KNOTS = 17
+MOST_EVEN = 8  # beyond so many dimensions the even points are no better than scattered ones
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedNoise:
+    """The noise of several releases of one question, combined with these weights."""
+
+    parts: tuple[tuple[float, Noise], ...]
+
+    def margin(self, miss: Fraction) -> float:
+        """|noise| is at most this but for a chance of `miss`."""
+        scales = [abs(weight) * float(noise.scale) for weight, noise in self.parts if isinstance(noise, LaplaceNoise)]
+        smooth = len(self.parts) <= MOST_SMOOTH and all(
+            isinstance(noise, LaplaceNoise) and noise.scale >= SMOOTH for _, noise in self.parts
+        )
+        if smooth:
+            return float(smooth_margins(np.array([scales]), float(miss))[0])
+        if of_many(self.parts):
+            variance = sum(weight**2 * variance_of(noise) for weight, noise in self.parts)
+            scale = sum(each**4 for each in scales) ** 0.25
+            return _mixed_margin(scale, math.sqrt(max(variance - 2 * scale**2, 0.0)), float(miss))
+        return _drawn_margin(self, miss)
+
+
+def of_many(parts: Sequence[tuple[float, Noise]]) -> bool:
+    """Whether this stands for many releases: a Gaussian variable and perhaps Laplace ones, whose steps do not show.
+
+    Two cumulants are then enough (answers/combined_releases.py).
+    """
+    gaussian = any(isinstance(noise, GaussianNoise) for _, noise in parts)
+    return gaussian and all(variance_of(noise) >= WIDE**2 for _, noise in parts)
+
+
+def smooth_margins(scales: Floats, miss: float) -> Floats:
+    """Of sums of Laplace variables, one sum a row of `scales`: their margins. The tail is a sum of exponentials."""
+    wide = scales.max(axis=1)
+    unit = np.where(wide > 0, wide, 1.0)  # what has no noise has no margin
+    apart, weights = _exponentials(np.where(wide[:, None] > 0, scales / unit[:, None], 1.0))
+    terms = scales.shape[1]
+    union = apart[:, -1] * terms * math.log(terms / miss)  # holds in any case
+    if miss < LEAST_TAIL:
+        return np.asarray(union * wide)
+    low, high = np.zeros_like(union), union
+    while bool((high - low > CLOSE * high).any()):
+        middle = (low + high) / 2
+        met = (weights * np.exp(-middle[:, None] / apart)).sum(axis=1) <= miss
+        low, high = np.where(met, low, middle), np.where(met, middle, high)
+    return np.asarray(high * wide)
+
+
+def smooth_tail(scales: Floats, at: Floats) -> Floats:
+    """P(sum >= at), of one sum of Laplace variables."""
+    (apart,), (weights,) = _exponentials(scales[None, :])
+    beyond = np.exp(-np.abs(at)[..., None] / apart) @ weights / 2
+    return np.asarray(np.where(at >= 0, beyond, 1 - beyond))
+
+
+def _exponentials(scales: Floats) -> tuple[Floats, Floats]:
+    """P(|sum| > z) = sum of weight * exp(-z / scale). Equal scales are taken a bit apart, upward."""
+    apart = np.sort(scales, axis=1)
+    apart = np.maximum(apart, apart[:, -1:] * LEAST_PART)
+    for place in range(1, apart.shape[1]):
+        apart[:, place] = np.maximum(apart[:, place], apart[:, place - 1] * (1 + APART))
+    squares = apart**2
+    gaps = squares[:, :, None] - squares[:, None, :]
+    ratios = np.divide(squares[:, :, None], gaps, out=np.ones_like(gaps), where=gaps != 0)
+    return apart, ratios.prod(axis=2)
+
+
+def _mixed_margin(scale: float, deviation: float, miss: float) -> float:
+    """Of a Laplace variable and a Gaussian one, both smooth: the tail of their sum is known."""
+    ratio = deviation / scale if scale else math.inf
+    if ratio > MOST_MIXED:  # the Laplace part is too narrow to show, and its terms would overflow
+        return math.hypot(deviation, math.sqrt(2) * scale) * _halved(
+            lambda at: math.erfc(at / math.sqrt(2)), 40.0, miss
+        )
+
+    if not ratio:
+        return scale * math.log(1 / miss)
+
+    def beyond(at: float) -> float:
+        """P(|sum| > at deviations)."""
+        far = math.exp(ratio * (ratio / 2 - at)) * math.erfc((ratio - at) / math.sqrt(2))
+        near = math.exp(min(ratio * (ratio / 2 + at), 700.0)) * math.erfc((ratio + at) / math.sqrt(2))
+        return math.erfc(at / math.sqrt(2)) + (far - near) / 2
+
+    return deviation * _halved(beyond, 40.0 + 40.0 / ratio, miss)
+
+
+def many_margins(deviations: Floats, scales: Floats, miss: float) -> Floats:
+    """Margins of sums with these standard deviations, whose fourth cumulants are 12 scale^4: for sums of many releases.
+
+    A sum with deviation 1 has a margin that depends on its scale alone, and smoothly; so few are worked out.
+    """
+    shares = np.minimum(scales / np.where(deviations > 0, deviations, 1.0), math.sqrt(0.5))
+    knots = np.linspace(0, float(shares.max()), KNOTS)
+    found = [_mixed_margin(each, math.sqrt(max(1 - 2 * each**2, 0.0)), miss) for each in knots.tolist()]
+    return np.asarray(deviations * np.interp(shares, knots, found))
+
+
+def _halved(tail: Callable[[float], float], high: float, miss: float) -> float:
+    """Where a falling tail reaches `miss`, from above."""
+    low = 0.0
+    while high - low > CLOSE * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if tail(middle) <= miss else (middle, high)
+    return high
+
+
+@lru_cache(maxsize=256)
+def _drawn_margin(noise: "WeightedNoise", miss: Fraction) -> float:
+    drawn = np.sort(np.abs(likenesses((noise,), TIMES)[0]))
+    return float(drawn[min(math.ceil((1 - float(miss)) * TIMES), TIMES - 1)])
+
+
+def variance_of(noise: Noise) -> float:
+    return float(noise.variance) if isinstance(noise, GaussianNoise) else 2 * float(noise.scale) ** 2
+
+
+def likenesses(noises: Sequence[Noise | WeightedNoise], times: int) -> list[Floats]:
+    """For each noise, `times` values of it: together they are like independent draws."""
+    parts = [part for each in noises for part in (each.parts if isinstance(each, WeightedNoise) else ((1.0, each),))]
+    drawn = iter(_drawn([noise for _, noise in parts], times))
+    return [
+        sum((weight * next(drawn) for weight, _ in each.parts), np.zeros(times))
+        if isinstance(each, WeightedNoise)
+        else next(drawn)
+        for each in noises
+    ]
+
+
+def _drawn(noises: Sequence[Noise], times: int) -> list[Floats]:
+    made = []
+    at = 0
+    points = _points(sum(2 if isinstance(each, GaussianNoise) else 1 for each in noises), times)
+    for noise in noises:
+        if isinstance(noise, GaussianNoise):
+            spread = math.sqrt(noise.variance)
+            normal = spread * np.sqrt(-2 * np.log(points[at])) * np.cos(2 * math.pi * points[at + 1])
+            made.append(np.rint(normal) if spread < SMOOTH else normal)
+            at += 2
+        else:
+            made.append(_laplace(float(noise.scale), points[at]))
+            at += 1
+    return made
+
+
+def _laplace(scale: float, uniform: Floats) -> Floats:
+    """The inverse of the distribution function: of the discrete noise where its steps show, else of its likeness."""
+    if scale >= SMOOTH:
+        centred = uniform - 0.5
+        smooth: Floats = -scale * np.sign(centred) * np.log1p(-2 * np.abs(centred))
+        return smooth
+    ratio = math.exp(-1 / scale) if scale > 1e-2 else 0.0
+    if not ratio:
+        return np.zeros_like(uniform)
+    below = np.ceil(scale * np.log(uniform * (1 + ratio)))
+    above = np.ceil(-scale * np.log((1 - uniform) * (1 + ratio))) - 1
+    steps: Floats = np.where(uniform <= ratio / (1 + ratio), below, np.maximum(above, 0))
+    return steps
+
+
+@lru_cache(maxsize=64)
+def _points(dimensions: int, times: int) -> Floats:
+    """`times` points inside the unit cube, one row a dimension: multiples of powers of a generalised golden ratio."""
+    if dimensions > MOST_EVEN:
+        words = np.frombuffer(hashlib.shake_256(b"points").digest(8 * dimensions * times), "<u8")
+        scattered = ((words >> np.uint64(11)) * 2.0**-53 + 2.0**-54).reshape(dimensions, times)
+        return np.asarray(scattered, np.float64)
+    root = 2.0
+    for _ in range(60):
+        root = (1 + root) ** (1 / (dimensions + 1))
+    steps = np.array([root ** -(index + 1) for index in range(dimensions)])
+    points = (0.5 + np.outer(steps, np.arange(1, times + 1))) % 1 * (1 - 2.0**-52) + 2.0**-54
+    return np.asarray(points, np.float64)

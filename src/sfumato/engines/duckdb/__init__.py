@@ -1,0 +1,1 @@
+"""The embedded engine: DuckDB over a pinned snapshot."""

@@ -1,0 +1,231 @@
+"""The embedded engine: plans on DuckDB, over a pinned snapshot, in a connection that can do nothing else."""
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from operator import add as plus
+from pathlib import Path
+
+import duckdb
+
+from sfumato.catalog.model import Table
+from sfumato.engines.duckdb.content_version import content_digest
+from sfumato.engines.duckdb.empty_tables import EmptyTables
+from sfumato.engines.engine import ADDED, Bins, Cells, bin_numbers, integers_of
+from sfumato.engines.plan_agrees import agrees, has_values
+from sfumato.engines.snapshot import in_order, pin, stored_steps, versions_of
+from sfumato.engines.snapshot_file import SEALED, Prepared, add, open_to_read, prepare
+from sfumato.engines.sql.lowering import lower, lower_bins, lower_people
+from sfumato.errors import EngineFailed, KernelFault
+from sfumato.ingest.load_report import AS_USUAL, Loading, LoadReport, refuse_losses
+from sfumato.ingest.public import with_facts
+from sfumato.ingest.readers import connected
+from sfumato.kernel.plan import BoundedPlan, Kind, Measurement, digest
+from sfumato.kernel.release import ExactAggregates
+from sfumato.kernel.row_sources import Scan
+
+MOST_READY = 8  # plans whose queries are kept between their check and their run
+
+
+@dataclass(frozen=True, slots=True)
+class Queries:
+    """The texts that measure a plan."""
+
+    plan_digest: str
+    people: str | None
+    added: str | None
+    bins: Mapping[str, str]
+
+    def __iter__(self) -> Iterator[str]:
+        return (each for each in (self.people, self.added, *self.bins.values()) if each is not None)
+
+
+class DuckDBEngine:
+    """Snapshots of the declared tables, in memory or in one database file."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Table]) -> None:
+        """Of a connection that is sealed; versions_of refuses what is not pinned as it is declared."""
+        self._connection = connection
+        self.load_report: LoadReport | None = None  # only where this process read the sources
+        self.versions = versions_of(connection, tables)
+        self.tables = with_facts(connection, tables)
+        self._stored = {name: stored_steps(table) for name, table in tables.items()}
+        self._empty = EmptyTables(self.tables)
+        self._ready: dict[str, Queries] = {}
+        self._lock = threading.Lock()
+
+    @classmethod
+    def of_data(cls, table: Table, data: object, loading: Loading = AS_USUAL) -> "DuckDBEngine":
+        """Pin one table in memory."""
+        return cls.of_tables({table.name: (table, data)}, loading)
+
+    @classmethod
+    def of_tables(cls, tables: Mapping[str, tuple[Table, object]], loading: Loading = AS_USUAL) -> "DuckDBEngine":
+        """Pin tables in memory; `load_report` says what that did to their values."""
+        connection = connected()
+        try:
+            ordered = in_order({name: table for name, (table, _) in tables.items()})
+            report = LoadReport(
+                tuple(pin(connection, table, tables[table.name][1], None, loading) for table in ordered)
+            )
+            if loading.strict:
+                refuse_losses(report)
+            for setting, value in SEALED.items():
+                connection.execute(f"SET {setting} = {value}")
+            engine = cls(connection, {name: table for name, (table, _) in tables.items()})
+            engine.load_report = report
+            return engine
+        except BaseException:
+            connection.close()
+            raise
+
+    @classmethod
+    def prepare(
+        cls,
+        path: Path,
+        tables: Mapping[str, Table],
+        folder: Path,
+        *,
+        only: str | None = None,
+        everything: bool = False,
+        loading: Loading = AS_USUAL,
+    ) -> Prepared:
+        """Pin the tables of a catalog that have changed, or one, or all: the owner's step. Each is a new version."""
+        return prepare(path, tables, folder, only=only, everything=everything, loading=loading)
+
+    @classmethod
+    def add(
+        cls, path: Path, tables: Mapping[str, Table], newest: str, folder: Path, loading: Loading = AS_USUAL
+    ) -> LoadReport:
+        """Pin a table that the catalog is about to hold; the others keep their versions."""
+        return add(path, tables, newest, folder, loading)
+
+    @classmethod
+    def open(cls, path: Path, tables: Mapping[str, Table]) -> "DuckDBEngine":
+        """Open pinned tables, to be read only."""
+        connection = open_to_read(path)
+        try:
+            return cls(connection, tables)
+        except BaseException:
+            connection.close()
+            raise
+
+    def content_digest(self, table: str, key: bytes) -> str:
+        """A keyed digest of a pinned table: the version of data that has no other."""
+        return content_digest(self._connection, table, key)
+
+    def check(self, plan: BoundedPlan) -> None:
+        """Refuse a plan that DuckDB cannot bind, by the declared columns alone: no data is read.
+
+        So is one that says of its tables what is not true of the pinned ones.
+        """
+        bound = False
+        agrees(plan.source, self.tables)
+        has_values(plan, self.tables)
+        with suppress(Exception):
+            for query in self._queries(plan):
+                self._empty.bind(query)
+            bound = True
+        if not bound:
+            raise KernelFault("The engine cannot run this plan.")
+
+    def aggregate(self, plan: BoundedPlan) -> ExactAggregates:
+        """Measure. Whatever goes wrong is told in one constant text: what failed may depend on the data."""
+        measured = None
+        with suppress(Exception):  # and nothing of it is kept: a cause or context could quote a record
+            measured = self._measure(plan)
+        if measured is None:
+            raise EngineFailed
+        return measured
+
+    def _measure(self, plan: BoundedPlan) -> ExactAggregates:
+        cells, cursor = Cells(plan), self._connection.cursor()
+        queries, width = self._queries(plan), len(plan.keys)
+        people: dict[int, int] = {}
+        of_cells = (
+            {}
+            if queries.added is None
+            else _rows_of(cursor, queries.added, cells, width, counts_units=cells.discovered)
+        )
+        if queries.people is not None:
+            people = {
+                cell: row[0] for cell, row in _rows_of(cursor, queries.people, cells, width, counts_units=True).items()
+            }
+        elif cells.discovered:
+            people = {cell: row[0] for cell, row in of_cells.items()}
+            of_cells = {cell: row[1:] for cell, row in of_cells.items()}
+        totals: dict[str, list[int]] = {}
+        bins: dict[str, list[Bins]] = {}
+        added = [each for each in plan.measurements if each.kind in ADDED]
+        if queries.added is not None:
+            nothing = (0,) * sum(each.width for each in added)
+            sums = [[int(one) for one in of_cells.get(cell, nothing)] for cell in range(len(cells))]
+            begin = 0
+            for each in added:
+                end = begin + each.width
+                totals[each.name] = [one for cell in sums for one in integers_of(each, cell[begin:end], plan)]
+                begin = end
+        for each in plan.measurements:
+            if each.kind in (Kind.PEOPLE, Kind.KEYS):
+                totals[each.name] = [people.get(cell, 0) for cell in range(len(cells))]
+            elif each.kind is Kind.CHOICE:
+                bins[each.name] = self._bins(plan, each, cells, queries.bins[each.name])
+        return ExactAggregates(queries.plan_digest, totals, cells.keys, bins)
+
+    def _bins(self, plan: BoundedPlan, each: Measurement, cells: Cells, query: str) -> list[Bins]:
+        width, found = len(plan.keys), [Bins() for _ in range(len(cells))]
+        numbers = bin_numbers(each)
+        for row in self._connection.cursor().execute(query).fetchall():
+            cell, number = cells.find(row[:width]), numbers(row[width])
+            if cell is not None and number is not None:
+                found[cell][number] = found[cell].get(number, 0) + int(row[width + 1])
+        return found
+
+    def _queries(self, plan: BoundedPlan) -> Queries:
+        """The texts of a plan, as its check left them; by digest, since equal plans may differ in a literal's type."""
+        name = digest(plan)
+        with self._lock:
+            ready = self._ready.pop(name, None)
+        if ready is None:
+            ready = self._lowered(plan, name)
+        with self._lock:
+            self._ready[name] = ready
+            while len(self._ready) > MOST_READY:
+                del self._ready[next(iter(self._ready))]
+        return ready
+
+    def _lowered(self, plan: BoundedPlan, name: str) -> Queries:
+        stored = self._stored[plan.source.table] if isinstance(plan.source, Scan) else {}
+        agrees(plan.source, self.tables)
+        has_values(plan, self.tables)
+        kinds = {each.kind for each in plan.measurements}
+        counted = kinds & {Kind.PEOPLE, Kind.KEYS}
+        adds = bool(kinds & set(ADDED))
+        chosen = [each for each in plan.measurements if each.kind is Kind.CHOICE]
+        return Queries(
+            name,
+            # where the data names the keys, what is added up comes with the people of each
+            lower_people(plan).sql(dialect="duckdb", copy=False) if counted and (plan.cells or not adds) else None,
+            lower(plan, stored).sql(dialect="duckdb", copy=False) if adds else None,
+            {each.name: lower_bins(plan, each).sql(dialect="duckdb", copy=False) for each in chosen},
+        )
+
+    def close(self) -> None:
+        """Let go of the snapshot."""
+        self._empty.close()
+        self._connection.close()
+
+
+def _rows_of(
+    cursor: duckdb.DuckDBPyConnection, query: str, cells: Cells, width: int, *, counts_units: bool
+) -> dict[int, tuple[int, ...]]:
+    """What a query gives for each cell, behind its key values; keys that the data names are numbered as they come."""
+    found: dict[int, tuple[int, ...]] = {}
+    for row in cursor.execute(query).fetchall():
+        cell = cells.name(row[:width]) if cells.discovered else cells.find(row[:width])
+        if cell in found and counts_units:  # a unit could be counted in both
+            raise KernelFault("Two rows count the people of one cell.")
+        if cell is not None:
+            found[cell] = tuple(map(plus, found[cell], row[width:])) if cell in found else row[width:]
+    return found

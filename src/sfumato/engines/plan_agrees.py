@@ -1,0 +1,74 @@
+"""Does a plan say of its tables what the snapshot was made with? What does not agree is refused before a charge."""
+
+from collections.abc import Mapping
+from typing import assert_never
+
+from sfumato.catalog.model import Table
+from sfumato.errors import KernelFault
+from sfumato.kernel.expressions import Column, Expression
+from sfumato.kernel.plan import BoundedPlan
+from sfumato.kernel.row_sources import TIMES_MET, Derived, Join, PerUnit, PublicScan, Scan, Source, Union
+
+
+def agrees(source: Source, tables: Mapping[str, Table]) -> None:
+    """Raise a KernelFault where bounds or multiplicities are not the pinned tables'."""
+    match source:
+        case Scan(name, max_rows=most, most_met=met):
+            table = _table(tables, name)
+            if table.public or table.max_rows_per_unit != most:
+                raise KernelFault("The pinned weights are those of another bound.")
+            if met not in (None, TIMES_MET * most):
+                raise KernelFault("The pinned table marks another number of rows for joins.")
+        case PublicScan(name):
+            if not _table(tables, name).public:
+                raise KernelFault("A private table is nobody's in this plan.")
+        case Derived(inner) | PerUnit(inner):
+            agrees(inner, tables)
+        case Join(left, right, _, on, multiplicity):
+            agrees(left, tables)
+            agrees(right, tables)
+            if multiplicity is not None and multiplicity < _multiplicity(right, on, tables):
+                raise KernelFault("A public table has more rows for one key than the plan says.")
+        case Union(parts):
+            for each in parts:
+                agrees(each, tables)
+        case _:
+            assert_never(source)
+
+
+def has_values(plan: BoundedPlan, tables: Mapping[str, Table]) -> None:
+    """Raise a KernelFault where a plan says that a column has no NULLs, and its declaration does not."""
+    if not isinstance(plan.source, Scan):
+        return
+    declared = _table(tables, plan.source.table).columns
+    for each in plan.measurements:
+        match each.value:
+            case Column(name, nullable=False) if getattr(
+                declared.get(name.removeprefix(plan.source.prefix)), "nullable", True
+            ):
+                raise KernelFault("A column may have NULLs that the plan does not know of.")
+
+
+def _table(tables: Mapping[str, Table], name: str) -> Table:
+    if name not in tables:
+        raise KernelFault("A plan is about a table that is not pinned.")
+    return tables[name]
+
+
+def _multiplicity(right: Source, on: tuple[tuple[Expression, Expression], ...], tables: Mapping[str, Table]) -> int:
+    """The most rows that one left row meets: of the compared columns, the one that tells rows apart best."""
+    found = [each for _, two in on if (each := _of_column(right, two, tables)) is not None]
+    if not found:
+        raise KernelFault("A join compares no column of the public table.")
+    return min(found)
+
+
+def _of_column(source: Source, compared: Expression, tables: Mapping[str, Table]) -> int | None:
+    """The largest multiplicity of a public table's own column; None for what is computed."""
+    match source, compared:
+        case Derived(inner, _, columns), Column(name):
+            made = dict(columns).get(name)
+            return None if made is None else _of_column(inner, made, tables)
+        case PublicScan(table, _, prefix), Column(name) if name.startswith(prefix):
+            return dict(_table(tables, table).multiplicities).get(name.removeprefix(prefix))
+    return None

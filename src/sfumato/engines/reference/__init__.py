@@ -1,0 +1,1 @@
+"""The reference engine: plain Python that the other engines must equal, bit for bit."""

@@ -1,0 +1,369 @@
+"""Slow, plain Python: what the other engines must equal, bit for bit."""
+
+import hashlib
+import math
+import operator
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from sfumato.catalog.names import is_like
+from sfumato.engines.engine import ADDED, UNIT, Bins, Cells, addends, bin_numbers, integers_of
+from sfumato.engines.reference.reference_dates import is_of_dates, moment_text, of_dates
+from sfumato.engines.sql.source_sql import MOST_ADDED
+from sfumato.kernel.expressions import Call, Column, ColumnType, Expression, Literal, Scalar
+from sfumato.kernel.plan import ROW_WEIGHT_EXPONENT, SQUARED, BoundedPlan, Kind, Measurement, Mode, digest
+from sfumato.kernel.release import ExactAggregates
+from sfumato.kernel.row_sources import Derived, Join, PerUnit, PublicScan, Scan, Source, Union, UnitColumn, numerator
+from sfumato.kernel.split_sums import parts_of
+
+Row = Mapping[str, Scalar]
+NUMERIC = (ColumnType.INTEGER, ColumnType.REAL)
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A row of a source, whose it is, and what its weight divides by."""
+
+    values: Row
+    unit: str
+    held: int
+
+
+class ReferenceEngine:
+    """Rows as mappings from column names to values, as a snapshot holds them."""
+
+    def __init__(self, tables: Mapping[str, Sequence[Row]]) -> None:
+        self._tables = tables
+
+    def check(self, plan: BoundedPlan) -> None:
+        """Whatever a plan can say can be run."""
+
+    def aggregate(self, plan: BoundedPlan) -> ExactAggregates:
+        """Add up row by row."""
+        inside = [row for row in self._rows(plan.source) if _passes(plan.filters, row.values)]
+        cells = Cells(plan)
+        if cells.discovered:
+            for row in inside:
+                cells.name(key_values(plan, row.values))
+        totals = {
+            each.name: [[0] * each.width for _ in range(len(cells))]
+            for each in plan.measurements
+            if each.kind is not Kind.CHOICE
+        }
+        bins = {
+            each.name: [Bins() for _ in range(len(cells))] for each in plan.measurements if each.kind is Kind.CHOICE
+        }
+        cells_of_unit: dict[Scalar, dict[int, tuple[str, ...]]] = {}
+        most = numerator(plan.source)
+        for number, row in enumerate(inside):
+            keys = key_values(plan, row.values)
+            cell = cells.find(keys)
+            if cell is None:
+                continue
+            unit: Scalar = number if plan.unit.per_row else row.unit
+            cells_of_unit.setdefault(unit, {})[cell] = tuple(map(_key_text, keys))
+            for each in plan.measurements:
+                if each.kind in ADDED:
+                    for place, added in enumerate(_contributions(each, row, most, plan)):
+                        totals[each.name][cell][place] += added
+                elif each.kind is Kind.CHOICE:
+                    _into_bin(each, row, most, bins[each.name][cell], per_row=plan.unit.per_row)
+        for each in plan.measurements:
+            if each.kind in (Kind.PEOPLE, Kind.KEYS):
+                for unit, reached in cells_of_unit.items():
+                    kept = sorted((_order(texts, unit), texts, cell) for cell, texts in reached.items())
+                    for _, _, cell in kept[: plan.max_groups_per_unit]:
+                        totals[each.name][cell][0] += 1
+        integers = {
+            each.name: [one for cell in totals[each.name] for one in integers_of(each, cell, plan)]
+            for each in plan.measurements
+            if each.kind is not Kind.CHOICE
+        }
+        return ExactAggregates(digest(plan), integers, cells.keys, bins)
+
+    def _rows(self, source: Source) -> list[Held]:
+        """The rows of a source, each with its unit and what its weight divides by."""
+        match source:
+            case Scan():
+                return self._scanned(source)
+            case PublicScan(name, _, prefix):
+                return [Held(_prefixed(row, prefix), "", 1) for row in self._tables[name]]
+            case Derived(inner, filters, columns):
+                return [
+                    replace(each, values={name: evaluate(made, each.values) for name, made in columns})
+                    for each in self._rows(inner)
+                    if _passes(filters, each.values)
+                ]
+            case Join():
+                return self._joined(source)
+            case Union(parts):
+                whole = numerator(source)
+                return [
+                    replace(each, held=each.held * (whole // numerator(part)))
+                    for part in parts
+                    for each in self._rows(part)
+                ]
+            case PerUnit(inner, filters, columns):
+                units: dict[str, list[Row]] = {}
+                for each in self._rows(inner):
+                    if _passes(filters, each.values):
+                        units.setdefault(each.unit, []).append(each.values)
+                return [
+                    Held({column.name: _of_unit(column, rows) for column in columns}, unit, 1)
+                    for unit, rows in units.items()
+                ]
+
+    def _scanned(self, scan: Scan) -> list[Held]:
+        rows = self._tables[scan.table]
+        if scan.most_met is not None:
+            rows = _met(rows, scan.most_met)
+        owned = Counter(row.get(UNIT) for row in rows)
+        return [
+            Held(
+                _prefixed(row, scan.prefix),
+                str(row.get(UNIT)),
+                max(owned[row[UNIT]], scan.max_rows) if UNIT in row else 1,
+            )
+            for row in rows
+        ]
+
+    def _joined(self, join: Join) -> list[Held]:
+        found, private = [], join.multiplicity is None
+        others = self._rows(join.right)
+        nothing = _nothing(join.right)
+        for one in self._rows(join.left):
+            mine = [evaluate(left, one.values) for left, _ in join.on]
+            met = [
+                two
+                for two in others
+                if (not private or one.unit == two.unit)
+                and None not in mine
+                and mine == [evaluate(right, two.values) for _, right in join.on]
+            ]
+            for two in met:
+                held = one.held * two.held if private else one.held
+                found.append(Held(_beside(one.values, two.values), one.unit, held))
+            if join.outer and not met:
+                held = one.held * numerator(join.right) if private else one.held
+                found.append(Held(_beside(one.values, nothing), one.unit, held))
+        return found
+
+
+def _met(rows: Sequence[Row], most: int) -> list[Row]:
+    """The rows that a join meets: of each unit the `most` whose content is least by a hash."""
+    units: dict[Scalar, list[Row]] = {}
+    for row in rows:
+        units.setdefault(row[UNIT], []).append(row)
+    return [row for mine in units.values() for row in (mine if len(mine) <= most else sorted(mine, key=_place)[:most])]
+
+
+def _place(row: Row) -> tuple[str, bytes, list[float]]:
+    """What puts one unit's rows in order; rows that are alike in it are equal in everything."""
+    declared = [row[name] for name in sorted(row) if not name.startswith("__sfumato")]
+    content = "".join("-" if each is None else f"{len(_content(each).encode())}:{_content(each)}" for each in declared)
+    text = content.encode()
+    return hashlib.md5(text, usedforsecurity=False).hexdigest(), text, [x for x in declared if isinstance(x, float)]
+
+
+def _content(value: Scalar) -> str:
+    """As a key is written, but a double as two whole numbers."""
+    if not isinstance(value, float):
+        return _key_text(value)
+    whole = math.floor(value)
+    return f"{whole}/{math.floor((value - whole) * 2.0**53)}" if abs(value) < 2.0**62 else "far"
+
+
+class _Unmet(dict[str, Scalar]):
+    """A row beside which a table was not met: whatever is asked of that table is NULL."""
+
+    def __missing__(self, name: str) -> Scalar:
+        return None
+
+
+def _beside(one: Row, two: Row) -> Row:
+    made = _Unmet if isinstance(one, _Unmet) or isinstance(two, _Unmet) else dict
+    return made({**one, **two})
+
+
+def _nothing(source: Source) -> Row:
+    """A row of a right side that was not met: NULLs, under the names that are known."""
+    match source:
+        case Derived(columns=columns):
+            return {name: None for name, _ in columns}
+        case PerUnit(columns=unit_columns):
+            return {each.name: None for each in unit_columns}
+        case Union(parts):
+            return _nothing(parts[0])
+        case Join(left, right):
+            return _beside(_nothing(left), _nothing(right))
+        case _:
+            return _Unmet()
+
+
+def _prefixed(row: Row, prefix: str) -> Row:
+    return {prefix + name: value for name, value in row.items()} if prefix else row
+
+
+def _passes(filters: Sequence[Expression], row: Row) -> bool:
+    return all(evaluate(condition, row) is True for condition in filters)
+
+
+def key_values(plan: BoundedPlan, row: Row) -> list[Scalar]:
+    """The values of a row's keys: a column as it is stored."""
+    return [
+        row[key.expression.name] if isinstance(key.expression, Column) else evaluate(key.expression, row)
+        for key in plan.keys
+    ]
+
+
+def _key_text(value: Scalar) -> str:
+    if isinstance(value, datetime):
+        return moment_text(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value + 0.0 if isinstance(value, float) else value)  # there is one zero
+
+
+def _order(texts: Sequence[str], unit: Scalar) -> str:
+    text = "".join(f"{each}:" for each in texts) + str(unit)
+    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
+
+
+def _into_bin(each: Measurement, row: Held, most: int, bins: Bins, *, per_row: bool) -> None:
+    raw = isinstance(each.value, Column) and isinstance(each.choice, Mode)
+    value = row.values[each.value.name] if raw else evaluate(each.value, row.values)  # type: ignore[arg-type, union-attr]
+    number = bin_numbers(each)(value if isinstance(each.choice, Mode) or value is None else quantise(value, each))
+    if number is not None:
+        weight = 1 if per_row else (1 << -ROW_WEIGHT_EXPONENT) * most // max(row.held, most)
+        bins[number] = bins.get(number, 0) + weight
+
+
+def _of_unit(column: UnitColumn, rows: Sequence[Row]) -> Scalar:
+    """An aggregate over one unit's rows, as a double."""
+    if column.function == "count":
+        there = [row for row in rows if column.value is None or evaluate(column.value, row) is not None]
+        return float(min(len(there), column.upper))
+    values = [evaluate(column.value, row) for row in rows]  # type: ignore[arg-type]
+    steps = [_nearest(float(value), column.exponent) for value in values if value is not None]  # type: ignore[arg-type]
+    if not steps:
+        return None
+    if column.function in ("min", "max"):
+        chosen = min(steps) if column.function == "min" else max(steps)
+        return max(column.lower, min(column.upper, chosen)) * 2.0**column.exponent
+    wide = [max(-MOST_ADDED, min(MOST_ADDED, each)) for each in steps]
+    if column.function == "sum":
+        return max(column.lower, min(column.upper, sum(wide))) * 2.0**column.exponent
+    return float(max(-MOST_ADDED, min(MOST_ADDED, sum(wide)))) / len(wide) * 2.0**column.exponent
+
+
+def _contributions(each: Measurement, row: Held, most: int, plan: BoundedPlan) -> tuple[int, ...]:
+    """What one row adds to each thing that is added up."""
+    if each.kind not in SQUARED:
+        return tuple(_contribution(one, row, most) for one in addends(each, plan))
+    value = evaluate(each.value, row.values)  # type: ignore[arg-type]
+    if value is None:
+        return (0,) * each.width
+    return tuple(_weighed(part, row, most) for part in parts_of(each, quantise(value, each)))
+
+
+def _contribution(each: Measurement, row: Held, most: int) -> int:
+    value = None if each.value is None else evaluate(each.value, row.values)
+    if each.value is not None and value is None:
+        return 0
+    steps = quantise(value, each) - each.offset if each.kind is Kind.SUM else 1 << -each.exponent
+    return _weighed(steps, row, most)
+
+
+def _weighed(steps: int, row: Held, most: int) -> int:
+    return steps if row.held <= most else (abs(steps) * most // row.held) * (1 if steps >= 0 else -1)  # toward zero
+
+
+def quantise(value: Scalar, each: Measurement) -> int:
+    """Onto the measurement's grid, clamped (an infinity becomes a bound)."""
+    return max(each.lower, min(each.upper, _nearest(float(value), each.exponent)))  # type: ignore[arg-type]
+
+
+def _nearest(value: float, exponent: int) -> int:
+    scaled = value * 2.0**-exponent
+    if math.isinf(scaled):
+        return (1 << 1100) if scaled > 0 else -(1 << 1100)
+    below = math.floor(scaled)
+    return below + (scaled - below >= 0.5)
+
+
+def evaluate(expression: Expression, row: Row) -> Scalar:  # noqa: PLR0911 - one return a form
+    """The value of an expression for one row. Numbers are doubles; NULL is None; every function is total."""
+    match expression:
+        case Literal(value):
+            return float(value) if type(value) is int else value
+        case Column(name, kind):
+            value = row[name]
+            return float(value) if kind in NUMERIC and value is not None else value  # type: ignore[arg-type]
+        case Call("and" | "or" as function, arguments):
+            decisive = function == "or"
+            outcomes = [evaluate(each, row) for each in arguments]
+            return decisive if decisive in outcomes else None if None in outcomes else not decisive
+        case Call("case", arguments):
+            pairs = zip(arguments[:-1:2], arguments[1::2], strict=False)
+            for condition, outcome in pairs:
+                if evaluate(condition, row) is True:
+                    return evaluate(outcome, row)
+            return evaluate(arguments[-1], row)
+        case Call("is null", (argument,)):
+            return evaluate(argument, row) is None
+        case Call("coalesce", arguments):
+            return next((found for each in arguments if (found := evaluate(each, row)) is not None), None)
+        case Call(function, arguments):
+            values = [evaluate(each, row) for each in arguments]
+            return None if None in values else _apply(function, values)
+
+
+def _apply(function: str, values: Sequence[Scalar]) -> Scalar:  # noqa: PLR0911, PLR0912 - one line a function
+    one: object = values[0]
+    two: object = values[1] if len(values) > 1 else None
+    match function, one, two:
+        case "not", bool(), _:
+            return not one
+        case "=", _, _:
+            return one == two
+        case "<>", _, _:
+            return one != two
+        case (("<" | "<=" | ">" | ">="), _, _):
+            return _compare(function, one, two)
+        case "neg", float(), _:
+            return -one
+        case "abs", float(), _:
+            return abs(one)
+        case "floor", float(), _:
+            return float(math.floor(one)) if math.isfinite(one) else one
+        case "ceil", float(), _:
+            return float(math.ceil(one)) if math.isfinite(one) else one
+        case "+", float(), float():
+            return one + two
+        case "-", float(), float():
+            return one - two
+        case "*", float(), float():
+            return one * two
+        case "/", float(), float():
+            return None if two == 0 else _divide(one, two)
+        case "like", str(), str():
+            return is_like(one, two)
+        case _ if is_of_dates(function):
+            return of_dates(function, values)
+    raise AssertionError(f"no such function: {function}")
+
+
+def _divide(one: float, two: float) -> float:
+    try:
+        return one / two
+    except OverflowError:
+        return math.copysign(math.inf, one) * math.copysign(1, two)
+
+
+def _compare(function: str, one: object, two: object) -> bool:
+    if isinstance(one, str) and isinstance(two, str):
+        one, two = one.encode(), two.encode()  # by bytes, as engines compare without a locale
+    compare = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}[function]
+    return bool(compare(one, two))  # type: ignore[arg-type]

@@ -1,0 +1,1 @@
+"""BoundedPlan -> SQL: the tree of one plan, and where the dialects of engines differ."""

@@ -1,0 +1,51 @@
+"""Which rows of one unit a join meets, of a unit with too many: those least by a hash of their content.
+
+Marked once, when a table is pinned. Part of the trusted perimeter: claim K-35.
+"""
+
+import duckdb
+
+from sfumato.catalog.columns import ColumnDeclaration, Real
+from sfumato.catalog.model import Table
+from sfumato.engines.engine import MET, ROWS_OF_UNIT, UNIT
+from sfumato.ingest.sql_text import quoted
+from sfumato.kernel.row_sources import TIMES_MET
+
+FAR = float(1 << 62)
+FINE = float(1 << 53)
+CONTENT, PLACE, ANEW = "__sfumato_content", "__sfumato_place", "__sfumato_anew"
+
+
+def mark_met(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
+    """Mark the rows that joins leave out. Only units with too many rows are put in order, and written anew.
+
+    Every name but the table's own columns begins as no declared one may; there is no row number, which one may take.
+    """
+    name, unit, most = quoted(table.name), quoted(UNIT), TIMES_MET * table.max_rows_per_unit
+    kept = {name: declared for name, declared in sorted(table.columns.items()) if name != table.unit}
+    content = " || ".join(_told_apart(name, declared) for name, declared in kept.items()) or "''"
+    # rows of equal content are equal but for what is left of their reals
+    last = "".join(f", {quoted(name)}" for name, declared in kept.items() if isinstance(declared, Real))
+    of_many = f"{quoted(ROWS_OF_UNIT)} > {most}"
+    many = f"SELECT *, {content} AS {CONTENT} FROM {name} WHERE {of_many}"
+    place = f"row_number() OVER (PARTITION BY {unit} ORDER BY md5({CONTENT}), {CONTENT}{last})"
+    placed = f"SELECT * EXCLUDE ({CONTENT}), {place} AS {PLACE} FROM ({many})"
+    marked = f"SELECT * EXCLUDE ({PLACE}) REPLACE ({PLACE} <= {most} AS {quoted(MET)}) FROM ({placed})"
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE {ANEW} AS {marked}")
+    connection.execute(f"DELETE FROM {name} WHERE {of_many}")
+    connection.execute(f"INSERT INTO {name} BY NAME FROM {ANEW}")
+    connection.execute(f"DROP TABLE {ANEW}")
+
+
+def _told_apart(name: str, declared: ColumnDeclaration) -> str:
+    """A value as text, with its length: NULL and '' differ, and no two lists of values have one text."""
+    column = quoted(name)
+    value = _of_real(column) if isinstance(declared, Real) else f"CAST({column} AS VARCHAR)"
+    return f"CASE WHEN {column} IS NULL THEN '-' ELSE strlen({value}) || ':' || {value} END"
+
+
+def _of_real(column: str) -> str:
+    """A double as two whole numbers: engines write doubles in different ways."""
+    rest = f"FLOOR(({column} - FLOOR({column})) * {FINE!r}::DOUBLE)"
+    both = f"TRY_CAST(FLOOR({column}) AS BIGINT) || '/' || TRY_CAST({rest} AS BIGINT)"
+    return f"CASE WHEN ABS({column}) < {FAR!r}::DOUBLE THEN {both} ELSE 'far' END"

@@ -1,0 +1,290 @@
+"""BoundedPlan -> SQL: bound contributions, filter, quantise, clamp, add up. Part of the trusted perimeter.
+
+Only trees built here, in source_sql.py and in scalars.py reach an engine: names come from the catalog, values are
+literals, and every function is total.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from sfumato.engines.engine import ADDED, UNIT, addends
+from sfumato.engines.sql.scalars import double, expression, held_to, integer, literal, matched, rounded
+from sfumato.engines.sql.source_sql import from_clause, held_column, is_as_pinned
+from sfumato.errors import KernelFault
+from sfumato.kernel.expressions import Column, Expression, columns_of, may_be_negative_zero
+from sfumato.kernel.plan import ROW_WEIGHT_EXPONENT, SQUARED, BoundedPlan, Kind, Measurement, Mode
+from sfumato.kernel.row_sources import numerator
+from sfumato.kernel.split_sums import halfway
+
+# what the snapshot holds ready for each numeric column: its contributions on the grid of its declared bounds, weighed
+STEPS = "__sfumato_steps_"
+CENTRED = "__sfumato_centred_"  # the same, less the middle of the bounds
+KEY = "__sfumato_key_"  # no declared column may begin like this, so that GROUP BY means the alias
+WEIGHT = "__sfumato_weight"  # a row's contribution to a person's count
+BIN = "__sfumato_bin"
+SCALED = "__sfumato_scaled_"
+ROUNDED = "__sfumato_rounded_"
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """The grid of a numeric column that the snapshot holds ready, and its declared bounds in steps."""
+
+    exponent: int
+    lower: int
+    upper: int
+
+    @property
+    def middle(self) -> int:
+        """What CENTRED columns are less by."""
+        return (self.lower + self.upper) // 2
+
+
+Stored = Mapping[str, Steps]
+
+
+def lower(plan: BoundedPlan, stored: Stored) -> exp.Expression:
+    """The query that adds up: key values first, then the integers of each measurement, as `addends` has them.
+
+    `stored` says which columns the snapshot holds ready. Where the data names the keys, only those are there in which
+    somebody is counted, each with its units before the integers: a person's other keys stay in the engine.
+
+    Claim: K-26. The SQL computes what the plan's operators say, and no data can make it fail.
+    Requires: a snapshot as snapshot.py makes it.
+    Relies on: K-24, K-35 (widths of integers).
+    Proof: docs/claims/K-26.md
+    Checked by: tests/neighbours/test_joins.py::test_no_neighbour_moves_more_through_a_join
+    """
+    added = [each for each in plan.measurements if each.kind in ADDED]
+    query = _added(plan, added, stored)
+    return query if plan.cells is not None else _of_named_keys(plan, query, [exp.column("units", "named")])
+
+
+def _of_named_keys(plan: BoundedPlan, query: exp.Select, units: list[exp.Expression]) -> exp.Select:
+    """The rows of a query whose keys somebody is counted in: at most g of each unit."""
+    names = [*(f"{KEY}{index}" for index in range(len(plan.keys)))]
+    others = [each.alias_or_name for each in query.expressions if each.alias_or_name not in names]
+    same = [exp.EQ(this=exp.column(name, "found"), expression=exp.column(name, "named")) for name in names]
+    keys = [exp.column(name, "named") for name in names]
+    made = exp.select(*keys, *units, *(exp.column(name, "found", quoted=True) for name in others))
+    made = made.from_(lower_people(plan).subquery("named"))
+    return made.join(query.subquery("found"), on=exp.and_(*same), join_type="inner")
+
+
+def _added(plan: BoundedPlan, added: list[Measurement], stored: Stored) -> exp.Select:
+    computed = [
+        each for each in added if each.kind is not Kind.COUNT and _ready(addends(each, plan)[0], plan, stored) is None
+    ]
+    totals = [
+        exp.alias_(total, each.name if each.width == 1 else f"{each.name}.{place}", quoted=True, copy=False)
+        for each in added
+        for place, total in enumerate(_totals(each, plan, stored))
+    ]
+    keys = _key_columns(plan)
+    query = (
+        _in_steps(plan, added, computed).select(*keys, *totals)
+        if computed
+        else _rows(plan, added).select(*_keys(plan), *totals)
+    )
+    return query.group_by(*(each.copy() for each in keys)) if keys else query
+
+
+def lower_bins(plan: BoundedPlan, each: Measurement) -> exp.Expression:
+    """The query of one choice: key values, the bin, and the weight of the rows in it.
+
+    Claim: K-26. The SQL computes what the plan's operators say, and no data can make it fail.
+    Requires: a snapshot as snapshot.py makes it.
+    Relies on: K-24, K-35 (widths of integers).
+    Proof: docs/claims/K-26.md
+    Checked by: tests/neighbours/test_joins.py::test_no_neighbour_moves_more_through_a_join
+    """
+    if each.value is None:
+        raise KernelFault("A choice needs a value.")
+    weight = exp.Count(this=exp.Star()) if plan.unit.per_row else exp.Sum(this=_weight(plan))
+    keys = _key_columns(plan)
+    if isinstance(each.choice, Mode):
+        query = _rows(plan, [each]).select(*_keys(plan), exp.alias_(_key(each.value), BIN))
+    else:
+        query = _in_steps(plan, [each], [each]).select(*keys, exp.alias_(_held_steps(each), BIN))
+    query = query.select(exp.alias_(weight, "weight")).group_by(*(one.copy() for one in keys), exp.column(BIN))
+    return query if plan.cells is not None else _of_named_keys(plan, query, [])
+
+
+def _in_steps(plan: BoundedPlan, measured: list[Measurement], computed: list[Measurement]) -> exp.Select:
+    """Rows with computed values on their grids: each is computed once, rounded once, and only then clamped."""
+    inner = _rows(plan, measured).select(*_keys(plan), exp.Star())
+    for each in computed:
+        if each.value is None:
+            raise KernelFault("A sum needs a value.")
+        scaled = exp.Mul(this=expression(each.value), expression=double(2.0**-each.exponent))
+        inner = inner.select(exp.alias_(scaled, SCALED + each.name, quoted=True))
+    whole = [
+        exp.alias_(rounded(exp.column(SCALED + each.name, quoted=True)), ROUNDED + each.name, quoted=True)
+        for each in computed
+    ]
+    return exp.Select().from_(exp.select(exp.Star(), *whole).from_(inner.subquery("scaled")).subquery("rounded"))
+
+
+def _key_columns(plan: BoundedPlan) -> list[exp.Expression]:
+    return [exp.column(f"{KEY}{index}") for index in range(len(plan.keys))]
+
+
+def lower_people(plan: BoundedPlan) -> exp.Select:
+    """The query that counts units: key values, units. A unit is in at most g cells, those least by a hash.
+
+    Claim: K-26. The SQL computes what the plan's operators say, and no data can make it fail.
+    Requires: a snapshot as snapshot.py makes it.
+    Relies on: K-24, K-35 (widths of integers).
+    Proof: docs/claims/K-26.md
+    Checked by: tests/neighbours/test_joins.py::test_no_neighbour_moves_more_through_a_join
+    """
+    keys = _key_columns(plan)
+    inside = _rows(plan, []).select(*_keys(plan))
+    counted = exp.select(*(each.copy() for each in keys), exp.alias_(exp.Count(this=exp.Star()), "units"))
+    if plan.unit.per_row:
+        counted = counted.from_(inside.select(exp.alias_(integer(1), "one")).subquery("inside"))
+        return counted.group_by(*keys) if keys else counted
+    unit = _as_text(exp.column(UNIT, quoted=True))
+    declared = exp.select("*").from_(inside.select(exp.alias_(unit, "unit")).distinct().subquery("inside"))
+    for column, key in zip(keys, plan.keys, strict=True):  # a person's places are not lost to cells that are none
+        if key.values is None:
+            declared = declared.where(exp.Not(this=exp.Is(this=column.copy(), expression=exp.Null())))
+        else:
+            declared = declared.where(exp.In(this=column.copy(), expressions=[literal(each) for each in key.values]))
+    texts: list[exp.Expression] = []
+    for column in keys:
+        texts += [_as_text(column.copy()), exp.Literal.string(":")]
+    order = [
+        exp.MD5(this=exp.Concat(expressions=[*texts, exp.column("unit")])),
+        *(_as_text(each.copy()) for each in keys),
+    ]
+    place = exp.Window(
+        this=exp.RowNumber(),
+        partition_by=[exp.column("unit")],
+        order=exp.Order(expressions=[exp.Ordered(this=each) for each in order]),
+    )
+    ranked = exp.select("*", exp.alias_(place, "place")).from_(declared.subquery("declared"))
+    most = exp.LTE(this=exp.column("place"), expression=integer(plan.max_groups_per_unit))
+    counted = counted.from_(ranked.subquery("ranked")).where(most)
+    return counted.group_by(*(each.copy() for each in keys)) if keys else counted
+
+
+def _rows(plan: BoundedPlan, measured: list[Measurement]) -> exp.Select:
+    """FROM and WHERE."""
+    read = [each.value for each in measured if each.value is not None] + [key.expression for key in plan.keys]
+    needed = set().union(*(columns_of(each) for each in (*read, *plan.filters)))
+    query = exp.Select().from_(from_clause(plan, needed), copy=False)
+    for condition in plan.filters:
+        query = query.where(expression(condition), copy=False)
+    return query
+
+
+def _keys(plan: BoundedPlan) -> list[exp.Expression]:
+    return [
+        exp.Alias(this=_key(key.expression), alias=exp.to_identifier(f"{KEY}{index}"))
+        for index, key in enumerate(plan.keys)
+    ]
+
+
+def _key(node: Expression) -> exp.Expression:
+    """What to group by: a column as it is stored."""
+    if isinstance(node, Column) and not may_be_negative_zero(node):
+        return exp.column(node.name, quoted=True)
+    return matched(node)
+
+
+def _as_text(column: exp.Expression) -> exp.Expression:
+    return exp.cast(column, exp.DataType.Type.TEXT)
+
+
+def _totals(each: Measurement, plan: BoundedPlan, stored: Stored) -> list[exp.Expression]:
+    """What an engine adds up of a measurement: see `addends`."""
+    if each.kind in SQUARED:
+        return [exp.Coalesce(this=exp.Sum(this=part), expressions=[integer(0)]) for part in _parts(each, plan)]
+    return [_total(one, plan, stored) for one in addends(each, plan)]
+
+
+def _parts(each: Measurement, plan: BoundedPlan) -> list[exp.Expression]:
+    """As parts_of has them: at most 2**30 each."""
+    steps = _held_steps(each)
+    if each.kind is Kind.CURVE:
+        middle, _, half = halfway(each, per_row=True)
+        away = exp.Paren(this=exp.Sub(this=steps, expression=integer(middle)))
+        return [exp.Mul(this=away, expression=integer(half)), exp.Mul(this=away.copy(), expression=away.copy())]
+    above = exp.Paren(this=exp.Sub(this=steps, expression=integer(each.lower)))
+    below = exp.Paren(this=exp.Sub(this=integer(each.upper), expression=steps.copy()))
+    both = exp.Mul(this=exp.Mul(this=below.copy(), expression=above.copy()), expression=integer(2))
+    squares = [exp.Mul(this=side, expression=side.copy()) for side in (below, above)]
+    made: list[exp.Expression] = [squares[0], both, squares[1]]
+    return made if plan.unit.per_row else [_weighed(part, plan) for part in made]
+
+
+def _total(each: Measurement, plan: BoundedPlan, stored: Stored) -> exp.Expression:
+    if each.kind is Kind.COUNT and plan.unit.per_row:
+        return exp.Count(this=exp.Star() if each.value is None else expression(each.value))
+    if each.kind is Kind.SUM and plan.unit.per_row and each.offset:
+        # the sum of x - c is the sum of x less c times their number, in integers: nothing is computed for each row
+        steps = _contribution(replace(each, offset=0), plan, stored)
+        total = exp.Coalesce(this=exp.Sum(this=steps), expressions=[integer(0)])
+        always = isinstance(each.value, Column) and not each.value.nullable and is_as_pinned(plan.source)
+        there = exp.Count(this=exp.Star() if always else steps.copy())
+        taken = exp.Mul(this=exp.cast(there, exp.DataType.Type.INT128), expression=integer(each.offset))
+        return exp.Paren(this=exp.Sub(this=total, expression=taken))
+    return exp.Coalesce(this=exp.Sum(this=_contribution(each, plan, stored)), expressions=[integer(0)])
+
+
+def _weight(plan: BoundedPlan) -> exp.Expression:
+    """A row's weight, in steps of a person's count."""
+    if is_as_pinned(plan.source):
+        return exp.column(WEIGHT, quoted=True)
+    return _weighed(integer(1 << -ROW_WEIGHT_EXPONENT), plan)
+
+
+def _contribution(each: Measurement, plan: BoundedPlan, stored: Stored) -> exp.Expression:
+    """What one row adds; nothing where it is NULL."""
+    if each.kind is Kind.COUNT:
+        if each.value is None:
+            return _weight(plan)
+        there = exp.Not(this=exp.Is(this=expression(each.value), expression=exp.Null()))
+        return exp.Case(ifs=[exp.If(this=there, true=_weight(plan))], default=integer(0))
+    ready = _ready(each, plan, stored)
+    if ready is not None:
+        return ready
+    steps = _less(_held_steps(each), each.offset)
+    return steps if plan.unit.per_row else _weighed(steps, plan)
+
+
+def _ready(each: Measurement, plan: BoundedPlan, stored: Stored) -> exp.Expression | None:
+    """What the snapshot holds ready of a contribution."""
+    if not isinstance(each.value, Column) or not is_as_pinned(plan.source):
+        return None
+    if each.kind in SQUARED:
+        return None
+    steps = stored.get(each.value.name)
+    if steps != Steps(each.exponent, each.lower, each.upper):
+        return None
+    if each.offset == 0 or plan.unit.per_row:
+        return _less(exp.column(STEPS + each.value.name, quoted=True), each.offset)
+    return exp.column(CENTRED + each.value.name, quoted=True) if each.offset == steps.middle else None
+
+
+def _held_steps(each: Measurement) -> exp.Expression:
+    """A computed value on the measurement's grid, held to its bounds; NULL stays NULL."""
+    low, high = double(float(each.lower)), double(float(each.upper))
+    held = held_to(exp.column(ROUNDED + each.name, quoted=True), low, high)  # before the cast: it cannot overflow
+    return exp.TryCast(this=held, to=exp.DataType.build("BIGINT"))
+
+
+def _less(steps: exp.Expression, offset: int) -> exp.Expression:
+    return exp.Paren(this=exp.Sub(this=steps, expression=integer(offset))) if offset else steps
+
+
+def _weighed(steps: exp.Expression, plan: BoundedPlan) -> exp.Expression:
+    """A row weighs numerator/held, and rounds toward zero: integer division truncates."""
+    held, most = held_column(plan), numerator(plan.source)
+    wide = exp.cast(exp.Paren(this=steps.copy()), exp.DataType.Type.INT128)
+    most_of_it = exp.Paren(this=exp.Mul(this=wide, expression=integer(most)))
+    whole = exp.IntDiv(this=most_of_it, expression=held.copy())
+    return exp.Case(ifs=[exp.If(this=exp.LTE(this=held, expression=integer(most)), true=steps)], default=whole)

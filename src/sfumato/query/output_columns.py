@@ -1,0 +1,219 @@
+"""Outputs: group keys and aggregates, and arithmetic over them. Typed here: nothing can fail after a release."""
+
+from typing import NamedTuple
+
+from sqlglot import exp
+
+from sfumato.catalog.names import find
+from sfumato.errors import MissingBounds, QueryError
+from sfumato.kernel.plan import Key, Literal
+from sfumato.query import functions
+from sfumato.query.choice_aggregates import choice
+from sfumato.query.constants import constant
+from sfumato.query.date_functions import AS_NUMBER, literal_beside
+from sfumato.query.decided_comparisons import look_at_comparison
+from sfumato.query.parse import place_of, unsupported, word_of
+from sfumato.query.query import Aggregate, AggregateRef, KeyRef, Post, PostCall, Typed
+from sfumato.query.row_expressions import AGGREGATES, ARITHMETIC, CHOICES, COMPARE, LOGIC, RowBinder, chain
+
+MOST_AGGREGATES = 100
+MOST_DIGITS = 15
+LEAST_REACH = 1e-100  # of a sum: the steps of its grid, and of its squares, are doubles
+NAMES: dict[type[exp.Expr], str] = {
+    exp.Sum: "SUM", exp.Avg: "AVG", exp.Variance: "VARIANCE", exp.Stddev: "STDDEV", exp.StddevSamp: "STDDEV",
+}  # fmt: skip
+
+
+class Output(NamedTuple):
+    """An output and its type: "number", "text", "boolean", "date" or "datetime"."""
+
+    post: Post
+    type: str
+
+
+class OutputBinder:
+    """Collects the aggregates that outputs need, each once: all are charged, wherever they stand."""
+
+    def __init__(self, rows: RowBinder, keys: list[tuple[Typed, Key]]) -> None:
+        self.rows = rows
+        self.keys = keys
+        self.aggregates: list[Aggregate] = []
+        self.aliases: dict[str, Output] = {}
+
+    def output(self, node: exp.Expr) -> Output:
+        """One output, bound."""
+        self.rows.count_part(node)
+        found = self._key(node) or self._alias(node)
+        if found is not None:
+            return found
+        if isinstance(node, exp.Paren):
+            return self.output(node.this)
+        aggregate = self._aggregate(node)
+        if aggregate is not None:
+            if aggregate not in self.aggregates:
+                self.aggregates.append(aggregate)
+            if len(self.aggregates) > MOST_AGGREGATES:
+                raise unsupported(node, f"There are over {MOST_AGGREGATES} aggregates", "Ask several questions.")
+            return Output(AggregateRef(self.aggregates.index(aggregate)), _type_of(aggregate))
+        if isinstance(node, exp.Column):
+            part, name = self.rows.scope.column(node)
+            number = part.columns[name].type == "number"
+            hint = f"Add it to GROUP BY, or use AVG({name})." if number else "Add it to GROUP BY, or leave it out."
+            raise unsupported(node, f"{name} is neither grouped by nor aggregated", hint)
+        value = constant(node)
+        if value is not None and value.value is not None:
+            typed = self.rows.row(node)
+            return Output(value, typed.type)
+        return self._call(node)
+
+    def _key(self, node: exp.Expr) -> Output | None:
+        """A group key, however it is spelled."""
+        if not self.keys or isinstance(node, AGGREGATES) or node.find(*AGGREGATES):
+            return None
+        try:
+            expression = self.rows.row(node).expression
+        except QueryError:
+            return None  # not a row's value: an alias, or an error that is told below
+        for index, (typed, key) in enumerate(self.keys):
+            if key.expression == expression:
+                return Output(KeyRef(index), typed.type)
+        return None
+
+    def _alias(self, node: exp.Expr) -> Output | None:
+        if not isinstance(node, exp.Column) or node.table or not isinstance(node.this, exp.Identifier):
+            return None
+        name = find(node.name, self.aliases)
+        return None if name is None else self.aliases[name]
+
+    def _call(self, node: exp.Expr) -> Output:  # noqa: PLR0911 - one return a form
+        kind = type(node)
+        if kind in COMPARE:
+            return self._compared(node, COMPARE[kind], self.output(node.this), self.output(node.expression))
+        if kind in ARITHMETIC:
+            return Output(PostCall(ARITHMETIC[kind], (self._of(node.this), self._of(node.expression))), "number")
+        if kind in LOGIC:
+            parts = [self._of(each, "boolean") for each in chain(node)]
+            return self._joined(LOGIC[kind], parts)
+        match node:
+            case exp.Not():
+                return Output(PostCall("not", (self._of(node.this, "boolean"),)), "boolean")
+            case exp.Neg() | exp.Abs():
+                return Output(PostCall("neg" if kind is exp.Neg else "abs", (self._of(node.this),)), "number")
+            case exp.Round():
+                return Output(PostCall("round", (self._of(node.this), Literal(_digits(node)))), "number")
+            case exp.Is() if isinstance(node.expression, exp.Null):
+                return Output(PostCall("is null", (self.output(node.this).post,)), "boolean")
+            case exp.Between():
+                value, low, high = (self.output(each) for each in (node.this, node.args["low"], node.args["high"]))
+                parts = [self._compared(node, ">=", value, low).post, self._compared(node, "<=", value, high).post]
+                return self._joined("and", parts)
+            case exp.In() if node.expressions:
+                value = self.output(node.this)
+                return self._joined(
+                    "or", [self._compared(node, "=", value, self.output(each)).post for each in node.expressions]
+                )
+        raise unsupported(
+            node,
+            f"{word_of(node)} is not supported in the result",
+            "COUNT, SUM, AVG, VARIANCE, STDDEV, MIN, MAX, MEDIAN, COUNT(DISTINCT id), comparisons, + - * /, ROUND are.",
+        )
+
+    def _joined(self, function: str, parts: list[Post]) -> Output:
+        joined = parts[0]
+        for each in parts[1:]:
+            joined = PostCall(function, (joined, each))
+        return Output(joined, "boolean")
+
+    def _of(self, node: exp.Expr, wanted: str = "number") -> Post:
+        found = self.output(node)
+        if found.type != wanted:
+            raise unsupported(node, f"A {wanted} is needed here, not a {found.type}", f"Give it a {wanted}.")
+        return found.post
+
+    def _compared(self, node: exp.Expr, function: str, one: Output, two: Output) -> Output:
+        left, right = _dated(node, one, two), _dated(node, two, one)
+        if left.type != right.type:
+            what = f"'{function}' mixes a {left.type} with a {right.type}"
+            raise unsupported(node, what, "Use values of one type.")
+        sides = [self._typed_key(each) for each in (left, right)]
+        if sides[0] is not None and sides[1] is not None:
+            look_at_comparison(node, function, sides[0], sides[1])
+        return Output(PostCall(function, (left.post, right.post)), "boolean")
+
+    def _typed_key(self, one: Output) -> Typed | None:
+        """What is known of a group key, or of a literal beside it."""
+        if isinstance(one.post, KeyRef):
+            return self.keys[one.post.index][0]
+        return functions.literal(one.post.value) if isinstance(one.post, Literal) else None
+
+    def _aggregate(self, node: exp.Expr) -> Aggregate | None:
+        if isinstance(node, exp.Count):
+            return self._count(node)
+        if isinstance(node, CHOICES):
+            return choice(node, self.rows)
+        function = NAMES.get(type(node))
+        if function is None:
+            return None
+        if isinstance(node.this, exp.Distinct):
+            raise unsupported(node, f"{function}(DISTINCT ...) is not supported", "Leave DISTINCT out.")
+        value = self.rows.row(node.this)
+        if value.type == "boolean":
+            value = functions.truth_as_number(value)
+        if value.type != "number":
+            hint = AS_NUMBER if value.type in ("date", "datetime") else "Count instead: COUNT(*) with WHERE."
+            raise unsupported(node, f"{function} takes a number", hint)
+        if not value.bounded:
+            raise MissingBounds(
+                "bounds",
+                f"{function} needs bounds, and none follow from the catalog{place_of(node)}.",
+                "Declare bounds; divide only by what cannot be zero, such as a + 1.",
+            )
+        if value.lower == value.upper and (function != "SUM" or value.lower == 0):
+            hint = "Write the constant itself, or COUNT(*)."
+            raise unsupported(node, f"{function} of a constant does not depend on the data", hint)
+        if 0 < max(abs(value.lower or 0), abs(value.upper or 0)) < LEAST_REACH:
+            what = f"The bounds of this {function} are too near to zero{place_of(node)}."
+            raise MissingBounds("bounds", what, "Use a larger unit.")
+        return Aggregate(function, value)
+
+    def _count(self, node: exp.Count) -> Aggregate:
+        inner = node.this.unnest() if node.this is not None else None
+        if isinstance(inner, (exp.Star, exp.Literal, exp.Boolean)):
+            return Aggregate("COUNT", None)
+        if inner is None or isinstance(inner, exp.Null):
+            raise unsupported(node, "COUNT counts rows or values", "Write COUNT(*) or COUNT(age).")
+        if isinstance(inner, exp.Distinct):
+            return self._people(inner)
+        value = self.rows.row(inner)
+        return Aggregate("COUNT", value if value.nullable else None)
+
+    def _people(self, node: exp.Distinct) -> Aggregate:
+        target = node.expressions[0].unnest() if len(node.expressions) == 1 else None
+        if target is not None and self.rows.scope.is_person(target):
+            return Aggregate("PEOPLE", None)
+        person = next((name for part in self.rows.scope.parts for name in sorted(part.person)), None)
+        hint = f"Write COUNT(DISTINCT {person})." if person else "Write COUNT(*)."
+        raise unsupported(node, "COUNT(DISTINCT ...) counts people only", hint)
+
+
+def _type_of(aggregate: Aggregate) -> str:
+    if aggregate.function == "TOP_K":
+        return "list"
+    return aggregate.value.type if aggregate.function == "MODE" and aggregate.value is not None else "number"
+
+
+def _dated(node: exp.Expr, one: Output, other: Output) -> Output:
+    """A literal beside a date or datetime is read as one."""
+    if other.type not in ("date", "datetime") or not isinstance(one.post, Literal):
+        return one
+    value = literal_beside(node, one.post.value, other.type)
+    return one if value is one.post.value else Output(Literal(value), other.type)
+
+
+def _digits(node: exp.Round) -> int:
+    given = node.args.get("decimals")
+    value = constant(given) if given is not None else Literal(0)
+    digits = None if value is None else value.value
+    if not isinstance(digits, int) or isinstance(digits, bool) or abs(digits) > MOST_DIGITS:
+        raise unsupported(node, "ROUND takes a plain number of digits", f"Write ROUND(x, 2), up to {MOST_DIGITS}.")
+    return digits

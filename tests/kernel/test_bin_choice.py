@@ -1,0 +1,634 @@
+"""Choices among bins: every law is worked out from the exponents that the code really flips with."""
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+from itertools import accumulate, pairwise, product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scripted import Exhausted, Scripted
+
+import sfumato as sf
+from sfumato.errors import KernelFault
+from sfumato.kernel import bin_choice
+from sfumato.kernel.bin_choice import OVERSHOOT, ExtremeChoice, ModeChoice, QuantileChoice, permute_and_flip
+from sfumato.kernel.entropy import SYSTEM
+from sfumato.kernel.neighbours import Neighbours
+
+ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
+HALF, QUARTERS = (Fraction(1, 2),), (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
+
+
+def cell(*weights):
+    return np.array(weights, np.int64)
+
+
+def flips_of(choose, weights):
+    """The exact exponents of each row of coins that the code flips for these weights; the floats must be near them."""
+    seen = []
+
+    def recorded(approximate, exact, entropy):
+        exponents = [exact(index) for index in range(approximate.size)]
+        for near, x in zip(approximate.tolist(), exponents, strict=True):
+            assert abs(Fraction(near) - x) <= Fraction(1, 1 << 44) * (1 + x)
+        seen.append(exponents)
+        return approximate == 0
+
+    original, bin_choice.flip_exp_neg = bin_choice.flip_exp_neg, recorded
+    try:
+        choose(weights, SYSTEM)
+    finally:
+        bin_choice.flip_exp_neg = original
+    return seen
+
+
+def flip_law(survive):
+    """P(chosen = i) of permute-and-flip, exactly: at time u of its arrival, those that came before fell tails."""
+    law = []
+    for i, own in enumerate(survive):
+        polynomial = [Fraction(1)]  # the product of (1 - p_j u) over the others, in powers of u
+        for j, other in enumerate(survive):
+            if j != i:
+                polynomial = [a - other * b for a, b in zip([*polynomial, 0], [0, *polynomial], strict=True)]
+        law.append(own * sum(c / (power + 1) for power, c in enumerate(polynomial)))
+    return law
+
+
+def flip_law_in_floats(exponents):
+    """The same for up to 200 bins: Gauss-Legendre integrates the polynomials exactly, but for rounding."""
+    nodes, masses = np.polynomial.legendre.leggauss(128)
+    survive = np.exp(-np.array([float(x) for x in exponents]))
+    factors = 1 - np.outer((nodes + 1) / 2, survive)
+    others = factors.prod(axis=1, keepdims=True) / factors
+    return survive * (masses @ others) / 2
+
+
+def vectors(most, bins):
+    """Every way to put a weight of at most `most` into the bins."""
+    return [each for each in product(range(most + 1), repeat=bins) if sum(each) <= most]
+
+
+def worst_ratios(law_of, reach, bins, rests):
+    """(|u|, |v|) -> the largest ratio P(out | rest + u)/P(out | rest + v), over everything that is small."""
+    laws, worst = {}, {}
+    units = vectors(reach, bins)
+
+    def law(rest, unit):
+        weights = tuple(a + b for a, b in zip(rest, unit, strict=True))
+        if weights not in laws:
+            laws[weights] = law_of(weights)
+        return laws[weights]
+
+    for rest in product(rests, repeat=bins):
+        for u, v in product(units, repeat=2):
+            ratio = math.prod(
+                max(p / q for p, q in zip(one, two, strict=True))
+                for one, two in zip(law(rest, u), law(rest, v), strict=True)
+            )
+            sizes = sum(u), sum(v)
+            worst[sizes] = max(worst.get(sizes, 0), ratio)
+    return worst
+
+
+def worst_pair(worst, neighbours, several, reach):
+    """The largest ratio between neighbours: what a unit holds is spread over one or two cells in every way."""
+    parts = range(reach + 1)
+    if neighbours is ADD:  # added or removed; two cells share the weight
+        alone = [max(worst[0, size], worst[size, 0]) for size in parts]
+        return max(alone[a] * (alone[b] if several else 1) for a in parts for b in range(reach + 1 - a))
+    if not several:
+        return max(worst.values())
+    return max(
+        worst[u, v] * worst[x, y]
+        for u, v in product(parts, repeat=2)
+        for x in range(reach + 1 - u)
+        for y in range(reach + 1 - v)
+    )
+
+
+SMALL_QUANTILES = [
+    (HALF, 1), (HALF, 2), ((Fraction(9, 10),), 1), ((Fraction(1, 5),), 2), (QUARTERS, 1),
+    ((Fraction(1, 10), Fraction(1, 5)), 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("base", [Fraction(1, 2), Fraction(9, 10)], ids=str)
+@pytest.mark.parametrize("case", SMALL_QUANTILES, ids=str)
+def test_quantile_privacy_is_enumerated(case, base):
+    """All small neighbours, one cell or two, added, removed or replaced: never more than e^epsilon, in Fractions.
+
+    The exponents are whole numbers over parts * spread, so the law is rational in base = exp(-1/(parts * spread)), and
+    e^epsilon = base^(-epsilon * parts * spread). Any base stands for some epsilon.
+    """
+    fractions, reach = case
+    parts = math.lcm(*(each.denominator for each in fractions))
+    plain = QuantileChoice(fractions, 3, reach, ADD, False, Decimal(1))
+
+    def law_of(weights):
+        rows = flips_of(plain.choose, cell(*weights))
+        steps = [[x * parts * plain.spread for x in row] for row in rows]
+        assert all(step.denominator == 1 for row in steps for step in row)
+        return [flip_law([base ** int(step) for step in row]) for row in steps]
+
+    worst = worst_ratios(law_of, reach, 3, range(4))
+    for neighbours, several in product((ADD, REPLACE), (False, True)):
+        choice = QuantileChoice(fractions, 3, reach, neighbours, several, Decimal(1))
+        power = choice.spread * parts * Fraction(choice.epsilon)
+        assert power.denominator == 1
+        largest = worst_pair(worst, neighbours, several, reach)
+        assert largest <= base ** -int(power)
+        assert largest > base ** -int(power / 3)  # negative control: a third of the spread is caught
+
+
+def loss_in_floats(choice, one, two):
+    """The largest log ratio, summed over fractions, in units of epsilon."""
+    total = 0.0
+    for p, q in zip(flips_of(choice.choose, one), flips_of(choice.choose, two), strict=True):
+        total += np.log(flip_law_in_floats(p) / flip_law_in_floats(q)).max()
+    return total / float(choice.epsilon)
+
+
+def test_quantile_privacy_is_nearly_tight():
+    """Many empty bins on the far side: the bound is reached, so no smaller spread would do."""
+    empty = [0] * 197
+    one, two = cell(9, 1, *empty, 9), cell(10, 1, *empty, 9)
+    median = QuantileChoice(HALF, 200, 1, ADD, False, Decimal("0.5"))
+    assert 0.97 < loss_in_floats(median, two, one) <= 1 + 1e-9
+    replaced = QuantileChoice(HALF, 200, 1, REPLACE, False, Decimal("0.5"))
+    one, two = cell(8, 2, *empty, 10), cell(9, 2, *empty, 9)
+    assert 0.8 < loss_in_floats(replaced, two, one) <= 1 + 1e-9
+    # 3/4 of all: a unit that lies above moves scores by 3/4, either way
+    upper = QuantileChoice((Fraction(3, 4),), 200, 1, ADD, False, Decimal("0.5"))
+    one, two = cell(29, *empty, 1, 9), cell(29, *empty, 1, 10)
+    assert 0.9 < loss_in_floats(upper, two, one) <= 1 + 1e-9
+    # cells: with the one-cell spread, a unit that leaves one cell and enters another would lose more than epsilon
+    careless = QuantileChoice((Fraction(3, 4),), 200, 1, REPLACE, False, Decimal("0.5"))
+    assert 2 * loss_in_floats(careless, two, one) > 1
+    assert 2 * loss_in_floats(QuantileChoice((Fraction(3, 4),), 200, 1, REPLACE, True, Decimal("0.5")), two, one) <= 1
+
+
+def test_several_fractions_share_less_than_the_sum():
+    """A unit is above some quantiles and below others: three quartiles cost 3.5, not 1.5 + 1 + 1.5."""
+    assert QuantileChoice(HALF, 9, 1, ADD, False, Decimal(1)).spread == 1
+    assert QuantileChoice(QUARTERS, 9, 1, ADD, False, Decimal(1)).spread == Fraction(7, 2)
+    assert QuantileChoice(QUARTERS, 9, 1, REPLACE, True, Decimal(1)).spread == 7
+    assert QuantileChoice(QUARTERS, 9, 1, REPLACE, False, Decimal(1)).spread == 6
+    assert QuantileChoice((Fraction(9, 10),), 9, 5, ADD, False, Decimal("0.5")).spread == 18
+    assert QuantileChoice(QUARTERS, 9, 1, ADD, False, Decimal("0.25")).loss == sf.PureDP("0.25")
+
+
+sizes = st.sampled_from([1, 3, 1000, 1 << 40, 1 << 57, 1 << 62])
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 5), sizes), min_size=1, max_size=6), st.sampled_from([2, 3, 1000, 999_983]))
+def test_scores_are_exact_however_large(entries, parts):
+    """The flips' exponents against the definition in Python's integers, far beyond 64 bits."""
+    weights = [count * size if count * size < 1 << 63 else (1 << 63) - 1 for count, size in entries]
+    choice = QuantileChoice((Fraction(1, parts),), len(weights), 3, ADD, False, Decimal("0.5"))
+    (flips,) = flips_of(choice.choose, cell(*weights))
+    total, before, misses = sum(weights), 0, []
+    for weight in weights:
+        misses.append(max(parts * before - total, total - parts * (before + weight)))
+        before += weight
+    assert list(flips) == [(miss - min(misses)) / (parts * choice.spread) for miss in misses]
+
+
+def test_the_bin_that_holds_the_rank_is_the_best_however_people_heap_up():
+    """A score by the middle of a bin's ranks would choose 1 here, most often, though 55 of 100 have 0."""
+    choice = QuantileChoice(HALF, 4, 1, ADD, False, Decimal("0.5"))
+    (flips,) = flips_of(choice.choose, cell(55, 20, 20, 5))
+    assert [float(each) for each in flips] == [0, 5, 15, 25]
+    (flips,) = flips_of(choice.choose, cell(49, 0, 51, 0))
+    assert flips[2] == 0
+    assert min(flips[:2]) > 0
+
+
+def test_flips_are_scripted_and_enumerated():
+    """Every pattern of coins and every byte of the pick: the chosen entry's probability is permute-and-flip's."""
+    below, spread = np.array([[3, 0, 1, 1]], np.int64), Fraction(2)
+    survive = [Fraction(1, 5), Fraction(1), Fraction(2, 3), Fraction(2, 3)]  # stand for exp(-below/spread)
+    chosen = [Fraction(0)] * 4
+    for pattern in product((False, True), repeat=4):
+        if not pattern[1]:
+            continue  # exp(0): never tails
+        words = b"".join(bytes(8) if head else bytes([255] * 8) for head in pattern)
+        picks = []
+        for byte in range(256):
+            try:
+                picks += permute_and_flip(below, spread, Scripted([*words, byte]))
+            except Exhausted:  # outside a whole multiple of the number of heads: drawn again
+                assert byte >= 256 - 256 % sum(pattern)
+        mass = math.prod(p if head else 1 - p for p, head in zip(survive, pattern, strict=True))
+        for index in range(4):
+            chosen[index] += mass * Fraction(picks.count(index), len(picks))
+    assert chosen == flip_law(survive)
+
+
+def test_many_cells_are_chosen_as_one_by_one(monkeypatch):
+    """Rows are flipped together, each by its own exponents, and every row's pick is its own."""
+    weights = SYSTEM.take(50 * 64).reshape(50, 64).astype(np.int64)
+    monkeypatch.setattr(bin_choice, "geometric", lambda scale, size, entropy: np.zeros(size, np.int64))
+    for choice in (
+        QuantileChoice(QUARTERS, 64, 2, ADD, True, Decimal(1)),
+        ExtremeChoice(True, 64, 2, ADD, Decimal(1)),
+        ExtremeChoice(False, 64, 2, ADD, Decimal(1)),
+        ModeChoice(1, 64, 2, ADD, Decimal(1)),
+    ):
+        together = flips_of(choice.choose_cells, weights)
+        alone = [flips_of(choice.choose, row) for row in weights]
+        for coin, row in enumerate(together):
+            assert row == [x for single in alone for x in single[coin]]
+    seen = []
+
+    def one_head_each(approximate, exact, entropy):
+        heads = np.zeros((50, 64), bool)
+        heads[np.arange(50), np.arange(50)] = True
+        seen.append(approximate.size)
+        return heads.reshape(-1)
+
+    monkeypatch.setattr(bin_choice, "flip_exp_neg", one_head_each)
+    diagonal = list(range(50))
+    assert ModeChoice(1, 64, 2, ADD, Decimal(1)).choose_cells(weights, SYSTEM) == [(each,) for each in diagonal]
+    assert ExtremeChoice(False, 64, 2, ADD, Decimal(1)).choose_cells(weights, SYSTEM) == diagonal
+    assert ExtremeChoice(True, 64, 2, ADD, Decimal(1)).choose_cells(weights, SYSTEM) == [63 - each for each in diagonal]
+    assert QuantileChoice(QUARTERS, 64, 2, ADD, True, Decimal(1)).choose_cells(weights, SYSTEM) == [
+        (each,) * 3 for each in diagonal
+    ]
+    assert set(seen) == {50 * 64}
+
+
+def test_more_cells_than_fit_at_once():
+    weights = np.zeros((37, 4096), np.int64)
+    weights[np.arange(37), 100 * np.arange(37)] = 10_000
+    wanted = [100 * each for each in range(37)]
+    assert [each for (each,) in QuantileChoice(HALF, 4096, 1, ADD, True, Decimal(1)).choose_cells(weights, SYSTEM)] == (
+        wanted
+    )
+    greatest = ExtremeChoice(True, 4096, 1, ADD, Decimal(1)).choose_cells(weights, SYSTEM)
+    assert all(each >= right for each, right in zip(greatest, wanted, strict=True))
+    assert sum(each == right for each, right in zip(greatest, wanted, strict=True)) > 25  # each is beyond in 1 of 100
+    assert [each[0] for each in ModeChoice(3, 4096, 1, ADD, Decimal(1)).choose_cells(weights, SYSTEM)] == wanted
+    assert ModeChoice(3, 4096, 1, ADD, Decimal(1)).choose_cells(np.zeros((0, 4096), np.int64), SYSTEM) == []
+
+
+def test_quantiles_come_in_order(monkeypatch):
+    picks = iter([[5], [2], [7]])
+    monkeypatch.setattr(bin_choice, "permute_and_flip", lambda below, spread, entropy: next(picks))
+    assert QuantileChoice(QUARTERS, 9, 1, ADD, False, Decimal(1)).choose(cell(*range(9)), SYSTEM) == (2, 5, 7)
+
+
+def test_quantiles_are_right_where_there_is_plenty():
+    weights = cell(*[1000] * 100)
+    assert QuantileChoice(QUARTERS, 100, 1, ADD, False, Decimal(1)).choose(weights, SYSTEM)[1] in (49, 50)
+    lopsided = cell(9000, 0, 0, 1000)  # ties: 60 % and more in one bin
+    wanted = tuple(Fraction(each, 100) for each in (25, 50, 75, 95))
+    assert QuantileChoice(wanted, 4, 1, ADD, False, Decimal(1)).choose(lopsided, SYSTEM) == (0, 0, 0, 3)
+    nobody = {QuantileChoice(HALF, 3, 1, ADD, False, Decimal(1)).choose(cell(0, 0, 0), SYSTEM) for _ in range(200)}
+    assert nobody == {(0,), (1,), (2,)}
+
+
+@pytest.mark.parametrize("confidence", ["0.5", "0.95", "0.999"])
+@pytest.mark.parametrize("fractions", [HALF, QUARTERS], ids=len)
+def test_quantile_margin_holds(confidence, fractions):
+    """All weight in one bin, the rest of the bins just beyond the margin: the worst case, and nearly reached."""
+    choice = QuantileChoice(fractions, 150, 1, ADD, False, Decimal("0.2"))
+    margin = choice.margin(confidence)
+    miss = 1 - float(confidence)
+
+    def bad(weights):
+        good = 1.0
+        for each, flips in zip(fractions, flips_of(choice.choose, weights), strict=True):
+            near = np.array([float(x * choice.spread) <= margin for x in flips])
+            good *= flip_law_in_floats(flips)[near].sum()
+            assert near.any(), each
+        return 1 - good
+
+    least = min(min(each, 1 - each) for each in fractions)
+    just_beyond = math.floor(margin / least) + 1
+    rest = [0] * 149
+    assert bad(cell(just_beyond, *rest)) <= miss * (1 + 1e-6)
+    for weights in (cell(*[3] * 150), cell(1, *[0] * 148, just_beyond), cell(*range(150)), cell(*rest, 0)):
+        assert bad(weights) <= miss * (1 + 1e-6)
+    if fractions is HALF:  # a fifth less would not hold, where the rank lies between two bins and all others are empty
+        narrow, margin = math.ceil(0.8 * margin), 0.8 * margin - 1
+        assert bad(cell(narrow, narrow, *rest[1:])) > miss
+
+
+def extreme_law(inward, target, x):
+    """P(first head at k), exactly, for geometric noise of ratio x: term by term, then the rest of the series."""
+    reached = list(accumulate(inward))
+    law = [Fraction(0)] * len(inward)
+    start = max(0, max(reached) - target)  # from here on, every exponent is target + noise - reached
+    for noise in range(start):
+        alive = (1 - x) * x**noise
+        for k, up_to in enumerate(reached):
+            heads = 1 if k == len(inward) - 1 else x ** max(0, target + noise - up_to)
+            law[k] += alive * heads
+            alive *= 1 - heads
+    alive = [Fraction(1)]  # in powers of x**noise
+    for k, up_to in enumerate(reached):
+        tails = x ** (target - up_to) if k < len(inward) - 1 else 0
+        heads = [0, *(c * tails for c in alive)] if k < len(inward) - 1 else alive
+        for power, c in enumerate(heads):
+            law[k] += c * (1 - x) * x ** (start * (power + 1)) / (1 - x ** (power + 1))
+        alive = [a - tails * b for a, b in zip([*alive, 0], [0, *alive], strict=True)]
+    assert sum(law) == 1
+    return law
+
+
+@pytest.mark.parametrize("noise", [0, 1, 17, 1 << 70])
+@pytest.mark.parametrize("largest", [False, True])
+def test_extremes_flip_what_is_missing(monkeypatch, noise, largest):
+    """The coin of each bin, by the definition: what target + noise lacks, over the spread; the last always falls."""
+    choice = ExtremeChoice(largest, 5, 3, ADD, Decimal("0.5"))
+    monkeypatch.setattr(bin_choice, "geometric", lambda scale, size, entropy: np.array([noise] * size, object))
+    for weights in ([0, 0, 4, 9, 100], [50, 0, 0, 0, 1], [1 << 62] * 5, [0] * 5):
+        (flips,) = flips_of(choice.choose, cell(*weights))
+        inward = weights[::-1] if largest else weights
+        short = [max(0, choice.target + noise - up_to) for up_to in accumulate(inward)]
+        assert [x * choice.spread for x in flips] == [*short[:-1], 0]
+
+
+def test_the_noise_of_an_extreme_has_its_spread(monkeypatch):
+    asked = []
+    monkeypatch.setattr(bin_choice, "geometric", lambda *of: asked.append(of[:2]) or np.zeros(of[1], np.int64))
+    choice = ExtremeChoice(True, 4, 3, REPLACE, Decimal("0.5"))
+    choice.choose_cells(np.zeros((7, 4), np.int64), SYSTEM)
+    assert choice.spread == 12
+    assert asked == [(Fraction(12), 7)]
+
+
+@pytest.mark.parametrize("x", [Fraction(1, 2), Fraction(9, 10)], ids=str)
+@pytest.mark.parametrize("target", [1, 4])
+@pytest.mark.parametrize("reach", [1, 2])
+def test_extreme_privacy_is_exact(x, target, reach):
+    """All small neighbours: an added or removed unit costs x^-reach, a replaced one twice that; both are reached.
+
+    The law is rational in x = exp(-1/spread), and e^epsilon = x^(-epsilon * spread).
+    """
+    worst = worst_ratios(lambda inward: [extreme_law(inward, target, x)], reach, 3, (0, 1, target, target + reach))
+    for neighbours, several in product((ADD, REPLACE), (False, True)):
+        power = int(ExtremeChoice(True, 3, reach, neighbours, Decimal(1)).spread)  # epsilon is 1
+        largest = worst_pair(worst, neighbours, several, reach)
+        assert largest <= x**-power
+        if target > reach:  # a target that one unit alone passes is safer still
+            caught = Fraction(power) * (Fraction(19, 20) if reach == 1 else Fraction(4, 5))
+            assert largest > x**-caught  # negative control: less noise than this is caught
+
+
+def test_extremes_without_noise_on_the_target_leak():
+    """Negative control: with a bare threshold, many empty bins tell whether somebody is there."""
+    x, target, bins = Fraction(1, 2), 5, 40
+
+    def without(inward):
+        alive, law = Fraction(1), []
+        for k, up_to in enumerate(accumulate(inward)):
+            heads = 1 if k == bins - 1 else x ** max(0, target - up_to)
+            law.append(alive * heads)
+            alive *= 1 - heads
+        return law
+
+    def largest(law_of):
+        one, two = law_of([0] * bins), law_of([1] + [0] * (bins - 1))
+        return max(max(p / q, q / p) for p, q in zip(one, two, strict=True))
+
+    assert largest(lambda inward: extreme_law(inward, target, x)) <= 1 / x
+    assert largest(without) > 1 / x
+
+
+@pytest.mark.parametrize(
+    ("bins", "reach", "epsilon"), [(10, 1, "1"), (10, 1, "0.1"), (4096, 1, "1"), (4096, 10, "0.1")]
+)
+def test_extremes_rarely_overshoot(bins, reach, epsilon):
+    """All weight in the innermost bin: some empty bin is chosen with at most OVERSHOOT, and the bound is no waste."""
+    choice = ExtremeChoice(True, bins, reach, ADD, Decimal(epsilon))
+    rate = float(1 / choice.spread)
+    noise = np.arange(int(60 / rate))
+    survive = np.exp(-rate * (choice.target + noise))
+    beyond = (-math.expm1(-rate) * np.exp(-rate * noise) * -np.expm1((bins - 1) * np.log1p(-survive))).sum()
+    assert beyond <= OVERSHOOT
+    assert beyond > float(OVERSHOOT) * math.exp(-rate) * 0.95
+
+
+@pytest.mark.parametrize("confidence", ["0.5", "0.95", "0.999"])
+def test_extreme_margin_holds(confidence):
+    """One heavy bin outside: it is passed by with at most 1 - confidence if it holds more than the margin; not less."""
+    choice = ExtremeChoice(True, 8, 1, ADD, Decimal("0.1"))
+    margin = int(choice.margin(confidence))
+    x = math.exp(-float(choice.epsilon))
+    rate, target = float(1 / choice.spread), choice.target
+
+    def passed_by(weight):
+        noise = np.arange(4000)
+        tails = -np.expm1(-rate * np.maximum(0, target + noise - weight))
+        return ((1 - x) * x**noise * tails).sum()
+
+    assert passed_by(margin + 1) <= 1 - float(confidence)
+    assert passed_by(margin) > 1 - float(confidence)
+    assert ExtremeChoice(True, 1, 1, ADD, Decimal(1)).choose(cell(0), SYSTEM) == 0
+
+
+def test_everyone_has_an_integer_from_1_to_10():
+    """The maximum of 1,000 people: right every time at epsilon 1. (Laplace noise of 9/epsilon would be off by nine.)"""
+    weights = np.tile(cell(*[100] * 10), (200, 1))
+    assert set(ExtremeChoice(True, 10, 1, ADD, Decimal(1)).choose_cells(weights, SYSTEM)) == {9}
+    assert set(ExtremeChoice(False, 10, 1, ADD, Decimal(1)).choose_cells(weights, SYSTEM)) == {0}
+
+
+def test_a_thousand_people_on_a_fine_grid():
+    """4,096 bins, 1,000 people: at most the margin of people is beyond the answer."""
+    places = SYSTEM.take(2000).view(np.uint16) % 4096
+    weights = np.bincount(places, minlength=4096)
+    choice = ExtremeChoice(True, 4096, 1, ADD, Decimal(1))
+    margin = choice.margin("0.9999999999")
+    assert choice.target == 13
+    assert choice.margin("0.95") == 14
+    beyond = np.append(weights[::-1].cumsum()[::-1][1:], 0)
+    chosen = choice.choose_cells(np.tile(weights, (40, 1)), SYSTEM)
+    assert max(beyond[each] for each in chosen) <= margin
+
+
+@pytest.mark.parametrize("base", [Fraction(1, 2), Fraction(9, 10)], ids=str)
+@pytest.mark.parametrize("reach", [1, 2])
+def test_mode_privacy_is_enumerated(base, reach):
+    """k = 1, as for quantiles: all small neighbours, in one cell or two."""
+    plain = ModeChoice(1, 3, reach, ADD, Decimal(1))
+
+    def law_of(weights):
+        rows = flips_of(plain.choose, cell(*weights))
+        return [flip_law([base ** int(x * plain.spread) for x in row]) for row in rows]
+
+    worst = worst_ratios(law_of, reach, 3, range(3))
+    for neighbours, several in product((ADD, REPLACE), (False, True)):
+        power = int(ModeChoice(1, 3, reach, neighbours, Decimal(1)).spread)
+        largest = worst_pair(worst, neighbours, several, reach)
+        assert largest <= base**-power
+        assert largest > base ** -(power / 2)  # negative control: half the spread is caught
+
+
+REST = 16
+
+
+def top_law(weights, mass, k):
+    """P(ordered k fullest) over three bins, when bin noise z has mass[REST + z]."""
+    noise = np.arange(-REST, REST + 1)
+    grids = np.meshgrid(*(weight + noise for weight in weights), indexing="ij")
+    noisy = np.stack([grid.ravel() for grid in grids], axis=1)
+    order = np.argsort(-noisy, axis=1, kind="stable")[:, :k]
+    chance = np.einsum("i,j,k->ijk", mass, mass, mass).ravel()
+    keys = order @ np.array([9, 3, 1])[:k]
+    return np.bincount(keys, chance, minlength=27)
+
+
+def test_top_k_privacy_is_enumerated():
+    """k = 2 of three bins: every outcome, every neighbour; half the noise, or one-sided noise, is caught."""
+    x, k = 0.5, 2
+    two_sided = (1 - x) / (1 + x) * x ** np.abs(np.arange(-REST, REST + 1))
+    half = (1 - x**2) / (1 + x**2) * x ** (2 * np.abs(np.arange(-REST, REST + 1)))
+    one_sided = np.where(np.arange(-REST, REST + 1) >= 0, (1 - x) * x ** np.abs(np.arange(-REST, REST + 1)), 0)
+
+    def largest(mass):
+        worst = 0
+        for weights in product(range(3), repeat=3):
+            for bin_ in range(3):
+                more = [weight + (place == bin_) for place, weight in enumerate(weights)]
+                p, q = top_law(weights, mass, k), top_law(more, mass, k)
+                some = (p > 1e-6) | (q > 1e-6)
+                worst = max(worst, (p[some] / q[some]).max(), (q[some] / p[some]).max())
+        return worst
+
+    assert 0.85 / x < largest(two_sided) <= 1 / x * (1 + 1e-3)
+    assert largest(half) > 1.5 / x
+    assert largest(one_sided) > 1.2 / x
+
+
+def test_top_k_is_noise_and_order(monkeypatch):
+    noise = np.array([0, 5, -9, 0, 0, 1, 1, 0])
+    asked = []
+    monkeypatch.setattr(bin_choice, "discrete_laplace", lambda *of: asked.append(of[:2]) or noise)
+    choice = ModeChoice(2, 4, 3, REPLACE, Decimal("0.5"))
+    assert choice.choose_cells(np.array([[4, 0, 12, 4], [1, 0, 0, 1]], np.int64), SYSTEM) == [(1, 0), (0, 1)]
+    assert asked == [(Fraction(12), 8)]
+    assert choice.loss == sf.PureDP("0.5")
+    monkeypatch.undo()
+    far = cell((1 << 63) - 1, 0, (1 << 63) - 1, 7)
+    assert set(choice.choose(far, SYSTEM)) == {0, 2}
+
+
+def test_counts_with_noise_beat_peeling():
+    """The reason for noise on every bin: its margin hardly grows with k, that of k choices at epsilon/k does."""
+    single = ModeChoice(1, 1000, 1, ADD, Decimal(1)).margin()
+    for k in (2, 5, 20):
+        peeled = ModeChoice(1, 1000, 1, ADD, Decimal(1) / k).margin()
+        assert ModeChoice(k, 1000, 1, ADD, Decimal(1)).margin() < peeled
+    assert single < ModeChoice(2, 1000, 1, ADD, Decimal(1)).margin() < 2 * single
+
+
+@pytest.mark.parametrize("confidence", ["0.5", "0.9", "0.99"])
+def test_mode_margin_holds(confidence):
+    miss = 1 - float(confidence)
+    choice = ModeChoice(1, 100, 1, ADD, Decimal("0.5"))
+    gap = math.floor(choice.margin(confidence)) + 1
+    (flips,) = flips_of(choice.choose, cell(gap, *[0] * 99))
+    assert flip_law_in_floats(flips)[0] >= 1 - miss
+    x, k = 0.5, 2
+    mass = (1 - x) / (1 + x) * x ** np.abs(np.arange(-REST, REST + 1))
+    margin = bin_choice._least_difference(1 / Fraction(math.log(2)), Fraction(miss) / (k * 2)) - 1
+    for weights in product((0, 1, margin, margin + 1, margin + 2), repeat=3):
+        law, fullest = top_law(weights, mass, k), sorted(weights, reverse=True)
+        bad = sum(
+            law[9 * i + 3 * j]
+            for i, j in product(range(3), repeat=2)
+            if i != j and (weights[i] < fullest[0] - margin or weights[j] < fullest[1] - margin)
+        )
+        assert bad <= miss
+
+
+def test_least_difference_is_the_least():
+    x = 0.9
+    mass = (1 - x) / (1 + x) * x ** np.abs(np.arange(-600, 601))
+    differences = np.convolve(mass, mass[::-1])
+    for chance in (0.4, 0.1, 0.01, 1e-6):
+        n = bin_choice._least_difference(1 / Fraction(-math.log(x)), Fraction(chance))
+        assert differences[1200 + n :].sum() <= chance < differences[1200 + n - 1 :].sum()
+
+
+GOOD = {"bins": 4, "reach": 1, "neighbours": ADD, "epsilon": Decimal(1)}
+
+
+@pytest.mark.parametrize(
+    ("kind", "wrong", "names"),
+    [
+        (QuantileChoice, {"fractions": ()}, "fractions"),
+        (QuantileChoice, {"fractions": (Fraction(1, 2), Fraction(1, 2))}, "fractions"),
+        (QuantileChoice, {"fractions": (Fraction(3, 4), Fraction(1, 2))}, "fractions"),
+        (QuantileChoice, {"fractions": (Fraction(1),)}, "fractions"),
+        (QuantileChoice, {"fractions": (Fraction(1, 1_000_003),)}, "fractions"),
+        (QuantileChoice, {"several": 1}, "several"),
+        (QuantileChoice, {"bins": 0}, "bins"),
+        (QuantileChoice, {"epsilon": 0}, "epsilon"),
+        (QuantileChoice, {"epsilon": Decimal("1e-30")}, "epsilon"),
+        (QuantileChoice, {"neighbours": "both"}, "neighbours"),
+        (ExtremeChoice, {"largest": "yes"}, "largest"),
+        (ExtremeChoice, {"reach": 0}, "reach"),
+        (ModeChoice, {"k": 0}, "k"),
+        (ModeChoice, {"k": 5}, "k"),
+        (ModeChoice, {"epsilon": float("nan")}, "epsilon"),
+    ],
+)
+def test_bad_parameters(kind, wrong, names):
+    own = {
+        QuantileChoice: {"fractions": HALF, "several": False},
+        ExtremeChoice: {"largest": True},
+        ModeChoice: {"k": 1},
+    }
+    kind(**GOOD, **own[kind])
+    with pytest.raises(sf.errors.InvalidParameter, match=f"^{names} "):
+        kind(**{**GOOD, **own[kind], **wrong})
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [[1, 2, 3, 4], cell(1, 2, 3), cell(1, 2, 3, -4), np.ones(4), np.ones((1, 4), np.int64), None],
+    ids=["list", "short", "negative", "floats", "two-dimensional", "none"],
+)
+def test_weights_that_no_engine_gives(weights):
+    for choice in (
+        QuantileChoice(HALF, 4, 1, ADD, False, 1),
+        ExtremeChoice(True, 4, 1, ADD, 1),
+        ModeChoice(2, 4, 1, ADD, 1),
+    ):
+        with pytest.raises(KernelFault):
+            choice.choose(weights, SYSTEM)
+
+
+def test_a_choice_reads_its_numbers_once():
+    choice = QuantileChoice(("0.25", 0.5), 4, 1, "replace-one", True, "0.5")
+    assert choice == QuantileChoice((Fraction(1, 4), Fraction(1, 2)), 4, 1, REPLACE, True, Decimal("0.5"))
+    assert all(low < high for low, high in pairwise(choice.fractions))
+    with pytest.raises(AttributeError):
+        choice.epsilon = Decimal(9)
+
+
+@pytest.mark.parametrize("largest", [True, False])
+def test_an_extreme_that_nothing_reaches_is_the_innermost_bin(largest, monkeypatch):
+    """All coins fall tails but those that cannot: the last bin accepts always."""
+    monkeypatch.setattr(bin_choice, "flip_exp_neg", lambda approximate, exact, entropy: approximate == 0)
+    choice = ExtremeChoice(largest, 5, 1, ADD, Decimal(1))
+    for weights in (cell(0, 0, 0, 0, 0), cell(1, 0, 0, 0, 1)):
+        assert choice.choose(weights, SYSTEM) == (0 if largest else 4)
+
+
+@pytest.mark.parametrize("drawn", [0, 1, 7])
+def test_the_target_of_an_extreme_is_noisy(drawn, monkeypatch):
+    """The coins are those of K-32 for the number that was drawn."""
+    monkeypatch.setattr(bin_choice, "geometric", lambda scale, size, entropy: np.full(size, drawn))
+    choice = ExtremeChoice(False, 4, 2, ADD, Decimal(1))
+    weights = cell(3, 0, 9, 1)
+    (row,) = flips_of(choice.choose, weights)
+    short = [max(choice.target + drawn - reached, 0) for reached in accumulate([3, 0, 9])]
+    assert row == [each / choice.spread for each in short] + [0]
