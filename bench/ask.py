@@ -247,7 +247,7 @@ def many_texts(report: Report) -> None:
     for each in curators:
         each.close()
     name = "GROUP BY an undeclared text, one person of 500,000 texts, beside one of 1"
-    report.line(name, (ms(crowded), ms(calm)), crowded / calm, 8)
+    report.line(name, (ms(crowded), ms(calm)), crowded / calm, 2)
 
 
 def starting(report: Report) -> None:

@@ -258,7 +258,8 @@ def test_moments_that_the_data_names_are_the_same_on_both(key, rows):
     """Keys of a person are chosen by a hash of their text: the engines must write moments alike."""
     frame = pd.DataFrame(rows, columns=["who", "seen"]).astype({"seen": "datetime64[us]", "who": object})
     plan = BoundedPlan(
-        "people", Scan("visits", "1", 5), PrivacyUnit("visits", "who", Neighbours.ADD_REMOVE), 2, (), (Key(key, None),),
+        "people", Scan("visits", "1", 5, most_met=40), PrivacyUnit("visits", "who", Neighbours.ADD_REMOVE), 2, (),
+        (Key(key, None),),
         (
             Measurement("keys", Kind.KEYS, None, 0, 0, 0, ApproxDP(1, "1e-6")),
             Measurement("count", Kind.COUNT, None, 0, 0, -16, PureDP(1)),

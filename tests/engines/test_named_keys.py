@@ -1,21 +1,25 @@
-"""Keys that the data names: of each person at most g leave the engine, however many texts one person has."""
+"""Undeclared keys: the engine groups at most 8 r rows of one person, and at most g keys of one person leave it."""
 
 from dataclasses import replace
 
 import pandas as pd
 import pytest
 from by_cell import by_key
+from sqlglot import exp
 
 import sfumato as sf
 from sfumato.catalog.model import Dataset, Table
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.engines.reference.reference_engine import ReferenceEngine
 from sfumato.engines.sql.lowering import lower_people
+from sfumato.engines.sql.source_sql import from_clause
+from sfumato.errors import KernelFault
 from sfumato.planning.planner import choose_plan
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
 
 GROUPS, PEOPLE, TEXTS = 3, 40, 5_000
+ROWS_READ = 40  # of one person: 8 times max_rows_per_unit
 TABLE = Table(
     "t", None, "p", {"p": sf.Id(), "job": sf.Text(), "x": sf.Real(0, 9), "site": sf.Integer(1, 2)},
     max_rows_per_unit=5, max_groups_per_unit=GROUPS,
@@ -61,9 +65,36 @@ def test_at_most_so_many_keys_of_each_person_leave_the_engine(crowded, sql):
 
 
 def test_keys_that_are_not_bounded_would_all_leave(crowded):
-    """Negative control: without the bound on groups, every text of the one person is fetched."""
+    """Negative control: without the bound on groups, a key for each of the person's rows that are read is fetched."""
     plan = replace(plan_of(crowded, QUESTIONS[0]), max_groups_per_unit=10**6)
-    assert max(rows_fetched(crowded, plan)) > TEXTS
+    assert max(rows_fetched(crowded, plan)) == ROWS_READ + 7
+
+
+@pytest.mark.parametrize("sql", QUESTIONS)
+def test_one_persons_rows_are_bounded_before_they_are_grouped(crowded, sql):
+    """Otherwise 200,000 texts of one person show in the time of an answer."""
+    (read,) = crowded._connection.execute(
+        exp.select("COUNT(*)").from_(from_clause(plan_of(crowded, sql), {"job"})).sql("duckdb")
+    ).fetchone()
+    assert read == 4 * PEOPLE + ROWS_READ
+
+
+def test_a_plan_that_groups_all_rows_of_a_person_is_refused(crowded):
+    plan = plan_of(crowded, QUESTIONS[0])
+    with pytest.raises(KernelFault, match="read a bounded number of rows"):
+        replace(plan, source=replace(plan.source, most_met=None))
+
+
+def test_explain_says_how_many_rows_of_a_person_are_read():
+    columns = {"p": sf.Id(), "job": sf.Text(), "city": sf.Category(["Rome"])}
+    data = pd.DataFrame({"p": [1, 2], "job": ["a", "b"], "city": ["Rome", "Rome"]})
+    with sf.protect(
+        data, name="t", unit="p", columns=columns, budget=sf.Budget(epsilon=9, delta="1e-6"), max_rows_per_unit=5
+    ) as curator:
+        told = str(curator.ask("SELECT job, COUNT(*) AS n FROM t GROUP BY job", epsilon=1).explain())
+        declared = str(curator.ask("SELECT city, COUNT(*) AS n FROM t GROUP BY city", epsilon=1).explain())
+    assert "at most 40 rows in t of one person" in told
+    assert "rows in t of one person" not in declared
 
 
 @pytest.mark.parametrize("sql", QUESTIONS)

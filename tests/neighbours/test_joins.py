@@ -61,6 +61,10 @@ QUESTIONS = [
     "SELECT kind, COUNT(*) AS n, SUM(cost) AS s, MEDIAN(site) AS m FROM visits GROUP BY kind",
     "SELECT CEIL(-cost / 100) AS k, kind, COUNT(*) AS n FROM visits GROUP BY 1, 2",
     f"SELECT p.job, v.kind, p.city, COUNT(*) AS n FROM {JOIN} GROUP BY 1, 2, 3",
+    "SELECT job, COUNT(*) AS n, COUNT(DISTINCT pid) AS people, AVG(age) AS a FROM patients WHERE age > 1 GROUP BY job",
+    "SELECT v.kind, COUNT(*) AS n FROM visits v JOIN sites s ON v.site = s.site GROUP BY v.kind",
+    "SELECT k, COUNT(*) AS n FROM (SELECT pid, job AS k FROM patients UNION ALL SELECT pid, kind FROM visits) u "
+    "GROUP BY k",
     # one row for each person, in as many groups as the public table makes of it, or as many as a union has parts
     "SELECT s.region, COUNT(DISTINCT e.pid) AS people FROM (SELECT pid, MAX(site) AS site FROM visits GROUP BY pid) e "
     "JOIN sites s ON e.site = s.site GROUP BY s.region",

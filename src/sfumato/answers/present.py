@@ -32,11 +32,13 @@ from sfumato.kernel.keys import ThresholdedKeys
 from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP
 from sfumato.kernel.mechanisms import LaplaceNoise
 from sfumato.kernel.plan import PARTS, Extreme, Kind, Measurement, Quantiles
+from sfumato.kernel.row_sources import TIMES_MET
 from sfumato.kernel.split_sums import halfway
 from sfumato.kernel.tails import per_coordinate
 from sfumato.planning.groups import drops_groups
 from sfumato.planning.moment_measurements import names_of
 from sfumato.planning.planner import Formula, Planned
+from sfumato.planning.unit_and_version import most_rows_read
 from sfumato.query.query import AggregateRef, KeyRef, Post, Query
 
 PRIVATE_COUNT = (
@@ -271,6 +273,14 @@ def sentences(query: Query, planned: Planned, certificate: Certificate, confiden
     if not planned.plan.unit.per_row or planned.plan.reach > 1:
         rows = planned.plan.reach
         said.append(f"One person counts for at most {rows} rows here. {SENTENCES[1]}")
+    limits = most_rows_read(planned.plan.source)
+    if limits:
+        read = " and ".join(f"{most:,} rows in {table}" for table, most in sorted(limits.items()))
+        said.append(
+            f"The engine reads at most {read} of one person. Of a person with more rows it reads those with the "
+            f"smallest hashes. The limit is {TIMES_MET} times max_rows_per_unit, and keeps answering times from "
+            "showing that one person has very many rows."
+        )
     if any(each.kind in COUNTS_PEOPLE for each in planned.plan.measurements) and drops_groups(planned.plan):
         most = planned.plan.max_groups_per_unit
         groups = "1 group" if most == 1 else f"{most} groups"

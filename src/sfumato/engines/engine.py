@@ -14,7 +14,7 @@ from sfumato.kernel.split_sums import halfway, halves
 # columns that a snapshot adds to the declared ones
 UNIT = "__sfumato_unit"  # whose row it is, as text; no row is without
 ROWS_OF_UNIT = "__sfumato_rows"  # how many rows of the snapshot are theirs
-MET = "__sfumato_met"  # is the row let into joins of private tables?
+MET = "__sfumato_met"  # do joins of private tables, and groups of undeclared keys, read the row?
 HELD = "__sfumato_held"  # what a row's weight divides by, where rows come from more than one table
 
 ToldApart = tuple[tuple[str, Scalar], ...]

@@ -13,7 +13,7 @@ from sfumato.errors import KernelFault
 from sfumato.kernel.expressions import Call, Column, ColumnType, Expression, Literal, Scalar
 from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
 from sfumato.kernel.neighbours import PrivacyUnit
-from sfumato.kernel.row_sources import Source, is_private, of_single_rows, reach
+from sfumato.kernel.row_sources import Source, is_private, of_single_rows, reach, rows_met
 
 MOST_CELLS = 1_000_000
 MOST_BINS = 1 << 16
@@ -168,6 +168,8 @@ class BoundedPlan:
         kinds = {each.kind for each in self.measurements}
         if self.unit.per_row and self.reach > 1 and kinds & {Kind.PEOPLE, Kind.KEYS}:
             raise KernelFault("A row that became several cannot be counted as one person.")
+        if self.cells is None and not self.unit.per_row:
+            rows_met(self.source)  # raises unless the rows of one unit are bounded before they are grouped
         most_bins = max((each.bins for each in self.measurements if each.choice is not None), default=1)
         if (self.cells or 1) * most_bins > max(MOST_IN_BINS, MOST_CELLS):
             raise KernelFault("A choice has few enough cells and bins.")

@@ -16,14 +16,14 @@ MOST_BITS = 126
 MOST_SCANS = 4  # of private tables that meet in one row: the product of their rows held stays below 2**124
 MOST_MET = 1 << 26  # rows of one unit in a join of private tables
 MOST_REPEATED = 1 << 16  # rows that public tables make of one row
-TIMES_MET = 8  # a table lets so many times its bound into a join: fewer would drop rows that weights could keep
+TIMES_MET = 8  # joins and undeclared keys read so many times max_rows of one unit: fewer would lose accuracy
 
 
 @dataclass(frozen=True, slots=True)
 class Scan:
     """The rows of a pinned private table. A row weighs min(1, max_rows/n), n being its unit's rows that are let in.
 
-    All are let in, or, below a join of private tables, at most `most_met`: those that are least by a hash.
+    All are let in, or, below a private join or with undeclared keys, at most `most_met`: those least by a hash.
     """
 
     table: str
@@ -256,7 +256,7 @@ def scans(source: Source) -> int:
 
 
 def as_met(source: Source) -> Source:
-    """A side of a join of private tables: each table below lets in a bounded number of rows of one unit."""
+    """The source with a bounded number of rows of one unit in each table: for joins and for undeclared keys."""
     match source:
         case Scan(max_rows=most):
             return replace(source, most_met=TIMES_MET * most)
@@ -285,7 +285,7 @@ def rows_met(source: Source) -> int:
         case Scan(most_met=int(most)):
             return most
         case Scan():
-            raise KernelFault("A table below a join lets in a bounded number of rows of one unit.")
+            raise KernelFault("A join, and a group of undeclared keys, read a bounded number of rows of one unit.")
         case PublicScan() | PerUnit():
             return 1
         case Derived(inner):

@@ -29,7 +29,7 @@ from sfumato.kernel.plan import (
     Quantiles,
     Scalar,
 )
-from sfumato.kernel.row_sources import PerUnit, Scan
+from sfumato.kernel.row_sources import PerUnit, Scan, as_met
 from sfumato.planning.grids import bins_of, squared_steps_of, steps_of
 from sfumato.planning.moment_measurements import Linear, Moments, Rows, of_curve, of_halves, of_thirds, together
 from sfumato.planning.unit_and_version import pinned, whose
@@ -134,6 +134,8 @@ def choose_plan(
         for (name, each), share in zip(chooser.wanted.items(), shares, strict=True)
     )
     source = pinned(query.source, versions)
+    if discovers and not unit.per_row:  # before rows are grouped: one person's many keys must not show in the time
+        source = as_met(source)
     plan = BoundedPlan(dataset.population, source, unit, groups, query.filters, query.keys, measurements)
     return Planned(plan, formulas, chooser.public)
 

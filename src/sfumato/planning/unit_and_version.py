@@ -27,6 +27,23 @@ def pinned(source: Source, versions: Mapping[str, str]) -> Source:
             assert_never(source)
 
 
+def most_rows_read(source: Source) -> dict[str, int]:
+    """For each private table of which not all rows of a person are read: the most rows of one person that are."""
+    match source:
+        case Scan(table, most_met=most):
+            return {} if most is None else {table: most}
+        case PublicScan():
+            return {}
+        case Derived(inner) | PerUnit(inner):
+            return most_rows_read(inner)
+        case Join(left, right):
+            return most_rows_read(left) | most_rows_read(right)
+        case Union(parts):
+            return {table: most for part in parts for table, most in most_rows_read(part).items()}
+        case _:
+            assert_never(source)
+
+
 def whose(source: Source, dataset: Dataset, keys: Sequence[Key] = ()) -> tuple[PrivacyUnit, int]:
     """The unit of a source, and in how many groups of it one unit is counted."""
     tables = [dataset.table(name) for name in dict.fromkeys(tables_of(source))]

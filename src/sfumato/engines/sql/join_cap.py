@@ -1,4 +1,4 @@
-"""Which rows of one unit a join meets, of a unit with too many: those least by a hash of their content.
+"""Which rows of a unit with too many are read by joins and by groups of undeclared keys: those least by a hash.
 
 Marked once, when a table is pinned. Part of the trusted perimeter: claim K-35.
 """

@@ -63,7 +63,11 @@ def lower(plan: BoundedPlan, stored: Stored) -> exp.Expression:
 
 
 def _of_named_keys(plan: BoundedPlan, query: exp.Select, units: list[exp.Expression]) -> exp.Select:
-    """The rows of a query whose keys somebody is counted in: at most g of each unit."""
+    """The rows of a query whose keys count at least one unit: at most g keys of each unit.
+
+    The plan's source lets in a bounded number of rows of one unit (BoundedPlan checks it), so that neither side of this
+    join takes longer because of one unit with very many keys.
+    """
     names = [*(f"{KEY}{index}" for index in range(len(plan.keys)))]
     others = [each.alias_or_name for each in query.expressions if each.alias_or_name not in names]
     same = [exp.EQ(this=exp.column(name, "found"), expression=exp.column(name, "named")) for name in names]
