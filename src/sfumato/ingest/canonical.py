@@ -19,6 +19,8 @@ from math import isfinite, isnan
 
 import numpy as np
 
+from sfumato.ingest.sql_text import prefer
+
 INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")  # BIGINT holds them all
 WHOLE = (*INTEGERS, "UBIGINT")
 WIDE = ("HUGEINT", "UHUGEINT")
@@ -113,7 +115,7 @@ def moment(column: str, kind: str) -> str:
         beyond = f"WHEN {us} >= {BEYOND_DAY * DAY} THEN {FOREVER} WHEN {us} <= {BEFORE_DAY * DAY} THEN {NEVER}"
         finite = f"CASE {beyond} ELSE make_timestamp({us}) END"
     far = f"CASE CAST({column} AS VARCHAR) WHEN 'infinity' THEN {FOREVER} WHEN '-infinity' THEN {NEVER} END"
-    return f"COALESCE({finite}, {far})"
+    return prefer(finite, far)
 
 
 def canonical_text(value: object, *, exact: bool = False) -> str | None:  # noqa: PLR0911 - one return a kind

@@ -25,7 +25,7 @@ from sfumato.ingest.canonical import (
 )
 from sfumato.ingest.ids import form, form_of, id_of
 from sfumato.ingest.moments import moment_of_text
-from sfumato.ingest.sql_text import quoted, text
+from sfumato.ingest.sql_text import prefer, quoted, text
 
 YES, NO = ("true", "t", "yes", "y"), ("false", "f", "no", "n")  # beside 1 and 0
 NUMBERS = (*WHOLE, *WIDE, *FLOATS)
@@ -182,7 +182,7 @@ def _number(column: str, kind: str, reading: Reading, *, whole: bool) -> str:
         swapped = f"TRY_CAST(replace({found}, ',', '.') AS DOUBLE)"
         plainly = f"CASE {typed} WHEN contains({found}, '.') THEN NULL ELSE {swapped} END"
         truth = truth.replace(f"trim({found})", f"trim({found}, {text(' ' + TYPED)})")
-    return f"COALESCE({plainly}, {truth})"
+    return prefer(plainly, truth)
 
 
 def _truth(column: str, kind: str) -> str:
@@ -233,7 +233,7 @@ def declared_value(column: str, declared: Category) -> str:
     matched = f"CASE {spelled} {other} ELSE {spelled} END" if other else spelled
     if many:
         matched = f"CASE WHEN {spelled} NOT IN ({', '.join(many)}) THEN {matched} END"
-    return f"COALESCE({exact}, TRY_CAST({matched} AS {form_name}))"
+    return prefer(exact, f"TRY_CAST({matched} AS {form_name})")
 
 
 def rounded(value: str) -> str:

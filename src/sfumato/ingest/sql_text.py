@@ -15,6 +15,15 @@ def text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
+def prefer(value: str, otherwise: str) -> str:
+    """The value, or the other expression where the value is NULL.
+
+    DuckDB computes the common parts of all arguments of COALESCE for every row, also where the first argument is
+    enough. It computes a branch of CASE only for the rows that need it.
+    """
+    return f"CASE WHEN {value} IS NOT NULL THEN {value} ELSE {otherwise} END"
+
+
 def listed(files: Sequence[Path]) -> str:
     """Files as they are: a name that holds a star or a bracket is no pattern."""
     return f"[{', '.join(text(glob.escape(str(each))) for each in files)}]"
