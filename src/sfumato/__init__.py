@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
     from sfumato.kernel.mechanisms import Gaussian, Laplace
     from sfumato.kernel.neighbours import ROW
-    from sfumato.kernel.randomized_response import KaryResponse, RandomizedResponse
-    from sfumato.local.survey import Survey
+    from sfumato.local.randomisers.randomized_response import KaryResponse, RandomizedResponse
+    from sfumato.local.survey.signed_survey import Survey
     from sfumato.opening import open_folder as open
     from sfumato.opening import protect
     from sfumato.query.frame import count, mean, people, stddev, total, variance
@@ -38,15 +38,15 @@ _WHEN_NAMED = {
     "Gaussian": ("sfumato.kernel.mechanisms", "Gaussian"),
     "Id": ("sfumato.catalog.columns", "Id"),
     "Integer": ("sfumato.catalog.columns", "Integer"),
-    "KaryResponse": ("sfumato.kernel.randomized_response", "KaryResponse"),
+    "KaryResponse": ("sfumato.local.randomisers.randomized_response", "KaryResponse"),
     "Laplace": ("sfumato.kernel.mechanisms", "Laplace"),
     "Preview": ("sfumato.curator", "Preview"),
     "PrivateChoice": ("sfumato.kernel.choice", "PrivateChoice"),
     "PureDP": ("sfumato.kernel.losses", "PureDP"),
     "ROW": ("sfumato.kernel.neighbours", "ROW"),
-    "RandomizedResponse": ("sfumato.kernel.randomized_response", "RandomizedResponse"),
+    "RandomizedResponse": ("sfumato.local.randomisers.randomized_response", "RandomizedResponse"),
     "Real": ("sfumato.catalog.columns", "Real"),
-    "Survey": ("sfumato.local.survey", "Survey"),
+    "Survey": ("sfumato.local.survey.signed_survey", "Survey"),
     "Text": ("sfumato.catalog.columns", "Text"),
     "ThresholdedKeys": ("sfumato.kernel.keys", "ThresholdedKeys"),
     "ZCDP": ("sfumato.kernel.losses", "ZCDP"),

@@ -234,7 +234,7 @@ def test_caps_and_answers_are_checked(tmp_path):
     assert refused(survey("report", "s.json", "edge", "--cap", "0.5", "--json"), 4)["error"] == "survey-cap"
     told = refused(survey("report", "s.json", "lynx", "--json"), 4)
     assert "lynx" not in json.dumps(told)
-    from sfumato.local.device import Device
+    from sfumato.local.survey.device import Device
 
     Device(tmp_path / "device.db").set_caps(lifetime="0.5")
     assert refused(survey("report", "s.json", "edge", "--json"), 3)["error"] == "budget-exceeded"

@@ -6,7 +6,7 @@ from itertools import permutations, product
 import numpy as np
 from scripted import Scripted
 
-from sfumato.kernel.coin_tables import UNITS
+from sfumato.local.mechanisms.coin_tables import UNITS
 
 HEADS, TAILS = 0, UNITS - 1
 

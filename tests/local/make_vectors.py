@@ -19,14 +19,14 @@ from scripted import Scripted
 
 import sfumato as sf
 from sfumato.errors import SfumatoError
-from sfumato.kernel.coin_tables import UNITS, loss_of_ratio
 from sfumato.kernel.exact import plain
-from sfumato.local.canonical import NotCanonical, canonical, parse_canonical
-from sfumato.local.domains import draw_one
-from sfumato.local.manifest import MOST_BYTES, REFUSALS, identify, read_manifest
-from sfumato.local.memo_stream import MemoStream
-from sfumato.local.memoised import Memoised, memoised
-from sfumato.local.new_survey import Renewal, SurveyKey, new_survey
+from sfumato.local.mechanisms.coin_tables import UNITS, loss_of_ratio
+from sfumato.local.randomisers.memoised import Memoised, memoised
+from sfumato.local.survey.canonical_json import NotCanonical, canonical, parse_canonical
+from sfumato.local.survey.domains import draw_one
+from sfumato.local.survey.manifest import MOST_BYTES, REFUSALS, identify, read_manifest
+from sfumato.local.survey.memo_stream import MemoStream
+from sfumato.local.survey.new_survey import Renewal, SurveyKey, new_survey
 
 PLACE = Path(__file__).with_name("vectors.json")
 BEGINS = datetime(2026, 1, 1, tzinfo=UTC)

@@ -10,7 +10,7 @@ import pytest
 from local_laws import array_of, law
 
 import sfumato as sf
-from sfumato.kernel.coin_tables import UNITS, loss_of_ratio
+from sfumato.local.mechanisms.coin_tables import UNITS, loss_of_ratio
 
 CASES = [
     (name, k, epsilon)

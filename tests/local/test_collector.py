@@ -17,13 +17,13 @@ from scipy import stats
 
 import sfumato as sf
 from sfumato.errors import InvalidParameter, LedgerError, QueryError
-from sfumato.local import collector as collector_module
-from sfumato.local.collector import Collector, Received
-from sfumato.local.new_survey import new_survey
-from sfumato.local.report_files import ParquetReports, read_lines, schema, write_lines
-from sfumato.local.results import results_of
-from sfumato.local.simulation import simulate
-from sfumato.local.survey import Survey
+from sfumato.local.collect import collector as collector_module
+from sfumato.local.collect.collector import Collector, Received
+from sfumato.local.collect.report_files import ParquetReports, read_lines, schema, write_lines
+from sfumato.local.collect.results import results_of
+from sfumato.local.collect.simulation import simulate
+from sfumato.local.survey.new_survey import new_survey
+from sfumato.local.survey.signed_survey import Survey
 
 FALSE_ALARM = 1e-6
 KEY = FixedKey()
@@ -132,7 +132,7 @@ def test_ids_that_differ_in_any_byte_are_different(tmp_path):
 def test_a_crash_in_the_middle_loses_and_doubles_nothing(tmp_path, monkeypatch):
     ids, periods, reports = some(SMALL, 1000)
     path = write_json(tmp_path / "a.jsonl", SMALL, ids, periods, reports)
-    monkeypatch.setattr("sfumato.local.report_files.AT_ONCE", 100)
+    monkeypatch.setattr("sfumato.local.collect.report_files.AT_ONCE", 100)
     collector = Collector(SMALL, tmp_path / "c.db")
     calls = []
 

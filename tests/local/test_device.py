@@ -22,12 +22,12 @@ from scipy import stats
 import sfumato as sf
 from sfumato.errors import BudgetExceeded, CatalogError, InvalidParameter, LedgerError
 from sfumato.kernel.exact import sum_exactly
-from sfumato.local import device as device_module
-from sfumato.local.device import Caps, Device, default_place
-from sfumato.local.domains import draw_one
-from sfumato.local.memo_stream import MemoStream
-from sfumato.local.new_survey import Renewal, new_survey
-from sfumato.local.survey import Survey
+from sfumato.local.survey import device as device_module
+from sfumato.local.survey.device import Caps, Device, default_place
+from sfumato.local.survey.domains import draw_one
+from sfumato.local.survey.memo_stream import MemoStream
+from sfumato.local.survey.new_survey import Renewal, new_survey
+from sfumato.local.survey.signed_survey import Survey
 
 FALSE_ALARM = 1e-6
 KEY = FixedKey()
@@ -396,9 +396,9 @@ REPORT_FOREVER = """
 import sys
 from datetime import timedelta
 from make_vectors import BEGINS, FixedKey
-from sfumato.local.new_survey import new_survey
-from sfumato.local.survey import Survey
-from sfumato.local.device import Device
+from sfumato.local.survey.new_survey import new_survey
+from sfumato.local.survey.signed_survey import Survey
+from sfumato.local.survey.device import Device
 many = dict(period_days=1, lifetime_epsilon=1000, begins=BEGINS)
 made = new_survey("?", epsilon=1, key=FixedKey(), labels=["a", "b"], **many)
 Device(sys.argv[1]).set_caps(per_survey=1000, per_month=1000, lifetime=1000)
@@ -411,7 +411,7 @@ for day in range(365):
 def test_whatever_left_before_a_kill_was_charged(device):
     """Every line that a killed process printed is in the books, with its charge."""
     folder = os.path.dirname(__file__)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((folder, os.path.dirname(folder)))}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((folder, *sys.path))}
     process = subprocess.Popen(
         [sys.executable, "-c", REPORT_FOREVER, str(device)], stdout=subprocess.PIPE, text=True, env=environment
     )

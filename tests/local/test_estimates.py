@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sfumato as sf
-from sfumato.local.estimates import project_on_simplex
+from sfumato.local.randomisers.share_estimates import project_on_simplex
 
 NAMES = ["krr", "subset", "oue", "sue", "olh", "hadamard"]
 

@@ -3,9 +3,9 @@ import pytest
 from scripted import Scripted
 
 import sfumato as sf
-from sfumato.local.fields import field_polynomial, irreducible, powers, products
-from sfumato.local.hadamard import Hadamard, walsh_hadamard
-from sfumato.local.hashing import Hashing, seed_bits
+from sfumato.local.mechanisms.binary_fields import field_polynomial, irreducible, powers, products
+from sfumato.local.mechanisms.hadamard import Hadamard, walsh_hadamard
+from sfumato.local.mechanisms.hashing import Hashing, seed_bits
 
 
 def times(left, right, polynomial):

@@ -7,9 +7,9 @@ from local_laws import HEADS, TAILS, units_of, words
 from scripted import Scripted
 
 import sfumato as sf
-from sfumato.kernel.coin_tables import UNITS, loss_of_ratio
-from sfumato.local.heavy_hitters import HeavyHitters, _hashes
-from sfumato.local.words import Words, pack
+from sfumato.local.mechanisms.coin_tables import UNITS, loss_of_ratio
+from sfumato.local.randomisers.heavy_hitters import HeavyHitters, _hashes
+from sfumato.local.randomisers.word_bits import Words, pack
 
 SMALL = HeavyHitters(Words(1, "ab"), (1, 2), 1, 3 << 30)  # two bits a word, two groups, two hashes
 WIDER = HeavyHitters(Words(1, "ab"), (2,), 2, 3 << 30)  # one group, four hashes

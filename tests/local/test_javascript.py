@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from make_vectors import PLACE, FixedKey, text
 
-from sfumato.local.collector import Collector, Received
-from sfumato.local.new_survey import Renewal, new_survey
+from sfumato.local.collect.collector import Collector, Received
+from sfumato.local.survey.new_survey import Renewal, new_survey
 
 CLIENT = Path(__file__).parents[2] / "clients" / "js"
 MISSING = "Node 20 or newer is missing: `make test` installs it into .venv, or install `node` and put it on the path."

@@ -30,8 +30,8 @@ def test_the_chapter_runs_and_shows_the_truth(capsys):
 
 
 def test_every_mechanism_is_in_the_tables():
-    from sfumato.local.means import MEAN_NAMES
-    from sfumato.local.randomisers import NAMES
+    from sfumato.local.randomisers.category_randomisers import NAMES
+    from sfumato.local.randomisers.mean_randomisers import MEAN_NAMES
 
     for name in (*NAMES, *MEAN_NAMES, "questions"):
         assert len(re.findall(rf"^\|.*`{name}`", CHAPTER, re.MULTILINE)) >= 2

@@ -16,10 +16,10 @@ from make_vectors import BEGINS, FixedKey, altered, signed, whole_surveys
 
 import sfumato as sf
 from sfumato.errors import CatalogError, InvalidParameter, SfumatoError
-from sfumato.local import fetch as fetch_module
-from sfumato.local.canonical import MOST_WHOLE, NotCanonical, canonical, parse_canonical
-from sfumato.local.manifest import MOST_BYTES, REFUSALS, read_manifest
-from sfumato.local.new_survey import Renewal, SurveyKey, new_survey
+from sfumato.local.survey import fetch as fetch_module
+from sfumato.local.survey.canonical_json import MOST_WHOLE, NotCanonical, canonical, parse_canonical
+from sfumato.local.survey.manifest import MOST_BYTES, REFUSALS, read_manifest
+from sfumato.local.survey.new_survey import Renewal, SurveyKey, new_survey
 
 KEY = FixedKey()
 SURVEYS = dict(whole_surveys(KEY))

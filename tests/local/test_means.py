@@ -10,8 +10,8 @@ from local_laws import HEADS, TAILS, units_of, words
 from scripted import Scripted
 
 import sfumato as sf
-from sfumato.kernel.coin_tables import UNITS, loss_of_ratio
-from sfumato.local.mean_tables import Ends, Mixture, Rows, Window
+from sfumato.local.mechanisms.coin_tables import UNITS, loss_of_ratio
+from sfumato.local.mechanisms.mean_tables import Ends, Mixture, Rows, Window
 
 POSITIONS = [0, 1, UNITS // 3, UNITS // 2, UNITS // 2 + 12345, UNITS - 1, UNITS]
 SMALL = {

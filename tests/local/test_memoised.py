@@ -11,10 +11,10 @@ from scripted import Scripted
 
 import sfumato as sf
 from sfumato.errors import InvalidParameter
-from sfumato.kernel.coin_tables import UNITS, loss_of_ratio
-from sfumato.local.krr import Kary
-from sfumato.local.memoised import Memoised, memoised
-from sfumato.local.unary import Unary
+from sfumato.local.mechanisms.coin_tables import UNITS, loss_of_ratio
+from sfumato.local.mechanisms.kary import Kary
+from sfumato.local.mechanisms.unary import Unary
+from sfumato.local.randomisers.memoised import Memoised, memoised
 
 FALSE_ALARM = 1e-6
 TWO, ONE = sf.PureDP(2).epsilon, sf.PureDP(1).epsilon

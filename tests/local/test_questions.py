@@ -8,8 +8,8 @@ from local_laws import HEADS, TAILS, key, units_of, words
 from scripted import Scripted
 
 import sfumato as sf
-from sfumato.kernel.coin_tables import UNITS, loss_of_ratio
-from sfumato.local.questions import Questions
+from sfumato.local.mechanisms.coin_tables import UNITS, loss_of_ratio
+from sfumato.local.randomisers.questions import Questions
 
 SPLIT, SAMPLE = Questions("split", 3, 3 << 30), Questions("sample", 3, 3 << 30)
 

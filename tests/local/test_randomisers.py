@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.kernel.coin_tables import UNITS
+from sfumato.local.mechanisms.coin_tables import UNITS
 
 NAMES = ["rr", "krr", "subset", "oue", "sue", "olh", "hadamard"]
 

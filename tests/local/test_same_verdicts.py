@@ -10,7 +10,7 @@ from test_javascript import run
 
 from sfumato.errors import CatalogError
 from sfumato.kernel.exact import plain
-from sfumato.local.manifest import identify, read_manifest
+from sfumato.local.survey.manifest import identify, read_manifest
 
 KEY = FixedKey()
 SURVEYS = [dict(survey.manifest.statement) for _, survey in whole_surveys(KEY)]

@@ -8,9 +8,9 @@ import pytest
 from local_laws import law
 
 import sfumato as sf
-from sfumato.local.binomials import Law, binomial
-from sfumato.local.mean_tables import Ends, Rows, Window
-from sfumato.local.shuffle import Blanket, _Bound, any_table, blanket_of
+from sfumato.local.collect.binomials import Law, binomial
+from sfumato.local.collect.shuffle import Blanket, _Bound, any_table, blanket_of
+from sfumato.local.mechanisms.mean_tables import Ends, Rows, Window
 
 EPSILONS = (0.0, 0.05, 0.2, 0.5, 1.0, 2.0)
 

@@ -68,6 +68,32 @@ def test_packages_keep_to_their_neighbours(path):
             assert imported in MAY_IMPORT[package], f"{path.name} imports {module}"
 
 
+LOCAL_MAY_IMPORT = {  # a folder of local -> the folders of local that it may import
+    "mechanisms": {"mechanisms"},
+    "randomisers": {"randomisers", "mechanisms"},
+    "survey": {"survey", "randomisers", "mechanisms"},
+    "collect": {"collect", "survey", "randomisers", "mechanisms"},
+}
+LOCAL = sorted((SOURCE / "local").glob("*/*.py"))
+
+
+def imports_within_local(path):
+    """The folders of local whose modules a file imports."""
+    return {module.split(".")[2] for module in imports(path) if module.startswith("sfumato.local.")}
+
+
+@pytest.mark.parametrize("path", LOCAL, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_folders_of_local_import_only_what_stands_before_them(path):
+    assert imports_within_local(path) <= LOCAL_MAY_IMPORT[path.parent.name]
+    assert "sfumato.local" not in imports(path), "import the module, not the package: the package imports every folder"
+
+
+def test_the_folder_rule_of_local_can_fail(tmp_path):
+    wrong = tmp_path / "wrong.py"
+    wrong.write_text("from sfumato.local.collect.collector import Collector")
+    assert not imports_within_local(wrong) <= LOCAL_MAY_IMPORT["survey"]
+
+
 # arrow.uuid is the name of a type of columns
 FORBIDDEN = re.compile(
     r"\bimport random\b|\bfrom random\b|\b(?:numpy|np)\.random\b|"

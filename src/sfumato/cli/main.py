@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from sfumato.cli import ask, books, improve, ledger_files, owner, pinning, survey
+from sfumato.cli import ask, books, improve, ledger_files, owner, pinning, survey_commands
 from sfumato.cli.refusals import USAGE, tell
 from sfumato.cli.show import AsJson
 from sfumato.errors import SfumatoError
@@ -96,7 +96,7 @@ app.command(rich_help_panel="Own")(improve.bounds)
 app.add_typer(books.budget, name="budget", rich_help_panel="Keep the books")
 ledger_files.add_to(books.ledger)
 app.add_typer(books.ledger, name="ledger", rich_help_panel="Keep the books")
-app.add_typer(survey.survey, name="survey", rich_help_panel="Survey without a curator")
+app.add_typer(survey_commands.survey, name="survey", rich_help_panel="Survey without a curator")
 
 
 # so that -1 is a value, and gets its answer

@@ -15,10 +15,10 @@ from sfumato.cli.refusals import Usage, refusals
 from sfumato.cli.show import AsJson, print_json, print_table, say, to_stderr, working
 
 if TYPE_CHECKING:
-    from sfumato.local.collector import Received
-    from sfumato.local.results import Results
-    from sfumato.local.simulation import Progress
-    from sfumato.local.survey import Survey
+    from sfumato.local.collect.collector import Received
+    from sfumato.local.collect.results import Results
+    from sfumato.local.collect.simulation import Progress
+    from sfumato.local.survey.signed_survey import Survey
 
 PLOTS = (".svg", ".png")
 
@@ -52,7 +52,7 @@ def simulate(
 ) -> None:
     """Rehearse: made-up people answer, devices randomise, workers collect, and the result meets the truth."""
     with refusals(as_json):
-        from sfumato.local.simulation import simulate as run
+        from sfumato.local.collect.simulation import simulate as run
 
         loaded = _load(source, public_key)
         started = time.perf_counter()
@@ -94,7 +94,7 @@ def ingest(
 ) -> None:
     """Collect reports: each counts once; what is malformed is counted and left out."""
     with refusals(as_json):
-        from sfumato.local.collector import Collector, Received
+        from sfumato.local.collect.collector import Collector, Received
 
         for path in (*(files or ()), *(merge or ())):
             if not path.is_file():
@@ -176,7 +176,7 @@ def plot(
 def print_results(found: "Results", truth: list[float] | None = None) -> None:
     """The local epsilon first; estimates, each with its name; then what else is known."""
     from sfumato.kernel.exact import plain
-    from sfumato.local.results import shown_epsilon
+    from sfumato.local.collect.results import shown_epsilon
 
     local, long = shown_epsilon(found.local_epsilon), shown_epsilon(found.longitudinal_epsilon)
     say(found.question, "bold")
@@ -215,7 +215,7 @@ def _places(width: float) -> int:
 
 
 def _load(source: str, public_key: str | None) -> "Survey":
-    from sfumato.local.survey import Survey
+    from sfumato.local.survey.signed_survey import Survey
 
     with working("Checking the survey"):
         return Survey.load(source, public_key=public_key)
@@ -233,8 +233,8 @@ def _found(
     delta: str = "1e-6",
 ) -> tuple["Results", int]:
     """The result, and how many reports of its period wait for the rest of their batch."""
-    from sfumato.local.collector import Collector
-    from sfumato.local.results import results_of
+    from sfumato.local.collect.collector import Collector
+    from sfumato.local.collect.results import results_of
 
     if not state.is_file():
         raise Usage(f"There is no file {state}.", "Collect reports first: sfumato survey ingest SURVEY FILES")

@@ -1,19 +1,19 @@
 """Surveys without a trusted curator: each person's own device randomises, and the collector learns the crowd."""
 
-from sfumato.local.choice import Alternative, Choice, choose
-from sfumato.local.device import Caps, Device, Report
-from sfumato.local.estimates import Estimate
-from sfumato.local.heavy_hitters import Found, HeavyHitters, heavy_hitters
-from sfumato.local.mean_choice import MeanChoice, choose_mean
-from sfumato.local.means import MeanEstimate, MeanRandomiser, mean_randomiser
-from sfumato.local.memoised import Memoised, memoised
-from sfumato.local.new_survey import Renewal, SurveyKey, new_survey
-from sfumato.local.published import Described, rebuild
-from sfumato.local.questions import QuestionEstimate, Questions, compare_questions, questions
-from sfumato.local.randomisers import Randomiser, randomiser
-from sfumato.local.shuffle import Shuffled, shuffled
-from sfumato.local.survey import Survey
-from sfumato.local.tally import Tally
+from sfumato.local.collect.shuffle import Shuffled, shuffled
+from sfumato.local.randomisers.category_choice import Alternative, Choice, choose
+from sfumato.local.randomisers.category_randomisers import Randomiser, randomiser
+from sfumato.local.randomisers.heavy_hitters import Found, HeavyHitters, heavy_hitters
+from sfumato.local.randomisers.mean_choice import MeanChoice, choose_mean
+from sfumato.local.randomisers.mean_randomisers import MeanEstimate, MeanRandomiser, mean_randomiser
+from sfumato.local.randomisers.memoised import Memoised, memoised
+from sfumato.local.randomisers.published import Described, rebuild
+from sfumato.local.randomisers.questions import QuestionEstimate, Questions, compare_questions, questions
+from sfumato.local.randomisers.share_estimates import Estimate
+from sfumato.local.randomisers.tally import Tally
+from sfumato.local.survey.device import Caps, Device, Report
+from sfumato.local.survey.new_survey import Renewal, SurveyKey, new_survey
+from sfumato.local.survey.signed_survey import Survey
 
 __all__ = [
     "Alternative",

@@ -1,0 +1,72 @@
+"""The form of a report on a prefix: a row of bytes that names the group, the hash, and the seed of the hash."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.kernel.grid import plain_array
+from sfumato.local.randomisers.word_bits import BitRow
+
+_HEX = re.compile(r"[0-9a-f]*")
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixRows:
+    """The group; the reported hash; then the seed: a row of random bits for each bit of the hash.
+
+    Each row has as many bits as the group's prefix, the first bit highest, and zeros up to the length of the longest.
+    A uint8 array of shape (people, bytes); in JSON, the bytes in hex.
+    """
+
+    lengths: tuple[int, ...]
+    hash_bits: int
+
+    @property
+    def dtype(self) -> npt.DTypeLike:
+        return np.uint8
+
+    @property
+    def seed_bytes(self) -> int:
+        """Of one row of the seed."""
+        return -(-self.lengths[-1] // 8)
+
+    @property
+    def bytes(self) -> int:
+        return 2 + self.hash_bits * self.seed_bytes
+
+    @property
+    def bits(self) -> int:
+        return 8 * self.bytes
+
+    def sift(self, reports: object) -> tuple[BitRow, int]:
+        """The well-formed reports of an array, and how many others there were."""
+        array = plain_array(reports, "reports")
+        if array.dtype != np.uint8 or array.ndim != 2 or array.shape[1] != self.bytes:
+            return np.empty((0, self.bytes), np.uint8), len(array) if array.ndim else 1
+        good = (array[:, 0] < len(self.lengths)) & (array[:, 1] < 1 << self.hash_bits)
+        lengths = np.array([*self.lengths, *[0] * (256 - len(self.lengths))])[array[:, 0]]
+        ends = 8 * np.arange(1, self.seed_bytes + 1)
+        beyond = (1 << np.clip(ends[None] - lengths[:, None], 0, 8)) - 1  # the bits of each byte that must be zero
+        seeds = array[:, 2:].reshape(len(array), self.hash_bits, self.seed_bytes)
+        good &= ~(seeds & beyond.astype(np.uint8)[:, None]).any(axis=(1, 2))
+        return array[good], int(good.size - good.sum())
+
+    def encode(self, reports: BitRow) -> list[str]:
+        """Reports as JSON values."""
+        return [row.tobytes().hex() for row in np.asarray(reports).reshape(-1, self.bytes)]
+
+    def decode(self, values: Iterable[object]) -> tuple[BitRow, int]:
+        """JSON values as an array of reports, and how many were malformed."""
+        everything, length = list(values), 2 * self.bytes
+        good = [each for each in everything if type(each) is str and len(each) == length and _HEX.fullmatch(each)]
+        rows = np.frombuffer(bytes.fromhex("".join(good)), np.uint8).reshape(-1, self.bytes)
+        kept, malformed = self.sift(rows)
+        return kept, malformed + len(everything) - len(good)
+
+    def one(self, report: BitRow) -> BitRow:
+        """The report of a single person: its bytes."""
+        row: BitRow = report[0]
+        return row

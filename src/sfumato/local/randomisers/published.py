@@ -1,0 +1,26 @@
+"""From a published description back to what it describes."""
+
+from collections.abc import Mapping
+
+from sfumato.local.randomisers.category_randomisers import Randomiser, rebuild_categories
+from sfumato.local.randomisers.heavy_hitters import HeavyHitters, rebuild_heavy_hitters
+from sfumato.local.randomisers.mean_randomisers import MEAN_NAMES, MeanRandomiser, rebuild_mean
+from sfumato.local.randomisers.questions import Questions, rebuild_questions
+
+Described = Randomiser | MeanRandomiser | Questions | HeavyHitters
+
+
+def rebuild(description: object) -> Described:
+    """What `describe()` described; whatever is not exactly such a document is refused.
+
+    Nothing that a document says about epsilon is read: `epsilon` of the result is worked out from its integers.
+    """
+    match description.get("mechanism") if isinstance(description, Mapping) else None:
+        case "pem":
+            return rebuild_heavy_hitters(description)
+        case "questions":
+            return rebuild_questions(description)
+        case str(name) if name in MEAN_NAMES:
+            return rebuild_mean(description)
+        case _:
+            return rebuild_categories(description)

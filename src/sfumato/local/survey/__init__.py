@@ -1,0 +1,1 @@
+"""Signed surveys, and the device that answers them."""

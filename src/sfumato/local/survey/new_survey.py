@@ -1,0 +1,172 @@
+"""Making a survey: the table for the epsilon, the promises around it, and the signature of whoever asks."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from sfumato.errors import CatalogError, InvalidParameter
+from sfumato.kernel.entropy import SYSTEM
+from sfumato.kernel.exact import plain
+from sfumato.kernel.parameters import Number, positive_decimal, whole_number
+from sfumato.local.randomisers.category_choice import choose
+from sfumato.local.randomisers.category_randomisers import Randomiser, randomiser
+from sfumato.local.randomisers.mean_choice import choose_mean
+from sfumato.local.randomisers.mean_randomisers import MeanRandomiser, mean_randomiser
+from sfumato.local.randomisers.memoised import Memoised, memoised
+from sfumato.local.randomisers.questions import compare_questions, questions
+from sfumato.local.survey.canonical_json import canonical
+from sfumato.local.survey.domains import Table
+from sfumato.local.survey.manifest import ENDPOINT, FORMAT, VERSION, envelope, identify, read_manifest
+from sfumato.local.survey.signed_survey import Survey
+
+DAYS, MOST_DAYS = 365, 3650
+MINIMUM_BATCH = 1000
+
+
+class SurveyKey:
+    """The Ed25519 key that signs surveys: kept in a file that only its owner reads, or for this process only."""
+
+    def __init__(self, path: Path | str | None = None) -> None:
+        place = None if path is None else Path(path)
+        secret = place.read_text().strip() if place is not None and place.exists() else None
+        if secret is None:
+            secret = SYSTEM.take(32).tobytes().hex()
+            if place is not None:
+                with os.fdopen(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+                    file.write(f"{secret}\n")
+        try:
+            self._key = Ed25519PrivateKey.from_private_bytes(bytes.fromhex(secret))
+        except ValueError:
+            raise CatalogError(
+                "survey-key-file", "The key file does not hold a key.", "It holds 64 hexadecimal digits."
+            ) from None
+        self.public_key = self._key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw).hex()
+
+    def sign(self, statement: Mapping[str, object]) -> bytes:
+        """The whole document, ready to be published."""
+        return envelope(statement, self.public_key, self._key.sign(canonical(statement)).hex())
+
+
+@dataclass(frozen=True, slots=True)
+class Renewal:
+    """Keep a permanent report of at most this epsilon for so many periods, and report from it."""
+
+    epsilon: Number
+    periods: int
+
+
+def new_survey(
+    question: str,
+    *,
+    epsilon: Number,
+    key: SurveyKey,
+    labels: Sequence[str] | None = None,
+    bounds: tuple[Number, Number] | None = None,
+    questions: Sequence[str] | None = None,
+    mechanism: str | None = None,
+    most_bits: int | None = None,
+    period_days: int = 0,
+    renewal: Renewal | None = None,
+    lifetime_epsilon: Number | None = None,
+    minimum_batch: int = MINIMUM_BATCH,
+    endpoint: str = "",
+    begins: datetime | None = None,
+    days: int = DAYS,
+) -> Survey:
+    """A signed survey on one of some labels, a number between bounds, or yes or no to some questions.
+
+    The mechanism is the one of least variance, if none is named. `period_days=0` asks each person once; otherwise once
+    a period. With a renewal, a device keeps its permanent report for some periods, and reports are made from that.
+    """
+    if sum(each is not None for each in (labels, bounds, questions)) != 1:
+        raise InvalidParameter("labels", "or bounds or questions must be given, one of the three", "none, or several")
+    if not isinstance(endpoint, str) or not ENDPOINT.fullmatch(endpoint):
+        raise InvalidParameter("endpoint", "must be an https address, or nothing", "another")
+    asked = positive_decimal(epsilon, "epsilon")
+    kept = None if renewal is None else positive_decimal(renewal.epsilon, "renewal")
+    if labels is not None:
+        domain: dict[str, object] = {"kind": "categories", "labels": _labels(labels, "labels", 2)}
+        table = _for_labels(len(labels), asked, kept, mechanism, most_bits)
+    elif bounds is not None:
+        made = _for_bounds(bounds, _once(asked, kept), mechanism, most_bits)
+        domain = {"kind": "numbers", "lower": plain(made.lower), "upper": plain(made.upper)}
+        table = made
+    else:
+        domain = {"kind": "questions", "labels": _labels(questions or (), "questions", 1)}
+        table = _for_questions(len(questions or ()), _once(asked, kept), mechanism)
+    staged = table.mechanism if isinstance(table, Randomiser) and isinstance(table.mechanism, Memoised) else None
+    start = (begins or datetime.now(UTC)).astimezone(UTC).replace(microsecond=0)
+    statement: dict[str, object] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "question": question,
+        "domain": domain,
+        "mechanism": (staged.permanent if staged else table).describe(),
+        "memoise": None
+        if kept is None or renewal is None
+        else {
+            "periods": renewal.periods,
+            "epsilon": plain(kept),
+            "instantaneous": staged.instantaneous.describe() if staged else None,
+        },
+        "epsilon": plain(asked),
+        "lifetime_epsilon": plain(
+            positive_decimal(lifetime_epsilon, "lifetime_epsilon") if lifetime_epsilon is not None else kept or asked
+        ),
+        "period_days": whole_number(period_days, "period_days", 0),
+        "minimum_batch": whole_number(minimum_batch, "minimum_batch", 1),
+        "endpoint": endpoint,
+        "created": _text(start),
+        "expires": _text(start + timedelta(days=min(whole_number(days, "days", 1), MOST_DAYS))),
+    }
+    statement["id"] = identify(statement)
+    return Survey(read_manifest(key.sign(statement)))  # checked as any reader checks it
+
+
+def _for_labels(k: int, epsilon: Decimal, kept: Decimal | None, name: str | None, most_bits: int | None) -> Table:
+    if kept is not None and epsilon < kept:
+        names = (name,) if name else ("rr",) if k == 2 else ("krr", "oue", "sue")
+        staged = [memoised(each, k=k, longitudinal_epsilon=kept, epsilon=epsilon) for each in names]
+        fits = [each for each in staged if most_bits is None or each.form.bits <= most_bits] or staged
+        return min(fits, key=lambda each: each.variance_asked(1 / k))
+    one = _once(epsilon, kept)
+    if name is None:
+        return choose(k, one, most_bits=most_bits).randomiser
+    return randomiser(name, k=k, epsilon=one)
+
+
+def _for_bounds(
+    bounds: tuple[Number, Number], epsilon: Decimal, name: str | None, most_bits: int | None
+) -> MeanRandomiser:
+    lower, upper = bounds
+    if name is None:
+        return choose_mean(lower, upper, epsilon, most_bits=most_bits).randomiser
+    return mean_randomiser(name, lower=lower, upper=upper, epsilon=epsilon)
+
+
+def _for_questions(count: int, epsilon: Decimal, method: str | None) -> Table:
+    return compare_questions(count, epsilon).better if method is None else questions(count, epsilon, method)
+
+
+def _once(epsilon: Decimal, kept: Decimal | None) -> Decimal:
+    """Where the permanent report is sent as it is, it has to be worth both what it and what a report may cost."""
+    return epsilon if kept is None else min(epsilon, kept)
+
+
+def _labels(texts: Sequence[str], name: str, least: int) -> list[str]:
+    given = list(texts)
+    if len(given) < least:
+        raise InvalidParameter(name, f"must be {least} or more", "fewer")
+    if not all(isinstance(each, str) and each for each in given) or len(set(given)) != len(given):
+        raise InvalidParameter(name, "must be texts, none of them empty and no two the same", "others")
+    return given
+
+
+def _text(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
