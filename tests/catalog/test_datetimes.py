@@ -11,8 +11,8 @@ import sfumato as sf
 from sfumato.answering.rehearse import made_up_rows
 from sfumato.catalog.files import dump, load
 from sfumato.catalog.model import Dataset, Table
-from sfumato.cli.declare import specified
-from sfumato.cli.describe import bounds, table_json
+from sfumato.cli.declare import parse_column
+from sfumato.cli.describe import describe_bounds, table_json
 from sfumato.cli.main import app
 from sfumato.cli.refusals import Usage
 from sfumato.errors import CatalogError
@@ -73,21 +73,21 @@ def test_toml_has_moments_of_its_own(tmp_path):
 
 
 def test_the_command_line_takes_bounds_that_hold_colons():
-    assert specified(f"seen:datetime:{LOW}:{HIGH}") == ("seen", SEEN)
-    assert specified("seen:datetime: 2020-01-01 00:00:00 : 2026-12-31 23:59:59 ") == ("seen", SEEN)
-    assert specified(f"a:datetime:{LOW}.5:{HIGH}", ["a"]) == ("a", sf.DateTime(f"{LOW}.5", HIGH, nullable=False))
+    assert parse_column(f"seen:datetime:{LOW}:{HIGH}") == ("seen", SEEN)
+    assert parse_column("seen:datetime: 2020-01-01 00:00:00 : 2026-12-31 23:59:59 ") == ("seen", SEEN)
+    assert parse_column(f"a:datetime:{LOW}.5:{HIGH}", ["a"]) == ("a", sf.DateTime(f"{LOW}.5", HIGH, nullable=False))
     for wrong in ("seen:datetime", f"seen:datetime:{LOW}", "seen:datetime:1:2"):
         with pytest.raises(Usage, match="lower and an upper bound") as refused:
-            specified(wrong)
+            parse_column(wrong)
         assert f"seen:datetime:{LOW}:{HIGH}" in refused.value.hint
     with pytest.raises(CatalogError, match="lower must be a moment"):
-        specified(f"seen:datetime:2020-01-01:{HIGH}")
+        parse_column(f"seen:datetime:2020-01-01:{HIGH}")
 
 
 def test_it_is_shown():
     (column,) = table_json(Table("t", None, sf.ROW, {"seen": SEEN}))["columns"]
     assert column == {"name": "seen", "type": "datetime", "nullable": True, "lower": LOW, "upper": HIGH}
-    assert bounds(column) == f"{LOW} to {HIGH}"
+    assert describe_bounds(column) == f"{LOW} to {HIGH}"
 
 
 def test_made_up_rows_keep_to_the_bounds():

@@ -134,7 +134,7 @@ def test_what_is_not_a_number_is_null(clinic, tmp_path):
     plain = clinic("ask", "SELECT COUNT(*) / 0 AS r FROM patients", "--epsilon", "1", "--plot", tmp_path / "r.svg")
     assert plain.stdout.splitlines()[1].strip() == "NULL"
     assert plain.exit_code == 1
-    assert "nothing to plot" in plain.stderr
+    assert "no number to plot" in plain.stderr
 
 
 def test_tables_are_saved(clinic, tmp_path):

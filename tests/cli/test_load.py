@@ -116,7 +116,7 @@ def test_a_refused_option_changes_nothing(clinic):
 
 
 def test_check_says_which_file_has_changed(clinic):
-    assert "The source is as it was pinned." in clinic("check").stdout
+    assert "The source has not changed since it was pinned." in clinic("check").stdout
     (clinic.folder / "patients.csv").write_text(PATIENTS + "x,1,Rome,true\n")
     shown = clinic("check")
     assert shown.exit_code == 0
@@ -133,10 +133,10 @@ def test_check_works_where_sources_are_gone_or_a_declaration_changed(clinic):
     (clinic.folder / "patients.csv").unlink()
     shown = clinic("check")
     assert shown.exit_code == 0
-    assert "not there any more" in shown.stdout
+    assert "Its source is missing" in shown.stdout
     assert json_of(clinic("check", "--json"))["tables"][0]["pinned"]["source"] == "gone"
     kept = clinic("prepare")
-    assert "its source is gone: it stays as it was pinned" in kept.stdout
+    assert "its source is missing: the pinned data stays" in kept.stdout
     path = clinic.folder / "catalog.toml"
     path.write_text(path.read_text().replace("upper = 120", "upper = 99"))
     assert "its declaration changed" in clinic("check").stdout

@@ -94,7 +94,7 @@ def test_add_declares_a_public_number_of_rows_or_people(tmp_path, unit, option):
     assert f"another number of {option}" in wrong["message"]
     assert json_of(run("-C", tmp_path, *given, f"--{option}", "3", "--json"))[option] == 3
     assert getattr(load(tmp_path).tables["t"], option) == 3
-    assert f"the number of {option}, 3, is public" in run("-C", tmp_path, "check").output
+    assert f"Public number of {option}: 3." in run("-C", tmp_path, "check").output
     found = json_of(run("-C", tmp_path, "preview", "SELECT SUM(x) AS s FROM t", "--epsilon", "1", "--json"))
     assert found["margins"]["s"] == pytest.approx(9 * 2.9957, abs=1)  # replace-one of values in [1, 10] moves by 9
 
@@ -145,7 +145,7 @@ def test_without_a_terminal_add_says_which_columns_need_a_declaration(tmp_path):
 
 
 def test_at_a_terminal_add_asks(tmp_path, monkeypatch):
-    monkeypatch.setattr(owner, "someone_types", lambda: True)
+    monkeypatch.setattr(owner, "is_interactive", lambda: True)
     run("init", tmp_path)
     (tmp_path / "p.csv").write_text(PATIENTS)
     typed = ["intger", "integer", "120", "0", "integer", "0", "120", "category", "Rome, Oslo", ""]
@@ -161,7 +161,7 @@ def test_at_a_terminal_add_asks(tmp_path, monkeypatch):
 
 
 def test_asking_takes_types_from_a_parquet_schema_and_no_values(tmp_path, monkeypatch):
-    monkeypatch.setattr(owner, "someone_types", lambda: True)
+    monkeypatch.setattr(owner, "is_interactive", lambda: True)
     run("init", tmp_path)
     table = pa.table({"age": [41], "pay": [7.25], "b": [True], "job": ["spy"]})
     parquet.write_table(table, tmp_path / "p.parquet")
@@ -175,7 +175,7 @@ def test_asking_takes_types_from_a_parquet_schema_and_no_values(tmp_path, monkey
 
 
 def test_who_leaves_the_questions_leaves_no_table(tmp_path, monkeypatch):
-    monkeypatch.setattr(owner, "someone_types", lambda: True)
+    monkeypatch.setattr(owner, "is_interactive", lambda: True)
     run("init", tmp_path)
     (tmp_path / "p.csv").write_text(PATIENTS)
     assert run("-C", tmp_path, "add", "p", "p.csv", "--unit", "patient_id", input="integer\n").exit_code == 1
@@ -226,7 +226,7 @@ def test_add_refuses_a_missing_file_a_strange_one_and_a_table_twice(clinic):
 
 def test_check_shows_tables_units_and_bounds(clinic):
     shown = clinic("check").stdout
-    for part in ("epsilon = 2", "a person is a patient_id", "0 to 120", "Rome, Oslo"):
+    for part in ("epsilon = 2", "Privacy unit: patient_id", "0 to 120", "Rome, Oslo"):
         assert part in shown
     described = json_of(clinic("check", "--json"))
     assert set(described) == {"name", "population", "neighbours", "budget", "tables"}
@@ -277,7 +277,7 @@ def test_add_takes_many_files_and_a_table_of_a_duckdb_file(tmp_path, monkeypatch
 
 
 def test_add_asks_about_the_columns_of_a_duckdb_table_and_shows_no_value(tmp_path, monkeypatch):
-    monkeypatch.setattr(owner, "someone_types", lambda: True)
+    monkeypatch.setattr(owner, "is_interactive", lambda: True)
     run("init", tmp_path)
     with duckdb.connect(str(tmp_path / "c.duckdb")) as connection:
         connection.execute("CREATE TABLE p AS SELECT 41 AS age, 7.25::DECIMAL(9, 2) AS pay, true AS b, 'spy' AS job")

@@ -20,14 +20,16 @@ PLOTS = (".svg", ".png")
 TABLES = (".parquet", ".csv")
 
 Sql = Annotated[str, typer.Argument(metavar="SQL", help="A question, such as 'SELECT COUNT(*) AS n FROM people'.")]
-Epsilon = Annotated[str | None, typer.Option(help="What it may cost, such as 0.5.", metavar="E")]
-Rho = Annotated[str | None, typer.Option(help="The same under zCDP accounting.", metavar="R")]
+Epsilon = Annotated[str | None, typer.Option(help="The epsilon to spend, such as 0.5.", metavar="E")]
+Rho = Annotated[str | None, typer.Option(help="The rho to spend, under zCDP accounting.", metavar="R")]
 Delta = Annotated[
-    str | None, typer.Option(help="Its delta, where the data names the keys; a tenth of the budget's.", metavar="D")
+    str | None, typer.Option(help="The delta for undeclared keys. Default: a tenth of the budget's.", metavar="D")
 ]
-Confidence = Annotated[str, typer.Option(help="How often an interval holds.", metavar="P")]
-Analyst = Annotated[str, typer.Option(help="Who asks: the ledger keeps the name.", metavar="NAME")]
-People = Annotated[int, typer.Option(help="State the privacy loss for a group of so many people.", min=1, metavar="T")]
+Confidence = Annotated[str, typer.Option(help="The confidence level of the intervals.", metavar="P")]
+Analyst = Annotated[str, typer.Option(help="Who asks. The ledger records the name.", metavar="NAME")]
+People = Annotated[
+    int, typer.Option(help="Also state the privacy loss for a group of this many people.", min=1, metavar="T")
+]
 Plot = Annotated[Path | None, typer.Option(help="Save a plot: .svg or .png.", metavar="FILE")]
 Out = Annotated[Path | None, typer.Option(help="Save the rows with their intervals: .parquet or .csv.", metavar="FILE")]
 
@@ -41,18 +43,20 @@ def preview(
     delta: Delta = None,
     assume: Annotated[
         list[str] | None,
-        typer.Option(help="A count you expect, for margins that depend on one: n=500.", metavar="n=COUNT"),
+        typer.Option(
+            help="The number of rows that you expect, for margins that depend on it: n=500.", metavar="n=COUNT"
+        ),
     ] = None,
     confidence: Confidence = "0.95",
     analyst: Analyst = "analyst",
     as_json: AsJson = False,
 ) -> None:
-    """What a question would cost, and how wide its answer would be. Free; no row is read."""
+    """Show what a question would cost and how accurate its answer would be. Free: no row is read."""
     with refusals(as_json):
-        one_price(epsilon=epsilon or _says_so(sql), rho=rho)
-        assumed = _amounts("assume", assume)
+        require_one_price(epsilon=epsilon or _states_epsilon(sql), rho=rho)
+        assumed = _parse_amounts("assume", assume)
         if assumed.keys() - {"n"}:
-            raise Usage("--assume takes the number of people, n.", "For example --assume n=500.")
+            raise Usage("--assume takes n, the number of rows.", "For example --assume n=500.")
         from sfumato.opening import open_folder
 
         with working("Previewing"), open_folder(context.obj) as curator:
@@ -67,25 +71,25 @@ def preview(
                     "margins": found.margins,
                     "reasons": found.reasons,
                     "confidence": found.confidence,
-                    "one_person_changes": {each.column: each.one_person_changes for each in found.asked},
-                    "suggestions": [each.as_json() for each in found.suggestions],
+                    "one_person_changes": {output.column: output.one_person_changes for output in found.asked},
+                    "suggestions": [suggestion.as_json() for suggestion in found.suggestions],
                     "warnings": list(found.warnings),
                     **(_stored(found) if found.cached else {}),
                 }
             )
             return
-        changes = {each.column: each.formula for each in found.asked}
-        margins = {name: "unknown" if each is None else f"±{each:,.4g}" for name, each in found.margins.items()}
+        changes = {output.column: output.formula for output in found.asked}
+        margins = {name: "unknown" if half is None else f"±{half:,.4g}" for name, half in found.margins.items()}
         rows = [[name, text, changes.get(name, ""), found.reasons.get(name, "")] for name, text in margins.items()]
         margin_in = f"margin ({100 * found.confidence:.4g} %)"
         print_table(["column", margin_in, "one person changes", "why"], rows, right=[1, 2])
         before = "It was answered before. " if found.cached else ""
         if found.cost != found.population_cost:
-            before = "It was answered before, for somebody else: this counts on your own limit only. "
+            before = "Another analyst has this answer: it counts against your own limit only. "
         fits = "fits" if found.fits else "does not fit"
         say(f"Cost: {found.cost}, which {fits} the budget. {before}Nothing was spent.")
-        for each in found.suggestions:
-            say(str(each), "dim")
+        for suggestion in found.suggestions:
+            say(str(suggestion), "dim")
         for warning in found.warnings:
             say(f"Warning: {warning}", "yellow")
 
@@ -99,7 +103,10 @@ def ask(
     delta: Delta = None,
     margin: Annotated[
         list[str] | None,
-        typer.Option(help="A wanted margin, at the least epsilon that gives it: n=20.", metavar="COLUMN=WIDTH"),
+        typer.Option(
+            help="A margin that you want: n=20. Sfumato spends the smallest epsilon that gives it.",
+            metavar="COLUMN=WIDTH",
+        ),
     ] = None,
     confidence: Confidence = "0.95",
     analyst: Analyst = "analyst",
@@ -108,12 +115,12 @@ def ask(
     out: Out = None,
     as_json: AsJson = False,
 ) -> None:
-    """Ask, and pay with privacy budget. A question that was answered before is free."""
+    """Ask a question and pay for it from the privacy budget. A stored answer is free."""
     with refusals(as_json):
-        wanted = _amounts("margin", margin)
-        one_price(epsilon=epsilon or _says_so(sql), rho=rho, margin=margin)
-        _writable("plot", plot, PLOTS)  # before anything is spent
-        _writable("out", out, TABLES)
+        wanted = _parse_amounts("margin", margin)
+        require_one_price(epsilon=epsilon or _states_epsilon(sql), rho=rho, margin=margin)
+        _require_writable("plot", plot, PLOTS)  # before anything is spent
+        _require_writable("out", out, TABLES)
         from sfumato.answers.group_loss import in_words
         from sfumato.opening import open_folder
 
@@ -147,9 +154,9 @@ def explain(
     analyst: Analyst = "analyst",
     as_json: AsJson = False,
 ) -> None:
-    """How a question would be answered: what is measured, what one person can change, and the noise that hides it."""
+    """Explain how a question would be answered: what is measured, what one person can change, and the noise."""
     with refusals(as_json):
-        one_price(epsilon=epsilon or _says_so(sql), rho=rho)
+        require_one_price(epsilon=epsilon or _states_epsilon(sql), rho=rho)
         from sfumato.answers.answer import loss_json
         from sfumato.opening import open_folder
 
@@ -160,8 +167,8 @@ def explain(
                 {
                     "cost": found.cost.as_text(),
                     "loss": loss_json(found.loss, people),
-                    "asked": [asdict(each) for each in found.asked],
-                    "measurements": [asdict(each) for each in found.explained],
+                    "asked": [asdict(output) for output in found.asked],
+                    "measurements": [asdict(measurement) for measurement in found.explained],
                     "text": found.explain(people),
                 }
             )
@@ -171,27 +178,27 @@ def explain(
 
 
 def _stored(found: "Preview") -> dict[str, object]:
-    """Of a question that was answered before."""
+    """What the JSON says about a stored answer."""
     return {"cached": True, "population_cost": found.population_cost.as_text()}
 
 
-def _says_so(sql: str) -> bool:
-    """Does the question say itself what it may cost? See query/dp_options.py, which reads it."""
+def _states_epsilon(sql: str) -> bool:
+    """Does the SQL state its own epsilon? query/dp_options.py reads it."""
     words = sql.upper().split()
     return "DIFFERENTIAL_PRIVACY" in words and "EPSILON" in sql.upper()
 
 
-def one_price(**given: object) -> None:
-    """Exactly one way to say what it may cost."""
+def require_one_price(**given: object) -> None:
+    """Refuse a question unless it has exactly one price."""
     names = [f"--{name}" for name in given]
     if sum(bool(value) for value in given.values()) != 1:
         raise Usage(
-            f"Say what the question may cost: {' or '.join(names)}, and only one.", "For example --epsilon 0.5."
+            f"Give the price of the question: {' or '.join(names)}, and only one.", "For example --epsilon 0.5."
         )
 
 
-def _amounts(option: str, pairs: Sequence[str] | None) -> dict[str, float]:
-    """name=number, as often as it is given."""
+def _parse_amounts(option: str, pairs: Sequence[str] | None) -> dict[str, float]:
+    """Parse repeated options of the form name=number."""
     amounts: dict[str, float] = {}
     for pair in pairs or ():
         name, _, number = pair.rpartition("=")
@@ -204,7 +211,7 @@ def _amounts(option: str, pairs: Sequence[str] | None) -> dict[str, float]:
     return amounts
 
 
-def _writable(option: str, path: Path | None, endings: tuple[str, ...]) -> None:
+def _require_writable(option: str, path: Path | None, endings: tuple[str, ...]) -> None:
     if path is None:
         return
     if path.suffix.lower() not in endings:
@@ -216,7 +223,7 @@ def _writable(option: str, path: Path | None, endings: tuple[str, ...]) -> None:
 def _save_plot(answer: "Answer", path: Path) -> None:
     if not any(answer.intervals):
         hint = "The answer is stored; asking again is free."
-        raise SfumatoError("plot", "There is nothing to plot: the answer has no number.", hint)
+        raise SfumatoError("plot", "The answer has no number to plot.", hint)
     answer.plot().save(str(path), format="png" if path.suffix.lower() == ".png" else "svg")
 
 

@@ -30,21 +30,21 @@ EXAMPLES = {
 SKIP = "skip"
 
 
-def specified(text: str, not_null: Sequence[str] = ()) -> "tuple[str, ColumnDeclaration]":
-    """The name and the declaration of `age:integer:0:120`."""
+def parse_column(text: str, not_null: Sequence[str] = ()) -> "tuple[str, ColumnDeclaration]":
+    """Parse `age:integer:0:120` into a name and a declaration."""
     found = SPECIFIED.fullmatch(text)
     if found is None:
         hint = f"Write name:type, with bounds or values: {', '.join(EXAMPLES.values())}."
-        raise Usage(f"--column {text}: this is not a column's declaration.", hint)
+        raise Usage(f"--column {text}: this does not declare a column.", hint)
     name, kind, rest = found["name"], found["kind"], found["rest"]
     try:
-        return name, declared(kind, rest, nullable=name not in not_null)
+        return name, parse_type(kind, rest, nullable=name not in not_null)
     except Usage as error:
         raise Usage(f"--column {text}: {error.message}", error.hint) from None
 
 
-def declared(kind: str, rest: str | None, *, nullable: bool = True) -> "ColumnDeclaration":
-    """The declaration of a type and what follows it: bounds, or values."""
+def parse_type(kind: str, rest: str | None, *, nullable: bool = True) -> "ColumnDeclaration":
+    """Parse a type with its bounds or values."""
     from sfumato.catalog.columns import Boolean, Category, Date, DateTime, Id, Integer, Real, Text
 
     example = f"For example {EXAMPLES[kind]}."
@@ -59,7 +59,7 @@ def declared(kind: str, rest: str | None, *, nullable: bool = True) -> "ColumnDe
     if kind == "category":
         if not rest:
             raise Usage("category takes its public values.", example)
-        return Category(_values(rest), nullable=nullable)
+        return Category(_parse_values(rest), nullable=nullable)
     # a moment holds colons too: the upper one begins with its year
     bounds = re.fullmatch(r"(.*?): *([0-9]{4}-.*)" if kind == "datetime" else "(.*?):(.*)", rest or "", re.DOTALL)
     if bounds is None:
@@ -77,18 +77,18 @@ def declared(kind: str, rest: str | None, *, nullable: bool = True) -> "ColumnDe
         raise Usage(f"the bounds of {kind} are numbers.", example) from None
 
 
-def _values(rest: str) -> list[str] | list[int]:
-    """Values between commas; one that holds a comma stands in double quotes. Whole numbers, if all of them are."""
-    values = [each.strip() for each in next(csv.reader([rest], skipinitialspace=True))]
-    if all(re.fullmatch(r"0|-?[1-9][0-9]{0,17}", each) for each in values):
-        return [int(each) for each in values]
+def _parse_values(rest: str) -> list[str] | list[int]:
+    """Parse values separated by commas; double quotes enclose one with a comma. Integers if all of them are."""
+    values = [value.strip() for value in next(csv.reader([rest], skipinitialspace=True))]
+    if all(re.fullmatch(r"0|-?[1-9][0-9]{0,17}", value) for value in values):
+        return [int(value) for value in values]
     return values
 
 
-def asked(columns: dict[str, str], not_null: Sequence[str] = ()) -> "dict[str, ColumnDeclaration]":
-    """Ask the owner for each column. Bounds are public, so they come from knowledge, never from the data."""
+def prompt_columns(columns: dict[str, str], not_null: Sequence[str] = ()) -> "dict[str, ColumnDeclaration]":
+    """Ask the owner to declare each column. Bounds are public, so they never come from the data."""
     typer.echo(
-        "Say what each column can hold. Bounds and values are public: give what is possible in the world, not what "
+        "Say what each column can hold. Bounds and values are public: give what is possible in general, not what "
         f"the data holds.\nTypes: {', '.join(KINDS)}; {SKIP} leaves a column out, and no question can name it.",
         err=True,
     )
@@ -101,14 +101,14 @@ def asked(columns: dict[str, str], not_null: Sequence[str] = ()) -> "dict[str, C
             try:
                 if kind not in KINDS:
                     raise Usage(f"There is no type {kind}.", f"Types: {', '.join(KINDS)}, {SKIP}.")
-                answers[name] = declared(kind, _asked_rest(kind), nullable=name not in not_null)
+                answers[name] = parse_type(kind, _prompt_bounds(kind), nullable=name not in not_null)
                 break
             except SfumatoError as error:
                 typer.echo(f"  {printable(str(error))}", err=True)
     return answers
 
 
-def _asked_rest(kind: str) -> str | None:
+def _prompt_bounds(kind: str) -> str | None:
     if kind in ("boolean", "text", "id"):
         return None
     if kind == "category":

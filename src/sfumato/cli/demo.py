@@ -1,4 +1,4 @@
-"""The tour: a clinic of patients who do not exist, asked by the very commands that are shown."""
+"""The demo: a clinic of made-up patients. It runs the same commands that it shows."""
 
 import csv
 import os
@@ -24,7 +24,7 @@ Command = Callable[[list[str]], int]
 
 
 def made_up_patients() -> Iterator[dict[str, int | str]]:
-    """Ages, wards, smokers and pain scores of patients who do not exist: fixed arithmetic, no chance."""
+    """Ages, wards, smokers and pain scores of made-up patients, by fixed arithmetic."""
     for index in range(PATIENTS):
         yield {
             "patient_id": f"p{index:04}",
@@ -45,7 +45,7 @@ def write_clinic(folder: Path) -> None:
 
 
 def run_demo(console: Console, command: Command, plot: Path | None) -> None:
-    """Each step: what it is for, the command line that does it, and what that prints."""
+    """Run the steps. Each shows its purpose, its command line and what the command prints."""
     with tempfile.TemporaryDirectory(prefix="sfumato-") as scratch, _keys_in(Path(scratch) / "keys"):
         folder = Path(scratch) / "clinic"
         folder.mkdir()
@@ -64,14 +64,14 @@ def run_demo(console: Console, command: Command, plot: Path | None) -> None:
         _analyst(tour, plot)
         console.print()
         console.print(
-            f"That was all of it. The clinic is gone{f'; the plot is in {plot}' if plot else ''}.", markup=False
+            f"That was the tour. The clinic is deleted{f'; the plot is in {plot}' if plot else ''}.", markup=False
         )
         console.print("Your own data: sfumato init DIR, then sfumato -C DIR add NAME SOURCE --unit COLUMN")
 
 
 @contextmanager
 def _keys_in(folder: Path) -> Iterator[None]:
-    """The key of the made-up clinic's ledger goes with the clinic: nothing of it stays in the user's home."""
+    """Keep the key of the demo's ledger in the demo's folder, so that nothing stays in the user's home."""
     before = os.environ.get("SFUMATO_HOME")
     os.environ["SFUMATO_HOME"] = str(folder)
     try:
@@ -105,29 +105,37 @@ class _Tour:
 
 
 def _owner(tour: _Tour) -> None:
-    tour.step("The owner declares", "A budget for the whole population, and for each column what it can hold.")
+    tour.step(
+        "The owner declares",
+        "The owner declares a budget for the whole population and bounds or values for each column.",
+    )
     tour.run("init", ".", "--name", "clinic", "--epsilon", "2", "--delta", "0")
     columns = ("age:integer:0:120", f"ward:category:{','.join(WARDS)}", "smoker:boolean", "pain:integer:1:10")
-    options = [part for each in columns for part in ("--column", each)]
+    options = [part for column in columns for part in ("--column", column)]
     tour.run("add", "patients", "patients.csv", "--unit", "patient_id", *options)
     tour.run("check")
 
 
 def _analyst(tour: _Tour, plot: Path | None) -> None:
     truth = sum(row["smoker"] == "true" for row in made_up_patients())
-    tour.step("Preview", "How many smoke? First, for free: what would it cost, and how wide would the answer be?")
+    tour.step("Preview", "How many patients smoke? The preview is free: it shows the cost and the margin.")
     tour.run("preview", SMOKERS, "--epsilon", "0.5")
-    tour.step("Ask", "The charge is written down before the data is touched; then exact noise is added.")
+    tour.step("Ask", "The ledger records the charge before the data is read. Then exact noise is added.")
     tour.run("ask", SMOKERS, "--epsilon", "0.5")
-    tour.console.print(f"The truth is {truth}; it is told only because nobody here is real.")
-    tour.step("Ask again", "The same question is the same answer: nothing to average away, and nothing to pay.")
+    tour.console.print(f"The truth is {truth}; the demo can show it because its patients do not exist.")
+    tour.step(
+        "Ask again",
+        "The same question gets the stored answer. It costs nothing, and its noise cannot be averaged away.",
+    )
     tour.run("ask", SMOKERS, "--epsilon", "0.5")
-    tour.step("Groups and error bars", "Every number comes with the interval that its noise leaves.")
+    tour.step("Groups and error bars", "Each number has a 95 % confidence interval for its noise.")
     tour.run("ask", PAIN, "--epsilon", "1", *(["--plot", str(plot)] if plot else []))
-    tour.step("The budget", "Sums are exact, and every charge is in a chain that anybody can check.")
+    tour.step(
+        "The budget", "Sums of charges are exact. Entries are chained by hash and signed, so anybody can check them."
+    )
     tour.run("budget")
     tour.run("ledger", "verify")
-    tour.step("Overspend", "A question that no longer fits is refused, and costs nothing.")
+    tour.step("Overspend", "A question that exceeds the budget is refused and costs nothing.")
     tour.run("ask", "SELECT AVG(age) AS age FROM patients", "--epsilon", "1")
 
 

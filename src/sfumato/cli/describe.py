@@ -1,5 +1,5 @@
 # ruff: noqa: PLC0415 - what is heavy is imported by the command that needs it
-"""A catalog in words and as JSON: tables, whose rows they are, bounds."""
+"""Describe a catalog in words and as JSON: tables, privacy units, contribution bounds, column bounds."""
 
 from dataclasses import fields
 from datetime import date
@@ -46,33 +46,33 @@ def table_json(table: "Table") -> dict[str, Any]:
 def _column_json(name: str, declared: "ColumnDeclaration") -> dict[str, Any]:
     from sfumato.catalog.files import NAMES
 
-    parts = {each.name: getattr(declared, each.name) for each in fields(declared)}
+    parts = {part.name: getattr(declared, part.name) for part in fields(declared)}
     texts = {key: part.isoformat() if isinstance(part, date) else part for key, part in parts.items()}
     return {"name": name, "type": NAMES[type(declared)], "nullable": True, **texts}
 
 
-def whose(table: "Table") -> str:
-    """Whose privacy is protected, and how much of one person counts."""
+def describe_unit(table: "Table") -> str:
+    """The privacy unit and the contribution bound of a table, in sentences."""
     from sfumato.kernel.neighbours import ROW
 
     if table.public:
-        return "public, nobody's rows"
+        return "Public table."
     if table.unit is ROW:
-        return "each row is one person" + _public(table.rows, "rows")
+        return "Privacy unit: each row." + _public(table.rows, "rows")
     owner = table.unit or " of ".join(table.unit_through or ())
     rows, groups = table.max_rows_per_unit, table.max_groups_per_unit
-    counts = f"{rows} row{'s' if rows > 1 else ''} in {groups} group{'s' if groups > 1 else ''}"
-    return f"a person is a {owner}, and counts with at most {counts}" + _public(table.people, "people")
+    bound = f"{rows} row{'s' if rows > 1 else ''}, {groups} group{'s' if groups > 1 else ''}"
+    return f"Privacy unit: {owner}. Contribution bound: {bound}." + _public(table.people, "people")
 
 
 def _public(number: int | None, of_what: str) -> str:
-    return "" if number is None else f"; the number of {of_what}, {number:,}, is public"
+    return "" if number is None else f" Public number of {of_what}: {number:,}."
 
 
-def bounds(column: dict[str, Any]) -> str:
-    """The bounds or the first values of a column, of its JSON."""
+def describe_bounds(column: dict[str, Any]) -> str:
+    """The bounds or the first values of a column, from its JSON."""
     if "values" in column:
-        values = [str(each) for each in column["values"]]
+        values = [str(value) for value in column["values"]]
         return ", ".join(values[:MOST_SHOWN]) + (f", ... ({len(values)})" if len(values) > MOST_SHOWN else "")
     return f"{_short(column['lower'])} to {_short(column['upper'])}" if "lower" in column else ""
 

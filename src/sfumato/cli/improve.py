@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from sfumato.cli.ask import Analyst, Confidence, Epsilon, Rho, Sql, one_price
+from sfumato.cli.ask import Analyst, Confidence, Epsilon, Rho, Sql, require_one_price
 from sfumato.cli.refusals import refusals
 from sfumato.cli.show import AsJson, print_answer, print_json, say, working
 
@@ -20,9 +20,9 @@ def upgrade(
     analyst: Analyst = "analyst",
     as_json: AsJson = False,
 ) -> None:
-    """Improve an answer by paying only the difference to this epsilon in all; the releases are combined."""
+    """Improve an answer: pay only the difference to this total epsilon. The releases are combined."""
     with refusals(as_json):
-        one_price(epsilon=epsilon, rho=rho)
+        require_one_price(epsilon=epsilon, rho=rho)
         from sfumato.opening import open_folder
 
         with working("Asking"), open_folder(context.obj) as curator:
@@ -41,7 +41,7 @@ def diagnose(
     analyst: Analyst = "analyst",
     as_json: AsJson = False,
 ) -> None:
-    """The noisy share of rows that a question's filter drops or that stand at bounds, and of people bounded."""
+    """Estimate, with noise, which share of rows is dropped or clamped, and which share of people is over a bound."""
     with refusals(as_json):
         from sfumato.opening import open_folder
 
@@ -57,14 +57,16 @@ def diagnose(
 
 def bounds(
     context: typer.Context,
-    column: Annotated[str, typer.Argument(metavar="COLUMN", help="A number that was declared with wide bounds.")],
+    column: Annotated[
+        str, typer.Argument(metavar="COLUMN", help="A numeric column that was declared with wide bounds.")
+    ],
     *,
     table: Annotated[str | None, typer.Option(help="Its table, if there are several.", metavar="TABLE")] = None,
     epsilon: Annotated[str, typer.Option(help="What it may cost.", metavar="E")] = "0.1",
     analyst: Analyst = "owner",
     as_json: AsJson = False,
 ) -> None:
-    """Buy bounds for a column: powers of two that most rows lie within. Declaring them stays the owner's step."""
+    """Buy bounds for a column: powers of two that contain most values. The owner then declares them."""
     with refusals(as_json):
         from sfumato.opening import open_folder
 

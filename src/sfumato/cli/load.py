@@ -1,4 +1,4 @@
-"""Loading data at the command line: the options of reading, and how a load report looks."""
+"""Load data at the command line: the options for reading a source, and the load report."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from sfumato.ingest.load_report import LoadReport
 
 Encoding = Annotated[
-    str | None, typer.Option("--encoding", help="How the file writes letters: utf-8, latin-1, cp1252 ...")
+    str | None, typer.Option("--encoding", help="The encoding of the file: utf-8, latin-1, cp1252 ...")
 ]
 Delimiter = Annotated[
-    str | None, typer.Option("--delimiter", help="What separates the fields of a CSV file.", metavar="CHARACTER")
+    str | None, typer.Option("--delimiter", help="The character between the fields of a CSV file.", metavar="CHARACTER")
 ]
 Decimal = Annotated[str | None, typer.Option("--decimal", help="The decimal mark of numbers: . or ,", metavar="MARK")]
 DateFormat = Annotated[
-    str | None, typer.Option("--date-format", help="How dates are written, as %d/%m/%Y.", metavar="FORMAT")
+    str | None, typer.Option("--date-format", help="The format of dates, such as %d/%m/%Y.", metavar="FORMAT")
 ]
 OnError = Annotated[
     str | None,
@@ -40,8 +40,8 @@ QuotedNewlines = Annotated[
 Strict = Annotated[bool, typer.Option("--strict", help="Refuse the load if it gives a warning.")]
 
 
-def given(**options: str | bool | None) -> dict[str, Any]:
-    """The options that were given."""
+def drop_missing(**options: str | bool | None) -> dict[str, Any]:
+    """Keep the options that the user gave."""
     return {name: value for name, value in options.items() if value is not None}
 
 
@@ -52,23 +52,25 @@ def show_report(report: "LoadReport", hints: Mapping[str, str]) -> None:
     """
     from sfumato.ingest.load_report import FOR_THE_OWNER, column_table, sentences  # noqa: PLC0415 - as all commands do
 
-    for each in report:
-        say(f"\nLoad report of {each.table}", "bold")
-        headings, rows = column_table(each, examples=to_stdout().is_terminal)
+    for loaded in report:
+        say(f"\nLoad report of {loaded.table}", "bold")
+        headings, rows = column_table(loaded, examples=to_stdout().is_terminal)
         numbers = [index for index, heading in enumerate(headings) if index > 1 and not heading.endswith("example")]
         if rows:
             print_table(headings, rows, right=numbers)
-        for sentence in sentences(each):
+        for sentence in sentences(loaded):
             say(sentence)
     if len(report):
         say(FOR_THE_OWNER, "dim")
     console = to_stderr()
-    for each in report:
-        for problem in each.problems:
+    for loaded in report:
+        for problem in loaded.problems:
             console.print(Text.assemble(("Warning:", "bold yellow"), " ", printable(problem.what)), soft_wrap=True)
             console.print(Text(f"  {printable(problem.advice)}"), soft_wrap=True)
-        if each.problems and each.table in hints:
-            again = f"After a correction of the source or of catalog.toml: {hints[each.table]}"
+        if loaded.problems and loaded.table in hints:
+            again = f"After you correct the source or catalog.toml: {hints[loaded.table]}"
             console.print(Text(printable(again), "dim"), soft_wrap=True)
-            options = "It also takes --encoding, --delimiter, --decimal and --date-format, and writes them down."
+            options = (
+                "It also takes --encoding, --delimiter, --decimal and --date-format, and writes them to catalog.toml."
+            )
             console.print(Text(options, "dim"), soft_wrap=True)

@@ -28,7 +28,7 @@ app = typer.Typer(
 
 
 def run() -> None:
-    """The program: as the app, on terminals that may not know Greek letters."""
+    """Run the program, also on terminals without Greek letters."""
     codecs.register_error("plain-words", _in_plain_words)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -79,7 +79,7 @@ def demo(
 
 
 def _command(arguments: list[str]) -> int:
-    """Run one command, as from a shell; its exit code."""
+    """Run one command as a shell would, and return its exit code."""
     return int(app(arguments, standalone_mode=False) or 0)
 
 
@@ -106,7 +106,7 @@ def epsilon(
     people: Annotated[int, typer.Option(help="Also for a group of this many people.")] = 4,
     as_json: AsJson = False,
 ) -> None:
-    """What an epsilon means, in odds: how much an answer can change anyone's guess about one person."""
+    """Show what an epsilon means: how much an answer can change anyone's guess about one person."""
     from sfumato.kernel.exact import plain
     from sfumato.kernel.losses import PureDP
 
@@ -135,7 +135,7 @@ def epsilon(
 
 
 def _posterior(prior: float, epsilon: Decimal) -> float:
-    """The most that a guess of probability `prior` can rise to, by Bayes' rule."""
+    """The largest probability that a guess of probability `prior` can reach, by Bayes' rule."""
     return prior / (prior + (1 - prior) * math.exp(-min(epsilon, Decimal(700))))
 
 

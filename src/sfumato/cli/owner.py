@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sfumato.cli.declare import SKIP, asked, specified
-from sfumato.cli.describe import dataset_json, table_json, whose
+from sfumato.cli.declare import SKIP, parse_column, prompt_columns
+from sfumato.cli.describe import dataset_json, describe_unit, table_json
 from sfumato.cli.load import (
     DateFormat,
     Decimal,
@@ -23,12 +23,12 @@ from sfumato.cli.load import (
     OnError,
     QuotedNewlines,
     Strict,
-    given,
+    drop_missing,
     show_report,
 )
-from sfumato.cli.pinning import again, snapshot_of
+from sfumato.cli.pinning import reload_command, snapshot_path
 from sfumato.cli.refusals import Usage, refusals
-from sfumato.cli.show import AsJson, print_json, say, someone_types
+from sfumato.cli.show import AsJson, is_interactive, print_json, say
 
 if TYPE_CHECKING:
     from sfumato.catalog.columns import ColumnDeclaration
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 CATALOG = "catalog.toml"
 ABOUT = """\
-# What the owner declares; never what the data says. `sfumato check` reads it back.
+# What the owner declares about the data. Nothing here is derived from the data. `sfumato check` validates it.
 # Names, bounds, values and limits here are public.
 
 """
@@ -46,8 +46,8 @@ EXAMPLE = """
 #
 # [tables.visits]
 # source = "visits.csv"               # beside this file; or "visits/*.parquet", or "clinic.duckdb::visits"
-# unit_column = "patient_id"          # whose privacy: all rows of one patient; or: unit = "row"
-# max_rows_per_unit = 10              # so many rows of one patient count in full
+# unit_column = "patient_id"          # privacy unit: all rows of one patient; or: unit = "row"
+# max_rows_per_unit = 10              # contribution bound: 10 rows of one patient count in full
 # columns.age = { type = "integer", lower = 0, upper = 120 }
 # columns.cost = { type = "real", lower = 0, upper = 500 }
 # columns.site = { type = "category", values = ["north", "south"] }
@@ -64,12 +64,16 @@ EXAMPLE = """
 
 def init(
     context: typer.Context,
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The dataset's folder; it is made if need be.")],
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="The dataset's folder. It is created if it does not exist.")
+    ],
     *,
     name: Annotated[str | None, typer.Option(help="The dataset's name; the folder's by default.")] = None,
     epsilon: Annotated[str, typer.Option(help="The budget.", metavar="E")] = "3",
     delta: Annotated[str, typer.Option(help="Its delta.", metavar="D")] = "1e-6",
-    population: Annotated[str | None, typer.Option(help="Whose budget it is; datasets may share one.")] = None,
+    population: Annotated[
+        str | None, typer.Option(help="The people whom the budget covers. Datasets about the same people share one.")
+    ] = None,
     neighbours: Annotated[str, typer.Option(help="add-remove or replace-one.")] = "add-remove",
     ledger: Annotated[
         str | None,
@@ -116,24 +120,35 @@ def add(
     ],
     *,
     unit: Annotated[
-        str, typer.Option(help="The column that tells people apart, or ROW: each row is a person.", metavar="COL|ROW")
+        str,
+        typer.Option(
+            help="Privacy unit: the column that identifies a person, or ROW (each row is one person).",
+            metavar="COL|ROW",
+        ),
     ],
     column: Annotated[
         list[str] | None,
         typer.Option(help="A declared column: age:integer:0:120, city:category:Rome,Oslo.", metavar="NAME:TYPE[:...]"),
     ] = None,
-    max_rows: Annotated[int, typer.Option(help="So many rows of one person count in full.", min=1)] = 1,
-    max_groups: Annotated[int, typer.Option(help="One person is in so many groups at most.", min=1)] = 1,
+    max_rows: Annotated[
+        int, typer.Option(help="Contribution bound: how many rows of one person count in full.", min=1)
+    ] = 1,
+    max_groups: Annotated[
+        int, typer.Option(help="Contribution bound: in how many groups one person counts.", min=1)
+    ] = 1,
     rows: Annotated[
         int | None,
-        typer.Option(help="Make the number of rows public (unit ROW, replace-one): means get smaller margins.", min=1),
+        typer.Option(help="Declare a public number of rows (unit ROW, replace-one): means get smaller margins.", min=1),
     ] = None,
     people: Annotated[
         int | None,
-        typer.Option(help="Make the number of people public (unit COL, replace-one), in the same way.", min=1),
+        typer.Option(
+            help="Declare a public number of people (unit COL, replace-one): means get smaller margins.", min=1
+        ),
     ] = None,
     not_null: Annotated[
-        list[str] | None, typer.Option(help="A column whose gaps are filled with its public midpoint.", metavar="COL")
+        list[str] | None,
+        typer.Option(help="Declare a column not nullable: its public midpoint replaces NULL.", metavar="COL"),
     ] = None,
     encoding: Encoding = None,
     delimiter: Delimiter = None,
@@ -161,7 +176,7 @@ def add(
         if find(name, before.tables):
             raise refusal(f"There is a table {name} already.", f"Choose another name, or edit {CATALOG}.")
         reading = Reading(
-            **given(
+            **drop_missing(
                 encoding=encoding,
                 delimiter=delimiter,
                 decimal=decimal,
@@ -178,7 +193,7 @@ def add(
             name, written, ROW if unit == "ROW" else unit, columns, max_rows, max_groups, rows, people=people,
             reading=reading,
         )  # fmt: skip
-        parts = {each.name: getattr(before, each.name) for each in fields(Dataset)}
+        parts = {part.name: getattr(before, part.name) for part in fields(Dataset)}
         after = Dataset(**parts | {"tables": [*before.tables.values(), table]})
         alone = _written(Dataset(**parts | {"tables": [table], "analysts": {}, "views": {}}))
         lines = alone[alone.index("\n[tables.") :]
@@ -186,8 +201,8 @@ def add(
         if as_json:
             print_json({**table_json(table), "load_report": report.as_json()})
             return
-        say(f"Added {name}: {len(columns)} columns; {whose(table)}. Its data is pinned as it is now.")
-        show_report(report, {each.table: again(folder, each.table) for each in report})
+        say(f"Added {name}: {len(columns)} columns. {describe_unit(table)} The data is pinned as it is now.")
+        show_report(report, {loaded.table: reload_command(folder, loaded.table) for loaded in report})
 
 
 def _suggested(kind: str) -> str:
@@ -204,26 +219,27 @@ def _columns(
     there: Callable[[], dict[str, str]], unit: str, given: Sequence[str], not_null: Sequence[str]
 ) -> "dict[str, ColumnDeclaration]":
     if given:
-        found = [specified(each, not_null) for each in given]
+        found = [parse_column(text, not_null) for text in given]
         columns = dict(found)
         if len(columns) < len(found):
-            raise Usage("A column is declared twice.", "Keep one --column for each.")
+            raise Usage("A column is declared twice.", "Give one --column for each column.")
     else:
         names = {name: _suggested(kind) for name, kind in there().items() if name.casefold() != unit.casefold()}
-        if not someone_types():
-            options = " ".join(f"--column {each}:..." for each in names)
+        if not is_interactive():
+            options = " ".join(f"--column {name}:..." for name in names)
             raise Usage(
-                f"These columns need a declaration: {', '.join(names)}.", f"Add {options}; leave out what you like."
+                f"These columns need a declaration: {', '.join(names)}.",
+                f"Add {options}; columns that you leave out cannot be asked about.",
             )
-        columns = asked(names, not_null)
-    strange = [each for each in not_null if each not in columns]
+        columns = prompt_columns(names, not_null)
+    strange = [name for name in not_null if name not in columns]
     if strange:
         raise Usage(f"--not-null {strange[0]}: there is no such column.", f"Declared: {', '.join(columns)}.")
     return columns
 
 
 def _beside(folder: Path, source: str) -> str:
-    """The source as seen from the folder; one that is seen from here is named from there."""
+    """The source as a path relative to the dataset's folder; it may be given relative to either folder."""
     from sfumato.ingest.readers import database_of, files_of
 
     if files_of(source, folder):
@@ -236,14 +252,14 @@ def _beside(folder: Path, source: str) -> str:
 
 
 def _append(folder: Path, lines: str, wanted: "Dataset", newest: str, loading: "Loading") -> "LoadReport":
-    """Pin the new table, then declare it. The owner's own text stays; a crash leaves both or neither to be seen."""
+    """Pin the new table, then declare it. The rest of catalog.toml is unchanged. A crash leaves both or neither."""
     from sfumato.catalog.files import load
     from sfumato.catalog.refusals import refusal
     from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
     from sfumato.private_files import private_folder
 
     path = folder / CATALOG
-    pinned = snapshot_of(folder)
+    pinned = snapshot_path(folder)
     private_folder(pinned.parent)
     with tempfile.TemporaryDirectory(dir=pinned.parent, prefix="new-") as scratch:
         with (Path(scratch) / CATALOG).open("wb") as file:

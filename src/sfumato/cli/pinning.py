@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli.describe import bounds, dataset_json, table_json, whose
+from sfumato.cli.describe import dataset_json, describe_bounds, describe_unit, table_json
 from sfumato.cli.load import (
     DateFormat,
     Decimal,
@@ -16,7 +16,7 @@ from sfumato.cli.load import (
     OnError,
     QuotedNewlines,
     Strict,
-    given,
+    drop_missing,
     show_report,
 )
 from sfumato.cli.refusals import Usage, refusals
@@ -36,14 +36,14 @@ def check(context: typer.Context, as_json: AsJson = False) -> None:
         folder = Path(context.obj)
         dataset = load(folder)
         states: dict[str, Pinning] = {}
-        if snapshot_of(folder).exists():
+        if snapshot_path(folder).exists():
             with working("Comparing the sources with the pinned data"):
-                states = pinnings(snapshot_of(folder), dataset.tables, folder)
+                states = pinnings(snapshot_path(folder), dataset.tables, folder)
         _check_sources(folder, dataset, states)
         if as_json:
             shown = dataset_json(dataset)
-            for each in shown["tables"]:
-                each["pinned"] = _state_json(states.get(each["name"]))
+            for table in shown["tables"]:
+                table["pinned"] = _state_json(states.get(table["name"]))
             print_json(shown)
             return
         budget = ", ".join(f"{name} = {text}" for name, text in dataset_json(dataset)["budget"].items())
@@ -51,14 +51,17 @@ def check(context: typer.Context, as_json: AsJson = False) -> None:
         if not dataset.tables:
             say("No tables yet: sfumato add NAME SOURCE --unit COLUMN")
         for table in dataset.tables.values():
-            say(f"\n{table.name} ({table.source}): {whose(table)}.")
+            say(f"\n{table.name} ({table.source}). {describe_unit(table)}")
             described = table_json(table)["columns"]
-            rows = [[each["name"], each["type"], bounds(each), "" if each["nullable"] else "no"] for each in described]
-            print_table(["column", "type", "bounds or values", "gaps"], rows)
+            rows = [
+                [column["name"], column["type"], describe_bounds(column), "yes" if column["nullable"] else "no"]
+                for column in described
+            ]
+            print_table(["column", "type", "bounds or values", "nullable"], rows)
             state = states.get(table.name)
             text, style = _state(state)
             say(text, style)
-        if any(each.stale for each in states.values()):
+        if any(state.stale for state in states.values()):
             say("\nAnswers are about the pinned data. To load what has changed: sfumato prepare", "yellow")
 
 
@@ -94,7 +97,7 @@ def prepare(
         dataset = load(folder)
         if not dataset.tables:
             raise refusal("There is no table to pin.", "Add one: sfumato add NAME SOURCE --unit COLUMN")
-        options = given(
+        options = drop_missing(
             encoding=encoding,
             delimiter=delimiter,
             decimal=decimal,
@@ -103,7 +106,7 @@ def prepare(
             quoted_newlines=quoted_newlines,
         )
         if table is not None and everything:
-            raise Usage("A table and --all contradict each other.", "Give one of the two.")
+            raise Usage("A table and --all exclude each other.", "Give one of the two.")
         if options and table is None:
             flags = ", ".join(f"--{name.replace('_', '-')}" for name in options)
             raise Usage(f"{flags}: for which table?", "Name it: sfumato prepare TABLE ...")
@@ -116,7 +119,7 @@ def prepare(
         if only is not None and options:
             text, dataset = with_reading(folder, only, options)
         done = DuckDBEngine.prepare(
-            snapshot_of(folder), dataset.tables, folder, only=only, everything=everything,
+            snapshot_path(folder), dataset.tables, folder, only=only, everything=everything,
             loading=Loading(strict, quiet=as_json),
         )  # fmt: skip
         if text is not None:
@@ -129,30 +132,30 @@ def prepare(
 
 def _show_prepared(folder: Path, dataset: "Dataset", done: "Prepared") -> None:
     rows = []
-    for each in dataset.tables.values():
-        kept = "unchanged" if each.name not in done.gone else "its source is gone: it stays as it was pinned"
+    for table in dataset.tables.values():
+        kept = "unchanged" if table.name not in done.gone else "its source is missing: the pinned data stays"
         rows.append(
-            [each.name, str(each.source), f"loaded: {done.read[each.name]}" if each.name in done.read else kept]
+            [table.name, str(table.source), f"loaded: {done.read[table.name]}" if table.name in done.read else kept]
         )
     print_table(["table", "source", "pinned data"], rows)
     for name in done.removed:
         say(f"Removed the pinned data of {name}, which the catalog no longer declares.")
     if not done.read:
-        say("No source and no declaration has changed. To load a table all the same: sfumato prepare TABLE")
+        say("No source and no declaration has changed. To load a table anyway: sfumato prepare TABLE")
         return
-    show_report(done.report, {name: again(folder, name) for name in done.read})
+    show_report(done.report, {name: reload_command(folder, name) for name in done.read})
     many = len(done.read) > 1
     say(f"\n{'The loaded tables are' if many else 'The loaded table is'} a new version of the data.")
     say("Stored answers about it are no longer reused; the budget that was spent stays spent.", "dim")
 
 
-def again(folder: Path, table: str) -> str:
-    """The command that loads a table again."""
+def reload_command(folder: Path, table: str) -> str:
+    """The command line that loads a table again."""
     place = "" if folder == Path() else f"-C {shlex.quote(str(folder))} "
     return f"sfumato {place}prepare {shlex.quote(table)}"
 
 
-def snapshot_of(folder: Path) -> Path:
+def snapshot_path(folder: Path) -> Path:
     """Where a dataset's pinned data is."""
     return folder / ".sfumato" / "snapshot.duckdb"
 
@@ -161,18 +164,18 @@ def _prepared_json(dataset: "Dataset", done: "Prepared") -> dict[str, Any]:
     shown = ("name", "source", "public", "unit", "max_rows_per_unit", "max_groups_per_unit")
     tables = [
         {
-            **{key: value for key, value in table_json(each).items() if key in shown},
-            "loaded": each.name in done.read,
-            "why": done.read.get(each.name),
-            "source_gone": each.name in done.gone,
+            **{key: value for key, value in table_json(table).items() if key in shown},
+            "loaded": table.name in done.read,
+            "why": done.read.get(table.name),
+            "source_gone": table.name in done.gone,
         }
-        for each in dataset.tables.values()
+        for table in dataset.tables.values()
     ]
     return {"tables": tables, "removed": list(done.removed), "load_report": done.report.as_json()}
 
 
 def _state(state: "Pinning | None") -> tuple[str, str]:
-    """How the pinned data stands beside its source, in words and with a style."""
+    """Whether the source changed since it was pinned: a sentence and its style."""
     from sfumato.ingest.source_state import SourceStatus
 
     if state is None or not state.pinned:
@@ -180,8 +183,8 @@ def _state(state: "Pinning | None") -> tuple[str, str]:
     if state.stale:
         return f"Since it was pinned, {state.why}.", "yellow"
     if state.source is SourceStatus.GONE:
-        return "Its source is not there any more. The pinned data is complete without it.", "yellow"
-    return "The source is as it was pinned.", "dim"
+        return "Its source is missing. The pinned data is complete without it.", "yellow"
+    return "The source has not changed since it was pinned.", "dim"
 
 
 def _state_json(state: "Pinning | None") -> dict[str, Any]:
@@ -199,7 +202,7 @@ def _state_json(state: "Pinning | None") -> dict[str, Any]:
 
 
 def _check_sources(folder: Path, dataset: "Dataset", states: "dict[str, Pinning]") -> None:
-    """Of tables that are not pinned: is the source there, with the declared columns? Only names are read."""
+    """Refuse a table that is not pinned if its source is missing or lacks a declared column. Only names are read."""
     from sfumato.ingest.readers import columns_of, missing_columns, refused
 
     for table in dataset.tables.values():

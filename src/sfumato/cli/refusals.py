@@ -1,4 +1,4 @@
-"""What goes wrong, told in one way: a sentence and a hint on stderr, JSON where JSON is wanted, and an exit code."""
+"""Report errors: a sentence and a hint on stderr (JSON with --json), and an exit code."""
 
 import json
 import warnings
@@ -24,7 +24,7 @@ OTHER, USAGE, BUDGET, REFUSED = 1, 2, 3, 4
 
 
 class Usage(SfumatoError):
-    """The command line itself is not as it should be; nothing was read."""
+    """The command line is wrong; nothing was read."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__("usage", message, hint)
@@ -45,7 +45,7 @@ def exit_code(error: SfumatoError) -> int:
 
 @contextmanager
 def refusals(as_json: bool) -> Iterator[None]:
-    """Tell what is refused inside, and leave with its exit code; nobody sees a traceback.
+    """Report an error raised inside and exit with its code, without a traceback.
 
     A first command on a folder may load its data: warnings about that load are told too.
     """
@@ -81,7 +81,7 @@ def _tell_warning(message: Warning | str, *_: object, as_json: bool) -> None:
 
 
 def tell(error: SfumatoError, as_json: bool) -> None:
-    """One error, on stderr."""
+    """Print one error on stderr."""
     if as_json:
         told = {"error": error.code, "message": error.message, "hint": error.hint}
         typer.echo(json.dumps(told), err=True)

@@ -1,5 +1,5 @@
 # ruff: noqa: PLC0415 - what is heavy is imported by the command that needs it
-"""How results look: colour and tables when a person looks, plain aligned text when piped, JSON when asked for."""
+"""Print results: colour and tables at a terminal, plain aligned text in a pipe, JSON with --json."""
 
 import json
 import math
@@ -33,24 +33,24 @@ def to_stderr() -> Console:
     return Console(stderr=True, highlight=False)
 
 
-def someone_types() -> bool:
-    """Whether a person is at the terminal, to be asked."""
+def is_interactive() -> bool:
+    """Is the program interactive, so that it can ask?"""
     return sys.stdin.isatty()
 
 
 def print_json(result: object) -> None:
-    """JSON that every parser takes: infinity and NaN, which JSON does not have, are null."""
+    """Print JSON. Infinity and NaN become null, because JSON has neither."""
     typer.echo(json.dumps(_finite(result), allow_nan=False, default=str))
 
 
 def say(text: str, style: str = "") -> None:
-    """A line of text, which a pipe gets unbroken."""
+    """Print text. It is wrapped at a terminal and stays one line in a pipe."""
     console = to_stdout()
     console.print(Text(printable(text), style), soft_wrap=not console.is_terminal)
 
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> None:
-    """A table; the columns whose numbers are in `right` are aligned there."""
+    """Print a table. The columns with the indexes `right` are aligned to the right."""
     console = to_stdout()
     cells = [[printable(cell) for cell in row] for row in rows]
     if console.is_terminal:
@@ -72,7 +72,7 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, right
 
 
 def print_answer(answer: "Answer") -> None:
-    """The rows with their intervals, drawn too when a person looks; then what they cost."""
+    """Print the rows with their intervals (at a terminal also as bars), then the cost."""
     from sfumato.answers.answer import shown
 
     measured = [name for name in answer.columns if any(name in ends for ends in answer.intervals)]
@@ -85,12 +85,12 @@ def print_answer(answer: "Answer") -> None:
     console = to_stdout()
     if console.is_terminal and measured and len(rows) > 1:
         drawn = _intervals(answer, measured[0], console.options.ascii_only)
-        headings.append(f"{measured[0]}, drawn")
+        headings.append(f"{measured[0]} (interval)")
         rows = [[*row, bar] for row, bar in zip(rows, drawn, strict=True)]
     print_table(headings, rows, right=right)
     say(f"{answer.price()} {answer.interval_note}".rstrip(), "dim")
-    for each in answer.warnings:
-        say(f"Warning: {each}", "yellow")
+    for warning in answer.warnings:
+        say(f"Warning: {warning}", "yellow")
 
 
 def _intervals(answer: "Answer", name: str, ascii_only: bool) -> list[str]:
@@ -98,7 +98,7 @@ def _intervals(answer: "Answer", name: str, ascii_only: bool) -> list[str]:
     line, dot = ("-", "o") if ascii_only else ("─", "●")
     ends = [row.get(name, (math.nan, math.nan)) for row in answer.intervals]
     values = [row[name] for row in answer.rows]
-    known = [each for pair in ends for each in pair if math.isfinite(each)]
+    known = [end for pair in ends for end in pair if math.isfinite(end)]
     if not known:
         return [""] * len(values)
     low, high = min(known), max(known)
@@ -121,7 +121,7 @@ def _intervals(answer: "Answer", name: str, ascii_only: bool) -> list[str]:
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """A spinner on stderr when it takes longer than a moment, and somebody is there to see it."""
+    """Show a spinner on stderr while this takes long, if stderr is a terminal."""
     console = to_stderr()
     if not console.is_terminal:
         yield
@@ -139,7 +139,7 @@ def working(what: str) -> Iterator[None]:
 
 
 def printable(text: str) -> str:
-    """The text without what would move the cursor or ring the bell; line ends stay."""
+    """Remove control characters from a text, except line ends."""
     return "".join(letter if letter.isprintable() or letter == "\n" else "\ufffd" for letter in text)
 
 
@@ -147,5 +147,5 @@ def _finite(value: Any) -> Any:  # noqa: ANN401 - whatever JSON can hold
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, dict):
-        return {name: _finite(each) for name, each in value.items()}
-    return [_finite(each) for each in value] if isinstance(value, list | tuple) else value
+        return {name: _finite(item) for name, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
