@@ -322,7 +322,7 @@ class Curator:
     ) -> Answer:
         """Try a question out on made-up rows: the shape of the answer, and its noise, for free. It reads no data."""
         query = bind(parse(sql), self.dataset)
-        own = query.terms.epsilon if query.terms is not None else None
+        own = query.dp_options.epsilon if query.dp_options is not None else None
         given = any(each is not None for each in (epsilon, rho, own))
         loss = price(query, epsilon, rho) if given else PureDP(1)
         spendable = loss if isinstance(loss, ZCDP) else ApproxDP(loss.epsilon, self.dataset.budget.delta)

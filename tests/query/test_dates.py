@@ -16,11 +16,11 @@ from sfumato.errors import QueryError
 from sfumato.kernel.expressions import Column, ColumnType
 from sfumato.planning.planner import choose_plan
 from sfumato.query.bind import bind
-from sfumato.query.date_functions import difference, part, truncate
+from sfumato.query.date_functions import count_boundaries, extract_part, truncate
 from sfumato.query.functions import MOST_KEYS
 from sfumato.query.parse import parse
 from sfumato.query.periods import PARTS, UNITS
-from sfumato.query.scope import typed_column
+from sfumato.query.relation import type_column
 
 COLUMNS = {
     "born": sf.Date("1900-01-01", "2025-12-31"),
@@ -165,7 +165,7 @@ def test_moments_too_many_to_be_keys_are_named_by_the_data():
 
 def test_so_many_keys_that_they_are_not_generated():
     few, many = (
-        typed_column(Table("t", None, sf.ROW, {"d": sf.Date(date.fromordinal(1), date.fromordinal(last))}), "d")
+        type_column(Table("t", None, sf.ROW, {"d": sf.Date(date.fromordinal(1), date.fromordinal(last))}), "d")
         for last in (MOST_KEYS, MOST_KEYS + 1)
     )
     assert len(few.values) == MOST_KEYS
@@ -204,12 +204,12 @@ def declared(first, days, *, of_moments):
     last = date.fromordinal(min(first.toordinal() + days, date.max.toordinal()))
     if not of_moments:
         every = [date.fromordinal(each) for each in range(first.toordinal(), last.toordinal() + 1)]
-        return typed_column(Table("t", None, sf.ROW, {"d": sf.Date(first, last)}), "d"), every
+        return type_column(Table("t", None, sf.ROW, {"d": sf.Date(first, last)}), "d"), every
     begin = datetime(first.year, first.month, first.day, 22, 58, 30)
     minutes = min(days, 61 if first == date.max else days)
     end = begin + timedelta(minutes=minutes, microseconds=days)
     every = {begin, end, *(begin.replace(second=59) + timedelta(minutes=each) for each in range(minutes))}
-    column = typed_column(Table("t", None, sf.ROW, {"d": sf.DateTime(begin, end)}), "d")
+    column = type_column(Table("t", None, sf.ROW, {"d": sf.DateTime(begin, end)}), "d")
     return column, sorted(each for each in every if begin <= each <= end)
 
 
@@ -227,11 +227,11 @@ def test_every_key_can_be_reached_and_none_is_missing(first, days, of_moments):
         made = truncate(unit, column)
         assert made.values == tuple(sorted({of_dates(f"{kind}_trunc {unit}", [each]) for each in every})), unit
     for name in [each for each in PARTS if of_moments or PARTS[each][0] in units]:
-        made = part(name, column)
+        made = extract_part(name, column)
         assert made.values == tuple(sorted({of_dates(f"extract {name}", [each]) for each in every})), name
         assert (made.lower, made.upper) == (made.values[0], made.values[-1])
     for unit in units:
-        made = difference(unit, column, column)
+        made = count_boundaries(unit, column, column)
         reached = of_dates(f"date_diff {unit}", [every[0], every[-1]])
         assert (made.lower, made.upper) == (-reached, reached)
 

@@ -70,7 +70,7 @@ def diagnose(curator: "Curator", sql: str, epsilon: Number, analyst: str) -> Dia
     """Noisy counts on one reservation, and what they say of a question's rows."""
     tree = parse(sql)
     query = bind(tree, curator.dataset)
-    refuse_epsilon(query.terms, "a diagnosis has its own")
+    refuse_epsilon(query.dp_options, "a diagnosis has its own")
     if not isinstance(query.source, Scan):
         raise UnsupportedSyntax("diagnose", "A diagnosis is of a question about one table.", "Ask about each table.")
     table = curator.dataset.table(query.source.table)

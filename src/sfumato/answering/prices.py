@@ -14,7 +14,7 @@ ONE_PRICE = "For example epsilon=0.5; or margin={'n': 20}, which takes the least
 
 def price(query: Query, epsilon: Number | None, rho: Number | None) -> PureDP | ZCDP:
     """What the question may spend: as it says itself (OPTIONS), or as its asker says."""
-    own = query.terms.epsilon if query.terms is not None else None
+    own = query.dp_options.epsilon if query.dp_options is not None else None
     if own is None:
         return _loss(epsilon, rho)
     if rho is not None or (
@@ -26,7 +26,7 @@ def price(query: Query, epsilon: Number | None, rho: Number | None) -> PureDP | 
 
 def delta_of(query: Query, delta: Number | None) -> Number | None:
     """The delta that the question says itself, or its asker."""
-    own = query.terms.delta if query.terms is not None else None
+    own = query.dp_options.delta if query.dp_options is not None else None
     if own is None or delta is None:
         return own if delta is None else delta
     if privacy_amount(delta, "delta") != privacy_amount(own, "delta"):
@@ -41,7 +41,7 @@ def margins_alone(query: Query, margin: object, epsilon: object, rho: object) ->
     if epsilon is not None or rho is not None:
         given = "epsilon" if epsilon is not None else "rho"
         raise InvalidParameter("margin", f"must be given alone, without {given}", "both", ONE_PRICE)
-    refuse_epsilon(query.terms, "margin decides what is spent")
+    refuse_epsilon(query.dp_options, "margin decides what is spent")
     return margins_by_column(margin)
 
 

@@ -20,8 +20,8 @@ def asked(tree: exp.Select, query: Query, margin: Mapping[str, float] | None = N
     made: dict[str, object] = {"sql": normal_form(tree), "columns": [name for name, _ in query.columns]}
     if margin is not None:
         made["margin"] = dict(margin)
-    if query.terms is not None:
-        made["options"] = {name: str(value) for name, value in asdict(query.terms).items() if value is not None}
+    if query.dp_options is not None:
+        made["options"] = {name: str(value) for name, value in asdict(query.dp_options).items() if value is not None}
     return made
 
 

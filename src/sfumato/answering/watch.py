@@ -92,7 +92,7 @@ def begin_watch(  # noqa: PLR0917 - its caller names what it passes
 
 def one_count(curator: "Curator", sql: str) -> Planned:
     query = bind(parse(sql), curator.dataset)
-    refuse_epsilon(query.terms, "a watch is paid for when it begins")
+    refuse_epsilon(query.dp_options, "a watch is paid for when it begins")
     planned = curator.planned(query, PureDP(1))
     kinds = [each.kind for each in planned.plan.measurements]
     bare = [isinstance(post, AggregateRef) for _, post in query.columns] == [True]

@@ -68,7 +68,7 @@ def plan_workload(curator: "Curator", wanted: Wanted, confidence: Number) -> Wor
     for sql, margin in _pairs(wanted):
         query, before = needed.get(sql, (None, {}))
         query = query or bind(parse(sql), curator.dataset)
-        refuse_epsilon(query.terms, "its margin decides what is spent")
+        refuse_epsilon(query.dp_options, "its margin decides what is spent")
         for name, most in _margins(query, margin).items():
             before[name] = min(most, before.get(name, most))
         needed[sql] = (query, before)
@@ -104,7 +104,7 @@ def ask_workload(curator: "Curator", workload: Workload, analyst: str) -> list[A
         tree = parse(each.sql)
         query = bind(tree, curator.dataset)
         said.append(recorded_question.asked(tree, query, each.margin))
-        refuse_epsilon(query.terms, "the workload decides what is spent")
+        refuse_epsilon(query.dp_options, "the workload decides what is spent")
         asked.append((query, curator.planned(query, PureDP(each.epsilon))))
         if asked[-1][1].plan.cells is None:
             hint = "Ask it on its own, or declare the key's values."

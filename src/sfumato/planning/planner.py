@@ -119,8 +119,8 @@ def choose_plan(
 ) -> Planned:
     """The measurements that answer the query, sharing `loss` evenly; `delta` is for keys that the data names."""
     unit, groups = whose(query.source, dataset, query.keys)
-    if query.terms is not None and query.terms.max_groups_contributed is not None:
-        groups = query.terms.max_groups_contributed
+    if query.dp_options is not None and query.dp_options.max_groups_contributed is not None:
+        groups = query.dp_options.max_groups_contributed
     discovers = any(key.values is None for key in query.keys)
     pure = isinstance(loss, PureDP)
     chooser = _Chooser(query, dataset, per_row=unit.per_row, discovers=discovers, pure=pure)

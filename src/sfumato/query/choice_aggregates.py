@@ -8,79 +8,79 @@ from sfumato.errors import MissingBounds
 from sfumato.kernel.bin_choice import MOST_PARTS
 from sfumato.kernel.plan import MOST_BINS, MOST_CHOSEN
 from sfumato.query import functions
-from sfumato.query.constants import exact_number
+from sfumato.query.constants import read_exact_number
 from sfumato.query.date_functions import AS_NUMBER
-from sfumato.query.parse import place_of, unsupported, word_of
+from sfumato.query.parse import locate, name_node, syntax_refusal
 from sfumato.query.query import Aggregate, Typed
 from sfumato.query.row_expressions import RowBinder
 
 BOUNDS = "Declare bounds, or use an expression whose bounds follow from declared ones."
 
 
-def choice(node: exp.Expr, rows: RowBinder) -> Aggregate:
+def bind_choice(node: exp.Expr, rows: RowBinder) -> Aggregate:
     """The aggregate that a node means."""
     match node:
         case exp.Min() | exp.Max():
-            return Aggregate("MIN" if isinstance(node, exp.Min) else "MAX", _number(node, node.this, rows))
+            return Aggregate("MIN" if isinstance(node, exp.Min) else "MAX", _bind_number(node, node.this, rows))
         case exp.Median():
-            return Aggregate("QUANTILE", _number(node, node.this, rows), Fraction(1, 2))
+            return Aggregate("QUANTILE", _bind_number(node, node.this, rows), Fraction(1, 2))
         case exp.PercentileCont() if node.args.get("expression") is not None:
-            return Aggregate("QUANTILE", _number(node, node.this, rows), _fraction(node, node.expression))
+            return Aggregate("QUANTILE", _bind_number(node, node.this, rows), _read_fraction(node, node.expression))
         case exp.WithinGroup(this=exp.PercentileCont() as inner) if inner.args.get("expression") is None:
-            return _within_group(node, inner, rows)
+            return _bind_within_group(node, inner, rows)
         case exp.Mode():
-            return Aggregate("MODE", _listed(node, node.this, rows))
+            return Aggregate("MODE", _bind_listed(node, node.this, rows))
         case exp.Anonymous() if str(node.this).upper() == "TOP_K" and len(node.expressions) == 2:
-            value = _listed(node, node.expressions[0], rows)
-            return Aggregate("TOP_K", value, most=_most(node, node.expressions[1], value))
+            value = _bind_listed(node, node.expressions[0], rows)
+            return Aggregate("TOP_K", value, most=_read_most(node, node.expressions[1], value))
     hint = "Write MEDIAN(x), QUANTILE_CONT(x, 0.9), PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x) or TOP_K(x, 3)."
-    raise unsupported(node, f"{word_of(node)} is not written like this", hint)
+    raise syntax_refusal(node, f"{name_node(node)} is not written like this", hint)
 
 
-def _within_group(node: exp.WithinGroup, inner: exp.PercentileCont, rows: RowBinder) -> Aggregate:
+def _bind_within_group(node: exp.WithinGroup, inner: exp.PercentileCont, rows: RowBinder) -> Aggregate:
     terms = node.expression.expressions if isinstance(node.expression, exp.Order) else []
     if len(terms) != 1:
-        raise unsupported(node, "WITHIN GROUP takes one ORDER BY term", "Write WITHIN GROUP (ORDER BY x).")
-    fraction = _fraction(node, inner.this)
+        raise syntax_refusal(node, "WITHIN GROUP takes one ORDER BY term", "Write WITHIN GROUP (ORDER BY x).")
+    fraction = _read_fraction(node, inner.this)
     if terms[0].args.get("desc"):
         fraction = 1 - fraction
-    return Aggregate("QUANTILE", _number(node, terms[0].this, rows), fraction)
+    return Aggregate("QUANTILE", _bind_number(node, terms[0].this, rows), fraction)
 
 
-def _number(node: exp.Expr, inner: exp.Expr, rows: RowBinder) -> Typed:
-    value = rows.row(inner)
+def _bind_number(node: exp.Expr, inner: exp.Expr, rows: RowBinder) -> Typed:
+    value = rows.bind(inner)
     if value.type == "boolean":
-        value = functions.truth_as_number(value)
+        value = functions.convert_truth(value)
     if value.type != "number":
         hint = AS_NUMBER if value.type in ("date", "datetime") else "Use MODE(x) for the most frequent value."
-        raise unsupported(node, "A quantile is of numbers", hint)
+        raise syntax_refusal(node, "A quantile is of numbers", hint)
     if value.lower is None or value.upper is None:
-        raise MissingBounds("bounds", f"This needs bounds, and none follow from the catalog{place_of(node)}.", BOUNDS)
+        raise MissingBounds("bounds", f"This needs bounds, and none follow from the catalog{locate(node)}.", BOUNDS)
     if value.lower == value.upper:
-        raise unsupported(node, "A quantile of a constant does not depend on the data", "Write the constant itself.")
+        raise syntax_refusal(node, "A quantile of a constant does not depend on the data", "Write the constant itself.")
     return value
 
 
-def _listed(node: exp.Expr, inner: exp.Expr, rows: RowBinder) -> Typed:
-    value = rows.row(inner)
+def _bind_listed(node: exp.Expr, inner: exp.Expr, rows: RowBinder) -> Typed:
+    value = rows.bind(inner)
     if not value.values or len(value.values) > MOST_BINS:
         hint = "Declare them as a category, or write GROUP BY with ORDER BY COUNT(*) DESC LIMIT 1."
-        raise MissingBounds("keys", f"The values that may be most frequent are not declared{place_of(node)}.", hint)
+        raise MissingBounds("keys", f"The values that may be most frequent are not declared{locate(node)}.", hint)
     return value
 
 
-def _fraction(node: exp.Expr, inner: exp.Expr) -> Fraction:
-    value = exact_number(inner) or Fraction(0)
+def _read_fraction(node: exp.Expr, inner: exp.Expr) -> Fraction:
+    value = read_exact_number(inner) or Fraction(0)
     if not 0 < value < 1 or value.denominator > MOST_PARTS:
         hint = "Write a number such as 0.5 or 0.95; for 0 and 1 use MIN and MAX."
-        raise unsupported(node, "A quantile takes a fraction between 0 and 1", hint)
+        raise syntax_refusal(node, "A quantile takes a fraction between 0 and 1", hint)
     return value
 
 
-def _most(node: exp.Expr, inner: exp.Expr, value: Typed) -> int:
+def _read_most(node: exp.Expr, inner: exp.Expr, value: Typed) -> int:
     text = str(inner.this) if isinstance(inner, exp.Literal) and not inner.is_string else ""
     most = int(text) if text.isdigit() and len(text) < 6 else 0
     if not 1 <= most <= min(MOST_CHOSEN, len(value.values or ())):
         hint = f"From 1 to {min(MOST_CHOSEN, len(value.values or ()))}."
-        raise unsupported(node, "TOP_K takes the number of values to show", hint)
+        raise syntax_refusal(node, "TOP_K takes the number of values to show", hint)
     return most

@@ -11,8 +11,8 @@ from sqlglot import exp
 
 from sfumato.errors import MissingBounds
 from sfumato.kernel.expressions import Literal
-from sfumato.query.date_functions import day, moment
-from sfumato.query.parse import place_of, unsupported
+from sfumato.query.date_functions import read_day, read_moment
+from sfumato.query.parse import locate, syntax_refusal
 from sfumato.query.tokens import NUMBER
 
 MOST_SIZE = 10**100  # of a constant: as functions.MOST_REACH
@@ -23,7 +23,7 @@ MOST_INT = 10**15
 COMPUTED = (exp.Neg, exp.Abs, exp.Floor, exp.Ceil, exp.Add, exp.Sub, exp.Mul, exp.Div)
 
 
-def constant(node: exp.Expr) -> Literal | None:
+def read_constant(node: exp.Expr) -> Literal | None:
     """A value that the analyst wrote, or computed of such; None for anything else."""
     match node:
         case exp.Null():
@@ -35,31 +35,31 @@ def constant(node: exp.Expr) -> Literal | None:
         case exp.Cast():
             kinds = (exp.DType.DATE, exp.DType.TIMESTAMPNTZ)
             if node.to.this not in kinds or not isinstance(node.this, exp.Literal):
-                raise unsupported(node, "CAST is not supported", "A day is written DATE '2026-01-31'.")
-            read = day if node.to.this is exp.DType.DATE else moment
+                raise syntax_refusal(node, "CAST is not supported", "A read_day is written DATE '2026-01-31'.")
+            read = read_day if node.to.this is exp.DType.DATE else read_moment
             return Literal(read(node, str(node.this.this)))
-    number = exact_number(node)
+    number = read_exact_number(node)
     if number is None:
         return None
     return Literal(int(number) if _is_whole(node) and abs(number) < MOST_INT else float(number))
 
 
-def exact_number(node: exp.Expr) -> Fraction | None:
+def read_exact_number(node: exp.Expr) -> Fraction | None:
     """The number that a node means, where no column stands in it; refused where it divides by zero."""
     if isinstance(node, exp.Paren):
-        return exact_number(node.this)
+        return read_exact_number(node.this)
     if isinstance(node, exp.Literal) and not node.is_string:
-        return _written(node)
+        return _read_literal(node)
     if not isinstance(node, COMPUTED):
         return None
-    one = exact_number(node.this)
-    two = exact_number(node.expression) if one is not None and isinstance(node, exp.Binary) else None
+    one = read_exact_number(node.this)
+    two = read_exact_number(node.expression) if one is not None and isinstance(node, exp.Binary) else None
     if one is None or (two is None and isinstance(node, exp.Binary)):
         return None
-    return _in_range(node, _computed(node, one, two))
+    return _check_range(node, _compute(node, one, two))
 
 
-def _computed(node: exp.Expr, one: Fraction, two: Fraction | None) -> Fraction:  # noqa: PLR0911 - one return a form
+def _compute(node: exp.Expr, one: Fraction, two: Fraction | None) -> Fraction:  # noqa: PLR0911 - one return a form
     match node:
         case exp.Neg():
             return -one
@@ -79,28 +79,28 @@ def _computed(node: exp.Expr, one: Fraction, two: Fraction | None) -> Fraction: 
         case exp.Mul():
             return one * two
     if two == 0:
-        raise unsupported(node, "This divides by zero", "Divide by another number.")
+        raise syntax_refusal(node, "This divides by zero", "Divide by another number.")
     return one / two
 
 
-def _written(node: exp.Literal) -> Fraction:
+def _read_literal(node: exp.Literal) -> Fraction:
     text = str(node.this)
     if not NUMBER.fullmatch(text):  # the parser makes one number of ". 2.5"
-        raise unsupported(node, "This is not a number", "Write it as 12, 1.5 or 1e6.")
+        raise syntax_refusal(node, "This is not a number", "Write it as 12, 1.5 or 1e6.")
     _, _, power = text.lower().partition("e")
     if len(text) > MOST_LETTERS or abs(int(power or 0)) > MOST_POWER:
-        raise _too_large(node)
-    return _in_range(node, Fraction(text))
+        raise _size_refusal(node)
+    return _check_range(node, Fraction(text))
 
 
-def _in_range(node: exp.Expr, number: Fraction) -> Fraction:
+def _check_range(node: exp.Expr, number: Fraction) -> Fraction:
     if abs(number) > MOST_SIZE or max(number.numerator.bit_length(), number.denominator.bit_length()) > MOST_BITS:
-        raise _too_large(node)
+        raise _size_refusal(node)
     return number
 
 
-def _too_large(node: exp.Expr) -> MissingBounds:
-    message = f"A number in the question is too large, or has too many digits{place_of(node)}."
+def _size_refusal(node: exp.Expr) -> MissingBounds:
+    message = f"A number in the question is too large, or has too many digits{locate(node)}."
     return MissingBounds("bounds", message, f"Use numbers below 1e100 of at most {MOST_LETTERS} digits.")
 
 

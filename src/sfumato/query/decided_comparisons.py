@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from sfumato.catalog.names import is_like
 from sfumato.kernel.expressions import Literal, Scalar
-from sfumato.query.parse import place_of
+from sfumato.query.parse import locate
 from sfumato.query.query import Typed
 
 MOST_CAUTIONS = 20
@@ -65,13 +65,13 @@ def look_at_comparison(node: exp.Expr, function: str, one: Typed, two: Typed) ->
         return
     if function in ("=", "<>") and not _may_be(one, two, value):
         outcome = "no row has it" if function == "=" else "every row that is not NULL differs from it"
-        _caution(f"{_shown(value)}{place_of(node)} is not among {_declared(one)}: {outcome}.{_close(one, value)}")
+        _caution(f"{_shown(value)}{locate(node)} is not among {_declared(one)}: {outcome}.{_close(one, value)}")
         return
     always = _decided(function, one, two)
     if always is not None:
         outcome = "true of every row that is not NULL" if always else "true of no row"
         _caution(
-            f"The comparison '{function} {_shown(value)}'{place_of(node)} is {outcome}: values lie within "
+            f"The comparison '{function} {_shown(value)}'{locate(node)} is {outcome}: values lie within "
             f"{_declared(one)}, and what was beyond is clamped."
         )
 
@@ -83,7 +83,7 @@ def look_at_pattern(node: exp.Expr, one: Typed, pattern: str) -> None:
         return
     if one.values is None or any(is_like(each, pattern) for each in values):
         return
-    _caution(f"The pattern {_shown(pattern)}{place_of(node)} matches none of {_declared(one)}.")
+    _caution(f"The pattern {_shown(pattern)}{locate(node)} matches none of {_declared(one)}.")
 
 
 def _may_be(one: Typed, two: Typed, value: Scalar) -> bool:

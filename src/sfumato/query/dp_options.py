@@ -15,7 +15,7 @@ HINT = "Write SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, delta=1e-7, pr
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class DpOptions:
     """Epsilon, delta, the most groups of one person, and the column that tells people apart, as they were written."""
 
     epsilon: str | None = None
@@ -25,19 +25,19 @@ class Terms:
     where: str = ""  # line:column, for refusals
 
 
-def take_terms(tokens: list[Token]) -> Terms | None:
-    """The terms of the outermost SELECT, which are taken out of the list; None where there are none.
+def take_dp_options(tokens: list[Token]) -> DpOptions | None:
+    """The options of the outermost SELECT, which are taken out of the list; None where there are none.
 
     A SELECT inside another has none of its own: the question has one price.
     """
-    found: Terms | None = None
+    found: DpOptions | None = None
     place, depth = 0, 0
     while place < len(tokens):
         kind = tokens[place].token_type
         depth += (kind is TokenType.L_PAREN) - (kind is TokenType.R_PAREN)
         following = [each.text.upper() for each in tokens[place + 1 : place + 4]]
         if kind is TokenType.SELECT and following[:2] == ["WITH", "DIFFERENTIAL_PRIVACY"]:
-            where = _place(tokens[place + 1])
+            where = _locate(tokens[place + 1])
             if depth or found is not None:
                 hint = "Give OPTIONS to the outermost SELECT, once: the whole question has one price."
                 raise UnsupportedSyntax("syntax", f"A SELECT inside the question has OPTIONS of its own{where}.", hint)
@@ -47,24 +47,24 @@ def take_terms(tokens: list[Token]) -> Terms | None:
             opening = tokens[place + 4] if place + 4 < len(tokens) else None
             if end is None or opening is None or opening.token_type is not TokenType.L_PAREN:
                 raise UnsupportedSyntax("syntax", f"OPTIONS has no list in brackets{where}.", HINT)
-            found = replace(_read(tokens[place + 5 : end]), where=where)
+            found = replace(_read_options(tokens[place + 5 : end]), where=where)
             del tokens[place + 1 : end + 1]
         place += 1
     return found
 
 
-def refuse_epsilon(terms: Terms | None, instead: str) -> None:
+def refuse_epsilon(options: DpOptions | None, instead: str) -> None:
     """Refuse a question that says what it spends, where something else decides it: neither would be what was asked."""
-    if terms is not None and terms.epsilon is not None:
+    if options is not None and options.epsilon is not None:
         hint = "Leave epsilon out of OPTIONS, or ask with that epsilon only."
-        raise UnsupportedSyntax("syntax", f"OPTIONS has an epsilon{terms.where}, but {instead}.", hint)
+        raise UnsupportedSyntax("syntax", f"OPTIONS has an epsilon{options.where}, but {instead}.", hint)
 
 
-def _place(token: Token) -> str:
+def _locate(token: Token) -> str:
     return f" at {token.line}:{max(token.col - (token.end - token.start), 1)}"
 
 
-def _read(tokens: list[Token]) -> Terms:
+def _read_options(tokens: list[Token]) -> DpOptions:
     found: dict[str, str] = {}
     part: list[Token] = []
     for token in [*tokens, None]:
@@ -75,20 +75,20 @@ def _read(tokens: list[Token]) -> Terms:
             name = part[0].text.lower()
             if name not in KNOWN or name in found or len(part) < 3 or part[1].token_type is not TokenType.EQ:
                 known = ", ".join(KNOWN)
-                raise UnsupportedSyntax("syntax", f"OPTIONS takes {known}, each once{_place(part[0])}.", HINT)
-            found[name] = _value(part[2:])
+                raise UnsupportedSyntax("syntax", f"OPTIONS takes {known}, each once{_locate(part[0])}.", HINT)
+            found[name] = _read_value(part[2:])
         part = []
     groups = found.pop("max_groups_contributed", None)
     if groups is not None and not (GROUPS.fullmatch(groups) and 1 <= int(groups) <= MOST_GROUPS):
         raise UnsupportedSyntax("syntax", "max_groups_contributed is a whole number from 1.", "Write 3, for example.")
-    return Terms(max_groups_contributed=None if groups is None else int(groups), **found)
+    return DpOptions(max_groups_contributed=None if groups is None else int(groups), **found)
 
 
-def _value(tokens: list[Token]) -> str:
+def _read_value(tokens: list[Token]) -> str:
     """What stands behind the sign of equality, as it was written: one thing, or names with dots between them."""
     text = "".join(each.text for each in tokens)
     names = all(each.token_type in (TokenType.VAR, TokenType.IDENTIFIER) for each in tokens[::2])
     dotted = names and len(tokens) % 2 and all(each.token_type is TokenType.DOT for each in tokens[1::2])
     if (len(tokens) > 1 and not dotted) or len(text) > MOST_CHARACTERS:
-        raise UnsupportedSyntax("syntax", f"An option has one short value{_place(tokens[0])}.", HINT)
+        raise UnsupportedSyntax("syntax", f"An option has one short value{_locate(tokens[0])}.", HINT)
     return text

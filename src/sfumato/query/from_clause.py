@@ -24,13 +24,13 @@ from sfumato.kernel.row_sources import (
     scans,
 )
 from sfumato.query import functions
-from sfumato.query.join import Joined, Relation
-from sfumato.query.parse import TERMS, parse, placed, unsupported
-from sfumato.query.per_unit import per_unit
+from sfumato.query.join import JoinBinder
+from sfumato.query.parse import DP_OPTIONS, locate_errors, parse, syntax_refusal
+from sfumato.query.per_unit import bind_per_unit
 from sfumato.query.query import Typed
+from sfumato.query.relation import FromItem, Relation, Scope
 from sfumato.query.row_expressions import AGGREGATES, RowBinder
-from sfumato.query.scope import Part, Scope
-from sfumato.query.size_limits import small_enough
+from sfumato.query.size_limits import refuse_large_expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ CTEs = Mapping[str, CTE]
 MOST_ITEMS = 200  # of FROM, written out: a CTE counts as often as it is read
 
 
-class RelationBinder:
+class FromBinder:
     """Binds FROM, WHERE and what is nested in them, over one dataset."""
 
     def __init__(self, dataset: Dataset) -> None:
@@ -54,53 +54,55 @@ class RelationBinder:
         self._items = 0
         self._views: tuple[str, ...] = ()
 
-    def rows_of(self, tree: exp.Select, ctes: CTEs, *, prefix: str = "") -> Relation:
+    def bind_rows(self, tree: exp.Select, ctes: CTEs, *, prefix: str = "") -> Relation:
         """FROM, JOIN and WHERE of one SELECT."""
-        known = _with(tree, ctes)
+        known = _collect_ctes(tree, ctes)
         source = tree.args.get("from_")
         if source is None:
             table = next(iter(self.dataset.tables), "a declared table")
-            raise unsupported(tree, "A question is about one declared table", f"Write FROM {table}.")
+            raise syntax_refusal(tree, "A question is about one declared table", f"Write FROM {table}.")
         joins = tree.args.get("joins") or []
-        first = self._item(source.this, known, self._next_prefix() if joins else prefix)
+        first = self._bind_item(source.this, known, self._next_prefix() if joins else prefix)
         for join in joins:
-            first = self._join(first, join, known)
+            first = self._bind_join(first, join, known)
         where = tree.args.get("where")
         if where is None:
             return first
-        return replace(first, filters=(*first.filters, *RowBinder(first.scope).conditions(where.this)))
+        return replace(first, filters=(*first.filters, *RowBinder(first.scope).bind_conditions(where.this)))
 
     def _next_prefix(self) -> str:
         self._prefixes += 1
         return f"t{self._prefixes}."
 
-    def _item(self, node: exp.Expr, ctes: CTEs, prefix: str) -> Relation:
+    def _bind_item(self, node: exp.Expr, ctes: CTEs, prefix: str) -> Relation:
         """One item of FROM, under its name."""
         self._items += 1
         if self._items > MOST_ITEMS:
-            raise unsupported(node, "The question reads too many tables and subqueries", "Ask for less at once.")
+            raise syntax_refusal(node, "The question reads too many tables and subqueries", "Ask for less at once.")
         if isinstance(node, exp.Subquery):
-            inner = self._nested(node.this, ctes, prefix)
-            return _named(inner, node.alias or "subquery")
+            inner = self._bind_subquery(node.this, ctes, prefix)
+            return _rename_relation(inner, node.alias or "subquery")
         if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
-            raise unsupported(node, "FROM takes tables and subqueries", f"Declared: {', '.join(self.dataset.tables)}.")
+            raise syntax_refusal(
+                node, "FROM takes tables and subqueries", f"Declared: {', '.join(self.dataset.tables)}."
+            )
         cte = find(node.name, ctes)
         if cte is not None:
-            return _named(self._nested(ctes[cte].node, ctes[cte].known, prefix), node.alias or cte)
+            return _rename_relation(self._bind_subquery(ctes[cte].node, ctes[cte].known, prefix), node.alias or cte)
         view = find(node.name, self.dataset.views)
         if view is not None:
-            return _named(self._view(node, view, prefix), node.alias or view)
-        with placed(node.this):
+            return _rename_relation(self._bind_view(node, view, prefix), node.alias or view)
+        with locate_errors(node.this):
             try:
                 table = self.dataset.table(node.name)
             except UnknownName as error:
                 others = [*ctes, *self.dataset.views]
                 more = f" Named here: {', '.join(others)}." if others else ""
                 raise UnknownName(error.code, error.message, error.hint + more) from None
-        return self._table(table, node.alias or table.name, prefix)
+        return self._bind_table(table, node.alias or table.name, prefix)
 
-    def _table(self, table: Table, alias: str, prefix: str) -> Relation:
-        part = Part.of_table(table, alias, prefix)
+    def _bind_table(self, table: Table, alias: str, prefix: str) -> Relation:
+        part = FromItem.build_from_table(table, alias, prefix)
         source = (
             PublicScan(table.name, "", prefix)
             if table.public
@@ -108,37 +110,37 @@ class RelationBinder:
         )
         return Relation(source, (), (part,), table.public or table.unit is not ROW)
 
-    def _view(self, node: exp.Expr, view: str, prefix: str) -> Relation:
+    def _bind_view(self, node: exp.Expr, view: str, prefix: str) -> Relation:
         if view in self._views:
-            raise unsupported(node, f"The view {view} is about itself", "Change its declaration.")
+            raise syntax_refusal(node, f"The view {view} is about itself", "Change its declaration.")
         self._views = (*self._views, view)
         tree = parse(self.dataset.views[view])
-        if TERMS in tree.meta:
-            raise unsupported(node, f"The view {view} has OPTIONS of its own", "Give them to the question instead.")
-        inner = self._nested(tree, {}, prefix)
+        if DP_OPTIONS in tree.meta:
+            raise syntax_refusal(node, f"The view {view} has OPTIONS of its own", "Give them to the question instead.")
+        inner = self._bind_subquery(tree, {}, prefix)
         self._views = self._views[:-1]
         return inner
 
-    def _nested(self, node: exp.Expr, ctes: CTEs, prefix: str) -> Relation:
+    def _bind_subquery(self, node: exp.Expr, ctes: CTEs, prefix: str) -> Relation:
         """A subquery: row by row, one row for each person, or a union."""
         node = node.unnest() if isinstance(node, (exp.Paren, exp.Subquery)) else node
         if isinstance(node, exp.Union):
-            return self._union(node, ctes, prefix)
+            return self._bind_union(node, ctes, prefix)
         if not isinstance(node, exp.Select):
-            raise unsupported(node, "A subquery is one SELECT", "Write (SELECT ... FROM ...).")
+            raise syntax_refusal(node, "A subquery is one SELECT", "Write (SELECT ... FROM ...).")
         for clause in ("order", "limit"):
             if node.args.get(clause) is not None:
-                raise unsupported(
+                raise syntax_refusal(
                     node.args[clause], f"{clause.upper()} has no meaning in a subquery", "Leave it out there."
                 )
-        inner = self.rows_of(node, ctes, prefix=prefix)
+        inner = self.bind_rows(node, ctes, prefix=prefix)
         if node.args.get("group") is not None or any(each.find(*AGGREGATES) for each in node.expressions):
-            return self._per_person(node, inner, prefix)
+            return self._bind_per_person(node, inner, prefix)
         if node.args.get("having") is not None:
-            raise unsupported(node.args["having"], "HAVING goes with GROUP BY", "Use WHERE.")
-        return self._projected(node, inner)
+            raise syntax_refusal(node.args["having"], "HAVING goes with GROUP BY", "Use WHERE.")
+        return self._bind_projection(node, inner)
 
-    def _projected(self, node: exp.Select, inner: Relation) -> Relation:
+    def _bind_projection(self, node: exp.Select, inner: Relation) -> Relation:
         """SELECT of row-level expressions: what reads them reads the expressions."""
         binder, scope = RowBinder(inner.scope), inner.scope
         columns: dict[str, Typed] = {}
@@ -147,9 +149,9 @@ class RelationBinder:
         public: dict[str, int] = {}
         for each in node.expressions:
             if isinstance(each, exp.Star) or (isinstance(each, exp.Column) and isinstance(each.this, exp.Star)):
-                for part in scope.parts if isinstance(each, exp.Star) else _called(scope, each):
+                for part in scope.items if isinstance(each, exp.Star) else _find_items(scope, each):
                     for name in part.columns:
-                        _fresh(each, name, columns)
+                        _refuse_duplicate(each, name, columns)
                         columns[name] = part.columns[name]
                     person |= part.person
                     links |= part.links
@@ -157,52 +159,56 @@ class RelationBinder:
                 continue
             name = each.alias_or_name
             if not name:
-                raise unsupported(each, "A computed column of a subquery needs a name", "Name it with AS.")
-            _fresh(each, name, columns)
+                raise syntax_refusal(each, "A computed column of a subquery needs a name", "Name it with AS.")
+            _refuse_duplicate(each, name, columns)
             bare = each.unalias()
             if isinstance(bare, exp.Column):
-                part, column = scope.column(bare)
+                part, column = scope.resolve(bare)
                 columns[name] = part.columns[column]
                 person |= {name} if column in part.person else set()
                 links |= {name: part.links[column]} if column in part.links else {}
                 public |= {name: part.public[column]} if part.public and column in part.public else {}
             else:
-                columns[name] = binder.row(bare)
+                columns[name] = binder.bind(bare)
                 if columns[name].type == "null":
-                    raise unsupported(each, "NULL alone is no column", "Leave it out, or give a value.")
-                small_enough(bare, columns[name].expression)
-        made = Part(
+                    raise syntax_refusal(each, "NULL alone is no column", "Leave it out, or give a value.")
+                refuse_large_expression(bare, columns[name].expression)
+        made = FromItem(
             "", columns, "this subquery", frozenset(person), links, None if is_private(inner.source) else public
         )
-        return replace(inner, parts=(made,))
+        return replace(inner, items=(made,))
 
-    def _per_person(self, node: exp.Select, inner: Relation, prefix: str) -> Relation:
-        if not is_private(inner.source) or not any(part.person for part in inner.parts):
+    def _bind_per_person(self, node: exp.Select, inner: Relation, prefix: str) -> Relation:
+        if not is_private(inner.source) or not any(part.person for part in inner.items):
             hint = "Ask it on its own: GROUP BY in the outer SELECT."
-            raise unsupported(node, "A subquery groups by the person's id only, and there is none here", hint)
-        source, filters, part = per_unit(node, inner.source, inner.filters, inner.scope, prefix)
+            raise syntax_refusal(node, "A subquery groups by the person's id only, and there is none here", hint)
+        source, filters, part = bind_per_unit(node, inner.source, inner.filters, inner.scope, prefix)
         return Relation(source, filters, (part,))
 
-    def _union(self, node: exp.Union, ctes: CTEs, prefix: str) -> Relation:
+    def _bind_union(self, node: exp.Union, ctes: CTEs, prefix: str) -> Relation:
         if node.args.get("distinct"):
-            raise unsupported(node, "UNION drops duplicates, which may be two people's", "Use UNION ALL.")
-        parts = [self._nested(each, _with(node, ctes), "") for each in _sides(node)]
-        shapes = [list(each.parts[0].columns.items()) for each in parts]
+            raise syntax_refusal(node, "UNION drops duplicates, which may be two people's", "Use UNION ALL.")
+        parts = [self._bind_subquery(each, _collect_ctes(node, ctes), "") for each in _list_union_sides(node)]
+        shapes = [list(each.items[0].columns.items()) for each in parts]
         if len({len(shape) for shape in shapes}) != 1:
-            raise unsupported(node, "The parts of UNION ALL have different numbers of columns", "Select the same ones.")
+            raise syntax_refusal(
+                node, "The parts of UNION ALL have different numbers of columns", "Select the same ones."
+            )
         if not all(is_private(each.source) for each in parts):
-            raise unsupported(node, "UNION ALL takes private tables", "Join a public table instead.")
+            raise syntax_refusal(node, "UNION ALL takes private tables", "Join a public table instead.")
         own = prefix or self._next_prefix()
         columns: dict[str, Typed] = {}
         persons: set[str] = set()
         for place, (name, first) in enumerate(shapes[0]):
             found = [shape[place] for shape in shapes]
-            if all(column in each.parts[0].person for (column, _), each in zip(found, parts, strict=True)):
+            if all(column in each.items[0].person for (column, _), each in zip(found, parts, strict=True)):
                 persons.add(name)
                 columns[name] = replace(first, expression=Column(f"{own}person", ColumnType.ID))
             elif all(typed.type != "id" for _, typed in found):
-                with placed(node):
-                    columns[name] = functions.merged([typed for _, typed in found], f"{own}column{place + 1}")
+                with locate_errors(node):
+                    columns[name] = functions.merge_union_column(
+                        [typed for _, typed in found], f"{own}column{place + 1}"
+                    )
         derived = tuple(
             Derived(
                 each.source,
@@ -215,53 +221,53 @@ class RelationBinder:
             )
             for each, shape in zip(parts, shapes, strict=True)
         )
-        made = Part("", columns, "this union", frozenset(persons))
-        return Relation(Union(derived), (), (made,), all(each.of_people for each in parts))
+        made = FromItem("", columns, "this union", frozenset(persons))
+        return Relation(Union(derived), (), (made,), all(each.has_person_id for each in parts))
 
-    def _join(self, left: Relation, node: exp.Join, ctes: CTEs) -> Relation:
-        right = self._item(node.this, ctes, self._next_prefix())
+    def _bind_join(self, left: Relation, node: exp.Join, ctes: CTEs) -> Relation:
+        right = self._bind_item(node.this, ctes, self._next_prefix())
         outer = node.side == "LEFT"
         if (node.side and not outer) or node.kind not in ("", "INNER", "OUTER") or (node.kind == "OUTER" and not outer):
             hint = "Write JOIN or LEFT JOIN, with the private table on the left."
-            raise unsupported(node, f"{(node.side or node.kind).upper()} JOIN is not supported", hint)
-        if any(find(part.alias, [other.alias for other in right.parts]) for part in left.parts):
-            raise unsupported(node, "Two tables have one name", "Name them apart: FROM visits AS v.")
+            raise syntax_refusal(node, f"{(node.side or node.kind).upper()} JOIN is not supported", hint)
+        if any(find(part.alias, [other.alias for other in right.items]) for part in left.items):
+            raise syntax_refusal(node, "Two tables have one name", "Name them apart: FROM visits AS v.")
         if not is_private(left.source):
             if outer or not is_private(right.source):
-                raise unsupported(node, "The left side of this join is public", "Begin with FROM the private table.")
+                raise syntax_refusal(node, "The left side of this join is public", "Begin with FROM the private table.")
             left, right = right, left
         elif is_private(right.source) and scans(left.source) + scans(right.source) > MOST_SCANS:
-            raise unsupported(node, f"Over {MOST_SCANS} private tables are joined", "Join fewer, or pre-aggregate.")
-        return Joined(node, left, right, outer).relation(self._next_prefix)
+            raise syntax_refusal(node, f"Over {MOST_SCANS} private tables are joined", "Join fewer, or pre-aggregate.")
+        return JoinBinder(node, left, right, outer).bind(self._next_prefix)
 
 
-def _named(relation: Relation, alias: str) -> Relation:
+def _rename_relation(relation: Relation, alias: str) -> Relation:
     """A subquery under its name: one part."""
-    if len(relation.parts) == 1:
-        return replace(relation, parts=(relation.parts[0].renamed(alias),))
+    if len(relation.items) == 1:
+        return replace(relation, items=(relation.items[0].rename(alias),))
     return relation
 
 
-def _called(scope: Scope, node: exp.Column) -> list[Part]:
-    found = [part for part in scope.parts if find(node.table, (part.alias,)) is not None]
+def _find_items(scope: Scope, node: exp.Column) -> list[FromItem]:
+    found = [part for part in scope.items if find(node.table, (part.alias,)) is not None]
     if not found:
-        raise unsupported(node, f"There is no table '{node.table[:40]}' here", "Name one that FROM has.")
+        raise syntax_refusal(node, f"There is no table '{node.table[:40]}' here", "Name one that FROM has.")
     return found
 
 
-def _fresh(node: exp.Expr, name: str, columns: Mapping[str, Typed]) -> None:
+def _refuse_duplicate(node: exp.Expr, name: str, columns: Mapping[str, Typed]) -> None:
     if find(name, columns) is not None:
-        raise unsupported(node, f"Two columns are named {name[:100]}", "Name them apart with AS.")
+        raise syntax_refusal(node, f"Two columns are named {name[:100]}", "Name them apart with AS.")
 
 
-def _with(tree: exp.Expr, outer: CTEs) -> CTEs:
+def _collect_ctes(tree: exp.Expr, outer: CTEs) -> CTEs:
     """What is named inside a SELECT: the parts of its WITH, each of which sees those above it, and what is outside."""
     known = dict(outer)
     own: set[str] = set()
     clause = tree.args.get("with_")
     for each in clause.expressions if clause is not None else []:
         if find(each.alias, own) is not None:
-            raise unsupported(each, f"Two parts of WITH are named {each.alias[:100]}", "Name them apart.")
+            raise syntax_refusal(each, f"Two parts of WITH are named {each.alias[:100]}", "Name them apart.")
         own.add(each.alias)
         made = CTE(each.this, dict(known))
         known = {name: cte for name, cte in known.items() if find(name, (each.alias,)) is None}
@@ -269,7 +275,7 @@ def _with(tree: exp.Expr, outer: CTEs) -> CTEs:
     return known
 
 
-def _sides(node: exp.Expr) -> list[exp.Expr]:
+def _list_union_sides(node: exp.Expr) -> list[exp.Expr]:
     """The parts of a UNION ALL of UNION ALLs, first to last."""
     found: list[exp.Expr] = []
     waiting = [node]

@@ -8,13 +8,13 @@ from sfumato.catalog.names import find
 from sfumato.errors import MissingBounds, QueryError
 from sfumato.kernel.plan import Key, Literal
 from sfumato.query import functions
-from sfumato.query.choice_aggregates import choice
-from sfumato.query.constants import constant
-from sfumato.query.date_functions import AS_NUMBER, literal_beside
+from sfumato.query.choice_aggregates import bind_choice
+from sfumato.query.constants import read_constant
+from sfumato.query.date_functions import AS_NUMBER, read_literal_beside
 from sfumato.query.decided_comparisons import look_at_comparison
-from sfumato.query.parse import place_of, unsupported, word_of
+from sfumato.query.parse import locate, name_node, syntax_refusal
 from sfumato.query.query import Aggregate, AggregateRef, KeyRef, Post, PostCall, Typed
-from sfumato.query.row_expressions import AGGREGATES, ARITHMETIC, CHOICES, COMPARE, LOGIC, RowBinder, chain
+from sfumato.query.row_expressions import AGGREGATES, ARITHMETIC, CHOICES, COMPARE, LOGIC, RowBinder, flatten
 
 MOST_AGGREGATES = 100
 MOST_DIGITS = 15
@@ -40,38 +40,38 @@ class OutputBinder:
         self.aggregates: list[Aggregate] = []
         self.aliases: dict[str, Output] = {}
 
-    def output(self, node: exp.Expr) -> Output:
+    def bind(self, node: exp.Expr) -> Output:
         """One output, bound."""
         self.rows.count_part(node)
-        found = self._key(node) or self._alias(node)
+        found = self._find_key(node) or self._find_alias(node)
         if found is not None:
             return found
         if isinstance(node, exp.Paren):
-            return self.output(node.this)
-        aggregate = self._aggregate(node)
+            return self.bind(node.this)
+        aggregate = self._bind_aggregate(node)
         if aggregate is not None:
             if aggregate not in self.aggregates:
                 self.aggregates.append(aggregate)
             if len(self.aggregates) > MOST_AGGREGATES:
-                raise unsupported(node, f"There are over {MOST_AGGREGATES} aggregates", "Ask several questions.")
-            return Output(AggregateRef(self.aggregates.index(aggregate)), _type_of(aggregate))
+                raise syntax_refusal(node, f"There are over {MOST_AGGREGATES} aggregates", "Ask several questions.")
+            return Output(AggregateRef(self.aggregates.index(aggregate)), _infer_type(aggregate))
         if isinstance(node, exp.Column):
-            part, name = self.rows.scope.column(node)
+            part, name = self.rows.scope.resolve(node)
             number = part.columns[name].type == "number"
             hint = f"Add it to GROUP BY, or use AVG({name})." if number else "Add it to GROUP BY, or leave it out."
-            raise unsupported(node, f"{name} is neither grouped by nor aggregated", hint)
-        value = constant(node)
+            raise syntax_refusal(node, f"{name} is neither grouped by nor aggregated", hint)
+        value = read_constant(node)
         if value is not None and value.value is not None:
-            typed = self.rows.row(node)
+            typed = self.rows.bind(node)
             return Output(value, typed.type)
-        return self._call(node)
+        return self._bind_call(node)
 
-    def _key(self, node: exp.Expr) -> Output | None:
+    def _find_key(self, node: exp.Expr) -> Output | None:
         """A group key, however it is spelled."""
         if not self.keys or isinstance(node, AGGREGATES) or node.find(*AGGREGATES):
             return None
         try:
-            expression = self.rows.row(node).expression
+            expression = self.rows.bind(node).expression
         except QueryError:
             return None  # not a row's value: an alias, or an error that is told below
         for index, (typed, key) in enumerate(self.keys):
@@ -79,141 +79,146 @@ class OutputBinder:
                 return Output(KeyRef(index), typed.type)
         return None
 
-    def _alias(self, node: exp.Expr) -> Output | None:
+    def _find_alias(self, node: exp.Expr) -> Output | None:
         if not isinstance(node, exp.Column) or node.table or not isinstance(node.this, exp.Identifier):
             return None
         name = find(node.name, self.aliases)
         return None if name is None else self.aliases[name]
 
-    def _call(self, node: exp.Expr) -> Output:  # noqa: PLR0911 - one return a form
+    def _bind_call(self, node: exp.Expr) -> Output:  # noqa: PLR0911 - one return a form
         kind = type(node)
         if kind in COMPARE:
-            return self._compared(node, COMPARE[kind], self.output(node.this), self.output(node.expression))
+            return self._bind_comparison(node, COMPARE[kind], self.bind(node.this), self.bind(node.expression))
         if kind in ARITHMETIC:
-            return Output(PostCall(ARITHMETIC[kind], (self._of(node.this), self._of(node.expression))), "number")
+            return Output(
+                PostCall(ARITHMETIC[kind], (self._bind_typed(node.this), self._bind_typed(node.expression))), "number"
+            )
         if kind in LOGIC:
-            parts = [self._of(each, "boolean") for each in chain(node)]
-            return self._joined(LOGIC[kind], parts)
+            parts = [self._bind_typed(each, "boolean") for each in flatten(node)]
+            return self._chain_calls(LOGIC[kind], parts)
         match node:
             case exp.Not():
-                return Output(PostCall("not", (self._of(node.this, "boolean"),)), "boolean")
+                return Output(PostCall("not", (self._bind_typed(node.this, "boolean"),)), "boolean")
             case exp.Neg() | exp.Abs():
-                return Output(PostCall("neg" if kind is exp.Neg else "abs", (self._of(node.this),)), "number")
+                return Output(PostCall("neg" if kind is exp.Neg else "abs", (self._bind_typed(node.this),)), "number")
             case exp.Round():
-                return Output(PostCall("round", (self._of(node.this), Literal(_digits(node)))), "number")
+                return Output(PostCall("round", (self._bind_typed(node.this), Literal(_read_digits(node)))), "number")
             case exp.Is() if isinstance(node.expression, exp.Null):
-                return Output(PostCall("is null", (self.output(node.this).post,)), "boolean")
+                return Output(PostCall("is null", (self.bind(node.this).post,)), "boolean")
             case exp.Between():
-                value, low, high = (self.output(each) for each in (node.this, node.args["low"], node.args["high"]))
-                parts = [self._compared(node, ">=", value, low).post, self._compared(node, "<=", value, high).post]
-                return self._joined("and", parts)
+                value, low, high = (self.bind(each) for each in (node.this, node.args["low"], node.args["high"]))
+                parts = [
+                    self._bind_comparison(node, ">=", value, low).post,
+                    self._bind_comparison(node, "<=", value, high).post,
+                ]
+                return self._chain_calls("and", parts)
             case exp.In() if node.expressions:
-                value = self.output(node.this)
-                return self._joined(
-                    "or", [self._compared(node, "=", value, self.output(each)).post for each in node.expressions]
+                value = self.bind(node.this)
+                return self._chain_calls(
+                    "or", [self._bind_comparison(node, "=", value, self.bind(each)).post for each in node.expressions]
                 )
-        raise unsupported(
+        raise syntax_refusal(
             node,
-            f"{word_of(node)} is not supported in the result",
+            f"{name_node(node)} is not supported in the result",
             "COUNT, SUM, AVG, VARIANCE, STDDEV, MIN, MAX, MEDIAN, COUNT(DISTINCT id), comparisons, + - * /, ROUND are.",
         )
 
-    def _joined(self, function: str, parts: list[Post]) -> Output:
+    def _chain_calls(self, function: str, parts: list[Post]) -> Output:
         joined = parts[0]
         for each in parts[1:]:
             joined = PostCall(function, (joined, each))
         return Output(joined, "boolean")
 
-    def _of(self, node: exp.Expr, wanted: str = "number") -> Post:
-        found = self.output(node)
+    def _bind_typed(self, node: exp.Expr, wanted: str = "number") -> Post:
+        found = self.bind(node)
         if found.type != wanted:
-            raise unsupported(node, f"A {wanted} is needed here, not a {found.type}", f"Give it a {wanted}.")
+            raise syntax_refusal(node, f"A {wanted} is needed here, not a {found.type}", f"Give it a {wanted}.")
         return found.post
 
-    def _compared(self, node: exp.Expr, function: str, one: Output, two: Output) -> Output:
-        left, right = _dated(node, one, two), _dated(node, two, one)
+    def _bind_comparison(self, node: exp.Expr, function: str, one: Output, two: Output) -> Output:
+        left, right = _read_date(node, one, two), _read_date(node, two, one)
         if left.type != right.type:
             what = f"'{function}' mixes a {left.type} with a {right.type}"
-            raise unsupported(node, what, "Use values of one type.")
-        sides = [self._typed_key(each) for each in (left, right)]
+            raise syntax_refusal(node, what, "Use values of one type.")
+        sides = [self._type_operand(each) for each in (left, right)]
         if sides[0] is not None and sides[1] is not None:
             look_at_comparison(node, function, sides[0], sides[1])
         return Output(PostCall(function, (left.post, right.post)), "boolean")
 
-    def _typed_key(self, one: Output) -> Typed | None:
+    def _type_operand(self, one: Output) -> Typed | None:
         """What is known of a group key, or of a literal beside it."""
         if isinstance(one.post, KeyRef):
             return self.keys[one.post.index][0]
-        return functions.literal(one.post.value) if isinstance(one.post, Literal) else None
+        return functions.type_literal(one.post.value) if isinstance(one.post, Literal) else None
 
-    def _aggregate(self, node: exp.Expr) -> Aggregate | None:
+    def _bind_aggregate(self, node: exp.Expr) -> Aggregate | None:
         if isinstance(node, exp.Count):
-            return self._count(node)
+            return self._bind_count(node)
         if isinstance(node, CHOICES):
-            return choice(node, self.rows)
+            return bind_choice(node, self.rows)
         function = NAMES.get(type(node))
         if function is None:
             return None
         if isinstance(node.this, exp.Distinct):
-            raise unsupported(node, f"{function}(DISTINCT ...) is not supported", "Leave DISTINCT out.")
-        value = self.rows.row(node.this)
+            raise syntax_refusal(node, f"{function}(DISTINCT ...) is not supported", "Leave DISTINCT out.")
+        value = self.rows.bind(node.this)
         if value.type == "boolean":
-            value = functions.truth_as_number(value)
+            value = functions.convert_truth(value)
         if value.type != "number":
             hint = AS_NUMBER if value.type in ("date", "datetime") else "Count instead: COUNT(*) with WHERE."
-            raise unsupported(node, f"{function} takes a number", hint)
+            raise syntax_refusal(node, f"{function} takes a number", hint)
         if not value.bounded:
             raise MissingBounds(
                 "bounds",
-                f"{function} needs bounds, and none follow from the catalog{place_of(node)}.",
+                f"{function} needs bounds, and none follow from the catalog{locate(node)}.",
                 "Declare bounds; divide only by what cannot be zero, such as a + 1.",
             )
         if value.lower == value.upper and (function != "SUM" or value.lower == 0):
             hint = "Write the constant itself, or COUNT(*)."
-            raise unsupported(node, f"{function} of a constant does not depend on the data", hint)
+            raise syntax_refusal(node, f"{function} of a constant does not depend on the data", hint)
         if 0 < max(abs(value.lower or 0), abs(value.upper or 0)) < LEAST_REACH:
-            what = f"The bounds of this {function} are too near to zero{place_of(node)}."
+            what = f"The bounds of this {function} are too near to zero{locate(node)}."
             raise MissingBounds("bounds", what, "Use a larger unit.")
         return Aggregate(function, value)
 
-    def _count(self, node: exp.Count) -> Aggregate:
+    def _bind_count(self, node: exp.Count) -> Aggregate:
         inner = node.this.unnest() if node.this is not None else None
         if isinstance(inner, (exp.Star, exp.Literal, exp.Boolean)):
             return Aggregate("COUNT", None)
         if inner is None or isinstance(inner, exp.Null):
-            raise unsupported(node, "COUNT counts rows or values", "Write COUNT(*) or COUNT(age).")
+            raise syntax_refusal(node, "COUNT counts rows or values", "Write COUNT(*) or COUNT(age).")
         if isinstance(inner, exp.Distinct):
-            return self._people(inner)
-        value = self.rows.row(inner)
+            return self._bind_people(inner)
+        value = self.rows.bind(inner)
         return Aggregate("COUNT", value if value.nullable else None)
 
-    def _people(self, node: exp.Distinct) -> Aggregate:
+    def _bind_people(self, node: exp.Distinct) -> Aggregate:
         target = node.expressions[0].unnest() if len(node.expressions) == 1 else None
         if target is not None and self.rows.scope.is_person(target):
             return Aggregate("PEOPLE", None)
-        person = next((name for part in self.rows.scope.parts for name in sorted(part.person)), None)
+        person = next((name for part in self.rows.scope.items for name in sorted(part.person)), None)
         hint = f"Write COUNT(DISTINCT {person})." if person else "Write COUNT(*)."
-        raise unsupported(node, "COUNT(DISTINCT ...) counts people only", hint)
+        raise syntax_refusal(node, "COUNT(DISTINCT ...) counts people only", hint)
 
 
-def _type_of(aggregate: Aggregate) -> str:
+def _infer_type(aggregate: Aggregate) -> str:
     if aggregate.function == "TOP_K":
         return "list"
     return aggregate.value.type if aggregate.function == "MODE" and aggregate.value is not None else "number"
 
 
-def _dated(node: exp.Expr, one: Output, other: Output) -> Output:
+def _read_date(node: exp.Expr, one: Output, other: Output) -> Output:
     """A literal beside a date or datetime is read as one."""
     if other.type not in ("date", "datetime") or not isinstance(one.post, Literal):
         return one
-    value = literal_beside(node, one.post.value, other.type)
+    value = read_literal_beside(node, one.post.value, other.type)
     return one if value is one.post.value else Output(Literal(value), other.type)
 
 
-def _digits(node: exp.Round) -> int:
+def _read_digits(node: exp.Round) -> int:
     given = node.args.get("decimals")
-    value = constant(given) if given is not None else Literal(0)
+    value = read_constant(given) if given is not None else Literal(0)
     digits = None if value is None else value.value
     if not isinstance(digits, int) or isinstance(digits, bool) or abs(digits) > MOST_DIGITS:
-        raise unsupported(node, "ROUND takes a plain number of digits", f"Write ROUND(x, 2), up to {MOST_DIGITS}.")
+        raise syntax_refusal(node, "ROUND takes a plain number of digits", f"Write ROUND(x, 2), up to {MOST_DIGITS}.")
     return digits

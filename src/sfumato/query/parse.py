@@ -15,7 +15,7 @@ from sfumato.query.tokens import HINTS as TOKEN_HINTS
 from sfumato.query.tokens import read_tokens
 
 MOST_DEPTH = 60
-TERMS = "sfumato_terms"  # what a tree carries of SELECT WITH DIFFERENTIAL_PRIVACY
+DP_OPTIONS = "sfumato_dp_options"  # what a tree carries of SELECT WITH DIFFERENTIAL_PRIVACY
 _TWO = ("this", "expression")
 SHAPES: dict[type[exp.Expr], tuple[str, ...]] = {  # a node -> the arguments that it may have
     exp.Select: ("expressions", "from_", "joins", "where", "group", "having", "order", "limit", "with_"),
@@ -59,7 +59,7 @@ HINTS = {
 
 def parse(sql: str) -> exp.Select:
     """One SELECT statement."""
-    tree = _parsed(sql, clauses=True)
+    tree = _parse_tokens(sql, clauses=True)
     if not isinstance(tree, exp.Select):
         raise UnsupportedSyntax("syntax", "A question is one SELECT statement.", "Begin with SELECT COUNT(*) FROM.")
     return tree
@@ -67,14 +67,14 @@ def parse(sql: str) -> exp.Select:
 
 def parse_expression(sql: str, *, named: bool = False) -> exp.Expr:
     """One expression on its own, with a name (AS ...) only where that is asked for."""
-    tree = _parsed(sql, clauses=False)
+    tree = _parse_tokens(sql, clauses=False)
     if isinstance(tree, exp.Alias) and not named:
-        raise unsupported(tree, "A name (AS) does not belong here", "Leave it out.")
+        raise syntax_refusal(tree, "A name (AS) does not belong here", "Leave it out.")
     return tree
 
 
-def _parsed(sql: str, *, clauses: bool) -> exp.Expr:
-    tokens, terms = read_tokens(sql, clauses=clauses)
+def _parse_tokens(sql: str, *, clauses: bool) -> exp.Expr:
+    tokens, options = read_tokens(sql, clauses=clauses)
     try:
         parser = DuckDB().parser()
         trees = parser.parse(tokens, sql) if clauses else parser.parse_into(exp.Expr, tokens, sql)
@@ -89,8 +89,8 @@ def _parsed(sql: str, *, clauses: bool) -> exp.Expr:
         raise UnsupportedSyntax("syntax", "A question is one SELECT statement.", "Ask one question at a time.")
     tree: exp.Expr = trees[0]
     _check(tree)
-    if terms is not None:
-        tree.meta[TERMS] = terms
+    if options is not None:
+        tree.meta[DP_OPTIONS] = options
     return tree
 
 
@@ -101,29 +101,29 @@ def _check(tree: exp.Expr) -> None:
         node, depth = waiting.pop()
         allowed = SHAPES.get(type(node))
         if allowed is None:
-            hint = TOKEN_HINTS.get(word_of(node), "Comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, CASE, + - * / are.")
-            raise unsupported(node, f"{word_of(node)} is not supported", hint)
+            hint = TOKEN_HINTS.get(name_node(node), "Comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, CASE, + - * / are.")
+            raise syntax_refusal(node, f"{name_node(node)} is not supported", hint)
         for name, value in node.args.items():
             if name not in allowed and value is not None and value is not False and value != []:
                 hint = HINTS.get(name, "Leave it out.")
                 shown = "a value" if name == "this" else name.rstrip("_").upper().replace("_", " ")
-                raise unsupported(node, f"{word_of(node)} with {shown} is not supported", hint)
+                raise syntax_refusal(node, f"{name_node(node)} with {shown} is not supported", hint)
         lacking = [name for name in NEEDED if name in allowed and node.args.get(name) in (None, [])]
         if any((type(node), name) not in OPTIONAL for name in lacking):
-            raise unsupported(node, f"{word_of(node)} lacks a value", "Give it one.")
+            raise syntax_refusal(node, f"{name_node(node)} lacks a value", "Give it one.")
         if isinstance(node, exp.Group) and not node.expressions:
-            raise unsupported(node, "GROUP BY has no key", "Name the columns to group by, or leave GROUP BY out.")
+            raise syntax_refusal(node, "GROUP BY has no key", "Name the columns to group by, or leave GROUP BY out.")
         if isinstance(node, exp.Subquery) and not isinstance(node.parent, (exp.From, exp.Join, exp.Union, exp.CTE)):
-            raise unsupported(node, "A subquery cannot stand here", TOKEN_HINTS["SELECT"])
+            raise syntax_refusal(node, "A subquery cannot stand here", TOKEN_HINTS["SELECT"])
         if depth > MOST_DEPTH:
-            raise unsupported(node, "The question is too deeply nested", "Ask for less at once.")
-        chained = isinstance(node, (exp.And, exp.Or))  # a chain of these is one flat list
+            raise syntax_refusal(node, "The question is too deeply nested", "Ask for less at once.")
+        chained = isinstance(node, (exp.And, exp.Or))  # a flatten of these is one flat list
         waiting.extend(
             (each, depth + (not chained or type(each) is not type(node))) for each in node.iter_expressions()
         )
 
 
-def place_of(node: exp.Expr) -> str:
+def locate(node: exp.Expr) -> str:
     """line:column of the first name, function or value below a node; near it, where it has none of its own."""
     above: exp.Expr | None = node
     while above is not None:
@@ -136,20 +136,20 @@ def place_of(node: exp.Expr) -> str:
     return ""
 
 
-def word_of(node: exp.Expr) -> str:
+def name_node(node: exp.Expr) -> str:
     """What a node is called in SQL."""
     return {"ordered": "ORDER BY", "group": "GROUP BY"}.get(node.key, node.key.upper())
 
 
-def unsupported(node: exp.Expr, what: str, hint: str) -> UnsupportedSyntax:
-    return UnsupportedSyntax("syntax", f"{what}{place_of(node)}.", hint)
+def syntax_refusal(node: exp.Expr, what: str, hint: str) -> UnsupportedSyntax:
+    return UnsupportedSyntax("syntax", f"{what}{locate(node)}.", hint)
 
 
 @contextmanager
-def placed(node: exp.Expr) -> Iterator[None]:
+def locate_errors(node: exp.Expr) -> Iterator[None]:
     """Say where, in a refusal of something that does not know its place."""
     try:
         yield
     except QueryError as error:
-        message = f"{error.message.rstrip('.')}{place_of(node)}."
+        message = f"{error.message.rstrip('.')}{locate(node)}."
         raise type(error)(error.code, message, error.hint) from None

@@ -12,48 +12,48 @@ from sfumato.kernel.expressions import Column, ColumnType, Expression
 from sfumato.kernel.plan import MOST_STEPS, grid_exponent
 from sfumato.kernel.row_sources import PerUnit, Source, UnitColumn, reach
 from sfumato.query import functions
-from sfumato.query.parse import place_of, unsupported, word_of
+from sfumato.query.parse import locate, name_node, syntax_refusal
 from sfumato.query.query import Typed
+from sfumato.query.relation import FromItem, Scope
 from sfumato.query.row_expressions import RowBinder
-from sfumato.query.scope import Part, Scope
-from sfumato.query.size_limits import small_enough
+from sfumato.query.size_limits import refuse_large_expression
 
 FUNCTIONS: dict[type[exp.Expr], str] = {exp.Sum: "sum", exp.Avg: "avg", exp.Min: "min", exp.Max: "max"}
 
 
-def per_unit(
+def bind_per_unit(
     node: exp.Select, source: Source, filters: Sequence[Expression], scope: Scope, prefix: str
-) -> tuple[PerUnit, tuple[Expression, ...], Part]:
+) -> tuple[PerUnit, tuple[Expression, ...], FromItem]:
     """One row for each person, conditions on such rows (HAVING), and what their columns are called."""
     binder = _UnitBinder(RowBinder(scope), reach(source), prefix)
     group = node.args.get("group")
     keys = group.expressions if group is not None else []
-    if len(keys) != 1 or not scope.is_person(_selected(keys[0], node)):
+    if len(keys) != 1 or not scope.is_person(_resolve_ordinal(keys[0], node)):
         hint = "Write GROUP BY the person's id, and nothing else; group by other things in the outer SELECT."
-        raise unsupported(group or node, "A subquery with aggregates has one row for each person", hint)
-    rows = RowBinder(scope, binder.aggregate)
+        raise syntax_refusal(group or node, "A subquery with aggregates has one row for each person", hint)
+    rows = RowBinder(scope, binder.bind_aggregate)
     columns: dict[str, Typed] = {}
     person: set[str] = set()
     for each in node.expressions:
         bare = each.unalias()
         name = each.alias_or_name
         if not name:
-            raise unsupported(each, "A computed column of a subquery needs a name", "Name it with AS.")
+            raise syntax_refusal(each, "A computed column of a subquery needs a name", "Name it with AS.")
         if find(name, columns) is not None:
-            raise unsupported(each, f"Two columns are named {name[:100]}", "Name them apart with AS.")
+            raise syntax_refusal(each, f"Two columns are named {name[:100]}", "Name them apart with AS.")
         if scope.is_person(bare):
             person.add(name)
             columns[name] = Typed(Column(f"{prefix}person", ColumnType.ID), "id")
         else:
-            columns[name] = _of_aggregates(rows, bare)
-            small_enough(bare, columns[name].expression)
+            columns[name] = _bind_aggregated(rows, bare)
+            refuse_large_expression(bare, columns[name].expression)
     having = node.args.get("having")
-    kept = tuple(rows.conditions(having.this)) if having is not None else ()
+    kept = tuple(rows.bind_conditions(having.this)) if having is not None else ()
     made = PerUnit(source, tuple(filters), tuple(binder.columns.values()))
-    return made, kept, Part("", columns, "this subquery", frozenset(person))
+    return made, kept, FromItem("", columns, "this subquery", frozenset(person))
 
 
-def _selected(key: exp.Expr, node: exp.Select) -> exp.Expr:
+def _resolve_ordinal(key: exp.Expr, node: exp.Select) -> exp.Expr:
     """GROUP BY 1 names a selected column."""
     if isinstance(key, exp.Literal) and not key.is_string and str(key.this).isdigit():
         number = int(str(key.this))
@@ -63,7 +63,7 @@ def _selected(key: exp.Expr, node: exp.Select) -> exp.Expr:
     return key.unnest()
 
 
-def _of_aggregates(rows: RowBinder, node: exp.Expr) -> Typed:
+def _bind_aggregated(rows: RowBinder, node: exp.Expr) -> Typed:
     """An expression whose columns all stand inside aggregates."""
     for column in node.find_all(exp.Column):
         above = column.parent
@@ -71,8 +71,8 @@ def _of_aggregates(rows: RowBinder, node: exp.Expr) -> Typed:
             above = above.parent
         if above is None or above is node.parent:
             hint = "Use MIN, MAX, SUM, AVG or COUNT of it: a person may have several values."
-            raise unsupported(column, f"{column.name[:40]} is not one value for each person", hint)
-    return rows.row(node)
+            raise syntax_refusal(column, f"{column.name[:40]} is not one value for each person", hint)
+    return rows.bind(node)
 
 
 class _UnitBinder:
@@ -84,27 +84,31 @@ class _UnitBinder:
         self.prefix = prefix
         self.columns: dict[tuple[object, ...], UnitColumn] = {}
 
-    def aggregate(self, node: exp.Expr) -> Typed:
+    def bind_aggregate(self, node: exp.Expr) -> Typed:
         """COUNT, SUM, AVG, MIN or MAX of the person's rows, with bounds that follow from the catalog."""
         if isinstance(node, exp.Count):
             inner = node.this.unnest() if node.this is not None else exp.Star()
             if isinstance(inner, exp.Distinct):
-                raise unsupported(node, "COUNT(DISTINCT ...) is not supported in a subquery", "Count rows or values.")
+                raise syntax_refusal(
+                    node, "COUNT(DISTINCT ...) is not supported in a subquery", "Count rows or values."
+                )
             if isinstance(inner, exp.Null):
-                raise unsupported(node, "COUNT counts rows or values", "Write COUNT(*) or COUNT(x).")
+                raise syntax_refusal(node, "COUNT counts rows or values", "Write COUNT(*) or COUNT(x).")
             all_rows = isinstance(inner, (exp.Star, exp.Literal)) or self.rows.scope.is_person(inner)
-            value = None if all_rows else self.rows.row(inner).expression
+            value = None if all_rows else self.rows.bind(inner).expression
             column = self._add("count", value, 0, self.most_rows, 0)
-            return self._typed(column, False, 0.0, float(self.most_rows), True)
+            return self._type_column(column, False, 0.0, float(self.most_rows), True)
         function = FUNCTIONS.get(type(node))
         if function is None:
-            raise unsupported(node, f"{word_of(node)} is not supported for each person", "Use SUM, AVG, MIN or MAX.")
-        typed = self.rows.row(node.this)
+            raise syntax_refusal(
+                node, f"{name_node(node)} is not supported for each person", "Use SUM, AVG, MIN or MAX."
+            )
+        typed = self.rows.bind(node.this)
         if typed.type == "boolean":
-            typed = functions.truth_as_number(typed)
+            typed = functions.convert_truth(typed)
         if typed.type != "number" or typed.lower is None or typed.upper is None:
             hint = "Give it a number with declared bounds."
-            raise MissingBounds("bounds", f"{function.upper()} needs a bounded number{place_of(node)}.", hint)
+            raise MissingBounds("bounds", f"{function.upper()} needs a bounded number{locate(node)}.", hint)
         exponent = grid_exponent(typed.lower, typed.upper, whole=typed.whole, per_row=True)
         step = Fraction(2) ** exponent
         low, high = (floor(Fraction(end) / step + Fraction(1, 2)) for end in (typed.lower, typed.upper))
@@ -112,15 +116,15 @@ class _UnitBinder:
             low, high = min(low, self.most_rows * low), max(high, self.most_rows * high)
             if max(abs(low), abs(high)) > MOST_STEPS:
                 raise MissingBounds(
-                    "bounds", f"The sum for each person is too large{place_of(node)}.", "Declare narrower bounds."
+                    "bounds", f"The sum for each person is too large{locate(node)}.", "Declare narrower bounds."
                 )
         column = self._add(function, typed.expression, low, high, exponent)
-        return self._typed(
+        return self._type_column(
             column, typed.nullable, low * 2.0**exponent, high * 2.0**exponent, typed.whole and function != "avg"
         )
 
-    def _typed(self, column: UnitColumn, nullable: bool, lower: float, upper: float, whole: bool) -> Typed:
-        values = functions.whole_values(int(lower), int(upper)) if whole else None
+    def _type_column(self, column: UnitColumn, nullable: bool, lower: float, upper: float, whole: bool) -> Typed:
+        values = functions.list_whole_values(int(lower), int(upper)) if whole else None
         made = Column(column.name, ColumnType.REAL, nullable)
         return Typed(made, "number", nullable, lower, upper, whole, values)
 

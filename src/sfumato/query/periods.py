@@ -21,19 +21,19 @@ PARTS = {  # a part of a date -> the unit in which it does not change, and after
 }  # fmt: skip
 
 
-def number_of(moment: Moment) -> float:
+def to_number(moment: Moment) -> float:
     """A date as the number of its day; a datetime as whole seconds since 1970, rounded down."""
     if isinstance(moment, datetime):
         return float((moment - EPOCH) // timedelta(seconds=1))
     return float(moment.toordinal())
 
 
-def moment_of(kind: str, number: float) -> Moment:
+def to_moment(kind: str, number: float) -> Moment:
     """The date or datetime that has this number."""
     return EPOCH + timedelta(seconds=int(number)) if kind == "datetime" else date.fromordinal(int(number))
 
 
-def period_of(unit: str, moment: Moment) -> int:
+def find_period(unit: str, moment: Moment) -> int:
     """The number of the period that a moment is in: the next period has the next number."""
     if unit in MONTHS:
         return (12 * moment.year + moment.month - 1) // MONTHS[unit]
@@ -43,7 +43,7 @@ def period_of(unit: str, moment: Moment) -> int:
     return days // 7 if unit == "week" else days
 
 
-def start_of(kind: str, unit: str, period: int) -> Moment:
+def find_start(kind: str, unit: str, period: int) -> Moment:
     """The date or datetime with which a period begins."""
     minutes = 0
     if unit in MONTHS:
@@ -59,12 +59,12 @@ def start_of(kind: str, unit: str, period: int) -> Moment:
     return datetime(day.year, day.month, day.day) + timedelta(minutes=minutes)
 
 
-def starts(kind: str, unit: str, first: Moment, last: Moment) -> Iterator[Moment]:
+def list_starts(kind: str, unit: str, first: Moment, last: Moment) -> Iterator[Moment]:
     """The beginning of each period from that of the first moment to that of the last."""
-    return (start_of(kind, unit, each) for each in range(period_of(unit, first), period_of(unit, last) + 1))
+    return (find_start(kind, unit, each) for each in range(find_period(unit, first), find_period(unit, last) + 1))
 
 
-def part_of(name: str, moment: Moment) -> int:
+def find_part(name: str, moment: Moment) -> int:
     """A part of a date, such as its month."""
     match name:
         case "quarter":

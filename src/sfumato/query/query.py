@@ -6,7 +6,7 @@ from fractions import Fraction
 from sfumato.kernel.expressions import Call, Expression, Literal, Scalar
 from sfumato.kernel.plan import Key
 from sfumato.kernel.row_sources import Source
-from sfumato.query.dp_options import Terms
+from sfumato.query.dp_options import DpOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Query:
     having: Post | None = None
     order: tuple[Ordering, ...] = ()
     limit: int | None = None
-    terms: Terms | None = None
+    dp_options: DpOptions | None = None
     cautions: tuple[str, ...] = field(default=(), compare=False)  # see decided_comparisons.py
 
 

@@ -6,13 +6,13 @@ from sqlglot import exp
 
 from sfumato.kernel.expressions import Expression, Literal
 from sfumato.query import functions
-from sfumato.query.constants import constant
-from sfumato.query.date_functions import date_function, read_beside
+from sfumato.query.constants import read_constant
+from sfumato.query.date_functions import bind_date_function, read_beside
 from sfumato.query.decided_comparisons import look_at_comparison, look_at_pattern
-from sfumato.query.parse import placed, unsupported, word_of
+from sfumato.query.parse import locate_errors, name_node, syntax_refusal
 from sfumato.query.query import Typed
-from sfumato.query.scope import Scope
-from sfumato.query.size_limits import MOST_PARTS, Written
+from sfumato.query.relation import Scope
+from sfumato.query.size_limits import MOST_PARTS, PartCounter
 
 COMPARE: dict[type[exp.Expr], str] = {
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
@@ -27,121 +27,125 @@ AGGREGATES = (exp.Count, exp.Sum, exp.Avg, exp.Variance, exp.Stddev, exp.StddevS
 class RowBinder:
     """Binds expressions over the rows of a scope, and counts their parts: BETWEEN and IN repeat what they compare."""
 
-    def __init__(self, scope: Scope, of_unit: Callable[[exp.Expr], Typed] | None = None) -> None:
+    def __init__(self, scope: Scope, bind_unit_aggregate: Callable[[exp.Expr], Typed] | None = None) -> None:
         self.scope = scope
-        self._of_unit = of_unit  # where rows are added up for each person: what an aggregate is there
+        self._bind_unit_aggregate = (
+            bind_unit_aggregate  # where rows are added up for each person: what an aggregate is there
+        )
         self._parts = 0
-        self._written = Written()
+        self._counter = PartCounter()
 
     def count_part(self, node: exp.Expr) -> None:
         self._parts += 1
         if self._parts > MOST_PARTS:
-            raise unsupported(node, "The question has too many parts", "Ask for less at once.")
+            raise syntax_refusal(node, "The question has too many parts", "Ask for less at once.")
 
-    def row(self, node: exp.Expr) -> Typed:  # noqa: PLR0911 - one return a form
+    def bind(self, node: exp.Expr) -> Typed:  # noqa: PLR0911 - one return a form
         """A row-level expression."""
         self.count_part(node)
         kind = type(node)
         if isinstance(node, exp.Paren):
-            return self.row(node.this)
+            return self.bind(node.this)
         if isinstance(node, exp.Column):
-            return self._column(node)
-        value = constant(node)
+            return self._bind_column(node)
+        value = read_constant(node)
         if value is not None:
-            with placed(node):
-                return functions.literal(value.value)
+            with locate_errors(node):
+                return functions.type_literal(value.value)
         if kind in COMPARE:
-            return self._compared(node, COMPARE[kind], self.row(node.this), self.row(node.expression))
+            return self._bind_comparison(node, COMPARE[kind], self.bind(node.this), self.bind(node.expression))
         if kind in ARITHMETIC:
-            one, two = self.row(node.this), self.row(node.expression)
-            with placed(node):
-                return functions.arithmetic(ARITHMETIC[kind], one, two)
+            one, two = self.bind(node.this), self.bind(node.expression)
+            with locate_errors(node):
+                return functions.compute(ARITHMETIC[kind], one, two)
         if kind in UNARY:
-            one = self.row(node.this)
-            with placed(node):
-                return functions.unary(UNARY[kind], one)
+            one = self.bind(node.this)
+            with locate_errors(node):
+                return functions.apply_unary(UNARY[kind], one)
         if kind in LOGIC or kind is exp.Not:
-            arguments = [self.row(each) for each in (chain(node) if kind in LOGIC else [node.this])]
-            with placed(node):
-                return functions.logic(LOGIC.get(kind, "not"), arguments)
-        return self._special(node)
+            arguments = [self.bind(each) for each in (flatten(node) if kind in LOGIC else [node.this])]
+            with locate_errors(node):
+                return functions.combine_logic(LOGIC.get(kind, "not"), arguments)
+        return self._bind_special(node)
 
-    def conditions(self, node: exp.Expr) -> list[Expression]:
+    def bind_conditions(self, node: exp.Expr) -> list[Expression]:
         """The parts of WHERE that must all be true."""
         found = []
-        for each in chain(node) if isinstance(node.unnest(), exp.And) else [node]:
-            typed = self.row(each)
+        for each in flatten(node) if isinstance(node.unnest(), exp.And) else [node]:
+            typed = self.bind(each)
             if typed.type != "boolean":
-                raise unsupported(each, "WHERE takes a condition", "Compare with something, such as age > 65.")
+                raise syntax_refusal(each, "WHERE takes a condition", "Compare with something, such as age > 65.")
             found.append(typed.expression)
         return found
 
-    def _column(self, node: exp.Column) -> Typed:
-        part, name = self.scope.column(node)
+    def _bind_column(self, node: exp.Column) -> Typed:
+        part, name = self.scope.resolve(node)
         found = part.columns[name]
-        self._written.add(node, found.expression)  # before it is compared or hashed, which walks through all of it
+        self._counter.add(node, found.expression)  # before it is compared or hashed, which walks through all of it
         if found.type == "id":
             hint = "Leave it out: ids are never shown or compared, but in JOIN ... ON."
             if name in part.person:
                 hint = f"Use COUNT(DISTINCT {name})."
-            raise unsupported(node, f"The id {name} cannot be read", hint)
+            raise syntax_refusal(node, f"The id {name} cannot be read", hint)
         return found
 
-    def _compared(self, node: exp.Expr, function: str, one: Typed, two: Typed) -> Typed:
+    def _bind_comparison(self, node: exp.Expr, function: str, one: Typed, two: Typed) -> Typed:
         """A comparison: text beside a date is read as one."""
         left, right = read_beside(node, one, two), read_beside(node, two, one)
-        with placed(node):
+        with locate_errors(node):
             compared = functions.compare(function, left, right)
         look_at_comparison(node, function, left, right)
         return compared
 
-    def _special(self, node: exp.Expr) -> Typed:  # noqa: PLR0911 - one return a form
+    def _bind_special(self, node: exp.Expr) -> Typed:  # noqa: PLR0911 - one return a form
         match node:
             case exp.Is() if isinstance(node.expression, exp.Null):
-                return functions.is_null(self.row(node.this))
+                return functions.test_null(self.bind(node.this))
             case exp.Is():
-                raise unsupported(node, "IS takes NULL only", "Write x or NOT x of a truth value; IS NULL of NULL.")
+                raise syntax_refusal(node, "IS takes NULL only", "Write x or NOT x of a truth value; IS NULL of NULL.")
             case exp.Between():
-                low = self._compared(node, ">=", self.row(node.this), self.row(node.args["low"]))
-                high = self._compared(node, "<=", self.row(node.this), self.row(node.args["high"]))
-                return functions.logic("and", [low, high])
+                low = self._bind_comparison(node, ">=", self.bind(node.this), self.bind(node.args["low"]))
+                high = self._bind_comparison(node, "<=", self.bind(node.this), self.bind(node.args["high"]))
+                return functions.combine_logic("and", [low, high])
             case exp.In() if node.expressions:
-                equal = [self._compared(node, "=", self.row(node.this), self.row(each)) for each in node.expressions]
-                return functions.logic("or", equal) if len(equal) > 1 else equal[0]
+                equal = [
+                    self._bind_comparison(node, "=", self.bind(node.this), self.bind(each)) for each in node.expressions
+                ]
+                return functions.combine_logic("or", equal) if len(equal) > 1 else equal[0]
             case exp.Like():
-                one, two = self.row(node.this), self.row(node.expression)
-                with placed(node):
-                    found = functions.like(one, two)
+                one, two = self.bind(node.this), self.bind(node.expression)
+                with locate_errors(node):
+                    found = functions.match_pattern(one, two)
                 if isinstance(two.expression, Literal) and isinstance(two.expression.value, str):
                     look_at_pattern(node, one, two.expression.value)
-                return functions.logic("not", [found]) if node.args.get("negate") else found
+                return functions.combine_logic("not", [found]) if node.args.get("negate") else found
             case exp.Case():
                 ifs, default = node.args["ifs"], node.args.get("default")
-                otherwise = self.row(default) if default is not None else functions.literal(None)
-                conditions = [self.row(each.this) for each in ifs]
-                outcomes = [self.row(each.args["true"]) for each in ifs]
-                with placed(node):
+                otherwise = self.bind(default) if default is not None else functions.type_literal(None)
+                conditions = [self.bind(each.this) for each in ifs]
+                outcomes = [self.bind(each.args["true"]) for each in ifs]
+                with locate_errors(node):
                     return functions.choose(conditions, outcomes, otherwise)
             case exp.Coalesce():
-                arguments = [self.row(each) for each in (node.this, *node.expressions)]
-                with placed(node):
+                arguments = [self.bind(each) for each in (node.this, *node.expressions)]
+                with locate_errors(node):
                     return functions.coalesce(arguments)
-        found_date = date_function(node, self.row)
+        found_date = bind_date_function(node, self.bind)
         if found_date is not None:
             return found_date
         if isinstance(node, AGGREGATES):
-            if self._of_unit is not None:
-                return self._of_unit(node)
+            if self._bind_unit_aggregate is not None:
+                return self._bind_unit_aggregate(node)
             hint = "Aggregates belong after SELECT, in HAVING and in ORDER BY."
-            raise unsupported(node, f"{word_of(node)} is an aggregate, and cannot stand inside this", hint)
-        raise unsupported(
+            raise syntax_refusal(node, f"{name_node(node)} is an aggregate, and cannot stand inside this", hint)
+        raise syntax_refusal(
             node,
-            f"{word_of(node)} is not supported inside an aggregate, WHERE or GROUP BY",
+            f"{name_node(node)} is not supported inside an aggregate, WHERE or GROUP BY",
             "Comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, IS NULL, + - * /, ABS, FLOOR, CEIL, CASE and COALESCE are.",
         )
 
 
-def chain(node: exp.Expr) -> list[exp.Expr]:
+def flatten(node: exp.Expr) -> list[exp.Expr]:
     """a AND b AND c as a list, without recursion; the same for OR."""
     top = node.unnest()
     found, waiting = [], [top]

@@ -7,7 +7,7 @@ from sqlglot import exp
 
 from sfumato.kernel.expressions import Call, Expression
 from sfumato.kernel.row_sources import Derived, Join, PerUnit, PublicScan, Scan, Source, Union
-from sfumato.query.parse import unsupported
+from sfumato.query.parse import syntax_refusal
 from sfumato.query.query import Query
 
 MOST_PARTS = 4_000  # of one expression
@@ -16,7 +16,7 @@ MOST_WRITTEN = 20_000  # of a question
 TOO_LARGE = "The question is too large, with its subqueries written out"
 
 
-class Written:
+class PartCounter:
     """Counts the parts of expressions. Each is measured once, however many share it, so counting takes no time."""
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class Written:
         """Count what a name stands for."""
         self._total += self.measure(expression)[0]
         if self._total > MOST_WRITTEN:
-            raise unsupported(node, TOO_LARGE, "Ask for less at once.")
+            raise syntax_refusal(node, TOO_LARGE, "Ask for less at once.")
 
     def measure(self, expression: Expression) -> tuple[int, int]:
         """The number of its parts, and how deep they are nested."""
@@ -42,38 +42,38 @@ class Written:
         return self._sizes[id(expression)]
 
 
-def small_enough(node: exp.Expr, expression: Expression) -> None:
+def refuse_large_expression(node: exp.Expr, expression: Expression) -> None:
     """Refuse what has grown too large by being written into itself, again and again, through subqueries."""
-    size, depth = Written().measure(expression)
+    size, depth = PartCounter().measure(expression)
     if size > MOST_PARTS or depth > MOST_LEVELS:
-        raise unsupported(node, "The question has too many parts", "Ask for less at once.")
+        raise syntax_refusal(node, "The question has too many parts", "Ask for less at once.")
 
 
-def small_enough_in_all(node: exp.Expr, query: Query) -> None:
+def refuse_large_query(node: exp.Expr, query: Query) -> None:
     """Refuse a question that is too large in all: its source, filters, keys and values."""
-    written = Written()
+    counter = PartCounter()
     values = [each.value.expression for each in query.aggregates if each.value is not None]
-    for each in (*_inside(query.source), *query.filters, *(key.expression for key in query.keys), *values):
-        written.add(node, each)
+    for each in (*_list_expressions(query.source), *query.filters, *(key.expression for key in query.keys), *values):
+        counter.add(node, each)
 
 
-def _inside(source: Source) -> Iterator[Expression]:
+def _list_expressions(source: Source) -> Iterator[Expression]:
     """The expressions of a source."""
     match source:
         case Scan() | PublicScan():
             return
         case Derived(inner, filters, columns):
-            yield from _inside(inner)
+            yield from _list_expressions(inner)
             yield from (*filters, *(each for _, each in columns))
         case Join(left, right, on=pairs):
-            yield from _inside(left)
-            yield from _inside(right)
+            yield from _list_expressions(left)
+            yield from _list_expressions(right)
             yield from (each for pair in pairs for each in pair)
         case Union(parts):
             for each in parts:
-                yield from _inside(each)
+                yield from _list_expressions(each)
         case PerUnit(inner, filters, unit_columns):
-            yield from _inside(inner)
+            yield from _list_expressions(inner)
             yield from (*filters, *(each.value for each in unit_columns if each.value is not None))
         case _:
             assert_never(source)

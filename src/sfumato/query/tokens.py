@@ -10,7 +10,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from sfumato.errors import UnknownName, UnsupportedSyntax
-from sfumato.query.dp_options import Terms, take_terms
+from sfumato.query.dp_options import DpOptions, take_dp_options
 
 MOST_LETTERS = 20_000
 MOST_TOKENS = 3_000
@@ -94,8 +94,8 @@ FUNCTION_HINTS = {
 }
 
 
-def read_tokens(sql: object, *, clauses: bool = True) -> tuple[list[Token], Terms | None]:
-    """The tokens of a question, and its terms; without clauses, the tokens of one expression."""
+def read_tokens(sql: object, *, clauses: bool = True) -> tuple[list[Token], DpOptions | None]:
+    """The tokens of a question, and its options; without clauses, the tokens of one expression."""
     if not isinstance(sql, str) or not sql.strip():
         raise UnsupportedSyntax("syntax", "The question must be SQL text.", "Begin with SELECT COUNT(*) FROM a table.")
     if len(sql) > MOST_LETTERS:
@@ -104,7 +104,7 @@ def read_tokens(sql: object, *, clauses: bool = True) -> tuple[list[Token], Term
     if hidden:
         first = min(map(sql.index, hidden))
         hint = "Type it again as plain text."
-        raise UnsupportedSyntax("syntax", f"There is an invisible letter{place(sql, first)}.", hint)
+        raise UnsupportedSyntax("syntax", f"There is an invisible letter{locate_offset(sql, first)}.", hint)
     try:
         tokens: list[Token] = list(DuckDB().tokenize(sql))
     except SqlglotError:
@@ -116,19 +116,19 @@ def read_tokens(sql: object, *, clauses: bool = True) -> tuple[list[Token], Term
     if len(tokens) > MOST_TOKENS:
         raise UnsupportedSyntax("syntax", f"The question is over {MOST_TOKENS:,} words.", "Ask for less at once.")
     _check_nesting(tokens, sql)
-    terms = take_terms(tokens) if clauses else None
+    options = take_dp_options(tokens) if clauses else None
     if clauses and tokens[0].token_type not in (TokenType.SELECT, TokenType.WITH):
         hint = HINTS.get(tokens[0].text.upper(), "Begin with SELECT COUNT(*) FROM a table.")
-        raise _refused(tokens[0], sql, "A question is one SELECT statement, and this begins with '{}'", hint)
+        raise _token_refusal(tokens[0], sql, "A question is one SELECT statement, and this begins with '{}'", hint)
     for index, token in enumerate(tokens):
         _check_arguments(tokens, index, sql)
         after = tokens[index + 1] if index + 1 < len(tokens) else None
         extracts = index > 2 and tokens[index - 3].text.upper() == "EXTRACT" and token.token_type is TokenType.FROM
         _check(token, tokens[index - 1] if index else None, after, sql, clauses=clauses or extracts)
-    return tokens, terms
+    return tokens, options
 
 
-def place(sql: str, offset: int) -> str:
+def locate_offset(sql: str, offset: int) -> str:
     """line:column of a letter, counted from 1."""
     return f" at {sql.count(chr(10), 0, offset) + 1}:{offset - sql.rfind(chr(10), 0, offset)}"
 
@@ -140,11 +140,13 @@ def _check_nesting(tokens: Sequence[Token], sql: str) -> None:
         depth += (kind in (TokenType.L_PAREN, TokenType.CASE)) - (kind in (TokenType.R_PAREN, TokenType.END))
         brackets += (kind is TokenType.L_PAREN) - (kind is TokenType.R_PAREN)
         if brackets < 0:
-            raise _refused(token, sql, "'{}' closes nothing", "Leave it out.")
+            raise _token_refusal(token, sql, "'{}' closes nothing", "Leave it out.")
         run = run + 1 if kind in PREFIXES else 0
         if depth + run > MOST_NESTING:
             raise UnsupportedSyntax(
-                "syntax", f"The question is too deeply nested{place(sql, token.start)}.", "Ask for less at once."
+                "syntax",
+                f"The question is too deeply nested{locate_offset(sql, token.start)}.",
+                "Ask for less at once.",
             )
     if brackets:
         raise UnsupportedSyntax("syntax", "A bracket is not closed.", "Close it with ')'.")
@@ -161,7 +163,7 @@ def _check_arguments(tokens: Sequence[Token], index: int, sql: str) -> None:
             break
         commas += depth == 1 and each.token_type is TokenType.COMMA
     if commas >= most:
-        raise _refused(tokens[index], sql, f"'{{}}' takes {most} values", "Leave the others out.")
+        raise _token_refusal(tokens[index], sql, f"'{{}}' takes {most} values", "Leave the others out.")
 
 
 def _check(token: Token, before: Token | None, after: Token | None, sql: str, *, clauses: bool) -> None:  # noqa: PLR0912
@@ -169,51 +171,51 @@ def _check(token: Token, before: Token | None, after: Token | None, sql: str, *,
     kind, word = token.token_type, token.text.upper()
     calls = after is not None and after.token_type is TokenType.L_PAREN
     if token.comments:
-        raise _refused(token, sql, "There is a comment beside '{}'", "Leave comments out.")
+        raise _token_refusal(token, sql, "There is a comment beside '{}'", "Leave comments out.")
     if kind is not TokenType.STRING and unicodedata.normalize("NFKC", token.text).casefold().startswith("__sfumato"):
-        raise _refused(token, sql, "'{}' is a name of Sfumato's own", "Use a name that begins otherwise.")
+        raise _token_refusal(token, sql, "'{}' is a name of Sfumato's own", "Use a name that begins otherwise.")
     if kind in CLAUSES:
         if not clauses:
-            raise _refused(token, sql, "'{}' does not belong in an expression", "Leave it out.")
+            raise _token_refusal(token, sql, "'{}' does not belong in an expression", "Leave it out.")
         if kind is TokenType.SELECT and before is not None and before.token_type not in SUBQUERY:
-            raise _refused(token, sql, "There is a second '{}'", HINTS["SELECT"])
+            raise _token_refusal(token, sql, "There is a second '{}'", HINTS["SELECT"])
         if kind is TokenType.UNION and (after is None or after.token_type is not TokenType.ALL):
-            raise _refused(token, sql, "'{}' drops duplicates, which may be two people's", "Use UNION ALL.")
+            raise _token_refusal(token, sql, "'{}' drops duplicates, which may be two people's", "Use UNION ALL.")
     elif kind is TokenType.ALL and before is not None and before.token_type is TokenType.UNION:
         return
     elif kind is TokenType.NUMBER and not NUMBER.fullmatch(token.text):
-        raise _refused(token, sql, "'{}' is not a number", "Write it as 12, 1.5 or 1e6.")
+        raise _token_refusal(token, sql, "'{}' is not a number", "Write it as 12, 1.5 or 1e6.")
     elif kind is TokenType.IDENTIFIER and calls:
-        raise _unknown_function(token, sql)
+        raise _function_refusal(token, sql)
     elif kind in WORDS or kind in SIGNS or (kind in MOMENTS and _is_text(after)):
         return
     elif kind in DuckDB.Parser.ID_VAR_TOKENS and NAME.fullmatch(token.text):
         if word in HINTS:
             hint = f'{HINTS[word]} A column of that name goes in double quotes: "{token.text}".'
-            raise _refused(token, sql, "'{}' is not supported", hint)
+            raise _token_refusal(token, sql, "'{}' is not supported", hint)
         within = word == "GROUP" and before is not None and before.text.upper() == "WITHIN"
         if calls and word not in FUNCTIONS and not within:
-            raise _unknown_function(token, sql)
+            raise _function_refusal(token, sql)
         token.token_type = TokenType.VAR
     else:
-        raise _refused(token, sql, "'{}' is not supported", HINTS.get(word, ALLOWED))
+        raise _token_refusal(token, sql, "'{}' is not supported", HINTS.get(word, ALLOWED))
 
 
 def _is_text(token: Token | None) -> bool:
     return token is not None and token.token_type is TokenType.STRING
 
 
-def _shown(token: Token) -> str:
+def _shorten(token: Token) -> str:
     return token.text if len(token.text) <= 40 else token.text[:40] + "..."
 
 
-def _refused(token: Token, sql: str, what: str, hint: str) -> UnsupportedSyntax:
-    return UnsupportedSyntax("syntax", f"{what.format(_shown(token))}{place(sql, token.start)}.", hint)
+def _token_refusal(token: Token, sql: str, what: str, hint: str) -> UnsupportedSyntax:
+    return UnsupportedSyntax("syntax", f"{what.format(_shorten(token))}{locate_offset(sql, token.start)}.", hint)
 
 
-def _unknown_function(token: Token, sql: str) -> UnknownName:
+def _function_refusal(token: Token, sql: str) -> UnknownName:
     name = token.text.upper()
     close = difflib.get_close_matches(name, FUNCTIONS, 1)
     hint = FUNCTION_HINTS.get(name) or (f"Did you mean {close[0]}?" if close else "")
-    message = f"There is no function '{_shown(token)}'{place(sql, token.start)}."
+    message = f"There is no function '{_shorten(token)}'{locate_offset(sql, token.start)}."
     return UnknownName("unknown-name", message, f"{hint} Functions: {', '.join(FUNCTIONS)}.".strip())

@@ -9,11 +9,12 @@ from sfumato.catalog.columns import Boolean, Category, Date, DateTime, Integer, 
 from sfumato.catalog.model import Table
 from sfumato.catalog.names import find, unknown
 from sfumato.errors import UnknownName
-from sfumato.kernel.expressions import Column, ColumnType
+from sfumato.kernel.expressions import Column, ColumnType, Expression
+from sfumato.kernel.row_sources import Source
 from sfumato.query import functions
-from sfumato.query.date_functions import keys_between
-from sfumato.query.parse import place_of, placed, unsupported
-from sfumato.query.periods import number_of
+from sfumato.query.date_functions import list_keys_between
+from sfumato.query.parse import locate, locate_errors, syntax_refusal
+from sfumato.query.periods import to_number
 from sfumato.query.query import Typed
 
 TYPES = {
@@ -23,7 +24,7 @@ TYPES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FromItem:
     """One item of FROM: its name here, its columns, and which of them is the person's id or leads to the person."""
 
     alias: str
@@ -34,9 +35,9 @@ class Part:
     public: Mapping[str, int] | None = None  # the largest multiplicity of each column's values, of a public table
 
     @classmethod
-    def of_table(cls, table: Table, alias: str, prefix: str) -> "Part":
+    def build_from_table(cls, table: Table, alias: str, prefix: str) -> "FromItem":
         """A declared table, its columns named with a prefix."""
-        columns = {name: typed_column(table, name, prefix) for name in table.columns}
+        columns = {name: type_column(table, name, prefix) for name in table.columns}
         person = frozenset([table.unit]) if isinstance(table.unit, str) and not table.public else frozenset[str]()
         links = {name: (table.name, name) for name, each in columns.items() if each.type == "id" and name not in person}
         if table.unit_through:
@@ -44,59 +45,73 @@ class Part:
             links[column] = (through, column)
         return cls(alias, columns, table.name, person, links, dict(table.multiplicities) if table.public else None)
 
-    def renamed(self, alias: str) -> "Part":
+    def rename(self, alias: str) -> "FromItem":
         return replace(self, alias=alias)
 
 
 class Scope:
     """The parts of one FROM, and how a name finds its column."""
 
-    def __init__(self, parts: Iterable[Part], outputs: Iterable[str] = ()) -> None:
-        self.parts = tuple(parts)
+    def __init__(self, parts: Iterable[FromItem], outputs: Iterable[str] = ()) -> None:
+        self.items = tuple(parts)
         self._outputs = tuple(outputs)  # the names that SELECT gives: no row has them
 
-    def has(self, name: str) -> bool:
-        return any(find(name, part.columns) is not None for part in self.parts)
+    def has_column(self, name: str) -> bool:
+        return any(find(name, part.columns) is not None for part in self.items)
 
-    def column(self, node: exp.Column) -> tuple[Part, str]:
+    def resolve(self, node: exp.Column) -> tuple[FromItem, str]:
         """The part and the declared spelling that a name means."""
         if not isinstance(node.this, exp.Identifier):
-            raise unsupported(node, "* is not a value", "Name a column, or use COUNT(*).")
-        parts = [part for part in self.parts if not node.table or find(node.table, (part.alias,)) is not None]
+            raise syntax_refusal(node, "* is not a value", "Name a column, or use COUNT(*).")
+        parts = [part for part in self.items if not node.table or find(node.table, (part.alias,)) is not None]
         if not parts:
-            where = place_of(node.args["table"])
+            where = locate(node.args["table"])
             shown = node.table if len(node.table) <= 40 else node.table[:40] + "..."
-            names = " or ".join(part.alias for part in self.parts)
+            names = " or ".join(part.alias for part in self.items)
             raise UnknownName("unknown-name", f"There is no table '{shown}' here{where}.", f"Write {names}.")
         found = [(part, name) for part in parts if (name := find(node.name, part.columns)) is not None]
         if len(found) > 1:
             names = ", ".join(f"{part.alias}.{name}" for part, name in found)
-            raise unsupported(node, f"{node.name[:40]} is in more than one table", f"Write one of {names}.")
+            raise syntax_refusal(node, f"{node.name[:40]} is in more than one table", f"Write one of {names}.")
         if found:
             return found[0]
         if find(node.name, self._outputs) is not None:
             hint = "Write the expression out; GROUP BY, HAVING and ORDER BY take the name."
-            raise unsupported(node, f"{node.name} is a name that SELECT gives, and is not known here", hint)
+            raise syntax_refusal(node, f"{node.name} is a name that SELECT gives, and is not known here", hint)
         where = f" in table {parts[0].table}" if len(parts) == 1 else ""
-        with placed(node):
+        with locate_errors(node):
             raise unknown("column", node.name, [name for part in parts for name in part.columns], where)
 
     def is_person(self, node: exp.Expr) -> bool:
         """Is this the person's id?"""
         if not isinstance(node, exp.Column):
             return False
-        part, name = self.column(node)
+        part, name = self.resolve(node)
         return name in part.person
 
 
-def typed_column(table: Table, name: str, prefix: str = "") -> Typed:  # noqa: PLR0911 - one return a type
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """The rows of a FROM clause: their source, the conditions on them, and the items that names refer to."""
+
+    source: Source
+    filters: tuple[Expression, ...]
+    items: tuple[FromItem, ...]
+    has_person_id: bool = True  # False: each row of the private table is one person
+
+    @property
+    def scope(self) -> Scope:
+        return Scope(self.items)
+
+
+def type_column(table: Table, name: str, prefix: str = "") -> Typed:  # noqa: PLR0911 - one return a type
     """A declared column, with what follows of it from its declaration."""
     found = table.column(name)
     column = Column(prefix + found.name, found.type, found.nullable)
     kind = TYPES[column.type]
     match table.columns[name]:
         case Integer(lower=lower, upper=upper):
-            values = functions.whole_values(lower, upper)
+            values = functions.list_whole_values(lower, upper)
             return Typed(column, kind, column.nullable, float(lower), float(upper), True, values)
         case Real(lower=lower, upper=upper):
             return Typed(column, kind, column.nullable, lower, upper)
@@ -108,8 +123,8 @@ def typed_column(table: Table, name: str, prefix: str = "") -> Typed:  # noqa: P
         case Boolean():
             return Typed(column, kind, column.nullable, values=functions.TRUTHS)
         case Date(lower=first, upper=last):
-            values = keys_between("date", "day", first, last)
-            return Typed(column, kind, column.nullable, number_of(first), number_of(last), values=values)
+            values = list_keys_between("date", "day", first, last)
+            return Typed(column, kind, column.nullable, to_number(first), to_number(last), values=values)
         case DateTime(lower=first, upper=last):
-            return Typed(column, kind, column.nullable, number_of(first), number_of(last))
+            return Typed(column, kind, column.nullable, to_number(first), to_number(last))
     return Typed(column, kind, column.nullable)
