@@ -41,7 +41,7 @@ class Asked:
 
     def __init__(self, curator: sf.Curator, sql: str, epsilon: float, delta: float | None = None) -> None:
         self.query = bind(parse(sql), curator.dataset)
-        self.planned = curator.planned(self.query, PureDP(epsilon), delta)
+        self.planned = curator.desk.plan(self.query, PureDP(epsilon), delta)
         self.certificate = certify(self.planned.plan)
         self.exact = curator.engine.aggregate(self.planned.plan)
         preview = curator.preview(sql, epsilon=epsilon, delta=delta)

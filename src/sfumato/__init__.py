@@ -7,10 +7,11 @@ from sfumato import errors
 
 if TYPE_CHECKING:
     from sfumato import local
+    from sfumato.answering.preview import Preview
     from sfumato.answers.answer import Answer
     from sfumato.catalog.budget import Budget
     from sfumato.catalog.columns import Boolean, Category, Date, DateTime, Id, Integer, Real, Text
-    from sfumato.curator import Curator, Preview
+    from sfumato.curator import Curator
     from sfumato.folder_ledger import set_budget
     from sfumato.kernel.choice import PrivateChoice, choose
     from sfumato.kernel.keys import ThresholdedKeys
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0.dev0"
 
-# loaded when first named, so that a command imports only what it needs: numpy and the engine take half a second
-_WHEN_NAMED = {
+# loaded on first use, so that a command imports only what it needs: numpy and the engine take half a second
+_LOADED_ON_USE = {
     "Answer": ("sfumato.answers.answer", "Answer"),
     "ApproxDP": ("sfumato.kernel.losses", "ApproxDP"),
     "Boolean": ("sfumato.catalog.columns", "Boolean"),
@@ -40,7 +41,7 @@ _WHEN_NAMED = {
     "Integer": ("sfumato.catalog.columns", "Integer"),
     "KaryResponse": ("sfumato.local.randomisers.randomized_response", "KaryResponse"),
     "Laplace": ("sfumato.kernel.mechanisms", "Laplace"),
-    "Preview": ("sfumato.curator", "Preview"),
+    "Preview": ("sfumato.answering.preview", "Preview"),
     "PrivateChoice": ("sfumato.kernel.choice", "PrivateChoice"),
     "PureDP": ("sfumato.kernel.losses", "PureDP"),
     "ROW": ("sfumato.kernel.neighbours", "ROW"),
@@ -103,10 +104,15 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name not in _WHEN_NAMED:
+    if name not in _LOADED_ON_USE:
         raise AttributeError(f"module 'sfumato' has no attribute {name!r}")
-    module, attribute = _WHEN_NAMED[name]
+    module, attribute = _LOADED_ON_USE[name]
     loaded = import_module(module)
     found: object = getattr(loaded, attribute) if attribute else loaded
-    globals()[name] = found  # named once more, it is there
+    globals()[name] = found  # from now on it is an ordinary attribute
     return found
+
+
+def __dir__() -> list[str]:
+    """The public names, for completion; none of them is loaded by this."""
+    return sorted({*globals(), *__all__})

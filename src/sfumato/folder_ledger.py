@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from sfumato.arguments import a_path
+from sfumato.arguments import check_path
 from sfumato.catalog.budget import Budget
 from sfumato.catalog.budget_edit import set_budget_lines
 from sfumato.catalog.files import FILE, load, set_ledger_id
@@ -75,7 +75,7 @@ def set_budget(place: str | Path, budget: Budget | None = None) -> None:
     Without a budget, the one that the catalog declares is taken. A budget below what is spent is allowed: nothing more
     can be charged then.
     """
-    folder = a_path(place, "place")
+    folder = check_path(place, "place")
     if budget is not None and not isinstance(budget, Budget):
         hint = "For example sf.Budget(epsilon=5)."
         raise InvalidParameter("budget", "must be a budget", kind_of(budget), hint)

@@ -1,5 +1,6 @@
 """Opening what an owner protects: one table in Python, or a folder with a catalog."""
 
+import os
 import warnings
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -8,7 +9,7 @@ from typing import Literal
 
 from sfumato.answering.current_data import CurrentData, stamp
 from sfumato.answers.disclosure import Signer
-from sfumato.arguments import a_new_file, a_path, a_text, a_truth, limits_of_analysts, table_of_rows
+from sfumato.arguments import check_file_path, check_path, check_text, check_truth
 from sfumato.catalog.budget import Budget
 from sfumato.catalog.columns import ColumnDeclaration
 from sfumato.catalog.files import load
@@ -19,14 +20,19 @@ from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.engines.snapshot import declared_digest
 from sfumato.errors import CatalogError, InvalidParameter, LoadWarning
 from sfumato.folder_ledger import address_of, ledger_at, lock_of, new_ledger, open_ledger, sublimits_of
+from sfumato.ingest.frame_kinds import kind_of_frame
+from sfumato.ingest.frames import NOT_A_FRAME
 from sfumato.ingest.load_report import Loading, LoadReport
 from sfumato.kernel.neighbours import Row
+from sfumato.kernel.parameters import kind_of
 from sfumato.ledger.address import address_from
 from sfumato.ledger.ledger import Ledger
 from sfumato.private_files import locked, private_folder, tighten
 from sfumato.shared_ledgers import SECRET, shared_ledger
 
 FIRST_VERSION = "1"
+SINGLE_COLUMNS = ("Series", "Index", "Array", "ChunkedArray")
+A_TABLE = "must be a frame (pandas, polars, Arrow) or the path of a file"
 
 
 def protect(
@@ -62,18 +68,18 @@ def protect(
     may name it besides; a new name makes the same data a new version.
     Without `ledger`, data whose `population` is named shares one ledger in memory for the life of the process.
     """
-    rows_of = table_of_rows(data)
-    a_text(version, "version")
-    a_truth(strict, "strict")
+    rows_of = _check_data(data)
+    check_text(version, "version")
+    check_truth(strict, "strict")
     if isinstance(ledger, str) and "://" in ledger:
         hint = "For a ledger on a server, make a folder with a catalog: sf.open(folder, ledger=URL)."
         raise InvalidParameter("ledger", "must be the path of a file here", "a URL", hint)
-    books_at = None if ledger is None else a_new_file(ledger, "ledger")
+    books_at = None if ledger is None else check_file_path(ledger, "ledger")
     reading = Reading(encoding, delimiter, decimal, date_format, on_error, quoted_newlines)
     table = Table(
         name, None, unit, columns, max_rows_per_unit, max_groups_per_unit, rows, people=people, reading=reading
     )
-    dataset = Dataset(name, [table], budget, population, neighbours, analysts=limits_of_analysts(analysts))
+    dataset = Dataset(name, [table], budget, population, neighbours, analysts=_check_limits(analysts))
     engine = DuckDBEngine.of_data(table, rows_of, Loading(strict=strict))
     signer = Signer() if books_at is None else Signer(Path(f"{books_at}.key"))
     versions = {table.name: f"{version}-{declared_digest(table)[:16]}"}
@@ -102,8 +108,8 @@ def open_folder(
     `expected_head` is the hash of a ledger's entry that a reader has kept (it is in every answer's disclosure): a
     ledger that does not hold that entry is refused.
     """
-    place = a_path(folder, "folder")
-    if ledger is not None and not a_text(ledger, "ledger"):
+    place = check_path(folder, "folder")
+    if ledger is not None and not check_text(ledger, "ledger"):
         raise InvalidParameter("ledger", "must be a path or a URL", "an empty text", "Leave it out for the catalog's.")
     dataset = load(place)
     address = address_of(place, dataset) if ledger is None else address_from(Path(), ledger)
@@ -135,7 +141,7 @@ def open_folder(
         newer = DuckDBEngine.open(pinned, dataset.tables)
         curator.read_from(with_tables(dataset, newer.tables), newer, newer.versions)
 
-    curator.notice(CurrentData(pinned, opened, reopen))
+    curator.follow(CurrentData(pinned, opened, reopen))
     return curator
 
 
@@ -153,3 +159,34 @@ def _ledger_at(place: Path | None, dataset: Dataset) -> Ledger:
     if place is not None:
         return ledger_at(place, dataset)
     return new_ledger(None, dataset)
+
+
+def _check_data(data: object) -> object:
+    """A frame, or the path of a file; anything else is refused with a hint."""
+    kind = type(data)
+    if isinstance(data, str):
+        check_path(data, "data")
+        return data
+    if isinstance(data, os.PathLike):
+        return check_path(data, "data")
+    if kind_of_frame(data) is not None:
+        return data
+    if kind.__name__ in SINGLE_COLUMNS:
+        hint = "A frame has named columns: use .to_frame('name') of a series, or pandas.DataFrame({'name': data})."
+    elif isinstance(data, (Mapping, list, tuple)) or kind.__name__ == "ndarray":
+        hint = "Make a frame of it first: pandas.DataFrame(data)."
+    elif hasattr(kind, "__arrow_c_stream__") or hasattr(kind, "__dataframe__"):
+        hint = NOT_A_FRAME
+    else:
+        hint = "For example a pandas DataFrame, or 'visits.csv'."
+    raise InvalidParameter("data", A_TABLE, kind_of(data), hint)
+
+
+def _check_limits(value: Mapping[str, Budget] | None) -> dict[str, Budget]:
+    """A budget per analyst. The catalog checks the names and the budgets."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        hint = "For example analysts={'ann': sf.Budget(epsilon=1)}."
+        raise InvalidParameter("analysts", "must map names to budgets", kind_of(value), hint)
+    return dict(value)

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 import sfumato as sf
-from sfumato.answering.rehearse import made_up_rows
+from sfumato.answering.made_up_rows import make_rows
 from sfumato.catalog.files import dump, load
 from sfumato.catalog.model import Dataset, Table
 from sfumato.cli.declare import parse_column
@@ -92,7 +92,7 @@ def test_it_is_shown():
 
 def test_made_up_rows_keep_to_the_bounds():
     table = Table("t", None, sf.ROW, {"a": SEEN, "b": sf.DateTime(LOW, LOW), "c": sf.DateTime(LOW, f"{LOW}.5")})
-    made = made_up_rows(table, 200).to_pydict()
+    made = make_rows(table, 200).to_pydict()
     assert all(SEEN.lower <= each <= SEEN.upper for each in made["a"])
     assert max(made["a"]) - min(made["a"]) > timedelta(days=365)
     assert set(made["b"]) == set(made["c"]) == {SEEN.lower}

@@ -1,5 +1,6 @@
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -130,7 +131,7 @@ def test_margin_finds_the_least_epsilon():
 
 
 def test_preview_reads_nothing_and_costs_nothing(people, monkeypatch):
-    monkeypatch.setattr(people, "engine", None)
+    monkeypatch.setattr(people, "desk", replace(people.desk, engine=None))
     preview = people.preview(GROUPED, epsilon=0.5)
     assert float(preview.cost.epsilon) == 0.5
     assert preview.margins["n"] > 0
@@ -155,7 +156,7 @@ def test_the_charge_comes_before_the_data(people, monkeypatch):
             raise EngineFailed
 
     engine, asked = people.engine, ["WHERE"]
-    monkeypatch.setattr(people, "engine", Broken())
+    monkeypatch.setattr(people, "desk", replace(people.desk, engine=Broken()))
     with pytest.raises(KernelFault):  # what can be known without data is known before the charge
         people.ask("SELECT COUNT(*) FROM people", epsilon=1)
     assert float(people.budget.spent.epsilon) == 0
@@ -163,7 +164,7 @@ def test_the_charge_comes_before_the_data(people, monkeypatch):
     with pytest.raises(EngineFailed) as caught:
         people.ask("SELECT COUNT(*) FROM people", epsilon=1)
     assert float(people.budget.spent.epsilon) == 1
-    monkeypatch.setattr(people, "engine", engine)
+    monkeypatch.setattr(people, "desk", replace(people.desk, engine=engine))
     resumed = people.ask("SELECT COUNT(*) FROM people", epsilon=1)
     assert float(people.budget.spent.epsilon) == 1  # resumed, not paid again
     assert resumed.rows
@@ -303,13 +304,13 @@ def test_arithmetic_that_has_no_value_is_null(people):
 
 
 def test_rehearsal_is_free_and_reads_nothing(people, monkeypatch):
-    monkeypatch.setattr(people, "engine", None)
+    monkeypatch.setattr(people, "desk", replace(people.desk, engine=None))
     answer = people.rehearse(GROUPED)
     assert [row["city"] for row in answer.rows] == ["Rome", "Oslo", "Lima", "Bonn"]
     assert sum(row["n"] for row in answer.rows) == pytest.approx(1000, abs=200)
     assert people.rehearse("SELECT SUM(income) AS s FROM people", epsilon=2).rows[0]["s"] > 0
     assert float(people.budget.spent.epsilon) == 0
-    assert people._ledger.head()[0] == 1  # the ledger has its opening entry only
+    assert people.ledger().head()[0] == 1  # the ledger has its opening entry only
 
 
 def test_the_small_print_says_what_one_person_changes():

@@ -131,7 +131,7 @@ def test_other_questions_are_suggested_for_too():
 
 
 def test_a_preview_computes_them_only_when_they_are_read(monkeypatch):
-    from sfumato import curator as module
+    from sfumato.answering import preview as module
 
     calls = []
     monkeypatch.setattr(module, "suggest", lambda *given: calls.append(given) or ())

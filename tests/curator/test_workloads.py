@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import sfumato as sf
-from sfumato.answering.watch import one_count
+from sfumato.answering.watch import plan_count
 from sfumato.catalog.model import Dataset, Table
 from sfumato.curator import Curator
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
@@ -215,7 +215,7 @@ def test_a_watch_of_people_is_not_asked_about_rows_that_are_people():
         for sql in ("SELECT COUNT(*) FROM polls", "SELECT COUNT(*) FROM visits"):
             with pytest.raises(sf.errors.QueryError, match="another kind"):
                 watch.ask(sql)
-        wrong = replace(watch, like=one_count(curator, "SELECT COUNT(*) FROM polls"))
+        wrong = replace(watch, like=plan_count(curator.desk, "SELECT COUNT(*) FROM polls"))
         with pytest.raises(KernelFault):  # the kernel does not believe it either
             wrong.ask("SELECT COUNT(*) FROM polls")
 
@@ -416,7 +416,7 @@ def test_noise_is_drawn_once_for_a_charge(monkeypatch):
             raise ValueError("as it may, for some noise")
 
         with monkeypatch.context() as broken:
-            broken.setattr("sfumato.curator.release", fails)
+            broken.setattr("sfumato.answering.certified_plans.release", fails)
             for tries in (1, 2, 3):
                 with pytest.raises(sf.errors.KernelFault, match="closed") as refused:
                     curator.ask(sql, epsilon=1)
@@ -427,6 +427,75 @@ def test_noise_is_drawn_once_for_a_charge(monkeypatch):
         assert curator.ask(sql, epsilon=1).cached
         assert curator.upgrade(sql, epsilon=1).cached
         assert curator.ledger().verify().ok
+
+
+def test_a_failure_after_the_draw_closes_the_charge(monkeypatch):
+    """Also in what comes after the noise: the summary of an upgrade, and storing. A redraw would be a choice."""
+    sql = "SELECT COUNT(*) AS n FROM people WHERE age > 21"
+
+    def fails(*given, **named):
+        raise ValueError("as it may, for some noise")
+
+    def full(*given, **named):
+        raise sf.errors.LedgerError("ledger-unreachable", "The ledger cannot be written: the disk is full.")
+
+    for place, failure, ask, raised in (
+        ("sfumato.answering.upgrade.Releases.summary", fails, "upgrade", sf.errors.KernelFault),
+        ("sfumato.ledger.ledger.answer_text", fails, "ask", sf.errors.SfumatoError),
+        ("sfumato.ledger.ledger.Ledger.store", full, "ask", sf.errors.LedgerError),
+    ):
+        with people() as curator, monkeypatch.context() as broken:
+            broken.setattr(place, failure)
+            for tries in (1, 2):
+                with pytest.raises(raised):
+                    getattr(curator, ask)(sql, epsilon=1)
+                assert curator.budget.spent.epsilon == tries  # each is another charge
+            assert curator.ledger().open_charges() == []
+
+
+def test_a_watch_draws_once_for_a_question(monkeypatch):
+    sql = "SELECT COUNT(*) FROM people"
+    with people() as curator:
+        watch = curator.watch(sql, above=10, epsilon=1)
+
+        def fails(*given):
+            raise ValueError("as it may, for some noise")
+
+        with monkeypatch.context() as broken:
+            broken.setattr("sfumato.answering.watch.crosses", fails)
+            with pytest.raises(sf.errors.KernelFault, match="closed") as refused:
+                watch.ask(sql)
+            assert refused.value.__cause__ is refused.value.__context__ is None
+        assert curator.ledger().open_charges() == []
+        with pytest.raises(sf.errors.QueryError, match="Begin another watch"):
+            watch.ask(sql)
+        assert curator.watch(sql, above=10, epsilon=20).ask(sql)
+        assert curator.ledger().verify().ok
+
+
+def test_a_watch_that_is_busy_or_finished_stays_paid():
+    """Negative control: what is refused before the draw closes nothing."""
+    sql = "SELECT COUNT(*) FROM people"
+    with people() as curator:
+        watch = curator.watch(sql, above=10, epsilon=20)
+        watch.sequence._busy.acquire()
+        with pytest.raises(sf.errors.QueryError, match="one at a time"):
+            watch.ask(sql)
+        watch.sequence._busy.release()
+        assert watch.ask(sql)
+        with pytest.raises(sf.errors.QueryError, match="finished"):
+            watch.ask(sql)
+
+
+def test_a_workload_uses_a_stored_answer_that_is_more_precise():
+    with people() as curator:
+        questions = ["SELECT COUNT(*) AS n FROM people", "SELECT SUM(age) AS s FROM people"]
+        fine = curator.ask_all([(questions[0], 20), (questions[1], 2000)])
+        coarse = curator.ask_all([(questions[0], 40), (questions[1], 4000)])
+        assert [answer.rows for answer in coarse] == [answer.rows for answer in fine]
+        assert [answer.intervals for answer in coarse] == [answer.intervals for answer in fine]
+        assert all(answer.cached and answer.cost.epsilon == 0 for answer in coarse)
+        assert [answer.loss for answer in coarse] == [answer.loss for answer in fine]
 
 
 def test_a_column_named_like_an_end_of_an_interval_keeps_its_name():

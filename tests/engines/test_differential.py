@@ -58,7 +58,7 @@ def bound(clinic, question):
         query = bind(parse(question.text), clinic.curator.dataset)
     except sf.errors.QueryError:
         return None
-    planned = clinic.curator.planned(query, LOSS)
+    planned = clinic.curator.desk.plan(query, LOSS)
     return None if (planned.plan.cells or 0) > MOST_CELLS else (query, planned)
 
 

@@ -36,7 +36,7 @@ def clinic():
 
 
 def plan_of(clinic, sql):
-    return clinic.planned(bind(parse(sql), clinic.dataset), sf.PureDP(1)).plan
+    return clinic.desk.plan(bind(parse(sql), clinic.dataset), sf.PureDP(1)).plan
 
 
 def people(clinic, sql):

@@ -73,7 +73,7 @@ class Asked:
 def asked(curator, sql, epsilon=None, rho=None):
     """Bind, plan, certify and measure once."""
     query = bind(parse(sql), curator.dataset)
-    planned = curator.planned(query, PureDP(epsilon) if rho is None else ZCDP(rho))
+    planned = curator.desk.plan(query, PureDP(epsilon) if rho is None else ZCDP(rho))
     certificate = certify(planned.plan)
     exact = curator.engine.aggregate(planned.plan)
     return Asked(query, planned, certificate, exact, _truth(query, planned, certificate, exact))

@@ -2,6 +2,8 @@
 
 import ast
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,25 +15,33 @@ STANDARD = {
     "collections", "dataclasses", "datetime", "decimal", "hashlib", "json", "enum", "fractions", "functools",
     "math", "os", "re", "statistics", "sys", "threading", "typing", "weakref",
 }  # fmt: skip
-MAY_IMPORT = {  # a package of ours -> the packages of ours that it may import
-    "kernel": {"kernel", "errors"},
-    "catalog": {"catalog", "kernel", "errors"},
-    "query": {"query", "catalog", "kernel", "errors"},
-    "planning": {"planning", "query", "catalog", "kernel", "errors"},
-    "ingest": {"ingest", "catalog", "kernel", "errors"},
-    "engines": {"private_files", "engines", "ingest", "catalog", "kernel", "errors"},
-    "ledger": {"ledger", "catalog", "kernel", "errors", "private_files"},
-    "answers": {"answers", "planning", "query", "kernel", "errors", "extras", "arguments", "private_files"},
-    "answering": {
-        "answering", "answers", "planning", "query", "engines", "ingest", "ledger", "catalog", "kernel", "errors",
-        "curator",
-    },
-    "local": {"local", "kernel", "errors"},
-    "cli": {
-        "private_files", "folder_ledger", "cli", "local", "catalog", "curator", "opening", "answers", "answering",
-        "engines", "ingest", "ledger", "kernel", "errors", "",
-    },
-}  # fmt: skip
+BELOW = {"catalog", "kernel", "errors"}
+ANSWERING = {"answers", "planning", "query", "engines", "ingest", "ledger", "private_files", *BELOW}
+ROOT = {"curator", "opening", "folder_ledger", "shared_ledgers", "arguments"}
+MAY_IMPORT = {  # a package of ours, or a module at the root -> what of ours it may import besides its own package
+    "kernel": {"errors"},
+    "catalog": {"kernel", "errors"},
+    "query": BELOW,
+    "ingest": BELOW,
+    "planning": {"query", *BELOW},
+    "engines": {"ingest", "private_files", *BELOW},
+    "ledger": {"private_files", *BELOW},
+    "answers": {"planning", "query", "kernel", "errors", "extras", "arguments", "private_files"},
+    "answering": ANSWERING,
+    "local": {"kernel", "ledger", "answering", "errors"},
+    "cli": {"local", "answering", *ROOT, *ANSWERING, ""},
+    # modules at the root
+    "__init__": {"local", "answering", "curator", "opening", "folder_ledger", *ANSWERING, ""},
+    "__main__": {"cli"},
+    "curator": {"answering", *ANSWERING},
+    "opening": {"answering", "curator", "arguments", "folder_ledger", "shared_ledgers", *ANSWERING},
+    "folder_ledger": {"arguments", "ledger", "private_files", *BELOW},
+    "shared_ledgers": {"ledger", *BELOW},
+    "arguments": {"kernel", "errors"},
+    "private_files": {"errors"},
+    "extras": {"errors"},
+    "errors": set(),
+}
 
 
 def imports(path):
@@ -56,16 +66,100 @@ def test_the_kernel_imports_nothing_else_of_ours(path):
             assert top in STANDARD | {"numpy"}, module
 
 
+def name_of(path):
+    """The package of a file, or the name of a module at the root."""
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
 @pytest.mark.parametrize("path", EVERYTHING, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_packages_keep_to_their_neighbours(path):
-    package = path.relative_to(SOURCE).parts[0]
-    if package not in MAY_IMPORT:
-        assert path.parent == SOURCE, f"add {package} to MAY_IMPORT"
-        return
+def test_packages_import_only_what_they_may(path):
+    name = name_of(path)
+    assert name in MAY_IMPORT, f"add {name} to MAY_IMPORT"
     for module in imports(path):
         if module.split(".")[0] == "sfumato":
             imported = module.split(".")[1] if "." in module else ""
-            assert imported in MAY_IMPORT[package], f"{path.name} imports {module}"
+            assert imported in MAY_IMPORT[name] | {name}, f"{path.name} imports {module}"
+
+
+def import_graph(files):
+    """Module -> the modules of ours that it names: at the top, in functions, and for type checkers only.
+
+    `from package import name` names the module package.name where there is one.
+    """
+    graph = {module: set() for module in files}
+    for module, text in files.items():
+        for node in ast.walk(ast.parse(text)):
+            named = []
+            if isinstance(node, ast.Import):
+                named = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                inner = [f"{node.module}.{alias.name}" for alias in node.names]
+                named = [name if name in files else node.module for name in inner]
+            graph[module] |= {name for name in named if name in files and name != module}
+    return graph
+
+
+def find_cycle(graph):
+    """Modules that import each other in a circle, or an empty list."""
+    done, path = set(), []
+
+    def visit(module):
+        if module in path:
+            return [*path[path.index(module) :], module]
+        if module in done:
+            return []
+        path.append(module)
+        for imported in sorted(graph[module]):
+            if found := visit(imported):
+                return found
+        path.pop()
+        done.add(module)
+        return []
+
+    for module in sorted(graph):
+        if found := visit(module):
+            return found
+    return []
+
+
+def module_name(path):
+    parts = ["sfumato", *path.relative_to(SOURCE).with_suffix("").parts]
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def test_no_import_cycle_anywhere():
+    graph = import_graph({module_name(path): path.read_text() for path in EVERYTHING})
+    assert sum(map(len, graph.values())) > 500  # it found the imports
+    assert find_cycle(graph) == []
+
+
+def test_the_search_for_cycles_finds_them():
+    """Negative control: at the top, for type checkers only, inside a function, and through three modules."""
+    for text in ("import b", "from b import f", "if TYPE_CHECKING:\n    from b import f", "def f():\n    import b"):
+        assert find_cycle(import_graph({"a": text, "b": "import a"})) == ["a", "b", "a"]
+    assert find_cycle(import_graph({"a": "import b", "b": "import c", "c": "from a import x"})) == ["a", "b", "c", "a"]
+    assert find_cycle(import_graph({"p": "", "p.a": "from p import b", "p.b": "from p import a"})) == [
+        "p.a", "p.b", "p.a",
+    ]  # fmt: skip
+    assert find_cycle(import_graph({"a": "import b\nimport c", "b": "import c", "c": "import os"})) == []
+
+
+def test_only_the_desk_charges_and_releases():
+    """`charge_and_release` is written once; only the desk and the start of a watch charge the ledger."""
+    texts = {module_name(path): path.read_text() for path in EVERYTHING}
+    assert [name for name, text in texts.items() if "def charge_and_release" in text] == ["sfumato.answering.desk"]
+    charging = {name for name, text in texts.items() if re.search(r"ledger\.charge\(", text)}
+    assert charging == {"sfumato.answering.desk", "sfumato.answering.watch"}
+    storing = {name for name, text in texts.items() if re.search(r"ledger\.store\(", text)}
+    assert storing == {"sfumato.answering.desk", "sfumato.answering.watch"}
+    assert not [name for name in texts if name.startswith("sfumato.answering") and "import Curator" in texts[name]]
+
+
+def test_public_names_are_listed_and_loaded_on_use():
+    """dir(sf) and completion show every public name; to list them loads nothing."""
+    code = "import sys, sfumato as sf; assert set(sf.__all__) <= set(dir(sf)); print('numpy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
 
 
 LOCAL_MAY_IMPORT = {  # a folder of local -> the folders of local that it may import

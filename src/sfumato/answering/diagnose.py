@@ -3,10 +3,10 @@ how many rows a filter drops; and bounds that an owner buys."""
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
-from sfumato.answering.recorded_question import asked, question
-from sfumato.answering.workload import release_together
+from sfumato.answering.certified_plans import certify_together
+from sfumato.answering.desk import Desk
+from sfumato.answering.question_record import record_question, write_record
 from sfumato.answers.answer import Cost
 from sfumato.catalog.columns import Integer, Real
 from sfumato.errors import InvalidParameter, UnsupportedSyntax
@@ -20,9 +20,6 @@ from sfumato.planning.unit_and_version import pinned, whose
 from sfumato.query.bind import bind
 from sfumato.query.dp_options import refuse_epsilon
 from sfumato.query.parse import parse
-
-if TYPE_CHECKING:
-    from sfumato.curator import Curator
 
 ROWS_OF_UNIT = "__sfumato_rows"
 OUTER = Fraction(1, 100)  # of the rows, on each side, that bought bounds may leave out
@@ -66,14 +63,14 @@ class Bounds:
         return f"{self.column}: declare lower = {self.lower:g}, upper = {self.upper:g} ({self.cost})"
 
 
-def diagnose(curator: "Curator", sql: str, epsilon: Number, analyst: str) -> Diagnosis:
+def diagnose(desk: Desk, sql: str, epsilon: Number, analyst: str) -> Diagnosis:
     """Noisy counts on one reservation, and what they say of a question's rows."""
     tree = parse(sql)
-    query = bind(tree, curator.dataset)
+    query = bind(tree, desk.dataset)
     refuse_epsilon(query.dp_options, "a diagnosis has its own")
     if not isinstance(query.source, Scan):
         raise UnsupportedSyntax("diagnose", "A diagnosis is of a question about one table.", "Ask about each table.")
-    table = curator.dataset.table(query.source.table)
+    table = desk.dataset.table(query.source.table)
     read = set().union(*(columns_of(each.value.expression) for each in query.aggregates if each.value is not None))
     conditions: dict[str, tuple[Expression, ...]] = {"rows": ()}
     if query.filters:
@@ -84,11 +81,11 @@ def diagnose(curator: "Curator", sql: str, epsilon: Number, analyst: str) -> Dia
             column = Column(name, table.column(name).type, declared.nullable)
             ends = (Call("<=", (column, Literal(declared.lower))), Call(">=", (column, Literal(declared.upper))))
             conditions[BOUND + name] = (Call("or", ends),)
-    counts = _counts(curator, query.source, conditions, Kind.COUNT)
+    counts = _counts(desk, query.source, conditions, Kind.COUNT)
     if isinstance(table.unit, str):
         more = Call(">", (Column(ROWS_OF_UNIT, ColumnType.INTEGER, False), Literal(table.max_rows_per_unit)))
-        counts |= _counts(curator, query.source, {"people": (), "more": (more,)}, Kind.PEOPLE)
-    found, cost, margin = _released(curator, counts, epsilon, analyst, question("diagnose", asked(tree, query)))
+        counts |= _counts(desk, query.source, {"people": (), "more": (more,)}, Kind.PEOPLE)
+    found, cost, margin = _count(desk, counts, epsilon, analyst, write_record("diagnose", record_question(tree, query)))
     rows = max(found["rows"], 1.0)
     filtered = 1 - found["kept"] / rows if "kept" in found else None
     people = found["more"] / max(found["people"], 1.0) if "more" in found else None
@@ -109,39 +106,39 @@ def _share(value: float) -> float:
 
 
 def _counts(
-    curator: "Curator", source: Scan, conditions: dict[str, tuple[Expression, ...]], kind: Kind
+    desk: Desk, source: Scan, conditions: dict[str, tuple[Expression, ...]], kind: Kind
 ) -> dict[str, BoundedPlan]:
-    unit, groups = whose(source, curator.dataset)
+    unit, groups = whose(source, desk.dataset)
     exponent = 0 if kind is Kind.PEOPLE or unit.per_row else ROW_WEIGHT_EXPONENT
     count = Measurement("count", kind, None, 0, 0, exponent, PureDP(1))
-    plan = BoundedPlan(curator.dataset.population, pinned(source, curator.versions), unit, groups, (), (), (count,))
+    plan = BoundedPlan(desk.dataset.population, pinned(source, desk.versions), unit, groups, (), (), (count,))
     return {name: replace(plan, filters=filters) for name, filters in conditions.items()}
 
 
-def _released(
-    curator: "Curator", plans: dict[str, BoundedPlan], epsilon: Number, analyst: str, said: str
+def _count(
+    desk: Desk, plans: dict[str, BoundedPlan], epsilon: Number, analyst: str, record: str
 ) -> tuple[dict[str, float], Cost, float]:
     shares = split(PureDP(privacy_amount(epsilon, "epsilon")), len(plans))
     priced = [
         replace(plan, measurements=tuple(replace(each, loss=share) for each in plan.measurements))
         for plan, share in zip(plans.values(), shares, strict=True)
     ]
-    found = release_together(curator, priced, analyst, said)
+    answered = desk.answer(certify_together(priced), desk.admit(analyst), lambda: record)
     values, margins = {}, []
-    for name, each in zip(plans, found.released, strict=True):
-        (certified,) = each.certificate.measurements
-        step = 2.0**certified.exponent
-        values[name] = each.integers[certified.name][0] * step
-        margins.append(certified.noise.margin(Fraction(1, 20)) * step)
-    return values, found.cost, max(margins)
+    for name, released in zip(plans, answered.released, strict=True):
+        (measurement,) = released.certificate.measurements
+        step = 2.0**measurement.exponent
+        values[name] = released.integers[measurement.name][0] * step
+        margins.append(measurement.noise.margin(Fraction(1, 20)) * step)
+    return values, answered.receipt.cost, max(margins)
 
 
-def find_bounds(curator: "Curator", column: str, epsilon: Number, table: str | None, analyst: str) -> Bounds:
+def find_bounds(desk: Desk, column: str, epsilon: Number, table: str | None, analyst: str) -> Bounds:
     """Private quantiles among powers of two: 0, 1, 2, 4, … and their opposites. Nothing is declared by this."""
-    names = [each.name for each in curator.dataset.tables.values() if not each.public]
+    names = [each.name for each in desk.dataset.tables.values() if not each.public]
     if table is None and len(names) != 1:
         raise InvalidParameter("table", f"must be one of {', '.join(names) or 'the private tables'}", "nothing")
-    about = curator.dataset.table(names[0] if table is None else table)
+    about = desk.dataset.table(names[0] if table is None else table)
     if about.public:
         raise InvalidParameter("table", "must be a private table", "a public one", "Its bounds can be read off it.")
     found = about.column(column)
@@ -153,11 +150,12 @@ def find_bounds(curator: "Curator", column: str, epsilon: Number, table: str | N
         branches += [Call("<=", (found, Literal(edge))), Literal(number)]
     number_of = Call("case", (Call("is null", (found,)), Literal(None), *branches, Literal(len(edges) - 1)))
     source = Scan(about.name, "", about.max_rows_per_unit)
-    unit, groups = whose(source, curator.dataset)
+    unit, groups = whose(source, desk.dataset)
     loss = PureDP(privacy_amount(epsilon, "epsilon"))
     choice = Quantiles((OUTER, 1 - OUTER))
     measured = Measurement("bounds", Kind.CHOICE, number_of, 0, len(edges) - 1, 0, loss, choice=choice)
-    plan = BoundedPlan(curator.dataset.population, pinned(source, curator.versions), unit, groups, (), (), (measured,))
-    bought = release_together(curator, [plan], analyst, question("bounds", table=about.name, column=found.name))
-    low, high = bought.released[0].integers["bounds"]
-    return Bounds(found.name, edges[max(low - 1, 0)], edges[high], bought.cost)
+    plan = BoundedPlan(desk.dataset.population, pinned(source, desk.versions), unit, groups, (), (), (measured,))
+    record = write_record("bounds", table=about.name, column=found.name)
+    answered = desk.answer(certify_together([plan]), desk.admit(analyst), lambda: record)
+    low, high = answered.released[0].integers["bounds"]
+    return Bounds(found.name, edges[max(low - 1, 0)], edges[high], answered.receipt.cost)

@@ -1,86 +1,43 @@
-"""Rehearsal: the same question on made-up rows, from the catalog alone. It reads no data and costs nothing."""
+"""Rehearse a question on made-up rows, from the catalog alone. It reads no data and costs nothing."""
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from datetime import date, timedelta
-from typing import TYPE_CHECKING
 
-import numpy as np
-
-from sfumato.catalog.columns import Boolean, Category, ColumnDeclaration, Date, DateTime, Id, Integer, Real
-from sfumato.catalog.model import Dataset, Table
-from sfumato.kernel.entropy import SYSTEM
-from sfumato.kernel.samplers import uniform_below
-
-if TYPE_CHECKING:
-    import pyarrow
-
-ROWS = 1_000
-ROWS_EACH = 2
-
-
-def needed_by(names: Iterable[str], dataset: Dataset) -> list[Table]:
-    """The tables of a question, and those through which their rows lead to a person."""
-    found: dict[str, Table] = {}
-    waiting = [dataset.table(name) for name in names]
-    while waiting:
-        table = waiting.pop()
-        found[table.name] = table
-        if table.unit_through is not None:
-            waiting.append(dataset.table(table.unit_through[1]))
-    return list(found.values())
+from sfumato.answering.ask import answer_query
+from sfumato.answering.desk import DEFAULT_ANALYST, Desk
+from sfumato.answering.made_up_rows import declare_made_up, find_needed_tables, make_rows
+from sfumato.answering.prices import delta_of, price
+from sfumato.answers.answer import Answer
+from sfumato.answers.disclosure import Signer
+from sfumato.catalog.model import with_tables
+from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
+from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
+from sfumato.kernel.parameters import Number, probability_inside
+from sfumato.kernel.row_sources import tables_of
+from sfumato.ledger.ledger import Ledger, Limit
+from sfumato.query.bind import bind
+from sfumato.query.parse import parse
 
 
-def as_rehearsed(table: Table) -> Table:
-    """The declaration of the made-up rows: their own numbers are public where the table's are."""
-    rows = None if table.rows is None else ROWS
-    return replace(table, rows=rows, people=None if table.people is None else ROWS // ROWS_EACH)
+def rehearse(
+    desk: Desk, sql: str, epsilon: Number | None = None, *, rho: Number | None = None, confidence: Number = "0.95"
+) -> Answer:
+    """Answer a question on made-up rows, with real noise, from a ledger in memory that is dropped afterwards.
 
-
-def made_up_rows(table: Table, rows: int = ROWS) -> "pyarrow.Table":
-    """Rows that keep to the declared types and bounds, evenly spread; every unit has up to two."""
-    import pyarrow  # noqa: PLC0415 - 25 MiB that asking does not need
-
-    made = {name: _column(declared, rows) for name, declared in table.columns.items()}
-    kept = _told_apart(made, dict(table.multiplicities), rows)
-    return pyarrow.table({name: [values[place] for place in kept] for name, values in made.items()})
-
-
-def _told_apart(made: Mapping[str, list[object]], most: Mapping[str, int], rows: int) -> list[int]:
-    """Rows of a public table in which no value stands more often than in the real one."""
-    seen: Counter[tuple[str, object]] = Counter()
-    kept = []
-    for place in range(rows):
-        values = [(name, made[name][place]) for name in most]
-        if all(seen[each] < most[each[0]] for each in values):
-            seen.update(values)
-            kept.append(place)
-    return kept
-
-
-def _column(declared: ColumnDeclaration, rows: int) -> list[object]:  # noqa: PLR0911 - one return a type
-    match declared:
-        case Integer(lower=lower, upper=upper):
-            return [lower + step for step in _below(upper - lower + 1, rows)]
-        case Real(lower=lower, upper=upper):
-            return [lower + (upper - lower) * step / 2**30 for step in _below(2**30 + 1, rows)]
-        case Category(values=values):
-            return [values[step] for step in _below(len(values), rows)]
-        case Boolean():
-            return [step == 1 for step in _below(2, rows)]
-        case Date(lower=lower, upper=upper):
-            first = lower.toordinal()
-            return [date.fromordinal(first + step) for step in _below(upper.toordinal() - first + 1, rows)]
-        case DateTime(lower=begin, upper=end):
-            seconds = (end - begin) // timedelta(seconds=1)
-            return [begin + timedelta(seconds=step) for step in _below(seconds + 1, rows)]
-        case Id():
-            return [str(index // ROWS_EACH) for index in range(rows)]
-        case _:
-            return [f"text {step}" for step in _below(100, rows)]
-
-
-def _below(bound: int, rows: int) -> list[int]:
-    drawn: list[int] = uniform_below(bound, rows, SYSTEM).astype(np.int64).tolist()
-    return drawn
+    Without a price, epsilon is 1.
+    """
+    query = bind(parse(sql), desk.dataset)
+    level, delta = probability_inside(confidence, "confidence"), delta_of(query, None)
+    own = query.dp_options.epsilon if query.dp_options is not None else None
+    priced = any(amount is not None for amount in (epsilon, rho, own))
+    loss = price(query, epsilon, rho) if priced else PureDP(1)
+    limit = loss if isinstance(loss, ZCDP) else ApproxDP(loss.epsilon, desk.dataset.budget.delta)
+    tables = {table.name: declare_made_up(table) for table in find_needed_tables(tables_of(query.source), desk.dataset)}
+    engine = DuckDBEngine.of_tables({name: (table, make_rows(table)) for name, table in tables.items()})
+    ledger = Ledger.create(None, desk.dataset.population, Limit(limit))
+    dataset = with_tables(desk.dataset, {**desk.dataset.tables, **tables})
+    try:
+        stage = replace(desk, dataset=dataset, engine=engine, ledger=ledger, signer=Signer())
+        return answer_query(stage, query, loss, level, DEFAULT_ANALYST, delta, str)
+    finally:
+        ledger.close()
+        engine.close()

@@ -1,24 +1,24 @@
-"""The Python way to ask: where / group_by / agg, then ask or preview. It builds the very Query that its SQL means."""
+"""Questions in Python: where / group_by / agg, then ask or preview. They build the Query that their SQL means."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from sfumato.answering.ask import ask
+from sfumato.answering.desk import AtDesk
+from sfumato.answering.preview import Preview, preview
+from sfumato.answers.answer import Answer
 from sfumato.query.frame import Aggregation, Frame, FrameQuery
-
-if TYPE_CHECKING:
-    from sfumato.answers.answer import Answer
-    from sfumato.curator import Curator, Preview
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
     """Rows of a protected table, perhaps in groups."""
 
-    curator: "Curator"
+    at_desk: AtDesk
     frame: Frame
 
     def where(self, condition: str) -> "Selection":
-        """Keep rows for which this condition, in SQL, is true."""
+        """Keep the rows for which this SQL condition is true."""
         return replace(self, frame=self.frame.where(condition))
 
     def group_by(self, *keys: str) -> "Selection":
@@ -27,24 +27,26 @@ class Selection:
 
     def agg(self, **aggregates: Aggregation) -> "Question":
         """The question: agg(n=sf.count(), age=sf.mean("age"))."""
-        return Question(self.curator, self.frame.agg(**aggregates))
+        return Question(self.at_desk, self.frame.agg(**aggregates))
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
     """A question that is ready to be asked."""
 
-    curator: "Curator"
+    at_desk: AtDesk
     asked: FrameQuery
 
     def sql(self) -> str:
         """The same question in SQL."""
         return self.asked.sql()
 
-    def ask(self, epsilon: Any = None, **options: Any) -> "Answer":  # noqa: ANN401 - as Curator.ask
-        """Ask, as Curator.ask does."""
-        return self.curator.ask(self.sql(), epsilon, **options)
+    def ask(self, epsilon: Any = None, **options: Any) -> Answer:  # noqa: ANN401 - the options of Curator.ask
+        """Ask, with the options of Curator.ask."""
+        with self.at_desk() as desk:
+            return ask(desk, self.sql(), epsilon, **options)
 
-    def preview(self, epsilon: Any = None, **options: Any) -> "Preview":  # noqa: ANN401 - as Curator.preview
-        """Preview, as Curator.preview does."""
-        return self.curator.preview(self.sql(), epsilon, **options)
+    def preview(self, epsilon: Any = None, **options: Any) -> Preview:  # noqa: ANN401 - the options of Curator.preview
+        """Preview, with the options of Curator.preview."""
+        with self.at_desk() as desk:
+            return preview(desk, self.sql(), epsilon, **options)

@@ -3,9 +3,14 @@
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sfumato.answering.receipt import Given, as_stored
+from sfumato.answering.certified_plans import certify_plan, read_stored
+from sfumato.answering.desk import DEFAULT_ANALYST, Desk
+from sfumato.answering.present_answer import CombinedReleases, PlannedQuery, present_answer
+from sfumato.answering.prices import price
+from sfumato.answering.question_record import record_question, write_record
+from sfumato.answering.receipt import Receipt
 from sfumato.answers.answer import Answer
 from sfumato.answers.combined_releases import Combined
 from sfumato.answers.released_values import Reading
@@ -13,15 +18,14 @@ from sfumato.errors import LedgerError, UnsupportedSyntax
 from sfumato.kernel.certify import certify
 from sfumato.kernel.exact import plain, sum_exactly
 from sfumato.kernel.losses import ZCDP, PrivacyLoss, PureDP, compose
+from sfumato.kernel.parameters import Number, probability_inside
 from sfumato.kernel.plan import BoundedPlan, Kind
 from sfumato.kernel.release import Released
 from sfumato.ledger.earlier import Earlier
 from sfumato.ledger.entries import charged_loss, loss_text
 from sfumato.ledger.ledger import AlreadyAnswered
-from sfumato.query.query import Query
-
-if TYPE_CHECKING:
-    from sfumato.curator import Curator
+from sfumato.query.bind import bind
+from sfumato.query.parse import parse
 
 MOST_TRIES = 100  # of processes that upgrade the same question at once, each of which makes progress
 
@@ -60,9 +64,9 @@ class Releases:
         return ZCDP(sum_exactly(more)) if more > 0 else None
 
     @property
-    def reading(self) -> Reading:
-        """All of them, to be read like one release."""
-        return self.combined.reading()
+    def combined_releases(self) -> CombinedReleases:
+        """All of them, to be presented like one release."""
+        return CombinedReleases(self.combined.reading(), self.loss)
 
     def summary(self, through: int) -> dict[str, Any]:
         """As it is kept with the newest release."""
@@ -76,40 +80,53 @@ class Releases:
         }
 
 
-def upgrade(  # noqa: PLR0917
-    curator: "Curator", query: Query, wanted: PureDP | ZCDP, confidence: Fraction, analyst: str, said: str
+def upgrade(
+    desk: Desk,
+    sql: str,
+    epsilon: Number | None = None,
+    *,
+    rho: Number | None = None,
+    confidence: Number = "0.95",
+    analyst: str = DEFAULT_ANALYST,
 ) -> Answer:
-    """Pay what is missing of `wanted` in all, and combine the releases; processes that do the same share one charge."""
-    planned = curator.planned(query, wanted)
+    """Pay the difference to this epsilon (or rho) in all, and combine all releases that the analyst has.
+
+    Processes that upgrade the same question at once share one charge.
+    """
+    tree = parse(sql)
+    query = bind(tree, desk.dataset)
+    level, wanted = probability_inside(confidence, "confidence"), price(query, epsilon, rho)
+    who, record = desk.admit(analyst), write_record("upgrade", record_question(tree, query), confidence=level)
+    planned = desk.plan(query, wanted)
     certificate = certify(planned.plan)
     if certificate.cells is None or any(each.kind is Kind.CHOICE for each in planned.plan.measurements):
         hint = "Ask it again with a larger epsilon."
         raise UnsupportedSyntax("upgrade", "Only counts and what is added up can be improved.", hint)
     for _ in range(MOST_TRIES):
-        earlier = curator.ledger().earlier(certificate.answer_key, analyst)
+        earlier = desk.ledger.earlier(certificate.answer_key, who)
         before = _releases(planned.plan, earlier)
         more = wanted if before is None else before.difference(wanted)
         if before is not None and more is None:
             stored = earlier.rest[-1] if earlier.rest or earlier.summed_up is None else earlier.summed_up[1]
-            given = Given(analyst, earlier.head, stored.taken, cached=True)
-            return curator.presented(query, planned, before.newest, confidence, given, before.reading, before.loss)
-        now = curator.planned(query, more or wanted)
+            receipt = Receipt(who, earlier.head, stored.taken, cached=True)
+            asked = PlannedQuery(query, planned, level)
+            return present_answer(desk, asked, before.newest, receipt, before.combined_releases)
+        now = desk.plan(query, more or wanted)
         now = replace(now, plan=replace(now.plan, repeat=0 if before is None else before.number))
 
-        def after(released: Released, before: Releases | None = before) -> Releases:
+        def add(released: Released, before: Releases | None = before) -> Releases:
             return Releases.of(released) if before is None else before.and_one(released)
 
-        def summary(released: Released, through: int = earlier.through) -> dict[str, Any]:
-            return after(released).summary(through)
+        def summarise(released: Released, through: int = earlier.through) -> dict[str, Any]:
+            return add(released).summary(through)
 
-        with suppress(AlreadyAnswered):  # by another process, meanwhile: look again, and take its answer
-            released, given = curator.charged(now.plan, certify(now.plan), analyst, said, summary)
-            all_of_them = after(released)
-            return curator.presented(
-                query, now, released, confidence, given, all_of_them.reading, all_of_them.loss
-            )  # fmt: skip
+        with suppress(AlreadyAnswered):  # by another process, meanwhile: look again, and use its answer
+            answered = desk.charge_and_release(certify_plan(now.plan), who, record, summarise)
+            (released,) = answered.released
+            asked = PlannedQuery(query, now, level)
+            return present_answer(desk, asked, released, answered.receipt, add(released).combined_releases)
     hint = "Nothing was lost. Try again when fewer processes upgrade it."
-    raise LedgerError("ledger-busy", "Others upgraded this question again and again.", hint)
+    raise LedgerError("ledger-busy", "Other processes upgraded this question at the same time.", hint)
 
 
 def _releases(plan: BoundedPlan, earlier: Earlier) -> Releases | None:
@@ -121,12 +138,12 @@ def _releases(plan: BoundedPlan, earlier: Earlier) -> Releases | None:
             summary["number"],
             charged_loss(summary["loss"]),
             Combined.from_json(summary["combined"]),
-            as_stored(plan, stored),
+            read_stored(plan, stored),
             Fraction(summary["epsilon"]),
             Fraction(summary["rho"]),
         )
-    for each in earlier.rest:
-        released = as_stored(plan, each)
+    for stored in earlier.rest:
+        released = read_stored(plan, stored)
         made = Releases.of(released) if made is None else made.and_one(released)
     return made
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.answers.group_loss import group_of, in_words
 from sfumato.answers.output_sensitivity import AsAsked
-from sfumato.arguments import a_truth
+from sfumato.arguments import check_truth
 from sfumato.errors import InvalidParameter
 from sfumato.extras import imported
 from sfumato.kernel.exact import plain
@@ -151,7 +151,7 @@ class Answer:
         }
 
     def _table(self, intervals: bool) -> dict[str, list[Any]]:
-        a_truth(intervals, "intervals")
+        check_truth(intervals, "intervals")
         table: dict[str, list[Any]] = {}
         for name in self.columns:
             table[name] = [row[name] for row in self.rows]

@@ -13,8 +13,8 @@ from sfumato.cli.show import AsJson, print_answer, print_json, print_table, say,
 from sfumato.errors import SfumatoError
 
 if TYPE_CHECKING:
+    from sfumato.answering.preview import Preview
     from sfumato.answers.answer import Answer
-    from sfumato.curator import Preview
 
 PLOTS = (".svg", ".png")
 TABLES = (".parquet", ".csv")

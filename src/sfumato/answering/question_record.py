@@ -1,4 +1,4 @@
-"""The question as the ledger records it with its charge, for the owner: what was asked, in one normal form."""
+"""The record of a question that the ledger keeps with its charge, so that the owner can see what was asked."""
 
 import re
 from collections.abc import Mapping
@@ -12,11 +12,11 @@ from sfumato.ledger.entries import canonical
 from sfumato.query.query import Query
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-WHOLE = (exp.Where, exp.Having, exp.Group, exp.Select, exp.Alias)  # what stands alone in these needs no brackets
+NEED_NO_BRACKETS = (exp.Where, exp.Having, exp.Group, exp.Select, exp.Alias)  # around an expression of their own
 
 
-def asked(tree: exp.Select, query: Query, margin: Mapping[str, float] | None = None) -> dict[str, object]:
-    """One question: its SQL in normal form, the columns of its answer, and the margins that were wanted."""
+def record_question(tree: exp.Select, query: Query, margin: Mapping[str, float] | None = None) -> dict[str, object]:
+    """One question: its SQL in normal form, the columns of its answer, and the margins that the analyst wants."""
     made: dict[str, object] = {"sql": normal_form(tree), "columns": [name for name, _ in query.columns]}
     if margin is not None:
         made["margin"] = dict(margin)
@@ -26,19 +26,19 @@ def asked(tree: exp.Select, query: Query, margin: Mapping[str, float] | None = N
 
 
 def normal_form(tree: exp.Select) -> str:
-    """SQL as it is printed again: without needless quotes and brackets, words in upper case, one space between them."""
+    """SQL without needless quotes and brackets, with keywords in upper case and one space between words."""
     copy = tree.copy()
     for name in copy.find_all(exp.Identifier):
         if NAME.fullmatch(name.this):
             name.set("quoted", False)
     for brackets in list(copy.find_all(exp.Paren)):
-        if isinstance(brackets.parent, WHOLE):
+        if isinstance(brackets.parent, NEED_NO_BRACKETS):
             brackets.replace(brackets.this)
     return copy.sql(dialect="duckdb", comments=False, copy=False)
 
 
-def question(how: str, *questions: Mapping[str, object], confidence: Fraction | None = None, **more: object) -> str:
-    """What is recorded: how it was asked (ask, upgrade, ...), and the questions that one charge is for."""
+def write_record(how: str, *questions: Mapping[str, object], confidence: Fraction | None = None, **more: object) -> str:
+    """The text that the ledger stores: the call (ask, upgrade, ...) and the questions that one charge pays for."""
     made: dict[str, object] = {"how": how, "questions": list(questions), **more}
     if confidence is not None:
         made["confidence"] = plain(confidence)

@@ -6,7 +6,7 @@ import pytest
 from protected import protect
 
 import sfumato as sf
-from sfumato.answering.recorded_question import normal_form
+from sfumato.answering.question_record import normal_form
 from sfumato.ledger.entries import sha256
 from sfumato.query.parse import parse
 

@@ -1,0 +1,56 @@
+"""Answer one question. DESIGN.md, "The calls that produce one answer", lists these calls."""
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+
+from sfumato.answering.certified_plans import certify_plan
+from sfumato.answering.desk import DEFAULT_ANALYST, Desk
+from sfumato.answering.least_epsilon import find_least_epsilon
+from sfumato.answering.present_answer import PlannedQuery, present_answer
+from sfumato.answering.prices import delta_of, margins_alone, price
+from sfumato.answering.question_record import record_question, write_record
+from sfumato.answers.answer import Answer
+from sfumato.kernel.losses import ZCDP, PureDP
+from sfumato.kernel.parameters import Number, probability_inside
+from sfumato.query.bind import bind
+from sfumato.query.parse import parse
+from sfumato.query.query import Query
+
+
+def ask(
+    desk: Desk,
+    sql: str,
+    epsilon: Number | None = None,
+    *,
+    rho: Number | None = None,
+    delta: Number | None = None,
+    margin: Mapping[str, float] | None = None,
+    confidence: Number = "0.95",
+    analyst: str = DEFAULT_ANALYST,
+) -> Answer:
+    """Answer a question for its price. If the ledger has an answer that is as precise, it is free."""
+    tree = parse(sql)
+    query = bind(tree, desk.dataset)
+    level = probability_inside(confidence, "confidence")
+    margins = margins_alone(query, margin, epsilon, rho)
+    loss = price(query, epsilon, rho) if margins is None else find_least_epsilon(desk, query, margins, level)
+
+    def write_question() -> str:
+        return write_record("ask", record_question(tree, query, margins), confidence=level)
+
+    return answer_query(desk, query, loss, level, desk.admit(analyst), delta_of(query, delta), write_question)
+
+
+def answer_query(  # noqa: PLR0917 - its callers name what they pass
+    desk: Desk,
+    query: Query,
+    loss: PureDP | ZCDP,
+    confidence: Fraction,
+    analyst: str,
+    delta: Number | None,
+    write_question: Callable[[], str],
+) -> Answer:
+    """Plan, certify, charge and release (or find the stored answer), and present."""
+    planned = desk.plan(query, loss, delta)
+    answered = desk.answer(certify_plan(planned.plan), analyst, write_question)
+    return present_answer(desk, PlannedQuery(query, planned, confidence), answered.released[0], answered.receipt)

@@ -1,0 +1,71 @@
+"""The plans that one charge pays for: a single plan, or several that are charged together and released one by one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from sfumato.kernel.bundle import apart, bundle, parts, together
+from sfumato.kernel.certify import Certificate, Reservation, certify
+from sfumato.kernel.losses import PrivacyLoss
+from sfumato.kernel.plan import BoundedPlan
+from sfumato.kernel.release import ExactAggregates, Released, release
+from sfumato.ledger.stored import Stored
+
+
+@dataclass(frozen=True, slots=True)
+class CertifiedPlans:
+    """Plans with the certificate of each, and the one certificate that is charged for all of them."""
+
+    plans: tuple[BoundedPlan, ...]
+    certificates: tuple[Certificate, ...]
+    certificate: Certificate
+
+    @property
+    def bundled(self) -> bool:
+        """Whether the plans are charged as a bundle (of one or more), not as a single plan."""
+        return self.certificate is not self.certificates[0]
+
+    def release(
+        self, exact: Sequence[ExactAggregates], reservation: Reservation
+    ) -> tuple[tuple[Released, ...], Released]:
+        """Add noise to what was measured: the release of each plan, and the whole as the ledger stores it."""
+        if not self.bundled:
+            (measured,) = exact
+            released = release(measured, reservation)
+            return (released,), released
+        pairs = zip(exact, parts(reservation, self.certificates), strict=True)
+        released_parts = tuple(release(measured, part) for measured, part in pairs)
+        return released_parts, together(reservation, released_parts)
+
+    def read_stored(self, stored: Stored) -> tuple[Released, ...]:
+        """The releases in a stored answer, certified with the losses that they were released at."""
+        if not self.bundled:
+            return (read_stored(self.plans[0], stored),)
+        shares = list(stored.shares)
+        certificates = []
+        for plan in self.plans:
+            certificates.append(certify(with_shares(plan, shares[: len(plan.measurements)])))
+            del shares[: len(plan.measurements)]
+        return tuple(apart(Released(stored.entry_number, bundle(certificates), stored.integers), certificates))
+
+
+def certify_plan(plan: BoundedPlan) -> CertifiedPlans:
+    """A single plan."""
+    certificate = certify(plan)
+    return CertifiedPlans((plan,), (certificate,), certificate)
+
+
+def certify_together(plans: Sequence[BoundedPlan]) -> CertifiedPlans:
+    """Plans that are charged together: all of them, or none."""
+    certificates = tuple(certify(plan) for plan in plans)
+    return CertifiedPlans(tuple(plans), certificates, bundle(certificates))
+
+
+def read_stored(plan: BoundedPlan, stored: Stored) -> Released:
+    """The release in the stored answer to one plan, certified with the losses that it was released at."""
+    return Released(stored.entry_number, certify(with_shares(plan, stored.shares)), stored.integers, stored.keys)
+
+
+def with_shares(plan: BoundedPlan, shares: Sequence[PrivacyLoss]) -> BoundedPlan:
+    """The plan with these losses for its measurements."""
+    priced = zip(plan.measurements, shares, strict=True)
+    return replace(plan, measurements=tuple(replace(measurement, loss=share) for measurement, share in priced))

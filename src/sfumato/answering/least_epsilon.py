@@ -1,0 +1,46 @@
+"""The smallest epsilon that gives the margins an analyst wants, found by planning. It reads no data."""
+
+from collections.abc import Mapping
+from fractions import Fraction
+
+from sfumato.answering.desk import Desk
+from sfumato.answers.present import margins_of
+from sfumato.answers.released_values import three_digits_up
+from sfumato.errors import InvalidParameter, MissingBounds
+from sfumato.kernel.certify import certify
+from sfumato.kernel.losses import PureDP
+from sfumato.query.query import Query
+
+MARGIN_HINT = "Ask for a margin of COUNT or SUM, or find an epsilon with preview(..., assume={'n': ...})."
+SMALLEST, LARGEST = 1e-9, 500.0
+BISECTIONS = 60
+
+
+def find_least_epsilon(desk: Desk, query: Query, wanted: Mapping[str, float], confidence: Fraction) -> PureDP:
+    """The smallest epsilon, to three digits, at which every named column has the wanted margin in every group."""
+
+    def is_enough(epsilon: str) -> bool:
+        planned = desk.plan(query, PureDP(epsilon))
+        try:
+            certificate = certify(planned.plan)
+        except InvalidParameter:
+            return False
+        margins, reasons = margins_of(query, planned, certificate, confidence, None)
+        for name, most in wanted.items():
+            if name not in margins:
+                raise InvalidParameter("margin", f"must name a column of {', '.join(margins)}", "another name")
+            found = margins[name]
+            if found is None:
+                raise MissingBounds("margin", f"{name}: {reasons[name]}", MARGIN_HINT)
+            if not most > 0 or found > most:
+                return False
+        return True
+
+    low, high = SMALLEST, LARGEST
+    if not is_enough(three_digits_up(high)):
+        kind = f"one that no epsilon up to {LARGEST:g} gives"
+        raise InvalidParameter("margin", "must be reachable", kind, "Ask for a wider one.")
+    for _ in range(BISECTIONS):
+        middle = (low * high) ** 0.5
+        low, high = (low, middle) if is_enough(three_digits_up(middle)) else (middle, high)
+    return PureDP(three_digits_up(high))
