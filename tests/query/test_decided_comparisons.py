@@ -128,6 +128,48 @@ def test_preview_answer_and_explanation_say_so(people):
     assert people.ask("SELECT COUNT(*) AS n FROM t", epsilon=1).warnings == ()
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT COUNT(*) AS n FROM t WHERE pay / age > 1",
+        "SELECT COUNT(pay / (age - 18)) AS n FROM t",
+        "SELECT COUNT(*) AS n FROM (SELECT pay / age AS r FROM t) q WHERE r > 1",
+        "SELECT ward2, COUNT(*) / ward2 AS r FROM t GROUP BY ward2",
+    ],
+)
+def test_a_divisor_whose_declaration_contains_zero_is_told(sql):
+    columns = COLUMNS | {"ward2": sf.Category([0, 1])}
+    dataset = Dataset("t", [Table("t", None, sf.ROW, columns)], sf.Budget(epsilon=9))
+    (caution,) = bind(parse(sql), dataset).cautions
+    assert "The divisor at 1:" in caution
+    assert "may be 0: it lies within the declared" in caution
+    assert "the result is NULL" in caution
+
+
+@pytest.mark.parametrize("divisor", ["(age + 1)", "2", "(-age - 1)", "ward", "sides"])
+def test_a_divisor_that_cannot_be_zero_is_not(divisor):
+    """Negative control. The values of `sides` are -1 and 1: its bounds contain 0, but no value is 0."""
+    columns = COLUMNS | {"sides": sf.Category([-1, 1])}
+    dataset = Dataset("t", [Table("t", None, sf.ROW, columns)], sf.Budget(epsilon=9))
+    assert bind(parse(f"SELECT COUNT(*) AS n FROM t WHERE pay / {divisor} < pay"), dataset).cautions == ()
+
+
+def test_preview_and_answer_warn_of_a_divisor_that_may_be_zero(people):
+    sql = "SELECT COUNT(*) AS n FROM t WHERE 100 / age > 2"
+    preview, answer = people.preview(sql, epsilon=1), people.ask(sql, epsilon=1)
+    assert preview.warnings == answer.warnings
+    assert "may be 0" in answer.warnings[0]
+
+
+@pytest.mark.parametrize("divisor", ["SUM(age)", "AVG(age)"])
+def test_a_ratio_over_a_sum_near_zero_is_flagged(people, without_noise, divisor):
+    """Nobody in Lima: the sum is 0. The control: with a large epsilon, Rome's sum is far from 0."""
+    near = people.ask(f"SELECT COUNT(*) / {divisor} AS r FROM t WHERE city = 'Lima'", epsilon=1)
+    assert any("number that it is divided by is within" in each for each in near.warnings)
+    far = people.ask(f"SELECT COUNT(*) / {divisor} AS r FROM t WHERE city = 'Rome'", epsilon=20)
+    assert far.warnings == ()
+
+
 def test_a_mean_of_hardly_any_rows_is_flagged(people, without_noise):
     """The rule: the noisy number of rows is at most its own margin. The control: Rome's thirty are not flagged."""
     answer = people.ask("SELECT city, AVG(age) AS a, COUNT(*) AS n FROM t GROUP BY city", epsilon=1)

@@ -1,4 +1,4 @@
-"""What an answer should be read with: means of hardly any rows, and keys of which none was shown."""
+"""What an answer should be read with: divisors near zero, and undeclared keys of which none was shown."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -15,6 +15,14 @@ from sfumato.query.query import AggregateRef, Post, PostCall, Query
 
 MOST_NAMED = 3
 OVER_A_COUNT = ("AVG", "VARIANCE", "STDDEV")
+FEW_ROWS = (
+    "the noisy number of rows that it is divided by is within its own margin of zero, so there may be no rows at all, "
+    "and the value may be noise alone."
+)
+SMALL_TOTAL = (
+    "the noisy number that it is divided by is within its own margin of zero, so the true one may be zero, and the "
+    "value may be noise alone."
+)
 
 
 def cautions_of(
@@ -27,26 +35,27 @@ def cautions_of(
         said.append(no_key(planned, certificate))
     by_name = {each.name: each for each in shown.measured}
     for name, post in query.columns if labels else ():
-        near = np.zeros(len(labels), bool)
-        for count in _counts_below(post, planned):
-            if count.terms:
-                rows = np.broadcast_to(read(count, shown.values), len(labels))
-                near |= rows <= linear_margin(count, by_name, confidence)
-        if near.any():
-            said.append(_near_zero(name, [labels[place] for place in np.flatnonzero(near).tolist()], len(labels)))
+        counts, totals = _counts_below(post, planned), _totals_below(post, planned)
+        for divisors, why in ((counts, FEW_ROWS), (totals, SMALL_TOTAL)):
+            near = np.zeros(len(labels), bool)
+            for divisor in divisors:
+                if divisor.terms:
+                    found = np.broadcast_to(read(divisor, shown.values), len(labels))
+                    found = found if divisors is counts else np.abs(found)
+                    near |= found <= linear_margin(divisor, by_name, confidence)
+            if near.any():
+                where = [labels[place] for place in np.flatnonzero(near).tolist()]
+                said.append(_near_zero(name, where, len(labels), why))
     return tuple(said)
 
 
-def _near_zero(name: str, labels: list[str], rows: int) -> str:
+def _near_zero(name: str, labels: list[str], rows: int, why: str) -> str:
     if rows == 1 and labels == [""]:
         where = ""
     else:
         more = f" and {len(labels) - MOST_NAMED:,} more" if len(labels) > MOST_NAMED else ""
         where = f" for {', '.join(labels[:MOST_NAMED])}{more}"
-    return (
-        f"{name}{where}: the noisy number of rows that it is divided by is within its own margin of zero, so there may "
-        "be no rows at all, and the value may be noise alone."
-    )
+    return f"{name}{where}: {why}"
 
 
 def no_key(planned: Planned, certificate: Certificate) -> str:
@@ -74,5 +83,22 @@ def _counts_below(post: Post, planned: Planned) -> list[Linear]:
             return [*_counts_below(post.arguments[0], planned), *([count] if count is not None else [])]
         case PostCall(_, arguments):
             return [count for each in arguments for count in _counts_below(each, planned)]
+        case _:
+            return []
+
+
+def _totals_below(post: Post, planned: Planned) -> list[Linear]:
+    """The noisy sums that an output divides by; for an average, the sum of its values."""
+    match post:
+        case PostCall("/", (over, AggregateRef(index))):
+            formula = planned.formulas[index]
+            found = _totals_below(over, planned)
+            if formula.total is None or formula.function not in ("SUM", "AVG"):
+                return found
+            if formula.function == "AVG" and formula.count is not None:  # its total is that of the values less a centre
+                return [*found, formula.total.plus(formula.count, Fraction(formula.centre))]
+            return [*found, formula.total]
+        case PostCall(_, arguments):
+            return [total for each in arguments for total in _totals_below(each, planned)]
         case _:
             return []

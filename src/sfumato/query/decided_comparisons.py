@@ -1,4 +1,4 @@
-"""Comparisons that the declarations decide: WHERE city = 'Roma' where 'Roma' is not declared. Told, never refused.
+"""Cautions from declarations: comparisons that they decide (city = 'Roma', which is not declared), divisors of 0.
 
 Only what the owner declared and what the analyst wrote is looked at: a caution says nothing of the data.
 """
@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from sfumato.catalog.names import is_like
 from sfumato.kernel.expressions import Literal, Scalar
+from sfumato.query.functions import contains_zero
 from sfumato.query.parse import locate
 from sfumato.query.query import Typed
 
@@ -84,6 +85,17 @@ def look_at_pattern(node: exp.Expr, one: Typed, pattern: str) -> None:
     if one.values is None or any(is_like(each, pattern) for each in values):
         return
     _caution(f"The pattern {_shown(pattern)}{locate(node)} matches none of {_declared(one)}.")
+
+
+def look_at_divisor(node: exp.Expr, divisor: Typed) -> None:
+    """Caution of a division by what may be 0, by its declared values or bounds: x / 0 is NULL."""
+    zero = contains_zero(divisor) if divisor.values is None else 0 in divisor.values
+    if zero and _more():
+        _caution(
+            f"The divisor{locate(node)} may be 0: it lies within {_declared(divisor)}. Where it is 0, the result is "
+            "NULL. A condition on it is then not true, and an aggregate leaves the row out. Divide by what cannot be "
+            "0, or say what to do with 0 (CASE WHEN y <> 0 THEN x / y ELSE 0 END)."
+        )
 
 
 def _may_be(one: Typed, two: Typed, value: Scalar) -> bool:

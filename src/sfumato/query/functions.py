@@ -90,7 +90,7 @@ def compute(function: str, one: Typed, two: Typed) -> Typed:
     lower, upper = _bound_result(function, one, two)
     nullable = one.nullable or two.nullable
     if function == "/":
-        nullable = nullable or _contains_zero(two)
+        nullable = nullable or contains_zero(two)
     whole = function != "/" and one.whole and two.whole and max(abs(lower or 0), abs(upper or 0)) <= MOST_WHOLE
     return Typed(Call(function, (one.expression, two.expression)), "number", nullable, lower, upper, whole)
 
@@ -105,7 +105,7 @@ def _bound_result(function: str, one: Typed, two: Typed) -> tuple[float | None, 
         case "*":
             ends = [a * c, a * d, b * c, b * d]
         case _:
-            if _contains_zero(two):
+            if contains_zero(two):
                 return None, None
             ends = [a / c, a / d, b / c, b / d]
     if not all(math.isfinite(end) and abs(end) <= MOST_REACH for end in ends):
@@ -117,7 +117,8 @@ def _divides(expression: Expression) -> bool:
     return isinstance(expression, Call) and (expression.function == "/" or any(map(_divides, expression.arguments)))
 
 
-def _contains_zero(two: Typed) -> bool:
+def contains_zero(two: Typed) -> bool:
+    """Do the bounds of a number contain 0? A number without bounds may be anything."""
     return two.lower is None or two.upper is None or two.lower <= 0 <= two.upper
 
 

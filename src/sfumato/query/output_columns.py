@@ -11,7 +11,7 @@ from sfumato.query import functions
 from sfumato.query.choice_aggregates import bind_choice
 from sfumato.query.constants import read_constant
 from sfumato.query.date_functions import AS_NUMBER, read_literal_beside
-from sfumato.query.decided_comparisons import look_at_comparison
+from sfumato.query.decided_comparisons import look_at_comparison, look_at_divisor
 from sfumato.query.parse import locate, name_node, syntax_refusal
 from sfumato.query.query import Aggregate, AggregateRef, KeyRef, Post, PostCall, Typed
 from sfumato.query.row_expressions import AGGREGATES, ARITHMETIC, CHOICES, COMPARE, LOGIC, RowBinder, flatten
@@ -90,9 +90,10 @@ class OutputBinder:
         if kind in COMPARE:
             return self._bind_comparison(node, COMPARE[kind], self.bind(node.this), self.bind(node.expression))
         if kind in ARITHMETIC:
-            return Output(
-                PostCall(ARITHMETIC[kind], (self._bind_typed(node.this), self._bind_typed(node.expression))), "number"
-            )
+            made = PostCall(ARITHMETIC[kind], (self._bind_typed(node.this), self._bind_typed(node.expression)))
+            if kind is exp.Div and isinstance(made.arguments[1], KeyRef):
+                look_at_divisor(node.expression, self.keys[made.arguments[1].index][0])
+            return Output(made, "number")
         if kind in LOGIC:
             parts = [self._bind_typed(each, "boolean") for each in flatten(node)]
             return self._chain_calls(LOGIC[kind], parts)

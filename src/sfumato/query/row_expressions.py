@@ -8,7 +8,7 @@ from sfumato.kernel.expressions import Expression, Literal
 from sfumato.query import functions
 from sfumato.query.constants import read_constant
 from sfumato.query.date_functions import bind_date_function, read_beside
-from sfumato.query.decided_comparisons import look_at_comparison, look_at_pattern
+from sfumato.query.decided_comparisons import look_at_comparison, look_at_divisor, look_at_pattern
 from sfumato.query.parse import locate_errors, name_node, syntax_refusal
 from sfumato.query.query import Typed
 from sfumato.query.relation import Scope
@@ -57,7 +57,10 @@ class RowBinder:
         if kind in ARITHMETIC:
             one, two = self.bind(node.this), self.bind(node.expression)
             with locate_errors(node):
-                return functions.compute(ARITHMETIC[kind], one, two)
+                made = functions.compute(ARITHMETIC[kind], one, two)
+            if kind is exp.Div:
+                look_at_divisor(node.expression, two)
+            return made
         if kind in UNARY:
             one = self.bind(node.this)
             with locate_errors(node):
