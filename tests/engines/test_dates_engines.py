@@ -31,14 +31,14 @@ TIMES = ("hour", "minute")
 A, B = Column("a", ColumnType.DATE), Column("b", ColumnType.DATE)
 X, Y = Column("x", ColumnType.DATETIME), Column("y", ColumnType.DATETIME)
 FUNCTIONS = [
-    *(Call(f"date_trunc {unit}", (A,)) for unit in UNITS),
-    *(Call(f"extract {part}", (A,)) for part in PARTS),
-    *(Call(f"date_diff {unit}", (A, B)) for unit in UNITS),
+    *(Call("date_trunc", (A,), unit) for unit in UNITS),
+    *(Call("extract", (A,), part) for part in PARTS),
+    *(Call("date_diff", (A, B), unit) for unit in UNITS),
     Call("midnight", (A,)),
-    *(Call(f"datetime_trunc {unit}", (X,)) for unit in (*UNITS, *TIMES)),
-    *(Call(f"extract {part}", (X,)) for part in (*PARTS, *TIMES)),
-    *(Call(f"date_diff {unit}", (X, Y)) for unit in (*UNITS, *TIMES)),
-    *(Call(f"date_diff {unit}", (Call("midnight", (A,)), X)) for unit in (*UNITS, *TIMES)),
+    *(Call("datetime_trunc", (X,), unit) for unit in (*UNITS, *TIMES)),
+    *(Call("extract", (X,), part) for part in (*PARTS, *TIMES)),
+    *(Call("date_diff", (X, Y), unit) for unit in (*UNITS, *TIMES)),
+    *(Call("date_diff", (Call("midnight", (A,)), X), unit) for unit in (*UNITS, *TIMES)),
     *(Call(sign, (A, B)) for sign in ("=", "<>", "<", "<=", ">", ">=")),
     *(Call(sign, (X, Y)) for sign in ("=", "<>", "<", "<=", ">", ">=")),
     Call("<", (Call("midnight", (B,)), Y)),
@@ -47,7 +47,7 @@ FUNCTIONS = [
     Call("<", (X, Literal(datetime(2000, 2, 29)))),
     Call("coalesce", (A, B, Literal(date(1, 1, 1)))),
     Call("case", (Call("is null", (X,)), Literal(datetime(9999, 12, 31, 23, 59, 59)), Y)),
-    Call("date_trunc month", (Call("date_trunc week", (A,)),)),
+    Call("date_trunc", (Call("date_trunc", (A,), "week"),), "month"),
 ]
 ODD_DAYS = [
     FIRST, LAST, date(1, 12, 31), date(4, 2, 29), date(1900, 2, 28), date(1904, 2, 29), date(1969, 12, 28),
@@ -119,7 +119,7 @@ def test_differences_count_beginnings_as_duckdb_does():
     """date_diff of DuckDB itself, without our detour over the beginnings of units; but its weeks count no Mondays."""
     units = [each for each in UNITS if each != "week"]
     rows = [{"a": one, "b": two, "x": None, "y": None} for one in ODD_DAYS for two in ODD_DAYS]
-    ours = by_duckdb(rows, [Call(f"date_diff {unit}", (A, B)) for unit in units])
+    ours = by_duckdb(rows, [Call("date_diff", (A, B), unit) for unit in units])
     with duckdb.connect() as connection:
         connection.register("data", pa.table({name: [row[name] for row in rows] for name in "ab"}))
         asked = ", ".join(f"CAST(date_diff('{unit}', a, b) AS DOUBLE)" for unit in units)
@@ -138,7 +138,9 @@ def test_moments_are_written_alike(moments):
 def test_a_week_begins_on_monday():
     days = [date(2024, 12, 27) + timedelta(days=each) for each in range(12)]
     rows = [{"a": date(2024, 12, 29), "b": each, "x": None, "y": None} for each in days]
-    found = by_duckdb(rows, [Call("date_diff week", (A, B)), Call("date_trunc week", (B,)), Call("extract week", (B,))])
+    found = by_duckdb(
+        rows, [Call("date_diff", (A, B), "week"), Call("date_trunc", (B,), "week"), Call("extract", (B,), "week")]
+    )
     assert [row[0] for row in found] == [0.0] * 3 + [1.0] * 7 + [2.0] * 2
     assert {row[1] for row in found} == {date(2024, 12, 23), date(2024, 12, 30), date(2025, 1, 6)}
     assert [row[2] for row in found] == [52.0] * 3 + [1.0] * 7 + [2.0] * 2
@@ -147,16 +149,23 @@ def test_a_week_begins_on_monday():
 def test_what_is_wrong_is_seen():
     """Negative control: a week that began on Sunday, or a type that is another, would be found."""
     row = {"a": date(2021, 1, 3), "b": None, "x": None, "y": None}
-    ((monday, moment),) = by_duckdb([row], [Call("date_trunc week", (A,)), Call("datetime_trunc week", (A,))])
+    ((monday, moment),) = by_duckdb([row], [Call("date_trunc", (A,), "week"), Call("datetime_trunc", (A,), "week")])
     assert same(monday, date(2020, 12, 28))
     assert not same(monday, date(2021, 1, 3))
     assert not same(moment, monday)
 
 
-@pytest.mark.parametrize("function", ["date_trunc second", "extract epoch", "date_diff decade", "extract", "trunc day"])
-def test_only_known_functions_are_lowered(function):
+@pytest.mark.parametrize(
+    ("function", "unit"),
+    [
+        ("date_trunc", "second"), ("extract", "epoch"), ("date_diff", "decade"), ("trunc", "day"), ("abs", "day"),
+        ("extract", None), ("date_diff", None), ("extract month", None), ("extract month", "month"),
+        ("date_trunc", "dayofweek"), ("datetime_trunc", "dayofyear"), ("trunc", None),
+    ],
+)  # fmt: skip
+def test_only_known_functions_are_lowered(function, unit):
     with pytest.raises(KernelFault):
-        expression(Call(function, (A, B) if function.startswith("date_diff") else (A,)))
+        expression(Call(function, (A, B) if function == "date_diff" else (A,), unit))
 
 
 def pinned(data, declared, zone="UTC"):
@@ -249,9 +258,9 @@ seen = st.one_of(st.none(), st.sampled_from([datetime(2020, 1, 1), datetime(2020
     "key",
     [
         Column("seen", ColumnType.DATETIME),
-        Call("datetime_trunc minute", (Column("seen", ColumnType.DATETIME),)),
-        Call("datetime_trunc month", (Column("seen", ColumnType.DATETIME),)),
-        Call("extract hour", (Column("seen", ColumnType.DATETIME),)),
+        Call("datetime_trunc", (Column("seen", ColumnType.DATETIME),), "minute"),
+        Call("datetime_trunc", (Column("seen", ColumnType.DATETIME),), "month"),
+        Call("extract", (Column("seen", ColumnType.DATETIME),), "hour"),
     ],
 )
 def test_moments_that_the_data_names_are_the_same_on_both(key, rows):

@@ -36,5 +36,7 @@ def test_digests_are_those_of_existing_ledgers(neighbours):
 
 def test_every_kind_of_measurement_is_recorded():
     recorded = " ".join(RECORDED["add-remove"]["epsilon"])
-    assert all(each in recorded for each in ("COUNT(*)", "SUM(", "AVG(", "STDDEV", "MEDIAN", "MAX(", "TOP_K", "DISTINCT"))
+    assert all(
+        each in recorded for each in ("COUNT(*)", "SUM(", "AVG(", "STDDEV", "MEDIAN", "MAX(", "TOP_K", "DISTINCT")
+    )
     assert all(len(questions) >= 20 for losses in RECORDED.values() for questions in losses.values())

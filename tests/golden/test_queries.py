@@ -81,6 +81,8 @@ def shown(part):
             return name
         case Literal(value):
             return repr(value) if not hasattr(value, "isoformat") else value.isoformat()
+        case Call(function, arguments, str(unit)):
+            return f"({' '.join([function, unit, *map(shown, arguments)])})"
         case Call(function, arguments) | PostCall(function, arguments):
             return f"({' '.join([function, *map(shown, arguments)])})"
         case KeyRef(index):

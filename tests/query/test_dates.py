@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.catalog.model import Dataset, Table
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
-from sfumato.engines.reference.reference_dates import of_dates
+from sfumato.engines.reference.reference_dates import apply_to_dates
 from sfumato.engines.reference.reference_engine import ReferenceEngine
 from sfumato.errors import QueryError
 from sfumato.kernel.expressions import Column, ColumnType
@@ -225,14 +225,14 @@ def test_every_key_can_be_reached_and_none_is_missing(first, days, of_moments):
     units = UNITS if of_moments else UNITS[:-2]
     for unit in units:
         made = truncate(unit, column)
-        assert made.values == tuple(sorted({of_dates(f"{kind}_trunc {unit}", [each]) for each in every})), unit
+        assert made.values == tuple(sorted({apply_to_dates(f"{kind}_trunc", unit, [each]) for each in every})), unit
     for name in [each for each in PARTS if of_moments or PARTS[each][0] in units]:
         made = extract_part(name, column)
-        assert made.values == tuple(sorted({of_dates(f"extract {name}", [each]) for each in every})), name
+        assert made.values == tuple(sorted({apply_to_dates("extract", name, [each]) for each in every})), name
         assert (made.lower, made.upper) == (made.values[0], made.values[-1])
     for unit in units:
         made = count_boundaries(unit, column, column)
-        reached = of_dates(f"date_diff {unit}", [every[0], every[-1]])
+        reached = apply_to_dates("date_diff", unit, [every[0], every[-1]])
         assert (made.lower, made.upper) == (-reached, reached)
 
 

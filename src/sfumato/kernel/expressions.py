@@ -1,14 +1,20 @@
-"""Expressions over one row: columns, literals and calls of total functions."""
+"""Expressions over one row: columns, literals and calls of total functions.
+
+To add a function: give it types and bounds in query/functions.py or query/date_functions.py, a lowering in
+engines/sql/scalars.py, a meaning in engines/reference, and the kind of its values here, in KIND_OF_RESULT.
+"""
 
 from dataclasses import dataclass
 from datetime import date, datetime
 from enum import Enum
 
+from sfumato.errors import KernelFault
+
 Scalar = None | bool | int | float | str | date | datetime
 
 
 class ColumnType(Enum):
-    """What a column of a snapshot holds."""
+    """The type of a snapshot's column."""
 
     INTEGER = "integer"
     REAL = "real"
@@ -21,7 +27,7 @@ class ColumnType(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of the plan's source: a declared name, or `t1.name` where the source has several parts."""
+    """A column of the plan's source: a declared name, or `t1.name` where the source has several tables."""
 
     name: str
     type: ColumnType
@@ -41,52 +47,59 @@ class Call:
 
     function: str
     arguments: "tuple[Expression, ...]"
+    unit: str | None = None  # of a function of dates: "month" in EXTRACT(month FROM day)
+
+    def __post_init__(self) -> None:
+        takes_unit = self.function.partition(" ")[0] in TAKE_A_UNIT
+        if takes_unit if self.unit is None else self.function not in TAKE_A_UNIT or self.unit not in DATE_UNITS:
+            raise KernelFault("A function of dates that takes a unit has a known one; no other function has any.")
 
 
 Expression = Column | Literal | Call
 
+TAKE_A_UNIT = ("extract", "date_trunc", "datetime_trunc", "date_diff")
+DATE_UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute", "dayofweek", "dayofyear")
+COMPUTED = ("+", "-", "*", "/", "neg", "abs", "floor", "ceil")
+TRUTHS = ("and", "or", "not", "is null", "like", "=", "<>", "<", "<=", ">", ">=")
+KIND_OF_RESULT = {"midnight": "datetime", "date_trunc": "date", "datetime_trunc": "datetime"}
+KIND_OF_RESULT |= dict.fromkeys((*COMPUTED, "extract", "date_diff"), "number") | dict.fromkeys(TRUTHS, "boolean")
+KIND_OF_COLUMN = {
+    ColumnType.INTEGER: "number", ColumnType.REAL: "number", ColumnType.BOOLEAN: "boolean", ColumnType.TEXT: "text",
+    ColumnType.DATE: "date", ColumnType.DATETIME: "datetime", ColumnType.ID: "text",
+}  # fmt: skip
+KIND_OF_LITERAL = {bool: "boolean", int: "number", float: "number", str: "text", date: "date", datetime: "datetime"}
+
 
 def may_be_negative_zero(expression: Expression) -> bool:
-    """Is it a number that was computed? Two zeros are one key, and must be told apart nowhere."""
+    """Can its value be -0.0? In keys and joins, -0.0 and 0.0 must be equal on every engine."""
     match expression:
         case Column(_, kind):
             return kind is ColumnType.REAL
         case Literal(value):
             return isinstance(value, float)
-        case Call("case", arguments):
-            return any(may_be_negative_zero(each) for each in (*arguments[1::2], arguments[-1]))
-        case Call("coalesce", arguments):
-            return any(may_be_negative_zero(each) for each in arguments)
         case Call(function):
-            return function in COMPUTED
-
-
-COMPUTED = ("+", "-", "*", "/", "neg", "abs", "floor", "ceil")
-TRUTHS = ("and", "or", "not", "is null", "like", "=", "<>", "<", "<=", ">", ">=")
-MADE = {"midnight": "datetime", "date_trunc": "date", "datetime_trunc": "datetime"}
-MADE |= dict.fromkeys((*COMPUTED, "extract", "date_diff"), "number") | dict.fromkeys(TRUTHS, "boolean")
-HELD_AS = {
-    ColumnType.INTEGER: "number", ColumnType.REAL: "number", ColumnType.BOOLEAN: "boolean", ColumnType.TEXT: "text",
-    ColumnType.DATE: "date", ColumnType.DATETIME: "datetime", ColumnType.ID: "text",
-}  # fmt: skip
-WRITTEN = {bool: "boolean", int: "number", float: "number", str: "text", date: "date", datetime: "datetime"}
+            return function in COMPUTED or any(map(may_be_negative_zero, _outcomes(expression)))
 
 
 def kinds_of(expression: Expression) -> set[str]:
-    """What its values may be: numbers, texts (ids too), truth values, days or moments; of NULL alone nothing."""
+    """The kinds that its values may have: number, text (ids too), boolean, date, datetime. NULL has no kind."""
     match expression:
         case Column(_, kind):
-            return {HELD_AS[kind]}
+            return {KIND_OF_COLUMN[kind]}
         case Literal(None):
             return set()
         case Literal(value):
-            return {WRITTEN[type(value)]}
-        case Call("case", arguments):
-            return set().union(*(kinds_of(each) for each in (*arguments[1:-1:2], arguments[-1])))
-        case Call("coalesce", arguments):
-            return set().union(*(kinds_of(each) for each in arguments))
+            return {KIND_OF_LITERAL[type(value)]}
         case Call(function):
-            return {MADE.get(function.split(" ")[0] if function not in MADE else function, "unknown")}
+            outcomes = [kinds_of(outcome) for outcome in _outcomes(expression)]
+            return set[str]().union(*outcomes) if outcomes else {KIND_OF_RESULT.get(function, "unknown")}
+
+
+def _outcomes(call: Call) -> "tuple[Expression, ...]":
+    """The arguments of which one is the value of the call: those of CASE and COALESCE."""
+    if call.function == "case":
+        return (*call.arguments[1:-1:2], call.arguments[-1])
+    return call.arguments if call.function == "coalesce" else ()
 
 
 def columns_of(expression: Expression) -> set[str]:
@@ -97,4 +110,4 @@ def columns_of(expression: Expression) -> set[str]:
         case Literal():
             return set()
         case Call(_, arguments):
-            return set().union(*(columns_of(each) for each in arguments))
+            return set[str]().union(*map(columns_of, arguments))

@@ -259,6 +259,9 @@ def _canonical(thing: object) -> object:
         return ["tuple", *map(_canonical, thing)]
     if isinstance(thing, Enum):
         return [kind.__name__, thing.name]
+    if isinstance(thing, Call):  # the unit beside the name, as ledgers of earlier versions have it
+        name = thing.function if thing.unit is None else f"{thing.function} {thing.unit}"
+        return ["Call", _canonical(name), _canonical(thing.arguments)]
     return [kind.__name__, *[_canonical(getattr(thing, name)) for name in _fields_of(kind)]]
 
 

@@ -67,7 +67,7 @@ def bind_date_function(node: exp.Expr, row: Callable[[exp.Expr], Typed]) -> Type
 def truncate(unit: str, one: Typed) -> Typed:
     """The beginning of the unit that a value is in: a date of a date, a datetime of a datetime."""
     ends = _read_bounds("DATE_TRUNC", one, unit)
-    call = Call(f"{one.type}_trunc {unit}", (one.expression,))
+    call = Call(f"{one.type}_trunc", (one.expression,), unit)
     if ends is None:
         return Typed(call, one.type, one.nullable)
     lower, upper = (to_number(next(list_starts(one.type, unit, each, each))) for each in ends)
@@ -77,7 +77,7 @@ def truncate(unit: str, one: Typed) -> Typed:
 def extract_part(name: str, one: Typed) -> Typed:
     """A part of a date or datetime: a whole number, and every one that its bounds allow is known."""
     ends = _read_bounds("EXTRACT", one, PARTS[name][0])
-    call = Call(f"extract {name}", (one.expression,))
+    call = Call("extract", (one.expression,), name)
     if ends is None:
         return Typed(call, "number", one.nullable, whole=True)
     values = _list_parts_between(one.type, name, *ends)
@@ -88,7 +88,7 @@ def count_boundaries(unit: str, first: Typed, last: Typed) -> Typed:
     """How many times the unit begins after the first moment and until the last; below zero the other way round."""
     begins, ends = _read_bounds("DATE_DIFF", first, unit), _read_bounds("DATE_DIFF", last, unit)
     nullable = first.nullable or last.nullable
-    call = Call(f"date_diff {unit}", (first.expression, last.expression))
+    call = Call("date_diff", (first.expression, last.expression), unit)
     if begins is None or ends is None:
         return Typed(call, "number", nullable, whole=True)
     lower = find_period(unit, ends[0]) - find_period(unit, begins[1])

@@ -5,28 +5,23 @@ from datetime import date, datetime, timedelta
 
 from sfumato.kernel.expressions import Scalar
 
-FAMILIES = ("date_trunc", "datetime_trunc", "extract", "date_diff", "midnight")
+DATE_FUNCTIONS = ("date_trunc", "datetime_trunc", "extract", "date_diff", "midnight")
 
 
-def is_of_dates(function: str) -> bool:
-    return function.split(" ", maxsplit=1)[0] in FAMILIES
-
-
-def of_dates(function: str, values: Sequence[Scalar]) -> Scalar:
-    """One of these functions, of values of which none is NULL."""
-    family, _, name = function.partition(" ")
-    moments = [_moment(each) for each in values]
-    match family:
+def apply_to_dates(function: str, unit: str, values: Sequence[Scalar]) -> Scalar:
+    """Apply one of DATE_FUNCTIONS to values of which none is NULL."""
+    moments = [_moment(value) for value in values]
+    match function:
         case "midnight":
             return moments[0]
         case "datetime_trunc":
-            return _beginning(name, moments[0])
+            return _beginning(unit, moments[0])
         case "date_trunc":
-            return _beginning(name, moments[0]).date()
+            return _beginning(unit, moments[0]).date()
         case "extract":
-            return float(_part(name, moments[0]))
+            return float(_part(unit, moments[0]))
         case _:
-            return float(_units(name, moments[1]) - _units(name, moments[0]))
+            return float(_units(unit, moments[1]) - _units(unit, moments[0]))
 
 
 def moment_text(moment: datetime) -> str:

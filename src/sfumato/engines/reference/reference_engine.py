@@ -10,7 +10,7 @@ from datetime import datetime
 
 from sfumato.catalog.names import is_like
 from sfumato.engines.engine import ADDED, UNIT, Bins, Cells, addends, bin_numbers, integers_of
-from sfumato.engines.reference.reference_dates import is_of_dates, moment_text, of_dates
+from sfumato.engines.reference.reference_dates import DATE_FUNCTIONS, apply_to_dates, moment_text
 from sfumato.engines.sql.source_sql import MOST_ADDED
 from sfumato.kernel.expressions import Call, Column, ColumnType, Expression, Literal, Scalar
 from sfumato.kernel.plan import ROW_WEIGHT_EXPONENT, SQUARED, BoundedPlan, Kind, Measurement, Mode, digest
@@ -315,9 +315,13 @@ def evaluate(expression: Expression, row: Row) -> Scalar:  # noqa: PLR0911 - one
             return evaluate(argument, row) is None
         case Call("coalesce", arguments):
             return next((found for each in arguments if (found := evaluate(each, row)) is not None), None)
-        case Call(function, arguments):
-            values = [evaluate(each, row) for each in arguments]
-            return None if None in values else _apply(function, values)
+        case Call(function, arguments, unit):
+            values = [evaluate(argument, row) for argument in arguments]
+            if None in values:
+                return None
+            return (
+                apply_to_dates(function, unit or "", values) if function in DATE_FUNCTIONS else _apply(function, values)
+            )
 
 
 def _apply(function: str, values: Sequence[Scalar]) -> Scalar:  # noqa: PLR0911, PLR0912 - one line a function
@@ -350,8 +354,6 @@ def _apply(function: str, values: Sequence[Scalar]) -> Scalar:  # noqa: PLR0911,
             return None if two == 0 else _divide(one, two)
         case "like", str(), str():
             return is_like(one, two)
-        case _ if is_of_dates(function):
-            return of_dates(function, values)
     raise AssertionError(f"no such function: {function}")
 
 

@@ -56,25 +56,19 @@ def expression(node: Expression) -> exp.Expression:  # noqa: PLR0911, PLR0912 - 
             return exp.Paren(this=BINARY[function](this=expression(one), expression=expression(two)))
         case Call("midnight", (argument,)):
             return exp.cast(expression(argument), MOMENT, copy=False)
-        case Call(function, arguments) if (made := _of_dates(function.split(" "), arguments)) is not None:
-            return made
-    raise KernelFault("A plan holds a function that has no lowering.")
-
-
-def _of_dates(function: list[str], arguments: tuple[Expression, ...]) -> exp.Expression | None:
-    """Functions of dates and datetimes: each argument stands in the text once."""
-    match function, arguments:
-        case ["date_trunc" | "datetime_trunc" as name, unit], (one,) if unit in UNITS:
-            return _truncated(unit, one, exp.DataType.Type.DATE if name == "date_trunc" else MOMENT)
-        case ["extract", part], (one,) if part in PARTS:
+        case Call("date_trunc", (one,), str(unit)) if unit in UNITS:
+            return _truncated(unit, one, exp.DataType.Type.DATE)
+        case Call("datetime_trunc", (one,), str(unit)) if unit in UNITS:
+            return _truncated(unit, one, MOMENT)
+        case Call("extract", (one,), str(part)) if part in PARTS:
             found = exp.Extract(this=exp.var(PARTS[part]), expression=expression(one))
             return exp.cast(found, exp.DataType.Type.DOUBLE, copy=False)
-        case ["date_diff", unit], (first, last) if unit in UNITS:
-            # between beginnings of units there are so many units, whatever an engine means by a difference
+        case Call("date_diff", (first, last), str(unit)) if unit in UNITS:
+            # engines differ in what a difference of two moments is, but agree on that of two beginnings of units
             begins, ends = _truncated(unit, first, MOMENT), _truncated(unit, last, MOMENT)
             units = exp.DateDiff(this=ends, expression=begins, unit=exp.var(unit))
             return exp.cast(units, exp.DataType.Type.DOUBLE, copy=False)
-    return None
+    raise KernelFault("A plan holds a function that has no lowering.")
 
 
 def _truncated(unit: str, node: Expression, kind: exp.DType) -> exp.Expression:
