@@ -3,8 +3,8 @@ from fractions import Fraction
 from itertools import product
 
 import pytest
+from test_bin_choice import cell, loss_in_floats
 from test_plan import AGE, COUNT, PLAN, SUM
-from test_ranks import cell, loss_in_floats
 
 import sfumato as sf
 from sfumato.errors import InvalidParameter, KernelFault

@@ -18,17 +18,10 @@ from sfumato.kernel.row_sources import (
     Scan,
     Union,
     UnitColumn,
-    as_met,
-    is_private,
-    numerator,
-    of_single_rows,
-    reach,
-    repeated,
-    rows_met,
-    scans,
-    tables_of,
+    extent,
 )
 from sfumato.kernel.sensitivity import sensitivity
+from sfumato.query.capped_scans import cap_scans
 
 PATIENTS, VISITS = Scan("patients", "1", 2, "p.", 16), Scan("visits", "1", 3, "v.", 24)
 ALONE, SITES = Scan("visits", "1", 3, "v."), PublicScan("sites", "1", "s.")
@@ -54,20 +47,21 @@ EACH = PerUnit(ALONE, (), ())
     ],
 )  # fmt: skip
 def test_reach_by_hand(source, wanted, over):
-    assert reach(source) == wanted
-    assert numerator(source) == over
+    assert extent(source).reach == wanted
+    assert extent(source).numerator == over
 
 
 def test_what_is_private():
-    assert is_private(BOTH)
-    assert is_private(PUBLIC)
-    assert is_private(EACH)
-    assert is_private(Derived(VISITS, (), ()))
-    assert not is_private(SITES)
-    assert not is_private(Derived(SITES, (), ()))
-    assert tables_of(Join(PUBLIC, PATIENTS, False, ())) == ("visits", "sites", "patients")
-    with pytest.raises(KernelFault):
-        reach(SITES)
+    assert extent(BOTH).private
+    assert extent(PUBLIC).private
+    assert extent(EACH).private
+    assert extent(Derived(VISITS, (), ())).private
+    assert not extent(SITES).private
+    assert not extent(Derived(SITES, (), ())).private
+    assert extent(Join(PUBLIC, PATIENTS, False, ())).tables == ("visits", "sites", "patients")
+    assert extent(SITES).reach == 0
+    with pytest.raises(KernelFault, match="private source"):
+        plan(SITES, "id")
 
 
 @pytest.mark.parametrize(
@@ -89,8 +83,8 @@ def test_what_is_private():
         lambda: Derived(VISITS, (), (("__sfumato_held", Literal(1)),)),
         lambda: Derived(VISITS, (), (("x", Literal(1)), ("x", Literal(2)))),
         lambda: PerUnit(VISITS, (), (UnitColumn("__SFUMATO_unit", "count", None, 0, 3, 0),)),
-        lambda: reach(Scan("t", "1", 1 << 41)),
-        lambda: reach(Union((Scan("t", "1", 1 << 39), Scan("u", "1", (1 << 39) + 1)))),
+        lambda: Scan("t", "1", 1 << 41),
+        lambda: Union((Scan("t", "1", 1 << 39), Scan("u", "1", (1 << 39) + 1))),
     ],
 )  # fmt: skip
 def test_what_has_no_proof_is_refused(make):
@@ -130,22 +124,22 @@ def test_a_join_compares_like_with_like(one, two, alike):
 
 def test_too_many_tables_are_refused():
     four = Join(Join(BOTH, VISITS, False, ()), VISITS, False, ())
-    assert scans(four) == 4
-    assert scans(Join(four, SITES, False, (SITE,), 1)) == 4
+    assert extent(four).scans == 4
+    assert extent(Join(four, SITES, False, (SITE,), 1)).scans == 4
     with pytest.raises(KernelFault):
         Join(four, VISITS, False, ())
-    assert scans(PerUnit(four, (), ())) == 0
+    assert extent(PerUnit(four, (), ())).scans == 0
 
 
 def test_a_join_is_of_so_many_rows_of_one_unit():
     public = Join(VISITS, SITES, False, (SITE,), 4)
-    assert [rows_met(each) for each in (PATIENTS, BOTH, public, EACH)] == [16, 16 * 24, 24 * 4, 1]
-    assert rows_met(Union((BOTH, Derived(VISITS, (), ())))) == 16 * 24 + 24
-    assert as_met(Derived(ALONE, (), ())) == Derived(VISITS, (), ())
-    assert as_met(Join(ALONE, SITES, False, (SITE,), 4)) == public
-    assert as_met(Union((ALONE, EACH))) == Union((VISITS, EACH)), "rows per unit read all that a unit has"
+    assert [extent(each).rows_met for each in (PATIENTS, BOTH, public, EACH)] == [16, 16 * 24, 24 * 4, 1]
+    assert extent(Union((BOTH, Derived(VISITS, (), ())))).rows_met == 16 * 24 + 24
+    assert cap_scans(Derived(ALONE, (), ())) == Derived(VISITS, (), ())
+    assert cap_scans(Join(ALONE, SITES, False, (SITE,), 4)) == public
+    assert cap_scans(Union((ALONE, EACH))) == Union((VISITS, EACH)), "rows per unit read all that a unit has"
     most = Scan("t", "1", 1 << 13, "t.", 1 << 13)
-    assert rows_met(Join(most, most, False, ())) == MOST_MET
+    assert extent(Join(most, most, False, ())).rows_met == MOST_MET
     with pytest.raises(KernelFault):
         Join(most, Scan("t", "1", 1 << 13, "u.", (1 << 13) + 1), False, ())
 
@@ -154,9 +148,9 @@ def test_public_tables_make_a_bounded_number_of_rows_of_one():
     join = VISITS
     for _ in range(4):
         join = Join(join, SITES, False, (SITE,), 16)
-    assert repeated(join) == MOST_REPEATED == 1 << 16
-    assert repeated(Derived(Union((join, VISITS)), (), ())) == 1 << 16
-    assert repeated(PerUnit(join, (), ())) == 1
+    assert extent(join).repeated == MOST_REPEATED == 1 << 16
+    assert extent(Derived(Union((join, VISITS)), (), ())).repeated == 1 << 16
+    assert extent(PerUnit(join, (), ())).repeated == 1
     with pytest.raises(KernelFault, match="too many rows of one"):
         Join(join, SITES, False, (SITE,), 2)
 
@@ -169,7 +163,7 @@ def plan(source, unit):
 def test_row_units_meet_nobody():
     one, met = Scan("t", "1", 1, "t."), Scan("t", "1", 1, "t.", 8)
     for source in (one, Derived(one, (), ()), Join(one, SITES, True, (SITE,), 3), Union((one, one))):
-        assert of_single_rows(source)
+        assert extent(source).single_rows
         plan(source, ROW)
     for source in (
         Scan("t", "1", 2),
@@ -177,7 +171,7 @@ def test_row_units_meet_nobody():
         PerUnit(one, (), ()),
         Union((one, Join(met, met, True, ()))),
     ):
-        assert not of_single_rows(source)
+        assert not extent(source).single_rows
         plan(source, "id")
         with pytest.raises(KernelFault):
             plan(source, ROW)

@@ -17,7 +17,7 @@ from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.engines.reference.reference_engine import ReferenceEngine
 from sfumato.engines.sql.source_sql import from_clause
 from sfumato.kernel.certify import certify
-from sfumato.kernel.row_sources import tables_of
+from sfumato.kernel.row_sources import extent
 from sfumato.planning.planner import choose_plan
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
@@ -104,7 +104,7 @@ def measured(owners, plan):
     """What DuckDB measures, which is what the reference measures; by name, and by the keys that the data names."""
     one, two = frames(owners)
     everything = {"patients": (PATIENTS, one), "visits": (VISITS, two), "sites": (SITES, SITE_ROWS)}
-    tables = {name: everything[name] for name in tables_of(plan.source)}
+    tables = {name: everything[name] for name in extent(plan.source).tables}
     duck = DuckDBEngine.of_tables(tables)
     try:
         if plan not in CHECKED:  # it is bound against empty tables, whatever the data

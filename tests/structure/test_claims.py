@@ -28,8 +28,6 @@ WITHOUT = {
     ("expressions.py", "columns_of"),
     ("expressions.py", "kinds_of"),
     ("expressions.py", "may_be_negative_zero"),
-    ("row_sources.py", "as_met"),
-    ("row_sources.py", "tables_of"),
     ("certify.py", "Certified.variance"),
     ("samplers.py", "GeometricCoins.of"),
     ("losses.py", "PureDP.compose"),

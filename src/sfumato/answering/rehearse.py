@@ -12,7 +12,7 @@ from sfumato.catalog.model import with_tables
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
 from sfumato.kernel.parameters import Number, probability_inside
-from sfumato.kernel.row_sources import tables_of
+from sfumato.kernel.row_sources import extent
 from sfumato.ledger.ledger import Ledger, Limit
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
@@ -31,7 +31,9 @@ def rehearse(
     priced = any(amount is not None for amount in (epsilon, rho, own))
     loss = price(query, epsilon, rho) if priced else PureDP(1)
     limit = loss if isinstance(loss, ZCDP) else ApproxDP(loss.epsilon, desk.dataset.budget.delta)
-    tables = {table.name: declare_made_up(table) for table in find_needed_tables(tables_of(query.source), desk.dataset)}
+    tables = {
+        table.name: declare_made_up(table) for table in find_needed_tables(extent(query.source).tables, desk.dataset)
+    }
     engine = DuckDBEngine.of_tables({name: (table, make_rows(table)) for name, table in tables.items()})
     ledger = Ledger.create(None, desk.dataset.population, Limit(limit))
     dataset = with_tables(desk.dataset, {**desk.dataset.tables, **tables})

@@ -20,7 +20,7 @@ from sfumato.kernel.expressions import Expression, columns_of
 from sfumato.kernel.losses import ZCDP, PureDP
 from sfumato.kernel.neighbours import ROW, Neighbours
 from sfumato.kernel.parameters import Number, privacy_amount
-from sfumato.kernel.row_sources import Derived, Join, PerUnit, PublicScan, Scan, Source, Union, tables_of
+from sfumato.kernel.row_sources import Derived, Join, PerUnit, PublicScan, Scan, Source, Union, extent
 from sfumato.planning.planner import choose_plan
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
@@ -189,7 +189,7 @@ def _public_numbers(query: Query, dataset: Dataset, count: int) -> Iterator[_Cha
 
 
 def _private_tables(query: Query, dataset: Dataset) -> list[Table]:
-    tables = [dataset.table(name) for name in dict.fromkeys(tables_of(query.source))]
+    tables = [dataset.table(name) for name in dict.fromkeys(extent(query.source).tables)]
     return [each for each in tables if not each.public]
 
 

@@ -13,7 +13,7 @@ from sfumato.errors import KernelFault
 from sfumato.kernel.expressions import Call, Column, ColumnType, Expression, Literal, Scalar
 from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
 from sfumato.kernel.neighbours import PrivacyUnit
-from sfumato.kernel.row_sources import Source, is_private, of_single_rows, reach, rows_met
+from sfumato.kernel.row_sources import Source, extent
 
 MOST_CELLS = 1_000_000
 MOST_BINS = 1 << 16
@@ -159,17 +159,18 @@ class BoundedPlan:
     repeat: int = 0  # how often the same was released before: another release of it is another plan
 
     def __post_init__(self) -> None:
-        if not is_private(self.source):
+        reached = extent(self.source)
+        if not reached.private:
             raise KernelFault("A plan is about a private source.")
         if self.max_groups_per_unit < 1:
             raise KernelFault("A unit is in at least one group.")
-        if self.unit.per_row and (self.max_groups_per_unit > 1 or not of_single_rows(self.source)):
+        if self.unit.per_row and (self.max_groups_per_unit > 1 or not reached.single_rows):
             raise KernelFault("A row unit contributes one row to one group.")
         kinds = {each.kind for each in self.measurements}
-        if self.unit.per_row and self.reach > 1 and kinds & {Kind.PEOPLE, Kind.KEYS}:
+        if self.unit.per_row and reached.reach > 1 and kinds & {Kind.PEOPLE, Kind.KEYS}:
             raise KernelFault("A row that became several cannot be counted as one person.")
-        if self.cells is None and not self.unit.per_row:
-            rows_met(self.source)  # raises unless the rows of one unit are bounded before they are grouped
+        if self.cells is None and not self.unit.per_row and reached.rows_met is None:
+            raise KernelFault("Undeclared keys read a bounded number of rows of one unit.")
         most_bins = max((each.bins for each in self.measurements if each.choice is not None), default=1)
         if (self.cells or 1) * most_bins > max(MOST_IN_BINS, MOST_CELLS):
             raise KernelFault("A choice has few enough cells and bins.")
@@ -189,7 +190,7 @@ class BoundedPlan:
     @property
     def reach(self) -> int:
         """The most that the weights of one unit's rows add up to."""
-        return reach(self.source)
+        return extent(self.source).reach
 
 
 LOWERING_VERSION = 3

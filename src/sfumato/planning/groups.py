@@ -7,7 +7,7 @@ from typing import assert_never
 from sfumato.catalog.model import Dataset
 from sfumato.kernel.expressions import columns_of
 from sfumato.kernel.plan import BoundedPlan, Key
-from sfumato.kernel.row_sources import Derived, Join, PerUnit, PublicScan, Scan, Source, Union, reads_of
+from sfumato.kernel.row_sources import Derived, Join, PerUnit, PublicScan, Scan, Source, Union, extent
 
 
 def columns_read(keys: Iterable[Key]) -> set[str]:
@@ -53,7 +53,13 @@ def most_groups(source: Source, read: set[str]) -> int | None:
             return most_groups(inner, _below(source, read))
         case Join(left, right, multiplicity=multiplicity):
             mine = most_groups(left, read)
-            theirs = most_groups(right, read) if multiplicity is None else multiplicity if reads_of(right, read) else 1
+            theirs = (
+                most_groups(right, read)
+                if multiplicity is None
+                else multiplicity
+                if extent(right).find_columns(read)
+                else 1
+            )
             return None if mine is None or theirs is None else mine * theirs
         case Union(parts):
             each = [most_groups(part, read) for part in parts]

@@ -29,10 +29,11 @@ from sfumato.kernel.plan import (
     Quantiles,
     Scalar,
 )
-from sfumato.kernel.row_sources import PerUnit, Scan, as_met
+from sfumato.kernel.row_sources import PerUnit, Scan
 from sfumato.planning.grids import bins_of, squared_steps_of, steps_of
 from sfumato.planning.moment_measurements import Linear, Moments, Rows, of_curve, of_halves, of_thirds, together
 from sfumato.planning.unit_and_version import pinned, whose
+from sfumato.query.capped_scans import cap_scans
 from sfumato.query.query import Aggregate, Query, Typed
 
 SHARE_DIGITS = Decimal("1e-12")
@@ -135,7 +136,7 @@ def choose_plan(
     )
     source = pinned(query.source, versions)
     if discovers and not unit.per_row:  # before rows are grouped: one person's many keys must not show in the time
-        source = as_met(source)
+        source = cap_scans(source)
     plan = BoundedPlan(dataset.population, source, unit, groups, query.filters, query.keys, measurements)
     return Planned(plan, formulas, chooser.public)
 

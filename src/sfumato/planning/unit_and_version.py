@@ -8,7 +8,7 @@ from sfumato.catalog.model import Dataset
 from sfumato.errors import UnsupportedSyntax
 from sfumato.kernel.neighbours import PrivacyUnit
 from sfumato.kernel.plan import Key
-from sfumato.kernel.row_sources import Derived, Join, PerUnit, PublicScan, Scan, Source, Union, tables_of
+from sfumato.kernel.row_sources import Derived, Join, PerUnit, PublicScan, Scan, Source, Union, extent
 from sfumato.planning.groups import columns_read, groups_of
 
 
@@ -46,7 +46,7 @@ def most_rows_read(source: Source) -> dict[str, int]:
 
 def whose(source: Source, dataset: Dataset, keys: Sequence[Key] = ()) -> tuple[PrivacyUnit, int]:
     """The unit of a source, and in how many groups of it one unit is counted."""
-    tables = [dataset.table(name) for name in dict.fromkeys(tables_of(source))]
+    tables = [dataset.table(name) for name in dict.fromkeys(extent(source).tables)]
     private = [each for each in tables if not each.public]
     units = [dataset.unit(each.name) for each in private]
     if len({unit.per_row for unit in units}) > 1:

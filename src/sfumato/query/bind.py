@@ -9,7 +9,7 @@ from sfumato.catalog.model import Dataset
 from sfumato.catalog.names import find
 from sfumato.errors import MissingBounds
 from sfumato.kernel.plan import MOST_CELLS, Key
-from sfumato.kernel.row_sources import is_private, reach
+from sfumato.kernel.row_sources import extent
 from sfumato.query.decided_comparisons import collected
 from sfumato.query.dp_options import DpOptions
 from sfumato.query.from_clause import FromBinder
@@ -36,7 +36,7 @@ def bind(tree: exp.Select, dataset: Dataset) -> Query:
 def _bind_select(tree: exp.Select, dataset: Dataset) -> Query:
     selected = tree.expressions
     relation = FromBinder(dataset).bind_rows(tree, {})
-    if not is_private(relation.source):
+    if not extent(relation.source).private:
         private = [each.name for each in dataset.tables.values() if not each.public]
         name = relation.items[0].table
         raise syntax_refusal(
@@ -60,7 +60,7 @@ def _bind_select(tree: exp.Select, dataset: Dataset) -> Query:
     ordered = tuple(_bind_ordering(outputs, each, bound) for each in order.expressions) if order else ()
     if not outputs.aggregates:
         raise syntax_refusal(tree, "A question asks for at least one aggregate", "Select COUNT(*), SUM(x) or AVG(x).")
-    if any(key.values is None for _, key in keys) and not relation.has_person_id and reach(relation.source) > 1:
+    if any(key.values is None for _, key in keys) and not relation.has_person_id and extent(relation.source).reach > 1:
         hint = "Group by declared values, or join on a column that is unique in the public table."
         raise syntax_refusal(tree.args["group"], "A row that meets several public rows could name several keys", hint)
     query = Query(

@@ -14,15 +14,7 @@ from sfumato.catalog.names import find
 from sfumato.errors import UnknownName
 from sfumato.kernel.expressions import Column, ColumnType
 from sfumato.kernel.neighbours import ROW
-from sfumato.kernel.row_sources import (
-    MOST_SCANS,
-    Derived,
-    PublicScan,
-    Scan,
-    Union,
-    is_private,
-    scans,
-)
+from sfumato.kernel.row_sources import MOST_SCANS, Derived, PublicScan, Scan, Union, extent
 from sfumato.query import functions
 from sfumato.query.join import JoinBinder
 from sfumato.query.parse import DP_OPTIONS, locate_errors, parse, syntax_refusal
@@ -174,12 +166,12 @@ class FromBinder:
                     raise syntax_refusal(each, "NULL alone is no column", "Leave it out, or give a value.")
                 refuse_large_expression(bare, columns[name].expression)
         made = FromItem(
-            "", columns, "this subquery", frozenset(person), links, None if is_private(inner.source) else public
+            "", columns, "this subquery", frozenset(person), links, None if extent(inner.source).private else public
         )
         return replace(inner, items=(made,))
 
     def _bind_per_person(self, node: exp.Select, inner: Relation, prefix: str) -> Relation:
-        if not is_private(inner.source) or not any(part.person for part in inner.items):
+        if not extent(inner.source).private or not any(part.person for part in inner.items):
             hint = "Ask it on its own: GROUP BY in the outer SELECT."
             raise syntax_refusal(node, "A subquery groups by the person's id only, and there is none here", hint)
         source, filters, part = bind_per_unit(node, inner.source, inner.filters, inner.scope, prefix)
@@ -194,7 +186,7 @@ class FromBinder:
             raise syntax_refusal(
                 node, "The parts of UNION ALL have different numbers of columns", "Select the same ones."
             )
-        if not all(is_private(each.source) for each in parts):
+        if not all(extent(each.source).private for each in parts):
             raise syntax_refusal(node, "UNION ALL takes private tables", "Join a public table instead.")
         own = prefix or self._next_prefix()
         columns: dict[str, Typed] = {}
@@ -232,11 +224,11 @@ class FromBinder:
             raise syntax_refusal(node, f"{(node.side or node.kind).upper()} JOIN is not supported", hint)
         if any(find(part.alias, [other.alias for other in right.items]) for part in left.items):
             raise syntax_refusal(node, "Two tables have one name", "Name them apart: FROM visits AS v.")
-        if not is_private(left.source):
-            if outer or not is_private(right.source):
+        if not extent(left.source).private:
+            if outer or not extent(right.source).private:
                 raise syntax_refusal(node, "The left side of this join is public", "Begin with FROM the private table.")
             left, right = right, left
-        elif is_private(right.source) and scans(left.source) + scans(right.source) > MOST_SCANS:
+        elif extent(right.source).private and extent(left.source).scans + extent(right.source).scans > MOST_SCANS:
             raise syntax_refusal(node, f"Over {MOST_SCANS} private tables are joined", "Join fewer, or pre-aggregate.")
         return JoinBinder(node, left, right, outer).bind(self._next_prefix)
 

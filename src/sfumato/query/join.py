@@ -6,17 +6,8 @@ from dataclasses import replace
 from sqlglot import exp
 
 from sfumato.kernel.expressions import Column, ColumnType, Expression
-from sfumato.kernel.row_sources import (
-    MOST_MET,
-    MOST_REPEATED,
-    Derived,
-    Join,
-    Source,
-    as_met,
-    is_private,
-    repeated,
-    rows_met,
-)
+from sfumato.kernel.row_sources import MOST_MET, MOST_REPEATED, Derived, Join, Source, extent
+from sfumato.query.capped_scans import cap_scans
 from sfumato.query.parse import syntax_refusal
 from sfumato.query.query import Typed
 from sfumato.query.relation import FromItem, Relation, Scope
@@ -117,7 +108,7 @@ class JoinBinder:
         return RowBinder(side.scope).bind(bare)
 
     def bind(self, next_prefix: Callable[[], str]) -> Relation:
-        private = is_private(self.right.source)
+        private = extent(self.right.source).private
         if private and not self.same_person:
             raise syntax_refusal(self.node, "This join could bring two people's rows together", JOINED_ON)
         if not private and self.multiplicity is None:
@@ -126,8 +117,8 @@ class JoinBinder:
         right = self.right
         if self.outer:
             right = self._bind_outer_right(next_prefix)
-        more = repeated(self.right.source) if private else self.multiplicity or 1
-        if repeated(self.left.source) * more > MOST_REPEATED:
+        more = extent(self.right.source).repeated if private else self.multiplicity or 1
+        if extent(self.left.source).repeated * more > MOST_REPEATED:
             hint = f"Join on keys that are unique, or nearly: one row becomes at most {MOST_REPEATED:,}."
             raise syntax_refusal(self.node, "Public tables would make too many rows of one", hint)
         pairs = tuple((one.expression, two.expression) for one, two in self.pairs)
@@ -142,8 +133,8 @@ class JoinBinder:
 
     def _cap_rows(self, other: Source) -> tuple[Source, Source]:
         """Both sides, each with a bounded number of rows of one person."""
-        left, right = as_met(self.left.source), as_met(other)
-        if rows_met(left) * rows_met(right) > MOST_MET:
+        left, right = cap_scans(self.left.source), cap_scans(other)
+        if (extent(left).rows_met or 1) * (extent(right).rows_met or 1) > MOST_MET:
             hint = "Declare a smaller max_rows_per_unit, or make one row of each person in a subquery first."
             raise syntax_refusal(self.node, "One person could have too many rows in this join", hint)
         return left, right

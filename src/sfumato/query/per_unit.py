@@ -10,7 +10,7 @@ from sfumato.catalog.names import find
 from sfumato.errors import MissingBounds
 from sfumato.kernel.expressions import Column, ColumnType, Expression
 from sfumato.kernel.plan import MOST_STEPS, grid_exponent
-from sfumato.kernel.row_sources import PerUnit, Source, UnitColumn, reach
+from sfumato.kernel.row_sources import PerUnit, Source, UnitColumn, extent
 from sfumato.query import functions
 from sfumato.query.parse import locate, name_node, syntax_refusal
 from sfumato.query.query import Typed
@@ -25,7 +25,7 @@ def bind_per_unit(
     node: exp.Select, source: Source, filters: Sequence[Expression], scope: Scope, prefix: str
 ) -> tuple[PerUnit, tuple[Expression, ...], FromItem]:
     """One row for each person, conditions on such rows (HAVING), and what their columns are called."""
-    binder = _UnitBinder(RowBinder(scope), reach(source), prefix)
+    binder = _UnitBinder(RowBinder(scope), extent(source).reach, prefix)
     group = node.args.get("group")
     keys = group.expressions if group is not None else []
     if len(keys) != 1 or not scope.is_person(_resolve_ordinal(keys[0], node)):

@@ -15,7 +15,7 @@ from sfumato.engines.sql.source_sql import MOST_ADDED
 from sfumato.kernel.expressions import Call, Column, ColumnType, Expression, Literal, Scalar
 from sfumato.kernel.plan import ROW_WEIGHT_EXPONENT, SQUARED, BoundedPlan, Kind, Measurement, Mode, digest
 from sfumato.kernel.release import ExactAggregates
-from sfumato.kernel.row_sources import Derived, Join, PerUnit, PublicScan, Scan, Source, Union, UnitColumn, numerator
+from sfumato.kernel.row_sources import Derived, Join, PerUnit, PublicScan, Scan, Source, Union, UnitColumn, extent
 from sfumato.kernel.split_sums import parts_of
 
 Row = Mapping[str, Scalar]
@@ -56,7 +56,7 @@ class ReferenceEngine:
             each.name: [Bins() for _ in range(len(cells))] for each in plan.measurements if each.kind is Kind.CHOICE
         }
         cells_of_unit: dict[Scalar, dict[int, tuple[str, ...]]] = {}
-        most = numerator(plan.source)
+        most = extent(plan.source).numerator
         for number, row in enumerate(inside):
             keys = key_values(plan, row.values)
             cell = cells.find(keys)
@@ -99,9 +99,9 @@ class ReferenceEngine:
             case Join():
                 return self._joined(source)
             case Union(parts):
-                whole = numerator(source)
+                whole = extent(source).numerator
                 return [
-                    replace(each, held=each.held * (whole // numerator(part)))
+                    replace(each, held=each.held * (whole // extent(part).numerator))
                     for part in parts
                     for each in self._rows(part)
                 ]
@@ -146,7 +146,7 @@ class ReferenceEngine:
                 held = one.held * two.held if private else one.held
                 found.append(Held(_beside(one.values, two.values), one.unit, held))
             if join.outer and not met:
-                held = one.held * numerator(join.right) if private else one.held
+                held = one.held * extent(join.right).numerator if private else one.held
                 found.append(Held(_beside(one.values, nothing), one.unit, held))
         return found
 

@@ -15,7 +15,7 @@ from sfumato.engines.sql.source_sql import from_clause, held_column, is_as_pinne
 from sfumato.errors import KernelFault
 from sfumato.kernel.expressions import Column, Expression, columns_of, may_be_negative_zero
 from sfumato.kernel.plan import ROW_WEIGHT_EXPONENT, SQUARED, BoundedPlan, Kind, Measurement, Mode
-from sfumato.kernel.row_sources import numerator
+from sfumato.kernel.row_sources import extent
 from sfumato.kernel.split_sums import halfway
 
 # what the snapshot holds ready for each numeric column: its contributions on the grid of its declared bounds, weighed
@@ -287,7 +287,7 @@ def _less(steps: exp.Expression, offset: int) -> exp.Expression:
 
 def _weighed(steps: exp.Expression, plan: BoundedPlan) -> exp.Expression:
     """A row weighs numerator/held, and rounds toward zero: integer division truncates."""
-    held, most = held_column(plan), numerator(plan.source)
+    held, most = held_column(plan), extent(plan.source).numerator
     wide = exp.cast(exp.Paren(this=steps.copy()), exp.DataType.Type.INT128)
     most_of_it = exp.Paren(this=exp.Mul(this=wide, expression=integer(most)))
     whole = exp.IntDiv(this=most_of_it, expression=held.copy())

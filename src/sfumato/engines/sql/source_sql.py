@@ -21,9 +21,7 @@ from sfumato.kernel.row_sources import (
     Source,
     Union,
     UnitColumn,
-    is_private,
-    numerator,
-    reads_of,
+    extent,
 )
 
 MOST_ADDED = 1 << 53  # of a unit's own total, in steps: beyond any bound, and a double
@@ -98,18 +96,18 @@ class _Relations:
         kept = [(name, each) for name, each in columns if name in needed]
         query = self._inside(inner, filters, set().union(*(columns_of(each) for _, each in kept)))
         query = query.select(*(_as(expression(each), name) for name, each in kept))
-        if not self.per_row and is_private(inner):
+        if not self.per_row and extent(inner).private:
             query = query.select(exp.column(UNIT, quoted=True), exp.column(HELD, quoted=True))
         return _something(query)
 
     def _join(self, join: Join, needed: set[str]) -> exp.Select:
         sides = [set().union(*(columns_of(pair[side]) for pair in join.on)) for side in (0, 1)]
         query = exp.select(*(exp.column(name, quoted=True) for name in sorted(needed)))
-        query = query.from_(self.select(join.left, {*sides[0], *reads_of(join.left, needed)}).subquery("l"))
+        query = query.from_(self.select(join.left, {*sides[0], *extent(join.left).find_columns(needed)}).subquery("l"))
         on = [exp.EQ(this=matched(one), expression=matched(two)) for one, two in join.on]
         if join.multiplicity is None:
             on.append(exp.EQ(this=_text(UNIT, "l"), expression=_text(UNIT, "r")))
-        other = self.select(join.right, {*sides[1], *reads_of(join.right, needed)}).subquery("r")
+        other = self.select(join.right, {*sides[1], *extent(join.right).find_columns(needed)}).subquery("r")
         query = query.join(other, on=exp.and_(*on), join_type="left" if join.outer else "inner")
         if self.per_row:
             return _something(query)
@@ -119,19 +117,21 @@ class _Relations:
         mine = exp.column(HELD, "l", quoted=True)
         if join.multiplicity is not None:
             return mine
-        theirs = exp.Coalesce(this=exp.column(HELD, "r", quoted=True), expressions=[integer(numerator(join.right))])
+        theirs = exp.Coalesce(
+            this=exp.column(HELD, "r", quoted=True), expressions=[integer(extent(join.right).numerator)]
+        )
         return exp.Mul(this=exp.cast(mine, exp.DataType.Type.INT128), expression=theirs)
 
     def _union(self, union: Union, parts: tuple[Source, ...], needed: set[str]) -> exp.Select:
         names = sorted(needed)
-        whole = numerator(union)
+        whole = extent(union).numerator
         selects = []
         for part in parts:
             query = exp.Select().from_(self.select(part, needed).subquery("part"))
             query = query.select(*(exp.column(name, quoted=True) for name in names))
             if not self.per_row:
                 mine = exp.cast(exp.column(HELD, quoted=True), exp.DataType.Type.INT128)
-                more = exp.Mul(this=mine, expression=integer(whole // numerator(part)))
+                more = exp.Mul(this=mine, expression=integer(whole // extent(part).numerator))
                 query = query.select(_as(_text(UNIT), UNIT), _as(more, HELD))
             selects.append(_something(query))
         both: exp.Query = selects[0]

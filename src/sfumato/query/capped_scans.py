@@ -1,0 +1,23 @@
+"""Cap the rows of one unit that each table lets into a join of private tables, and into undeclared keys."""
+
+from dataclasses import replace
+from typing import assert_never
+
+from sfumato.kernel.row_sources import TIMES_MET, Derived, Join, PerUnit, PublicScan, Scan, Source, Union
+
+
+def cap_scans(source: Source) -> Source:
+    """Return the source with a bounded number of rows of one unit in each table."""
+    match source:
+        case Scan(max_rows=most):
+            return replace(source, most_met=TIMES_MET * most)
+        case PublicScan() | PerUnit():  # PerUnit has one row for each unit, whatever is below it
+            return source
+        case Derived(inner):
+            return replace(source, source=cap_scans(inner))
+        case Join(left):  # its right side is public, or was capped when the join was built
+            return replace(source, left=cap_scans(left))
+        case Union(parts):
+            return replace(source, parts=tuple(cap_scans(part) for part in parts))
+        case _:
+            assert_never(source)
