@@ -17,10 +17,10 @@ from rich.table import Table
 import sfumato as sf
 from sfumato.kernel.certify import Certificate, certify
 from sfumato.kernel.losses import PureDP
-from sfumato.ledger.charges import nothing, total
 from sfumato.ledger.entries import canonical, sha256
 from sfumato.ledger.ledger import Ledger, Limit
-from sfumato.ledger.stored import description
+from sfumato.ledger.loss_sums import add_losses, zero_loss
+from sfumato.ledger.stored_answers import describe_certificate
 from sfumato.planning.planner import choose_plan
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
@@ -184,11 +184,11 @@ def long_ledger(report: Report, folder: Path) -> None:
 def filled(path: Path, asked: Certificate, entries: int) -> Ledger:
     """A sound ledger of one busy analyst, its entries chained in one transaction."""
     limit = Limit(PureDP(1_000_000))
-    with Ledger.create(str(path), asked.population, limit) as ledger, ledger._store.write() as books:
-        now, payload = books.head(lock=True), description(asked)
-        own, answer = nothing(limit.loss), canonical({each.name: [7] * asked.cells for each in asked.measurements})
+    with Ledger.create(str(path), asked.population, limit) as ledger, ledger._database.write() as books:
+        now, payload = books.head(lock=True), describe_certificate(asked)
+        own, answer = zero_loss(limit.loss), canonical({each.name: [7] * asked.cells for each in asked.measurements})
         while now.number < entries:
-            own, digest = total(own, asked.loss), sha256(f"{now.number}")
+            own, digest = add_losses(own, asked.loss), sha256(f"{now.number}")
             told = {"analyst": "analyst", "plan_digest": digest, "answer_key": digest, "analyst_spent": own}
             now = books.append(now, "charge", limit.loss, own, loss=asked.loss, payload=payload, **told)
             now = books.append(now, "answer", limit.loss, own, about=now.number, payload=answer, **told)

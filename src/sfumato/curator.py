@@ -16,7 +16,7 @@ from sfumato.answering.watch import Watch, begin_watch
 from sfumato.answering.workload import Wanted, Workload, ask_workload, plan_workload
 from sfumato.answers.answer import Answer, Cost
 from sfumato.answers.disclosure import Signer
-from sfumato.catalog.model import Dataset
+from sfumato.catalog.dataset import Dataset
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.engines.engine import Engine
 from sfumato.errors import InvalidParameter

@@ -5,16 +5,16 @@ from pathlib import Path
 
 from sfumato.arguments import check_path
 from sfumato.catalog.budget import Budget
-from sfumato.catalog.budget_edit import set_budget_lines
-from sfumato.catalog.files import FILE, load, set_ledger_id
-from sfumato.catalog.model import Dataset
+from sfumato.catalog.budget_edit import write_budget
+from sfumato.catalog.catalog_file import FILE, load_catalog, set_ledger_id
+from sfumato.catalog.dataset import Dataset
 from sfumato.errors import InvalidParameter, LedgerError
 from sfumato.kernel.losses import PrivacyLoss
 from sfumato.kernel.parameters import kind_of
-from sfumato.ledger.address import address_from
 from sfumato.ledger.adoption import Adoption, adopt
 from sfumato.ledger.backup import back_up, restore
 from sfumato.ledger.ledger import Ledger, Limit
+from sfumato.ledger.ledger_address import resolve_address
 from sfumato.private_files import locked, make_private, tighten
 
 LEDGER = "ledger.db"
@@ -23,7 +23,7 @@ ExpectedHead = str | tuple[int, str] | None
 
 def address_of(folder: Path, dataset: Dataset) -> str:
     """The ledger's path or URL. A path in the catalog is seen from the folder."""
-    return address_from(folder, dataset.ledger or LEDGER)
+    return resolve_address(folder, dataset.ledger or LEDGER)
 
 
 def open_ledger(folder: Path, dataset: Dataset, address: str, expected_head: ExpectedHead) -> Ledger:
@@ -86,14 +86,14 @@ def set_budget(place: str | Path, budget: Budget | None = None) -> None:
         with Ledger.open(str(folder), ledger_id, population) as books:
             books.set_limit(Limit(budget.loss))
         return
-    dataset = load(folder)
+    dataset = load_catalog(folder)
     wanted = budget or dataset.budget
     if dataset.ledger_id is not None:
         address = address_of(folder, dataset)
         own = sublimits_of(dataset)
         with Ledger.open(address, dataset.ledger_id, dataset.population, None, own) as books:
             books.set_limit(Limit(wanted.loss))
-    set_budget_lines(folder, wanted)
+    write_budget(folder, wanted)
 
 
 def adopt_ledger(folder: Path, *, accept_missing: bool = False, accept_key: bool = False) -> Adoption:
@@ -117,7 +117,7 @@ def restore_ledger(folder: Path, backup: Path, *, accept_missing: bool = False, 
 
 
 def _with_ledger(folder: Path) -> tuple[Dataset, str]:
-    dataset = load(folder)
+    dataset = load_catalog(folder)
     if dataset.ledger_id is None:
         hint = "It begins with the first question: sfumato ask."
         raise LedgerError("ledger-missing", "This dataset has no ledger yet.", hint)
@@ -146,14 +146,14 @@ def _begun(address: str, dataset: Dataset, expected_head: ExpectedHead) -> Ledge
     To join a ledger forgets no charge. It may be there because another dataset about these people began it, or because
     a process ended before it wrote down the ledger's id.
     """
-    found = Ledger.identity_at(address)
+    found = Ledger.read_identity(address)
     if found is None and expected_head is None:
         try:
             return new_ledger(address, dataset)
         except LedgerError as error:
             if error.code != "ledger-exists":
                 raise
-        found = Ledger.identity_at(address)  # another dataset began it meanwhile
+        found = Ledger.read_identity(address)  # another dataset began it meanwhile
     if found is None:
         raise LedgerError("ledger-missing", "There is no ledger at this address.", "Check the address.")
     if found.population != dataset.population:
@@ -166,7 +166,7 @@ def _begun(address: str, dataset: Dataset, expected_head: ExpectedHead) -> Ledge
 def _known_at(path: Path) -> tuple[str, str]:
     """The id and the population of a ledger that `protect` made here."""
     known = Path(f"{path}.id")
-    found = Ledger.identity_at(str(path)) if path.exists() else None
+    found = Ledger.read_identity(str(path)) if path.exists() else None
     if found is None or not known.exists() or known.read_text().strip() != found.ledger_id:
         hint = "Name a folder with a catalog.toml, or the path that was given as ledger= to protect."
         raise LedgerError("ledger-missing", "There is no ledger at this path.", hint)

@@ -11,10 +11,10 @@ from sfumato.answering.current_data import CurrentData, stamp
 from sfumato.answers.disclosure import Signer
 from sfumato.arguments import check_file_path, check_path, check_text, check_truth
 from sfumato.catalog.budget import Budget
+from sfumato.catalog.catalog_file import load_catalog
 from sfumato.catalog.columns import ColumnDeclaration
-from sfumato.catalog.files import load
-from sfumato.catalog.model import Dataset, Table, with_tables
-from sfumato.catalog.reading import Reading
+from sfumato.catalog.dataset import Dataset, Table, replace_tables
+from sfumato.catalog.text_format import TextFormat
 from sfumato.curator import Curator
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.engines.snapshot import declared_digest
@@ -25,8 +25,8 @@ from sfumato.ingest.frames import NOT_A_FRAME
 from sfumato.ingest.load_report import Loading, LoadReport
 from sfumato.kernel.neighbours import Row
 from sfumato.kernel.parameters import kind_of
-from sfumato.ledger.address import address_from
 from sfumato.ledger.ledger import Ledger
+from sfumato.ledger.ledger_address import resolve_address
 from sfumato.private_files import locked, private_folder, tighten
 from sfumato.shared_ledgers import SECRET, shared_ledger
 
@@ -75,7 +75,7 @@ def protect(
         hint = "For a ledger on a server, make a folder with a catalog: sf.open(folder, ledger=URL)."
         raise InvalidParameter("ledger", "must be the path of a file here", "a URL", hint)
     books_at = None if ledger is None else check_file_path(ledger, "ledger")
-    reading = Reading(encoding, delimiter, decimal, date_format, on_error, quoted_newlines)
+    reading = TextFormat(encoding, delimiter, decimal, date_format, on_error, quoted_newlines)
     table = Table(
         name, None, unit, columns, max_rows_per_unit, max_groups_per_unit, rows, people=people, reading=reading
     )
@@ -111,8 +111,8 @@ def open_folder(
     place = check_path(folder, "folder")
     if ledger is not None and not check_text(ledger, "ledger"):
         raise InvalidParameter("ledger", "must be a path or a URL", "an empty text", "Leave it out for the catalog's.")
-    dataset = load(place)
-    address = address_of(place, dataset) if ledger is None else address_from(Path(), ledger)
+    dataset = load_catalog(place)
+    address = address_of(place, dataset) if ledger is None else resolve_address(Path(), ledger)
     if not dataset.tables:
         hint = "Add one: sfumato add patients patients.csv --unit patient_id --column age:integer:0:120."
         raise CatalogError("catalog", "There is no table in this catalog yet.", hint)
@@ -121,7 +121,7 @@ def open_folder(
     report = None
     with locked(lock_of(place)) if first else nullcontext():
         if first:
-            dataset = load(place)  # another process may have been first
+            dataset = load_catalog(place)  # another process may have been first
         if not pinned.exists():
             report = DuckDBEngine.prepare(pinned, dataset.tables, place).report
         tighten(pinned)
@@ -134,12 +134,12 @@ def open_folder(
     except BaseException:
         books.close()
         raise
-    as_pinned = with_tables(dataset, snapshot.tables)  # public tables as they were pinned
+    as_pinned = replace_tables(dataset, snapshot.tables)  # public tables as they were pinned
     curator = Curator(as_pinned, snapshot, books, snapshot.versions, signer, load_report=report)
 
     def reopen() -> None:
         newer = DuckDBEngine.open(pinned, dataset.tables)
-        curator.read_from(with_tables(dataset, newer.tables), newer, newer.versions)
+        curator.read_from(replace_tables(dataset, newer.tables), newer, newer.versions)
 
     curator.follow(CurrentData(pinned, opened, reopen))
     return curator

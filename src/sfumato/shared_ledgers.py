@@ -7,7 +7,7 @@ here, since what was spent is spent.
 import threading
 from collections.abc import Mapping
 
-from sfumato.catalog.names import folded
+from sfumato.catalog.names import fold
 from sfumato.errors import LedgerError
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.losses import PrivacyLoss
@@ -25,10 +25,10 @@ def shared_ledger(
 ) -> Ledger:
     """The one ledger of this population in this process."""
     with GATE.inside(), _LOCK:  # a fork waits: the child would find the lock taken for ever
-        found = _LEDGERS.get(folded(population))
+        found = _LEDGERS.get(fold(population))
         if found is None:
             found = Ledger.create(None, population, Limit(limit), sublimits, neighbours)
-            _LEDGERS[folded(population)] = found
+            _LEDGERS[fold(population)] = found
             return found
     if found.population != population:
         hint = "Spell it alike, or name another population."

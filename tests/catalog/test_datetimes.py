@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 import sfumato as sf
 from sfumato.answering.made_up_rows import make_rows
-from sfumato.catalog.files import dump, load
-from sfumato.catalog.model import Dataset, Table
+from sfumato.catalog.catalog_file import load_catalog, write_catalog
+from sfumato.catalog.dataset import Dataset, Table
 from sfumato.cli.declare import parse_column
 from sfumato.cli.describe import describe_bounds, table_json
 from sfumato.cli.main import app
@@ -57,19 +57,19 @@ def test_what_is_no_moment_is_refused(lower, upper, word):
 def test_it_is_written_and_read_again(tmp_path):
     columns = {"seen": SEEN, "left": sf.DateTime(LOW, "2026-12-31T23:59:59.000001", nullable=False)}
     dataset = Dataset("d", [Table("t", None, sf.ROW, columns)], sf.Budget(epsilon=1))
-    dump(dataset, tmp_path)
+    write_catalog(dataset, tmp_path)
     assert f'columns.seen = {{ type = "datetime", lower = "{LOW}", upper = "{HIGH}" }}' in (
         tmp_path / "catalog.toml"
     ).read_text(encoding="utf-8")
-    assert load(tmp_path) == dataset
+    assert load_catalog(tmp_path) == dataset
 
 
 def test_toml_has_moments_of_its_own(tmp_path):
     (tmp_path / "catalog.toml").write_text(f"{CATALOG}lower = {LOW}, upper = {HIGH} }}\n")
-    assert load(tmp_path).tables["t"].columns["seen"] == SEEN
+    assert load_catalog(tmp_path).tables["t"].columns["seen"] == SEEN
     (tmp_path / "catalog.toml").write_text(f"{CATALOG}lower = {LOW}Z, upper = {HIGH} }}\n")
     with pytest.raises(CatalogError, match=r"columns\.seen: lower must be a moment without a time zone"):
-        load(tmp_path)
+        load_catalog(tmp_path)
 
 
 def test_the_command_line_takes_bounds_that_hold_colons():

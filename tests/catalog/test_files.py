@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.catalog.budget import Budget
+from sfumato.catalog.catalog_file import load_catalog, set_ledger_id, write_catalog
 from sfumato.catalog.columns import MOST_BOUND, Boolean, Category, Date, Id, Integer, Real, Text
-from sfumato.catalog.files import dump, load, set_ledger_id
-from sfumato.catalog.model import Dataset, Table
-from sfumato.catalog.reading import Reading
+from sfumato.catalog.dataset import Dataset, Table
+from sfumato.catalog.text_format import TextFormat
 from sfumato.errors import CatalogError
 from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
 from sfumato.kernel.neighbours import ROW, Neighbours, PrivacyUnit
@@ -56,7 +56,7 @@ TABLE = LEAST + '[tables.t]\nunit = "row"\n'
 
 def read(folder, text):
     (folder / "catalog.toml").write_bytes(text if isinstance(text, bytes) else text.encode())
-    return load(folder)
+    return load_catalog(folder)
 
 
 def refused(act, *words):
@@ -224,11 +224,11 @@ def test_the_brief_example(tmp_path):
 
 
 def test_files_out_of_reach(tmp_path):
-    refused(lambda: load(tmp_path), f"There is no catalog.toml in {tmp_path}", "sfumato init")
+    refused(lambda: load_catalog(tmp_path), f"There is no catalog.toml in {tmp_path}", "sfumato init")
     (tmp_path / "catalog.toml").mkdir()
-    refused(lambda: load(tmp_path), "cannot be read")
-    refused(lambda: dump(Dataset("d", [], Budget(1)), tmp_path), "cannot be written")
-    refused(lambda: dump(Dataset("d", [], Budget(1)), tmp_path / "none"), "cannot be written")
+    refused(lambda: load_catalog(tmp_path), "cannot be read")
+    refused(lambda: write_catalog(Dataset("d", [], Budget(1)), tmp_path), "cannot be written")
+    refused(lambda: write_catalog(Dataset("d", [], Budget(1)), tmp_path / "none"), "cannot be written")
     assert os.listdir(tmp_path) == ["catalog.toml"]
 
 
@@ -283,14 +283,14 @@ def unique(values, **limits):
 
 
 readings = st.builds(
-    Reading,
+    TextFormat,
     st.sampled_from(["utf-8", "Latin-1", "utf_16", "windows-1252"]),
     st.sampled_from([None, ";", "tab", "|", "\t", "\\", "#", " "]),
     st.sampled_from([".", ","]),
     st.sampled_from([None, "%d/%m/%Y", "%Y-%m-%d %H:%M:%S.%f"]),
     st.just("refuse"),
     st.none() | flags,
-) | st.just(Reading(on_error="skip", quoted_newlines=False))
+) | st.just(TextFormat(on_error="skip", quoted_newlines=False))
 
 
 @st.composite
@@ -327,20 +327,20 @@ def datasets(draw):
 @given(data=datasets())
 def test_what_is_written_reads_back(tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("catalog")
-    dump(data, folder)
-    assert load(folder) == data
-    assert repr(load(folder)) == repr(data)  # order, types and signs too
+    write_catalog(data, folder)
+    assert load_catalog(folder) == data
+    assert repr(load_catalog(folder)) == repr(data)  # order, types and signs too
     text = (folder / "catalog.toml").read_bytes()
-    dump(load(folder), folder)
+    write_catalog(load_catalog(folder), folder)
     assert (folder / "catalog.toml").read_bytes() == text
 
 
 def test_dump_is_a_fixed_point_of_the_design_example(tmp_path):
     clinic = read(tmp_path, DESIGN)
-    dump(clinic, tmp_path)
+    write_catalog(clinic, tmp_path)
     once = (tmp_path / "catalog.toml").read_text()
-    assert load(tmp_path) == clinic
-    dump(load(tmp_path), tmp_path)
+    assert load_catalog(tmp_path) == clinic
+    write_catalog(load_catalog(tmp_path), tmp_path)
     assert (tmp_path / "catalog.toml").read_text() == once
     comments = re.sub(r" +#.*", "", DESIGN)
     implied = 'upper = 500 }\ncolumns.patient_id = { type = "id" }'
@@ -348,7 +348,7 @@ def test_dump_is_a_fixed_point_of_the_design_example(tmp_path):
 
 
 def test_a_dump_that_would_not_read_back_is_not_written(tmp_path):
-    refused(lambda: dump(Dataset("d", [], Budget(Decimal("1e-900"))), tmp_path), "epsilon")
+    refused(lambda: write_catalog(Dataset("d", [], Budget(Decimal("1e-900"))), tmp_path), "epsilon")
     assert not os.listdir(tmp_path)
 
 
@@ -360,7 +360,9 @@ def test_a_failed_dump_leaves_the_old_file(tmp_path, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", fail)
-        refused(lambda: dump(Dataset("d", [], Budget(1)), tmp_path), "cannot be written: No space left on device")
+        refused(
+            lambda: write_catalog(Dataset("d", [], Budget(1)), tmp_path), "cannot be written: No space left on device"
+        )
     assert (tmp_path / "catalog.toml").read_text() == DESIGN
     assert os.listdir(tmp_path) == ["catalog.toml"]
 
@@ -368,7 +370,7 @@ def test_a_failed_dump_leaves_the_old_file(tmp_path, monkeypatch):
 def test_a_dump_keeps_the_files_mode(tmp_path):
     clinic = read(tmp_path, DESIGN)
     (tmp_path / "catalog.toml").chmod(0o600)
-    dump(clinic, tmp_path)
+    write_catalog(clinic, tmp_path)
     assert stat.S_IMODE((tmp_path / "catalog.toml").stat().st_mode) == 0o600
 
 
@@ -376,8 +378,8 @@ class TestLedgerId:
     def after(self, folder, text, ledger_id="abc"):
         before = read(folder, text)
         set_ledger_id(folder, ledger_id)
-        assert load(folder).ledger_id == ledger_id
-        assert load(folder).tables == before.tables
+        assert load_catalog(folder).ledger_id == ledger_id
+        assert load_catalog(folder).tables == before.tables
         return (folder / "catalog.toml").read_bytes().decode()
 
     def test_a_line_is_added_below_the_others(self, tmp_path):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sfumato.catalog.budget import Budget
 from sfumato.catalog.columns import MOST_BOUND, MOST_VALUES, Boolean, Category, Date, Id, Integer, Real, Text
-from sfumato.catalog.model import Dataset, Table
+from sfumato.catalog.dataset import Dataset, Table
 from sfumato.errors import CatalogError, UnknownName
 from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
 from sfumato.kernel.neighbours import ROW, Neighbours, PrivacyUnit

@@ -4,9 +4,9 @@ import pandas as pd
 import pytest
 
 import sfumato as sf
-from sfumato.catalog.files import load
-from sfumato.catalog.model import Table
-from sfumato.catalog.reading import Reading
+from sfumato.catalog.catalog_file import load_catalog
+from sfumato.catalog.dataset import Table
+from sfumato.catalog.text_format import TextFormat
 from sfumato.engines.snapshot import declared_digest
 from sfumato.errors import CatalogError
 
@@ -47,7 +47,7 @@ columns.x = { type = "integer", lower = 0, upper = 9 }
 )
 def test_what_cannot_be_read_so_is_refused(key, value, rule):
     with pytest.raises(CatalogError) as caught:
-        Reading(**{key: value})
+        TextFormat(**{key: value})
     assert rule in caught.value.message
     with pytest.raises(CatalogError) as caught:
         sf.protect(FRAME, name="t", unit=sf.ROW, columns={}, budget=sf.Budget(1), **{key: value})
@@ -55,10 +55,10 @@ def test_what_cannot_be_read_so_is_refused(key, value, rule):
 
 
 def test_skipping_is_offered_only_where_a_record_is_a_line():
-    assert Reading(on_error="skip", quoted_newlines=False).on_error == "skip"
+    assert TextFormat(on_error="skip", quoted_newlines=False).on_error == "skip"
     for declared in (None, True):
         with pytest.raises(CatalogError) as caught:
-            Reading(on_error="skip", quoted_newlines=declared)
+            TextFormat(on_error="skip", quoted_newlines=declared)
         assert "quoted_newlines = false" in caught.value.hint
 
 
@@ -95,11 +95,11 @@ def test_a_declaration_edited_after_pinning_is_refused(tmp_path, line):
 def test_the_digest_changes_with_every_key():
     """A snapshot without the records that were skipped is not one of a file that must have none."""
     declared = {"x": sf.Integer(0, 9)}
-    plain = declared_digest(Table("t", "t.csv", sf.ROW, declared, reading=Reading(quoted_newlines=False)))
-    skip = Reading(on_error="skip", quoted_newlines=False)
+    plain = declared_digest(Table("t", "t.csv", sf.ROW, declared, reading=TextFormat(quoted_newlines=False)))
+    skip = TextFormat(on_error="skip", quoted_newlines=False)
     assert declared_digest(Table("t", "t.csv", sf.ROW, declared, reading=skip)) != plain
     digests = {
-        declared_digest(Table("t", "t.csv", sf.ROW, declared, reading=Reading(quoted_newlines=each)))
+        declared_digest(Table("t", "t.csv", sf.ROW, declared, reading=TextFormat(quoted_newlines=each)))
         for each in (None, True, False)
     }
     assert len(digests) == 3
@@ -110,4 +110,4 @@ def test_every_key_is_read_from_the_catalog(tmp_path):
     keys = 'encoding = "latin-1"\ndelimiter = "\\t"\ndecimal = ","\ndate_format = "%d.%m.%Y"\n'
     keys += 'on_error = "skip"\nquoted_newlines = false\n'
     (tmp_path / "catalog.toml").write_text(CATALOG.replace('unit = "row"\n', f'unit = "row"\n{keys}'))
-    assert load(tmp_path).table("t").reading == Reading("latin-1", "\t", ",", "%d.%m.%Y", "skip", False)
+    assert load_catalog(tmp_path).table("t").reading == TextFormat("latin-1", "\t", ",", "%d.%m.%Y", "skip", False)

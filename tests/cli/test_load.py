@@ -5,8 +5,8 @@ import json
 import pytest
 from clinic import COUNT, PATIENTS, json_of, options, refused, run
 
-from sfumato.catalog.files import load
-from sfumato.cli import load as shown_load
+from sfumato.catalog.catalog_file import load_catalog
+from sfumato.cli import load_catalog as shown_load
 
 MESSY = "pid,age,city,day\n" + "".join(
     f"p{index},{'41' if index % 2 else 'quarante'},{'Rome' if index % 3 else 'roma'},{index % 28 + 1:02}/12/2024\n"
@@ -82,7 +82,7 @@ def test_prepare_strict_leaves_the_pinned_data(clinic):
 
 def test_options_of_reading_are_declared_by_add(folder):
     assert add(folder, "--encoding", "latin-1", "--delimiter", ",", "--date-format", "%d/%m/%Y").exit_code == 0
-    reading = load(folder).tables["t"].reading
+    reading = load_catalog(folder).tables["t"].reading
     assert (reading.encoding, reading.delimiter, reading.date_format) == ("latin-1", ",", "%d/%m/%Y")
     assert refused(add(folder.parent / folder.name, "--decimal", "x", "--json"), 4)
 
@@ -93,7 +93,7 @@ def test_prepare_declares_options_of_reading_and_keeps_the_owners_text(folder):
     path.write_text(path.read_text() + "# mine\n")
     assert run("-C", folder, "prepare", "T", "--date-format", "%m/%d/%Y", "--decimal", ",").exit_code == 0
     assert run("-C", folder, "prepare", "t", "--date-format", "%d/%m/%Y").exit_code == 0
-    reading = load(folder).tables["t"].reading
+    reading = load_catalog(folder).tables["t"].reading
     assert (reading.date_format, reading.decimal) == ("%d/%m/%Y", ",")
     assert path.read_text().count("date_format") == 1
     assert path.read_text().endswith("# mine\n")
@@ -195,7 +195,7 @@ def test_line_breaks_in_quotes_are_declared_at_the_command_line(folder):
     assert "line 2: a quoted field holds line 3" in told["message"]
     assert "--quoted-newlines" in told["hint"]
     assert run(*declare, "--on-error", "skip", "--no-quoted-newlines").exit_code == 0
-    assert load(folder).table("u").reading.quoted_newlines is False
+    assert load_catalog(folder).table("u").reading.quoted_newlines is False
     done = run("-C", folder, "prepare", "u", "--quoted-newlines", "--on-error", "refuse", "--json")
     assert json_of(done)["load_report"]["tables"][0]["records_read"] == 1
-    assert load(folder).table("u").reading.quoted_newlines is True
+    assert load_catalog(folder).table("u").reading.quoted_newlines is True

@@ -5,7 +5,7 @@ from clinic import COLUMNS, COUNT, PATIENTS, json_of, made, options, refused, ru
 from pyarrow import parquet
 
 import sfumato as sf
-from sfumato.catalog.files import load
+from sfumato.catalog.catalog_file import load_catalog
 from sfumato.cli import owner
 from sfumato.cli.owner import _suggested
 
@@ -16,7 +16,7 @@ def test_init_writes_a_catalog_that_reads_back(tmp_path):
         run("init", place, "--epsilon", "1.5", "--delta", "1e-7", "--population", "all", "--neighbours", "replace-one",
             "--json")
     )  # fmt: skip
-    dataset = load(place)
+    dataset = load_catalog(place)
     assert shown["catalog"] == str(place / "catalog.toml")
     assert (dataset.name, dataset.population, dataset.neighbours.value) == ("clinic", "all", "replace-one")
     assert dataset.budget == sf.Budget("1.5", "1e-7")
@@ -29,7 +29,7 @@ def test_the_example_in_the_comments_is_sound(tmp_path):
     text = path.read_text()
     example = text[text.index("# [tables.visits]") : text.index("#\n# Budgets under")]
     path.write_text(text + "".join(line.removeprefix("# ") for line in example.splitlines(keepends=True)))
-    columns = load(tmp_path).tables["visits"].columns
+    columns = load_catalog(tmp_path).tables["visits"].columns
     assert set(columns) == {"patient_id", "age", "cost", "site", "day", "seen", "smoker"}
     assert columns["seen"] == sf.DateTime("2020-01-01T00:00:00", "2029-12-31T23:59:59")
 
@@ -68,7 +68,7 @@ def test_add_declares_every_type(tmp_path):
     ]  # fmt: skip
     arguments = ["--unit", "pid", *options(columns), "--max-rows", "5", "--max-groups", "2", "--not-null", "age"]
     shown = json_of(run("-C", tmp_path, "add", "people", "t.csv", *arguments, "--json"))
-    table = load(tmp_path).tables["people"]
+    table = load_catalog(tmp_path).tables["people"]
     assert dict(table.columns) == {
         "pid": sf.Id(),
         "age": sf.Integer(0, 120, nullable=False),
@@ -93,7 +93,7 @@ def test_add_declares_a_public_number_of_rows_or_people(tmp_path, unit, option):
     wrong = refused(run("-C", tmp_path, *given, f"--{option}", "4", "--json"), 4)
     assert f"another number of {option}" in wrong["message"]
     assert json_of(run("-C", tmp_path, *given, f"--{option}", "3", "--json"))[option] == 3
-    assert getattr(load(tmp_path).tables["t"], option) == 3
+    assert getattr(load_catalog(tmp_path).tables["t"], option) == 3
     assert f"Public number of {option}: 3." in run("-C", tmp_path, "check").output
     found = json_of(run("-C", tmp_path, "preview", "SELECT SUM(x) AS s FROM t", "--epsilon", "1", "--json"))
     assert found["margins"]["s"] == pytest.approx(9 * 2.9957, abs=1)  # replace-one of values in [1, 10] moves by 9
@@ -131,7 +131,7 @@ def test_a_source_seen_from_here_is_named_from_the_folder(tmp_path, monkeypatch)
     run("init", "clinic")
     added = run("-C", "clinic", "add", "patients", "data/p.csv", "--unit", "patient_id", *options(COLUMNS))
     assert added.exit_code == 0
-    assert load(tmp_path / "clinic").tables["patients"].source == "../data/p.csv"
+    assert load_catalog(tmp_path / "clinic").tables["patients"].source == "../data/p.csv"
     assert run("-C", "clinic", "ask", COUNT, "--epsilon", "1").exit_code == 0
 
 
@@ -141,7 +141,7 @@ def test_without_a_terminal_add_says_which_columns_need_a_declaration(tmp_path):
     told = refused(run("-C", tmp_path, "add", "p", "p.csv", "--unit", "patient_id", "--json"), 2)
     assert told["message"] == "These columns need a declaration: age, city, smoker."
     assert "--column age:" in told["hint"]
-    assert not load(tmp_path).tables
+    assert not load_catalog(tmp_path).tables
 
 
 def test_at_a_terminal_add_asks(tmp_path, monkeypatch):
@@ -151,7 +151,7 @@ def test_at_a_terminal_add_asks(tmp_path, monkeypatch):
     typed = ["intger", "integer", "120", "0", "integer", "0", "120", "category", "Rome, Oslo", ""]
     done = run("-C", tmp_path, "add", "p", "p.csv", "--unit", "patient_id", input="\n".join(typed) + "\n")
     assert done.exit_code == 0, done.output
-    assert dict(load(tmp_path).tables["p"].columns) == {
+    assert dict(load_catalog(tmp_path).tables["p"].columns) == {
         "patient_id": sf.Id(), "age": sf.Integer(0, 120), "city": sf.Category(["Rome", "Oslo"]),
     }  # fmt: skip
     assert "There is no type intger" in done.stderr
@@ -168,7 +168,7 @@ def test_asking_takes_types_from_a_parquet_schema_and_no_values(tmp_path, monkey
     typed = ["", "0", "120", "", "0", "9000", "", "text"]
     done = run("-C", tmp_path, "add", "p", "p.parquet", "--unit", "ROW", input="\n".join(typed) + "\n")
     assert done.exit_code == 0, done.output
-    assert dict(load(tmp_path).tables["p"].columns) == {
+    assert dict(load_catalog(tmp_path).tables["p"].columns) == {
         "age": sf.Integer(0, 120), "pay": sf.Real(0, 9000), "b": sf.Boolean(), "job": sf.Text(),
     }  # fmt: skip
     assert not any(value in done.output for value in ("41", "7.25", "spy"))
@@ -179,7 +179,7 @@ def test_who_leaves_the_questions_leaves_no_table(tmp_path, monkeypatch):
     run("init", tmp_path)
     (tmp_path / "p.csv").write_text(PATIENTS)
     assert run("-C", tmp_path, "add", "p", "p.csv", "--unit", "patient_id", input="integer\n").exit_code == 1
-    assert not load(tmp_path).tables
+    assert not load_catalog(tmp_path).tables
 
 
 @pytest.mark.parametrize(
@@ -266,7 +266,7 @@ def test_add_takes_many_files_and_a_table_of_a_duckdb_file(tmp_path, monkeypatch
     unit = ["--unit", "patient_id", *options(COLUMNS)]
     assert run(*folder, "add", "patients", "parts/*.csv", *unit).exit_code == 0
     assert run(*folder, "add", "people", "c.duckdb::ward.people", *unit).exit_code == 0
-    tables = load(tmp_path / "clinic").tables
+    tables = load_catalog(tmp_path / "clinic").tables
     assert (tables["patients"].source, tables["people"].source) == ("../parts/*.csv", "../c.duckdb::ward.people")
     for name in ("patients", "people"):
         asked = json_of(run(*folder, "ask", f"SELECT COUNT(*) AS n FROM {name}", "--epsilon", "1", "--json"))
@@ -284,7 +284,7 @@ def test_add_asks_about_the_columns_of_a_duckdb_table_and_shows_no_value(tmp_pat
     typed = ["", "0", "120", "", "0", "9000", "", "text"]
     done = run("-C", tmp_path, "add", "p", "c.duckdb", "--unit", "ROW", input="\n".join(typed) + "\n")
     assert done.exit_code == 0, done.output
-    assert dict(load(tmp_path).tables["p"].columns) == {
+    assert dict(load_catalog(tmp_path).tables["p"].columns) == {
         "age": sf.Integer(0, 120), "pay": sf.Real(0, 9000), "b": sf.Boolean(), "job": sf.Text(),
     }  # fmt: skip
     assert not any(value in done.output for value in ("41", "7.25", "spy"))
@@ -307,7 +307,7 @@ def test_add_says_what_is_wrong_with_a_source(tmp_path, source, code, message):
         told = refused(run("-C", tmp_path, "add", "p", source, "--unit", "ROW", *more, "--json"), code)
         assert message in told["message"]
         assert told["hint"]
-    assert not load(tmp_path).tables
+    assert not load_catalog(tmp_path).tables
 
 
 def test_prepare_makes_a_new_version_of_a_changed_source(clinic):

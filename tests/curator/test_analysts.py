@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from protected import protect
 
 import sfumato as sf
-from sfumato.catalog.analysts import spellings
+from sfumato.catalog.analysts import list_readings
 from sfumato.errors import BudgetExceeded, CatalogError, InvalidParameter, PermissionDenied
 
 COUNT = "SELECT COUNT(*) AS n FROM people"
@@ -162,7 +162,7 @@ def test_a_renamed_analyst_keeps_what_they_have_learned(tmp_path):
     [("eve", "еvе"), ("eve", "Eve."), ("mallory", "maIIory"), ("ann", "a\u200dnn"), ("bob", "b0b"), ("jo", "J.O.")],
 )
 def test_a_catalog_whose_names_collide_is_refused(one, two):
-    assert spellings(one) & spellings(two)
+    assert list_readings(one) & list_readings(two)
     with pytest.raises(CatalogError, match="the same name, or look alike"):
         protect(analysts={one: sf.Budget(epsilon=1), two: sf.Budget(epsilon=1)})
 
@@ -171,7 +171,7 @@ def test_a_catalog_whose_names_collide_is_refused(one, two):
     ("one", "two"), [("ian", "lan"), ("van", "han"), ("user1", "user2"), ("Müller", "Möller"), ("李", "王"), ("_", "-")]
 )
 def test_other_names_stay_apart(one, two):
-    assert not spellings(one) & spellings(two)
+    assert not list_readings(one) & list_readings(two)
 
 
 def test_a_name_has_at_most_200_characters():

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 import sfumato as sf
-from sfumato.catalog.files import load
+from sfumato.catalog.catalog_file import load_catalog
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 
 PROCESSES = multiprocessing.get_context("forkserver")
@@ -37,7 +37,7 @@ def folder_at(place, more="", *, pinned=True):
     (place / "people.csv").write_text("person_id,age\n" + "".join(f"p{i},{i % 100}\n" for i in range(200)))
     (place / "catalog.toml").write_text(CATALOG.format(more=more))
     if pinned:
-        DuckDBEngine.prepare(place / ".sfumato" / "snapshot.duckdb", load(place).tables, place)
+        DuckDBEngine.prepare(place / ".sfumato" / "snapshot.duckdb", load_catalog(place).tables, place)
     return place
 
 
@@ -137,7 +137,7 @@ def test_datasets_of_one_population_share_a_ledger(tmp_path):
         two.ask(COUNT + " WHERE age > 50", epsilon=1)
         with pytest.raises(sf.errors.BudgetExceeded):
             two.ask(COUNT + " WHERE age > 60", epsilon=1)
-    assert load(first).ledger_id == load(second).ledger_id
+    assert load_catalog(first).ledger_id == load_catalog(second).ledger_id
     assert not (first / "ledger.db").exists()
 
 
@@ -164,7 +164,7 @@ def test_whoever_opens_last_does_not_set_the_limit(tmp_path):
         sf.open(second).close()
         sf.set_budget(first, sf.Budget(epsilon=3))
         assert float(one.budget.limit.epsilon) == 3
-        assert load(first).budget == sf.Budget(epsilon=3)
+        assert load_catalog(first).budget == sf.Budget(epsilon=3)
 
 
 def test_the_limit_of_a_protected_frame_is_changed_by_its_owner_only(tmp_path):

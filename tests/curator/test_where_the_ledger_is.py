@@ -10,7 +10,7 @@ from test_first_open import COUNT, PROCESSES, folder_at
 
 import sfumato as sf
 from sfumato import folder_ledger, shared_ledgers
-from sfumato.catalog.files import load
+from sfumato.catalog.catalog_file import load_catalog
 from sfumato.kernel.losses import PureDP
 from sfumato.kernel.neighbours import Neighbours
 
@@ -22,7 +22,7 @@ def test_a_ledger_in_memory_is_refused_and_leaves_no_id(tmp_path, address, given
     with pytest.raises(sf.errors.LedgerError) as refused:
         sf.open(folder, ledger=address if given else None)
     assert refused.value.code == "ledger-in-memory"
-    assert load(folder).ledger_id is None
+    assert load_catalog(folder).ledger_id is None
 
 
 @pytest.mark.parametrize("address", ["sqlite:///../shared.db", "../shared.db", "~/shared.db", "sqlite:///~/shared.db"])
@@ -48,17 +48,17 @@ def test_a_ledger_that_another_dataset_began_meanwhile_is_joined(tmp_path, monke
     one, two = (folder_at(tmp_path / name, 'ledger = "../shared.db"') for name in ("one", "two"))
     looked = []
 
-    def begun_by_another(address, look=folder_ledger.Ledger.identity_at):
+    def begun_by_another(address, look=folder_ledger.Ledger.read_identity):
         found = look(address)
         if not looked:
             looked.append(found)
             sf.open(one).close()
         return found
 
-    monkeypatch.setattr(folder_ledger.Ledger, "identity_at", begun_by_another)
+    monkeypatch.setattr(folder_ledger.Ledger, "read_identity", begun_by_another)
     sf.open(two).close()
     assert looked == [None]
-    assert load(one).ledger_id == load(two).ledger_id
+    assert load_catalog(one).ledger_id == load_catalog(two).ledger_id
 
 
 def ask_once(folder, about):

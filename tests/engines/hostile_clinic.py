@@ -7,7 +7,7 @@ from random import Random
 import pandas as pd
 
 import sfumato as sf
-from sfumato.catalog.model import Dataset, Table, with_tables
+from sfumato.catalog.dataset import Dataset, Table, replace_tables
 from sfumato.curator import Curator
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.kernel.expressions import Scalar
@@ -125,7 +125,7 @@ def open_clinic(*, people: int = 9, crowd: int = 18, calm: bool = False, sites: 
     rows = frames(people=people, crowd=crowd, calm=calm)
     rows["sites"] = SITES if sites else SITES[:0]
     engine = DuckDBEngine.of_tables({each.name: (each, rows[each.name]) for each in tables})
-    dataset = with_tables(Dataset("clinic", tables, sf.Budget(epsilon=9, delta="1e-6")), engine.tables)
+    dataset = replace_tables(Dataset("clinic", tables, sf.Budget(epsilon=9, delta="1e-6")), engine.tables)
     ledger = Ledger.create(None, dataset.population, Limit(dataset.budget.loss), {})
     curator = Curator(dataset, engine, ledger, dict.fromkeys(engine.tables, "1"))  # so that states share their plans
     return Clinic(curator, {each.name: _held(engine, each.name) for each in tables})

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.catalog.model import Table
+from sfumato.catalog.dataset import Table
 from sfumato.engines import snapshot_file
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.engines.snapshot_file import pinnings

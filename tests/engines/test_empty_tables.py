@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.catalog.model import Dataset, Table
+from sfumato.catalog.dataset import Dataset, Table
 from sfumato.engines.duckdb import duckdb_engine, empty_tables
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.engines.reference.reference_engine import ReferenceEngine

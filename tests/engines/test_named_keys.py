@@ -8,7 +8,7 @@ from by_cell import by_key
 from sqlglot import exp
 
 import sfumato as sf
-from sfumato.catalog.model import Dataset, Table
+from sfumato.catalog.dataset import Dataset, Table
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.engines.reference.reference_engine import ReferenceEngine
 from sfumato.engines.sql.lowering import lower_people

@@ -6,7 +6,7 @@ import sys
 SHOWN = """
 import pathlib, tempfile, duckdb, pandas as pd
 import sfumato as sf
-from sfumato.catalog.model import Table
+from sfumato.catalog.dataset import Table
 from sfumato.engines import snapshot_file
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import sfumato as sf
-from sfumato.catalog.model import Dataset, Table, with_tables
+from sfumato.catalog.dataset import Dataset, Table, replace_tables
 from sfumato.curator import Curator
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.errors import KernelFault
@@ -30,7 +30,7 @@ ROWS = {
 @pytest.fixture(scope="module")
 def engine():
     made = DuckDBEngine.of_tables({each.name: (each, ROWS[each.name]) for each in (VISITS, HOMES, SITES)})
-    made.dataset = with_tables(Dataset("clinic", [VISITS, HOMES, SITES], sf.Budget(epsilon=9)), made.tables)
+    made.dataset = replace_tables(Dataset("clinic", [VISITS, HOMES, SITES], sf.Budget(epsilon=9)), made.tables)
     yield made
     made.close()
 
@@ -115,7 +115,7 @@ def test_nothing_is_charged(engine, monkeypatch):
     ledger = Ledger.create(None, engine.dataset.population, Limit(engine.dataset.budget.loss), {})
     curator = Curator(engine.dataset, engine, ledger, engine.versions)
     sites = replace(engine.tables["sites"], multiplicities=(("site", 1),))
-    wrong = with_tables(engine.dataset, {**engine.dataset.tables, "sites": sites})
+    wrong = replace_tables(engine.dataset, {**engine.dataset.tables, "sites": sites})
     monkeypatch.setattr(curator, "dataset", wrong)
     with pytest.raises(KernelFault):
         curator.ask(PUBLIC, epsilon=1)

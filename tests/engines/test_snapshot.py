@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.catalog.model import Table
+from sfumato.catalog.dataset import Table
 from sfumato.engines import snapshot
 from sfumato.engines.reference.reference_engine import _place
 from sfumato.engines.snapshot import layout, pin, stored_steps, versions_of

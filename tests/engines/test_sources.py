@@ -11,7 +11,7 @@ import pytest
 from pyarrow import parquet
 
 import sfumato as sf
-from sfumato.catalog.model import Table
+from sfumato.catalog.dataset import Table
 from sfumato.engines import snapshot
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.ingest.readers import columns_of, database_of, files_of

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 import sfumato as sf
-from sfumato.catalog.model import Dataset, Table
+from sfumato.catalog.dataset import Dataset, Table
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 
 ORDERS = pd.DataFrame({"customer": [1] * 20 + list(range(2, 21)), "order_id": range(1, 40)})

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import sfumato as sf
-from sfumato.catalog.model import Dataset, Table, with_tables
+from sfumato.catalog.dataset import Dataset, Table, replace_tables
 from sfumato.curator import Curator
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.kernel.mechanisms import LaplaceNoise
@@ -67,7 +67,7 @@ def clinic():
     rows = frames()
     engine = DuckDBEngine.of_tables({each.name: (each, rows[each.name]) for each in TABLES})
     budget = sf.Budget(epsilon=10**9, delta="1e-3")
-    dataset = with_tables(Dataset("clinic", TABLES, budget), engine.tables)
+    dataset = replace_tables(Dataset("clinic", TABLES, budget), engine.tables)
     ledger = Ledger.create(None, dataset.population, Limit(dataset.budget.loss), {})
     return Curator(dataset, engine, ledger, engine.versions)
 

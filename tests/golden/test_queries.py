@@ -11,7 +11,7 @@ import pytest
 import sfumato as sf
 from sfumato.answering.suggestions import Asked, suggest
 from sfumato.answers.output_sensitivity import as_asked
-from sfumato.catalog.model import Dataset, Table
+from sfumato.catalog.dataset import Dataset, Table
 from sfumato.engines.engine import ADDED
 from sfumato.engines.snapshot import stored_steps
 from sfumato.engines.sql.lowering import lower, lower_bins, lower_people

@@ -12,8 +12,8 @@ import pytest
 from pyarrow import dataset, parquet
 
 import sfumato as sf
-from sfumato.catalog.model import Table
-from sfumato.catalog.reading import Reading
+from sfumato.catalog.dataset import Table
+from sfumato.catalog.text_format import TextFormat
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.errors import CatalogError, InvalidParameter
 from sfumato.ingest import frames
@@ -26,7 +26,7 @@ DAY = sf.Date("2000-01-01", "2030-12-31")
 
 def pinned(data, declared, **keys):
     """The column v of a source, as it is pinned."""
-    engine = DuckDBEngine.of_data(Table("t", None, sf.ROW, {"v": declared}, reading=Reading(**keys)), data)
+    engine = DuckDBEngine.of_data(Table("t", None, sf.ROW, {"v": declared}, reading=TextFormat(**keys)), data)
     try:
         return [row[0] for row in engine._connection.execute("SELECT v FROM t").fetchall()]
     finally:

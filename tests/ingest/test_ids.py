@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 import sfumato as sf
-from sfumato.catalog.model import Table
+from sfumato.catalog.dataset import Table
 from sfumato.engines import snapshot
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.ingest import ids as module

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from plain_records import plainly, swallowed
 
 import sfumato as sf
-from sfumato.catalog.reading import Reading
+from sfumato.catalog.text_format import TextFormat
 from sfumato.errors import CatalogError
 from sfumato.ingest import encodings
 from sfumato.ingest import records as module
@@ -23,7 +23,7 @@ FINDING = b'1,"a\n2,b\n3,c\n1,d"\n'
 def rows_of(path, **keys):
     """The rows of a file, or None if the load is refused."""
     try:
-        with opened(DUCKDB, "t", path, reading=Reading(**keys)) as source:
+        with opened(DUCKDB, "t", path, reading=TextFormat(**keys)) as source:
             return DUCKDB.execute(f"SELECT * FROM {source.relation}").fetchall()
     except CatalogError as error:
         assert error.__context__ is None
@@ -144,9 +144,9 @@ def test_a_header_with_an_unclosed_quote_does_not_swallow_lines(tmp_path):
     ):
         pass
     with pytest.raises(CatalogError, match="line 1: a quoted field holds line 2"):
-        columns_of("t", "t.csv", tmp_path, Reading())
+        columns_of("t", "t.csv", tmp_path, TextFormat())
     (tmp_path / "t.csv").write_bytes(b'who,"name\n(first)"\n3,c\n')
-    assert list(columns_of("t", "t.csv", tmp_path, Reading())) == ["who", "name\n(first)"]
+    assert list(columns_of("t", "t.csv", tmp_path, TextFormat())) == ["who", "name\n(first)"]
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_stray_bytes_of_utf16_do_not_swallow_the_lines_between_them(tmp_path):
         (tmp_path / "t.csv").write_bytes(text)
         with (
             pytest.raises(CatalogError) as caught,
-            opened(DUCKDB, "t", tmp_path / "t.csv", reading=Reading(encoding, quoted_newlines=False)),
+            opened(DUCKDB, "t", tmp_path / "t.csv", reading=TextFormat(encoding, quoted_newlines=False)),
         ):
             pass
         assert "t.csv, line 2: a byte is missing or too many" in caught.value.message
@@ -243,7 +243,7 @@ def test_utf16_without_a_byte_order_mark_is_refused_with_the_reason(tmp_path):
     (tmp_path / "t.csv").write_bytes("a,b\n1,x\n".encode("utf-16-le"))
     with (
         pytest.raises(CatalogError, match="does not begin with a byte order mark") as caught,
-        opened(DUCKDB, "t", tmp_path / "t.csv", reading=Reading("utf-16")),
+        opened(DUCKDB, "t", tmp_path / "t.csv", reading=TextFormat("utf-16")),
     ):
         pass
     assert "utf-16-le" in caught.value.hint

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 import sfumato as sf
-from sfumato.catalog.model import Table
-from sfumato.catalog.reading import Reading
+from sfumato.catalog.dataset import Table
+from sfumato.catalog.text_format import TextFormat
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.ingest import frames
 from sfumato.ingest.canonical import canonical_text
@@ -38,7 +38,7 @@ DECLARED = {
 
 def pinned(data, declared, **keys):
     """The column x of a source, in the order of its rows, as it is pinned."""
-    engine = DuckDBEngine.of_data(Table("t", None, sf.ROW, {"x": declared}, reading=Reading(**keys)), data)
+    engine = DuckDBEngine.of_data(Table("t", None, sf.ROW, {"x": declared}, reading=TextFormat(**keys)), data)
     try:
         return [row[0] for row in engine._connection.execute("SELECT x FROM t").fetchall()]
     finally:

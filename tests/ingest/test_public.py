@@ -11,7 +11,7 @@ import pytest
 from pyarrow import parquet
 
 import sfumato as sf
-from sfumato.catalog.model import Table
+from sfumato.catalog.dataset import Table
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 
 BOOKS = {
@@ -110,7 +110,7 @@ def ask(people, public, sql, **declared):
 
 
 def test_joins_with_a_csv_work_or_name_the_declaration(tmp_path):
-    import sfumato.catalog.model
+    import sfumato.catalog.dataset
     import sfumato.query.bind
     import sfumato.query.parse  # noqa: F401
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from plain_records import plainly, swallowed
 
 import sfumato as sf
-from sfumato.catalog.model import Table
-from sfumato.catalog.reading import Reading
+from sfumato.catalog.dataset import Table
+from sfumato.catalog.text_format import TextFormat
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.errors import CatalogError
 from sfumato.ingest import records as module
@@ -20,7 +20,7 @@ HEADS = {1: b"a", 2: b"a,b", 3: b"a,b,c"}
 
 def read(path, **keys):
     """What is read of a file: a list of rows, and how many records were dropped."""
-    with opened(DUCKDB, "t", path, reading=Reading(**keys)) as source:
+    with opened(DUCKDB, "t", path, reading=TextFormat(**keys)) as source:
         rows = DUCKDB.execute(f"SELECT * FROM {source.relation}").fetchall()
         assert len(rows) == source.records
         return rows, source.dropped
@@ -112,7 +112,7 @@ PEOPLE = {"who": sf.Id(), "name": sf.Text(), "x": sf.Integer(0, 9)}
 
 def pinned(path, **keys):
     """The pinned rows, as text."""
-    table = Table("t", None, "who", PEOPLE, 5, reading=Reading(**keys))
+    table = Table("t", None, "who", PEOPLE, 5, reading=TextFormat(**keys))
     engine = DuckDBEngine.of_data(table, path)
     try:
         return sorted(map(str, engine._connection.execute("SELECT * FROM t").fetchall()))
@@ -159,7 +159,7 @@ def test_skip_drops_exactly_the_malformed_records(tmp_path, name):
     alone.write_bytes("\n".join(["who,name,x", *OTHERS, ""]).encode())
     keys = {"quoted_newlines": False, "on_error": "skip"}
     assert pinned(path, **keys) == pinned(alone, **keys) == pinned(alone)
-    with opened(DUCKDB, "t", path, reading=Reading(**keys)) as source:
+    with opened(DUCKDB, "t", path, reading=TextFormat(**keys)) as source:
         assert (source.records, source.dropped, source.dropped_lines) == (1000, 1, (("t.csv", 502),))
 
 
@@ -230,7 +230,7 @@ def test_large_files_are_read_in_windows_and_in_parallel(tmp_path):
     path.write_text("\n".join(["who,name,x", *rows, ""]))
     with pytest.raises(CatalogError, match="line 50,002: a quoted field holds line 50,003"), opened(DUCKDB, "t", path):
         pass
-    declared = Reading(quoted_newlines=True)
+    declared = TextFormat(quoted_newlines=True)
     with opened(DUCKDB, "t", path, reading=declared) as source:
         assert source.records == 500_000
         assert DUCKDB.execute(f"SELECT SUM(who::INT) FROM {source.relation}").fetchall() == [(sum(range(500_000)),)]

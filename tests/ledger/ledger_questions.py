@@ -38,7 +38,7 @@ def answer(reservation):
 
 def ask(ledger, analyst, certificate):
     """What a curator does: a stored answer, or a charge, a release and a stored answer. True where it was paid for."""
-    if ledger.stored(certificate, analyst):
+    if ledger.find_stored(certificate, analyst):
         return False
     reservation = ledger.reserve(analyst, certificate)
     ledger.store(reservation, answer(reservation))

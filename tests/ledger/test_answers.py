@@ -28,7 +28,7 @@ def paid(ledger, certificate, value=7, analyst="bob"):
 def test_a_stored_answer_comes_back_whole(ledger):
     certificate = question((PureDP(1), ZCDP("0.5")))
     reservation, head = paid(ledger, certificate)
-    stored = ledger.stored(certificate, "bob")
+    stored = ledger.find_stored(certificate, "bob")
     assert stored.entry_number == reservation.entry_number == 2
     assert stored.certificate_measure == (("n0", 2, "laplace"), ("n1", 1, "gaussian"))
     assert stored.integers == {"n0": (7,), "n1": (7,)}
@@ -53,34 +53,34 @@ def test_a_stored_answer_comes_back_whole(ledger):
 )
 def test_the_rule_for_a_hit(ledger, kept, wanted, hit):
     paid(ledger, question(kept))
-    assert (ledger.stored(question(wanted), "bob") is not None) == hit
+    assert (ledger.find_stored(question(wanted), "bob") is not None) == hit
 
 
 def test_another_question_or_data_version_is_no_hit(ledger):
     paid(ledger, question(PureDP(1)))
-    assert ledger.stored(question(PureDP(1), "somebody"), "bob") is None
-    assert ledger.stored(question(PureDP(1), source=Scan("people", "2")), "bob") is None
+    assert ledger.find_stored(question(PureDP(1), "somebody"), "bob") is None
+    assert ledger.find_stored(question(PureDP(1), source=Scan("people", "2")), "bob") is None
 
 
 def test_a_charge_without_an_answer_is_no_hit(ledger):
     ledger.reserve("bob", question(PureDP(1)))
-    assert ledger.stored(question(PureDP(1)), "bob") is None
+    assert ledger.find_stored(question(PureDP(1)), "bob") is None
 
 
 def test_the_best_wins(ledger):
     for epsilon, value in ((1, 11), (3, 33), (2, 22)):
         paid(ledger, question(PureDP(epsilon)), value)
-    assert ledger.stored(question(PureDP("0.5")), "bob").integers == {"n0": (33,)}
+    assert ledger.find_stored(question(PureDP("0.5")), "bob").integers == {"n0": (33,)}
 
 
 def test_a_view_is_counted_once_and_not_on_the_total(ledger):
     paid(ledger, question(ZCDP("0.5")))
     spent = ledger.totals().spent
-    first = ledger.stored(question(ZCDP("0.5")), "ann")
+    first = ledger.find_stored(question(ZCDP("0.5")), "ann")
     assert first.head == ledger.head()[1]
     assert (first.taken.own, first.taken.population) == (ZCDP("0.5"), ZCDP(0))
     assert ledger.totals("ann").spent == ZCDP("0.5")
-    again = ledger.stored(question(ZCDP("0.1")), "ann")
+    again = ledger.find_stored(question(ZCDP("0.1")), "ann")
     assert again.integers == first.integers, "what was seen once is free, also for a smaller question"
     assert (again.taken.own, again.taken.population) == (ZCDP(0), ZCDP(0))
     assert ledger.totals("ann").spent == ZCDP("0.5")
@@ -97,26 +97,26 @@ def test_a_view_that_does_not_fit_is_refused(ledger):
     before = ledger.head()
     assert not ledger.quote("eve", question(ZCDP("0.5"))).fits
     with pytest.raises(BudgetExceeded, match=r"rho = 0\.01, delta = 0 is left of this analyst's own limit"):
-        ledger.stored(question(ZCDP("0.5")), "eve")
+        ledger.find_stored(question(ZCDP("0.5")), "eve")
     assert ledger.head() == before
 
 
 def test_a_dearer_answer_of_another_is_not_used_where_a_limit_would_pay_for_it(ledger):
     paid(ledger, question(ZCDP(5)), 55, "bob")
     small = question(ZCDP("0.01"))
-    assert ledger.stored(small, "eve") is None
+    assert ledger.find_stored(small, "eve") is None
     assert ledger.quote("eve", small).taken.own == ZCDP("0.01")
     assert ledger.quote("eve", small).fits
     paid(ledger, small, 1, "eve")
     assert ledger.totals("eve").remaining == ZCDP(0)
-    assert ledger.stored(small, "cyd").integers == {"n0": (55,)}, "without a limit, the most precise is free"
+    assert ledger.find_stored(small, "cyd").integers == {"n0": (55,)}, "without a limit, the most precise is free"
 
 
 def test_what_was_seen_comes_before_what_must_be_paid(ledger):
     paid(ledger, question(ZCDP("0.5")), 5, "ann")
     paid(ledger, question(ZCDP("1.5")), 15, "bob")
-    assert ledger.stored(question(ZCDP("0.5")), "ann").integers == {"n0": (5,)}
-    assert ledger.stored(question(ZCDP("0.5")), "cyd").integers == {"n0": (15,)}
+    assert ledger.find_stored(question(ZCDP("0.5")), "ann").integers == {"n0": (5,)}
+    assert ledger.find_stored(question(ZCDP("0.5")), "cyd").integers == {"n0": (15,)}
     assert ledger.totals("ann").spent == ZCDP("0.5")
 
 
@@ -131,7 +131,7 @@ def test_a_crash_is_resumed_at_no_cost(ledger):
     ledger.store(lost, plain_answer(lost))
     with pytest.raises(AlreadyAnswered):  # two processes of one analyst: the later one takes the stored answer
         ledger.reserve("bob", certificate)
-    assert ledger.stored(certificate, "bob").entry_number == lost.entry_number
+    assert ledger.find_stored(certificate, "bob").entry_number == lost.entry_number
     assert ledger.verify().ok
 
 
@@ -140,7 +140,7 @@ def test_one_answer_for_one_charge(ledger):
     with pytest.raises(KernelFault, match="has its answer already"):
         ledger.store(reservation, plain_answer(reservation, 8))
     assert ledger.head()[1] == head
-    assert ledger.stored(reservation.certificate, "bob").integers == {"n0": (7,)}
+    assert ledger.find_stored(reservation.certificate, "bob").integers == {"n0": (7,)}
 
 
 def test_only_what_was_charged_is_stored(ledger):
@@ -169,21 +169,21 @@ def test_asking_again_is_free(ledger):
 
 def test_a_history_is_what_the_analyst_has(ledger):
     key = question(PureDP(1)).answer_key
-    assert ledger.earlier(key, "bob").rest == ()
+    assert ledger.find_earlier(key, "bob").rest == ()
     paid(ledger, question(PureDP(1)), 11, "bob")
     paid(ledger, question(PureDP(3)), 33, "cyd")
     paid(ledger, question(PureDP(2)), 22, "bob")
     paid(ledger, question(PureDP(2), "somebody"), 99, "bob")
     ledger.reserve("bob", question(PureDP(4)))  # not answered
     before = ledger.head()
-    assert [(each.entry_number, each.integers) for each in ledger.earlier(key, "bob").rest] == [
+    assert [(each.entry_number, each.integers) for each in ledger.find_earlier(key, "bob").rest] == [
         (2, {"n0": (11,)}),
         (6, {"n0": (22,)}),
     ]
-    assert ledger.earlier(key, "eve").rest == (), "what one has not seen is not told"
+    assert ledger.find_earlier(key, "eve").rest == (), "what one has not seen is not told"
     assert ledger.head() == before, "looking back costs nothing"
-    assert ledger.stored(question(PureDP("0.5")), "bob").entry_number == 4  # a better one, counted as seen
-    told = ledger.earlier(key, "bob").rest
+    assert ledger.find_stored(question(PureDP("0.5")), "bob").entry_number == 4  # a better one, counted as seen
+    told = ledger.find_earlier(key, "bob").rest
     assert [each.entry_number for each in told] == [2, 4, 6]
     assert [each.loss for each in told] == [PureDP(1), PureDP(3), PureDP(2)]
     assert [each.certificate_measure[0][1] for each in told] == [2, Fraction(2, 9), Fraction(1, 2)]
@@ -205,7 +205,7 @@ def test_keys_that_the_data_named_come_back_as_they_were(ledger):
     with pytest.raises(KernelFault, match="another shape"):
         ledger.store(reservation, Released(reservation.entry_number, certificate, {"n0": (1, 2)}, keys))
     ledger.store(reservation, Released(reservation.entry_number, certificate, {"n0": (1, 2, 3, 4, 5)}, keys))
-    kept = ledger.stored(certificate, "bob")
+    kept = ledger.find_stored(certificate, "bob")
     assert kept.integers == {"n0": (1, 2, 3, 4, 5)}
     assert repr(kept.keys) == repr(keys), "1, 1.0, True and '1' are four keys"
     assert ledger.verify().ok
@@ -216,4 +216,4 @@ def test_a_key_that_cannot_be_kept_is_refused(ledger):
     reservation = ledger.reserve("bob", certificate)
     with pytest.raises(KernelFault, match="cannot be kept"):
         ledger.store(reservation, Released(reservation.entry_number, certificate, {"n0": (1,)}, ((Fraction(1),),)))
-    assert ledger.stored(certificate, "bob") is None
+    assert ledger.find_stored(certificate, "bob") is None

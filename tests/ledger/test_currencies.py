@@ -4,12 +4,12 @@ import pytest
 
 from sfumato.errors import LedgerError
 from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
-from sfumato.ledger.charges import exchanged, price
+from sfumato.ledger.loss_sums import convert_loss, price
 
 
 def test_a_delta_needs_a_budget_with_one():
     """A budget without a delta cannot pay for one: to leave it out would be to give it away."""
-    for charged in (exchanged, lambda loss, budget: price(loss, (loss,), budget)):
+    for charged in (convert_loss, lambda loss, budget: price(loss, (loss,), budget)):
         with pytest.raises(LedgerError, match="no delta"):
             charged(ApproxDP(1, "1e-9"), PureDP(10))
         assert charged(ApproxDP(1, 0), PureDP(10)) == PureDP(1)

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ledger_questions import POPULATION, answer, ask, question
-from test_migration import earlier
+from test_migration import read_dump
 
 from sfumato.errors import BudgetExceeded, InvalidParameter, LedgerError
 from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
-from sfumato.ledger.charges import amounts_of, fits, left_of, nothing, total
 from sfumato.ledger.ledger import Ledger, Limit
+from sfumato.ledger.loss_sums import add_losses, amounts_of, fits, subtract_spent, zero_loss
 
 LIMIT = Limit(PureDP(9))
 TEXTS = ("kind", "analyst", "plan_digest", "answer_key", "loss", "budget", "spent", "analyst_spent", "payload_hash",
@@ -31,7 +31,7 @@ def whole(tmp_path_factory):
     with Ledger.create(path, POPULATION, LIMIT, {"bob": PureDP(5)}) as ledger:
         for i in range(3):
             ask(ledger, "ann", question(PureDP("0.5"), f"q{i}"))
-        ledger.stored(question(PureDP("0.5"), "q0"), "bob")
+        ledger.find_stored(question(PureDP("0.5"), "q0"), "bob")
         return path, ledger.ledger_id, ledger.totals()
 
 
@@ -44,8 +44,8 @@ def use(path, ledger_id, expected):
             for analyst in ("ann", "bob"):
                 for i in range(4):
                     ledger.fits(analyst, question(PureDP("0.5"), f"q{i}"))
-                    ledger.stored(question(PureDP("0.5"), f"q{i}"), analyst)
-                ledger.earlier(question(PureDP("0.5"), "q0").answer_key, analyst)
+                    ledger.find_stored(question(PureDP("0.5"), f"q{i}"), analyst)
+                ledger.find_earlier(question(PureDP("0.5"), "q0").answer_key, analyst)
             ask(ledger, "ann", question(PureDP("0.5"), "new"))
     except LedgerError:
         pass
@@ -207,10 +207,10 @@ AMOUNTS = st.builds(
 @given(st.lists(AMOUNTS, min_size=1, max_size=40), AMOUNTS, st.sampled_from([PureDP, ZCDP]))
 def test_what_is_left_can_always_be_told(amounts, limit, kind):
     """left_of never fails on what total accepted, and is exact."""
-    spent, most = nothing(kind(limit)), kind(limit)
+    spent, most = zero_loss(kind(limit)), kind(limit)
     for each in amounts:
-        spent = total(spent, kind(each))
-        left = left_of(most, spent)
+        spent = add_losses(spent, kind(each))
+        left = subtract_spent(most, spent)
         assert amounts_of(left)[0] == max(0, amounts_of(most)[0] - amounts_of(spent)[0])
         assert fits(left, spent, most) == (amounts_of(spent)[0] <= amounts_of(most)[0])
 
@@ -227,12 +227,12 @@ def test_a_long_amount_is_refused_before_it_is_charged(tmp_path, kind, amount):
         with pytest.raises(InvalidParameter, match="at most 60 digits"):
             ledger.reserve("eve", certificate)
         assert ledger.head()[0] == 1
-        assert ledger.totals().spent == nothing(limit)
+        assert ledger.totals().spent == zero_loss(limit)
 
 
 def test_a_ledger_that_holds_a_long_amount_opens_and_answers(tmp_path):
     """Made by the first version, which could not say what was left."""
-    path, ledger_id = earlier(tmp_path, "long_amounts")
+    path, ledger_id = read_dump(tmp_path, "long_amounts")
     with Ledger.open(path, ledger_id, POPULATION, Limit(ZCDP(1)), {"eve": ZCDP("0.5")}) as ledger:
         assert ledger.verify().ok
         spent = ledger.totals().spent

@@ -15,10 +15,10 @@ from sfumato.kernel.losses import PureDP
 from sfumato.ledger import adoption
 from sfumato.ledger.adoption import Adoption, adopt
 from sfumato.ledger.backup import back_up, restore
-from sfumato.ledger.founding import continue_with
-from sfumato.ledger.keyring import Keyring, home
+from sfumato.ledger.database import Database
+from sfumato.ledger.keyring import Keyring, find_home
 from sfumato.ledger.ledger import Ledger, Limit
-from sfumato.ledger.store import Store
+from sfumato.ledger.ledger_opening import append_anchor
 
 LIMIT = Limit(PureDP(1000))
 SHARE = PureDP("0.1")
@@ -50,7 +50,7 @@ def spent(path, ledger_id):
 
 def test_a_charge_while_a_restore_runs_is_not_lost(path, ledger_id, tmp_path, monkeypatch):
     back_up(path, tmp_path / "backup")
-    answered, counted = [], adoption.continue_with
+    answered, counted = [], adoption.append_anchor
 
     def meanwhile():
         with suppress(LedgerError):
@@ -64,7 +64,7 @@ def test_a_charge_while_a_restore_runs_is_not_lost(path, ledger_id, tmp_path, mo
         other.join(1)  # it is done by then, unless it has to wait for the restore
         return counted(*arguments)
 
-    monkeypatch.setattr(adoption, "continue_with", written_late)  # after what is missing was counted
+    monkeypatch.setattr(adoption, "append_anchor", written_late)  # after what is missing was counted
     restore(path, ledger_id, POPULATION, tmp_path / "backup")
     other.join(60)
     with closing(Ledger.read(path, ledger_id, POPULATION)) as ledger:
@@ -141,7 +141,7 @@ def test_a_charge_between_a_restore_and_its_mark_stays(path, ledger_id, tmp_path
     with monkeypatch.context() as late:
         late.setattr(Adoption, "keep_mark", kept_late)
         restore(path, ledger_id, POPULATION, tmp_path / "backup")
-    assert Keyring.find(ledger_id).mark().number == 6
+    assert Keyring.find(ledger_id).read_mark().number == 6
     assert spent(path, ledger_id) == PureDP("0.2")
 
 
@@ -163,9 +163,9 @@ def forged(path, ledger_id, monkeypatch, tmp_path):
     """Somebody who can write the file, and has a key of their own, raises the limit."""
     with monkeypatch.context() as elsewhere:
         elsewhere.setenv("SFUMATO_HOME", str(tmp_path / "elsewhere"))
-        with closing(Store(path, must_exist=True)) as store, store.write() as books:
+        with closing(Database(path, must_exist=True)) as store, store.write() as books:
             keyring = Keyring.make(ledger_id)
-            head = continue_with(books, store, keyring, "adopt", {"missing": 0})
+            head = append_anchor(books, store, keyring, "adopt", {"missing": 0})
             books.append(head, "limit", PureDP(100_000), head.spent)
             return keyring.public_key
 
@@ -183,7 +183,7 @@ def test_entries_of_another_key_are_not_adopted_by_default(path, ledger_id, tmp_
 
 
 def test_nothing_continues_where_the_mark_cannot_be_kept(path, ledger_id, tmp_path):
-    mark = home() / "ledgers" / ledger_id / "mark"
+    mark = find_home() / "ledgers" / ledger_id / "mark"
     back_up(path, tmp_path / "backup")
     with closing(Ledger.read(path, ledger_id, POPULATION)) as ledger:
         before = ledger.head()
@@ -199,7 +199,7 @@ def test_nothing_continues_where_the_mark_cannot_be_kept(path, ledger_id, tmp_pa
 
 @pytest.mark.parametrize("damage", ["bytes", "folder"])
 def test_a_mark_that_cannot_be_used_is_told(path, ledger_id, caplog, damage):
-    mark = home() / "ledgers" / ledger_id / "mark"
+    mark = find_home() / "ledgers" / ledger_id / "mark"
     mark.unlink()
     if damage == "folder":
         mark.mkdir()

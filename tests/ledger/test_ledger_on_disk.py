@@ -13,11 +13,11 @@ from test_processes import PROCESSES
 
 from sfumato.errors import BudgetExceeded, LedgerError
 from sfumato.kernel.losses import PureDP
-from sfumato.ledger import store
+from sfumato.ledger import database, replay
 from sfumato.ledger.adoption import adopt
 from sfumato.ledger.backup import back_up, restore
 from sfumato.ledger.export import check_export
-from sfumato.ledger.keyring import Keyring, home
+from sfumato.ledger.keyring import Keyring, find_home
 from sfumato.ledger.ledger import Ledger, Limit
 
 LIMIT = Limit(PureDP(1))
@@ -207,7 +207,7 @@ def test_a_second_name_of_the_file_is_refused(path, ledger_id, tmp_path):
 
 
 def test_a_lost_key_is_replaced_by_adoption(path, ledger_id):
-    shutil.rmtree(home() / "ledgers" / ledger_id)
+    shutil.rmtree(find_home() / "ledgers" / ledger_id)
     assert code_of(lambda: Ledger.open(path, ledger_id, POPULATION, LIMIT)) == "ledger-key"
     assert adopt(path, ledger_id, POPULATION).new_key
     with Ledger.open(path, ledger_id, POPULATION, LIMIT) as ledger:
@@ -223,21 +223,21 @@ def test_an_altered_ledger_is_not_adopted(path, ledger_id):
 
 @pytest.mark.parametrize("damage", [b"", b"damaged"], ids=["lost", "damaged"])
 def test_a_damaged_mark_locks_nobody_out(path, ledger_id, damage):
-    (home() / "ledgers" / ledger_id / "mark").write_bytes(damage)
+    (find_home() / "ledgers" / ledger_id / "mark").write_bytes(damage)
     with Ledger.open(path, ledger_id, POPULATION, LIMIT) as ledger:
         assert ask(ledger, "ann", question(SHARE, "after"))
-    assert Keyring.find(ledger_id).mark().number == 5
+    assert Keyring.find(ledger_id).read_mark().number == 5
 
 
 def test_a_mark_that_lags_is_caught_up(path, ledger_id):
     """A process that was killed between its commit and the mark."""
-    mark = home() / "ledgers" / ledger_id / "mark"
+    mark = find_home() / "ledgers" / ledger_id / "mark"
     before = mark.read_bytes()
     with Ledger.open(path, ledger_id, POPULATION, LIMIT) as ledger:
         ask(ledger, "ann", question(SHARE, "after"))
     mark.write_bytes(before)
     with Ledger.open(path, ledger_id, POPULATION, LIMIT):
-        assert Keyring.find(ledger_id).mark().number == 5
+        assert Keyring.find(ledger_id).read_mark().number == 5
 
 
 def test_a_backup_returns(path, ledger_id, tmp_path):
@@ -252,7 +252,7 @@ def test_a_backup_returns(path, ledger_id, tmp_path):
     with Ledger.open(path, ledger_id, POPULATION, LIMIT) as ledger:
         newest = ledger.entries()[-1]
         assert newest.kind == "restore"
-        with ledger._store.read() as books:
+        with ledger._database.read() as books:
             assert json.loads(books.whole_row(newest.number)["payload"])["missing"] == 2
         assert ledger.totals().spent == PureDP("0.2")
         assert ledger.verify().ok
@@ -328,12 +328,13 @@ def test_open_charges_are_listed(path, ledger_id):
 
 def walked(ledger, monkeypatch):
     """How many entries a verification looks at."""
-    from sfumato.ledger import sums
 
     seen = []
-    fault_of = sums.Sums.fault_of
+    find_fault = replay.Replay.find_fault
     with monkeypatch.context() as patched:
-        patched.setattr(sums.Sums, "fault_of", lambda self, row: seen.append(row["number"]) or fault_of(self, row))
+        patched.setattr(
+            replay.Replay, "find_fault", lambda self, row: seen.append(row["number"]) or find_fault(self, row)
+        )
         assert ledger.verify(full=False).ok
     return seen
 
@@ -342,7 +343,7 @@ def test_only_new_entries_are_verified_again(path, ledger_id, monkeypatch):
     with Ledger.open(path, ledger_id, POPULATION, LIMIT) as ledger:
         assert walked(ledger, monkeypatch) == [1, 2, 3]
         ask(ledger, "ann", question(SHARE, "more"))
-        ledger.stored(question(SHARE, "before"), "bob")
+        ledger.find_stored(question(SHARE, "before"), "bob")
         lost = ledger.reserve("bob", question(SHARE, "lost"))
         assert walked(ledger, monkeypatch) == [4, 5, 6, 7]
         ledger.store(lost, plain_answer(lost))
@@ -356,7 +357,7 @@ def test_only_new_entries_are_verified_again(path, ledger_id, monkeypatch):
 def test_a_note_of_what_was_verified_cannot_be_forged(path, ledger_id):
     with Ledger.open(path, ledger_id, POPULATION, LIMIT) as ledger:
         assert ledger.verify(full=False).ok
-        note = home() / "ledgers" / ledger_id / "verified"
+        note = find_home() / "ledgers" / ledger_id / "verified"
         assert stat.S_IMODE(note.stat().st_mode) == 0o600
         number, _ = ledger.head()
         note.write_text(json.dumps({**json.loads(note.read_text()), "number": number, "hash": "0" * 64}))
@@ -402,17 +403,17 @@ def test_files_that_others_could_read_are_closed_to_them(path, ledger_id, caplog
 
 def test_a_file_that_grows_in_another_thread_is_not_taken_for_a_cut_one(path, ledger_id, monkeypatch):
     with Ledger.open(path, ledger_id, POPULATION, LIMIT) as ledger:
-        measured = store._size
+        measured = database._measure_file
 
         def measured_before_another_thread(path):
             size = measured(path)
-            ledger._store._size = size + 4096  # which that thread saw after a checkpoint
+            ledger._database._size = size + 4096  # which that thread saw after a checkpoint
             return size
 
-        ledger._store._size = 0
-        monkeypatch.setattr(store, "_size", measured_before_another_thread)
-        with ledger._store._engine.connect() as connection:
-            ledger._store._refuse_other_files(connection)
+        ledger._database._size = 0
+        monkeypatch.setattr(database, "_measure_file", measured_before_another_thread)
+        with ledger._database._engine.connect() as connection:
+            ledger._database._refuse_other_files(connection)
 
 
 def test_an_export_without_entries_is_told(path, ledger_id, tmp_path):

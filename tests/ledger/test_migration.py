@@ -15,7 +15,7 @@ EARLIER = Path(__file__).parent / "version_1"
 LIMIT = Limit(ApproxDP(3, "1e-6"))
 
 
-def earlier(tmp_path, name):
+def read_dump(tmp_path, name):
     """(path, ledger_id) of a ledger as the first version wrote it."""
     path = str(tmp_path / "ledger.db")
     with closing(sqlite3.connect(path)) as connection:
@@ -25,7 +25,7 @@ def earlier(tmp_path, name):
 
 
 def test_a_ledger_of_the_first_version_opens_and_says_so(tmp_path):
-    path, ledger_id = earlier(tmp_path, "basic")
+    path, ledger_id = read_dump(tmp_path, "basic")
     with Ledger.open(path, ledger_id, POPULATION, LIMIT) as ledger:
         entries = ledger.entries()
         assert [each.version for each in entries] == [1] * 7 + [2]

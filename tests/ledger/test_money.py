@@ -51,15 +51,15 @@ def test_a_spent_budget_is_spent(ledger_of):
 def test_what_is_left_is_known_without_looking_again(tmp_path):
     path = str(tmp_path / "ledger.db")
     with Ledger.create(path, POPULATION, Limit(PureDP(1))) as ours:
-        assert ours.remaining() == PureDP(1)
+        assert ours.read_remaining() == PureDP(1)
         ask(ours, "ann", question(PureDP("0.1"), "a"))
-        assert ours.remaining() == PureDP("0.9")
+        assert ours.read_remaining() == PureDP("0.9")
         with Ledger.open(path, ours.ledger_id, POPULATION, Limit(PureDP(1))) as theirs:
-            assert theirs.remaining() == PureDP("0.9")
+            assert theirs.read_remaining() == PureDP("0.9")
             ask(theirs, "bob", question(PureDP("0.2"), "b"))
-        assert ours.remaining() == PureDP("0.9"), "as it was after the last entry that was seen"
+        assert ours.read_remaining() == PureDP("0.9"), "as it was after the last entry that was seen"
         assert not ask(ours, "ann", question(PureDP("0.1"), "a"))
-        assert ours.remaining() == ours.totals().remaining == PureDP("0.7")
+        assert ours.read_remaining() == ours.totals().remaining == PureDP("0.7")
 
 
 def test_not_even_the_last_digit_fits(ledger_of):
@@ -231,7 +231,7 @@ def test_a_limit_of_another_kind_carries_what_is_spent(tmp_path):
         assert ledger.totals().spent == half == ledger.totals("ann").spent
         ask(ledger, "ann", question(ZCDP("0.01"), "b"))
         assert ledger.totals("ann").spent == half.compose(ZCDP("0.01"))
-        ledger.stored(question(PureDP("0.5"), "a"), "bob")
+        ledger.find_stored(question(PureDP("0.5"), "a"), "bob")
         assert ledger.verify().ok
         with pytest.raises(LedgerError, match="An analyst's limit must count what the budget counts"):
             ledger.set_limit(Limit(PureDP(3)))

@@ -7,9 +7,9 @@ from ledger_questions import POPULATION, ask, plain_answer, question
 
 from sfumato.errors import KernelFault
 from sfumato.kernel.losses import PureDP
-from sfumato.ledger.charges import fits
-from sfumato.ledger.keyring import home
+from sfumato.ledger.keyring import find_home
 from sfumato.ledger.ledger import Ledger, Limit
+from sfumato.ledger.loss_sums import fits
 
 LIMIT, SHARE = Limit(PureDP(1)), PureDP("0.1")
 
@@ -54,6 +54,6 @@ def test_a_note_of_what_was_verified_needs_the_ledgers_signature(ledger):
     assert ledger.verify(full=False).ok
     ask(ledger, "ann", question(SHARE, "y"))
     number, hash_ = ledger.head()
-    note = home() / "ledgers" / ledger.ledger_id / "verified"
+    note = find_home() / "ledgers" / ledger.ledger_id / "verified"
     note.write_text(json.dumps({**json.loads(note.read_text()), "number": number, "hash": hash_}))
     assert ledger.verify(full=False).verified_before == 0

@@ -68,7 +68,7 @@ def ask_the_same(url, ledger_id, limit, log):
     with Ledger.open(url, ledger_id, POPULATION, limit) as ledger:
         for i in range(10):
             certificate = question(SHARE, f"shared {i}")
-            stored = ledger.stored(certificate, "ann")
+            stored = ledger.find_stored(certificate, "ann")
             if stored is None:
                 try:
                     reservation = ledger.reserve("ann", certificate)
@@ -77,7 +77,7 @@ def ask_the_same(url, ledger_id, limit, log):
                     note(log, f"{i} {reservation.entry_number} {released.integers['n0'][0]}")
                     continue
                 except KernelFault:  # another process answered the same charge first: its answer is the answer
-                    stored = ledger.stored(certificate, "ann")
+                    stored = ledger.find_stored(certificate, "ann")
             note(log, f"{i} {stored.entry_number} {stored.integers['n0'][0]}")
 
 
@@ -97,7 +97,7 @@ def test_identical_questions_race_to_one_answer_a_charge(tmp_path):
 def answers_by_charge(ledger):
     """Entry number -> the integer of its stored answer."""
     answered = [each.about for each in ledger.entries() if each.kind == "answer"]
-    with ledger._store.read() as books:
+    with ledger._database.read() as books:
         return {number: json.loads(books.answer_to(number)["payload"])["integers"]["n0"][0] for number in answered}
 
 

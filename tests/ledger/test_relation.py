@@ -7,7 +7,7 @@ from sfumato.errors import LedgerError
 from sfumato.kernel.losses import PureDP
 from sfumato.kernel.neighbours import Neighbours
 from sfumato.ledger.ledger import Ledger, Limit
-from sfumato.ledger.relation import record_neighbours
+from sfumato.ledger.recorded_neighbours import record_neighbours
 
 LIMIT = Limit(PureDP(3))
 ONE, OTHER = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE

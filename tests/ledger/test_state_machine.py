@@ -110,7 +110,7 @@ class Books(RuleBasedStateMachine):
         self.limit = limit
 
     @rule(analyst=ANALYSTS, topic=TOPICS, share=SHARES)
-    def stored(self, analyst, topic, share):
+    def find_stored(self, analyst, topic, share):
         hits = [
             n for n in self.answers if self.charges[n][1] == topic and Fraction(self.charges[n][2]) >= Fraction(share)
         ]
@@ -121,7 +121,7 @@ class Books(RuleBasedStateMachine):
         quote, before = self.ledger.quote(analyst, QUESTIONS[topic, share]), self.own(analyst)
         assert (quote.shares is not None) == bool(hits)
         try:
-            stored = self.ledger.stored(QUESTIONS[topic, share], analyst)
+            stored = self.ledger.find_stored(QUESTIONS[topic, share], analyst)
         except BudgetExceeded:
             assert not quote.fits
             assert hits[0] not in known
@@ -145,7 +145,7 @@ class Books(RuleBasedStateMachine):
 
     @rule(analyst=ANALYSTS, topic=TOPICS)
     def history(self, analyst, topic):
-        told = self.ledger.earlier(QUESTIONS[topic, "0.1"].answer_key, analyst).rest
+        told = self.ledger.find_earlier(QUESTIONS[topic, "0.1"].answer_key, analyst).rest
         assert [(each.entry_number, each.integers["n0"][0]) for each in told] == [
             (n, self.answers[n])
             for n in sorted(self.answers)

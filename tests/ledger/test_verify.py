@@ -14,7 +14,7 @@ from sfumato.errors import LedgerError
 from sfumato.kernel.losses import PureDP
 from sfumato.ledger.adoption import adopt
 from sfumato.ledger.entries import chain_hash
-from sfumato.ledger.keyring import Keyring, home
+from sfumato.ledger.keyring import Keyring, find_home
 from sfumato.ledger.ledger import Ledger, Limit, Verification
 
 LIMIT = Limit(PureDP(9))
@@ -32,7 +32,7 @@ def books(path):
     with Ledger.create(path, POPULATION, LIMIT) as ledger:
         for i in range(3):
             ask(ledger, "ann", question(PureDP("0.5"), f"q{i}"))
-        ledger.stored(question(PureDP("0.5"), "q0"), "bob")
+        ledger.find_stored(question(PureDP("0.5"), "q0"), "bob")
         assert ledger.verify() == Verification(True, ENTRIES, None, "Every entry holds.")
         return ledger.ledger_id, ledger.head()
 
@@ -104,7 +104,7 @@ def rehash(path, number, **changes):
 
 def forget_the_mark(books):
     """What an attacker with the mark, but not the key, can do."""
-    os.remove(home() / "ledgers" / books[0] / "mark")
+    os.remove(find_home() / "ledgers" / books[0] / "mark")
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def test_an_altered_answer_is_not_given_out(path, books, statement, number):
     with Ledger.open(path, books[0], POPULATION, LIMIT) as ledger:
         tamper(path, statement)
         with pytest.raises(LedgerError, match=f"Entry {number} of the ledger was altered"):
-            ledger.stored(question(PureDP("0.5"), "q0"), "ann")
+            ledger.find_stored(question(PureDP("0.5"), "q0"), "ann")
 
 
 def test_altered_totals_buy_nothing(path, books):

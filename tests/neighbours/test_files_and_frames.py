@@ -20,8 +20,8 @@ from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.catalog.model import Dataset, Table
-from sfumato.catalog.reading import Reading
+from sfumato.catalog.dataset import Dataset, Table
+from sfumato.catalog.text_format import TextFormat
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.errors import CatalogError
 from sfumato.ingest import frames
@@ -47,7 +47,7 @@ NAMES = list(COLUMNS)
 
 
 def table(**keys):
-    return Table("t", None, "who", COLUMNS, 2, 1, reading=Reading(**keys))
+    return Table("t", None, "who", COLUMNS, 2, 1, reading=TextFormat(**keys))
 
 
 def pinned(data, declared):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sqlglot import exp
 
 import sfumato as sf
-from sfumato.catalog.model import Dataset, Table
+from sfumato.catalog.dataset import Dataset, Table
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.engines.reference.reference_engine import ReferenceEngine
 from sfumato.engines.sql.source_sql import from_clause

@@ -7,7 +7,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.answers.output_sensitivity import as_asked
-from sfumato.catalog.model import Dataset, Table
+from sfumato.catalog.dataset import Dataset, Table
 from sfumato.planning.planner import choose_plan
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse

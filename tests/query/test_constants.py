@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import sfumato as sf
-from sfumato.catalog.model import Dataset, Table
+from sfumato.catalog.dataset import Dataset, Table
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.engines.reference.reference_engine import ReferenceEngine
 from sfumato.kernel.expressions import Call, Column, Literal

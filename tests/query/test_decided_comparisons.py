@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.catalog.model import Dataset, Table
+from sfumato.catalog.dataset import Dataset, Table
 from sfumato.catalog.names import is_like
 from sfumato.kernel.mechanisms import LaplaceNoise
 from sfumato.query.bind import bind

@@ -3,7 +3,7 @@
 import pytest
 
 import sfumato as sf
-from sfumato.catalog.model import Dataset, Table
+from sfumato.catalog.dataset import Dataset, Table
 from sfumato.errors import InvalidParameter, QueryError, UnknownName, UnsupportedSyntax
 from sfumato.kernel.plan import digest
 from sfumato.planning.planner import choose_plan

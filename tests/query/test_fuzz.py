@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.catalog.model import Dataset, Table
+from sfumato.catalog.dataset import Dataset, Table
 from sfumato.engines.sql.lowering import lower, lower_people
 from sfumato.errors import QueryError
 from sfumato.kernel.certify import certify

@@ -5,7 +5,7 @@ import pytest
 from by_cell import by_key
 
 import sfumato as sf
-from sfumato.catalog.model import Dataset, Table, with_tables
+from sfumato.catalog.dataset import Dataset, Table, replace_tables
 from sfumato.curator import Curator
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.kernel.certify import certify
@@ -31,7 +31,7 @@ DROPS = "who is in more is left out of the others"
 @pytest.fixture(scope="module")
 def clinic():
     engine = DuckDBEngine.of_tables({"visits": (VISITS, ROWS), "sites": (SITES, SITE_ROWS)})
-    dataset = with_tables(Dataset("c", [VISITS, SITES], sf.Budget(epsilon=9, delta="1e-6")), engine.tables)
+    dataset = replace_tables(Dataset("c", [VISITS, SITES], sf.Budget(epsilon=9, delta="1e-6")), engine.tables)
     return Curator(dataset, engine, Ledger.create(None, "c", Limit(dataset.budget.loss), {}), engine.versions)
 
 

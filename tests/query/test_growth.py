@@ -5,7 +5,7 @@ import time
 import pytest
 
 import sfumato as sf
-from sfumato.catalog.model import Dataset, Table
+from sfumato.catalog.dataset import Dataset, Table
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
 

@@ -6,7 +6,7 @@ import pytest
 from sqlglot import exp, parse_one
 
 import sfumato as sf
-from sfumato.catalog.model import Dataset, Table
+from sfumato.catalog.dataset import Dataset, Table
 from sfumato.engines.sql.lowering import lower, lower_bins, lower_people
 from sfumato.kernel.plan import Kind
 from sfumato.planning.planner import choose_plan

@@ -8,7 +8,7 @@ from sfumato.kernel.certify import Certificate, Reservation, certify
 from sfumato.kernel.losses import PrivacyLoss
 from sfumato.kernel.plan import BoundedPlan
 from sfumato.kernel.release import ExactAggregates, Released, release
-from sfumato.ledger.stored import Stored
+from sfumato.ledger.stored_answers import StoredAnswer
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class CertifiedPlans:
         released_parts = tuple(release(measured, part) for measured, part in pairs)
         return released_parts, together(reservation, released_parts)
 
-    def read_stored(self, stored: Stored) -> tuple[Released, ...]:
+    def read_stored(self, stored: StoredAnswer) -> tuple[Released, ...]:
         """The releases in a stored answer, certified with the losses that they were released at."""
         if not self.bundled:
             return (read_stored(self.plans[0], stored),)
@@ -60,7 +60,7 @@ def certify_together(plans: Sequence[BoundedPlan]) -> CertifiedPlans:
     return CertifiedPlans(tuple(plans), certificates, bundle(certificates))
 
 
-def read_stored(plan: BoundedPlan, stored: Stored) -> Released:
+def read_stored(plan: BoundedPlan, stored: StoredAnswer) -> Released:
     """The release in the stored answer to one plan, certified with the losses that it was released at."""
     return Released(stored.entry_number, certify(with_shares(plan, stored.shares)), stored.integers, stored.keys)
 

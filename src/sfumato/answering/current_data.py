@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sfumato.catalog.refusals import refusal
+from sfumato.catalog.catalog_errors import catalog_error
 from sfumato.errors import CatalogError
 
 
@@ -62,12 +62,12 @@ class CurrentData:
         if found == self._opened:
             return
         if found is None:
-            raise refusal("The prepared data is gone.", "Run `sfumato prepare`.")
+            raise catalog_error("The prepared data is gone.", "Run `sfumato prepare`.")
         try:
             self._reopen()
         except CatalogError as error:
             hint = "Open the folder again."
-            raise refusal(
+            raise catalog_error(
                 f"The data was prepared anew, by another catalog than is open here. {error.message}", hint
             ) from None
         self._opened = found

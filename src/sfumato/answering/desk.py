@@ -12,8 +12,8 @@ from typing import TypeVar
 from sfumato.answering.certified_plans import CertifiedPlans
 from sfumato.answering.receipt import Receipt
 from sfumato.answers.disclosure import Signer
-from sfumato.catalog.analysts import admitted
-from sfumato.catalog.model import Dataset
+from sfumato.catalog.analysts import admit_analyst
+from sfumato.catalog.dataset import Dataset
 from sfumato.engines.engine import Engine
 from sfumato.errors import KernelFault, LedgerError, QueryError
 from sfumato.kernel.certify import Reservation
@@ -50,7 +50,7 @@ class Desk:
 
     def admit(self, analyst: object) -> str:
         """The name that is charged. If the catalog lists analysts, any other name is refused."""
-        return admitted(analyst, self.dataset.analysts)
+        return admit_analyst(analyst, self.dataset.analysts)
 
     def plan(self, query: Query, loss: PureDP | ZCDP, delta: Number | None = None) -> Planned:
         """Plan a query on this desk's data at this loss."""
@@ -75,7 +75,7 @@ class Desk:
 
     def find_stored(self, certified: CertifiedPlans, analyst: str) -> Answered | None:
         """The ledger's answer to these plans, at least as precise; None if there is none."""
-        stored = self.ledger.stored(certified.certificate, analyst)
+        stored = self.ledger.find_stored(certified.certificate, analyst)
         if stored is None:
             return None
         return Answered(certified.read_stored(stored), Receipt(analyst, stored.head, stored.taken, cached=True))

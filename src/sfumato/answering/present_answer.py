@@ -40,10 +40,10 @@ def present_answer(
     reading = Reading.of(released) if combined is None else combined.reading
     sensitivities = asked_of(asked.query, asked.planned, reading)
     disclosed = statement(asked.planned.plan, certificate, sensitivities, released.entry_number, receipt.head)
-    own = desk.ledger.own_remaining(receipt.analyst)
+    own = desk.ledger.read_own_remaining(receipt.analyst)
     paid = Paid(
         asked.confidence, released.entry_number, receipt.cost, receipt.cached, receipt.head,
-        Cost.of(desk.ledger.remaining()), population_cost(receipt.taken), None if own is None else Cost.of(own),
+        Cost.of(desk.ledger.read_remaining()), population_cost(receipt.taken), None if own is None else Cost.of(own),
         certificate.loss if combined is None else combined.loss, sensitivities, desk.signer.sign(disclosed),
     )  # fmt: skip
     return present(asked.query, asked.planned, certificate, reading, paid)

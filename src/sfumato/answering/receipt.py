@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from sfumato.answers.answer import Cost
 from sfumato.kernel.certify import Certificate
 from sfumato.kernel.losses import PrivacyLoss
-from sfumato.ledger.charges import Taken, amounts_of, nothing, price, taken_for
+from sfumato.ledger.loss_sums import Spending, amounts_of, price, spend_on, zero_loss
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +14,7 @@ class Receipt:
 
     analyst: str
     head: str
-    taken: Taken
+    taken: Spending
     cached: bool
 
     @property
@@ -29,18 +29,18 @@ class Receipt:
             return self
         charge = price(certificate.loss, tuple(part.loss for part in certificate.measurements), population)
         if _is_free(population):  # another analyst paid; only this analyst's own limit is charged
-            return replace(self, taken=Taken(population, charge, certificate.loss))
-        return replace(self, taken=taken_for(certificate.loss, charge, own))
+            return replace(self, taken=Spending(population, charge, certificate.loss))
+        return replace(self, taken=spend_on(certificate.loss, charge, own))
 
 
-def cost_of(taken: Taken) -> Cost:
+def cost_of(taken: Spending) -> Cost:
     """What an analyst pays: from their own limit if they have one, otherwise from the population's budget."""
     return Cost.taken(taken.loss, taken.population if taken.own is None else taken.own)
 
 
-def population_cost(taken: Taken) -> Cost:
+def population_cost(taken: Spending) -> Cost:
     """What the population's budget pays."""
-    loss = nothing(taken.loss) if _is_free(taken.population) else taken.loss
+    loss = zero_loss(taken.loss) if _is_free(taken.population) else taken.loss
     return Cost.taken(loss, taken.population)
 
 

@@ -8,7 +8,7 @@ from sfumato.answering.made_up_rows import declare_made_up, find_needed_tables, 
 from sfumato.answering.prices import delta_of, price
 from sfumato.answers.answer import Answer
 from sfumato.answers.disclosure import Signer
-from sfumato.catalog.model import with_tables
+from sfumato.catalog.dataset import replace_tables
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
 from sfumato.kernel.parameters import Number, probability_inside
@@ -36,7 +36,7 @@ def rehearse(
     }
     engine = DuckDBEngine.of_tables({name: (table, make_rows(table)) for name, table in tables.items()})
     ledger = Ledger.create(None, desk.dataset.population, Limit(limit))
-    dataset = with_tables(desk.dataset, {**desk.dataset.tables, **tables})
+    dataset = replace_tables(desk.dataset, {**desk.dataset.tables, **tables})
     try:
         stage = replace(desk, dataset=dataset, engine=engine, ledger=ledger, signer=Signer())
         return answer_query(stage, query, loss, level, DEFAULT_ANALYST, delta, str)

@@ -13,7 +13,7 @@ from typing import assert_never
 
 from sfumato.answers.present import margins_of
 from sfumato.catalog.columns import Boolean, Integer, Real
-from sfumato.catalog.model import Dataset, Table, with_tables
+from sfumato.catalog.dataset import Dataset, Table, replace_tables
 from sfumato.errors import SfumatoError
 from sfumato.kernel.certify import certify
 from sfumato.kernel.expressions import Expression, columns_of
@@ -140,7 +140,7 @@ def _tried(
     try:
         for each in changes:
             tables[each.table] = each.applied(tables[each.table])
-        then = asked.margins(with_tables(dataset, tables), versions)
+        then = asked.margins(replace_tables(dataset, tables), versions)
     except SfumatoError:  # such as a question that would then be about nothing but public numbers
         return []
     (said, compared), (then_said, then_compared), gains = now, then, {}

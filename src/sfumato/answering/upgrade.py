@@ -21,8 +21,8 @@ from sfumato.kernel.losses import ZCDP, PrivacyLoss, PureDP, compose
 from sfumato.kernel.parameters import Number, probability_inside
 from sfumato.kernel.plan import BoundedPlan, Kind
 from sfumato.kernel.release import Released
-from sfumato.ledger.earlier import Earlier
-from sfumato.ledger.entries import charged_loss, loss_text
+from sfumato.ledger.earlier_releases import EarlierReleases
+from sfumato.ledger.entries import read_charge, write_loss
 from sfumato.ledger.ledger import AlreadyAnswered
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
@@ -73,7 +73,7 @@ class Releases:
         return {
             "through": through,
             "number": self.number,
-            "loss": loss_text(self.loss),
+            "loss": write_loss(self.loss),
             "epsilon": plain(sum_exactly(self.epsilon)),
             "rho": plain(sum_exactly(self.rho)),
             "combined": self.combined.to_json(),
@@ -103,7 +103,7 @@ def upgrade(
         hint = "Ask it again with a larger epsilon."
         raise UnsupportedSyntax("upgrade", "Only counts and what is added up can be improved.", hint)
     for _ in range(MOST_TRIES):
-        earlier = desk.ledger.earlier(certificate.answer_key, who)
+        earlier = desk.ledger.find_earlier(certificate.answer_key, who)
         before = _releases(planned.plan, earlier)
         more = wanted if before is None else before.difference(wanted)
         if before is not None and more is None:
@@ -129,14 +129,14 @@ def upgrade(
     raise LedgerError("ledger-busy", "Other processes upgraded this question at the same time.", hint)
 
 
-def _releases(plan: BoundedPlan, earlier: Earlier) -> Releases | None:
+def _releases(plan: BoundedPlan, earlier: EarlierReleases) -> Releases | None:
     """All releases that the analyst has, from the newest summary on."""
     made: Releases | None = None
     if earlier.summed_up is not None:
         summary, stored = earlier.summed_up
         made = Releases(
             summary["number"],
-            charged_loss(summary["loss"]),
+            read_charge(summary["loss"]),
             Combined.from_json(summary["combined"]),
             read_stored(plan, stored),
             Fraction(summary["epsilon"]),

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from functools import cache, lru_cache
 from importlib.resources import files
 
-from sfumato.catalog.refusals import refusal, shown
+from sfumato.catalog.catalog_errors import catalog_error, show_value
 from sfumato.errors import InvalidParameter, PermissionDenied
 from sfumato.kernel.parameters import kind_of
 
@@ -35,20 +35,20 @@ def read_analyst(name: object) -> str:
 
 
 @lru_cache(maxsize=4096)
-def spellings(name: str) -> frozenset[str]:
+def list_readings(name: str) -> frozenset[str]:
     """How a name may be read. Two names are of one analyst if they share a reading.
 
     There are two, since letters that look alike in upper case may not in lower case: I is read as i and as l.
     """
     decomposed = unicodedata.normalize("NFKD", name)
     as_lower = unicodedata.normalize("NFKD", decomposed.casefold())
-    return frozenset((_read(decomposed), _read(as_lower)))
+    return frozenset((_read_letters(decomposed), _read_letters(as_lower)))
 
 
 def find_analyst(name: str, among: Iterable[str]) -> str | None:
     """The first of these names that is of the same analyst."""
-    readings = spellings(name)
-    return next((each for each in among if readings & spellings(each)), None)
+    readings = list_readings(name)
+    return next((each for each in among if readings & list_readings(each)), None)
 
 
 def check_analysts(names: Iterable[str]) -> None:
@@ -56,15 +56,17 @@ def check_analysts(names: Iterable[str]) -> None:
     seen: dict[str, str] = {}
     for name in names:
         if name != DEFAULT and find_analyst(name, [DEFAULT]):
-            raise refusal(f"analysts: {shown(name)} looks like {DEFAULT}.", f"Write {DEFAULT}, or another name.")
-        twin = next((seen[each] for each in spellings(name) if each in seen), None)
+            raise catalog_error(
+                f"analysts: {show_value(name)} looks like {DEFAULT}.", f"Write {DEFAULT}, or another name."
+            )
+        twin = next((seen[each] for each in list_readings(name) if each in seen), None)
         if twin is not None:
-            message = f"analysts: {shown(twin)} and {shown(name)} are the same name, or look alike."
-            raise refusal(message, "Rename one of them, by more than case, punctuation or look-alike letters.")
-        seen |= dict.fromkeys(spellings(name), name)
+            message = f"analysts: {show_value(twin)} and {show_value(name)} are the same name, or look alike."
+            raise catalog_error(message, "Rename one of them, by more than case, punctuation or look-alike letters.")
+        seen |= dict.fromkeys(list_readings(name), name)
 
 
-def admitted(name: object, listed: Iterable[str]) -> str:
+def admit_analyst(name: object, listed: Iterable[str]) -> str:
     """The listed spelling of a name. A catalog that lists analysts admits no other, unless it has a default."""
     asked, names = read_analyst(name), tuple(listed)
     found = find_analyst(asked, (each for each in names if each != DEFAULT))
@@ -73,11 +75,13 @@ def admitted(name: object, listed: Iterable[str]) -> str:
             "Say who asks (analyst=, --analyst) by a name that the owner listed. "
             f"The owner can add [analysts.NAME], or [analysts.{DEFAULT}] for everybody else, to the catalog."
         )
-        raise PermissionDenied("unknown-analyst", f"The analyst {shown(asked)} is not listed in the catalog.", hint)
+        raise PermissionDenied(
+            "unknown-analyst", f"The analyst {show_value(asked)} is not listed in the catalog.", hint
+        )
     return found or asked
 
 
-def _read(decomposed: str) -> str:
+def _read_letters(decomposed: str) -> str:
     table = _look_alikes()
     read = "".join(table.get(each, each) for each in decomposed if not _is_invisible(each)).casefold()
     counted = "".join(each for each in read if unicodedata.category(each)[0] in LETTERS_MARKS_DIGITS)

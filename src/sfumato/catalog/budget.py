@@ -5,8 +5,8 @@ from decimal import Decimal
 from functools import cache
 from typing import Literal
 
+from sfumato.catalog.catalog_errors import catalog_error, naming_place, show_value
 from sfumato.catalog.columns import freeze
-from sfumato.catalog.refusals import at, refusal, shown
 from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
 from sfumato.kernel.parameters import Number, privacy_amount
 
@@ -28,21 +28,23 @@ class Budget:
         rho: Number | None = None,
     ) -> None:
         if not isinstance(accounting, str) or accounting not in ("basic", "zcdp"):
-            raise refusal(f"accounting must be 'basic' or 'zcdp'; got {shown(accounting)}.")
+            raise catalog_error(f"accounting must be 'basic' or 'zcdp'; got {show_value(accounting)}.")
         if accounting == "basic" and (epsilon is None or rho is not None):
-            raise refusal("basic accounting takes epsilon, not rho.", 'Give epsilon, or say accounting = "zcdp".')
+            raise catalog_error("basic accounting takes epsilon, not rho.", 'Give epsilon, or say accounting = "zcdp".')
         if (epsilon is None) == (rho is None):
-            raise refusal("zcdp accounting takes either rho, or epsilon and delta.", "Give one of the two.")
-        with at(""):
+            raise catalog_error("zcdp accounting takes either rho, or epsilon and delta.", "Give one of the two.")
+        with naming_place(""):
             freeze(
                 self,
                 epsilon=None if epsilon is None else privacy_amount(epsilon, "epsilon"),
-                delta=_delta(delta),
+                delta=_read_delta(delta),
                 accounting=accounting,
                 rho=None if rho is None else privacy_amount(rho, "rho"),
             )
             if rho is None and accounting == "zcdp" and not self.delta:
-                raise refusal("zcdp accounting of an epsilon needs a delta above zero.", 'For example: delta = "1e-6".')
+                raise catalog_error(
+                    "zcdp accounting of an epsilon needs a delta above zero.", 'For example: delta = "1e-6".'
+                )
             _ = self.loss  # so that a limit that cannot be exchanged is refused here
 
     @property
@@ -51,17 +53,17 @@ class Budget:
         if self.epsilon is None:
             return ZCDP(self.rho or 0, self.delta)
         if self.accounting == "zcdp":
-            return ZCDP(_largest_rho(self.epsilon, self.delta))
+            return ZCDP(_find_largest_rho(self.epsilon, self.delta))
         return ApproxDP(self.epsilon, self.delta) if self.delta else PureDP(self.epsilon)
 
 
-def _delta(value: Number) -> Decimal:
+def _read_delta(value: Number) -> Decimal:
     delta = ApproxDP(0, value).delta
     return privacy_amount(delta, "delta") if delta else delta
 
 
 @cache
-def _largest_rho(epsilon: Decimal, delta: Decimal) -> Decimal:
+def _find_largest_rho(epsilon: Decimal, delta: Decimal) -> Decimal:
     """The largest rho of six digits that implies (epsilon, delta): each is tried, so it is never too large."""
 
     def fits(digits: int, power: int) -> bool:
@@ -73,7 +75,9 @@ def _largest_rho(epsilon: Decimal, delta: Decimal) -> Decimal:
     while not fits(1, power):
         power -= 1
         if power < -1000:
-            raise refusal("no rho is small enough for this epsilon and delta.", "Give rho itself, or a larger delta.")
+            raise catalog_error(
+                "no rho is small enough for this epsilon and delta.", "Give rho itself, or a larger delta."
+            )
     low, high = 100_000, 1_000_000  # with power - 5: the first fits, the second does not
     while high - low > 1:
         middle = (low + high) // 2

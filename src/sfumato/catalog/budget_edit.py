@@ -5,16 +5,16 @@ from dataclasses import fields
 from pathlib import Path
 
 from sfumato.catalog.budget import Budget
-from sfumato.catalog.files import FILE, LIMITS, budget_lines, read_bytes, read_dataset, replace_file
-from sfumato.catalog.model import Dataset
-from sfumato.catalog.refusals import refusal
+from sfumato.catalog.catalog_errors import catalog_error
+from sfumato.catalog.catalog_file import FILE, LIMITS, read_bytes, read_dataset, replace_file, write_budget_lines
+from sfumato.catalog.dataset import Dataset
 from sfumato.errors import CatalogError
 
 HEAD = re.compile(r"""\ufeff?\s*\[\s*["']?budget["']?\s*\]""")
 LIMIT = re.compile(rf"""\s*["']?({"|".join(LIMITS)})["']?\s*=""")
 
 
-def set_budget_lines(folder: Path, budget: Budget) -> None:
+def write_budget(folder: Path, budget: Budget) -> None:
     """Write this budget under [budget]."""
     path = Path(folder) / FILE
     before = read_bytes(path)
@@ -22,18 +22,20 @@ def set_budget_lines(folder: Path, budget: Budget) -> None:
     wanted = Dataset(**{each.name: getattr(declared, each.name) for each in fields(Dataset)} | {"budget": budget})
     if declared == wanted:
         return
-    lines = list(budget_lines(budget))
-    after = _with_budget(before.decode(), lines).encode()
+    lines = list(write_budget_lines(budget))
+    after = _replace_lines(before.decode(), lines).encode()
     try:
         done = read_dataset(after) == wanted
     except CatalogError:
         done = False
     if not done:
-        raise refusal(f"{FILE}: the place of [budget] was not found.", f"Write there yourself: {'; '.join(lines)}")
+        raise catalog_error(
+            f"{FILE}: the place of [budget] was not found.", f"Write there yourself: {'; '.join(lines)}"
+        )
     replace_file(path, after)
 
 
-def _with_budget(text: str, limits: list[str]) -> str:
+def _replace_lines(text: str, limits: list[str]) -> str:
     """The text with these lines below the head of [budget], and without those that they replace."""
     lines = re.split(r"(?<=\n)", text)
     head = next((number for number, line in enumerate(lines) if HEAD.match(line)), None)

@@ -11,8 +11,8 @@ from decimal import Decimal
 from numbers import Real as AnyReal
 from typing import TypeVar
 
-from sfumato.catalog.names import encodable
-from sfumato.catalog.refusals import refusal, shown
+from sfumato.catalog.catalog_errors import catalog_error, show_value
+from sfumato.catalog.names import is_encodable
 from sfumato.kernel.parameters import kind_of
 from sfumato.kernel.plan import ColumnType
 
@@ -34,8 +34,8 @@ class Integer:
     nullable: bool = field(default=True, kw_only=True)
 
     def __post_init__(self) -> None:
-        freeze(self, lower=_whole(self.lower, "lower"), upper=_whole(self.upper, "upper"))
-        _in_order(self.lower, self.upper)
+        freeze(self, lower=_read_whole(self.lower, "lower"), upper=_read_whole(self.upper, "upper"))
+        _check_order(self.lower, self.upper)
         read_flag(self.nullable, "nullable")
 
 
@@ -48,8 +48,8 @@ class Real:
     nullable: bool = field(default=True, kw_only=True)
 
     def __post_init__(self) -> None:
-        freeze(self, lower=_real(self.lower, "lower"), upper=_real(self.upper, "upper"))
-        _in_order(self.lower, self.upper)
+        freeze(self, lower=_read_real(self.lower, "lower"), upper=_read_real(self.upper, "upper"))
+        _check_order(self.lower, self.upper)
         read_flag(self.nullable, "nullable")
 
 
@@ -62,20 +62,24 @@ class Category:
 
     def __init__(self, values: Sequence[str | int | bool], *, nullable: bool = True) -> None:
         if isinstance(values, str | bytes) or not isinstance(values, Sequence):
-            raise refusal(f"values must be a list; got {kind_of(values)}.", 'For example: values = ["north", "south"].')
+            raise catalog_error(
+                f"values must be a list; got {kind_of(values)}.", 'For example: values = ["north", "south"].'
+            )
         if not 1 <= len(values) <= MOST_VALUES:
-            raise refusal(f"values must hold 1 to {MOST_VALUES:,} values; got {len(values):,}.", "List public ones.")
+            raise catalog_error(
+                f"values must hold 1 to {MOST_VALUES:,} values; got {len(values):,}.", "List public ones."
+            )
         types = {type(value) for value in values}
         if len(types) != 1 or not types <= {str, int, bool}:
             hint = "Quote the values to make them all texts; an array's own .tolist() gives plain Python values."
-            raise refusal("values must be all texts, all whole numbers or all truth values.", hint)
+            raise catalog_error("values must be all texts, all whole numbers or all truth values.", hint)
         value, times = Counter(values).most_common(1)[0]
         if times > 1:
-            raise refusal(f"values holds {shown(value)} {times} times.", "Keep one of them.")
-        if types == {str} and not all(encodable(str(value)) for value in values):
-            raise refusal("values holds text that is not Unicode (a lone surrogate).", "Repair the text.")
+            raise catalog_error(f"values holds {show_value(value)} {times} times.", "Keep one of them.")
+        if types == {str} and not all(is_encodable(str(value)) for value in values):
+            raise catalog_error("values holds text that is not Unicode (a lone surrogate).", "Repair the text.")
         if types == {int} and not all(abs(int(value)) <= 2**53 for value in values):
-            raise refusal("values holds a whole number beyond 2**53.", "Quote the values to make them texts.")
+            raise catalog_error("values holds a whole number beyond 2**53.", "Quote the values to make them texts.")
         freeze(self, values=tuple(values), nullable=read_flag(nullable, "nullable"))
 
 
@@ -108,8 +112,13 @@ class Date:
     nullable: bool
 
     def __init__(self, lower: str | date, upper: str | date, *, nullable: bool = True) -> None:
-        freeze(self, lower=_day(lower, "lower"), upper=_day(upper, "upper"), nullable=read_flag(nullable, "nullable"))
-        _in_order(self.lower, self.upper)
+        freeze(
+            self,
+            lower=_read_day(lower, "lower"),
+            upper=_read_day(upper, "upper"),
+            nullable=read_flag(nullable, "nullable"),
+        )
+        _check_order(self.lower, self.upper)
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -122,9 +131,12 @@ class DateTime:
 
     def __init__(self, lower: str | datetime, upper: str | datetime, *, nullable: bool = True) -> None:
         freeze(
-            self, lower=_moment(lower, "lower"), upper=_moment(upper, "upper"), nullable=read_flag(nullable, "nullable")
+            self,
+            lower=_read_moment(lower, "lower"),
+            upper=_read_moment(upper, "upper"),
+            nullable=read_flag(nullable, "nullable"),
         )
-        _in_order(self.lower, self.upper)
+        _check_order(self.lower, self.upper)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,40 +171,42 @@ def freeze(thing: object, **values: object) -> None:
         object.__setattr__(thing, name, value)
 
 
-def _in_order(lower: Bound, upper: Bound) -> None:
+def _check_order(lower: Bound, upper: Bound) -> None:
     if lower > upper:
         hint = f"Swap them: lower = {upper}, upper = {lower}."
-        raise refusal(f"lower ({lower}) must not exceed upper ({upper}).", hint)
+        raise catalog_error(f"lower ({lower}) must not exceed upper ({upper}).", hint)
 
 
 def read_flag(value: object, name: str) -> bool:
     if not isinstance(value, bool):
-        raise refusal(f"{name} must be true or false; got {kind_of(value)}.")
+        raise catalog_error(f"{name} must be true or false; got {kind_of(value)}.")
     return value
 
 
-def _whole(value: object, name: str) -> int:
+def _read_whole(value: object, name: str) -> int:
     try:
         number = MOST_BOUND + 1 if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
     except TypeError:
         number = MOST_BOUND + 1
     if abs(number) > MOST_BOUND:
         hint = "Other numbers belong in a real column."
-        raise refusal(f"{name} must be a whole number within 2**53; got {kind_of(value)}.", hint)
+        raise catalog_error(f"{name} must be a whole number within 2**53; got {kind_of(value)}.", hint)
     return number
 
 
-def _real(value: object, name: str) -> float:
+def _read_real(value: object, name: str) -> float:
     try:
         number = float(value) if isinstance(value, AnyReal | Decimal) and not isinstance(value, bool) else math.nan
     except (OverflowError, ValueError):
         number = math.nan
     if not abs(number) <= MOST_BOUND:
-        raise refusal(f"{name} must be a number within 2**53; got {kind_of(value)}.", f"For example: {name} = 0.5.")
+        raise catalog_error(
+            f"{name} must be a number within 2**53; got {kind_of(value)}.", f"For example: {name} = 0.5."
+        )
     return number + 0.0  # there is one zero
 
 
-def _day(value: object, name: str) -> date:
+def _read_day(value: object, name: str) -> date:
     if type(value) is date:
         return value
     try:
@@ -200,10 +214,10 @@ def _day(value: object, name: str) -> date:
             return date.fromisoformat(value)
     except ValueError:
         pass
-    raise refusal(f"{name} must be a day; got {kind_of(value)}.", f'Write year-month-day: {name} = "1900-01-31".')
+    raise catalog_error(f"{name} must be a day; got {kind_of(value)}.", f'Write year-month-day: {name} = "1900-01-31".')
 
 
-def _moment(value: object, name: str) -> datetime:
+def _read_moment(value: object, name: str) -> datetime:
     if type(value) is datetime and value.tzinfo is None:
         return value.replace(fold=0)
     try:
@@ -213,4 +227,4 @@ def _moment(value: object, name: str) -> datetime:
     except ValueError:
         pass
     hint = f'Write day, T and time: {name} = "1900-01-31T23:59:59".'
-    raise refusal(f"{name} must be a moment without a time zone; got {kind_of(value)}.", hint)
+    raise catalog_error(f"{name} must be a moment without a time zone; got {kind_of(value)}.", hint)

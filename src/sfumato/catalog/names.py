@@ -4,7 +4,7 @@ import difflib
 import unicodedata
 from collections.abc import Iterable
 
-from sfumato.catalog.refusals import MOST_CHARACTERS, refusal, shown
+from sfumato.catalog.catalog_errors import MOST_CHARACTERS, catalog_error, show_value
 from sfumato.errors import UnknownName
 from sfumato.kernel.parameters import kind_of
 
@@ -13,58 +13,62 @@ MOST_SHOWN = 30
 
 def read_name(value: object, what: str, most_characters: int = MOST_CHARACTERS) -> str:
     name = read_text(value, what, most_characters)
-    if folded(name).startswith("__sfumato"):
-        raise refusal(f"{what} must not start with __sfumato: {shown(name)}.", "Such names are Sfumato's own.")
+    if fold(name).startswith("__sfumato"):
+        raise catalog_error(
+            f"{what} must not start with __sfumato: {show_value(name)}.", "Such names are Sfumato's own."
+        )
     return name
 
 
 def read_text(value: object, what: str, most_characters: int) -> str:
     if not isinstance(value, str):
-        raise refusal(f"{what} must be text; got {kind_of(value)}.")
+        raise catalog_error(f"{what} must be text; got {kind_of(value)}.")
     if not value.strip() or len(value) > most_characters:
-        raise refusal(f"{what} must have 1 to {most_characters} characters, not all blank; got {len(value)}.")
+        raise catalog_error(f"{what} must have 1 to {most_characters} characters, not all blank; got {len(value)}.")
     if any(unicodedata.category(each) in ("Cc", "Cs", "Zl", "Zp") for each in value):
-        raise refusal(
-            f"{what} must not hold control characters: {shown(value)}.", "Remove line ends, tabs and the like."
+        raise catalog_error(
+            f"{what} must not hold control characters: {show_value(value)}.", "Remove line ends, tabs and the like."
         )
     return str.__str__(value)
 
 
-def encodable(text: str) -> bool:
+def is_encodable(text: str) -> bool:
     return not any("\ud800" <= each <= "\udfff" for each in text)
 
 
-def folded(name: str) -> str:
+def fold(name: str) -> str:
     """Equal for names that differ only in case, or in how accents are encoded."""
     return unicodedata.normalize("NFD", unicodedata.normalize("NFD", name).casefold())
 
 
-def find(name: object, declared: Iterable[str]) -> str | None:
+def find_name(name: object, declared: Iterable[str]) -> str | None:
     """The declared spelling of a name; names are the same in any case."""
     if not isinstance(name, str):
         return None
-    return next((each for each in declared if folded(each) == folded(name)), None)
+    return next((each for each in declared if fold(each) == fold(name)), None)
 
 
-def no_twins(names: Iterable[str], where: str) -> None:
+def refuse_twins(names: Iterable[str], where: str) -> None:
     seen: dict[str, str] = {}
     for name in names:
-        twin = seen.get(folded(name))
+        twin = seen.get(fold(name))
         if twin is not None:
-            raise refusal(f"{where}: {shown(twin)} and {shown(name)} are the same name.", "Rename one of them.")
-        seen[folded(name)] = name
+            raise catalog_error(
+                f"{where}: {show_value(twin)} and {show_value(name)} are the same name.", "Rename one of them."
+            )
+        seen[fold(name)] = name
 
 
-def choices(name: object, declared: Iterable[str]) -> str:
+def suggest_names(name: object, declared: Iterable[str]) -> str:
     """A hint: the declared names, and which of them was meant perhaps."""
-    by_name = {folded(each): each for each in declared}
-    close = difflib.get_close_matches(folded(name), by_name, 1) if isinstance(name, str) else []
+    by_name = {fold(each): each for each in declared}
+    close = difflib.get_close_matches(fold(name), by_name, 1) if isinstance(name, str) else []
     listed = ", ".join(list(by_name.values())[:MOST_SHOWN]) + (", ..." if len(by_name) > MOST_SHOWN else "")
     return (f"Did you mean {by_name[close[0]]}? " if close else "") + f"Declared: {listed or 'none'}."
 
 
-def unknown(kind: str, name: object, declared: Iterable[str], where: str) -> UnknownName:
-    return UnknownName("unknown-name", f"There is no {kind} {shown(name)}{where}.", choices(name, declared))
+def unknown_name(kind: str, name: object, declared: Iterable[str], where: str) -> UnknownName:
+    return UnknownName("unknown-name", f"There is no {kind} {show_value(name)}{where}.", suggest_names(name, declared))
 
 
 def is_like(text: str, pattern: str) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sfumato.catalog.columns import ColumnDeclaration
-    from sfumato.catalog.model import Dataset, Table
+    from sfumato.catalog.dataset import Dataset, Table
 
 MOST_SHOWN = 8
 
@@ -44,7 +44,7 @@ def table_json(table: "Table") -> dict[str, Any]:
 
 
 def _column_json(name: str, declared: "ColumnDeclaration") -> dict[str, Any]:
-    from sfumato.catalog.files import NAMES
+    from sfumato.catalog.catalog_file import NAMES
 
     parts = {part.name: getattr(declared, part.name) for part in fields(declared)}
     texts = {key: part.isoformat() if isinstance(part, date) else part for key, part in parts.items()}

@@ -86,12 +86,12 @@ def export(
 ) -> None:
     """Write every entry for an outsider, who checks it with `sfumato ledger verify --export OUT`."""
     with refusals(as_json):
-        from sfumato.catalog.files import load
+        from sfumato.catalog.catalog_file import load_catalog
         from sfumato.folder_ledger import read_ledger
         from sfumato.private_files import new_private_file
 
         folder = Path(context.obj)
-        with working("Exporting"), read_ledger(folder, load(folder)) as books, new_private_file(out) as file:
+        with working("Exporting"), read_ledger(folder, load_catalog(folder)) as books, new_private_file(out) as file:
             entries = books.export(file, answers=answers)
         if as_json:
             print_json({"export": str(out), "entries": entries})
@@ -105,12 +105,12 @@ def open_charges(context: typer.Context, as_json: AsJson = False) -> None:
     Not a watch: it is over with its process, or goes on there, and another one is charged anew.
     """
     with refusals(as_json):
-        from sfumato.catalog.files import load
-        from sfumato.cli.books import entry_json, loss_words, question_words, to_the_second
+        from sfumato.catalog.catalog_file import load_catalog
+        from sfumato.cli.ledger_commands import entry_json, loss_words, question_words, to_the_second
         from sfumato.folder_ledger import read_ledger
 
         folder = Path(context.obj)
-        with working("Reading"), read_ledger(folder, load(folder)) as books:
+        with working("Reading"), read_ledger(folder, load_catalog(folder)) as books:
             found = [entry_json(each) for each in books.open_charges()]
         if as_json:
             print_json({"open_charges": found})

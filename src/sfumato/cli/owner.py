@@ -32,7 +32,7 @@ from sfumato.cli.show import AsJson, is_interactive, print_json, say
 
 if TYPE_CHECKING:
     from sfumato.catalog.columns import ColumnDeclaration
-    from sfumato.catalog.model import Dataset
+    from sfumato.catalog.dataset import Dataset
     from sfumato.ingest.load_report import Loading, LoadReport
 
 CATALOG = "catalog.toml"
@@ -87,15 +87,17 @@ def init(
     """Begin a dataset: a folder with a catalog.toml."""
     with refusals(as_json):
         from sfumato.catalog.budget import Budget
-        from sfumato.catalog.model import Dataset
-        from sfumato.catalog.refusals import refusal
+        from sfumato.catalog.catalog_errors import catalog_error
+        from sfumato.catalog.dataset import Dataset
 
         place = Path(context.obj) / folder
         budget = Budget(epsilon, delta)
         dataset = Dataset(name or place.resolve().name, [], budget, population, neighbours, ledger=ledger)
         path = place / CATALOG
         if path.exists():
-            raise refusal(f"There is a {CATALOG} in {place} already.", "Choose another folder, or edit that file.")
+            raise catalog_error(
+                f"There is a {CATALOG} in {place} already.", "Choose another folder, or edit that file."
+            )
         place.parent.mkdir(parents=True, exist_ok=True)
         place.mkdir(mode=0o700, exist_ok=True)  # the ledger and the data will be in it
         with path.open("x", encoding="utf-8", newline="") as file:
@@ -161,21 +163,21 @@ def add(
 ) -> None:
     """Declare a table and pin its data. Columns that are not given are asked for, at a terminal."""
     with refusals(as_json):
+        from sfumato.catalog.catalog_errors import catalog_error
+        from sfumato.catalog.catalog_file import load_catalog
         from sfumato.catalog.columns import Id
-        from sfumato.catalog.files import load
-        from sfumato.catalog.model import Dataset, Table
-        from sfumato.catalog.names import find
-        from sfumato.catalog.reading import Reading
-        from sfumato.catalog.refusals import refusal
+        from sfumato.catalog.dataset import Dataset, Table
+        from sfumato.catalog.names import find_name
+        from sfumato.catalog.text_format import TextFormat
         from sfumato.ingest.load_report import Loading
         from sfumato.ingest.readers import columns_of
         from sfumato.kernel.neighbours import ROW
 
         folder = Path(context.obj)
-        before = load(folder)
-        if find(name, before.tables):
-            raise refusal(f"There is a table {name} already.", f"Choose another name, or edit {CATALOG}.")
-        reading = Reading(
+        before = load_catalog(folder)
+        if find_name(name, before.tables):
+            raise catalog_error(f"There is a table {name} already.", f"Choose another name, or edit {CATALOG}.")
+        reading = TextFormat(
             **drop_missing(
                 encoding=encoding,
                 delimiter=delimiter,
@@ -187,7 +189,7 @@ def add(
         )
         written = _beside(folder, source)
         columns = _columns(partial(columns_of, name, written, folder, reading), unit, column or [], not_null or [])
-        if unit != "ROW" and find(unit, columns) is None:
+        if unit != "ROW" and find_name(unit, columns) is None:
             columns = {unit: Id(), **columns}
         table = Table(
             name, written, ROW if unit == "ROW" else unit, columns, max_rows, max_groups, rows, people=people,
@@ -253,8 +255,8 @@ def _beside(folder: Path, source: str) -> str:
 
 def _append(folder: Path, lines: str, wanted: "Dataset", newest: str, loading: "Loading") -> "LoadReport":
     """Pin the new table, then declare it. The rest of catalog.toml is unchanged. A crash leaves both or neither."""
-    from sfumato.catalog.files import load
-    from sfumato.catalog.refusals import refusal
+    from sfumato.catalog.catalog_errors import catalog_error
+    from sfumato.catalog.catalog_file import load_catalog
     from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
     from sfumato.private_files import private_folder
 
@@ -266,8 +268,10 @@ def _append(folder: Path, lines: str, wanted: "Dataset", newest: str, loading: "
             file.write(path.read_bytes().rstrip(b"\r\n") + f"\n{lines}".encode())
             file.flush()
             os.fsync(file.fileno())
-        if load(Path(scratch)) != wanted:
-            raise refusal(f"The table does not fit at the end of {CATALOG}.", f"Write it there yourself:\n{lines}")
+        if load_catalog(Path(scratch)) != wanted:
+            raise catalog_error(
+                f"The table does not fit at the end of {CATALOG}.", f"Write it there yourself:\n{lines}"
+            )
         report = DuckDBEngine.add(pinned, wanted.tables, newest, folder, loading)
         shutil.copymode(path, Path(scratch) / CATALOG)
         os.replace(Path(scratch) / CATALOG, path)
@@ -276,8 +280,8 @@ def _append(folder: Path, lines: str, wanted: "Dataset", newest: str, loading: "
 
 def _written(dataset: "Dataset") -> str:
     """The text of a catalog."""
-    from sfumato.catalog.files import dump
+    from sfumato.catalog.catalog_file import write_catalog
 
     with tempfile.TemporaryDirectory() as scratch:
-        dump(dataset, Path(scratch))
+        write_catalog(dataset, Path(scratch))
         return (Path(scratch) / CATALOG).read_text(encoding="utf-8")

@@ -23,18 +23,18 @@ from sfumato.cli.refusals import Usage, refusals
 from sfumato.cli.show import AsJson, print_json, print_table, say, working
 
 if TYPE_CHECKING:
-    from sfumato.catalog.model import Dataset
+    from sfumato.catalog.dataset import Dataset
     from sfumato.engines.snapshot_file import Pinning, Prepared
 
 
 def check(context: typer.Context, as_json: AsJson = False) -> None:
     """Is the catalog valid, and is the pinned data up to date? Shows tables, units, bounds and changed sources."""
     with refusals(as_json):
-        from sfumato.catalog.files import load
+        from sfumato.catalog.catalog_file import load_catalog
         from sfumato.engines.snapshot_file import pinnings
 
         folder = Path(context.obj)
-        dataset = load(folder)
+        dataset = load_catalog(folder)
         states: dict[str, Pinning] = {}
         if snapshot_path(folder).exists():
             with working("Comparing the sources with the pinned data"):
@@ -86,17 +86,17 @@ def prepare(
     Options of reading change the catalog, and need a TABLE.
     """
     with refusals(as_json):
-        from sfumato.catalog.edits import with_reading
-        from sfumato.catalog.files import FILE, load, replace_file
-        from sfumato.catalog.names import find, unknown
-        from sfumato.catalog.refusals import refusal
+        from sfumato.catalog.catalog_errors import catalog_error
+        from sfumato.catalog.catalog_file import FILE, load_catalog, replace_file
+        from sfumato.catalog.names import find_name, unknown_name
+        from sfumato.catalog.table_edit import edit_reading
         from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
         from sfumato.ingest.load_report import Loading
 
         folder = Path(context.obj)
-        dataset = load(folder)
+        dataset = load_catalog(folder)
         if not dataset.tables:
-            raise refusal("There is no table to pin.", "Add one: sfumato add NAME SOURCE --unit COLUMN")
+            raise catalog_error("There is no table to pin.", "Add one: sfumato add NAME SOURCE --unit COLUMN")
         options = drop_missing(
             encoding=encoding,
             delimiter=delimiter,
@@ -112,12 +112,12 @@ def prepare(
             raise Usage(f"{flags}: for which table?", "Name it: sfumato prepare TABLE ...")
         only = None
         if table is not None:
-            only = find(table, dataset.tables)
+            only = find_name(table, dataset.tables)
             if only is None:
-                raise unknown("table", table, dataset.tables, f" in {FILE}")
+                raise unknown_name("table", table, dataset.tables, f" in {FILE}")
         text = None
         if only is not None and options:
-            text, dataset = with_reading(folder, only, options)
+            text, dataset = edit_reading(folder, only, options)
         done = DuckDBEngine.prepare(
             snapshot_path(folder), dataset.tables, folder, only=only, everything=everything,
             loading=Loading(strict, quiet=as_json),

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import assert_never
 
-from sfumato.catalog.model import Table
+from sfumato.catalog.dataset import Table
 from sfumato.errors import KernelFault
 from sfumato.kernel.expressions import Column, Expression
 from sfumato.kernel.plan import BoundedPlan

@@ -15,9 +15,9 @@ from pathlib import Path
 import duckdb
 
 from sfumato.catalog.columns import ColumnDeclaration, Integer, Real
-from sfumato.catalog.model import Table
-from sfumato.catalog.names import find
-from sfumato.catalog.reading import KEYS as READING_KEYS
+from sfumato.catalog.dataset import Table
+from sfumato.catalog.names import find_name
+from sfumato.catalog.text_format import KEYS as READING_KEYS
 from sfumato.engines.engine import MET, ROWS_OF_UNIT, UNIT
 from sfumato.engines.sql.grid_columns import steps_of, width
 from sfumato.engines.sql.join_cap import mark_met
@@ -143,12 +143,12 @@ def _through(connection: duckdb.DuckDBPyConnection, table: Table, source: Source
     Names are found as the catalog finds them: in any case. Of the source, declared columns alone are taken.
     """
     column, named_table = table.unit_through or ("", "")
-    through = find(named_table, [row[0] for row in connection.execute(f"SELECT name FROM {PINNED}").fetchall()])
+    through = find_name(named_table, [row[0] for row in connection.execute(f"SELECT name FROM {PINNED}").fetchall()])
     if through is None:
         raise refused(table.name, "the table that names its people is not pinned.", "Run `sfumato prepare`.")
     unit, other = quoted(UNIT), quoted(through)
     there = {str(row[0]): str(row[1]) for row in connection.execute(f"DESCRIBE SELECT * FROM {other}").fetchall()}
-    link = quoted(find(column, there) or UNIT)  # the other table's own unit is kept under another name
+    link = quoted(find_name(column, there) or UNIT)  # the other table's own unit is kept under another name
     named = f"FROM {other} WHERE {link} IS NOT NULL GROUP BY {link}"
     people = f"SELECT {link} AS link, MIN({unit}) AS owner, MAX({unit}) AS also {named}"
     if connection.execute(f"SELECT COUNT(*) FROM ({people}) WHERE owner <> also").fetchall()[0][0]:
@@ -174,7 +174,7 @@ def in_order(tables: Mapping[str, Table]) -> list[Table]:
 
 
 def _named(name: str, tables: set[str]) -> bool:
-    return find(name, tables) is not None
+    return find_name(name, tables) is not None
 
 
 @contextmanager

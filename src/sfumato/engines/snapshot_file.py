@@ -10,8 +10,8 @@ from pathlib import Path
 
 import duckdb
 
-from sfumato.catalog.model import Table
-from sfumato.catalog.names import find
+from sfumato.catalog.dataset import Table
+from sfumato.catalog.names import find_name
 from sfumato.engines.snapshot import PINNED, in_order, made_from, pin
 from sfumato.errors import CatalogError
 from sfumato.ingest.load_report import AS_USUAL, Loading, LoadReport, TableReport, refuse_losses
@@ -89,7 +89,7 @@ def prepare(
             elif each.source is SourceStatus.GONE:
                 gone.append(name)
     for table in in_order(tables):  # those through which others reach their people come first
-        through = None if table.unit_through is None else find(table.unit_through[1], stale)
+        through = None if table.unit_through is None else find_name(table.unit_through[1], stale)
         if through is not None and table.name not in stale:
             stale[table.name] = f"its people are found through {through}"
     removed = tuple(sorted(there - set(tables)))

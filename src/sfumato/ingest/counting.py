@@ -10,9 +10,9 @@ from typing import assert_never
 
 import duckdb
 
+from sfumato.catalog.catalog_file import NAMES
 from sfumato.catalog.columns import Boolean, Category, ColumnDeclaration, Date, DateTime, Id, Integer, Real, Text
-from sfumato.catalog.files import NAMES
-from sfumato.catalog.model import Table
+from sfumato.catalog.dataset import Table
 from sfumato.ingest.canonical import FLOATS
 from sfumato.ingest.load_report import ColumnReport, PeopleReport
 from sfumato.ingest.parsing import declared_value, rounded

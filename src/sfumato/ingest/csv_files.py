@@ -10,8 +10,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from sfumato.catalog.reading import Reading
-from sfumato.catalog.refusals import refusal
+from sfumato.catalog.catalog_errors import catalog_error
+from sfumato.catalog.text_format import TextFormat
 from sfumato.errors import CatalogError
 from sfumato.ingest.encodings import OTHER_ENCODING, copy_in_utf8
 from sfumato.ingest.records import (
@@ -55,7 +55,9 @@ class _Head:
     crlf: bool
 
 
-def csv_files(table: str, files: Sequence[Path], reading: Reading, stack: ExitStack, *, whole: bool = True) -> CsvFiles:
+def csv_files(
+    table: str, files: Sequence[Path], reading: TextFormat, stack: ExitStack, *, whole: bool = True
+) -> CsvFiles:
     """The relation of CSV files whose records were all checked; one that is malformed refuses the load.
 
     Not `whole`: for the names of the columns alone, no record is looked at.
@@ -85,7 +87,9 @@ def csv_files(table: str, files: Sequence[Path], reading: Reading, stack: ExitSt
     )
 
 
-def _checked(table: str, path: Path, reading: Reading, stack: ExitStack, *, whole: bool) -> tuple[Path, _Head, Records]:
+def _checked(
+    table: str, path: Path, reading: TextFormat, stack: ExitStack, *, whole: bool
+) -> tuple[Path, _Head, Records]:
     """The file to read instead of a file: itself, or a copy in UTF-8 without malformed lines."""
     content = _in_utf8(path, reading, stack, whole=whole)
     head, begin = _head(table, path, content, reading)
@@ -116,12 +120,12 @@ def _relation(files: Sequence[Path], head: _Head, *, parallel: bool) -> str:
     )
 
 
-def _dialect(delimiter: str, columns: int, crlf: bool, reading: Reading) -> Dialect:
+def _dialect(delimiter: str, columns: int, crlf: bool, reading: TextFormat) -> Dialect:
     newlines, records = reading.quoted_newlines is not False, reading.quoted_newlines is True
     return Dialect(delimiter.encode(), columns, crlf, quoted_newlines=newlines, records_in_quotes=records)
 
 
-def _head(table: str, path: Path, content: Path, reading: Reading) -> tuple[_Head, int]:
+def _head(table: str, path: Path, content: Path, reading: TextFormat) -> tuple[_Head, int]:
     with content.open("rb") as file:
         start = file.read(MOST_BYTES)
     mark = len(BOM) if start.startswith(BOM) else 0
@@ -141,7 +145,7 @@ def _head(table: str, path: Path, content: Path, reading: Reading) -> tuple[_Hea
     return _Head(names, delimiter, crlf), mark + begin
 
 
-def _in_utf8(path: Path, reading: Reading, stack: ExitStack, *, whole: bool) -> Path:
+def _in_utf8(path: Path, reading: TextFormat, stack: ExitStack, *, whole: bool) -> Path:
     """The file itself, or a copy in UTF-8 that is removed after reading."""
     if reading.encoding == "utf-8":
         return path
@@ -154,7 +158,7 @@ def _scratch(stack: ExitStack) -> Path:
     return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sfumato-")))
 
 
-def _malformed(table: str, path: Path, wrong: Malformed, reading: Reading) -> CatalogError:
+def _malformed(table: str, path: Path, wrong: Malformed, reading: TextFormat) -> CatalogError:
     """Where a record cannot be separated from its neighbours, and what to do. No value is quoted."""
     hints = [wrong.advice]
     if not wrong.advice:
@@ -165,4 +169,4 @@ def _malformed(table: str, path: Path, wrong: Malformed, reading: Reading) -> Ca
 
 
 def _refused(table: str, message: str, hint: str) -> CatalogError:
-    return refusal(f"tables.{table}: {message}", hint)
+    return catalog_error(f"tables.{table}: {message}", hint)

@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sfumato.catalog.catalog_errors import catalog_error
 from sfumato.catalog.columns import Category, ColumnDeclaration, Date, DateTime, Integer, Real
-from sfumato.catalog.reading import Reading
-from sfumato.catalog.refusals import refusal
+from sfumato.catalog.text_format import TextFormat
 from sfumato.errors import CatalogError
 from sfumato.ingest.arrow_moments import days, microseconds
 from sfumato.ingest.canonical import TYPED, NoRule, canonical_text
@@ -36,7 +36,7 @@ ARROW_EXTENSIONS = ("arrow.uuid", "arrow.json", "arrow.bool8")
 WIDE_POLARS = ("Int128", "UInt128")  # Arrow has no such type
 
 
-def as_arrow(table: str, data: object, declared: Declared, reading: Reading, *, everything: bool) -> pa.Table:
+def as_arrow(table: str, data: object, declared: Declared, reading: TextFormat, *, everything: bool) -> pa.Table:
     """The declared columns of a frame; `everything`: the others too, of public tables.
 
     What can be read only once (a reader of Arrow batches, a lazy frame) is read here.
@@ -126,7 +126,7 @@ def extension_of(field: pa.Field) -> str | None:
     return None if named is None else named.decode("utf-8", "replace")
 
 
-def _arrow(table: str, name: str, column: Any, declared: ColumnDeclaration | None, reading: Reading) -> Any:  # noqa: ANN401, PLR0911
+def _arrow(table: str, name: str, column: Any, declared: ColumnDeclaration | None, reading: TextFormat) -> Any:  # noqa: ANN401, PLR0911
     module, kind = type(column).__module__.split(".")[0], str(getattr(column, "dtype", ""))
     if module == "pandas":
         if kind == "object":
@@ -176,7 +176,7 @@ def _or_refuse(table: str, name: str, column: Any) -> Any:  # noqa: ANN401
     return made
 
 
-def _plain(table: str, name: str, column: Any, declared: ColumnDeclaration | None, reading: Reading) -> Any:  # noqa: ANN401, PLR0911
+def _plain(table: str, name: str, column: Any, declared: ColumnDeclaration | None, reading: TextFormat) -> Any:  # noqa: ANN401, PLR0911
     """An Arrow column of a type that DuckDB takes as it is."""
     kind = column.type
     if pa.types.is_dictionary(kind):
@@ -200,7 +200,9 @@ def _plain(table: str, name: str, column: Any, declared: ColumnDeclaration | Non
     return days(column) if pa.types.is_date(kind) else column
 
 
-def _texts(table: str, name: str, values: list[Any], declared: ColumnDeclaration | None, reading: Reading) -> pa.Array:
+def _texts(
+    table: str, name: str, values: list[Any], declared: ColumnDeclaration | None, reading: TextFormat
+) -> pa.Array:
     """Canonical texts, value by value: one value must not decide how the others are read."""
     exact = declared is None or as_text_of(declared)
     numbers = reading.decimal != "." and (
@@ -234,4 +236,4 @@ def no_rule(table: str, name: str, kind: str) -> CatalogError:
 
 
 def _refused(table: str, message: str, hint: str) -> CatalogError:
-    return refusal(f"tables.{table}: {message}", hint)
+    return catalog_error(f"tables.{table}: {message}", hint)

@@ -9,7 +9,7 @@ from datetime import date, datetime
 from typing import assert_never
 
 from sfumato.catalog.columns import Boolean, Category, ColumnDeclaration, Date, DateTime, Id, Integer, Real, Text
-from sfumato.catalog.reading import PLAIN, Reading
+from sfumato.catalog.text_format import PLAIN_TEXT, TextFormat
 from sfumato.ingest.canonical import (
     FLOATS,
     INTEGERS,
@@ -55,7 +55,7 @@ def sql_type(declared: ColumnDeclaration) -> str:  # noqa: PLR0911 - one return 
             return "VARCHAR"
 
 
-def read(name: str, declared: ColumnDeclaration, kind: str, reading: Reading = PLAIN) -> str:  # noqa: PLR0911
+def read(name: str, declared: ColumnDeclaration, kind: str, reading: TextFormat = PLAIN_TEXT) -> str:  # noqa: PLR0911
     """A source's column as its declared type; NULL if it is not readable as that.
 
     Numbers are doubles (whole ones where the source has whole numbers), days are DATE, moments TIMESTAMP, the others
@@ -164,7 +164,7 @@ def as_text_of(declared: ColumnDeclaration) -> bool:
     return isinstance(declared, (Text, Id)) or (isinstance(declared, Category) and isinstance(declared.values[0], str))
 
 
-def _number(column: str, kind: str, reading: Reading, *, whole: bool) -> str:
+def _number(column: str, kind: str, reading: TextFormat, *, whole: bool) -> str:
     """A double; or BIGINT, where whole numbers are wanted and the source has them."""
     if kind in INTEGERS and whole:
         return f"CAST({column} AS BIGINT)"
@@ -199,7 +199,7 @@ def _truth(column: str, kind: str) -> str:
     )
 
 
-def _moment(column: str, kind: str, reading: Reading) -> str:
+def _moment(column: str, kind: str, reading: TextFormat) -> str:
     if kind in ("DATE", *MOMENTS, *NANOSECONDS, *ZONED):
         return moment(column, kind)
     return moment_of_text(canonical(column, kind), reading.date_format)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from sfumato.catalog.model import Table
+from sfumato.catalog.dataset import Table
 from sfumato.ingest.causes import ROUNDED, Cause, cause_of_clamped, cause_of_lost
 from sfumato.ingest.counting import Outcome
 from sfumato.ingest.load_report import (

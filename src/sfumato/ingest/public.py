@@ -8,7 +8,7 @@ from datetime import date, datetime
 import duckdb
 
 from sfumato.catalog.columns import Boolean, Category, ColumnDeclaration, Date, DateTime, Integer, Real, Text
-from sfumato.catalog.model import Table
+from sfumato.catalog.dataset import Table
 from sfumato.ingest.canonical import (
     EXACT,
     FLOATS,

@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from sfumato.catalog.columns import ColumnDeclaration
-from sfumato.catalog.reading import PLAIN, Reading
+from sfumato.catalog.text_format import PLAIN_TEXT, TextFormat
 from sfumato.errors import CatalogError, SfumatoError
 from sfumato.ingest.canonical import EXACT, FLOATS, has_rule
 from sfumato.ingest.csv_files import csv_files
@@ -58,7 +58,7 @@ class Source:
     records: int | None = None
     dropped: int = 0
     dropped_lines: tuple[tuple[str, int], ...] = ()
-    reading: Reading = PLAIN
+    reading: TextFormat = PLAIN_TEXT
     untyped: bool = False  # every column is a text because the source has no types
 
 
@@ -68,7 +68,7 @@ def opened(
     table: str,
     data: object,
     folder: Path | None = None,
-    reading: Reading = PLAIN,
+    reading: TextFormat = PLAIN_TEXT,
     *,
     declared: Mapping[str, ColumnDeclaration] = NOTHING,
     everything: bool = True,
@@ -93,7 +93,7 @@ def opened(
 
 
 def _frame(
-    table: str, data: object, declared: Mapping[str, ColumnDeclaration], reading: Reading, *, everything: bool
+    table: str, data: object, declared: Mapping[str, ColumnDeclaration], reading: TextFormat, *, everything: bool
 ) -> pa.Table:
     """A frame as Arrow. What a library says of a failure may quote a value, and is not passed on."""
     made = None
@@ -135,7 +135,9 @@ def readable(
                 raise no_rule(table, name, "floating-point numbers beyond 2**53")
 
 
-def columns_of(table: str, data: object, folder: Path | None = None, reading: Reading = PLAIN) -> dict[str, str]:
+def columns_of(
+    table: str, data: object, folder: Path | None = None, reading: TextFormat = PLAIN_TEXT
+) -> dict[str, str]:
     """The names of a source's columns and their types, of its header line or its schema: no row is read."""
     columns: Mapping[str, str] | None = None
     with (
@@ -207,7 +209,7 @@ def _stored(  # noqa: PLR0917
     table: str,
     source: str,
     files: tuple[Path, ...],
-    reading: Reading,
+    reading: TextFormat,
     stack: ExitStack,
     *,
     whole: bool,

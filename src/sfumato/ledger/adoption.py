@@ -8,14 +8,23 @@ from sfumato.errors import LedgerError
 from sfumato.kernel.losses import PrivacyLoss
 from sfumato.ledger.anchor import Place, read_anchor
 from sfumato.ledger.audit import audit
-from sfumato.ledger.books import Books
-from sfumato.ledger.charges import in_words
-from sfumato.ledger.entries import Head, loss_text
-from sfumato.ledger.founding import Identity, continue_with, refuse_foreign
+from sfumato.ledger.database import DAMAGED, Database
+from sfumato.ledger.entries import Head, write_loss
 from sfumato.ledger.keyring import Keyring, Mark
+from sfumato.ledger.ledger_opening import Identity, append_anchor, refuse_foreign
+from sfumato.ledger.ledger_rows import LedgerRows
+from sfumato.ledger.loss_sums import describe_loss
 from sfumato.ledger.schema import VERSION
-from sfumato.ledger.segments import Segment, keep, listed, longest, missing_from, parted_from, seen_by, segments_of
-from sfumato.ledger.store import DAMAGED, Store
+from sfumato.ledger.segments import (
+    Segment,
+    choose_longest,
+    find_missing,
+    list_seen,
+    list_segments,
+    remember_segments,
+    rename_parted,
+    write_segments,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +57,7 @@ class Adoption:
         """Let the mark begin anew here: other copies are refused from now on."""
         self.keyring.replace_mark(replace(self.mark, place=path), self.seen)
         own = Segment(self.hash, self.entry, self.mark.spent, self.entry, self.hash, self.mark.spent)
-        keep(self.keyring, (*self.segments, own))
+        remember_segments(self.keyring, (*self.segments, own))
 
 
 def adopt(
@@ -59,22 +68,22 @@ def adopt(
     Its chain, sums and signatures must hold. Entries that this user has seen, in whatever copy, and that are not in
     this one are missing: that is refused, unless the owner accepts it, and what they cost stays charged.
     """
-    store, identity = Store(url, must_exist=True), Identity(ledger_id, population)
+    database, identity = Database(url, must_exist=True), Identity(ledger_id, population)
     try:
-        done = continued(store, identity, "adopt", Accepted(accept_missing, accept_key))
-        done.keep_mark(store.path or "")
+        done = continue_ledger(database, identity, "adopt", Accepted(accept_missing, accept_key))
+        done.keep_mark(database.path or "")
         return done
     finally:
-        store.close()
+        database.close()
 
 
-def continued(
-    store: Store,
+def continue_ledger(
+    database: Database,
     identity: Identity,
     kind: str,
     accepted: Accepted,
     *,
-    backup: Store | None = None,
+    backup: Database | None = None,
     place: Place | None = None,
 ) -> Adoption:
     """Append the anchor that makes the ledger in this store the one that continues; the caller keeps its mark.
@@ -84,63 +93,67 @@ def continued(
     """
     there = Keyring.find(identity.ledger_id)
     keyring = there or Keyring.make(identity.ledger_id)
-    seen = keyring.mark()  # once: `keep_mark` refuses where it was raised since
-    with store.write() as books:
-        replaced = () if backup is None else _replaced_by(books, backup, identity, seen_by(keyring, seen, ()))
-        if refuse_foreign(books, identity) < VERSION:
-            books.alter_tables(books.version())
-        found = audit(books, identity.ledger_id, identity.population, (), "")
+    seen = keyring.read_mark()  # once: `keep_mark` refuses where it was raised since
+    with database.write() as rows:
+        replaced = () if backup is None else _replace_rows(rows, backup, identity, list_seen(keyring, seen, ()))
+        if refuse_foreign(rows, identity) < VERSION:
+            rows.alter_tables(rows.version())
+        found = audit(rows, identity.ledger_id, identity.population, (), "")
         if not found.ok:
             hint = "Restore a backup that is whole: `sfumato ledger restore`."
             raise LedgerError("ledger-altered", f"Entry {found.first_broken} does not hold: {found.reason}", hint)
-        now, counted = books.head(lock=True), segments_of(books)
-        key = _refuse_foreign_key(books, now, there, accepted)
-        known = parted_from(books, (*seen_by(keyring, seen, (*counted, *replaced)), *replaced))
-        missing = missing_from(counted, known, now.budget)
+        now, counted = rows.head(lock=True), list_segments(rows)
+        key = _refuse_foreign_key(rows, now, there, accepted)
+        known = rename_parted(rows, (*list_seen(keyring, seen, (*counted, *replaced)), *replaced))
+        missing = find_missing(counted, known, now.budget)
         if missing.entries and not accepted.missing:
-            raise _incomplete(missing.entries, missing.cost, seen)
-        everything = longest((*known, *counted))
+            raise _missing_error(missing.entries, missing.cost, seen)
+        everything = choose_longest((*known, *counted))
         keyring.demand_writable()
-        keep(keyring, everything)  # before the commit: a user's folder that cannot be written stops it here
-        declared = {"missing": missing.entries, "lost": listed(missing.segments)}
-        head = continue_with(books, store, keyring, kind, declared, missing.cost, place)
-    mark = mark_of(head, head.hash, store.path or "")
+        remember_segments(
+            keyring, everything
+        )  # before the commit: a user's folder that cannot be written stops it here
+        declared = {"missing": missing.entries, "lost": write_segments(missing.segments)}
+        head = append_anchor(rows, database, keyring, kind, declared, missing.cost, place)
+    mark = make_mark(head, head.hash, database.path or "")
     return Adoption(
         head.number, head.hash, missing.entries, missing.cost, there is None, key, mark, seen, everything, keyring
     )
 
 
-def mark_of(head: Head, anchor: str, path: str, generation: int = 0) -> Mark:
+def make_mark(head: Head, anchor: str, path: str, generation: int = 0) -> Mark:
     """The mark that says that this head was seen."""
-    return Mark(head.number, head.hash, loss_text(head.spent), anchor, path, generation)
+    return Mark(head.number, head.hash, write_loss(head.spent), anchor, path, generation)
 
 
-def _replaced_by(books: Books, backup: Store, identity: Identity, home: tuple[Segment, ...]) -> tuple[Segment, ...]:
+def _replace_rows(
+    rows: LedgerRows, backup: Database, identity: Identity, home: tuple[Segment, ...]
+) -> tuple[Segment, ...]:
     """Put a backup in the place of these books; the segments that were there, as far as they can be read.
 
     What this user saw of one of them, and is not in it, is there too, as a segment of its own.
     """
     there: tuple[Segment, ...] = ()
     try:
-        if books.has_tables() and refuse_foreign(books, identity) < VERSION:
-            books.alter_tables(books.version())
-        there = segments_of(books) if books.has_tables() else ()
-        there += tuple(each for each in parted_from(books, home) if each not in home) if there else ()
+        if rows.has_tables() and refuse_foreign(rows, identity) < VERSION:
+            rows.alter_tables(rows.version())
+        there = list_segments(rows) if rows.has_tables() else ()
+        there += tuple(each for each in rename_parted(rows, home) if each not in home) if there else ()
     except (*DAMAGED, LedgerError, SQLAlchemyError) as error:
         if isinstance(error, LedgerError) and error.code in ("ledger-foreign", "ledger-newer"):
             raise
     with backup.read() as old:
-        books.become(old)
+        rows.become(old)
     return there
 
 
-def _refuse_foreign_key(books: Books, now: Head, own: Keyring | None, accepted: Accepted) -> str:
+def _refuse_foreign_key(rows: LedgerRows, now: Head, own: Keyring | None, accepted: Accepted) -> str:
     """Refuse a ledger whose newest entries another key signed, while this user has the ledger's key.
 
     Whoever can write the file can append entries that are signed with a key of their own. Returned is that other key,
     where the owner accepts it, or where this user has none; else nothing.
     """
-    keys = read_anchor(books, now).keys
+    keys = read_anchor(rows, now).keys
     if not keys or (own is not None and keys[-1][1] == own.public_key):
         return ""
     first, key = keys[-1]
@@ -154,9 +167,9 @@ def _refuse_foreign_key(books: Books, now: Head, own: Keyring | None, accepted: 
     return key
 
 
-def _incomplete(missing: int, carried: PrivacyLoss | None, newest: Mark | None) -> LedgerError:
+def _missing_error(missing: int, carried: PrivacyLoss | None, newest: Mark | None) -> LedgerError:
     where = f" at {newest.place}" if newest and newest.place else ""
-    cost = f" They cost {in_words(carried)}, which stays charged." if carried else ""
+    cost = f" They cost {describe_loss(carried)}, which stays charged." if carried else ""
     lacking = "1 entry that was" if missing == 1 else f"{missing} entries that were"
     message = f"This ledger lacks at least {lacking} seen{where}."
     hint = (

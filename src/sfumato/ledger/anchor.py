@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfumato.errors import LedgerError
-from sfumato.ledger.books import Books
 from sfumato.ledger.entries import ANCHORS, Head, altered_error
 from sfumato.ledger.keyring import Keyring, Mark, is_signed
+from sfumato.ledger.ledger_rows import LedgerRows
 
 Place = dict[str, Any]  # path, device, inode of a file; empty for a ledger on a server or in memory
 
@@ -32,7 +32,7 @@ class Anchor:
         return self.keys[-1][1] if self.keys else ""
 
 
-def place_of(path: str | None) -> Place:
+def locate_file(path: str | None) -> Place:
     """The place of a file."""
     if path is None:
         return {}
@@ -40,10 +40,10 @@ def place_of(path: str | None) -> Place:
     return {"path": os.path.abspath(path), "device": found.st_dev, "inode": found.st_ino}
 
 
-def read_anchor(books: Books, head: Head) -> Anchor:
+def read_anchor(rows: LedgerRows, head: Head) -> Anchor:
     """The anchor that is in force: the newest one. The row of totals names it too, but is neither hashed nor signed."""
-    newest = books.newest_anchor()
-    row = None if newest is None else books.whole_row(newest)
+    newest = rows.newest_anchor()
+    row = None if newest is None else rows.whole_row(newest)
     if row is None or row["kind"] not in ANCHORS:
         raise altered_error(newest or 1, "is missing")
     if row["number"] != head.anchor:
@@ -53,25 +53,27 @@ def read_anchor(books: Books, head: Head) -> Anchor:
     return Anchor(row["number"], row["hash"], keys, declared.get("place", {}))
 
 
-def refuse_unsigned(books: Books, anchor: Anchor, seen: Mark | None) -> None:
+def refuse_unsigned(rows: LedgerRows, anchor: Anchor, seen: Mark | None) -> None:
     """Refuse an anchor that the key in force did not sign, and one that is older than the one that was seen here.
 
     Every ledger in a database is signed. An anchor without a key, or with keys that sign only later entries, would
     switch the signatures off.
     """
-    row = books.whole_row(anchor.number) or {}
+    row = rows.whole_row(anchor.number) or {}
     in_force = bool(anchor.keys) and anchor.keys[-1][0] <= anchor.number
     if not in_force or not is_signed(anchor.hash, row.get("signature", ""), anchor.key):
         raise altered_error(anchor.number, "is not signed with the ledger's key")
-    if seen is not None and seen.anchor != anchor.hash and (books.number_of(seen.anchor) or 0) > anchor.number:
-        raise altered_error(books.number_of(seen.anchor) or 0)
+    if seen is not None and seen.anchor != anchor.hash and (rows.number_of(seen.anchor) or 0) > anchor.number:
+        raise altered_error(rows.number_of(seen.anchor) or 0)
 
 
-def anchoring(keyring: Keyring | None, path: str | None, number: int, keys: tuple[tuple[int, str], ...] = ()) -> Place:
+def describe_anchor(
+    keyring: Keyring | None, path: str | None, number: int, keys: tuple[tuple[int, str], ...] = ()
+) -> Place:
     """What an anchor that is entry `number` says of keys and place."""
     if keyring is not None and (not keys or keys[-1][1] != keyring.public_key):
         keys = (*keys, (number, keyring.public_key))
-    return {"keys": [list(each) for each in keys], "place": place_of(path)}
+    return {"keys": [list(each) for each in keys], "place": locate_file(path)}
 
 
 def refuse_another_key(anchor: Anchor, keyring: Keyring | None) -> Keyring:
@@ -89,7 +91,7 @@ def refuse_a_copy(anchor: Anchor, path: str | None) -> None:
     """Refuse a file that is not the one that its newest anchor speaks of."""
     if path is None or not anchor.place:
         return
-    found = place_of(path)
+    found = locate_file(path)
     if os.stat(path).st_nlink > 1:
         hint = "Remove the other name (a hard link): SQLite would keep two journals for one ledger."
         raise LedgerError("ledger-copied", "The ledger's file has two names.", hint)

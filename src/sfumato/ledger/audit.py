@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from sfumato.errors import LedgerError, SfumatoError
 from sfumato.ledger.anchor import read_anchor
-from sfumato.ledger.books import Books
-from sfumato.ledger.entries import Head, Row, altered
-from sfumato.ledger.sums import Sums
+from sfumato.ledger.entries import Head, Row, is_altered
+from sfumato.ledger.ledger_rows import LedgerRows
+from sfumato.ledger.replay import Replay
 
 Seen = tuple[int, str]  # the number and the hash of an entry that was seen
 
@@ -25,7 +25,7 @@ class Verification:
 
 
 def audit(  # noqa: PLR0917 (its callers name what they pass)
-    books: Books,
+    rows: LedgerRows,
     ledger_id: str,
     population: str,
     known: Sequence[Seen],
@@ -33,20 +33,20 @@ def audit(  # noqa: PLR0917 (its callers name what they pass)
     verified: Seen | None = None,
 ) -> Verification:
     """Walk the chain, up to the head and past those that were seen before: all of it, or what follows `verified`."""
-    start = verified if verified is not None and _is_there(books, verified) else (0, "")
-    sums = Sums.after(books, start[0], ledger_id, population) if start[0] else Sums(ledger_id, population)
-    with closing(books.walk(start[0])) as rows:
-        walked = walk(rows, sums, start, known)
+    start = verified if verified is not None and _is_recorded(rows, verified) else (0, "")
+    sums = Replay.resume(rows, start[0], ledger_id, population) if start[0] else Replay(ledger_id, population)
+    with closing(rows.walk(start[0])) as entries:
+        walked = walk(entries, sums, start, known)
     if not walked.ok:
         return walked
     held = walked.entries
     try:
-        head = books.head(lock=False)
-        read_anchor(books, head)
+        head = rows.head(lock=False)
+        read_anchor(rows, head)
         for latest in known:
-            not_older(books, head, latest)
+            refuse_older(rows, head, latest)
     except SfumatoError as error:
-        whole = held >= max(books.claimed_number(), 1, *(number for number, _ in known))
+        whole = held >= max(rows.claimed_number(), 1, *(number for number, _ in known))
         return Verification(False, held, held if whole else held + 1, error.message)
     if public_key and sums.key != public_key:
         reason = "The entries are signed with another key than the one that is kept here."
@@ -54,27 +54,27 @@ def audit(  # noqa: PLR0917 (its callers name what they pass)
     return walked
 
 
-def walk(rows: Iterable[Row], sums: Sums, start: Seen, known: Sequence[Seen] = ()) -> Verification:
+def walk(entries: Iterable[Row], sums: Replay, start: Seen, known: Sequence[Seen] = ()) -> Verification:
     """Check each row after `start`: its hash, its place in the chain, its signature and its sums."""
     held, previous = start
-    for row in rows:
-        reason = _break_of(row, held + 1, previous, known) or sums.fault_of(row)
+    for row in entries:
+        reason = _find_break(row, held + 1, previous, known) or sums.find_fault(row)
         if reason:
             return Verification(False, held, held + 1, reason, start[0])
         held, previous = held + 1, row["hash"]
     return Verification(True, held, None, "Every entry holds.", start[0])
 
 
-def _is_there(books: Books, seen: Seen) -> bool:
+def _is_recorded(rows: LedgerRows, seen: Seen) -> bool:
     """Whether this entry is in the ledger: if not, everything is walked, and the fault is named."""
     try:
-        row = books.row(seen[0])
+        row = rows.row(seen[0])
     except SfumatoError:
         return False
     return row is not None and row["hash"] == seen[1]
 
 
-def not_older(books: Books, head: Head, latest: Seen) -> None:
+def refuse_older(rows: LedgerRows, head: Head, latest: Seen) -> None:
     """Refuse a ledger that does not hold the entry that was seen last."""
     number, known = latest
     hint = "Restore the newest ledger: charges that it has forgotten would be spent twice."
@@ -86,17 +86,17 @@ def not_older(books: Books, head: Head, latest: Seen) -> None:
     if number == head.number:
         same = known == head.hash
     else:
-        row = books.row(number) if number else None
+        row = rows.row(number) if number else None
         same = not number or (row is not None and row["hash"] == known)
     if not same:
         raise LedgerError("ledger-older", f"Entry {number} is not the one that was there before.", hint)
 
 
-def _break_of(row: Row, number: int, previous: str, known: Sequence[Seen]) -> str:
+def _find_break(row: Row, number: int, previous: str, known: Sequence[Seen]) -> str:
     """Why a row does not continue the chain, or nothing."""
     if row["number"] != number:
         return f"Entry {number} is missing."
-    if altered(row):
+    if is_altered(row):
         return f"Entry {number} was altered."
     if row["previous"] != previous:
         return f"Entry {number} does not follow the one before it."

@@ -17,11 +17,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from sfumato.errors import LedgerError
-from sfumato.ledger.adoption import Accepted, Adoption, continued
-from sfumato.ledger.anchor import place_of
-from sfumato.ledger.founding import Identity, refuse_foreign
+from sfumato.ledger.adoption import Accepted, Adoption, continue_ledger
+from sfumato.ledger.anchor import locate_file
+from sfumato.ledger.database import SUFFIXES, Database
+from sfumato.ledger.ledger_opening import Identity, refuse_foreign
 from sfumato.ledger.schema import VERSION
-from sfumato.ledger.store import SUFFIXES, Store
 from sfumato.private_files import locked, make_private, sync_folder
 
 SCRATCH = ".restore-"
@@ -29,7 +29,7 @@ SCRATCH = ".restore-"
 
 def back_up(url: str, target: Path) -> None:
     """Write the ledger as it is now into a new file, while others may use it."""
-    source = _file_of(Store(url, must_exist=True))
+    source = _find_file(Database(url, must_exist=True))
     if target.exists():
         raise LedgerError("backup-exists", f"There is a file {target} already.", "Choose another name.")
     try:
@@ -56,42 +56,42 @@ def restore(
     Where the ledger, or any copy of it that this user has seen, has entries that the backup lacks, that is refused
     unless the owner accepts it; the entry that says so counts what is missing and carries what it cost.
     """
-    path = _file_of(Store(url, must_exist=False))
+    path = _find_file(Database(url, must_exist=False))
     identity, accepted = Identity(ledger_id, population), Accepted(accept_missing, accept_key)
     if not backup.is_file():
         raise LedgerError("backup-missing", f"There is no file {backup}.", "Check its path.")
     _clear_scratch(os.path.dirname(path))
-    with TemporaryDirectory(dir=os.path.dirname(path), prefix=SCRATCH) as scratch, _held(Path(scratch)):
+    with TemporaryDirectory(dir=os.path.dirname(path), prefix=SCRATCH) as scratch, _hold_lock(Path(scratch)):
         new = os.path.join(scratch, "ledger.db")
         make_private(Path(new))
         try:
             _copy(str(backup), new)
         except sqlite3.Error as error:
             raise LedgerError("backup-damaged", f"{backup} is not a whole ledger.", "Try an older one.") from error
-        with closing(Store(new, must_exist=True)) as copy:
+        with closing(Database(new, must_exist=True)) as copy:
             _bring_up_to_date(copy, identity)
             if _is_database(path):
-                with closing(Store(path, must_exist=True)) as live:
-                    done = continued(live, identity, "restore", accepted, backup=copy)
+                with closing(Database(path, must_exist=True)) as live:
+                    done = continue_ledger(live, identity, "restore", accepted, backup=copy)
             else:
-                place = {**place_of(new), "path": path}
-                done = continued(copy, identity, "restore", accepted, place=place)
+                place = {**locate_file(new), "path": path}
+                done = continue_ledger(copy, identity, "restore", accepted, place=place)
                 copy.close()
                 _replace(new, path)
     done.keep_mark(path)
     return done
 
 
-def _bring_up_to_date(copy: Store, identity: Identity) -> None:
+def _bring_up_to_date(copy: Database, identity: Identity) -> None:
     """Give the copy of a backup the newest tables."""
-    with copy.write() as books:
-        version = refuse_foreign(books, identity)
+    with copy.write() as rows:
+        version = refuse_foreign(rows, identity)
         if version < VERSION:
-            books.alter_tables(version)
+            rows.alter_tables(version)
 
 
 @contextmanager
-def _held(scratch: Path) -> Iterator[None]:
+def _hold_lock(scratch: Path) -> Iterator[None]:
     """Hold the lock that says that a restore works in this folder; it ends with the process, however it ends."""
     with locked(scratch / "lock"):
         yield
@@ -108,12 +108,12 @@ def _clear_scratch(folder: str) -> None:
             continue  # another restore works in it, or has only begun
 
 
-def _file_of(store: Store) -> str:
-    store.close()
-    if store.path is None:
+def _find_file(database: Database) -> str:
+    database.close()
+    if database.path is None:
         hint = "Use the server's own tools (pg_dump, pg_restore), and `sfumato ledger adopt` after a restore."
         raise LedgerError("ledger-on-a-server", "Only a ledger in a file is copied here.", hint)
-    return store.path
+    return database.path
 
 
 def _copy(source: str, target: str) -> None:

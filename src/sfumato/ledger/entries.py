@@ -28,7 +28,7 @@ def sha256(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def loss_text(loss: PrivacyLoss | None) -> str:
+def write_loss(loss: PrivacyLoss | None) -> str:
     """A loss as it is kept: every digit, never a float."""
     match loss:
         case None:
@@ -58,7 +58,7 @@ def read_loss(text: str) -> PrivacyLoss | None:
         raise LedgerError("ledger-altered", "The ledger holds an amount that it never wrote.", hint) from None
 
 
-def charged_loss(text: str) -> PrivacyLoss:
+def read_charge(text: str) -> PrivacyLoss:
     """The loss of a charge, which always has one."""
     loss = read_loss(text)
     if loss is None:
@@ -121,7 +121,7 @@ def chain_hash(previous: str, row: Row) -> str:
     return sha256(previous + "\n" + canonical({name: row[name] for name in chained}))
 
 
-def altered(row: Row) -> bool:
+def is_altered(row: Row) -> bool:
     """Whether the row is no longer what was hashed."""
     payload = row.get("payload")  # which is not always read
     if payload is not None and sha256(str(payload)) != row["payload_hash"]:

@@ -13,9 +13,9 @@ from typing import IO, Any
 
 from sfumato.errors import LedgerError
 from sfumato.ledger.audit import Verification, walk
-from sfumato.ledger.books import Books
 from sfumato.ledger.entries import Row, canonical
-from sfumato.ledger.sums import Sums
+from sfumato.ledger.ledger_rows import LedgerRows
+from sfumato.ledger.replay import Replay
 
 FORMAT, VERSION = "sfumato-ledger-export", 1
 DAMAGED = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
@@ -32,15 +32,15 @@ class Exported:
     verification: Verification
 
 
-def write_export(books: Books, ledger_id: str, population: str, file: IO[str], *, answers: bool) -> int:
+def write_export(rows: LedgerRows, ledger_id: str, population: str, file: IO[str], *, answers: bool) -> int:
     """Write every entry; how many there are."""
-    head = books.head(lock=False)
+    head = rows.head(lock=False)
     first = {
         "format": FORMAT, "version": VERSION, "ledger_id": ledger_id, "population": population,
         "entries": head.number, "head": head.hash, "answers": answers,
     }  # fmt: skip
     file.write(canonical(first) + "\n")
-    for row in books.walk():
+    for row in rows.walk():
         left_out = {"payload"} if row["kind"] == "answer" and not answers else set()
         file.write(canonical({name: value for name, value in row.items() if name not in left_out}) + "\n")
     return head.number
@@ -55,7 +55,7 @@ def check_export(path: Path, head: str | None = None) -> Exported:
                 raise ValueError("another format")
             identity = str(first["ledger_id"]), str(first["population"])
             hashes: list[str] = []
-            sums = Sums(*identity)
+            sums = Replay(*identity)
             found = walk(_rows(file, hashes), sums, (0, ""))
             newest = str(first["head"])
     except OSError as error:

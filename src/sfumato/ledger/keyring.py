@@ -26,7 +26,7 @@ SLOT = 4096  # bytes: a mark is written to one of two slots, so that a torn writ
 _WITHOUT = "Until it is mended, a ledger that is put back to an older state may not be noticed."
 
 
-def home() -> Path:
+def find_home() -> Path:
     """The folder of this user's keys and marks."""
     given = os.environ.get("SFUMATO_HOME")
     if given:
@@ -60,20 +60,20 @@ class Keyring:
         """The keyring of this ledger; its key is made where there is none."""
         fresh = Ed25519PrivateKey.generate().private_bytes(Encoding.Raw, PrivateFormat.Raw, NoEncryption()).hex()
         try:
-            private_folder(home())
-            private_folder(home() / "ledgers")
-            folder = private_folder(home() / "ledgers" / _name(ledger_id))
+            private_folder(find_home())
+            private_folder(find_home() / "ledgers")
+            folder = private_folder(find_home() / "ledgers" / _name_folder(ledger_id))
             written_once(folder / "key", fresh.encode())
         except OSError as error:
             hint = "Set SFUMATO_HOME to a folder of yours that can be written, apart from the data."
-            message = f"The ledger's key cannot be kept in {home()}: {error.strerror}."
+            message = f"The ledger's key cannot be kept in {find_home()}: {error.strerror}."
             raise LedgerError("ledger-key", message, hint) from None
         return cls(folder, _read_key(folder / "key"))
 
     @classmethod
     def find(cls, ledger_id: str) -> "Keyring | None":
         """The keyring of this ledger, or None where this user has no key of it (or may not read it)."""
-        folder = home() / "ledgers" / _name(ledger_id)
+        folder = find_home() / "ledgers" / _name_folder(ledger_id)
         if not os.access(folder / "key", os.R_OK):
             return None
         tighten(folder / "key")
@@ -81,9 +81,9 @@ class Keyring:
 
     def sign(self, text: str) -> str:
         """The signature of an entry's hash."""
-        return self._key.sign(_signed(text)).hex()
+        return self._key.sign(_signed_bytes(text)).hex()
 
-    def mark(self) -> Mark | None:
+    def read_mark(self) -> Mark | None:
         """The high-water mark; None before the first, and where none can be read, which is said."""
         try:
             with open(self._folder / "mark", "rb") as file:
@@ -94,7 +94,7 @@ class Keyring:
             _say_once(f"The ledger's mark {self._folder / 'mark'} cannot be read ({error.strerror}). {_WITHOUT}")
             return None
 
-    def advance(self, mark: Mark) -> bool:
+    def raise_mark(self, mark: Mark) -> bool:
         """Raise the mark to this one; it never falls. False: the owner has said since that another ledger continues.
 
         A folder that cannot be written leaves the mark as it is, which is said: the ledger is already on the disk.
@@ -107,7 +107,7 @@ class Keyring:
                 current = found is None or found.generation <= mark.generation
                 if current and (found is None or found.number < mark.number):
                     file.seek(SLOT * (mark.number % 2))
-                    file.write(_slot(mark))
+                    file.write(_write_slot(mark))
                     file.flush()
                 fcntl.flock(file, fcntl.LOCK_UN)  # a forked child may have the file open still
                 return current
@@ -127,7 +127,7 @@ class Keyring:
                 if unchanged:
                     newest = found if found is not None and continued else mark
                     file.seek(0)
-                    file.write(_slot(replace(newest, generation=found.generation + 1 if found else 1)) * 2)
+                    file.write(_write_slot(replace(newest, generation=found.generation + 1 if found else 1)) * 2)
                     file.flush()
                     os.fsync(file.fileno())
                 fcntl.flock(file, fcntl.LOCK_UN)
@@ -147,7 +147,7 @@ class Keyring:
         except OSError as error:
             raise self._not_kept("mark", error) from None
 
-    def keep_note(self, name: str, text: str) -> None:
+    def store_note(self, name: str, text: str) -> None:
         """Keep a text here, all of it or nothing, on the disk; refuse where the folder cannot be written."""
         path = self._folder / name
         temporary = path.with_name(f".{name}.{os.getpid()}-{threading.get_ident()}")
@@ -177,10 +177,10 @@ class Keyring:
         except (OSError, ValueError):
             return None
 
-    def write_note(self, name: str, text: str) -> None:
+    def try_store_note(self, name: str, text: str) -> None:
         """Keep a text here, all of it or nothing; not where the folder cannot be written."""
         with suppress(LedgerError):
-            self.keep_note(name, text)
+            self.store_note(name, text)
 
 
 @lru_cache(maxsize=64)  # so that each is said once in a process
@@ -191,22 +191,22 @@ def _say_once(message: str) -> None:
 def is_signed(text: str, signature: str, public_key: str) -> bool:
     """Whether the holder of this key signed this hash."""
     try:
-        _public(public_key).verify(bytes.fromhex(signature), _signed(text))
+        _read_public_key(public_key).verify(bytes.fromhex(signature), _signed_bytes(text))
     except (InvalidSignature, ValueError):
         return False
     return True
 
 
 @lru_cache(maxsize=64)
-def _public(public_key: str) -> Ed25519PublicKey:
+def _read_public_key(public_key: str) -> Ed25519PublicKey:
     return Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_key))
 
 
-def _signed(text: str) -> bytes:
+def _signed_bytes(text: str) -> bytes:
     return f"sfumato ledger entry {text}".encode()
 
 
-def _name(ledger_id: str) -> str:
+def _name_folder(ledger_id: str) -> str:
     """A folder's name: an id that the owner wrote may hold anything."""
     return ledger_id if ledger_id.isalnum() and ledger_id.isascii() else sha256(ledger_id.encode()).hexdigest()
 
@@ -219,7 +219,7 @@ def _read_key(path: Path) -> Ed25519PrivateKey:
         raise LedgerError("ledger-key", f"The ledger's key cannot be read: {path}.", hint) from None
 
 
-def _slot(mark: Mark) -> bytes:
+def _write_slot(mark: Mark) -> bytes:
     body = json.dumps(asdict(mark)).encode()
     return (sha256(body).hexdigest().encode() + body).ljust(SLOT, b"\n")
 

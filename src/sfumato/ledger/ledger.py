@@ -16,45 +16,50 @@ from sfumato.kernel.losses import PrivacyLoss
 from sfumato.kernel.neighbours import Neighbours
 from sfumato.kernel.parameters import kind_of
 from sfumato.kernel.release import Released
-from sfumato.ledger.adoption import mark_of
-from sfumato.ledger.audit import Seen, Verification, audit, not_older
-from sfumato.ledger.books import Books
-from sfumato.ledger.charges import (
-    Taken,
-    demand,
-    demand_short,
-    exchanged,
-    fits,
-    in_words,
-    left_of,
-    nothing,
-    price,
-    taken_for,
-    total,
-)
-from sfumato.ledger.earlier import Earlier, earlier_answers
-from sfumato.ledger.entries import Entry, Head, Row, charged_loss, read_loss
+from sfumato.ledger.adoption import make_mark
+from sfumato.ledger.audit import Seen, Verification, audit, refuse_older
+from sfumato.ledger.database import Database
+from sfumato.ledger.earlier_releases import EarlierReleases, find_earlier_releases
+from sfumato.ledger.entries import Entry, Head, Row, read_charge, read_loss
 from sfumato.ledger.export import write_export
 from sfumato.ledger.fork_gate import GATE
-from sfumato.ledger.founding import Identity, admit, found, identity_of, look_into
 from sfumato.ledger.keyring import Keyring
-from sfumato.ledger.quotes import Quote, has, taken_by_view, usable
-from sfumato.ledger.relation import declaring, record_neighbours, recorded_neighbours, refuse_other_neighbours
-from sfumato.ledger.segments import keep_those_of
-from sfumato.ledger.store import Store
-from sfumato.ledger.stored import (
+from sfumato.ledger.last_verified import read_verified, remember_verified
+from sfumato.ledger.ledger_opening import Identity, admit, begin_ledger, prepare_reading, read_identity
+from sfumato.ledger.ledger_rows import LedgerRows
+from sfumato.ledger.loss_sums import (
+    Spending,
+    add_losses,
+    convert_loss,
+    describe_loss,
+    fits,
+    price,
+    refuse_long_amounts,
+    refuse_over_limit,
+    spend_on,
+    subtract_spent,
+    zero_loss,
+)
+from sfumato.ledger.quotes import Quote, choose_stored, has_answer, price_view
+from sfumato.ledger.recorded_neighbours import (
+    describe_neighbours,
+    read_neighbours,
+    record_neighbours,
+    refuse_other_neighbours,
+)
+from sfumato.ledger.segments import remember_ledger
+from sfumato.ledger.stored_answers import (
     VOID,
-    Stored,
-    answer_text,
-    description,
+    StoredAnswer,
+    describe_certificate,
     is_void,
-    shares_of,
-    stored_answer,
+    read_shares,
+    read_stored,
+    write_answer,
 )
 from sfumato.ledger.sublimits import Sublimits
-from sfumato.ledger.verified import last_verified, remember_verified
 
-__all__ = ["AlreadyAnswered", "Entry", "Ledger", "Limit", "Quote", "Stored", "Taken", "Totals", "Verification"]
+__all__ = ["AlreadyAnswered", "Entry", "Ledger", "Limit", "Quote", "Spending", "StoredAnswer", "Totals", "Verification"]
 NOBODY: Mapping[str, PrivacyLoss] = MappingProxyType({})
 
 
@@ -67,7 +72,7 @@ class Limit:
     def __post_init__(self) -> None:
         if not isinstance(self.loss, PrivacyLoss):
             raise InvalidParameter("limit", "must be a privacy loss: PureDP, ApproxDP or ZCDP", kind_of(self.loss))
-        demand_short(self.loss)
+        refuse_long_amounts(self.loss)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +93,7 @@ class Ledger:
 
     def __init__(
         self,
-        store: Store,
+        database: Database,
         identity: Identity,
         sublimits: Mapping[str, PrivacyLoss],
         keyring: Keyring | None,
@@ -96,7 +101,7 @@ class Ledger:
     ) -> None:
         self.ledger_id = identity.ledger_id
         self.population = identity.population
-        self._store = store
+        self._database = database
         self._sublimits = Sublimits(sublimits)
         self._names: tuple[str, ...] = ()  # that were seen in the entries
         self._keyring = keyring  # None: in memory
@@ -121,14 +126,14 @@ class Ledger:
         """
         Sublimits(sublimits).check(limit.loss)
         identity = Identity(SYSTEM.take(16).tobytes().hex(), population)
-        store = Store(url, must_exist=False)
+        database = Database(url, must_exist=False)
         try:
-            keyring = None if store.in_memory else Keyring.make(identity.ledger_id)
-            head = found(store, keyring, identity, limit.loss, declaring(neighbours))
+            keyring = None if database.in_memory else Keyring.make(identity.ledger_id)
+            head = begin_ledger(database, keyring, identity, limit.loss, describe_neighbours(neighbours))
         except BaseException:
-            store.close()
+            database.close()
             raise
-        ledger = cls(store, identity, sublimits, keyring, (head.number, head.hash))
+        ledger = cls(database, identity, sublimits, keyring, (head.number, head.hash))
         ledger._remember(head)
         return ledger
 
@@ -149,37 +154,37 @@ class Ledger:
         it records. `expected_head` is the hash of
         an entry that a reader has kept; it must be there.
         """
-        _refuse_no_head(expected_head)
-        store, identity = Store(url, must_exist=True), Identity(ledger_id, population)
+        _check_head(expected_head)
+        database, identity = Database(url, must_exist=True), Identity(ledger_id, population)
         try:
-            keyring, anchor = admit(store, identity)
-            ledger = cls(store, identity, sublimits, keyring, (anchor.number, anchor.hash))
+            keyring, anchor = admit(database, identity)
+            ledger = cls(database, identity, sublimits, keyring, (anchor.number, anchor.hash))
             ledger._expect(expected_head)
-            mark = keyring.mark() if keyring else None
+            mark = keyring.read_mark() if keyring else None
             ledger._generation = mark.generation if mark else 0
-            with ledger._reading() as (books, head):
+            with ledger._reading() as (rows, head):
                 if keyring and anchor.number > 1:
-                    keep_those_of(keyring, books, anchor.hash)
+                    remember_ledger(keyring, rows, anchor.hash)
             ledger._sublimits.check(head.budget)
             if limit is not None and limit.loss != head.budget:
-                raise _other_limit(limit.loss, head.budget)
+                raise _other_limit_error(limit.loss, head.budget)
             if neighbours is not None:
                 ledger.agree_on(neighbours)
         except BaseException:
-            store.close()
+            database.close()
             raise
         return ledger
 
     @classmethod
-    def identity_at(cls, url: str) -> Identity | None:
+    def read_identity(cls, url: str) -> Identity | None:
         """What the ledger at this address says it is, before anything is believed; None where there is none."""
-        store = Store(url, must_exist=False, read_only=True)
+        database = Database(url, must_exist=False, read_only=True)
         try:
-            if store.path is not None and not os.path.exists(store.path):
+            if database.path is not None and not os.path.exists(database.path):
                 return None
-            return identity_of(store)
+            return read_identity(database)
         finally:
-            store.close()
+            database.close()
 
     @classmethod
     def read(cls, url: str, ledger_id: str, population: str, sublimits: Mapping[str, PrivacyLoss] = NOBODY) -> "Ledger":
@@ -187,11 +192,11 @@ class Ledger:
 
         Nothing can be charged to it.
         """
-        store, identity = Store(url, must_exist=True, read_only=True), Identity(ledger_id, population)
+        database, identity = Database(url, must_exist=True, read_only=True), Identity(ledger_id, population)
         try:
-            return cls(store, identity, sublimits, look_into(store, identity), None)
+            return cls(database, identity, sublimits, prepare_reading(database, identity), None)
         except BaseException:
-            store.close()
+            database.close()
             raise
 
     def reserve(self, analyst: str, certificate: Certificate) -> Reservation:
@@ -201,97 +206,99 @@ class Ledger:
         """
         return self.charge(analyst, certificate)[0]
 
-    def charge(self, analyst: str, certificate: Certificate, question: str = "") -> tuple[Reservation, Taken]:
+    def charge(self, analyst: str, certificate: Certificate, question: str = "") -> tuple[Reservation, Spending]:
         """`reserve`, and what it took now: nothing, where an earlier charge was taken up again.
 
         The question is recorded with the charge.
         """
         self._check(analyst, certificate)
-        payload = description(certificate)
-        with self._writing() as (books, now):
-            who = self._recorded(books, analyst)
+        payload = describe_certificate(certificate)
+        with self._writing() as (rows, now):
+            who = self._recorded(rows, analyst)
             limit = self._sublimits.of(who, now.budget)
-            before, newest = books.before(certificate.plan_digest, who)
+            before, newest = rows.before(certificate.plan_digest, who)
             # the newest is enough: while one is without an answer, no other is made
             if before and before["payload"] == payload:
-                answer = books.answer_to(before["number"])
+                answer = rows.answer_to(before["number"])
                 if answer is None:
-                    return Reservation(before["number"], certificate), _nothing_for(certificate, now, limit)
+                    return Reservation(before["number"], certificate), _spend_nothing(certificate, now, limit)
                 if not is_void(answer):
                     raise AlreadyAnswered("This charge has its answer already.")
-            own = _spent_in(newest, now.budget)
+            own = _read_spent(newest, now.budget)
             charge = self._charge(certificate, who, own, now)
-            head = books.append(
+            head = rows.append(
                 now,
                 "charge",
                 now.budget,
-                total(now.spent, charge),
+                add_losses(now.spent, charge),
                 analyst=who,
                 plan_digest=certificate.plan_digest,
                 answer_key=certificate.answer_key,
                 loss=charge,
-                analyst_spent=total(own, charge),
+                analyst_spent=add_losses(own, charge),
                 payload=payload,
                 question=question,
             )
         self._remember(head)
-        return Reservation(head.number, certificate), taken_for(certificate.loss, charge, limit)
+        return Reservation(head.number, certificate), spend_on(certificate.loss, charge, limit)
 
     def quote(self, analyst: str, certificate: Certificate) -> Quote:
         """What asking would take now, and whether that fits. Nothing is written."""
         self._check(analyst, certificate)
-        with self._reading() as (books, now):
-            who = self._recorded(books, analyst)
+        with self._reading() as (rows, now):
+            who = self._recorded(rows, analyst)
             limit = self._sublimits.of(who, now.budget)
-            before, newest = books.before(certificate.plan_digest, who)
-            own = _spent_in(newest, now.budget)
-            best = usable(books, certificate, who, limit, now.budget)
+            before, newest = rows.before(certificate.plan_digest, who)
+            own = _read_spent(newest, now.budget)
+            best = choose_stored(rows, certificate, who, limit, now.budget)
             if best is not None:
-                taken = taken_by_view(best, who, limit, now.budget)
-                return Quote(taken, taken.own is None or limit is None or fits(taken.own, own, limit), shares_of(best))
-            paid = before is not None and before["payload"] == description(certificate)
-            if before and paid and books.answer_to(before["number"]) is None:
-                return Quote(_nothing_for(certificate, now, limit), True)  # it is paid for already
+                taken = price_view(best, who, limit, now.budget)
+                return Quote(
+                    taken, taken.own is None or limit is None or fits(taken.own, own, limit), read_shares(best)
+                )
+            paid = before is not None and before["payload"] == describe_certificate(certificate)
+            if before and paid and rows.answer_to(before["number"]) is None:
+                return Quote(_spend_nothing(certificate, now, limit), True)  # it is paid for already
             try:
-                charge = price(certificate.loss, _losses(certificate), now.budget)
+                charge = price(certificate.loss, _list_losses(certificate), now.budget)
             except LedgerError:  # a kind of loss that this budget cannot count
-                return Quote(taken_for(certificate.loss, certificate.loss, limit), False)
+                return Quote(spend_on(certificate.loss, certificate.loss, limit), False)
             within = fits(charge, now.spent, now.budget) and (limit is None or fits(charge, own, limit))
-            return Quote(taken_for(certificate.loss, charge, limit), within)
+            return Quote(spend_on(certificate.loss, charge, limit), within)
 
     def fits(self, analyst: str, certificate: Certificate) -> bool:
         """Whether asking would be granted now. Nothing is written."""
         return self.quote(analyst, certificate).fits
 
-    def stored(self, certificate: Certificate, analyst: str) -> Stored | None:
+    def find_stored(self, certificate: Certificate, analyst: str) -> StoredAnswer | None:
         """An answer to the same question that is at least as precise, or None. The total is not charged again.
 
         Another analyst's answer counts on the own limit of the analyst who sees it for the first time. With a limit,
         it is used only if its loss is at most what was asked for.
         """
         self._check(analyst, certificate)
-        with self._reading() as (books, head):
-            who = self._recorded(books, analyst)
+        with self._reading() as (rows, head):
+            who = self._recorded(rows, analyst)
             limit = self._sublimits.of(who, head.budget)
-            best = usable(books, certificate, who, limit, head.budget)
+            best = choose_stored(rows, certificate, who, limit, head.budget)
             if best is None:
                 return None
-            answer = books.answer_to(best["number"])
-        taken = taken_by_view(best, who, limit, head.budget)
-        if not has(best, who):
+            answer = rows.answer_to(best["number"])
+        taken = price_view(best, who, limit, head.budget)
+        if not has_answer(best, who):
             head, first = self._count_view(best, who)
-            taken = taken if first else taken_by_view({**best, "seen": True}, who, limit, head.budget)
-        return stored_answer(best, answer, head, taken)
+            taken = taken if first else price_view({**best, "seen": True}, who, limit, head.budget)
+        return read_stored(best, answer, head, taken)
 
-    def earlier(self, answer_key: str, analyst: str) -> Earlier:
+    def find_earlier(self, answer_key: str, analyst: str) -> EarlierReleases:
         """What the analyst has under this key: the newest summary of an upgrade, and the answers that it lacks.
 
         Only entries since that summary are read, however many there are before it.
         """
-        with self._reading() as (books, head):
-            who = self._recorded(books, analyst)
+        with self._reading() as (rows, head):
+            who = self._recorded(rows, analyst)
             limit = self._sublimits.of(who, head.budget)
-            return earlier_answers(books, head, answer_key, who, limit)
+            return find_earlier_releases(rows, head, answer_key, who, limit)
 
     def store(self, reservation: Reservation, released: Released, summary: Mapping[str, object] | None = None) -> str:
         """Keep an answer with its charge, before it leaves; once only. The head's hash is returned.
@@ -305,13 +312,13 @@ class Ledger:
         shape = {each.name: (cells or 0) * each.width for each in certificate.measurements}
         if {name: len(cells) for name, cells in released.integers.items()} != shape:
             raise KernelFault("This answer has another shape than its certificate.")
-        with self._writing() as (books, now):
-            charge, answered, newest = books.charged(number)
-            if not charge or charge["kind"] != "charge" or charge["payload"] != description(certificate):
+        with self._writing() as (rows, now):
+            charge, answered, newest = rows.charged(number)
+            if not charge or charge["kind"] != "charge" or charge["payload"] != describe_certificate(certificate):
                 raise KernelFault("This answer was never charged.")
             if answered:
                 raise AlreadyAnswered("This charge has its answer already.")
-            head = _close(books, now, charge, newest, answer_text(released, summary))
+            head = _close_charge(rows, now, charge, newest, write_answer(released, summary))
         self._remember(head)
         return head.hash
 
@@ -320,31 +327,31 @@ class Ledger:
 
         What failed may have depended on the noise; to resume would be to choose among answers.
         """
-        with self._writing() as (books, now):
-            charge, answered, newest = books.charged(reservation.entry_number)
+        with self._writing() as (rows, now):
+            charge, answered, newest = rows.charged(reservation.entry_number)
             if not charge or charge["kind"] != "charge" or answered:
                 return
-            head = _close(books, now, charge, newest, VOID)
+            head = _close_charge(rows, now, charge, newest, VOID)
         self._remember(head)
 
     def totals(self, analyst: str | None = None) -> Totals:
         """The population's budget; or the analyst's own, where one is declared."""
-        with self._reading() as (books, head):
+        with self._reading() as (rows, head):
             limit = None if analyst is None else self._sublimits.of(analyst, head.budget)
             if analyst is None or limit is None:
-                return Totals(head.budget, head.spent, left_of(head.budget, head.spent))
-            own = _spent_in(books.newest_of(self._recorded(books, analyst)), head.budget)
-            return Totals(limit, own, left_of(limit, own))
+                return Totals(head.budget, head.spent, subtract_spent(head.budget, head.spent))
+            own = _read_spent(rows.newest_of(self._recorded(rows, analyst)), head.budget)
+            return Totals(limit, own, subtract_spent(limit, own))
 
-    def remaining(self) -> PrivacyLoss:
+    def read_remaining(self) -> PrivacyLoss:
         """What the newest entry that was seen here has left of the population's budget; `totals` looks again."""
         newest = self._newest
-        return self.totals().remaining if newest is None else left_of(newest.budget, newest.spent)
+        return self.totals().remaining if newest is None else subtract_spent(newest.budget, newest.spent)
 
     def limited_analysts(self) -> list[str]:
         """Every analyst with a limit of their own: those that are declared, and those that have the default."""
-        with self._reading() as (books, head):
-            others = [each for each in books.analysts() if self._sublimits.of(each, head.budget) is not None]
+        with self._reading() as (rows, head):
+            others = [each for each in rows.analysts() if self._sublimits.of(each, head.budget) is not None]
         listed = self._sublimits.names()
         return [*listed, *(each for each in others if self._sublimits.listed(each) is None)]
 
@@ -352,7 +359,7 @@ class Ledger:
         """Whether the analysts' own limits are these."""
         return self._sublimits.agree(sublimits)
 
-    def own_remaining(self, analyst: str) -> PrivacyLoss | None:
+    def read_own_remaining(self, analyst: str) -> PrivacyLoss | None:
         """What is left of the analyst's own limit; None: they have none."""
         newest = self._newest
         if newest is not None and self._sublimits.of(analyst, newest.budget) is None:
@@ -371,13 +378,13 @@ class Ledger:
 
     def entries(self, newest: int | None = None) -> list[Entry]:
         """The newest entries (all of them by default), oldest first."""
-        with self._reading() as (books, _):
-            return books.newest(newest)
+        with self._reading() as (rows, _):
+            return rows.newest(newest)
 
     def entry(self, number: int) -> Entry | None:
         """One entry; None: there is none of that number."""
-        with self._reading() as (books, _):
-            row = books.row(number)
+        with self._reading() as (rows, _):
+            row = rows.row(number)
             return None if row is None else Entry.of(row)
 
     def verify(self, *, full: bool = True, head: str | None = None) -> Verification:
@@ -387,27 +394,27 @@ class Ledger:
         has kept, which must be there.
         """
         known, keyring = self._known(), self._keyring
-        with self._store.read() as books:
-            before = last_verified(keyring) if keyring and not full else None
-            found = audit(books, self.ledger_id, self.population, known, keyring.public_key if keyring else "", before)
-            if found.ok and head is not None and books.number_of(head) is None:
+        with self._database.read() as rows:
+            before = read_verified(keyring) if keyring and not full else None
+            found = audit(rows, self.ledger_id, self.population, known, keyring.public_key if keyring else "", before)
+            if found.ok and head is not None and rows.number_of(head) is None:
                 found = Verification(False, found.entries, None, "No entry has the expected hash.")
             if found.ok and keyring:
-                remember_verified(keyring, books.head(lock=False))
+                remember_verified(keyring, rows.head(lock=False))
         return found
 
     def export(self, file: IO[str], *, answers: bool = False) -> int:
         """Write every entry as a line of JSON; how many there are. The integers of answers are left out by default."""
-        with self._store.read() as books:
-            return write_export(books, self.ledger_id, self.population, file, answers=answers)
+        with self._database.read() as rows:
+            return write_export(rows, self.ledger_id, self.population, file, answers=answers)
 
     def open_charges(self) -> list[Entry]:
         """The charges that have no answer yet: asking the same question again takes them up at no further cost.
 
         Not so a watch, which is charged when it begins.
         """
-        with self._reading() as (books, _):
-            return books.open_charges()
+        with self._reading() as (rows, _):
+            return rows.open_charges()
 
     def set_limit(self, limit: Limit) -> None:
         """Change the population's budget: the owner's decision, and an entry.
@@ -416,25 +423,25 @@ class Ledger:
         allowed: nothing more can be charged then.
         """
         self._sublimits.check(limit.loss)
-        with self._writing() as (books, now):
+        with self._writing() as (rows, now):
             same = now.budget == limit.loss
-            head = now if same else books.append(now, "limit", limit.loss, exchanged(now.spent, limit.loss))
+            head = now if same else rows.append(now, "limit", limit.loss, convert_loss(now.spent, limit.loss))
         self._remember(head)
 
     def agree_on(self, neighbours: Neighbours) -> None:
         """Refuse other neighbours than the ledger records; where it was begun before it did, record these. An entry."""
-        with self._reading() as (books, _):
-            found = recorded_neighbours(books)
+        with self._reading() as (rows, _):
+            found = read_neighbours(rows)
         if found is None:
-            with self._writing() as (books, now):
-                found = recorded_neighbours(books)  # another process may have been first
-                head = now if found else record_neighbours(books, now, neighbours)
+            with self._writing() as (rows, now):
+                found = read_neighbours(rows)  # another process may have been first
+                head = now if found else record_neighbours(rows, now, neighbours)
             self._remember(head)
         refuse_other_neighbours(found or neighbours, neighbours)
 
     def close(self) -> None:
         """Give the connections back."""
-        self._store.close()
+        self._database.close()
 
     def __enter__(self) -> "Ledger":
         return self
@@ -443,35 +450,35 @@ class Ledger:
         self.close()
 
     @contextmanager
-    def _reading(self) -> Iterator[tuple[Books, Head]]:
+    def _reading(self) -> Iterator[tuple[LedgerRows, Head]]:
         known = self._known()  # taken before the view, which therefore cannot be older
-        with self._store.read() as books:
-            head = books.head(lock=False)
-            self._refuse_other(books, head, known)
-            yield books, head
+        with self._database.read() as rows:
+            head = rows.head(lock=False)
+            self._refuse_other(rows, head, known)
+            yield rows, head
         self._remember(head)
 
     @contextmanager
-    def _writing(self) -> Iterator[tuple[Books, Head]]:
+    def _writing(self) -> Iterator[tuple[LedgerRows, Head]]:
         known = self._known()
         if self._anchor is None:
             raise LedgerError("ledger-read-only", "This ledger is open to be read only.", "Open the dataset to ask.")
-        with self._store.write() as books:
-            head = books.head(lock=True)
-            self._refuse_other(books, head, known)
-            yield books, head
+        with self._database.write() as rows:
+            head = rows.head(lock=True)
+            self._refuse_other(rows, head, known)
+            yield rows, head
 
-    def _refuse_other(self, books: Books, head: Head, known: tuple[Seen, ...]) -> None:
+    def _refuse_other(self, rows: LedgerRows, head: Head, known: tuple[Seen, ...]) -> None:
         """Refuse a ledger that is not the continuation of what was seen here, or that the owner has moved on."""
         for latest in known:
-            not_older(books, head, latest)
+            refuse_older(rows, head, latest)
         if self._anchor is not None and self._anchor[0] != head.anchor:
             hint = "Open the dataset again."
             raise LedgerError("ledger-fenced", "The ledger was restored or adopted since it was opened here.", hint)
 
     def _known(self) -> tuple[Seen, ...]:
         """The newest entries that were seen: by this process, and by any process of this user (the mark)."""
-        newest, mark = self._newest, self._keyring.mark() if self._keyring else None
+        newest, mark = self._newest, self._keyring.read_mark() if self._keyring else None
         own = self._expected if newest is None else (newest.number, newest.hash)
         return (own,) if mark is None or (mark.number, mark.hash) == own else (own, (mark.number, mark.hash))
 
@@ -483,16 +490,18 @@ class Ledger:
                     self._newest = head
             if not newer or self._keyring is None or self._anchor is None:
                 return
-            mark = mark_of(head, self._anchor[1], self._store.path or "", self._generation)
-            if not self._keyring.advance(mark):  # what was charged here since is not counted there: nothing is answered
+            mark = make_mark(head, self._anchor[1], self._database.path or "", self._generation)
+            if not self._keyring.raise_mark(
+                mark
+            ):  # what was charged here since is not counted there: nothing is answered
                 hint = "Open the dataset again; if this ledger is a copy, use the one that was adopted or restored."
                 raise LedgerError("ledger-older", "The owner has adopted or restored this ledger meanwhile.", hint)
 
     def _expect(self, head: str | tuple[int, str] | None) -> None:
         """Demand an entry that a reader has kept, by its hash."""
         if isinstance(head, str):
-            with self._store.read() as books:
-                number = books.number_of(head)
+            with self._database.read() as rows:
+                number = rows.number_of(head)
             if number is None:
                 hint = "It has forgotten that entry, or was never the ledger that the reader saw."
                 raise LedgerError("ledger-older", "No entry of this ledger has the expected hash.", hint)
@@ -504,15 +513,20 @@ class Ledger:
 
         False: it was counted meanwhile.
         """
-        with self._writing() as (books, now):
-            if books.has_seen(charge["number"], analyst):
+        with self._writing() as (rows, now):
+            if rows.has_seen(charge["number"], analyst):
                 return now, False
-            loss = exchanged(charged_loss(charge["loss"]), now.budget)
-            own = _spent_in(books.newest_of(analyst), now.budget)
-            self._sublimits.demand(loss, own, analyst, now.budget, ())
+            loss = convert_loss(read_charge(charge["loss"]), now.budget)
+            own = _read_spent(rows.newest_of(analyst), now.budget)
+            self._sublimits.refuse_over_limit(loss, own, analyst, now.budget, ())
             parts = {name: charge[name] for name in ("plan_digest", "answer_key")}
-            parts |= {"analyst": analyst, "about": charge["number"], "loss": loss, "analyst_spent": total(own, loss)}
-            head = books.append(now, "seen", now.budget, now.spent, **parts)
+            parts |= {
+                "analyst": analyst,
+                "about": charge["number"],
+                "loss": loss,
+                "analyst_spent": add_losses(own, loss),
+            }
+            head = rows.append(now, "seen", now.budget, now.spent, **parts)
         self._remember(head)
         return head, True
 
@@ -520,30 +534,30 @@ class Ledger:
         read_analyst(analyst)
         if certificate.population != self.population:
             raise KernelFault("This certificate is about another population.")
-        for each in _losses(certificate) or (certificate.loss,):
-            demand_short(each)
+        for each in _list_losses(certificate) or (certificate.loss,):
+            refuse_long_amounts(each)
 
-    def _recorded(self, books: Books, analyst: str) -> str:
+    def _recorded(self, rows: LedgerRows, analyst: str) -> str:
         """The name that this analyst's entries have: as it was recorded first, or is declared, or as it is given.
 
         Looked up inside the transaction, so that two spellings of one name never become two analysts.
         """
         found = find_analyst(analyst, self._names)
         if found is None:
-            self._names = tuple(books.analysts())
+            self._names = tuple(rows.analysts())
             found = find_analyst(analyst, self._names)
         return found or self._sublimits.listed(analyst) or read_analyst(analyst)
 
     def _charge(self, certificate: Certificate, analyst: str, own: PrivacyLoss, now: Head) -> PrivacyLoss:
         """What a certificate costs here; refused where that does not fit."""
-        shares = _losses(certificate)
+        shares = _list_losses(certificate)
         charge = price(certificate.loss, shares, now.budget)
-        demand(charge, now.spent, now.budget, "the population's budget", shares)
-        self._sublimits.demand(charge, own, analyst, now.budget, shares)
+        refuse_over_limit(charge, now.spent, now.budget, "the population's budget", shares)
+        self._sublimits.refuse_over_limit(charge, own, analyst, now.budget, shares)
         return charge
 
 
-def _refuse_no_head(head: object) -> None:
+def _check_head(head: object) -> None:
     """Refuse what is neither a hash, nor a number and a hash, nor nothing."""
     number, hash_ = head if isinstance(head, tuple) and len(head) == 2 else (1, head)
     whole = isinstance(number, int) and not isinstance(number, bool) and 1 <= number < 2**63
@@ -552,24 +566,24 @@ def _refuse_no_head(head: object) -> None:
         raise InvalidParameter("expected_head", "must be the hash of an entry", kind_of(head), hint)
 
 
-def _losses(certificate: Certificate) -> tuple[PrivacyLoss, ...]:
+def _list_losses(certificate: Certificate) -> tuple[PrivacyLoss, ...]:
     return tuple(each.loss for each in certificate.measurements)
 
 
-def _nothing_for(certificate: Certificate, now: Head, limit: PrivacyLoss | None) -> Taken:
+def _spend_nothing(certificate: Certificate, now: Head, limit: PrivacyLoss | None) -> Spending:
     """What it takes to take up a charge again."""
-    return taken_for(nothing(certificate.loss), nothing(now.budget), limit)
+    return spend_on(zero_loss(certificate.loss), zero_loss(now.budget), limit)
 
 
-def _other_limit(wanted: PrivacyLoss, found: PrivacyLoss) -> LedgerError:
-    message = f"The ledger's budget is {in_words(found)}, and {in_words(wanted)} is declared here."
+def _other_limit_error(wanted: PrivacyLoss, found: PrivacyLoss) -> LedgerError:
+    message = f"The ledger's budget is {describe_loss(found)}, and {describe_loss(wanted)} is declared here."
     hint = "To change the budget, run `sfumato budget set` (or sf.set_budget): the change is recorded in the ledger."
     return LedgerError("ledger-limit", message, hint)
 
 
-def _close(books: Books, now: Head, charge: Row, newest: Row | None, payload: str) -> Head:
+def _close_charge(rows: LedgerRows, now: Head, charge: Row, newest: Row | None, payload: str) -> Head:
     """Append what a charge came to: its answer, or that it will have none."""
-    return books.append(
+    return rows.append(
         now,
         "answer",
         now.budget,
@@ -578,12 +592,12 @@ def _close(books: Books, now: Head, charge: Row, newest: Row | None, payload: st
         plan_digest=charge["plan_digest"],
         answer_key=charge["answer_key"],
         about=charge["number"],
-        analyst_spent=_spent_in(newest, now.budget),
+        analyst_spent=_read_spent(newest, now.budget),
         payload=payload,
     )
 
 
-def _spent_in(newest: Row | None, budget: PrivacyLoss) -> PrivacyLoss:
+def _read_spent(newest: Row | None, budget: PrivacyLoss) -> PrivacyLoss:
     """What an analyst has spent, from their last entry."""
     spent = read_loss(newest["analyst_spent"]) if newest else None
-    return exchanged(spent, budget) if spent else nothing(budget)
+    return convert_loss(spent, budget) if spent else zero_loss(budget)

@@ -1,6 +1,6 @@
 """The version of the ledger's tables, and the steps that bring an older ledger up to it.
 
-To change the tables: change `tables.py`, raise VERSION, and add the step that alters the tables of the version before.
+To change the tables: change `ledger_tables.py`, raise VERSION, and add a step that alters the tables of the last one.
 What is hashed of an entry depends on the version that it was written in (`entries.CHAINED`), so that the hashes of
 older entries still hold. Migrating is itself an entry (`migrate`).
 """
@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping
 import sqlalchemy as sa
 
 from sfumato.errors import LedgerError
-from sfumato.ledger.tables import SCHEMA
+from sfumato.ledger.ledger_tables import SCHEMA
 
 VERSION = 2
 
 
-def version_of(connection: sa.Connection) -> int:
+def read_version(connection: sa.Connection) -> int:
     """The version that the tables have; the first one did not write it down."""
     if not sa.inspect(connection).has_table(SCHEMA.name):
         return 1

@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from dataclasses import astuple, dataclass, replace
 
 from sfumato.kernel.losses import PrivacyLoss
-from sfumato.ledger.books import Books
-from sfumato.ledger.charges import beyond, exchanged, nothing, total
-from sfumato.ledger.entries import Row, canonical, charged_loss, loss_text
+from sfumato.ledger.entries import Row, canonical, read_charge, write_loss
 from sfumato.ledger.keyring import Keyring, Mark
+from sfumato.ledger.ledger_rows import LedgerRows
+from sfumato.ledger.loss_sums import add_losses, convert_loss, find_excess, zero_loss
 
 NOTE = "histories"  # the segments that this user has seen, beside the mark
 
@@ -30,59 +30,59 @@ class Segment:
     spent: str
 
 
-def segments_of(books: Books) -> tuple[Segment, ...]:
+def list_segments(rows: LedgerRows) -> tuple[Segment, ...]:
     """The segments of this ledger, and those that its anchors have counted although their entries are missing."""
-    anchors = books.anchors()
-    return (*_own(books, anchors), *(each for anchor in anchors for each in _counted_by(books, anchor)))
+    anchors = rows.anchors()
+    return (*_list_own(rows, anchors), *(each for anchor in anchors for each in _list_counted(rows, anchor)))
 
 
-def _own(books: Books, anchors: list[Row]) -> list[Segment]:
+def _list_own(rows: LedgerRows, anchors: list[Row]) -> list[Segment]:
     """The segments whose entries are in this ledger."""
-    lasts = [*(each["number"] - 1 for each in anchors[1:]), books.head(lock=False).number]
+    lasts = [*(each["number"] - 1 for each in anchors[1:]), rows.head(lock=False).number]
     found = []
     for anchor, last in zip(anchors, lasts, strict=True):
-        end = books.row(last) or anchor
+        end = rows.row(last) or anchor
         parts = (anchor["number"], anchor["spent"], end["number"], end["hash"], end["spent"])
         found.append(Segment(anchor["hash"], *parts))
     return found
 
 
-def _counted_by(books: Books, anchor: Row) -> list[Segment]:
+def _list_counted(rows: LedgerRows, anchor: Row) -> list[Segment]:
     """The missing segments that an anchor counted. One that does not list them is a segment that cost what it says."""
-    declared = json.loads((books.whole_row(anchor["number"]) or {}).get("payload") or "{}")
+    declared = json.loads((rows.whole_row(anchor["number"]) or {}).get("payload") or "{}")
     if "lost" in declared or "carried" not in declared:
-        return _read(declared.get("lost", []))
-    none, number = loss_text(nothing(charged_loss(declared["carried"]))), anchor["number"]
+        return _read_segments(declared.get("lost", []))
+    none, number = write_loss(zero_loss(read_charge(declared["carried"]))), anchor["number"]
     return [Segment(f"{anchor['hash']}/carried", number, none, number, anchor["hash"], declared["carried"])]
 
 
-def seen_by(keyring: Keyring, mark: Mark | None, shown: Iterable[Segment]) -> tuple[Segment, ...]:
+def list_seen(keyring: Keyring, mark: Mark | None, shown: Iterable[Segment]) -> tuple[Segment, ...]:
     """The segments that this user has seen; `shown` are others, which may say where the mark's own began."""
-    kept = _kept(keyring)
+    kept = _read_remembered(keyring)
     if mark is None:
         return kept
     same = [each for each in (*kept, *shown) if each.anchor == mark.anchor]
     if same:
         return (*kept, replace(same[0], number=mark.number, hash=mark.hash, spent=mark.spent))
-    none = loss_text(nothing(charged_loss(mark.spent)))  # where it began is not known: then all of it counts
+    none = write_loss(zero_loss(read_charge(mark.spent)))  # where it began is not known: then all of it counts
     return (*kept, Segment(mark.anchor, mark.number, none, mark.number, mark.hash, mark.spent))
 
 
-def parted_from(books: Books, segments: Iterable[Segment]) -> tuple[Segment, ...]:
+def rename_parted(rows: LedgerRows, segments: Iterable[Segment]) -> tuple[Segment, ...]:
     """The same segments. One whose newest entry is another one in this ledger gets a name of its own: all of it counts.
 
     That happens only where a file was overwritten in place, and nobody noticed.
     """
-    own = {each.anchor: each.number for each in _own(books, books.anchors())}
+    own = {each.anchor: each.number for each in _list_own(rows, rows.anchors())}
     found = []
     for each in segments:
-        row = books.row(each.number) if each.number <= own.get(each.anchor, 0) else None
+        row = rows.row(each.number) if each.number <= own.get(each.anchor, 0) else None
         parted = row is not None and row["hash"] != each.hash
         found.append(replace(each, anchor=f"{each.anchor}/{each.hash}") if parted else each)
     return tuple(found)
 
 
-def longest(segments: Iterable[Segment]) -> tuple[Segment, ...]:
+def choose_longest(segments: Iterable[Segment]) -> tuple[Segment, ...]:
     """Of several views of a segment, the one that saw most."""
     found: dict[str, Segment] = {}
     for each in segments:
@@ -100,50 +100,50 @@ class Missing:
     cost: PrivacyLoss | None
 
 
-def missing_from(counted: Iterable[Segment], seen: Iterable[Segment], budget: PrivacyLoss) -> Missing:
+def find_missing(counted: Iterable[Segment], seen: Iterable[Segment], budget: PrivacyLoss) -> Missing:
     """What was seen, beyond what the ledger has counted, in the currency of its budget."""
-    have = {each.anchor: each for each in longest(counted)}
-    lost, entries, cost = [], 0, nothing(budget)
-    for each in longest(seen):
+    have = {each.anchor: each for each in choose_longest(counted)}
+    lost, entries, cost = [], 0, zero_loss(budget)
+    for each in choose_longest(seen):
         there = have.get(each.anchor)
         if there is not None and there.number >= each.number:
             continue
         lost.append(each)
         entries += each.number - (there.number if there else each.first - 1)
         shared = there.spent if there else each.before
-        spent = exchanged(charged_loss(each.spent), budget)
-        cost = total(cost, beyond(spent, exchanged(charged_loss(shared), budget)))
-    return Missing(tuple(lost), entries, None if cost == nothing(budget) else cost)
+        spent = convert_loss(read_charge(each.spent), budget)
+        cost = add_losses(cost, find_excess(spent, convert_loss(read_charge(shared), budget)))
+    return Missing(tuple(lost), entries, None if cost == zero_loss(budget) else cost)
 
 
-def listed(segments: Iterable[Segment]) -> list[list[object]]:
+def write_segments(segments: Iterable[Segment]) -> list[list[object]]:
     """Segments as they are written."""
     return [list(astuple(each)) for each in segments]
 
 
-def keep(keyring: Keyring, segments: Iterable[Segment]) -> None:
+def remember_segments(keyring: Keyring, segments: Iterable[Segment]) -> None:
     """Remember these segments too, beside the mark; refuse where that cannot be written."""
-    keyring.keep_note(NOTE, canonical(listed(longest((*_kept(keyring), *segments)))))
+    keyring.store_note(NOTE, canonical(write_segments(choose_longest((*_read_remembered(keyring), *segments)))))
 
 
-def keep_those_of(keyring: Keyring, books: Books, anchor: str) -> None:
+def remember_ledger(keyring: Keyring, rows: LedgerRows, anchor: str) -> None:
     """Remember the segments of a ledger that is opened, once for each anchor."""
-    kept = _kept(keyring)
+    kept = _read_remembered(keyring)
     if anchor not in {each.anchor for each in kept}:
-        keyring.write_note(NOTE, canonical(listed(longest((*kept, *segments_of(books))))))
+        keyring.try_store_note(NOTE, canonical(write_segments(choose_longest((*kept, *list_segments(rows))))))
 
 
-def _kept(keyring: Keyring) -> tuple[Segment, ...]:
+def _read_remembered(keyring: Keyring) -> tuple[Segment, ...]:
     text = keyring.read_note(NOTE)
     try:
-        return tuple(_read(json.loads(text))) if text else ()
+        return tuple(_read_segments(json.loads(text))) if text else ()
     except (ValueError, TypeError, LookupError):
         message = "What this user has seen of the ledger's other copies cannot be read: it is damaged."
         logging.getLogger("sfumato").warning(message)
         return ()
 
 
-def _read(written: list[list[object]]) -> list[Segment]:
+def _read_segments(written: list[list[object]]) -> list[Segment]:
     return [
         Segment(str(anchor), int(str(first)), str(before), int(str(number)), str(hash_), str(spent))
         for anchor, first, before, number, hash_, spent in written

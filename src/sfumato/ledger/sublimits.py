@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from sfumato.catalog.analysts import DEFAULT, find_analyst
 from sfumato.kernel.losses import PrivacyLoss
-from sfumato.ledger.charges import demand, sublimit
+from sfumato.ledger.loss_sums import convert_sublimit, refuse_over_limit
 
 
 class Sublimits:
@@ -27,20 +27,20 @@ class Sublimits:
         """The analyst's own limit, in the budget's currency; None: they have none."""
         name = self.listed(analyst)
         declared = self._declared.get(DEFAULT if name is None else name)
-        return None if declared is None else sublimit(declared, budget)
+        return None if declared is None else convert_sublimit(declared, budget)
 
     def check(self, budget: PrivacyLoss) -> None:
         """Refuse limits that do not count what the budget counts."""
         for each in self._declared.values():
-            sublimit(each, budget)
+            convert_sublimit(each, budget)
 
-    def demand(
+    def refuse_over_limit(
         self, charge: PrivacyLoss, own: PrivacyLoss, analyst: str, budget: PrivacyLoss, shares: tuple[PrivacyLoss, ...]
     ) -> None:
         """Refuse what does not fit the analyst's own limit, after what they have learned."""
         limit = self.of(analyst, budget)
         if limit is not None:
-            demand(charge, own, limit, "this analyst's own limit", shares)
+            refuse_over_limit(charge, own, limit, "this analyst's own limit", shares)
 
     def agree(self, other: Mapping[str, PrivacyLoss]) -> bool:
         """Whether these are the same limits."""

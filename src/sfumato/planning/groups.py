@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from math import prod
 from typing import assert_never
 
-from sfumato.catalog.model import Dataset
+from sfumato.catalog.dataset import Dataset
 from sfumato.kernel.expressions import columns_of
 from sfumato.kernel.plan import BoundedPlan, Key
 from sfumato.kernel.row_sources import Derived, Join, PerUnit, PublicScan, Scan, Source, Union, extent

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 
-from sfumato.catalog.model import Dataset
+from sfumato.catalog.dataset import Dataset
 from sfumato.errors import InvalidParameter, KernelFault
 from sfumato.kernel.exact import exact_decimal
 from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import assert_never
 
-from sfumato.catalog.model import Dataset
+from sfumato.catalog.dataset import Dataset
 from sfumato.errors import UnsupportedSyntax
 from sfumato.kernel.neighbours import PrivacyUnit
 from sfumato.kernel.plan import Key

@@ -5,8 +5,8 @@ from math import prod
 
 from sqlglot import exp
 
-from sfumato.catalog.model import Dataset
-from sfumato.catalog.names import find
+from sfumato.catalog.dataset import Dataset
+from sfumato.catalog.names import find_name
 from sfumato.errors import MissingBounds
 from sfumato.kernel.plan import MOST_CELLS, Key
 from sfumato.kernel.row_sources import extent
@@ -86,7 +86,7 @@ def _name_columns(tree: exp.Select) -> list[str]:
                 each, "SELECT * shows rows, and rows never leave", "Select COUNT(*) or another aggregate."
             )
         name = each.alias or (each.name if isinstance(each, exp.Column) else each.sql(dialect="duckdb").lower())
-        if find(name, names) is not None:
+        if find_name(name, names) is not None:
             raise syntax_refusal(each, f"Two columns are named {name[:100]}", "Name them apart with AS.")
         names.append(name)
     return names
@@ -99,7 +99,7 @@ def _bind_keys(rows: RowBinder, group: exp.Group, selected: list[exp.Expr]) -> l
         number = _read_ordinal(each, len(selected))
         node = each if number is None else selected[number].unalias()
         if isinstance(each, exp.Column) and not each.table and not rows.scope.has_column(each.name):
-            node = next((one.unalias() for one in selected if find(each.name, (one.alias,))), each)
+            node = next((one.unalias() for one in selected if find_name(each.name, (one.alias,))), each)
         typed = rows.bind(node)
         values = typed.values if typed.values and len(typed.values) <= MOST_KEYS else None
         if values is None and not (typed.type in DISCOVERED or typed.whole):
@@ -131,7 +131,7 @@ def _read_ordinal(node: exp.Expr, columns: int) -> int | None:
 def _bind_ordering(outputs: OutputBinder, term: exp.Ordered, bound: list[Output]) -> Ordering:
     """ORDER BY: a name alone is first of all an alias."""
     node, number = term.this, _read_ordinal(term.this, len(bound))
-    alias = find(node.name, outputs.aliases) if isinstance(node, exp.Column) and not node.table else None
+    alias = find_name(node.name, outputs.aliases) if isinstance(node, exp.Column) and not node.table else None
     if number is not None:
         found = bound[number]
     elif alias is not None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from sfumato.catalog.model import Dataset
+from sfumato.catalog.dataset import Dataset
 from sfumato.errors import InvalidParameter, UnsupportedSyntax
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse, parse_expression

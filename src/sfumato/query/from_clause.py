@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from sfumato.catalog.model import Dataset, Table
-from sfumato.catalog.names import find
+from sfumato.catalog.dataset import Dataset, Table
+from sfumato.catalog.names import find_name
 from sfumato.errors import UnknownName
 from sfumato.kernel.expressions import Column, ColumnType
 from sfumato.kernel.neighbours import ROW
@@ -78,10 +78,10 @@ class FromBinder:
             raise syntax_refusal(
                 node, "FROM takes tables and subqueries", f"Declared: {', '.join(self.dataset.tables)}."
             )
-        cte = find(node.name, ctes)
+        cte = find_name(node.name, ctes)
         if cte is not None:
             return _rename_relation(self._bind_subquery(ctes[cte].node, ctes[cte].known, prefix), node.alias or cte)
-        view = find(node.name, self.dataset.views)
+        view = find_name(node.name, self.dataset.views)
         if view is not None:
             return _rename_relation(self._bind_view(node, view, prefix), node.alias or view)
         with locate_errors(node.this):
@@ -222,7 +222,7 @@ class FromBinder:
         if (node.side and not outer) or node.kind not in ("", "INNER", "OUTER") or (node.kind == "OUTER" and not outer):
             hint = "Write JOIN or LEFT JOIN, with the private table on the left."
             raise syntax_refusal(node, f"{(node.side or node.kind).upper()} JOIN is not supported", hint)
-        if any(find(part.alias, [other.alias for other in right.items]) for part in left.items):
+        if any(find_name(part.alias, [other.alias for other in right.items]) for part in left.items):
             raise syntax_refusal(node, "Two tables have one name", "Name them apart: FROM visits AS v.")
         if not extent(left.source).private:
             if outer or not extent(right.source).private:
@@ -241,14 +241,14 @@ def _rename_relation(relation: Relation, alias: str) -> Relation:
 
 
 def _find_items(scope: Scope, node: exp.Column) -> list[FromItem]:
-    found = [part for part in scope.items if find(node.table, (part.alias,)) is not None]
+    found = [part for part in scope.items if find_name(node.table, (part.alias,)) is not None]
     if not found:
         raise syntax_refusal(node, f"There is no table '{node.table[:40]}' here", "Name one that FROM has.")
     return found
 
 
 def _refuse_duplicate(node: exp.Expr, name: str, columns: Mapping[str, Typed]) -> None:
-    if find(name, columns) is not None:
+    if find_name(name, columns) is not None:
         raise syntax_refusal(node, f"Two columns are named {name[:100]}", "Name them apart with AS.")
 
 
@@ -258,11 +258,11 @@ def _collect_ctes(tree: exp.Expr, outer: CTEs) -> CTEs:
     own: set[str] = set()
     clause = tree.args.get("with_")
     for each in clause.expressions if clause is not None else []:
-        if find(each.alias, own) is not None:
+        if find_name(each.alias, own) is not None:
             raise syntax_refusal(each, f"Two parts of WITH are named {each.alias[:100]}", "Name them apart.")
         own.add(each.alias)
         made = CTE(each.this, dict(known))
-        known = {name: cte for name, cte in known.items() if find(name, (each.alias,)) is None}
+        known = {name: cte for name, cte in known.items() if find_name(name, (each.alias,)) is None}
         known[each.alias] = made
     return known
 

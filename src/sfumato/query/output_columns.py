@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from sqlglot import exp
 
-from sfumato.catalog.names import find
+from sfumato.catalog.names import find_name
 from sfumato.errors import MissingBounds, QueryError
 from sfumato.kernel.plan import Key, Literal
 from sfumato.query import functions
@@ -82,7 +82,7 @@ class OutputBinder:
     def _find_alias(self, node: exp.Expr) -> Output | None:
         if not isinstance(node, exp.Column) or node.table or not isinstance(node.this, exp.Identifier):
             return None
-        name = find(node.name, self.aliases)
+        name = find_name(node.name, self.aliases)
         return None if name is None else self.aliases[name]
 
     def _bind_call(self, node: exp.Expr) -> Output:  # noqa: PLR0911 - one return a form

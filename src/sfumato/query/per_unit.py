@@ -6,7 +6,7 @@ from math import floor
 
 from sqlglot import exp
 
-from sfumato.catalog.names import find
+from sfumato.catalog.names import find_name
 from sfumato.errors import MissingBounds
 from sfumato.kernel.expressions import Column, ColumnType, Expression
 from sfumato.kernel.plan import MOST_STEPS, grid_exponent
@@ -39,7 +39,7 @@ def bind_per_unit(
         name = each.alias_or_name
         if not name:
             raise syntax_refusal(each, "A computed column of a subquery needs a name", "Name it with AS.")
-        if find(name, columns) is not None:
+        if find_name(name, columns) is not None:
             raise syntax_refusal(each, f"Two columns are named {name[:100]}", "Name them apart with AS.")
         if scope.is_person(bare):
             person.add(name)

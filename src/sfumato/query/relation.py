@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from sfumato.catalog.columns import Boolean, Category, Date, DateTime, Integer, Real
-from sfumato.catalog.model import Table
-from sfumato.catalog.names import find, unknown
+from sfumato.catalog.dataset import Table
+from sfumato.catalog.names import find_name, unknown_name
 from sfumato.errors import UnknownName
 from sfumato.kernel.expressions import Column, ColumnType, Expression
 from sfumato.kernel.row_sources import Source
@@ -57,30 +57,30 @@ class Scope:
         self._outputs = tuple(outputs)  # the names that SELECT gives: no row has them
 
     def has_column(self, name: str) -> bool:
-        return any(find(name, part.columns) is not None for part in self.items)
+        return any(find_name(name, part.columns) is not None for part in self.items)
 
     def resolve(self, node: exp.Column) -> tuple[FromItem, str]:
         """The part and the declared spelling that a name means."""
         if not isinstance(node.this, exp.Identifier):
             raise syntax_refusal(node, "* is not a value", "Name a column, or use COUNT(*).")
-        parts = [part for part in self.items if not node.table or find(node.table, (part.alias,)) is not None]
+        parts = [part for part in self.items if not node.table or find_name(node.table, (part.alias,)) is not None]
         if not parts:
             where = locate(node.args["table"])
             shown = node.table if len(node.table) <= 40 else node.table[:40] + "..."
             names = " or ".join(part.alias for part in self.items)
             raise UnknownName("unknown-name", f"There is no table '{shown}' here{where}.", f"Write {names}.")
-        found = [(part, name) for part in parts if (name := find(node.name, part.columns)) is not None]
+        found = [(part, name) for part in parts if (name := find_name(node.name, part.columns)) is not None]
         if len(found) > 1:
             names = ", ".join(f"{part.alias}.{name}" for part, name in found)
             raise syntax_refusal(node, f"{node.name[:40]} is in more than one table", f"Write one of {names}.")
         if found:
             return found[0]
-        if find(node.name, self._outputs) is not None:
+        if find_name(node.name, self._outputs) is not None:
             hint = "Write the expression out; GROUP BY, HAVING and ORDER BY take the name."
             raise syntax_refusal(node, f"{node.name} is a name that SELECT gives, and is not known here", hint)
         where = f" in table {parts[0].table}" if len(parts) == 1 else ""
         with locate_errors(node):
-            raise unknown("column", node.name, [name for part in parts for name in part.columns], where)
+            raise unknown_name("column", node.name, [name for part in parts for name in part.columns], where)
 
     def is_person(self, node: exp.Expr) -> bool:
         """Is this the person's id?"""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import duckdb
 
-from sfumato.catalog.model import Table
+from sfumato.catalog.dataset import Table
 from sfumato.engines.duckdb.content_version import content_digest
 from sfumato.engines.duckdb.empty_tables import EmptyTables
 from sfumato.engines.engine import ADDED, Bins, Cells, bin_numbers, integers_of

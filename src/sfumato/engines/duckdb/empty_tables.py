@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import duckdb
 
-from sfumato.catalog.model import Table
+from sfumato.catalog.dataset import Table
 from sfumato.engines.snapshot import layout
 from sfumato.engines.snapshot_file import SEALED
 from sfumato.ingest.sql_text import quoted

@@ -6,7 +6,7 @@ Marked once, when a table is pinned. Part of the trusted perimeter: claim K-35.
 import duckdb
 
 from sfumato.catalog.columns import ColumnDeclaration, Real
-from sfumato.catalog.model import Table
+from sfumato.catalog.dataset import Table
 from sfumato.engines.engine import MET, ROWS_OF_UNIT, UNIT
 from sfumato.ingest.sql_text import quoted
 from sfumato.kernel.row_sources import TIMES_MET

@@ -9,7 +9,7 @@ from sfumato.ledger.keyring import Keyring, is_signed
 NOTE = "verified"
 
 
-def last_verified(keyring: Keyring) -> Seen | None:
+def read_verified(keyring: Keyring) -> Seen | None:
     """The newest entry up to which everything held; None where nothing was verified, or the note was altered."""
     note = keyring.read_note(NOTE)
     try:
@@ -17,14 +17,14 @@ def last_verified(keyring: Keyring) -> Seen | None:
         number, hash_, signature = int(written["number"]), str(written["hash"]), str(written["signature"])
     except (ValueError, LookupError, TypeError):
         return None
-    return (number, hash_) if is_signed(_text(number, hash_), signature, keyring.public_key) else None
+    return (number, hash_) if is_signed(_write_claim(number, hash_), signature, keyring.public_key) else None
 
 
 def remember_verified(keyring: Keyring, head: Head) -> None:
     """Say that everything up to this head holds."""
-    signature = keyring.sign(_text(head.number, head.hash))
-    keyring.write_note(NOTE, canonical({"number": head.number, "hash": head.hash, "signature": signature}))
+    signature = keyring.sign(_write_claim(head.number, head.hash))
+    keyring.try_store_note(NOTE, canonical({"number": head.number, "hash": head.hash, "signature": signature}))
 
 
-def _text(number: int, hash_: str) -> str:
+def _write_claim(number: int, hash_: str) -> str:
     return f"verified up to {number} {hash_}"

@@ -8,18 +8,18 @@ import json
 
 from sfumato.errors import LedgerError
 from sfumato.kernel.neighbours import Neighbours
-from sfumato.ledger.books import Books
 from sfumato.ledger.entries import Head, altered_error, canonical
+from sfumato.ledger.ledger_rows import LedgerRows
 
 
-def declaring(neighbours: Neighbours | None) -> dict[str, str]:
+def describe_neighbours(neighbours: Neighbours | None) -> dict[str, str]:
     """What an entry says of the neighbours."""
     return {} if neighbours is None else {"neighbours": neighbours.value}
 
 
-def recorded_neighbours(books: Books) -> Neighbours | None:
+def read_neighbours(rows: LedgerRows) -> Neighbours | None:
     """The neighbours that the entries record; None in a ledger that was begun before they were recorded."""
-    first, later = books.whole_row(1), books.neighbours_entry()
+    first, later = rows.whole_row(1), rows.neighbours_entry()
     if first is None:
         raise altered_error(1, "is missing")
     declared = json.loads(first["payload"]).get("neighbours")
@@ -28,9 +28,9 @@ def recorded_neighbours(books: Books) -> Neighbours | None:
     return None if declared is None else Neighbours.read(declared)
 
 
-def record_neighbours(books: Books, now: Head, neighbours: Neighbours) -> Head:
+def record_neighbours(rows: LedgerRows, now: Head, neighbours: Neighbours) -> Head:
     """Append the entry that records the neighbours."""
-    return books.append(now, "neighbours", now.budget, now.spent, payload=canonical(declaring(neighbours)))
+    return rows.append(now, "neighbours", now.budget, now.spent, payload=canonical(describe_neighbours(neighbours)))
 
 
 def refuse_other_neighbours(found: Neighbours, wanted: Neighbours) -> None:

@@ -16,9 +16,9 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import Pool, QueuePool, StaticPool
 
 from sfumato.errors import LedgerError, SfumatoError
-from sfumato.ledger.books import Books
 from sfumato.ledger.fork_gate import GATE
-from sfumato.ledger.seal import Seal
+from sfumato.ledger.ledger_rows import LedgerRows
+from sfumato.ledger.signatures import Signatures
 from sfumato.private_files import make_private, tighten
 
 WAIT_SECONDS = 30
@@ -28,15 +28,15 @@ IsolationLevel = Literal["REPEATABLE READ", "READ COMMITTED"]
 _INHERITED: list[Pool] = []  # of the parent: to close its connections in a child would take away the parent's files
 
 
-class Store:
+class Database:
     """A database that holds one ledger. Threads share it; a forked child of the process gets connections of its own."""
 
     def __init__(self, url: str | None, *, must_exist: bool, read_only: bool = False) -> None:
-        address = _address(url)
+        address = _read_address(url)
         self._on_sqlite = address.get_backend_name() == "sqlite"
         self.in_memory = self._on_sqlite and not address.database
         self.path = address.database if self._on_sqlite and not self.in_memory else None
-        self.seal: Seal | None = None
+        self.seal: Signatures | None = None
         self._file: tuple[int, int] | None = None  # the database file that this process opened
         self._size = 0
         if must_exist and (self.in_memory or (self._on_sqlite and not os.path.isfile(self.path or ""))):
@@ -55,19 +55,19 @@ class Store:
             self._engine = sa.create_engine(address, hide_parameters=True)
 
     @contextmanager
-    def read(self) -> Iterator[Books]:
+    def read(self) -> Iterator[LedgerRows]:
         """One consistent view of the ledger."""
-        with self._transaction("BEGIN", "REPEATABLE READ") as books:
-            yield books
+        with self._transaction("BEGIN", "REPEATABLE READ") as rows:
+            yield rows
 
     @contextmanager
-    def write(self) -> Iterator[Books]:
+    def write(self) -> Iterator[LedgerRows]:
         """One transaction that excludes other writers; on leaving it without an error, it is on the disk.
 
         SQLite takes the write lock before anything is read. PostgreSQL reads what others wrote while it waited.
         """
-        with self._transaction("BEGIN IMMEDIATE", "READ COMMITTED") as books:
-            yield books
+        with self._transaction("BEGIN IMMEDIATE", "READ COMMITTED") as rows:
+            yield rows
 
     def close(self) -> None:
         """Give the connections back."""
@@ -77,7 +77,7 @@ class Store:
                 self._scratch.cleanup()
 
     @contextmanager
-    def _transaction(self, begin: str, isolation: IsolationLevel) -> Iterator[Books]:
+    def _transaction(self, begin: str, isolation: IsolationLevel) -> Iterator[LedgerRows]:
         self._stay_in_one_process()
         damage = _as_ledger_errors(self._engine.dialect.loaded_dbapi.Error)
         with GATE.inside(), damage, self._lock, self._engine.connect() as connection:
@@ -87,7 +87,7 @@ class Store:
                 if self._on_sqlite:  # whose driver leaves this to us
                     connection.exec_driver_sql(begin)
                 self._refuse_other_files(connection)
-                yield Books(connection, self.seal)
+                yield LedgerRows(connection, self.seal)
             self._refuse_other_files(connection)  # what was committed to a file that is gone is not committed
 
     def _refuse_other_files(self, connection: sa.Connection) -> None:
@@ -95,9 +95,9 @@ class Store:
         if self.path is None or self._read_only:
             return
         known = self._size  # read first: another thread may see the file grow, and say so, meanwhile
-        found, size = _files(self.path), _size(self.path)
+        found, size = _identify_files(self.path), _measure_file(self.path)
         if found != connection.info["files"] or size < known:
-            raise _replaced()
+            raise _replaced_error()
         self._size = size
 
     def _connect(self) -> sqlite3.Connection:
@@ -107,8 +107,8 @@ class Store:
         elif self.path is not None:
             if self._may_be_new and self._file is None:
                 make_private(Path(self.path))
-            if self._file is not None and self._file != _files(self.path)[0]:
-                raise _replaced()
+            if self._file is not None and self._file != _identify_files(self.path)[0]:
+                raise _replaced_error()
             where = f"file:{quote(self.path)}?mode=rw"  # SQLite itself never makes a file here
         return sqlite3.connect(where, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False, uri=True)
 
@@ -126,7 +126,7 @@ class Store:
         return f"file:{quote(os.path.join(self._scratch.name, 'ledger.db'))}?mode=rw"
 
     def _set_up_sqlite(self, connection: Any, record: Any) -> None:  # noqa: ANN401
-        connection.text_factory = _text
+        connection.text_factory = _decode
         if self._read_only:
             return
         for pragma in (f"busy_timeout = {1000 * WAIT_SECONDS}", "journal_mode = WAL", "synchronous = FULL"):
@@ -134,9 +134,9 @@ class Store:
         if self.path is None:
             return
         connection.execute("SELECT COUNT(*) FROM sqlite_master").close()  # opens the journal
-        record.info["files"] = files = _files(self.path)
+        record.info["files"] = files = _identify_files(self.path)
         if self._file is not None and files[0] != self._file:
-            raise _replaced()
+            raise _replaced_error()
         self._file = files[0]
         for suffix in SUFFIXES:
             tighten(Path(self.path + suffix))
@@ -181,7 +181,7 @@ def _is_writable(path: str) -> bool:
     return os.access(path, os.W_OK) and os.access(os.path.dirname(path), os.W_OK)
 
 
-def _files(path: str) -> tuple[tuple[int, int], ...]:
+def _identify_files(path: str) -> tuple[tuple[int, int], ...]:
     """Which files are at the path now: the database, its journal and the journal's index."""
     found = []
     for suffix in SUFFIXES:
@@ -193,24 +193,24 @@ def _files(path: str) -> tuple[tuple[int, int], ...]:
     return tuple(found)
 
 
-def _size(path: str) -> int:
+def _measure_file(path: str) -> int:
     try:
         return os.stat(path).st_size
     except FileNotFoundError:
         return 0
 
 
-def _replaced() -> LedgerError:
+def _replaced_error() -> LedgerError:
     hint = "Put the newest ledger back at its path, and open the dataset again. Nothing is answered without it."
     return LedgerError("ledger-replaced", "The ledger was deleted, moved or replaced while it was open.", hint)
 
 
-def _text(content: bytes) -> str:
+def _decode(content: bytes) -> str:
     """Bytes that are not UTF-8 become text that no hash fits, so that the damaged entry is named."""
     return content.decode("utf-8", "surrogateescape")
 
 
-def _address(url: str | None) -> sa.URL:
+def _read_address(url: str | None) -> sa.URL:
     if url is None:
         return sa.URL.create("sqlite")
     if "://" not in url:

@@ -3,8 +3,8 @@
 import re
 from dataclasses import dataclass
 
+from sfumato.catalog.catalog_errors import catalog_error, show_value
 from sfumato.catalog.columns import freeze, read_flag
-from sfumato.catalog.refusals import refusal, shown
 from sfumato.kernel.parameters import kind_of
 
 # No state but the text before: a stray byte of one record never changes how the bytes of another record are decoded.
@@ -23,7 +23,7 @@ KEYS = ("encoding", "delimiter", "decimal", "date_format", "on_error", "quoted_n
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class TextFormat:
     """How a CSV file is separated into records and fields, and how texts become numbers and dates.
 
     `delimiter` None: what the header line uses. `date_format` None: year, month, day. `on_error`: what happens to a
@@ -41,54 +41,60 @@ class Reading:
     def __post_init__(self) -> None:
         for key in ("encoding", "decimal", "on_error"):
             if not isinstance(getattr(self, key), str):
-                raise refusal(f"{key} must be text; got {kind_of(getattr(self, key))}.")
+                raise catalog_error(f"{key} must be text; got {kind_of(getattr(self, key))}.")
         encoding = ENCODINGS.get(self.encoding.strip().lower().replace("_", "-"))
         if encoding is None:
-            raise refusal(f"encoding {shown(self.encoding)} is not known.", f"Use one of {', '.join(ENCODINGS)}.")
+            raise catalog_error(
+                f"encoding {show_value(self.encoding)} is not known.", f"Use one of {', '.join(ENCODINGS)}."
+            )
         freeze(self, encoding=encoding)
         if self.quoted_newlines is not None:
             read_flag(self.quoted_newlines, "quoted_newlines")
         if self.delimiter is not None:
-            freeze(self, delimiter=_delimiter(self.delimiter))
+            freeze(self, delimiter=_read_delimiter(self.delimiter))
         if self.decimal not in MARKS:
-            raise refusal(f'decimal must be "." or ","; got {shown(self.decimal)}.', 'For 1,5 write decimal = ",".')
+            raise catalog_error(
+                f'decimal must be "." or ","; got {show_value(self.decimal)}.', 'For 1,5 write decimal = ",".'
+            )
         if self.date_format is not None:
             _check_format(self.date_format)
         if self.on_error not in ON_ERROR:
-            raise refusal(f'on_error must be "refuse" or "skip"; got {shown(self.on_error)}.')
+            raise catalog_error(f'on_error must be "refuse" or "skip"; got {show_value(self.on_error)}.')
         if self.on_error == "skip" and self.quoted_newlines is not False:
             hint = (
                 "Declare quoted_newlines = false (--no-quoted-newlines) if no field of the file holds a line break; "
                 "otherwise repair the record."
             )
-            raise refusal('on_error = "skip" needs records that end at every line break.', hint)
+            raise catalog_error('on_error = "skip" needs records that end at every line break.', hint)
 
 
-def _delimiter(value: object) -> str:
+def _read_delimiter(value: object) -> str:
     found = {"\\t": "\t", "tab": "\t"}.get(value, value) if isinstance(value, str) else None
     if found is None or len(found) != 1 or not (found == "\t" or " " <= found <= "~") or found == '"':
         hint = 'For example: delimiter = ";", or "\\t" for a tab.'
-        raise refusal("delimiter must be one plain character other than a double quote.", hint)
+        raise catalog_error("delimiter must be one plain character other than a double quote.", hint)
     if found.isalnum() or found in "+-.":
-        raise refusal("delimiter must not be a letter, a digit, a sign or a point.", 'For example: delimiter = ";".')
+        raise catalog_error(
+            "delimiter must not be a letter, a digit, a sign or a point.", 'For example: delimiter = ";".'
+        )
     return found
 
 
 def _check_format(value: object) -> None:
     hint = 'For 31/12/2024 write date_format = "%d/%m/%Y".'
     if not isinstance(value, str) or not value.isprintable() or len(value) > 100:
-        raise refusal("date_format must be a short text.", hint)
+        raise catalog_error("date_format must be a short text.", hint)
     used = re.findall(r"%(.?)", value)
     strange = [each for each in used if each not in DIRECTIVES or not each]
     if strange:
-        raise refusal(
-            f"date_format has {shown('%' + strange[0])}, which is not known.", f"Use %{', %'.join(DIRECTIVES)}."
+        raise catalog_error(
+            f"date_format has {show_value('%' + strange[0])}, which is not known.", f"Use %{', %'.join(DIRECTIVES)}."
         )
     if len(used) != len(set(used)):
-        raise refusal("date_format uses a part twice.", hint)
+        raise catalog_error("date_format uses a part twice.", hint)
     months, years = {"m", "b", "B"} & set(used), {"Y", "y"} & set(used)
     if len(years) != 1 or not ({"j"} == ({"j"} & set(used)) or (months and "d" in used)):
-        raise refusal("date_format must hold a year, a month and a day.", hint)
+        raise catalog_error("date_format must hold a year, a month and a day.", hint)
 
 
-PLAIN = Reading()
+PLAIN_TEXT = TextFormat()

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.catalog.budget import Budget
+from sfumato.catalog.catalog_errors import catalog_error, naming_place
 from sfumato.catalog.columns import Boolean, Category, ColumnDeclaration, Date, DateTime, Id, Integer, Real, Text
-from sfumato.catalog.model import Dataset, Table
-from sfumato.catalog.names import find
-from sfumato.catalog.reading import KEYS as READING_KEYS
-from sfumato.catalog.reading import PLAIN, Reading
-from sfumato.catalog.refusals import at, refusal
+from sfumato.catalog.dataset import Dataset, Table
+from sfumato.catalog.names import find_name
+from sfumato.catalog.text_format import KEYS as READING_KEYS
+from sfumato.catalog.text_format import PLAIN_TEXT, TextFormat
 from sfumato.errors import CatalogError
 from sfumato.kernel.exact import plain
 from sfumato.kernel.neighbours import ROW
@@ -49,19 +49,19 @@ Section = Mapping[str, Any]
 
 def read_dataset(content: bytes) -> Dataset:
     """The dataset that this text of a catalog declares."""
-    return _read(_parse(content))
+    return _read_content(_parse(content))
 
 
-def load(folder: Path) -> Dataset:
+def load_catalog(folder: Path) -> Dataset:
     """The dataset that folder/catalog.toml declares."""
     return read_dataset(read_bytes(Path(folder) / FILE))
 
 
-def dump(dataset: Dataset, folder: Path) -> None:
+def write_catalog(dataset: Dataset, folder: Path) -> None:
     """Write folder/catalog.toml: all of it or nothing, and only what reads back as the same dataset."""
-    content = "\n".join(_lines(dataset)).encode()
-    if _read(_parse(content)) != dataset:
-        raise refusal(
+    content = "\n".join(_write_lines(dataset)).encode()
+    if _read_content(_parse(content)) != dataset:
+        raise catalog_error(
             "This dataset cannot be written as a catalog.toml.", "Its numbers may be too long to be read back."
         )
     replace_file(Path(folder) / FILE, content)
@@ -71,20 +71,22 @@ def set_ledger_id(folder: Path, ledger_id: str) -> None:
     """Tie the catalog to its ledger by one line under [dataset]; everything else stays as the owner wrote it."""
     path = Path(folder) / FILE
     before = read_bytes(path)
-    declared = _read(_parse(before))
+    declared = _read_content(_parse(before))
     wanted = Dataset(**{each.name: getattr(declared, each.name) for each in fields(Dataset)} | {"ledger_id": ledger_id})
-    after = _with_ledger_id(before.decode(), wanted.ledger_id or "").encode()
+    after = _set_line(before.decode(), wanted.ledger_id or "").encode()
     try:
-        done = _read(_parse(after)) == wanted
+        done = _read_content(_parse(after)) == wanted
     except CatalogError:
         done = False
     if not done:
-        line = f"ledger_id = {_string(ledger_id)}"
-        raise refusal(f"{FILE}: the place of ledger_id was not found.", f"Write it under [dataset] yourself: {line}")
+        line = f"ledger_id = {_write_string(ledger_id)}"
+        raise catalog_error(
+            f"{FILE}: the place of ledger_id was not found.", f"Write it under [dataset] yourself: {line}"
+        )
     replace_file(path, after)
 
 
-def _with_ledger_id(text: str, ledger_id: str) -> str:
+def _set_line(text: str, ledger_id: str) -> str:
     """The text with that line changed, or added below the other lines of [dataset]."""
     lines = re.split(r"(?<=\n)", text)
     head = next((number for number, line in enumerate(lines) if HEAD.match(line)), None)
@@ -95,13 +97,13 @@ def _with_ledger_id(text: str, ledger_id: str) -> str:
         if line.lstrip().startswith("["):
             break
         if found := LEDGER_ID.match(line):
-            lines[number] = found[1] + _string(ledger_id) + line[found.end() :]
+            lines[number] = found[1] + _write_string(ledger_id) + line[found.end() :]
             return "".join(lines)
         if line.strip() and not line.lstrip().startswith("#"):
             last = number
     end = "\r\n" if lines[head].endswith("\r\n") else "\n"
     lines[last] = lines[last].rstrip("\r\n") + end
-    return "".join([*lines[: last + 1], f"ledger_id = {_string(ledger_id)}{end}", *lines[last + 1 :]])
+    return "".join([*lines[: last + 1], f"ledger_id = {_write_string(ledger_id)}{end}", *lines[last + 1 :]])
 
 
 def read_bytes(path: Path) -> bytes:
@@ -110,9 +112,9 @@ def read_bytes(path: Path) -> bytes:
         return path.read_bytes()
     except FileNotFoundError:
         hint = "Make one with `sfumato init`, or choose its folder with -C."
-        raise refusal(f"There is no {FILE} in {path.parent}.", hint) from None
+        raise catalog_error(f"There is no {FILE} in {path.parent}.", hint) from None
     except OSError as error:
-        raise refusal(f"{path} cannot be read: {error.strerror}.", "Check that it is a readable file.") from None
+        raise catalog_error(f"{path} cannot be read: {error.strerror}.", "Check that it is a readable file.") from None
 
 
 def _parse(content: bytes) -> Section:
@@ -120,192 +122,198 @@ def _parse(content: bytes) -> Section:
         return tomllib.loads(content.decode("utf-8-sig"), parse_float=Decimal)
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
-        raise refusal(f"{FILE}, line {line}: the text is not UTF-8.", "Save the file as UTF-8.") from None
+        raise catalog_error(f"{FILE}, line {line}: the text is not UTF-8.", "Save the file as UTF-8.") from None
     except tomllib.TOMLDecodeError as error:
-        raise refusal(f"{FILE} is not TOML: {error}.", "Texts stand in quotes; a table is declared once.") from None
+        raise catalog_error(
+            f"{FILE} is not TOML: {error}.", "Texts stand in quotes; a table is declared once."
+        ) from None
     except (ValueError, ArithmeticError, RecursionError):
-        raise refusal(f"{FILE} is not TOML: a number is too long, or nesting too deep.") from None
+        raise catalog_error(f"{FILE} is not TOML: a number is too long, or nesting too deep.") from None
 
 
-def _read(content: Section) -> Dataset:
-    _check("", content, ("dataset", "budget", "analysts", "tables", "views"), ("dataset", "budget"))
-    about = _section("dataset", content["dataset"])
-    _check("dataset", about, ("name", "population", "neighbours", "ledger_id", "ledger"), ("name",))
-    budget = _budget("budget", content["budget"], "basic")
-    analysts = _section("analysts", content.get("analysts", {}))
-    tables = _section("tables", content.get("tables", {}))
+def _read_content(content: Section) -> Dataset:
+    _check_keys("", content, ("dataset", "budget", "analysts", "tables", "views"), ("dataset", "budget"))
+    about = _read_section("dataset", content["dataset"])
+    _check_keys("dataset", about, ("name", "population", "neighbours", "ledger_id", "ledger"), ("name",))
+    budget = _read_budget("budget", content["budget"], "basic")
+    analysts = _read_section("analysts", content.get("analysts", {}))
+    tables = _read_section("tables", content.get("tables", {}))
     return Dataset(
         **about,
-        tables=[_table(name, table) for name, table in tables.items()],
+        tables=[_read_table(name, table) for name, table in tables.items()],
         budget=budget,
-        analysts={name: _budget(f"analysts.{name}", limit, budget.accounting) for name, limit in analysts.items()},
-        views={name: _view(name, view) for name, view in _section("views", content.get("views", {})).items()},
+        analysts={name: _read_budget(f"analysts.{name}", limit, budget.accounting) for name, limit in analysts.items()},
+        views={name: _read_view(name, view) for name, view in _read_section("views", content.get("views", {})).items()},
     )
 
 
-def _view(name: str, raw: object) -> str:
-    view = _section(f"views.{name}", raw)
-    _check(f"views.{name}", view, ("sql",), ("sql",))
+def _read_view(name: str, raw: object) -> str:
+    view = _read_section(f"views.{name}", raw)
+    _check_keys(f"views.{name}", view, ("sql",), ("sql",))
     sql: str = view["sql"]
     return sql
 
 
-def _budget(where: str, raw: object, accounting: str) -> Budget:
-    limits = _section(where, raw)
-    _check(where, limits, LIMITS, ())
-    with at(where):
+def _read_budget(where: str, raw: object, accounting: str) -> Budget:
+    limits = _read_section(where, raw)
+    _check_keys(where, limits, LIMITS, ())
+    with naming_place(where):
         return Budget(**{"accounting": accounting, **limits})
 
 
-def _table(name: str, raw: object) -> Table:
+def _read_table(name: str, raw: object) -> Table:
     where = f"tables.{name}"
-    table = _section(where, raw)
-    _check(where, table, ("source", "unit_column", "unit", "unit_through", *TABLE_KEYS, *READING_KEYS, "columns"), ())
+    table = _read_section(where, raw)
+    _check_keys(
+        where, table, ("source", "unit_column", "unit", "unit_through", *TABLE_KEYS, *READING_KEYS, "columns"), ()
+    )
     columns = {
-        column: _column(f"{where}.columns.{column}", declared)
-        for column, declared in _section(f"{where}.columns", table.get("columns", {})).items()
+        column: _read_column(f"{where}.columns.{column}", declared)
+        for column, declared in _read_section(f"{where}.columns", table.get("columns", {})).items()
     }
     units = [key for key in ("unit_column", "unit", "unit_through") if key in table]
     if len(units) > 1:
-        raise refusal(f"{where}: {' and '.join(units)} contradict each other.", f"Say one of {UNITS}.")
+        raise catalog_error(f"{where}: {' and '.join(units)} contradict each other.", f"Say one of {UNITS}.")
     if not units and table.get("public") is not True:
-        raise refusal(f"{where} does not say whose privacy is protected.", f"Say one of {UNITS}.")
+        raise catalog_error(f"{where} does not say whose privacy is protected.", f"Say one of {UNITS}.")
     if "unit" in table and table["unit"] != "row":
-        raise refusal(f'{where}: unit can only be "row".', f"Say one of {UNITS}.")
+        raise catalog_error(f'{where}: unit can only be "row".', f"Say one of {UNITS}.")
     link = None
     if "unit_through" in table:
-        through = _section(f"{where}.unit_through", table["unit_through"])
-        _check(f"{where}.unit_through", through, ("column", "table"), ("column", "table"))
+        through = _read_section(f"{where}.unit_through", table["unit_through"])
+        _check_keys(f"{where}.unit_through", through, ("column", "table"), ("column", "table"))
         link = through["column"], through["table"]
     unit = ROW if "unit" in table else table.get("unit_column")
     owner = link[0] if link else unit
-    if isinstance(owner, str) and find(owner, columns) is None:
+    if isinstance(owner, str) and find_name(owner, columns) is None:
         columns[owner] = Id()  # to name the unit's column is to declare it
     rest = {key: table[key] for key in TABLE_KEYS if key in table}
-    with at(where):
-        reading = Reading(**{key: table[key] for key in READING_KEYS if key in table})
+    with naming_place(where):
+        reading = TextFormat(**{key: table[key] for key in READING_KEYS if key in table})
     return Table(name, table.get("source"), unit, columns, unit_through=link, reading=reading, **rest)
 
 
-def _column(where: str, raw: object) -> ColumnDeclaration:
-    declared = _section(where, raw)
+def _read_column(where: str, raw: object) -> ColumnDeclaration:
+    declared = _read_section(where, raw)
     name = declared.get("type")
     kind = KINDS.get(name) if isinstance(name, str) else None
     if kind is None:
-        raise refusal(f"{where}: type must be one of {', '.join(KINDS)}.", _closest(name, KINDS))
+        raise catalog_error(f"{where}: type must be one of {', '.join(KINDS)}.", _suggest_key(name, KINDS))
     known = tuple(each.name for each in fields(kind))
-    _check(where, declared, ("type", *known), tuple(each for each in known if each != "nullable"))
-    with at(where):
+    _check_keys(where, declared, ("type", *known), tuple(each for each in known if each != "nullable"))
+    with naming_place(where):
         declaration: ColumnDeclaration = kind(**{key: value for key, value in declared.items() if key != "type"})
         return declaration
 
 
-def _section(where: str, raw: object) -> Section:
+def _read_section(where: str, raw: object) -> Section:
     if not isinstance(raw, dict):
-        raise refusal(f"{where} must be a section of keys and values; got {kind_of(raw)}.", f"Begin it with [{where}].")
+        raise catalog_error(
+            f"{where} must be a section of keys and values; got {kind_of(raw)}.", f"Begin it with [{where}]."
+        )
     return raw
 
 
-def _check(where: str, section: Section, known: tuple[str, ...], required: tuple[str, ...]) -> None:
+def _check_keys(where: str, section: Section, known: tuple[str, ...], required: tuple[str, ...]) -> None:
     place = f"{where}: " if where else ""
     for key in section:
         if key not in known:
-            raise refusal(f"{place}there is no key {key!r} here.", _closest(key, known))
+            raise catalog_error(f"{place}there is no key {key!r} here.", _suggest_key(key, known))
     for key in required:
         if key not in section:
-            raise refusal(f"{place}{key} is missing.", f"Needed here: {', '.join(required)}.")
+            raise catalog_error(f"{place}{key} is missing.", f"Needed here: {', '.join(required)}.")
 
 
-def _closest(key: object, known: Iterable[str]) -> str:
+def _suggest_key(key: object, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(key.casefold(), known, 1, 0.5) if isinstance(key, str) else []
     return f"Did you mean {close[0]}?" if close else f"Known here: {', '.join(known)}."
 
 
-def _lines(dataset: Dataset) -> Iterator[str]:
+def _write_lines(dataset: Dataset) -> Iterator[str]:
     yield "[dataset]"
-    yield f"name = {_string(dataset.name)}"
-    yield f"population = {_string(dataset.population)}"
-    yield f"neighbours = {_string(dataset.neighbours.value)}"
+    yield f"name = {_write_string(dataset.name)}"
+    yield f"population = {_write_string(dataset.population)}"
+    yield f"neighbours = {_write_string(dataset.neighbours.value)}"
     if dataset.ledger is not None:
-        yield f"ledger = {_string(dataset.ledger)}"
+        yield f"ledger = {_write_string(dataset.ledger)}"
     if dataset.ledger_id is not None:
-        yield f"ledger_id = {_string(dataset.ledger_id)}"
-    yield from _budget_section("budget", dataset.budget)
+        yield f"ledger_id = {_write_string(dataset.ledger_id)}"
+    yield from _write_budget("budget", dataset.budget)
     for name, limit in dataset.analysts.items():
-        yield from _budget_section(f"analysts.{_key(name)}", limit)
+        yield from _write_budget(f"analysts.{_write_key(name)}", limit)
     for table in dataset.tables.values():
-        yield from _table_lines(table)
+        yield from _write_table(table)
     for name, sql in dataset.views.items():
-        yield from ("", f"[views.{_key(name)}]", f"sql = {_string(sql)}")
+        yield from ("", f"[views.{_write_key(name)}]", f"sql = {_write_string(sql)}")
     yield ""
 
 
-def _budget_section(where: str, budget: Budget) -> Iterator[str]:
+def _write_budget(where: str, budget: Budget) -> Iterator[str]:
     yield from ("", f"[{where}]")
-    yield from budget_lines(budget)
+    yield from write_budget_lines(budget)
 
 
-def budget_lines(budget: Budget) -> Iterator[str]:
+def write_budget_lines(budget: Budget) -> Iterator[str]:
     """The lines of a budget."""
     for key in LIMITS:
         value = getattr(budget, key)
         if value is not None:
-            yield f"{key} = {_string(plain(value) if isinstance(value, Decimal) else value)}"
+            yield f"{key} = {_write_string(plain(value) if isinstance(value, Decimal) else value)}"
 
 
-def _table_lines(table: Table) -> Iterator[str]:
-    yield from ("", f"[tables.{_key(table.name)}]")
+def _write_table(table: Table) -> Iterator[str]:
+    yield from ("", f"[tables.{_write_key(table.name)}]")
     if table.source is not None:
-        yield f"source = {_string(table.source)}"
+        yield f"source = {_write_string(table.source)}"
     if table.public:
         pass  # nobody's rows
     elif table.unit is ROW:
         yield 'unit = "row"'
     elif table.unit is not None:
-        yield f"unit_column = {_string(table.unit)}"
+        yield f"unit_column = {_write_string(table.unit)}"
     elif table.unit_through:
-        column, through = map(_string, table.unit_through)
+        column, through = map(_write_string, table.unit_through)
         yield f"unit_through = {{ column = {column}, table = {through} }}"
     defaults = {each.name: each.default for each in fields(Table) if each.default is not MISSING}
     for key in TABLE_KEYS:
         if getattr(table, key) != defaults[key]:
-            yield f"{key} = {toml_value(getattr(table, key))}"
+            yield f"{key} = {write_value(getattr(table, key))}"
     for key in READING_KEYS:
-        if getattr(table.reading, key) != getattr(PLAIN, key):
-            yield f"{key} = {toml_value(getattr(table.reading, key))}"
+        if getattr(table.reading, key) != getattr(PLAIN_TEXT, key):
+            yield f"{key} = {write_value(getattr(table.reading, key))}"
     for name, declaration in table.columns.items():
         parts = {each.name: getattr(declaration, each.name) for each in fields(declaration)}
         if parts.get("nullable"):
             del parts["nullable"]
         written = {"type": NAMES[type(declaration)], **parts}
-        pairs = ", ".join(f"{key} = {toml_value(part)}" for key, part in written.items())
-        yield f"columns.{_key(name)} = {{ {pairs} }}"
+        pairs = ", ".join(f"{key} = {write_value(part)}" for key, part in written.items())
+        yield f"columns.{_write_key(name)} = {{ {pairs} }}"
 
 
-def toml_value(value: object) -> str:
+def write_value(value: object) -> str:
     """A value as TOML writes it."""
     match value:
         case str():
-            return _string(value)
+            return _write_string(value)
         case bool():
             return "true" if value else "false"
         case float():
             return str(int(value)) if value.is_integer() else repr(value)
         case tuple():
-            return f"[{', '.join(map(toml_value, value))}]"
+            return f"[{', '.join(map(write_value, value))}]"
         case date():
-            return _string(value.isoformat())
+            return _write_string(value.isoformat())
         case _:
             return str(value)
 
 
-def _string(text: str) -> str:
+def _write_string(text: str) -> str:
     """A TOML basic string: JSON's escapes are TOML's, but for the delete character."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _string(name)
+def _write_key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _write_string(name)
 
 
 def replace_file(path: Path, content: bytes) -> None:
@@ -328,6 +336,6 @@ def replace_file(path: Path, content: bytes) -> None:
         finally:
             os.close(folder)
     except OSError as error:
-        raise refusal(
+        raise catalog_error(
             f"{path} cannot be written: {error.strerror}.", "Check that the folder exists and is yours."
         ) from None

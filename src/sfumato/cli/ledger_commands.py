@@ -28,11 +28,11 @@ def show_budget(context: typer.Context, as_json: AsJson = False) -> None:
     if context.invoked_subcommand is not None:
         return
     with refusals(as_json):
-        from sfumato.catalog.files import load
+        from sfumato.catalog.catalog_file import load_catalog
         from sfumato.folder_ledger import read_ledger
 
         with working("Opening"):
-            dataset = load(Path(context.obj))
+            dataset = load_catalog(Path(context.obj))
             with read_ledger(Path(context.obj), dataset) as books:
                 whole = _texts(books.totals())
                 own = {name: _texts(books.totals(name)) for name in books.limited_analysts()}
@@ -62,11 +62,11 @@ def set_budget(
     """Change the budget: in the ledger, as an entry, and in catalog.toml. Without options, as catalog.toml says."""
     with refusals(as_json):
         from sfumato.catalog.budget import Budget
-        from sfumato.catalog.files import load
+        from sfumato.catalog.catalog_file import load_catalog
         from sfumato.folder_ledger import set_budget as set_budget_of
 
         folder = Path(context.obj)
-        before = load(folder).budget
+        before = load_catalog(folder).budget
         wanted = None
         if any(each is not None for each in (epsilon, delta, rho, accounting)):
             kind = accounting or ("zcdp" if rho is not None else before.accounting)
@@ -96,11 +96,11 @@ def entries(
     if context.invoked_subcommand is not None:
         return
     with refusals(as_json):
-        from sfumato.catalog.files import load
+        from sfumato.catalog.catalog_file import load_catalog
         from sfumato.folder_ledger import read_ledger
 
         folder = Path(context.obj)
-        with working("Opening"), read_ledger(folder, load(folder)) as books:
+        with working("Opening"), read_ledger(folder, load_catalog(folder)) as books:
             found, identity = [entry_json(each) for each in books.entries(last)], books.ledger_id
         if as_json:
             print_json({"ledger_id": identity, "entries": found})
@@ -124,12 +124,12 @@ def show(
 ) -> None:
     """Show one entry: who asked what, in full, and what it cost."""
     with refusals(as_json):
-        from sfumato.catalog.files import load
+        from sfumato.catalog.catalog_file import load_catalog
         from sfumato.errors import InvalidParameter
         from sfumato.folder_ledger import read_ledger
 
         folder = Path(context.obj)
-        with working("Opening"), read_ledger(folder, load(folder)) as books:
+        with working("Opening"), read_ledger(folder, load_catalog(folder)) as books:
             entry = books.entry(number)
         if entry is None:
             raise InvalidParameter("entry", "must be the number of an entry", "another number", "See `sfumato ledger`.")
@@ -163,11 +163,11 @@ def verify(
                 checked = check_export(export, head)
             found, newest, key = checked.verification, checked.head, checked.public_key
         else:
-            from sfumato.catalog.files import load
+            from sfumato.catalog.catalog_file import load_catalog
             from sfumato.folder_ledger import read_ledger
 
             folder = Path(context.obj)
-            with working("Verifying"), read_ledger(folder, load(folder)) as books:
+            with working("Verifying"), read_ledger(folder, load_catalog(folder)) as books:
                 found = books.verify(full=full, head=head)
                 newest, key = (books.head()[1], books.public_key) if found.ok else (None, None)
         if as_json:

@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 
 from sfumato.ledger.entries import ANCHORS
-from sfumato.ledger.statement import Statement
+from sfumato.ledger.prepared_statement import PreparedStatement
 
 TABLES = sa.MetaData()
 ENTRIES = sa.Table(
@@ -75,49 +75,51 @@ _THEIRS = ENTRIES.c.analyst == _ANALYST
 _ANSWER_TO_IT = (_is("answer"), ENTRIES.c.about == _CHARGE)
 _SAME_PLAN = (_is("charge"), ENTRIES.c.plan_digest == _PLAN, _THEIRS)
 
-LOCK_HEAD = Statement(sa.select(HEAD.c.single).with_for_update())
-GET_HEAD = Statement(
+LOCK_HEAD = PreparedStatement(sa.select(HEAD.c.single).with_for_update())
+GET_HEAD = PreparedStatement(
     sa.select(*(column.label(f"head_{column.name}") for column in HEAD.c), *(_last.c[each.name] for each in PLAIN))
     .join_from(HEAD, _last, _last.c.number == _newest(), isouter=True)
     .where(HEAD.c.single == 1)
 )
-MOVE_HEAD = Statement(
+MOVE_HEAD = PreparedStatement(
     sa.update(HEAD).where(HEAD.c.single == 1).values({name: sa.bindparam(f"new_{name}") for name in MOVED})
 )
-ADD_ENTRY = Statement(sa.insert(ENTRIES).inline())
-GET_FIRST = Statement(sa.select(ENTRIES.c.payload, ENTRIES.c.payload_hash).where(ENTRIES.c.number == 1))
+ADD_ENTRY = PreparedStatement(sa.insert(ENTRIES).inline())
+GET_FIRST = PreparedStatement(sa.select(ENTRIES.c.payload, ENTRIES.c.payload_hash).where(ENTRIES.c.number == 1))
 _OF_NO_ANALYST = ENTRIES.c.analyst == sa.literal_column("''")  # few entries, which an index finds
-GET_ANCHOR = Statement(
+GET_ANCHOR = PreparedStatement(
     sa.select(ENTRIES.c.number)
     .where(_OF_NO_ANALYST, sa.or_(*(_is(kind) for kind in ANCHORS)))
     .order_by(ENTRIES.c.number.desc())
     .limit(1)
 )
-GET_NEIGHBOURS = Statement(
+GET_NEIGHBOURS = PreparedStatement(
     sa.select(ENTRIES).where(_OF_NO_ANALYST, _is("neighbours")).order_by(ENTRIES.c.number).limit(1)
 )
-GET_NUMBER = Statement(sa.select(ENTRIES.c.number).where(ENTRIES.c.hash == _HASH))
-GET_PLAIN = Statement(sa.select(*PLAIN).where(ENTRIES.c.number == _NUMBER))
-GET_WHOLE = Statement(sa.select(ENTRIES).where(ENTRIES.c.number == _NUMBER))
-GET_SPENT = Statement(sa.select(*PLAIN).where(ENTRIES.c.number == _newest(_THEIRS)))
-GET_BEFORE = Statement(sa.select(*PLAIN, _TERMS).where(ENTRIES.c.number.in_([_newest(*_SAME_PLAN), _newest(_THEIRS)])))
-GET_CHARGED = Statement(
+GET_NUMBER = PreparedStatement(sa.select(ENTRIES.c.number).where(ENTRIES.c.hash == _HASH))
+GET_PLAIN = PreparedStatement(sa.select(*PLAIN).where(ENTRIES.c.number == _NUMBER))
+GET_WHOLE = PreparedStatement(sa.select(ENTRIES).where(ENTRIES.c.number == _NUMBER))
+GET_SPENT = PreparedStatement(sa.select(*PLAIN).where(ENTRIES.c.number == _newest(_THEIRS)))
+GET_BEFORE = PreparedStatement(
+    sa.select(*PLAIN, _TERMS).where(ENTRIES.c.number.in_([_newest(*_SAME_PLAN), _newest(_THEIRS)]))
+)
+GET_CHARGED = PreparedStatement(
     sa.select(*PLAIN, _TERMS).where(
         ENTRIES.c.number.in_([_CHARGE, _newest(*_ANSWER_TO_IT), _newest(ENTRIES.c.analyst == _WHOSE)])
     )
 )
-GET_ANSWER = Statement(sa.select(ENTRIES).where(*_ANSWER_TO_IT))
-GET_ANSWERED = Statement(
+GET_ANSWER = PreparedStatement(sa.select(ENTRIES).where(*_ANSWER_TO_IT))
+GET_ANSWERED = PreparedStatement(
     sa.select(_charge, sa.exists().where(_is("seen"), ENTRIES.c.about == _charge.c.number, _THEIRS).label("seen"))
     .join(_answer, _charge.c.number == _answer.c.about)
     .where(_answer.c.kind == sa.literal_column("'answer'"), _answer.c.answer_key == _KEY)
     .where(_answer.c.payload_hash != _VOID)
 )
 _OWN_ANSWER = (_is("answer"), ENTRIES.c.answer_key == _KEY, _THEIRS, ENTRIES.c.payload_hash != _VOID)
-GET_OWN_ANSWER = Statement(
+GET_OWN_ANSWER = PreparedStatement(
     sa.select(ENTRIES).where(ENTRIES.c.number == _newest(*_OWN_ANSWER, ENTRIES.c.number < _NUMBER))
 )
-GET_OBTAINED = Statement(
+GET_OBTAINED = PreparedStatement(
     sa.select(*PLAIN).where(
         _THEIRS,
         ENTRIES.c.number > _NUMBER,
@@ -126,10 +128,12 @@ GET_OBTAINED = Statement(
         sa.or_(_is("answer"), _is("seen")),
     )
 )
-HAS_SEEN = Statement(sa.select(ENTRIES.c.number).where(_is("seen"), ENTRIES.c.about == _CHARGE, _THEIRS))
+HAS_SEEN = PreparedStatement(sa.select(ENTRIES.c.number).where(_is("seen"), ENTRIES.c.about == _CHARGE, _THEIRS))
 _NAMES = (
     sa.select(sa.func.min(ENTRIES.c.analyst).label("name")).where(ENTRIES.c.analyst > "").cte("names", recursive=True)
 )
 _NEXT = sa.select(sa.func.min(ENTRIES.c.analyst)).where(ENTRIES.c.analyst > _NAMES.c.name).scalar_subquery()
 _ALL_NAMES = _NAMES.union_all(sa.select(_NEXT).where(_NAMES.c.name.is_not(None)))
-GET_ANALYSTS = Statement(sa.select(_ALL_NAMES.c.name).where(_ALL_NAMES.c.name.is_not(None)))  # a step in the index each
+GET_ANALYSTS = PreparedStatement(
+    sa.select(_ALL_NAMES.c.name).where(_ALL_NAMES.c.name.is_not(None))
+)  # a step in the index each

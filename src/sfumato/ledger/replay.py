@@ -7,16 +7,16 @@ from typing import Any
 from sfumato.errors import SfumatoError
 from sfumato.kernel.losses import PrivacyLoss, PureDP
 from sfumato.kernel.neighbours import Neighbours
-from sfumato.ledger.books import Books
-from sfumato.ledger.charges import exchanged, fits, nothing, price, shortened, total
-from sfumato.ledger.entries import ANCHORS, Entry, Row, charged_loss
+from sfumato.ledger.entries import ANCHORS, Entry, Row, read_charge
 from sfumato.ledger.keyring import is_signed
+from sfumato.ledger.ledger_rows import LedgerRows
+from sfumato.ledger.loss_sums import add_losses, convert_loss, fits, price, shorten, zero_loss
 from sfumato.ledger.schema import VERSION
 
 _NEIGHBOURS = ("neighbours", None, "")
 
 
-class Sums:
+class Replay:
     """What the entries so far add up to, and whether the next one follows the rules."""
 
     def __init__(self, ledger_id: str, population: str) -> None:
@@ -28,29 +28,29 @@ class Sums:
         self._own: dict[str, PrivacyLoss] = {}
         self._charges: dict[int, Entry] = {}
         self._followed: set[tuple[object, ...]] = set()
-        self._past: Books | None = None  # where entries are looked up that this walk did not see
+        self._past: LedgerRows | None = None  # where entries are looked up that this walk did not see
         self._start = 0
 
     @classmethod
-    def after(cls, books: Books, number: int, ledger_id: str, population: str) -> "Sums":
+    def resume(cls, rows: LedgerRows, number: int, ledger_id: str, population: str) -> "Replay":
         """The sums as they are after an entry that was verified before."""
         sums = cls(ledger_id, population)
-        row = books.whole_row(number)
-        _must(row is not None)
+        row = rows.whole_row(number)
+        _demand(row is not None)
         entry = Entry.of(row or {})
-        sums._past, sums._start = books, number
-        sums._note_neighbours(json.loads(books.first_payload() or "{}"))
+        sums._past, sums._start = rows, number
+        sums._note_neighbours(json.loads(rows.first_payload() or "{}"))
         sums._budget, sums._spent, sums._version = entry.budget, entry.spent, entry.version
-        anchors = [each["number"] for each in books.anchors() if each["number"] <= number]
-        declared = json.loads((books.whole_row(anchors[-1]) or {})["payload"])
+        anchors = [each["number"] for each in rows.anchors() if each["number"] <= number]
+        declared = json.loads((rows.whole_row(anchors[-1]) or {})["payload"])
         sums._keys = [(int(first), str(key)) for first, key in declared.get("keys", [])]
         return sums
 
-    def fault_of(self, row: Row) -> str:
+    def find_fault(self, row: Row) -> str:
         """Why an entry cannot follow the ones before it, or nothing."""
         try:
             entry = Entry.of(row)
-            _must(self._version <= entry.version <= VERSION)
+            _demand(self._version <= entry.version <= VERSION)
             self._version = entry.version
             payload = json.loads(row.get("payload") or "{}")
             held = self._wanted(entry, payload) == entry
@@ -93,7 +93,7 @@ class Sums:
         """Take the keys of an anchor: those before, and perhaps one that signs from this entry on."""
         keys = [(int(number), str(key)) for number, key in payload.get("keys", [])]
         before = len(self._keys)
-        _must(keys[:before] == self._keys and all(number == entry.number for number, _ in keys[before:]))
+        _demand(keys[:before] == self._keys and all(number == entry.number for number, _ in keys[before:]))
         self._keys = keys
 
     def _note_neighbours(self, payload: dict[str, Any]) -> None:
@@ -105,46 +105,46 @@ class Sums:
     def _told(self, entry: Entry, payload: dict[str, Any], spent: PrivacyLoss) -> Entry:
         """An entry that charges nobody, as the rules would have written it: an anchor, or the neighbours."""
         if entry.kind == "neighbours":
-            _must("neighbours" in payload and _NEIGHBOURS not in self._followed)
-            _must(self._past is None or not self._past.follows(entry, self._start))
+            _demand("neighbours" in payload and _NEIGHBOURS not in self._followed)
+            _demand(self._past is None or not self._past.follows(entry, self._start))
             self._note_neighbours(payload)
             return replace(entry, analyst="", about=None, loss=None, spent=spent, analyst_spent=None)
-        _must(entry.kind != "migrate" or entry.version == payload["to"] > payload["from"])
-        carried = total(spent, charged_loss(payload["carried"])) if "carried" in payload else spent
-        return replace(entry, spent=shortened(carried))
+        _demand(entry.kind != "migrate" or entry.version == payload["to"] > payload["from"])
+        carried = add_losses(spent, read_charge(payload["carried"])) if "carried" in payload else spent
+        return replace(entry, spent=shorten(carried))
 
     def _wanted(self, entry: Entry, payload: dict[str, Any]) -> Entry:
         """The entry as the rules would have written it."""
         if entry.kind == "open":
             identity = (payload["ledger_id"], payload["population"], entry.number)
-            _must(identity == (*self._identity, 1))
+            _demand(identity == (*self._identity, 1))
             self._note_neighbours(payload)
-            return replace(entry, spent=nothing(entry.budget))
-        spent = exchanged(self._spent, entry.budget)
+            return replace(entry, spent=zero_loss(entry.budget))
+        spent = convert_loss(self._spent, entry.budget)
         if entry.kind == "limit":
             return replace(entry, spent=spent)
-        _must(self._budget == entry.budget)
+        _demand(self._budget == entry.budget)
         if entry.kind in (*ANCHORS, "neighbours"):
             return self._told(entry, payload, spent)
-        own = exchanged(self._own_of(entry.analyst) or nothing(entry.budget), entry.budget)
+        own = convert_loss(self._own_of(entry.analyst) or zero_loss(entry.budget), entry.budget)
         if entry.kind == "charge":
-            shares = tuple(charged_loss(each["loss"]) for each in payload["measurements"])
-            loss = price(charged_loss(payload["loss"]), shares, entry.budget)
-            _must(fits(loss, spent, entry.budget))
+            shares = tuple(read_charge(each["loss"]) for each in payload["measurements"])
+            loss = price(read_charge(payload["loss"]), shares, entry.budget)
+            _demand(fits(loss, spent, entry.budget))
             self._charges[entry.number] = entry
-            return replace(entry, loss=loss, spent=total(spent, loss), analyst_spent=total(own, loss))
+            return replace(entry, loss=loss, spent=add_losses(spent, loss), analyst_spent=add_losses(own, loss))
         charge, once = self._charge(entry.about or 0), (entry.kind, entry.about, entry.analyst)
-        _must(once not in self._followed and entry.kind in ("answer", "seen"))
-        _must(self._past is None or not self._past.follows(entry, self._start))
+        _demand(once not in self._followed and entry.kind in ("answer", "seen"))
+        _demand(self._past is None or not self._past.follows(entry, self._start))
         self._followed.add(once)
-        _must((entry.plan_digest, entry.answer_key) == (charge.plan_digest, charge.answer_key))
+        _demand((entry.plan_digest, entry.answer_key) == (charge.plan_digest, charge.answer_key))
         if entry.kind == "answer":
             return replace(entry, analyst=charge.analyst, loss=None, spent=spent, analyst_spent=own)
-        _must(charge.loss is not None and charge.analyst != entry.analyst)
-        loss = exchanged(charge.loss or nothing(entry.budget), entry.budget)
-        return replace(entry, loss=loss, spent=spent, analyst_spent=total(own, loss))
+        _demand(charge.loss is not None and charge.analyst != entry.analyst)
+        loss = convert_loss(charge.loss or zero_loss(entry.budget), entry.budget)
+        return replace(entry, loss=loss, spent=spent, analyst_spent=add_losses(own, loss))
 
 
-def _must(rule: bool) -> None:
+def _demand(rule: bool) -> None:
     if not rule:
         raise ValueError("a rule of the ledger is broken")

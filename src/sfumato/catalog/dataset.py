@@ -7,10 +7,10 @@ from typing import Literal
 
 from sfumato.catalog.analysts import MOST_LETTERS, check_analysts
 from sfumato.catalog.budget import Budget
+from sfumato.catalog.catalog_errors import MOST_CHARACTERS, catalog_error, naming_place, show_value
 from sfumato.catalog.columns import ColumnDeclaration, Id, column_type, freeze, read_flag
-from sfumato.catalog.names import choices, find, no_twins, read_name, read_text, unknown
-from sfumato.catalog.reading import PLAIN, Reading
-from sfumato.catalog.refusals import MOST_CHARACTERS, at, refusal, shown
+from sfumato.catalog.names import find_name, read_name, read_text, refuse_twins, suggest_names, unknown_name
+from sfumato.catalog.text_format import PLAIN_TEXT, TextFormat
 from sfumato.kernel.neighbours import ROW, Neighbours, PrivacyUnit, Row
 from sfumato.kernel.parameters import kind_of, whole_number
 from sfumato.kernel.plan import Column, ContributionBound
@@ -33,43 +33,43 @@ class Table:
     unit_through: tuple[str, str] | None = None
     multiplicities: tuple[tuple[str, int], ...] = ()  # of a pinned public table: how often a value stands in a column
     people: int | None = None  # like rows, of a table whose unit is an id: its number of people is public
-    reading: Reading = PLAIN
+    reading: TextFormat = PLAIN_TEXT
 
     def __post_init__(self) -> None:
         freeze(self, name=read_name(self.name, "a table's name"))
-        with at(f"tables.{self.name}"):
+        with naming_place(f"tables.{self.name}"):
             freeze(
                 self,
                 source=None if self.source is None else read_text(self.source, "source", 10_000),
                 columns=self._frozen_columns(),
-                max_rows_per_unit=_few(self.max_rows_per_unit, "max_rows_per_unit"),
-                max_groups_per_unit=_few(self.max_groups_per_unit, "max_groups_per_unit"),
+                max_rows_per_unit=_read_bound(self.max_rows_per_unit, "max_rows_per_unit"),
+                max_groups_per_unit=_read_bound(self.max_groups_per_unit, "max_groups_per_unit"),
                 rows=None if self.rows is None else whole_number(self.rows, "rows", 1),
                 people=None if self.people is None else whole_number(self.people, "people", 1),
                 public=read_flag(self.public, "public"),
             )
-            if not isinstance(self.reading, Reading):
-                raise refusal(f"reading must be a Reading; got {kind_of(self.reading)}.")
+            if not isinstance(self.reading, TextFormat):
+                raise catalog_error(f"reading must be a TextFormat; got {kind_of(self.reading)}.")
             freeze(self, unit_through=self._link())
             freeze(self, unit=self._unit())
             if not isinstance(self.unit, str) and not self.unit_through and self._bound != ContributionBound():
                 rule = "max_rows_per_unit and max_groups_per_unit must be 1 unless rows belong to people"
-                raise refusal(f"{rule}.", "Remove them, or name the column that tells people apart as the unit.")
+                raise catalog_error(f"{rule}.", "Remove them, or name the column that tells people apart as the unit.")
             if self.rows is not None and (self.public or self.unit is not ROW):
                 hint = "Remove rows." if self.public else "Declare the number of people instead: people = n."
-                raise refusal("rows is only for tables whose unit is the row.", hint)
+                raise catalog_error("rows is only for tables whose unit is the row.", hint)
             if self.people is not None and (self.public or self.unit is ROW):
                 hint = "Remove people." if self.public else "Declare the number of rows instead: rows = n."
-                raise refusal("people is only for tables whose people have an id.", hint)
+                raise catalog_error("people is only for tables whose people have an id.", hint)
 
     def __reduce__(self) -> tuple[type["Table"], tuple[object, ...]]:
-        return Table, _parts(self)
+        return Table, _list_arguments(self)
 
     def column(self, name: str) -> Column:
         """The declared column of that name, in any case."""
-        found = find(name, self.columns)
+        found = find_name(name, self.columns)
         if found is None:
-            raise unknown("column", name, self.columns, f" in table {self.name}")
+            raise unknown_name("column", name, self.columns, f" in table {self.name}")
         declaration = self.columns[found]
         return Column(found, column_type(declaration), getattr(declaration, "nullable", True))
 
@@ -79,26 +79,26 @@ class Table:
 
     def _frozen_columns(self) -> Mapping[str, ColumnDeclaration]:
         if not isinstance(self.columns, Mapping):
-            raise refusal(f"columns must map names to types; got {kind_of(self.columns)}.")
+            raise catalog_error(f"columns must map names to types; got {kind_of(self.columns)}.")
         for name, declaration in self.columns.items():
             read_name(name, "a column's name")
             if not isinstance(declaration, ColumnDeclaration):
                 hint = "Use Integer, Real, Category, Boolean, Text, Date, DateTime or Id, with brackets: Boolean()."
-                raise refusal(f"columns.{name} is not a declared type.", hint)
-        no_twins(self.columns, "columns")
+                raise catalog_error(f"columns.{name} is not a declared type.", hint)
+        refuse_twins(self.columns, "columns")
         return MappingProxyType({str.__str__(name): each for name, each in self.columns.items()})
 
     def _unit(self) -> str | Literal[Row.ROW] | None:
         """The unit, in the declared spelling; a public table's is nominal, and Dataset.unit refuses it."""
         if self.public:
             if self.unit not in (None, ROW) or self.unit_through:
-                raise refusal(
+                raise catalog_error(
                     "a public table protects nobody, so it has no unit.", "Remove the unit, or public = true."
                 )
             return ROW
         if self.unit_through:
             if self.unit is not None and self._id(self.unit) != self.unit_through[0]:
-                raise refusal("unit and unit_through contradict each other.", "Give one of the two.")
+                raise catalog_error("unit and unit_through contradict each other.", "Give one of the two.")
             return None
         return ROW if self.unit is ROW else self._id(self.unit)
 
@@ -110,18 +110,18 @@ class Table:
                 return self._id(column), table
             case _:
                 hint = 'For example: unit_through = { column = "visit_id", table = "visits" }.'
-                raise refusal("unit_through must name a column and a table.", hint)
+                raise catalog_error("unit_through must name a column and a table.", hint)
 
     def _id(self, name: object) -> str:
         """The declared spelling of a column that must be an id."""
-        found = find(name, self.columns)
+        found = find_name(name, self.columns)
         if not isinstance(name, str):
             hint = "Name the column that tells people apart, or say that every row is one person (ROW)."
-            raise refusal(f"the unit must be a column's name or ROW; got {kind_of(name)}.", hint)
+            raise catalog_error(f"the unit must be a column's name or ROW; got {kind_of(name)}.", hint)
         if found is None or not isinstance(self.columns[found], Id):
             wrong = "is not declared" if found is None else "must be declared as an id"
             hint = f'Declare it: columns.{found or name} = {{ type = "id" }}, or Id() in Python.'
-            raise refusal(f"the unit's column {shown(name)} {wrong}.", hint)
+            raise catalog_error(f"the unit's column {show_value(name)} {wrong}.", hint)
         return found
 
 
@@ -151,7 +151,7 @@ class Dataset:
         views: Mapping[str, str] = MappingProxyType({}),
         ledger: str | None = None,
     ) -> None:
-        with at("dataset"):
+        with naming_place("dataset"):
             freeze(
                 self,
                 name=read_name(name, "name"),
@@ -161,32 +161,34 @@ class Dataset:
                 ledger=None if ledger is None else read_text(ledger, "ledger", 10_000),
             )
         if not isinstance(budget, Budget):
-            raise refusal(f"budget must be a Budget; got {kind_of(budget)}.", "For example: Budget(epsilon=3).")
+            raise catalog_error(f"budget must be a Budget; got {kind_of(budget)}.", "For example: Budget(epsilon=3).")
         if not isinstance(analysts, Mapping):
-            raise refusal(f"analysts must map names to budgets; got {kind_of(analysts)}.")
-        freeze(self, budget=budget, tables=_by_name(tables), analysts=MappingProxyType(dict(analysts)))
+            raise catalog_error(f"analysts must map names to budgets; got {kind_of(analysts)}.")
+        freeze(self, budget=budget, tables=_read_tables(tables), analysts=MappingProxyType(dict(analysts)))
         freeze(self, views=self._named_views(views))
         for table in self.tables.values():
-            with at(f"tables.{table.name}"):
+            with naming_place(f"tables.{table.name}"):
                 for key in ("rows", "people"):
                     if getattr(table, key) is not None and self.neighbours is not Neighbours.REPLACE_ONE:
                         hint = f'Remove {key}, or set neighbours = "replace-one" for the dataset.'
-                        raise refusal(f"{key} makes the number of {key} public, which only replace-one allows.", hint)
+                        raise catalog_error(
+                            f"{key} makes the number of {key} public, which only replace-one allows.", hint
+                        )
                 self._owner(table)
         for analyst, limit in self.analysts.items():
-            with at(f"analysts.{read_name(analyst, 'an analyst', MOST_LETTERS)}"):
+            with naming_place(f"analysts.{read_name(analyst, 'an analyst', MOST_LETTERS)}"):
                 if not isinstance(limit, Budget) or limit.accounting != budget.accounting:
-                    raise refusal(f"must be a Budget with {budget.accounting} accounting, as the dataset's.")
+                    raise catalog_error(f"must be a Budget with {budget.accounting} accounting, as the dataset's.")
         check_analysts(self.analysts)
 
     def __reduce__(self) -> tuple[type["Dataset"], tuple[object, ...]]:
-        return Dataset, _parts(self)
+        return Dataset, _list_arguments(self)
 
     def table(self, name: str) -> Table:
         """The declared table of that name, in any case."""
-        found = find(name, self.tables)
+        found = find_name(name, self.tables)
         if found is None:
-            raise unknown("table", name, self.tables, f" in dataset {self.name}")
+            raise unknown_name("table", name, self.tables, f" in dataset {self.name}")
         return self.tables[found]
 
     def unit(self, table: str) -> PrivacyUnit:
@@ -194,7 +196,9 @@ class Dataset:
         declared = self.table(table)
         owner = self._owner(declared).unit
         if declared.public or owner is None:
-            raise refusal(f"tables.{declared.name}: a public table has no privacy unit.", "Ask about a private table.")
+            raise catalog_error(
+                f"tables.{declared.name}: a public table has no privacy unit.", "Ask about a private table."
+            )
         return PrivacyUnit(declared.name, owner, self.neighbours)
 
     def bound(self, table: str) -> ContributionBound:
@@ -204,12 +208,14 @@ class Dataset:
 
     def _named_views(self, views: Mapping[str, str]) -> Mapping[str, str]:
         if not isinstance(views, Mapping):
-            raise refusal(f"views must map names to SQL; got {kind_of(views)}.")
+            raise catalog_error(f"views must map names to SQL; got {kind_of(views)}.")
         for name, sql in views.items():
-            with at(f"views.{read_name(name, 'a view')}"):
+            with naming_place(f"views.{read_name(name, 'a view')}"):
                 if not isinstance(sql, str) or not sql.strip():
-                    raise refusal("sql must be a SELECT.", 'For example: sql = "SELECT * FROM visits WHERE cost > 0".')
-        no_twins([*views, *self.tables], "tables and views")
+                    raise catalog_error(
+                        "sql must be a SELECT.", 'For example: sql = "SELECT * FROM visits WHERE cost > 0".'
+                    )
+        refuse_twins([*views, *self.tables], "tables and views")
         return MappingProxyType(dict(views))
 
     def _owner(self, table: Table) -> Table:
@@ -217,45 +223,47 @@ class Dataset:
         seen = [table]
         while (link := seen[-1].unit_through) is not None:
             column, through = link
-            found = find(through, self.tables)
+            found = find_name(through, self.tables)
             if found is None:
-                raise refusal(f"unit_through names no table: {shown(through)}.", choices(through, self.tables))
+                raise catalog_error(
+                    f"unit_through names no table: {show_value(through)}.", suggest_names(through, self.tables)
+                )
             seen.append(self.tables[found])
             if seen[-1] in seen[:-1]:
-                raise refusal("unit_through goes in a circle.", "Let one table name its unit's own column.")
-            with at(f"through tables.{found}"):
+                raise catalog_error("unit_through goes in a circle.", "Let one table name its unit's own column.")
+            with naming_place(f"through tables.{found}"):
                 seen[-1]._id(column)
         if len(seen) > 1 and not isinstance(seen[-1].unit, str):
             hint = f"Give tables.{seen[-1].name} a unit column."
-            raise refusal("unit_through must lead to a table whose people have an id.", hint)
+            raise catalog_error("unit_through must lead to a table whose people have an id.", hint)
         return seen[-1]
 
 
-def _few(value: object, name: str) -> int:
+def _read_bound(value: object, name: str) -> int:
     """A bound on what one person contributes."""
     number = whole_number(value, name, 1)
     if number > MOST_ROWS:
-        raise refusal(f"{name} must be at most {MOST_ROWS:,}.", "A bound that large bounds nothing.")
+        raise catalog_error(f"{name} must be at most {MOST_ROWS:,}.", "A bound that large bounds nothing.")
     return number
 
 
-def _by_name(tables: object) -> Mapping[str, Table]:
+def _read_tables(tables: object) -> Mapping[str, Table]:
     given = tuple(tables.values()) if isinstance(tables, Mapping) else tables
     if not isinstance(given, list | tuple) or not all(isinstance(table, Table) for table in given):
-        raise refusal("tables must be a list of Table, or map their names to them.")
+        raise catalog_error("tables must be a list of Table, or map their names to them.")
     if isinstance(tables, Mapping) and list(tables) != [table.name for table in given]:
-        raise refusal("tables must map each table's own name to it.")
-    no_twins([table.name for table in given], "tables")
+        raise catalog_error("tables must map each table's own name to it.")
+    refuse_twins([table.name for table in given], "tables")
     return MappingProxyType({table.name: table for table in given})
 
 
-def with_tables(dataset: Dataset, tables: Mapping[str, Table]) -> Dataset:
+def replace_tables(dataset: Dataset, tables: Mapping[str, Table]) -> Dataset:
     """The dataset with other declarations of its tables."""
     parts = {each.name: getattr(dataset, each.name) for each in fields(Dataset)}
     return Dataset(**parts | {"tables": dict(tables)})
 
 
-def _parts(thing: Table | Dataset) -> tuple[object, ...]:
+def _list_arguments(thing: Table | Dataset) -> tuple[object, ...]:
     """The constructor's arguments, for pickle, which does not take a MappingProxyType."""
     values = (getattr(thing, each.name) for each in fields(thing))
     return tuple(dict(value) if isinstance(value, MappingProxyType) else value for value in values)

@@ -7,7 +7,7 @@ from sfumato.ledger.keyring import Keyring, is_signed
 MOST_KNOWN = 100_000
 
 
-class Seal:
+class Signatures:
     """Signs new entries, and tells whether an entry was signed with the key that was in force."""
 
     def __init__(self, keyring: Keyring | None, keys: tuple[tuple[int, str], ...]) -> None:

@@ -11,12 +11,12 @@ HINT = 'Check the path: `ledger = "../shared.db"` under [dataset] in catalog.tom
 IN_MEMORY = (None, "", ":memory:")
 
 
-def address_from(folder: Path, declared: str) -> str:
+def resolve_address(folder: Path, declared: str) -> str:
     """The absolute path, or the URL on a server. A relative path is seen from the folder, also in a sqlite URL.
 
     What is in memory would be forgotten with the process, and its budget with it: it is refused.
     """
-    path = _file_of(declared)
+    path = _find_file(declared)
     if path is None:
         return declared
     try:
@@ -33,7 +33,7 @@ def address_from(folder: Path, declared: str) -> str:
     return str(place)
 
 
-def _file_of(declared: str) -> str | None:
+def _find_file(declared: str) -> str | None:
     """The path of a file, or None for a server."""
     path: str | None = declared
     if "://" in declared:

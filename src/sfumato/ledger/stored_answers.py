@@ -13,12 +13,12 @@ from sfumato.kernel.expressions import Scalar
 from sfumato.kernel.losses import PrivacyLoss
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
 from sfumato.kernel.release import Released
-from sfumato.ledger.charges import Taken, amounts_of
-from sfumato.ledger.entries import Head, Row, altered_error, canonical, charged_loss, loss_text
+from sfumato.ledger.entries import Head, Row, altered_error, canonical, read_charge, write_loss
+from sfumato.ledger.loss_sums import Spending, amounts_of
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredAnswer:
     """An answer that was given before.
 
     Each of `certificate_measure` is a name, a variance and the noise's kind; `shares` are their losses, in order;
@@ -32,11 +32,11 @@ class Stored:
     head: str
     analyst: str
     shares: tuple[PrivacyLoss, ...]
-    taken: Taken
+    taken: Spending
     keys: tuple[tuple[Scalar, ...], ...] | None = None
 
 
-def _kind(each: Certified) -> str:
+def _name_noise(each: Certified) -> str:
     match each.noise:
         case LaplaceNoise():
             return "laplace"
@@ -54,9 +54,9 @@ def is_void(answer: Row | None) -> bool:
     return answer is not None and bool(answer["payload"] == VOID)
 
 
-def answer_text(released: Released, summary: Mapping[str, object] | None = None) -> str:
+def write_answer(released: Released, summary: Mapping[str, object] | None = None) -> str:
     """An answer as it is kept: its integers, the keys that the data named, and what an upgrade sums up with it."""
-    keys = None if released.keys is None else [[_written(value) for value in key] for key in released.keys]
+    keys = None if released.keys is None else [[_write_key(value) for value in key] for key in released.keys]
     whole = {"integers": released.integers, "keys": keys}
     return canonical(whole if summary is None else {**whole, "summary": dict(summary)})
 
@@ -67,7 +67,7 @@ def read_summary(answer: Row) -> dict[str, Any] | None:
     return kept
 
 
-def _written(value: Scalar) -> list[str]:
+def _write_key(value: Scalar) -> list[str]:
     kind = type(value)
     if kind not in READERS:
         raise KernelFault("A key holds something that cannot be kept.")
@@ -89,50 +89,52 @@ def read_answer(text: str) -> tuple[dict[str, tuple[int, ...]], tuple[tuple[Scal
     return {name: tuple(cells) for name, cells in kept["integers"].items()}, keys
 
 
-def description(certificate: Certificate) -> str:
+def describe_certificate(certificate: Certificate) -> str:
     """What was certified, as it is kept with the charge: enough to price it again and to judge its precision."""
     measurements = [
         {
             "name": each.name,
-            "noise": _kind(each),
+            "noise": _name_noise(each),
             "variance": str(each.variance),
             "exponent": each.exponent,
-            "loss": loss_text(each.loss),
+            "loss": write_loss(each.loss),
         }
         for each in certificate.measurements
     ]
-    whole = {"cells": certificate.cells, "loss": loss_text(certificate.loss), "measurements": measurements}
+    whole = {"cells": certificate.cells, "loss": write_loss(certificate.loss), "measurements": measurements}
     return canonical(whole)
 
 
-def measures(charge: Row) -> tuple[tuple[str, Fraction, str], ...]:
+def read_measurements(charge: Row) -> tuple[tuple[str, Fraction, str], ...]:
     described = json.loads(charge["payload"])["measurements"]
     return tuple((each["name"], Fraction(each["variance"]), each["noise"]) for each in described)
 
 
-def certified_loss(charge: Row) -> PrivacyLoss:
+def read_certified_loss(charge: Row) -> PrivacyLoss:
     """The loss that was certified, in its own kind: the column `loss` has what was charged for it."""
-    return charged_loss(json.loads(charge["payload"])["loss"])
+    return read_charge(json.loads(charge["payload"])["loss"])
 
 
-def answers(charge: Row, certificate: Certificate) -> bool:
+def is_precise_enough(charge: Row, certificate: Certificate) -> bool:
     """Whether every measurement of a stored answer is at least as precise as the wanted one, at the same delta."""
-    loss = certified_loss(charge)
-    kept = {name: variance for name, variance, _ in measures(charge)}
+    loss = read_certified_loss(charge)
+    kept = {name: variance for name, variance, _ in read_measurements(charge)}
     wanted = {each.name: each.variance for each in certificate.measurements}
     same_delta = amounts_of(loss)[1] == amounts_of(certificate.loss)[1]
     return same_delta and kept.keys() == wanted.keys() and all(kept[name] <= wanted[name] for name in wanted)
 
 
-def shares_of(charge: Row) -> tuple[PrivacyLoss, ...]:
+def read_shares(charge: Row) -> tuple[PrivacyLoss, ...]:
     """The losses of a charge's measurements, in order."""
-    return tuple(charged_loss(each["loss"]) for each in json.loads(charge["payload"])["measurements"])
+    return tuple(read_charge(each["loss"]) for each in json.loads(charge["payload"])["measurements"])
 
 
-def stored_answer(charge: Row, answer: Row | None, head: Head, taken: Taken) -> Stored:
+def read_stored(charge: Row, answer: Row | None, head: Head, taken: Spending) -> StoredAnswer:
     """What a charge and its answer entry hold."""
     if answer is None:
         raise altered_error(charge["number"])
     integers, keys = read_answer(answer["payload"])
-    number, loss, shares = charge["number"], certified_loss(charge), shares_of(charge)
-    return Stored(number, measures(charge), integers, loss, head.hash, charge["analyst"], shares, taken, keys)
+    number, loss, shares = charge["number"], read_certified_loss(charge), read_shares(charge)
+    return StoredAnswer(
+        number, read_measurements(charge), integers, loss, head.hash, charge["analyst"], shares, taken, keys
+    )

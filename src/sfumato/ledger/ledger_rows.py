@@ -13,18 +13,14 @@ from sfumato.ledger.entries import (
     Entry,
     Head,
     Row,
-    altered,
     altered_error,
     chain_hash,
-    loss_text,
+    is_altered,
     read_loss,
     sha256,
+    write_loss,
 )
-from sfumato.ledger.schema import VERSION, alter_tables, refuse_newer, version_of, write_version
-from sfumato.ledger.seal import Seal
-from sfumato.ledger.statement import Statement
-from sfumato.ledger.stored import VOID
-from sfumato.ledger.tables import (
+from sfumato.ledger.ledger_tables import (
     ADD_ENTRY,
     COLUMNS,
     ENTRIES,
@@ -51,16 +47,20 @@ from sfumato.ledger.tables import (
     PLAIN,
     TABLES,
 )
+from sfumato.ledger.prepared_statement import PreparedStatement
+from sfumato.ledger.schema import VERSION, alter_tables, read_version, refuse_newer, write_version
+from sfumato.ledger.signatures import Signatures
+from sfumato.ledger.stored_answers import VOID
 
 _VOID_HASH = sha256(VOID)
 
 _answer = ENTRIES.alias("answer")
 
 
-class Books:
+class LedgerRows:
     """The ledger's rows inside one transaction."""
 
-    def __init__(self, connection: sa.Connection, seal: Seal | None = None) -> None:
+    def __init__(self, connection: sa.Connection, seal: Signatures | None = None) -> None:
         self._connection = connection
         self.seal = seal  # None: of a ledger in memory, which is not signed
 
@@ -76,7 +76,7 @@ class Books:
 
     def version(self) -> int:
         """The version of the tables; a newer one than this program knows is refused."""
-        version = version_of(self._connection)
+        version = read_version(self._connection)
         refuse_newer(version)
         return version
 
@@ -133,13 +133,13 @@ class Books:
             "about": None,
             "time": datetime.now(UTC).isoformat(timespec="microseconds"),
             "payload_hash": sha256(payload),
-            "budget": loss_text(budget),
-            "spent": loss_text(spent),
+            "budget": write_loss(budget),
+            "spent": write_loss(spent),
             "version": VERSION,
             "question": "",
             **parts,
-            "loss": loss_text(parts.get("loss")),
-            "analyst_spent": loss_text(parts.get("analyst_spent")),
+            "loss": write_loss(parts.get("loss")),
+            "analyst_spent": write_loss(parts.get("analyst_spent")),
         }
         previous = before.hash if before else ""
         anchor = row["number"] if kind in ANCHORS or before is None else before.anchor
@@ -151,7 +151,7 @@ class Books:
         MOVE_HEAD.rows(self._connection, **{f"new_{name}": whole[name] for name in MOVED})
         return head
 
-    def become(self, other: "Books") -> None:
+    def become(self, other: "LedgerRows") -> None:
         """Take the place of everything in this SQLite file by the entries of another ledger."""
         objects = "SELECT type, name FROM sqlite_master WHERE name NOT LIKE 'sqlite!_%' ESCAPE '!'"
         found = [tuple(each) for each in self._connection.exec_driver_sql(objects)]
@@ -162,7 +162,7 @@ class Books:
         head = other.head(lock=False)
         for row in other.walk():
             ADD_ENTRY.rows(self._connection, **row)
-        texts = {"hash": head.hash, "budget": loss_text(head.budget), "spent": loss_text(head.spent)}
+        texts = {"hash": head.hash, "budget": write_loss(head.budget), "spent": write_loss(head.spent)}
         moved = {"number": head.number, "anchor": head.anchor, **texts}
         MOVE_HEAD.rows(self._connection, **{f"new_{name}": value for name, value in moved.items()})
 
@@ -268,20 +268,20 @@ class Books:
         rows = self._connection.execute(newest_first).all()
         return [Entry.of(self._refuse_altered(row._asdict())) for row in reversed(rows)]
 
-    def _one(self, statement: Statement, **values: object) -> Row | None:
+    def _one(self, statement: PreparedStatement, **values: object) -> Row | None:
         rows = statement.rows(self._connection, **values)
         return rows[0] if rows else None
 
-    def _sound(self, statement: Statement, **values: object) -> Row | None:
+    def _sound(self, statement: PreparedStatement, **values: object) -> Row | None:
         row = self._one(statement, **values)
         return None if row is None else self._refuse_altered(row)
 
-    def _sound_rows(self, statement: Statement, **values: object) -> list[Row]:
+    def _sound_rows(self, statement: PreparedStatement, **values: object) -> list[Row]:
         found = [self._refuse_altered(row) for row in statement.rows(self._connection, **values)]
         return sorted(found, key=lambda row: int(row["number"]))
 
     def _refuse_altered(self, row: Row) -> Row:
-        if altered(row):
+        if is_altered(row):
             raise altered_error(row["number"])
         if self.seal and not self.seal.holds(row):
             raise altered_error(row["number"], "is not signed with the ledger's key")

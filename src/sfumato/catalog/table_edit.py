@@ -5,37 +5,37 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 
-from sfumato.catalog.files import FILE, read_bytes, read_dataset, toml_value
-from sfumato.catalog.model import Dataset
-from sfumato.catalog.reading import Reading
-from sfumato.catalog.refusals import refusal
+from sfumato.catalog.catalog_errors import catalog_error
+from sfumato.catalog.catalog_file import FILE, read_bytes, read_dataset, write_value
+from sfumato.catalog.dataset import Dataset
+from sfumato.catalog.text_format import TextFormat
 from sfumato.errors import CatalogError
 
 SECTION = re.compile(r"""\s*\[\s*tables\s*\.\s*(?:"(?P<quoted>[^"\\]+)"|'(?P<plain>[^']+)'|(?P<bare>[\w-]+))\s*\]""")
 
 
-def with_reading(folder: Path, table: str, keys: Mapping[str, str | bool]) -> tuple[bytes, Dataset]:
+def edit_reading(folder: Path, table: str, keys: Mapping[str, str | bool]) -> tuple[bytes, Dataset]:
     """The catalog's text with these keys of reading set for a table, and the dataset that it declares."""
     before = read_bytes(Path(folder) / FILE)
     declared = read_dataset(before)
-    reading = {each.name: getattr(declared.tables[table].reading, each.name) for each in fields(Reading)}
-    changed = replace(declared.tables[table], reading=Reading(**reading | dict(keys)))
+    reading = {each.name: getattr(declared.tables[table].reading, each.name) for each in fields(TextFormat)}
+    changed = replace(declared.tables[table], reading=TextFormat(**reading | dict(keys)))
     tables = [changed if each.name == table else each for each in declared.tables.values()]
     wanted = Dataset(**{each.name: getattr(declared, each.name) for each in fields(Dataset)} | {"tables": tables})
-    after = _edited(before.decode("utf-8-sig"), table, keys).encode()
+    after = _edit_keys(before.decode("utf-8-sig"), table, keys).encode()
     try:
         done = read_dataset(after) == wanted
     except CatalogError:
         done = False
     if not done:
-        lines = "\n".join(f"{key} = {toml_value(value)}" for key, value in keys.items())
-        raise refusal(f"{FILE}: the place of tables.{table} was not found.", f"Write there yourself:\n{lines}")
+        lines = "\n".join(f"{key} = {write_value(value)}" for key, value in keys.items())
+        raise catalog_error(f"{FILE}: the place of tables.{table} was not found.", f"Write there yourself:\n{lines}")
     return after, wanted
 
 
-def _edited(text: str, table: str, keys: Mapping[str, str | bool]) -> str:
+def _edit_keys(text: str, table: str, keys: Mapping[str, str | bool]) -> str:
     lines = re.split(r"(?<=\n)", text)
-    head = next((number for number, line in enumerate(lines) if _names(line) == table), None)
+    head = next((number for number, line in enumerate(lines) if _find_table_name(line) == table), None)
     if head is None:
         return text
     end = "\r\n" if lines[head].endswith("\r\n") else "\n"
@@ -46,11 +46,11 @@ def _edited(text: str, table: str, keys: Mapping[str, str | bool]) -> str:
             break
         found = re.match(r"\s*([\w-]+)\s*=", line)
         if found and found[1] in left:
-            lines[number] = f"{found[1]} = {toml_value(left.pop(found[1]))}{end}"
-    added = [f"{key} = {toml_value(value)}{end}" for key, value in left.items()]
+            lines[number] = f"{found[1]} = {write_value(left.pop(found[1]))}{end}"
+    added = [f"{key} = {write_value(value)}{end}" for key, value in left.items()]
     return "".join([*lines[: head + 1], *added, *lines[head + 1 :]])
 
 
-def _names(line: str) -> str | None:
+def _find_table_name(line: str) -> str | None:
     found = SECTION.match(line)
     return None if found is None else found["quoted"] or found["plain"] or found["bare"]

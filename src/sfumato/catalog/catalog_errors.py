@@ -8,20 +8,20 @@ from sfumato.errors import CatalogError, InvalidParameter
 MOST_CHARACTERS = 100
 
 
-def refusal(message: str, hint: str = "") -> CatalogError:
+def catalog_error(message: str, hint: str = "") -> CatalogError:
     return CatalogError("catalog", message, hint)
 
 
 @contextmanager
-def at(where: str) -> Iterator[None]:
+def naming_place(where: str) -> Iterator[None]:
     """Say where in the catalog a rule was broken."""
     try:
         yield
     except (CatalogError, InvalidParameter) as error:
-        raise refusal(f"{where}: {error.message}" if where else error.message, error.hint) from None
+        raise catalog_error(f"{where}: {error.message}" if where else error.message, error.hint) from None
 
 
-def shown(value: object) -> str:
+def show_value(value: object) -> str:
     try:
         text = repr(value)
     except Exception:

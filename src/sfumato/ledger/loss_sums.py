@@ -26,8 +26,8 @@ def amounts_of(loss: PrivacyLoss) -> tuple[Fraction, Fraction]:
             assert_never(loss)
 
 
-def _of_kind(kind: PrivacyLoss, amount: Fraction, delta: Fraction, rounding: str = ROUND_CEILING) -> PrivacyLoss:
-    kept, kept_delta = _kept(amount, rounding), _kept(delta, rounding)
+def _make_loss(kind: PrivacyLoss, amount: Fraction, delta: Fraction, rounding: str = ROUND_CEILING) -> PrivacyLoss:
+    kept, kept_delta = _round_long(amount, rounding), _round_long(delta, rounding)
     match kind:
         case PureDP():
             return PureDP(kept)
@@ -39,7 +39,7 @@ def _of_kind(kind: PrivacyLoss, amount: Fraction, delta: Fraction, rounding: str
             assert_never(kind)
 
 
-def _kept(amount: Fraction, rounding: str, most: int = MOST_DIGITS) -> Decimal:
+def _round_long(amount: Fraction, rounding: str, most: int = MOST_DIGITS) -> Decimal:
     """An amount to its last digit; one of more than `most` digits is rounded to AMOUNT_DIGITS.
 
     Amounts that are charged are short (`demand_short`), and so are their sums. Only ledgers of the first version may
@@ -54,13 +54,13 @@ def _kept(amount: Fraction, rounding: str, most: int = MOST_DIGITS) -> Decimal:
     return Context(prec=AMOUNT_DIGITS, rounding=rounding).plus(exact)
 
 
-def shortened(spent: PrivacyLoss) -> PrivacyLoss:
+def shorten(spent: PrivacyLoss) -> PrivacyLoss:
     """What is spent, rounded up to AMOUNT_DIGITS where it is very long: amounts were not always limited."""
-    amount, delta = (Fraction(_kept(each, ROUND_CEILING, LONG)) for each in amounts_of(spent))
-    return _of_kind(spent, amount, delta)
+    amount, delta = (Fraction(_round_long(each, ROUND_CEILING, LONG)) for each in amounts_of(spent))
+    return _make_loss(spent, amount, delta)
 
 
-def demand_short(loss: PrivacyLoss) -> None:
+def refuse_long_amounts(loss: PrivacyLoss) -> None:
     """Refuse an amount of too many digits, or out of range, before it is charged."""
     name = "rho" if isinstance(loss, ZCDP) else "epsilon"
     for each, part in zip((name, "delta"), amounts_of(loss), strict=True):
@@ -68,27 +68,27 @@ def demand_short(loss: PrivacyLoss) -> None:
             privacy_amount(sum_exactly(part), each)
 
 
-def nothing(kind: PrivacyLoss) -> PrivacyLoss:
+def zero_loss(kind: PrivacyLoss) -> PrivacyLoss:
     """No loss at all, of the same kind as this one."""
-    return _of_kind(kind, Fraction(0), Fraction(0))
+    return _make_loss(kind, Fraction(0), Fraction(0))
 
 
-def total(one: PrivacyLoss, two: PrivacyLoss) -> PrivacyLoss:
+def add_losses(one: PrivacyLoss, two: PrivacyLoss) -> PrivacyLoss:
     """Two losses of one kind, added."""
     (amount, delta), (more, more_delta) = amounts_of(one), amounts_of(two)
-    return _of_kind(one, amount + more, delta + more_delta)
+    return _make_loss(one, amount + more, delta + more_delta)
 
 
-def left_of(limit: PrivacyLoss, spent: PrivacyLoss) -> PrivacyLoss:
+def subtract_spent(limit: PrivacyLoss, spent: PrivacyLoss) -> PrivacyLoss:
     """What is left; nothing, not less, where the owner lowered the limit below what is spent."""
     (most, most_delta), (amount, delta) = amounts_of(limit), amounts_of(spent)
-    return _of_kind(limit, max(Fraction(0), most - amount), max(Fraction(0), most_delta - delta), ROUND_FLOOR)
+    return _make_loss(limit, max(Fraction(0), most - amount), max(Fraction(0), most_delta - delta), ROUND_FLOOR)
 
 
-def beyond(more: PrivacyLoss, less: PrivacyLoss) -> PrivacyLoss:
+def find_excess(more: PrivacyLoss, less: PrivacyLoss) -> PrivacyLoss:
     """What the one has of each amount that the other has not, rounded up."""
     (most, most_delta), (amount, delta) = amounts_of(more), amounts_of(less)
-    return _of_kind(more, max(Fraction(0), most - amount), max(Fraction(0), most_delta - delta))
+    return _make_loss(more, max(Fraction(0), most - amount), max(Fraction(0), most_delta - delta))
 
 
 def fits(charge: PrivacyLoss, spent: PrivacyLoss, limit: PrivacyLoss) -> bool:
@@ -97,7 +97,7 @@ def fits(charge: PrivacyLoss, spent: PrivacyLoss, limit: PrivacyLoss) -> bool:
     return all(more + before <= most for more, before, most in parts)
 
 
-def exchanged(loss: PrivacyLoss, budget: PrivacyLoss) -> PrivacyLoss:
+def convert_loss(loss: PrivacyLoss, budget: PrivacyLoss) -> PrivacyLoss:
     """The loss in the budget's currency: never less than it was, and refused where there is no such rate."""
     match budget, loss:
         case ZCDP(), _:
@@ -109,44 +109,46 @@ def exchanged(loss: PrivacyLoss, budget: PrivacyLoss) -> PrivacyLoss:
             hint = "Declare a budget with a delta."
             raise LedgerError("ledger-currency", "This budget has no delta to spend.", hint)
         case _:
-            return _of_kind(budget, *amounts_of(loss))
+            return _make_loss(budget, *amounts_of(loss))
 
 
 def price(loss: PrivacyLoss, shares: tuple[PrivacyLoss, ...], budget: PrivacyLoss) -> PrivacyLoss:
     """What a certificate costs here. In zCDP each measurement is exchanged alone, which is cheaper than their sum."""
     if isinstance(budget, ZCDP) and shares and reduce(compose, shares) == loss:
-        return reduce(compose, (each.to_zcdp() for each in shares), nothing(budget))
-    return exchanged(loss, budget)
+        return reduce(compose, (each.to_zcdp() for each in shares), zero_loss(budget))
+    return convert_loss(loss, budget)
 
 
-def sublimit(declared: PrivacyLoss, budget: PrivacyLoss) -> PrivacyLoss:
+def convert_sublimit(declared: PrivacyLoss, budget: PrivacyLoss) -> PrivacyLoss:
     """A sub-limit in the budget's currency. A limit on epsilon has no equal in rho: exchange would loosen it."""
     if isinstance(declared, ZCDP) == isinstance(budget, ZCDP):
-        return exchanged(declared, budget)
+        return convert_loss(declared, budget)
     hint = "Declare both in epsilon, or both in rho."
     raise LedgerError("ledger-currency", "An analyst's limit must count what the budget counts.", hint)
 
 
-def demand(
+def refuse_over_limit(
     charge: PrivacyLoss, spent: PrivacyLoss, limit: PrivacyLoss, whose: str, shares: tuple[PrivacyLoss, ...]
 ) -> None:
     """Refuse a charge that does not fit, and say what would."""
     if fits(charge, spent, limit):
         return
-    left = left_of(limit, spent)
+    left = subtract_spent(limit, spent)
     amount, _ = amounts_of(left)
     hint = "Nothing more fits; questions that were answered before can still be asked."
     if amount:
-        hint = f"A question of at most {in_words(left)} still fits."
+        hint = f"A question of at most {describe_loss(left)} still fits."
         # epsilon**2 / 2 bounds the rho of epsilon, however it is split; in millionths, rounded down
         epsilon = Fraction(isqrt(int(2 * amount * 10**12)), 10**6)
         if isinstance(left, ZCDP) and epsilon and any(isinstance(each, PureDP) for each in shares):
             hint += f" With Laplace noise that is epsilon = {plain(epsilon)}."
-    message = f"This costs {in_words(charge)}, and {in_words(left)} is left of {whose} of {in_words(limit)}."
+    message = (
+        f"This costs {describe_loss(charge)}, and {describe_loss(left)} is left of {whose} of {describe_loss(limit)}."
+    )
     raise BudgetExceeded(message, hint, charge, left)
 
 
-def in_words(loss: PrivacyLoss) -> str:
+def describe_loss(loss: PrivacyLoss) -> str:
     """A loss as a person would say it."""
     amount, delta = (plain(each) for each in amounts_of(loss))
     name = "rho" if isinstance(loss, ZCDP) else "epsilon"
@@ -154,7 +156,7 @@ def in_words(loss: PrivacyLoss) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class Spending:
     """What one answer takes, in the budget's currency. `loss` is the same as it was certified: an epsilon, or a rho.
 
     `own` is taken from the analyst's own limit (None: they have none), `population` from everybody's budget. The two
@@ -166,6 +168,6 @@ class Taken:
     loss: PrivacyLoss
 
 
-def taken_for(loss: PrivacyLoss, population: PrivacyLoss, limit: PrivacyLoss | None) -> Taken:
+def spend_on(loss: PrivacyLoss, population: PrivacyLoss, limit: PrivacyLoss | None) -> Spending:
     """What a new charge takes: of both."""
-    return Taken(population, None if limit is None else population, loss)
+    return Spending(population, None if limit is None else population, loss)
