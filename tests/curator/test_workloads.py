@@ -441,7 +441,7 @@ def test_a_failure_after_the_draw_closes_the_charge(monkeypatch):
 
     for place, failure, ask, raised in (
         ("sfumato.answering.upgrade.Releases.summary", fails, "upgrade", sf.errors.KernelFault),
-        ("sfumato.ledger.ledger.answer_text", fails, "ask", sf.errors.SfumatoError),
+        ("sfumato.ledger.ledger.write_answer", fails, "ask", sf.errors.SfumatoError),
         ("sfumato.ledger.ledger.Ledger.store", full, "ask", sf.errors.LedgerError),
     ):
         with people() as curator, monkeypatch.context() as broken:
