@@ -8,7 +8,7 @@ import pytest
 from test_queries import DATASET, VERSIONS
 
 import sfumato as sf
-from sfumato.catalog.model import Dataset
+from sfumato.catalog.dataset import Dataset
 from sfumato.kernel.certify import certify
 from sfumato.kernel.plan import answer_key
 from sfumato.planning.planner import choose_plan
