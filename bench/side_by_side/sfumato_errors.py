@@ -15,10 +15,11 @@ from figures import Figure, Floats, averaged, discrete_variance, repeated, run
 import sfumato as sf
 from sfumato.answers.output_values import evaluate
 from sfumato.answers.released_values import Reading, aggregate_values
-from sfumato.kernel.certify import Certified, Reservation, certify
+from sfumato.kernel.certify import Certified, certify
 from sfumato.kernel.losses import PureDP
 from sfumato.kernel.mechanisms import LaplaceNoise
 from sfumato.kernel.release import Released, release
+from sfumato.kernel.reservation import Reservation
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
 

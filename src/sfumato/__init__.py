@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from sfumato.catalog.columns import Boolean, Category, Date, DateTime, Id, Integer, Real, Text
     from sfumato.curator import Curator
     from sfumato.folder_ledger import set_budget
-    from sfumato.kernel.choice import PrivateChoice, choose
-    from sfumato.kernel.keys import ThresholdedKeys
     from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
-    from sfumato.kernel.mechanisms import Gaussian, Laplace
     from sfumato.kernel.neighbours import ROW
     from sfumato.local.randomisers.randomized_response import KaryResponse, RandomizedResponse
     from sfumato.local.survey.signed_survey import Survey
     from sfumato.opening import open_folder as open
     from sfumato.opening import protect
     from sfumato.query.frame import count, mean, people, stddev, total, variance
+    from sfumato.standalone.additive import Gaussian, Laplace
+    from sfumato.standalone.private_choice import PrivateChoice, choose
+    from sfumato.standalone.thresholded_keys import ThresholdedKeys
 
 __version__ = "0.1.0.dev0"
 
@@ -36,22 +36,22 @@ _LOADED_ON_USE = {
     "Curator": ("sfumato.curator", "Curator"),
     "Date": ("sfumato.catalog.columns", "Date"),
     "DateTime": ("sfumato.catalog.columns", "DateTime"),
-    "Gaussian": ("sfumato.kernel.mechanisms", "Gaussian"),
+    "Gaussian": ("sfumato.standalone.additive", "Gaussian"),
     "Id": ("sfumato.catalog.columns", "Id"),
     "Integer": ("sfumato.catalog.columns", "Integer"),
     "KaryResponse": ("sfumato.local.randomisers.randomized_response", "KaryResponse"),
-    "Laplace": ("sfumato.kernel.mechanisms", "Laplace"),
+    "Laplace": ("sfumato.standalone.additive", "Laplace"),
     "Preview": ("sfumato.answering.preview", "Preview"),
-    "PrivateChoice": ("sfumato.kernel.choice", "PrivateChoice"),
+    "PrivateChoice": ("sfumato.standalone.private_choice", "PrivateChoice"),
     "PureDP": ("sfumato.kernel.losses", "PureDP"),
     "ROW": ("sfumato.kernel.neighbours", "ROW"),
     "RandomizedResponse": ("sfumato.local.randomisers.randomized_response", "RandomizedResponse"),
     "Real": ("sfumato.catalog.columns", "Real"),
     "Survey": ("sfumato.local.survey.signed_survey", "Survey"),
     "Text": ("sfumato.catalog.columns", "Text"),
-    "ThresholdedKeys": ("sfumato.kernel.keys", "ThresholdedKeys"),
+    "ThresholdedKeys": ("sfumato.standalone.thresholded_keys", "ThresholdedKeys"),
     "ZCDP": ("sfumato.kernel.losses", "ZCDP"),
-    "choose": ("sfumato.kernel.choice", "choose"),
+    "choose": ("sfumato.standalone.private_choice", "choose"),
     "count": ("sfumato.query.frame", "count"),
     "local": ("sfumato.local", ""),  # the package itself
     "mean": ("sfumato.query.frame", "mean"),

@@ -1,4 +1,8 @@
-"""The whole taxonomy of errors. A message says what is wrong and what to do; it never carries a value from the data."""
+"""All error types. A message says what is wrong and what to do; it never contains a value from the data."""
+
+import math
+from decimal import Decimal
+from numbers import Rational, Real
 
 
 class SfumatoError(Exception):
@@ -93,3 +97,35 @@ class KernelFault(SfumatoError):
 
     def __init__(self, message: str) -> None:
         super().__init__("kernel-fault", message, "Please report this: it is a defect, and no answer left.")
+
+
+def kind_of(value: object) -> str:
+    """Describe what sort of thing a value is, in words that do not reveal it."""
+    name = type(value).__name__
+    if value is None:
+        return "nothing (None)"
+    if isinstance(value, str):
+        return "text"
+    if isinstance(value, Decimal):
+        return "NaN" if value.is_nan() else "an infinite number" if value.is_infinite() else "a Decimal"
+    if name in ("bool", "bool_"):
+        return "a truth value"
+    if isinstance(value, Real) and not isinstance(value, Rational):
+        return "NaN" if math.isnan(value) else "an infinite number" if math.isinf(value) else "a float"
+    return f"{'an' if name[:1].lower() in tuple('aeiou') else 'a'} {name}"
+
+
+def too_little_noise(parameter: str, rule: str) -> InvalidParameter:
+    """Refuse a parameter that would leave the answer without noise."""
+    hint = "A guarantee this weak protects nobody; lower it."
+    return InvalidParameter(parameter, f"must leave noise: {rule}", "a larger one", hint)
+
+
+def too_much_noise(parameter: str) -> InvalidParameter:
+    """Refuse a parameter whose noise does not fit 64-bit numbers."""
+    return InvalidParameter(
+        parameter,
+        "must, with this sensitivity, give noise that 64-bit numbers can carry",
+        "one so small that the answer would be noise alone",
+        "Raise it, lower the sensitivity, or use larger units.",
+    )

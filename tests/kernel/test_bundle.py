@@ -1,17 +1,21 @@
 """Several releases on one reservation."""
 
 from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
 
 import pytest
 
+from sfumato.answering.joined_releases import join_releases, split_release
 from sfumato.errors import KernelFault
 from sfumato.kernel.above_threshold import AboveThreshold
-from sfumato.kernel.bundle import allowance, apart, bundle, crosses, parts, together
-from sfumato.kernel.certify import Reservation, certify
+from sfumato.kernel.bundle import allowance, bundle
+from sfumato.kernel.certify import certify
 from sfumato.kernel.losses import PureDP
 from sfumato.kernel.neighbours import ROW, Neighbours, PrivacyUnit
 from sfumato.kernel.plan import BoundedPlan, Extreme, Key, Kind, Literal, Measurement, digest
-from sfumato.kernel.release import ExactAggregates, release
+from sfumato.kernel.release import ExactAggregates, crosses, release, release_bundle
+from sfumato.kernel.reservation import Reservation
 from sfumato.kernel.row_sources import Scan
 
 COUNT = Measurement("n", Kind.COUNT, None, 0, 0, 0, PureDP("0.25"))
@@ -25,22 +29,21 @@ def test_a_bundle_costs_the_sum_and_releases_its_parts_only():
     assert whole.loss == PureDP("0.75")
     assert [(each.name, each.width) for each in whole.measurements] == [("0.n", 1), ("1.n", 2)]
     reservation = Reservation(7, whole)
-    one, two = parts(reservation, certificates)
-    released = [
-        release(ExactAggregates(digest(ONE), {"n": [5]}), one),
-        release(ExactAggregates(digest(TWO), {"n": [5, 6]}), two),
-    ]
-    for reservations, plan in ((one, ONE), (two, TWO), (reservation, ONE)):
-        with pytest.raises(KernelFault):  # each part once, and the whole never
-            release(ExactAggregates(digest(plan), {"n": [5] * (plan.cells or 1)}), reservations)
-    with pytest.raises(KernelFault, match="pays for one release"):
-        parts(reservation, certificates)
-    stored = together(reservation, released)
+    exact = [ExactAggregates(digest(ONE), {"n": [5]}), ExactAggregates(digest(TWO), {"n": [5, 6]})]
+    for wrong in (exact[:1], exact[::-1], [exact[0], ExactAggregates(digest(TWO), {"n": [5]})]):
+        with pytest.raises((KernelFault, ValueError)):
+            release_bundle(wrong, certificates, reservation)
+    released = release_bundle(exact, certificates, reservation)
+    assert [(part.entry_number, part.certificate) for part in released] == [(7, part) for part in certificates]
+    for again in (lambda: release_bundle(exact, certificates, reservation), lambda: release(exact[0], reservation)):
+        with pytest.raises(KernelFault):  # once, and only as the bundle that was charged
+            again()
+    stored = join_releases(whole, released)
     assert {name: len(cells) for name, cells in stored.integers.items()} == {"0.n": 1, "1.n": 2}
-    assert apart(stored, certificates) == released
+    assert split_release(stored, certificates) == released
     for others in ([certify(ONE)], certificates[::-1], [certify(ONE), certify(replace(TWO, filters=(Literal(True),)))]):
         with pytest.raises(KernelFault, match="not charged together"):
-            parts(Reservation(7, whole), others)
+            release_bundle(exact, others, Reservation(7, whole))
     with pytest.raises(KernelFault):
         bundle([])
     with pytest.raises(KernelFault):
@@ -52,11 +55,11 @@ def measured(plan, *cells):
 
 
 def test_a_sequence_is_charged_once_and_checks_every_question():
-    watch = AboveThreshold(10, 1, "0.5", True)
+    watch = AboveThreshold(10, Fraction(1), Decimal("0.5"), True)
     certificate = allowance(watch, ONE)
     assert certificate.loss == PureDP("0.5")
     assert certificate == allowance(watch, replace(ONE, filters=(Literal(True),))), "it is for all questions alike"
-    assert certificate.plan_digest != allowance(AboveThreshold(10, 1, "0.5", True), ONE).plan_digest
+    assert certificate.plan_digest != allowance(AboveThreshold(10, Fraction(1), Decimal("0.5"), True), ONE).plan_digest
     paid = Reservation(1, certificate)
     assert crosses(measured(ONE, -(10**6)), ONE, watch, paid) is False
     others = [
@@ -70,7 +73,7 @@ def test_a_sequence_is_charged_once_and_checks_every_question():
         with pytest.raises(KernelFault):
             crosses(exact, plan, watch, reservation)
     with pytest.raises(KernelFault):  # of the same threshold, loss and questions: it was not paid for
-        crosses(measured(ONE, 10**6), ONE, AboveThreshold(10, 1, "0.5", True), paid)
+        crosses(measured(ONE, 10**6), ONE, AboveThreshold(10, Fraction(1), Decimal("0.5"), True), paid)
     assert crosses(measured(ONE, 10**6), ONE, watch, paid) is True
     assert watch.finished
 
@@ -84,7 +87,7 @@ REPLACED = replace(ONE, unit=PrivacyUnit("t", ROW, Neighbours.REPLACE_ONE))
 
 def test_a_sequence_is_of_counts_of_one_kind():
     """Moving no further than was declared is not enough: units, kinds, steps and neighbours are the same too."""
-    wide = AboveThreshold(10, 3 << 16, "0.5")
+    wide = AboveThreshold(10, Fraction(3 << 16), Decimal("0.5"))
     for plan in (ONE, PERSON, PEOPLE, REPLACED):
         paid = Reservation(1, allowance(wide, plan))
         assert crosses(measured(plan, -(10**9)), plan, wide, paid) is False
@@ -92,8 +95,8 @@ def test_a_sequence_is_of_counts_of_one_kind():
             if other is not plan:
                 with pytest.raises(KernelFault, match="not paid"):
                     crosses(measured(other, 0), other, wide, paid)
-    narrow = AboveThreshold(10, (3 << 16) - 1, "0.5")
-    with pytest.raises(KernelFault, match="no further"):
+    narrow = AboveThreshold(10, Fraction((3 << 16) - 1), Decimal("0.5"))
+    with pytest.raises(KernelFault, match="further than"):
         crosses(measured(PERSON, 0), PERSON, narrow, Reservation(1, allowance(narrow, PERSON)))
 
 
@@ -108,18 +111,18 @@ def test_a_sequence_is_of_counts_of_one_kind():
 )
 def test_what_is_no_count_has_no_sequence(plan):
     with pytest.raises(KernelFault, match="one count"):
-        allowance(AboveThreshold(10, 9, "0.5"), plan)
+        allowance(AboveThreshold(10, Fraction(9), Decimal("0.5")), plan)
 
 
 def test_the_cheaper_rule_is_for_counts_that_move_one_way():
     """Of two people, one may be counted by one question and the other by the next."""
-    assert allowance(AboveThreshold(10, 1, "0.5", False), REPLACED).loss == PureDP("0.5")
+    assert allowance(AboveThreshold(10, Fraction(1), Decimal("0.5"), False), REPLACED).loss == PureDP("0.5")
     with pytest.raises(KernelFault, match="same way"):
-        allowance(AboveThreshold(10, 1, "0.5", True), REPLACED)
+        allowance(AboveThreshold(10, Fraction(1), Decimal("0.5"), True), REPLACED)
 
 
 def test_a_charged_sequence_serves_one_sequence_and_no_release():
-    watch, plan = AboveThreshold(10, 1, "0.5", True), ONE
+    watch, plan = AboveThreshold(10, Fraction(1), Decimal("0.5"), True), ONE
     paid = Reservation(1, allowance(watch, plan))
     for _ in range(3):
         assert crosses(measured(plan, -(10**6)), plan, watch, paid) is False

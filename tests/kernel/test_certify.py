@@ -3,7 +3,8 @@ from fractions import Fraction
 from itertools import product
 
 import pytest
-from test_bin_choice import cell, loss_in_floats
+from bin_flips import cell
+from test_bin_choice import loss_in_floats
 from test_plan import AGE, COUNT, PLAN, SUM
 
 import sfumato as sf

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.kernel import choice as choice_module
-from sfumato.kernel.choice import choose_with
+from sfumato.kernel.choice import choose_index
 from sfumato.kernel.entropy import SYSTEM
 
 
@@ -41,7 +41,7 @@ def exponents_of(mechanism, scores):
 
     original, choice_module.flip_exp_neg = choice_module.flip_exp_neg, recorded
     try:
-        choose_with(mechanism, scores, SYSTEM)
+        choose_index(scores, mechanism.spread, SYSTEM)
     finally:
         choice_module.flip_exp_neg = original
     return [seen[index] for index in range(len(scores))]
@@ -112,7 +112,7 @@ def test_the_pick_among_survivors_is_even(monkeypatch):
     monkeypatch.setattr(
         choice_module, "uniform_below", lambda bound, size, entropy: picked.append(bound) or np.array([2])
     )
-    assert choose_with(sf.PrivateChoice(1, 1), [4, 4, 4, 4], SYSTEM) == 3
+    assert choose_index([4, 4, 4, 4], sf.PrivateChoice(1, 1).spread, SYSTEM) == 3
     assert picked == [3]
 
 

@@ -165,7 +165,7 @@ def test_release_is_noise_and_threshold():
         for (key, count), z in zip([pair for pair in people.items() if pair[1]], noise, strict=True)
         if count + int(z) >= keys.threshold
     }
-    released = release_keys(keys, people, Scripted(script))
+    released = release_keys(keys.rule, people, Scripted(script))
     assert released == expected
     assert list(released.values()) == sorted(released.values(), reverse=True)
     assert keys.release({}) == {}

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -11,10 +12,28 @@ from hypothesis import strategies as st
 from scripted import Scripted
 
 import sfumato as sf
+from sfumato.kernel import mechanisms
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.grid import LARGEST
-from sfumato.kernel.mechanisms import release_on_grid
+from sfumato.kernel.mechanisms import grid_and_noise
 from sfumato.kernel.samplers import discrete_laplace, geometric_coins
+
+
+def on_integers(mechanism):
+    """The noise for one whole number."""
+    exponent, noise = grid_and_noise(replace(mechanism.mechanism, of="integers"), 1)
+    assert exponent == 0
+    return noise
+
+
+def on_grid(mechanism, size):
+    """The grid's exponent, and the noise for so many reals."""
+    return grid_and_noise(replace(mechanism.mechanism, of="reals"), size)
+
+
+def release_on_grid(mechanism, value, entropy):
+    return mechanisms.release_on_grid(mechanism.mechanism, value, entropy)
+
 
 EPSILONS = ["0.001", "0.1", "0.5", "1", "3", "20"]
 
@@ -28,7 +47,7 @@ WHOLE = {"of": "integers"}
 @pytest.mark.parametrize("value", [42, -7, [1, 2, 3], np.arange(12).reshape(3, 4)], ids=str)
 def test_release_adds_exactly_the_scripted_noise(mechanism, value):
     script = bytes(SYSTEM.take(20_000))
-    noise = mechanism.on_integers().draw(np.size(value), Scripted(script))
+    noise = on_integers(mechanism).draw(np.size(value), Scripted(script))
     released = release_on_grid(mechanism, value, Scripted(script))
     assert (np.asarray(released).reshape(-1) == np.asarray(value).reshape(-1) + noise).all()
     assert np.shape(released) == np.shape(value)
@@ -43,19 +62,19 @@ REALS = [sf.Laplace(1, 0.5, **REAL), sf.Laplace("0.25", 2), sf.Gaussian(2, 0.1, 
 def test_real_releases_are_grid_value_plus_noise(mechanism, value):
     script = bytes(SYSTEM.take(20_000))
     size = np.size(value)
-    exponent, noise = mechanism.on_grid(size)
+    exponent, noise = on_grid(mechanism, size)
     drawn = noise.draw(size, Scripted(script))
     released = np.asarray(release_on_grid(mechanism, value, Scripted(script))).reshape(-1)
     for each, z, before in zip(released, drawn, np.asarray(value).reshape(-1), strict=True):
-        on_grid = (Fraction(float(before)) / Fraction(2) ** exponent + Fraction(1, 2)).__floor__()
-        assert Fraction(float(each)) == (on_grid + int(z)) * Fraction(2) ** exponent
+        steps = (Fraction(float(before)) / Fraction(2) ** exponent + Fraction(1, 2)).__floor__()
+        assert Fraction(float(each)) == (steps + int(z)) * Fraction(2) ** exponent
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("sensitivity", [1, 7])
 def test_laplace_privacy_is_exact(epsilon, sensitivity):
     """For integer values `sensitivity` apart: |ln ratio| of the two laws is at most epsilon, at every output."""
-    scale = sf.Laplace(sensitivity, epsilon).on_integers().scale
+    scale = on_integers(sf.Laplace(sensitivity, epsilon)).scale
     for output in range(-50, 51):
         # ln P(v -> output) - ln P(v' -> output) = (|output - v'| - |output - v|) / scale, exactly
         loss = Fraction(abs(output - sensitivity) - abs(output)) / scale
@@ -67,7 +86,7 @@ def test_laplace_privacy_is_exact(epsilon, sensitivity):
 def test_gaussian_divergence_is_enumerated(rho):
     """Renyi divergences of the discrete Gaussian from its shifts: at most alpha * rho, and near it."""
     mechanism = sf.Gaussian(2, rho)
-    variance = mechanism.on_integers().variance
+    variance = on_integers(mechanism).variance
     with mpmath.workprec(200):
         v = mpmath.mpf(variance.numerator) / variance.denominator
         reach = int(20 * mpmath.sqrt(v)) + 40
@@ -90,7 +109,7 @@ def test_margin_is_within_the_textbook_bound(epsilon, confidence):
     for sensitivity in (1, 10):
         mechanism = sf.Laplace(sensitivity, epsilon)
         assert mechanism.margin(confidence) <= sensitivity / float(epsilon) * math.log(1 / beta) + 1.5
-        exponent, noise = mechanism.on_grid(1)
+        exponent, noise = on_grid(mechanism, 1)
         step = 2.0**exponent
         paid = float(noise.scale) * step  # (sensitivity + rounding) / epsilon
         margin = sf.Laplace(sensitivity, epsilon, of="reals").margin(confidence)

@@ -12,11 +12,12 @@ from test_plan import AGE, COUNT, PLAN, SUM
 
 import sfumato as sf
 from sfumato.errors import KernelFault
-from sfumato.kernel.certify import Reservation, certify
+from sfumato.kernel.certify import certify
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.neighbours import ROW, PrivacyUnit
 from sfumato.kernel.plan import Key, Kind, digest
 from sfumato.kernel.release import ExactAggregates, release, release_with
+from sfumato.kernel.reservation import Reservation
 
 CELLS = replace(PLAN, keys=(Key(AGE, (1, 2, 3)),))
 CERTIFICATE = certify(CELLS)

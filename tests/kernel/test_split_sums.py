@@ -9,11 +9,12 @@ from scripted import Scripted
 from test_plan import AGE, PLAN, SUM
 
 from sfumato.errors import KernelFault
-from sfumato.kernel.certify import Reservation, certify
+from sfumato.kernel.certify import certify
 from sfumato.kernel.losses import ZCDP
 from sfumato.kernel.neighbours import ROW, PrivacyUnit
 from sfumato.kernel.plan import MOST_SPAN, Kind, digest
 from sfumato.kernel.release import ExactAggregates, release_with
+from sfumato.kernel.reservation import Reservation
 from sfumato.kernel.row_sources import Scan
 from sfumato.kernel.split_sums import halfway, halves, most_of_parts, parts_of
 

@@ -1,5 +1,6 @@
 """Random neighbouring vectors of floats: on the grid they are never further apart than what the noise pays for."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -11,6 +12,7 @@ import sfumato as sf
 from sfumato.kernel import mechanisms
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.grid import read_numbers, to_grid
+from sfumato.kernel.mechanisms import grid_and_noise
 
 shares = st.integers(1, 12).flatmap(
     lambda size: st.tuples(
@@ -37,6 +39,18 @@ def neighbours(case, exponent, norm):
     return one, two
 
 
+def on_integers(mechanism):
+    """The noise for one whole number."""
+    exponent, noise = grid_and_noise(replace(mechanism.mechanism, of="integers"), 1)
+    assert exponent == 0
+    return noise
+
+
+def on_grid(mechanism, size):
+    """The grid's exponent, and the noise for so many reals."""
+    return grid_and_noise(replace(mechanism.mechanism, of="reals"), size)
+
+
 def apart(one, two):
     return [abs(Fraction(a) - Fraction(b)) for a, b in zip(one, two, strict=True)]
 
@@ -53,7 +67,7 @@ def l2_squared(moves):
 @given(shares, st.sampled_from(["0.01", "1", "30"]))
 def test_l1_distance_on_the_grid(case, epsilon):
     size = len(case[0])
-    exponent, noise = sf.Laplace(1, epsilon).on_grid(size)
+    exponent, noise = on_grid(sf.Laplace(1, epsilon), size)
     one, two = neighbours(case, exponent, l1)
     distance = l1(apart(one, two))
     steps = np.abs(to_grid(np.array(one), exponent) - to_grid(np.array(two), exponent))
@@ -68,7 +82,7 @@ def test_l1_distance_on_the_grid(case, epsilon):
 @given(shares, st.sampled_from(["0.001", "0.5", "10"]))
 def test_l2_distance_on_the_grid(case, rho):
     size = len(case[0])
-    exponent, noise = sf.Gaussian(1, rho).on_grid(size)
+    exponent, noise = on_grid(sf.Gaussian(1, rho), size)
     one, two = neighbours(case, exponent, lambda moves: Fraction(float(l2_squared(moves)) ** 0.5) + Fraction(1, 10**9))
     if l2_squared(apart(one, two)) <= 1:
         steps = to_grid(np.array(one), exponent) - to_grid(np.array(two), exponent)
@@ -78,7 +92,7 @@ def test_l2_distance_on_the_grid(case, rho):
 
 def test_unpaid_rounding_would_be_seen():
     """Negative control: a pair whose distance on the grid exceeds the plain sensitivity in steps."""
-    exponent, noise = sf.Laplace(1, 1).on_grid(1)
+    exponent, noise = on_grid(sf.Laplace(1, 1), 1)
     step = 2.0**exponent
     one = np.array([np.nextafter(0.5 * step, 0)])
     two = one + 1
@@ -91,9 +105,9 @@ def test_unpaid_rounding_would_be_seen():
 def test_rounding_costs_next_to_nothing(size):
     """However long the vector, paying for the rounding widens the noise by less than one part in a thousand."""
     for epsilon in ("0.1", "1", "10"):
-        exponent, noise = sf.Laplace(1, epsilon).on_grid(size)
+        exponent, noise = on_grid(sf.Laplace(1, epsilon), size)
         assert noise.scale * Fraction(2) ** exponent <= Fraction(1001, 1000) / Fraction(epsilon)
-        exponent, gaussian = sf.Gaussian(1, epsilon).on_grid(size)
+        exponent, gaussian = on_grid(sf.Gaussian(1, epsilon), size)
         assert gaussian.variance * Fraction(2) ** (2 * exponent) <= Fraction(1002, 1000) / (2 * Fraction(epsilon))
 
 
@@ -107,22 +121,22 @@ def test_rounding_one_number_to_the_integers_is_free(value, part, sensitivity):
     mechanism = sf.Laplace(sensitivity, 1, of="integers")
     other = Fraction(value) + Fraction(part) * Fraction(sensitivity)
     steps = int(to_grid(read_numbers([other]).flat, 0)[0] - to_grid(read_numbers([value]).flat, 0)[0])
-    assert Fraction(abs(steps)) / mechanism.on_integers().scale <= 1
-    assert Fraction(steps) ** 2 / (2 * sf.Gaussian(sensitivity, 1, of="integers").on_integers().variance) <= 1
+    assert Fraction(abs(steps)) / on_integers(mechanism).scale <= 1
+    assert Fraction(steps) ** 2 / (2 * on_integers(sf.Gaussian(sensitivity, 1, of="integers")).variance) <= 1
 
 
 @pytest.mark.parametrize("size", [2, 1000])
 def test_rounding_a_vector_to_the_integers_is_not_free(size):
     """Negative control: so a vector that is not declared whole is not rounded to the integers before its noise."""
     one, two = np.full(size, 0.5), np.full(size, 0.5 - 0.9 / size)  # less than 1 apart
-    on_integers = int(np.abs(to_grid(one, 0) - to_grid(two, 0)).sum())
-    assert on_integers == size > sf.Laplace(1, 1).on_integers().scale
-    exponent, noise = sf.Laplace(1, 1).on_grid(size)
+    rounded = int(np.abs(to_grid(one, 0) - to_grid(two, 0)).sum())
+    assert rounded == size > on_integers(sf.Laplace(1, 1)).scale
+    exponent, noise = on_grid(sf.Laplace(1, 1), size)
     assert Fraction(int(np.abs(to_grid(one, exponent) - to_grid(two, exponent)).sum())) / noise.scale <= 1
     seen = []
     entropy = SYSTEM
     for value in (one, two):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(mechanisms, "add_saturating", lambda steps, noise: seen.append(steps) or steps)
-            mechanisms.release_on_grid(sf.Laplace(1, 1), value, entropy)
+            mechanisms.release_on_grid(sf.Laplace(1, 1).mechanism, value, entropy)
     assert Fraction(int(np.abs(seen[0] - seen[1]).sum())) / noise.scale <= 1

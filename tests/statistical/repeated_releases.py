@@ -14,11 +14,12 @@ from sfumato.answers.intervals import has_interval
 from sfumato.answers.output_values import evaluate
 from sfumato.answers.present import Paid, present
 from sfumato.answers.released_values import Reading, aggregate_values
-from sfumato.kernel.certify import Certificate, Reservation, certify
+from sfumato.kernel.certify import Certificate, certify
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.losses import ZCDP, PureDP
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
 from sfumato.kernel.release import Released, release_with
+from sfumato.kernel.reservation import Reservation
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
 

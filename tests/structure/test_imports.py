@@ -13,25 +13,27 @@ KERNEL = sorted((SOURCE / "kernel").glob("*.py"))
 EVERYTHING = sorted(SOURCE.rglob("*.py"))
 STANDARD = {
     "collections", "dataclasses", "datetime", "decimal", "hashlib", "json", "enum", "fractions", "functools",
-    "math", "os", "re", "statistics", "sys", "threading", "typing", "weakref",
+    "math", "operator", "os", "re", "statistics", "sys", "threading", "typing", "weakref",
 }  # fmt: skip
 BELOW = {"catalog", "kernel", "errors"}
-ANSWERING = {"answers", "planning", "query", "engines", "ingest", "ledger", "private_files", *BELOW}
+ANSWERING = {"accuracy", "answers", "planning", "query", "engines", "ingest", "ledger", "private_files", *BELOW}
 ROOT = {"curator", "opening", "folder_ledger", "shared_ledgers", "arguments"}
 MAY_IMPORT = {  # a package of ours, or a module at the root -> what of ours it may import besides its own package
     "kernel": {"errors"},
+    "accuracy": {"kernel", "errors"},
+    "standalone": {"accuracy", "kernel", "errors"},
     "catalog": {"kernel", "errors"},
     "query": BELOW,
     "ingest": BELOW,
     "planning": {"query", *BELOW},
     "engines": {"ingest", "private_files", *BELOW},
     "ledger": {"private_files", *BELOW},
-    "answers": {"planning", "query", "kernel", "errors", "extras", "arguments", "private_files"},
+    "answers": {"accuracy", "planning", "query", "kernel", "errors", "extras", "arguments", "private_files"},
     "answering": ANSWERING,
     "local": {"kernel", "ledger", "answering", "errors"},
     "cli": {"local", "answering", *ROOT, *ANSWERING, ""},
     # modules at the root
-    "__init__": {"local", "answering", "curator", "opening", "folder_ledger", *ANSWERING, ""},
+    "__init__": {"local", "standalone", "answering", "curator", "opening", "folder_ledger", *ANSWERING, ""},
     "__main__": {"cli"},
     "curator": {"answering", *ANSWERING},
     "opening": {"answering", "curator", "arguments", "folder_ledger", "shared_ledgers", *ANSWERING},

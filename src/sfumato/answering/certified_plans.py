@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from sfumato.kernel.bundle import apart, bundle, parts, together
-from sfumato.kernel.certify import Certificate, Reservation, certify
+from sfumato.answering.joined_releases import join_releases, split_release
+from sfumato.kernel.bundle import bundle
+from sfumato.kernel.certify import Certificate, certify
 from sfumato.kernel.losses import PrivacyLoss
 from sfumato.kernel.plan import BoundedPlan
-from sfumato.kernel.release import ExactAggregates, Released, release
+from sfumato.kernel.release import ExactAggregates, Released, release, release_bundle
+from sfumato.kernel.reservation import Reservation
 from sfumato.ledger.stored_answers import StoredAnswer
 
 
@@ -32,9 +34,8 @@ class CertifiedPlans:
             (measured,) = exact
             released = release(measured, reservation)
             return (released,), released
-        pairs = zip(exact, parts(reservation, self.certificates), strict=True)
-        released_parts = tuple(release(measured, part) for measured, part in pairs)
-        return released_parts, together(reservation, released_parts)
+        parts = tuple(release_bundle(exact, self.certificates, reservation))
+        return parts, join_releases(self.certificate, parts)
 
     def read_stored(self, stored: StoredAnswer) -> tuple[Released, ...]:
         """The releases in a stored answer, certified with the losses that they were released at."""
@@ -45,7 +46,7 @@ class CertifiedPlans:
         for plan in self.plans:
             certificates.append(certify(with_shares(plan, shares[: len(plan.measurements)])))
             del shares[: len(plan.measurements)]
-        return tuple(apart(Released(stored.entry_number, bundle(certificates), stored.integers), certificates))
+        return tuple(split_release(Released(stored.entry_number, bundle(certificates), stored.integers), certificates))
 
 
 def certify_plan(plan: BoundedPlan) -> CertifiedPlans:

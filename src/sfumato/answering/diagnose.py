@@ -4,12 +4,14 @@ how many rows a filter drops; and bounds that an owner buys."""
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from sfumato.accuracy.noise_margins import noise_margin
 from sfumato.answering.certified_plans import certify_together
 from sfumato.answering.desk import Desk
 from sfumato.answering.question_record import record_question, write_record
 from sfumato.answers.answer import Cost
 from sfumato.catalog.columns import Integer, Real
-from sfumato.errors import InvalidParameter, UnsupportedSyntax
+from sfumato.errors import InvalidParameter, KernelFault, UnsupportedSyntax
+from sfumato.kernel.certify import BinChoice
 from sfumato.kernel.expressions import Call, Column, ColumnType, Expression, Literal, columns_of
 from sfumato.kernel.losses import PureDP
 from sfumato.kernel.parameters import Number, privacy_amount
@@ -129,7 +131,9 @@ def _count(
         (measurement,) = released.certificate.measurements
         step = 2.0**measurement.exponent
         values[name] = released.integers[measurement.name][0] * step
-        margins.append(measurement.noise.margin(Fraction(1, 20)) * step)
+        if isinstance(measurement.noise, BinChoice):
+            raise KernelFault("A diagnosis only counts.")
+        margins.append(noise_margin(measurement.noise, Fraction(1, 20)) * step)
     return values, answered.receipt.cost, max(margins)
 
 

@@ -5,19 +5,21 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from sfumato.accuracy.crossing_margins import crossing_margin
 from sfumato.answering.desk import AtDesk, Desk
 from sfumato.answering.question_record import record_question, write_record
 from sfumato.answering.receipt import cost_of
 from sfumato.answers.answer import Cost
 from sfumato.errors import KernelFault, LedgerError, QueryError, UnsupportedSyntax
 from sfumato.kernel.above_threshold import AboveThreshold
-from sfumato.kernel.bundle import allowance, crosses
-from sfumato.kernel.certify import Reservation, certify
+from sfumato.kernel.bundle import allowance
+from sfumato.kernel.certify import certify
 from sfumato.kernel.losses import PureDP
 from sfumato.kernel.neighbours import Neighbours
 from sfumato.kernel.parameters import Number, privacy_amount, whole_number
 from sfumato.kernel.plan import Kind
-from sfumato.kernel.release import ExactAggregates, Released
+from sfumato.kernel.release import ExactAggregates, Released, crosses
+from sfumato.kernel.reservation import Reservation
 from sfumato.planning.planner import Planned
 from sfumato.query.bind import bind
 from sfumato.query.dp_options import refuse_epsilon
@@ -58,7 +60,7 @@ class Watch:
     def margin(self, confidence: Number = "0.95", questions: int | None = None) -> float:
         """A count answered False is at most this above the threshold, and the one answered True at most this below."""
         step = 2.0 ** self.like.plan.measurements[0].exponent
-        return self.sequence.margin(confidence, questions) * step
+        return crossing_margin(self.sequence, confidence, questions) * step
 
 
 def begin_watch(  # noqa: PLR0917 - its caller names what it passes
@@ -71,8 +73,8 @@ def begin_watch(  # noqa: PLR0917 - its caller names what it passes
         (measured,) = certify(planned.plan).measurements
         steps = whole_number(above, "above", 0) * 2 ** -planned.plan.measurements[0].exponent
         monotonic = planned.plan.unit.neighbours is Neighbours.ADD_REMOVE
-        amount = privacy_amount(epsilon, "epsilon")
-        sequence = AboveThreshold(steps, measured.sensitivity.l1, amount, monotonic, questions)
+        amount, expected = privacy_amount(epsilon, "epsilon"), whole_number(questions, "questions", 1)
+        sequence = AboveThreshold(steps, measured.sensitivity.l1, amount, monotonic, expected)
         question = record_question(tree, bind(tree, desk.dataset))
         record = write_record("watch", question, above=above, questions_at_most=questions)
         reservation, taken = desk.ledger.charge(desk.admit(analyst), allowance(sequence, planned.plan), record)

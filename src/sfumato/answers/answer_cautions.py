@@ -5,9 +5,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from sfumato.accuracy.key_margins import people_needed
 from sfumato.answers.released_values import Reading, linear_margin, read
 from sfumato.kernel.certify import Certificate
-from sfumato.kernel.keys import ThresholdedKeys
+from sfumato.kernel.keys import KeyRule
 from sfumato.kernel.losses import ApproxDP
 from sfumato.planning.moment_measurements import Linear
 from sfumato.planning.planner import Planned
@@ -63,10 +64,10 @@ def no_key(planned: Planned, certificate: Certificate) -> str:
     for each in certificate.measurements:
         if each.threshold is not None and isinstance(each.loss, ApproxDP):
             plan = planned.plan
-            rule = ThresholdedKeys(each.loss.epsilon, each.loss.delta, plan.max_groups_per_unit, plan.unit.neighbours)
+            rule = KeyRule(each.loss.epsilon, each.loss.delta, plan.max_groups_per_unit, plan.unit.neighbours)
             return (
                 f"No key passed the threshold: one is shown if its noisy number of people is at least "
-                f"{each.threshold}, which {rule.people_needed('0.5')} people reach in 50 of 100 cases. A larger "
+                f"{each.threshold}, which {people_needed(rule, '0.5')} people reach in 50 of 100 cases. A larger "
                 "epsilon or delta lowers it; coarser or declared keys need fewer people, or none."
             )
     raise AssertionError("only keys that the data names are held back")

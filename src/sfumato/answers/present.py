@@ -9,6 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.accuracy.choice_margins import even_bin_margin
+from sfumato.accuracy.key_margins import people_needed
+from sfumato.accuracy.noise_margins import per_coordinate
 from sfumato.answers.answer import Answer, Cost, Explained
 from sfumato.answers.answer_cautions import cautions_of
 from sfumato.answers.interval_words import interval_terms
@@ -28,13 +31,12 @@ from sfumato.answers.shown_rows import Shown, names_in
 from sfumato.kernel.bin_choice import QuantileChoice
 from sfumato.kernel.certify import BinChoice, Certificate, Certified
 from sfumato.kernel.exact import plain
-from sfumato.kernel.keys import ThresholdedKeys
+from sfumato.kernel.keys import KeyRule
 from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP
 from sfumato.kernel.mechanisms import LaplaceNoise
 from sfumato.kernel.plan import PARTS, Extreme, Kind, Measurement, Quantiles
 from sfumato.kernel.row_sources import TIMES_MET
 from sfumato.kernel.split_sums import halfway
-from sfumato.kernel.tails import per_coordinate
 from sfumato.planning.groups import drops_groups
 from sfumato.planning.moment_measurements import names_of
 from sfumato.planning.planner import Formula, Planned
@@ -291,8 +293,8 @@ def sentences(query: Query, planned: Planned, certificate: Certificate, confiden
     for each in certificate.measurements:
         if each.threshold is not None and isinstance(each.loss, ApproxDP):
             plan = planned.plan
-            rule = ThresholdedKeys(each.loss.epsilon, each.loss.delta, plan.max_groups_per_unit, plan.unit.neighbours)
-            half, most = rule.people_needed("0.5"), rule.people_needed("0.95")
+            rule = KeyRule(each.loss.epsilon, each.loss.delta, plan.max_groups_per_unit, plan.unit.neighbours)
+            half, most = people_needed(rule, "0.5"), people_needed(rule, "0.95")
             said.append(
                 f"The data names the keys (δ = {plain(each.loss.delta)}): one is shown if its noisy number of people "
                 f"is at least {each.threshold}, which {half} people reach in 50 of 100 cases, and {most} in 95."
@@ -343,7 +345,7 @@ def _in_words(
 def _in_rank(choice: BinChoice, grid: Fraction, confidence: Fraction) -> str:
     if not isinstance(choice, QuantileChoice):
         return " rows of rank"
-    even = choice.even_margin(confidence) * float(grid)
+    even = even_bin_margin(choice, confidence) * float(grid)
     return f" rows of rank for any data (±{even:,.4g} if values are spread evenly between the bounds)"
 
 

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sfumato.accuracy.choice_margins import bin_margin
+from sfumato.accuracy.noise_margins import noise_margin
 from sfumato.answers.output_values import Floats, Objects, evaluate
 from sfumato.answers.simulated_noise import WeightedNoise, likenesses
 from sfumato.kernel.certify import BinChoice, Certified
 from sfumato.kernel.expressions import Scalar
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise, Noise
 from sfumato.kernel.release import Released
-from sfumato.kernel.tails import per_coordinate
 from sfumato.planning.moment_measurements import Linear, part_name
 from sfumato.planning.planner import Formula
 from sfumato.query.query import AggregateRef, Post, PostCall
@@ -116,9 +117,13 @@ def margin_of(each: Measured, confidence: Fraction) -> float:
 
     Of a choice: how far the rank may be from the wanted one, in rows.
     """
-    if isinstance(each.noise, BinChoice):
-        return each.noise.margin(confidence) * each.step
-    return each.noise.margin(per_coordinate(1 - confidence, 1)) * each.step
+    match each.noise:
+        case LaplaceNoise() | GaussianNoise():
+            return noise_margin(each.noise, 1 - confidence) * each.step
+        case WeightedNoise():
+            return each.noise.margin(1 - confidence) * each.step
+        case choice:
+            return bin_margin(choice, confidence) * each.step
 
 
 def linear_margin(linear: Linear, by_name: Mapping[str, Measured], confidence: Fraction) -> float:

@@ -21,7 +21,6 @@ def microseconds(column: Any) -> Any:  # noqa: ANN401 - an Arrow array, whole or
     Claim: K-50. A function of the value alone, defined for every value.
     Requires: a column of Arrow timestamps.
     Relies on: K-50.
-    Proof: docs/claims/K-50.md
     Checked by: tests/ingest/test_frames.py::test_moments_beyond_the_calendar_are_clamped
     """
     kind = column.type
@@ -40,7 +39,6 @@ def days(column: Any) -> Any:  # noqa: ANN401
     Claim: K-50. A function of the value alone, defined for every value.
     Requires: a column of Arrow's date32 or date64.
     Relies on: K-50.
-    Proof: docs/claims/K-50.md
     Checked by: tests/ingest/test_frames.py::test_moments_beyond_the_calendar_are_clamped
     """
     if pa.types.is_date64(column.type):

@@ -64,7 +64,6 @@ def canonical(column: str, kind: str) -> str:  # noqa: PLR0911 - one return a ki
     Claim: K-50. A function of the value alone; equal values of different types have one text.
     Requires: has_rule(kind) (checked by readable).
     Relies on: K-50.
-    Proof: docs/claims/K-50.md
     Checked by: tests/ingest/test_canonical.py::test_every_type_has_one_text
     """
     if kind == "VARCHAR":
@@ -101,7 +100,6 @@ def moment(column: str, kind: str) -> str:
     Claim: K-50. A function of the value alone.
     Requires: a type of days or moments.
     Relies on: K-50.
-    Proof: docs/claims/K-50.md
     Checked by: tests/ingest/test_canonical.py::test_nanoseconds_are_cut_not_rounded
     """
     if kind in (*MOMENTS, "DATE"):
@@ -122,9 +120,8 @@ def canonical_text(value: object, *, exact: bool = False) -> str | None:  # noqa
     """The canonical text of one Python value. `exact`: refuse floats beyond 2**53, which are not told apart.
 
     Claim: K-50. Equal to `canonical` of a column that holds the value.
-    Requires: nothing; NoRule is raised for what is no number, truth value, day, moment, UUID or text.
+    Requires: a number, truth value, day, moment, UUID or text; NoRule is raised for anything else.
     Relies on: K-50.
-    Proof: docs/claims/K-50.md
     Checked by: tests/ingest/test_canonical.py::test_mixed_objects_have_the_text_of_their_column
     """
     if value is None or type(value).__name__ in MISSING:

@@ -21,7 +21,6 @@ def copy_in_utf8(path: Path, encoding: str, copy: Path, *, whole: bool) -> None:
     Claim: K-52. Returns only if every line of others is decoded from its own bytes; otherwise raises Malformed.
     Requires: the encoding is one of catalog.reading.ENCODINGS: no state but the alignment of units of two bytes.
     Relies on: K-52.
-    Proof: docs/claims/K-52.md
     Checked by: tests/ingest/test_lines_of_others.py::test_stray_bytes_of_utf16_leave_the_lines_of_others
     """
     with path.open("rb") as source, copy.open("x", encoding="utf-8", newline="") as target:

@@ -39,9 +39,7 @@ def kind_of_frame(data: object) -> FrameKind | None:
     """The kind of a frame, by its class or the classes that it is derived from; None for what is no known frame.
 
     Claim: K-50. A subclass is read as its library's own class is.
-    Requires: nothing.
     Relies on: K-50.
-    Proof: docs/claims/K-50.md
     Checked by: tests/ingest/test_frames.py::test_a_subclass_is_read_as_its_library_reads_it
     """
     for each in type(data).__mro__:

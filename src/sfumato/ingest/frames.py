@@ -42,9 +42,8 @@ def as_arrow(table: str, data: object, declared: Declared, reading: TextFormat, 
     What can be read only once (a reader of Arrow batches, a lazy frame) is read here.
 
     Claim: K-50. Mixed objects become their canonical texts, one by one; other columns stay as they are.
-    Requires: nothing; frames of other kinds, and objects without a rule, are refused.
+    Requires: a frame of a known kind; objects have a rule (checked here).
     Relies on: K-50 (canonical texts).
-    Proof: docs/claims/K-50.md
     Checked by: tests/ingest/test_parsing.py::test_every_type_is_read_as_its_text_is
     """
     columns = dict(_columns(table, data))
@@ -115,9 +114,7 @@ def extension_of(field: pa.Field) -> str | None:
     """The name of a column's extension type, also of one that is not registered: it is then in the metadata alone.
 
     Claim: K-50. Of the schema alone.
-    Requires: nothing.
     Relies on: K-50.
-    Proof: docs/claims/K-50.md
     Checked by: tests/ingest/test_frames.py::test_an_extension_type_that_is_not_registered_is_refused
     """
     if isinstance(field.type, pa.BaseExtensionType):

@@ -37,7 +37,6 @@ def id_of(column: str, kind: str) -> str:
     Claim: K-51. A function of the value alone; spellings that differ as stated above have one text.
     Requires: a type that is read; no float beyond 2**53 (checked when a source is opened).
     Relies on: K-50 (canonical texts).
-    Proof: docs/claims/K-51.md
     Checked by: tests/ingest/test_ids.py::test_ids_are_what_plain_python_makes_of_them
     """
     found = canonical(column, kind)
@@ -60,7 +59,6 @@ def form_of(column: str) -> str:
     Claim: K-51. A function of the text alone, and equal to `form`.
     Requires: a column of texts.
     Relies on: K-50 (texts of doubles).
-    Proof: docs/claims/K-51.md
     Checked by: tests/ingest/test_ids.py::test_ids_are_what_plain_python_makes_of_them
     """
     digits = f"regexp_replace({column}, {text(DIGITS)}, {text(chr(92) + '1' + chr(92) + '2')})"
@@ -78,9 +76,7 @@ def form(value: str) -> str | None:
     """The canonical text of a text that is a number or a truth value; None for others.
 
     Claim: K-51. A function of the text alone, and equal to `form_of`.
-    Requires: nothing.
     Relies on: K-50 (texts of doubles).
-    Proof: docs/claims/K-51.md
     Checked by: tests/ingest/test_ids.py::test_ids_are_what_plain_python_makes_of_them
     """
     if re.fullmatch(WHOLE_NUMBER, value):
@@ -95,9 +91,7 @@ def id_text(value: str) -> str | None:
     """The canonical text of an id that is a text.
 
     Claim: K-51. Equal to `id_of` of a column of texts.
-    Requires: nothing.
     Relies on: K-50 (texts of doubles).
-    Proof: docs/claims/K-51.md
     Checked by: tests/ingest/test_ids.py::test_ids_are_what_plain_python_makes_of_them
     """
     trimmed = unicodedata.normalize("NFC", value.replace("\0", "")).strip(SPACES)

@@ -24,7 +24,6 @@ def moment_of_text(column: str, date_format: str | None) -> str:
     Claim: K-50. A function of the text and the declared format alone.
     Requires: a column of texts.
     Relies on: K-50.
-    Proof: docs/claims/K-50.md
     Checked by: tests/ingest/test_parsing.py::test_moments_of_texts
     """
     if date_format is None:

@@ -64,7 +64,6 @@ def read(name: str, declared: ColumnDeclaration, kind: str, reading: TextFormat 
     Claim: K-50. For each declared type a function of the canonical text alone, the same for every source.
     Requires: a type that is read (checked when a source is opened).
     Relies on: K-51 (ids).
-    Proof: docs/claims/K-50.md
     Checked by: tests/ingest/test_parsing.py::test_every_type_is_read_as_its_text_is
     """
     column = quoted(name)
@@ -99,7 +98,6 @@ def held(name: str, declared: ColumnDeclaration, kind: str) -> str:  # noqa: PLR
     Claim: K-50. Within the declaration, and a function of what was read alone.
     Requires: the column is what `read` made.
     Relies on: K-51 (numbers spelled in other ways).
-    Proof: docs/claims/K-50.md
     Checked by: tests/engines/test_snapshot.py::test_a_snapshot_is_what_plain_python_makes
     """
     column, form_name = quoted(name), sql_type(declared)
@@ -137,9 +135,7 @@ def ambiguous(declared: ColumnDeclaration) -> tuple[str, str] | None:
     """Two values of a category that are the same number or truth value, spelled differently.
 
     Claim: K-50. Of the declaration alone; None: numbers of a source match at most one value.
-    Requires: nothing.
     Relies on: K-51.
-    Proof: docs/claims/K-50.md
     Checked by: tests/ingest/test_parsing.py::test_values_that_are_one_number_are_told_apart_in_texts_only
     """
     if not isinstance(declared, Category) or not isinstance(declared.values[0], str):
@@ -156,9 +152,7 @@ def as_text_of(declared: ColumnDeclaration) -> bool:
     """Is a column read as text? Then numbers that a float does not tell apart are refused, not merged.
 
     Claim: K-50. Of the declaration alone.
-    Requires: nothing.
     Relies on: K-50.
-    Proof: docs/claims/K-50.md
     Checked by: tests/ingest/test_ids.py::test_floats_that_do_not_tell_people_apart_are_refused
     """
     return isinstance(declared, (Text, Id)) or (isinstance(declared, Category) and isinstance(declared.values[0], str))
@@ -211,7 +205,6 @@ def declared_value(column: str, declared: Category) -> str:
     Claim: K-50. A function of what was read alone.
     Requires: the column is what `read` made.
     Relies on: K-51.
-    Proof: docs/claims/K-50.md
     Checked by: tests/ingest/test_parsing.py::test_one_is_one_in_every_spelling
     """
     form_name = sql_type(declared)
@@ -242,7 +235,6 @@ def rounded(value: str) -> str:
     Claim: K-50. Exact for every double.
     Requires: a column of doubles.
     Relies on: K-13.
-    Proof: docs/claims/K-50.md
     Checked by: tests/engines/test_snapshot.py::test_a_snapshot_is_what_plain_python_makes
     """
     return f"(FLOOR({value}) + CAST({value} - FLOOR({value}) >= 0.5::DOUBLE AS INTEGER))"

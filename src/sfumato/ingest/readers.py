@@ -116,7 +116,6 @@ def readable(
     Claim: K-50. What passes is of a type that `canonical` reads, and no two different whole numbers have one text.
     Requires: the source is open.
     Relies on: K-50.
-    Proof: docs/claims/K-50.md
     Checked by: tests/ingest/test_parsing.py::test_types_without_a_rule_are_refused
     """
     missing_columns(table, list(declared), source.columns)

@@ -74,7 +74,6 @@ def separate(path: Path, begin: int, dialect: Dialect, *, skip: bool) -> Records
         are returned where `skip`; otherwise raises Malformed with the line on which the first such record begins.
     Requires: `begin` is the beginning of a record; `skip` only without quoted newlines (checked by Reading).
     Relies on: K-52.
-    Proof: docs/claims/K-52.md
     Checked by: tests/ingest/test_records.py::test_records_are_separated_as_the_grammar_says
     """
     bad: list[tuple[int, int]] = []
@@ -133,7 +132,6 @@ def header(start: bytes, delimiter: bytes, *, quoted_newlines: bool) -> tuple[li
     Claim: K-52. By the grammar of records; raises Malformed.
     Requires: the file begins at `start`.
     Relies on: K-52.
-    Proof: docs/claims/K-52.md
     Checked by: tests/ingest/test_records.py::test_records_are_separated_as_the_grammar_says
     """
     quoted = rb'"(?:[^"\0]|"")*+"' if quoted_newlines else rb'"(?:[^"\0\r\n]|"")*+"'
@@ -161,7 +159,6 @@ def without(path: Path, records: Records, to: Path) -> None:
     Claim: K-52. Byte for byte what is outside the malformed lines.
     Requires: the records are those of this file.
     Relies on: K-52.
-    Proof: docs/claims/K-52.md
     Checked by: tests/ingest/test_records.py::test_skip_drops_exactly_the_malformed_records
     """
     with path.open("rb") as source, to.open("xb") as target:
@@ -238,7 +235,6 @@ def refuse_records_in_quotes(window: bytes, line: int, dialect: Dialect) -> None
     Claim: K-52. No line of the window is a well-formed record and not a record of the file, unless `records_in_quotes`.
     Requires: the window is a sequence of whole records, the first of which begins on `line`.
     Relies on: K-52.
-    Proof: docs/claims/K-52.md
     Checked by: tests/ingest/test_lines_of_others.py::test_records_in_several_places_leave_the_lines_of_others
     """
     if dialect.records_in_quotes:

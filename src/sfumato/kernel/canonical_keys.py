@@ -29,7 +29,6 @@ def canonical(key: object, depth: int = 0) -> tuple[object, Ordered] | NoKey:  #
         objects that are not listed here have none.
     Requires: a key that can be hashed (a mapping's).
     Relies on: Python's == on the listed kinds.
-    Proof: docs/claims/K-21.md
     Checked by: tests/kernel/test_keys.py::test_equal_keys_come_out_alike
     """
     match key:

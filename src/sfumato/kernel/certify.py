@@ -1,15 +1,12 @@
 """The certificate: what a finished plan costs, derived again by the kernel. Only this can be charged and released."""
 
-import os
-import threading
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
-from typing import NoReturn
 
 from sfumato.errors import InvalidParameter, KernelFault
 from sfumato.kernel.bin_choice import ExtremeChoice, ModeChoice, QuantileChoice
-from sfumato.kernel.keys import ThresholdedKeys
+from sfumato.kernel.keys import KeyRule
 from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP, compose
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise, Noise, carried_scale, carried_variance
 from sfumato.kernel.plan import (
@@ -66,80 +63,12 @@ class Certificate:
     loss: PrivacyLoss
 
 
-class Reservation:
-    """A certificate that the ledger has charged. It is made by the ledger only, after the charge is committed.
-
-    It pays for one release, in the process that it was made in. It cannot be changed, copied or written out: the ledger
-    gives another one for a charge that was never answered.
-    """
-
-    __slots__ = ("_lock", "_process", "_taken_by", "certificate", "entry_number")
-
-    entry_number: int
-    certificate: Certificate
-    _lock: threading.Lock
-    _process: int
-    _taken_by: object | None
-
-    def __init__(self, entry_number: int, certificate: Certificate) -> None:
-        for name, value in (
-            ("entry_number", entry_number),
-            ("certificate", certificate),
-            ("_lock", threading.Lock()),
-            ("_process", os.getpid()),
-            ("_taken_by", None),
-        ):
-            object.__setattr__(self, name, value)
-
-    def take(self, user: object) -> None:
-        """Let `user` have it. Who has it may take it again; nobody else can.
-
-        Claim: K-28. Of all callers, in all threads and forks, with all their users, one user at most gets past this.
-        Requires: `user` is kept alive by the caller for as long as it draws noise.
-        Relies on: threading.Lock.
-        Proof: docs/claims/K-28.md
-        Checked by: tests/kernel/test_release.py::test_a_reservation_is_released_once
-        """
-        if os.getpid() != self._process:  # a fork copies it: each process would release
-            raise KernelFault("A reservation belongs to the process that made it.")
-        with self._lock:
-            if self._taken_by is None:
-                object.__setattr__(self, "_taken_by", user)
-        if self._taken_by is not user:
-            raise KernelFault("This reservation was used: a charge pays for one release.")
-
-    def __repr__(self) -> str:
-        return f"Reservation(entry_number={self.entry_number}, taken={self._taken_by is not None})"
-
-    def __init_subclass__(cls) -> NoReturn:
-        raise KernelFault("A reservation has no other kinds.")
-
-    def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise KernelFault("A reservation cannot be changed.")
-
-    def __delattr__(self, name: str) -> NoReturn:
-        raise KernelFault("A reservation cannot be changed.")
-
-    def __copy__(self) -> NoReturn:
-        raise KernelFault("A reservation cannot be copied or written out.")
-
-    def __deepcopy__(self, memo: object) -> NoReturn:
-        raise KernelFault("A reservation cannot be copied or written out.")
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise KernelFault("A reservation cannot be copied or written out.")
-
-    def __getstate__(self) -> NoReturn:
-        raise KernelFault("A reservation cannot be copied or written out.")
-
-
 def certify(plan: BoundedPlan) -> Certificate:
     """Derive sensitivity, noise and loss of every measurement from the plan alone.
 
     Claim: K-27. Releasing the plan's integers with this noise satisfies `loss`.
     Requires: the engine computes what the plan says; unit and bound are the catalog's (curator).
     Relies on: K-09, K-10, K-17, K-25.
-    Proof: docs/claims/K-27.md
     Checked by: tests/kernel/test_certify.py::test_scales_pay_for_the_sensitivity
     """
     certified = tuple(_certified(plan, measurement) for measurement in plan.measurements)
@@ -165,8 +94,8 @@ def _certified(plan: BoundedPlan, measurement: Measurement) -> Certified:
 
 def _keys(plan: BoundedPlan, measurement: Measurement, moved: Sensitivity, loss: ApproxDP) -> Certified:
     """Keys that the data names: noise on the people of each, and a threshold that a lonely key seldom reaches."""
-    rule = ThresholdedKeys(loss.epsilon, loss.delta, plan.max_groups_per_unit, plan.unit.neighbours)
-    if Fraction(rule.loss.delta) > Fraction(loss.delta) or rule.scale * Fraction(loss.epsilon) < moved.l1:
+    rule = KeyRule(loss.epsilon, loss.delta, plan.max_groups_per_unit, plan.unit.neighbours)
+    if rule.scale * Fraction(loss.epsilon) < moved.l1:
         raise KernelFault("The keys cost more than their share.")
     return Certified(measurement.name, 0, moved, LaplaceNoise(rule.scale), loss, rule.threshold)
 

@@ -37,7 +37,6 @@ class Coins:
         Claim: K-05. Entries are independent, and coin j is heads with exactly its probability.
         Requires: the probabilities do not depend on the data (caller).
         Relies on: K-02 (certain digits), K-04 (fair bytes).
-        Proof: docs/claims/K-05.md
         Checked by: tests/kernel/test_coins.py::test_every_byte_of_a_flip_is_enumerated
         """
         width = len(self.probabilities)
@@ -63,7 +62,6 @@ def flip_exp_neg(approximate: FloatArray, exact: Callable[[int], Fraction], entr
     Claim: K-06. Flips are independent, and coin i is heads with exactly its probability.
     Requires: |approximate[i] - exact(i)| <= EXPONENT_SLACK * (1 + exact(i)), and exact(i) >= 0 (caller).
     Relies on: K-02, K-04; numpy's exp being within 2**-40 of the truth, relatively.
-    Proof: docs/claims/K-06.md
     Checked by: tests/kernel/test_coins.py::test_float_decisions_are_the_exact_ones
     """
     words = entropy.take(8 * approximate.size).view(">u8")

@@ -81,7 +81,6 @@ class SystemEntropy:
             twice: not to two threads, not to parent and child of a fork, not after BYTES_PER_KEY under one key.
         Requires: count >= 0.
         Relies on: os.urandom; AES-256 as a pseudorandom permutation; os.register_at_fork.
-        Proof: docs/claims/K-04.md
         Checked by: tests/kernel/test_entropy.py::test_forked_children_never_share_bytes
         """
         stream = self._stream

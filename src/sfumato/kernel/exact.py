@@ -18,7 +18,6 @@ def exp_neg(exponent: Fraction, bits: int) -> Enclosure:
     Claim: K-01. The enclosure holds for every rational exponent >= 0 and every bits >= 0; its width is at most 2.
     Requires: exponent >= 0 (checked here).
     Relies on: Python's unbounded integers.
-    Proof: docs/claims/K-01.md
     Checked by: tests/kernel/test_exact.py::test_exp_neg_encloses_the_truth
     """
     if exponent < 0:
@@ -49,7 +48,6 @@ def log(argument: Fraction, bits: int) -> Enclosure:
     Claim: K-01. The enclosure holds for every rational argument > 0 and every bits >= 0.
     Requires: argument > 0 (checked here).
     Relies on: Python's unbounded integers.
-    Proof: docs/claims/K-01.md
     Checked by: tests/kernel/test_exact.py::test_log_encloses_the_truth
     """
     if argument <= 0:
@@ -86,7 +84,6 @@ def sqrt_up(argument: Fraction, bits: int = 64) -> Fraction:
     Claim: K-01. sqrt_up(a)**2 >= a, for every rational a >= 0.
     Requires: argument >= 0 (checked here).
     Relies on: math.isqrt.
-    Proof: docs/claims/K-01.md
     Checked by: tests/kernel/test_exact.py::test_sqrt_up_is_never_below
     """
     if argument < 0:
@@ -128,7 +125,6 @@ def enclose(probability: Probability, bits: int) -> Enclosure:
     Claim: K-01. The enclosure holds, closes in as bits grow, and is a point for a rational p with 2**bits * p whole.
     Requires: the probability lies in [0, 1] (constructors' callers).
     Relies on: exp_neg.
-    Proof: docs/claims/K-01.md
     Checked by: tests/kernel/test_exact.py::test_probabilities_are_enclosed
     """
     match probability:
@@ -168,7 +164,6 @@ def leading_bits(probability: Probability, bits: int) -> int:
     Claim: K-02. Every digit is certain: both ends of an enclosure have the same digits.
     Requires: the probability lies in [0, 1] (constructors' callers).
     Relies on: K-01.
-    Proof: docs/claims/K-02.md
     Checked by: tests/kernel/test_exact.py::test_leading_bits_are_certain
     """
     guard = 32
@@ -185,7 +180,6 @@ def decimal_up(value: Fraction) -> Decimal:
     Claim: K-01. The result is never below the value, and above it by at most one part in 10**29.
     Requires: value >= 0 (checked here).
     Relies on: Python's decimal module (its correctly rounded division).
-    Proof: docs/claims/K-01.md
     Checked by: tests/kernel/test_exact.py::test_decimal_up_is_never_below
     """
     if value < 0:
@@ -198,9 +192,7 @@ def exact_decimal(value: Fraction) -> Decimal | None:
     """The finite decimal equal to `value`, or None where there is none.
 
     Claim: K-01. A result is equal to the value; sums and whole multiples of finite decimals always have one.
-    Requires: nothing.
     Relies on: Python's decimal module (its Inexact trap).
-    Proof: docs/claims/K-01.md
     Checked by: tests/kernel/test_exact.py::test_exact_decimals_are_equal
     """
     twos = (value.denominator & -value.denominator).bit_length() - 1
@@ -220,7 +212,6 @@ def sum_exactly(*terms: Fraction | Decimal) -> Decimal:
     Claim: K-01. No digit is lost, however far apart the terms are.
     Requires: every term is a finite decimal (checked here).
     Relies on: exact_decimal.
-    Proof: docs/claims/K-01.md
     Checked by: tests/kernel/test_exact.py::test_exact_decimals_are_equal
     """
     total = exact_decimal(sum((Fraction(term) for term in terms), Fraction(0)))

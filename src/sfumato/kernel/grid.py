@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.errors import InvalidParameter
-from sfumato.kernel.parameters import kind_of
+from sfumato.errors import InvalidParameter, kind_of
 from sfumato.kernel.samplers import IntArray
 
 FloatArray = npt.NDArray[np.float64]
@@ -42,9 +41,7 @@ def read_values(value: object, name: str = "value") -> Values:
 
     Claim: K-13. The array equals the input exactly. NaN, infinities, truth values, masks, integers beyond int64,
         numbers that a double would round, and what is no number are refused.
-    Requires: nothing.
     Relies on: numpy.asarray.
-    Proof: docs/claims/K-13.md
     Checked by: tests/kernel/test_grid.py::test_values_that_are_refused
     """
     array = plain_array(value, name)
@@ -58,9 +55,7 @@ def plain_array(value: object, name: str) -> npt.NDArray[Any]:
     """numpy's view of a value, without masks.
 
     Claim: K-13. A masked array is refused: its hidden entries would come out.
-    Requires: nothing.
     Relies on: numpy.asarray.
-    Proof: docs/claims/K-13.md
     Checked by: tests/kernel/test_grid.py::test_values_that_are_refused
     """
     if isinstance(value, np.ma.MaskedArray) or _holds_masked(value):
@@ -87,7 +82,6 @@ def read_numbers(value: object, name: str = "value") -> Values:
     Requires: entries are numbers or missing: bool, int, float, Decimal, Fraction or numpy's (checked here); shape is
         public.
     Relies on: numpy.asarray.
-    Proof: docs/claims/K-13.md
     Checked by: tests/kernel/test_grid.py::test_numbers_are_read_by_value_alone
     """
     array = plain_array(value, name)
@@ -167,7 +161,6 @@ def to_grid(flat: npt.NDArray[Any], exponent: int) -> npt.NDArray[np.int64]:
         most floor(a / 2**exponent) + 1 steps apart, and at most ceil(a / 2**exponent).
     Requires: what read_numbers gives; |exponent| <= MOST_EXPONENT (step_for).
     Relies on: IEEE 754 binary64.
-    Proof: docs/claims/K-13.md
     Checked by: tests/kernel/test_grid.py::test_rounding_is_exact
     """
     if flat.dtype == object:
@@ -208,7 +201,6 @@ def one_to_grid(value: int | float, exponent: int) -> int:
     Claim: K-13. Equal to to_grid on an array of this one value, as read_numbers reads it.
     Requires: a plain int or float; as to_grid.
     Relies on: IEEE 754 binary64.
-    Proof: docs/claims/K-13.md
     Checked by: tests/kernel/test_grid.py::test_rounding_is_exact
     """
     if isinstance(value, int):
@@ -227,8 +219,6 @@ def to_integers(steps: npt.NDArray[np.int64], exponent: int) -> npt.NDArray[np.i
 
     Claim: K-13. A function of `steps` alone: post-processing.
     Requires: |exponent| <= MOST_EXPONENT (step_for).
-    Relies on: nothing.
-    Proof: docs/claims/K-13.md
     Checked by: tests/kernel/test_grid.py::test_rounding_is_exact
     """
     return _integers_to_grid(steps, -exponent)
@@ -240,7 +230,6 @@ def from_grid(steps: npt.NDArray[np.int64], exponent: int) -> FloatArray:
     Claim: K-13. Every result is a multiple of 2**exponent, and a function of `steps` alone.
     Requires: |exponent| <= MOST_EXPONENT (step_for).
     Relies on: IEEE 754 binary64.
-    Proof: docs/claims/K-13.md
     Checked by: tests/kernel/test_grid.py::test_outputs_are_multiples_of_the_grid
     """
     return steps.astype(np.float64) * 2.0**exponent
@@ -252,7 +241,6 @@ def add_saturating(values: npt.NDArray[np.int64], noise: IntArray) -> npt.NDArra
     Claim: K-13. Equal to the clamped exact sum: post-processing of values + noise.
     Requires: |values| <= LARGEST (read_values, to_grid).
     Relies on: two's complement addition.
-    Proof: docs/claims/K-13.md
     Checked by: tests/kernel/test_grid.py::test_addition_saturates
     """
     if noise.dtype == object:
@@ -269,9 +257,6 @@ def saturate(total: int) -> int:
     """The integer itself, held at plus or minus LARGEST.
 
     Claim: K-13. Post-processing of `total`.
-    Requires: nothing.
-    Relies on: nothing.
-    Proof: docs/claims/K-13.md
     Checked by: tests/kernel/test_grid.py::test_addition_saturates
     """
     return max(-LARGEST, min(LARGEST, total))
@@ -283,7 +268,6 @@ def step_for(coarsest: Fraction) -> int:
     Claim: K-13. 2**result <= coarsest < 2**(result + 1), and |result| <= MOST_EXPONENT.
     Requires: coarsest > 0, from public parameters only (caller).
     Relies on: Python's integers.
-    Proof: docs/claims/K-13.md
     Checked by: tests/kernel/test_grid.py::test_step_is_the_greatest_power_of_two
     """
     exponent = coarsest.numerator.bit_length() - coarsest.denominator.bit_length()

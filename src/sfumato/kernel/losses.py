@@ -6,9 +6,9 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import overload
 
-from sfumato.errors import InvalidParameter
+from sfumato.errors import InvalidParameter, kind_of
 from sfumato.kernel.exact import decimal_up, exp_neg, log, plain, sum_exactly
-from sfumato.kernel.parameters import Number, decimal_from_zero, kind_of, probability_inside, whole_number
+from sfumato.kernel.parameters import Number, decimal_from_zero, probability_inside, whole_number
 
 _BITS = 192
 
@@ -38,8 +38,6 @@ class PureDP:
 
         Claim: K-15. An epsilon-DP release is (t epsilon)-DP for groups of t.
         Requires: people >= 1 (checked here).
-        Relies on: nothing.
-        Proof: docs/claims/K-15.md
         Checked by: tests/kernel/test_losses.py::test_group_of_randomised_response_is_enumerated
         """
         people = whole_number(people, "people", 1)
@@ -50,8 +48,6 @@ class PureDP:
 
         Claim: K-16. epsilon-DP is (epsilon, delta)-DP for every delta >= 0.
         Requires: 0 <= delta < 1 (checked in ApproxDP).
-        Relies on: nothing.
-        Proof: docs/claims/K-16.md
         Checked by: tests/kernel/test_losses.py::test_pure_to_approx
         """
         return ApproxDP(self.epsilon, decimal_from_zero(delta, "delta"))
@@ -60,9 +56,7 @@ class PureDP:
         """The same loss in zCDP terms: rho = epsilon * tanh(epsilon / 2), rounded up, never above epsilon**2 / 2.
 
         Claim: K-16. epsilon-DP implies rho-zCDP for this rho, and for no smaller one.
-        Requires: nothing.
         Relies on: K-01 (enclosures).
-        Proof: docs/claims/K-16.md
         Checked by: tests/kernel/test_losses.py::test_pure_to_zcdp_is_the_least_rho
         """
         epsilon = Fraction(self.epsilon)
@@ -99,7 +93,6 @@ class ApproxDP:
         Claim: K-15. An (epsilon, delta)-DP release satisfies this for groups of t.
         Requires: people >= 1 (checked here); the group's delta stays below 1 (checked in ApproxDP).
         Relies on: K-01 (enclosures).
-        Proof: docs/claims/K-15.md
         Checked by: tests/kernel/test_losses.py::test_group_of_leaky_response_is_enumerated
         """
         people = whole_number(people, "people", 1)
@@ -119,8 +112,6 @@ class ApproxDP:
 
         Claim: K-16. (epsilon, delta)-DP is (epsilon, delta')-DP for every delta' >= delta.
         Requires: delta' >= delta (checked here).
-        Relies on: nothing.
-        Proof: docs/claims/K-16.md
         Checked by: tests/kernel/test_losses.py::test_pure_to_approx
         """
         wanted = self.delta if delta is None else _delta(delta)
@@ -132,9 +123,7 @@ class ApproxDP:
         """The same loss in zCDP terms: the pure part exchanged, delta carried along.
 
         Claim: K-16. (epsilon, delta)-DP implies delta-approximate rho-zCDP, with rho as for epsilon-DP.
-        Requires: nothing.
         Relies on: PureDP.to_zcdp.
-        Proof: docs/claims/K-16.md
         Checked by: tests/kernel/test_losses.py::test_approx_to_zcdp_carries_delta
         """
         return ZCDP(PureDP(self.epsilon).to_zcdp().rho, self.delta)
@@ -163,8 +152,6 @@ class ZCDP:
 
         Claim: K-15. A rho-zCDP release is (t**2 rho)-zCDP for groups of t; one with delta > 0 is refused.
         Requires: people >= 1 (checked here); delta = 0, or a group of one (checked here).
-        Relies on: nothing.
-        Proof: docs/claims/K-15.md
         Checked by: tests/kernel/test_losses.py::test_group_of_gaussians_is_tight
         """
         people = whole_number(people, "people", 1)
@@ -183,7 +170,6 @@ class ZCDP:
         Claim: K-16. rho-zCDP, with its own delta, implies (epsilon, delta)-DP for the epsilon returned.
         Requires: own delta < delta < 1 (checked here).
         Relies on: K-01 (enclosures); floats only choose alpha.
-        Proof: docs/claims/K-16.md
         Checked by: tests/kernel/test_losses.py::test_zcdp_to_approx_against_the_oracle
         """
         total = probability_inside(delta, "delta")
@@ -196,9 +182,6 @@ class ZCDP:
         """Itself: so that any loss can be asked for its zCDP form.
 
         Claim: K-16. Identity.
-        Requires: nothing.
-        Relies on: nothing.
-        Proof: docs/claims/K-16.md
         Checked by: tests/kernel/test_losses.py::test_approx_to_zcdp_carries_delta
         """
         return self
@@ -213,7 +196,6 @@ def compose(first: PrivacyLoss, second: PrivacyLoss) -> PrivacyLoss:
     Claim: K-17. Adaptive composition: epsilons, deltas and rhos add; beside a zCDP loss, others are exchanged first.
     Requires: the second release may depend on the first only through its output (curator).
     Relies on: K-16 for mixed currencies.
-    Proof: docs/claims/K-17.md
     Checked by: tests/kernel/test_losses.py::test_adaptive_composition_is_enumerated
     """
     for each in (first, second):

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Literal
 
-from sfumato.errors import InvalidParameter
-from sfumato.kernel.parameters import kind_of
+from sfumato.errors import InvalidParameter, kind_of
 
 
 class Row(Enum):
@@ -28,9 +27,6 @@ class Neighbours(Enum):
         """The relation of that name.
 
         Claim: K-14. Only a known relation is ever used: an unknown one is refused, never taken for another.
-        Requires: nothing.
-        Relies on: nothing.
-        Proof: docs/claims/K-14.md
         Checked by: tests/kernel/test_neighbours.py::test_unknown_relations_are_refused
         """
         for each in cls:

@@ -11,8 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.errors import InvalidParameter
+from sfumato.errors import InvalidParameter, kind_of
 from sfumato.kernel.exact import exact_decimal, plain
+
+__all__ = [
+    "Number", "decimal_from_zero", "kind_of", "positive_decimal", "positive_fraction", "privacy_amount",
+    "probability_inside", "whole_number",
+]  # fmt: skip
 
 # what people may pass where a number is wanted; a float means its shortest decimal
 Number = int | float | str | Decimal | Fraction | np.integer[Any] | np.floating[Any]
@@ -32,9 +37,7 @@ def positive_decimal(value: object, name: str) -> Decimal:
     """Read a positive finite decimal, such as an epsilon: an int, a str, a Decimal, or a float by its shortest digits.
 
     Claim: K-03. The result equals the number as a person reads it: 0.1 is one tenth. Everything else is refused.
-    Requires: nothing.
     Relies on: float's repr being the shortest decimal that reads back.
-    Proof: docs/claims/K-03.md
     Checked by: tests/kernel/test_parameters.py::test_shortest_decimal_is_meant
     """
     number = _above_zero(_read(value, name, _POSITIVE), name, _POSITIVE)
@@ -46,9 +49,7 @@ def decimal_from_zero(value: object, name: str) -> Decimal:
     """Read a finite decimal >= 0, such as a loss.
 
     Claim: K-03. As positive_decimal, and zero is allowed.
-    Requires: nothing.
     Relies on: float's repr being the shortest decimal that reads back.
-    Proof: docs/claims/K-03.md
     Checked by: tests/kernel/test_parameters.py::test_shortest_decimal_is_meant
     """
     rule = "must be a number, zero or above"
@@ -64,9 +65,7 @@ def privacy_amount(value: object, name: str) -> Decimal:
 
     Claim: K-03. As positive_decimal. Sums and differences of such amounts have few hundred digits, so that none of
     them can be too long to be kept.
-    Requires: nothing.
     Relies on: float's repr being the shortest decimal that reads back.
-    Proof: docs/claims/K-03.md
     Checked by: tests/kernel/test_parameters.py::test_privacy_amounts_are_short
     """
     amount = positive_decimal(value, name)
@@ -82,9 +81,7 @@ def positive_fraction(value: object, name: str) -> Fraction:
     """Read a positive finite number, such as a sensitivity; a Fraction need not be a finite decimal.
 
     Claim: K-03. The result equals the number as a person reads it. Everything else is refused.
-    Requires: nothing.
     Relies on: float's repr being the shortest decimal that reads back.
-    Proof: docs/claims/K-03.md
     Checked by: tests/kernel/test_parameters.py::test_shortest_decimal_is_meant
     """
     return _above_zero(_read(value, name, _POSITIVE), name, _POSITIVE)
@@ -94,9 +91,7 @@ def probability_inside(value: object, name: str) -> Fraction:
     """Read a number strictly between 0 and 1, such as a delta or a confidence.
 
     Claim: K-03. The result equals the number as a person reads it, and lies in (0, 1).
-    Requires: nothing.
     Relies on: float's repr being the shortest decimal that reads back.
-    Proof: docs/claims/K-03.md
     Checked by: tests/kernel/test_parameters.py::test_shortest_decimal_is_meant
     """
     rule = "must lie strictly between 0 and 1"
@@ -110,9 +105,6 @@ def whole_number(value: object, name: str, least: int) -> int:
     """Read an integer of at least `least`.
 
     Claim: K-03. The result is the integer that was given. Everything else is refused.
-    Requires: nothing.
-    Relies on: nothing.
-    Proof: docs/claims/K-03.md
     Checked by: tests/kernel/test_parameters.py::test_whole_numbers
     """
     rule = f"must be a whole number, {least} or above"
@@ -123,24 +115,6 @@ def whole_number(value: object, name: str, least: int) -> int:
     if value > MOST_WHOLE:
         raise InvalidParameter(name, f"must be at most {MOST_WHOLE}", "a larger number")
     return int(value)
-
-
-def kind_of(value: object) -> str:
-    """What sort of thing a value is, in words that do not reveal it."""
-    match value:
-        case None:
-            return "nothing (None)"
-        case bool() | np.bool_():
-            return "a truth value"
-        case float() | np.floating():
-            return "NaN" if math.isnan(value) else "an infinite number" if math.isinf(value) else "a float"
-        case Decimal():
-            return "NaN" if value.is_nan() else "an infinite number" if value.is_infinite() else "a Decimal"
-        case str():
-            return "text"
-        case _:
-            name = type(value).__name__
-            return f"{'an' if name[:1].lower() in tuple('aeiou') else 'a'} {name}"
 
 
 def _read(value: object, name: str, rule: str) -> Fraction:

@@ -202,8 +202,6 @@ def grid_exponent(lower: float, upper: float, *, whole: bool, per_row: bool) -> 
 
     Claim: K-24. Bounds are at most 2**(GRID_BITS + 1) steps, or whole numbers of at most 2**53: sums fit 128 bits.
     Requires: finite bounds (catalog, interval arithmetic).
-    Relies on: nothing.
-    Proof: docs/claims/K-24.md
     Checked by: tests/kernel/test_plan.py::test_grids_come_from_bounds
     """
     reach = max(abs(lower), abs(upper))
@@ -217,9 +215,7 @@ def digest(plan: BoundedPlan) -> str:
     """The plan's name: equal plans, and only equal plans, have equal digests.
 
     Claim: K-24. A SHA-256 of the canonical text of every field, types included.
-    Requires: nothing.
     Relies on: SHA-256 being collision-free in practice.
-    Proof: docs/claims/K-24.md
     Checked by: tests/kernel/test_plan.py::test_digests_tell_plans_apart
     """
     return _hash(plan)
@@ -229,9 +225,7 @@ def answer_key(plan: BoundedPlan) -> str:
     """What the plan measures, without what it spends: the key under which answers are stored.
 
     Claim: K-24. Plans with equal keys measure the same integers on the same data.
-    Requires: nothing.
     Relies on: SHA-256 being collision-free in practice.
-    Proof: docs/claims/K-24.md
     Checked by: tests/kernel/test_plan.py::test_answer_keys_ignore_what_is_spent
     """
     measured = tuple(

@@ -1,5 +1,6 @@
-"""The only place where noise meets data."""
+"""The only place where noise is added to a dataset's exact aggregates."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -7,10 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import KernelFault
-from sfumato.kernel.certify import BinChoice, Certificate, Certified, Reservation
+from sfumato.kernel.above_threshold import AboveThreshold
+from sfumato.kernel.bundle import allowance, bundle
+from sfumato.kernel.certify import BinChoice, Certificate, Certified, certify
 from sfumato.kernel.entropy import SYSTEM, Entropy
 from sfumato.kernel.expressions import Scalar
 from sfumato.kernel.grid import add_saturating, saturate
+from sfumato.kernel.plan import BoundedPlan
+from sfumato.kernel.reservation import Reservation
 
 IntVector = npt.NDArray[np.int64]
 CellKey = tuple[Scalar, ...]
@@ -18,10 +23,10 @@ MOST_AT_ONCE = 1 << 22
 
 
 class ExactAggregates:
-    """What an engine measured: integers that only `release` may read. It shows nothing and cannot be serialised.
+    """What an engine measured: integers that only this file reads. Its repr shows none; it cannot be serialised.
 
-    `keys` are those that the data names, one a cell, where the plan does not declare them; `bins` are the weights in
-    the bins of each choice, for each cell.
+    `keys` are the undeclared keys, one a cell, where the plan does not declare them; `bins` are the weights in the bins
+    of each choice, for each cell.
     """
 
     __slots__ = ("_bins", "_integers", "_keys", "plan_digest")
@@ -37,7 +42,7 @@ class ExactAggregates:
         self._keys = keys
         self._bins = bins or {}
         self._integers = {
-            name: np.array([saturate(int(each)) for each in cells], np.int64) for name, cells in integers.items()
+            name: np.array([saturate(int(value)) for value in cells], np.int64) for name, cells in integers.items()
         }
 
     def __repr__(self) -> str:
@@ -51,7 +56,7 @@ class ExactAggregates:
 class Released:
     """Noisy integers for each measurement, one a cell, in steps of the measurement's grid.
 
-    `keys` names the cells where the data does: those alone that passed their threshold.
+    `keys` are the undeclared keys that passed their threshold, one a cell.
     """
 
     entry_number: int
@@ -67,7 +72,6 @@ def release(exact: ExactAggregates, reservation: Reservation) -> Released:
         once (checked here).
     Requires: the reservation was committed, and of several reservations of one charge one release leaves (ledger).
     Relies on: K-09, K-10, K-27.
-    Proof: docs/claims/K-28.md
     Checked by: tests/kernel/test_release.py::test_release_adds_exactly_the_scripted_noise
     """
     return release_with(exact, reservation, SYSTEM)
@@ -79,57 +83,108 @@ def release_with(exact: ExactAggregates, reservation: Reservation, entropy: Entr
     Claim: K-28. Every measurement of the certificate, and nothing else, comes out, each cell with its own noise.
     Requires: as release.
     Relies on: K-09, K-10, K-27.
-    Proof: docs/claims/K-28.md
     Checked by: tests/kernel/test_release.py::test_release_adds_exactly_the_scripted_noise
     """
     certificate = reservation.certificate
+    _check_measured(exact, certificate)
+    reservation.take(object())  # no other user has this object: from here on, noise is drawn
+    return _add_noise(exact, certificate, reservation.entry_number, entropy)
+
+
+def release_bundle(
+    exact: Sequence[ExactAggregates], certificates: Sequence[Certificate], reservation: Reservation
+) -> list[Released]:
+    """Release the parts of a charged bundle, each with the noise of its own certificate.
+
+    Claim: K-36. All parts together satisfy the bundle's loss. Only the very parts that were charged are released, once.
+    Requires: as release.
+    Relies on: K-28.
+    Checked by: tests/kernel/test_bundle.py::test_a_bundle_costs_the_sum_and_releases_its_parts_only
+    """
+    if bundle(certificates) != reservation.certificate:
+        raise KernelFault("These parts were not charged together.")
+    parts = list(zip(exact, certificates, strict=True))
+    for measured, certificate in parts:
+        _check_measured(measured, certificate)
+    reservation.take(object())
+    return [_add_noise(*part, reservation.entry_number, SYSTEM) for part in parts]
+
+
+def crosses(exact: ExactAggregates, plan: BoundedPlan, watch: AboveThreshold, reservation: Reservation) -> bool:
+    """Has the one count that was measured reached the sequence's threshold?
+
+    Claim: K-36. The answers to all questions of the sequence together satisfy the allowance's loss.
+    Requires: the reservation of the allowance was committed (ledger).
+    Relies on: K-25, K-34.
+    Checked by: tests/kernel/test_bundle.py::test_a_sequence_is_charged_once_and_checks_every_question
+    """
+    certificate = certify(plan)
+    if reservation.certificate != allowance(watch, plan):
+        raise KernelFault("This question was not paid for.")
+    _check_measured(exact, certificate)
+    (measured,), (cells,) = certificate.measurements, exact._integers.values()
+    if measured.sensitivity.l1 > watch.sensitivity:
+        raise KernelFault("One unit moves this count further than was declared.")
+    reservation.take(watch)
+    return watch.check(int(cells[0]), SYSTEM)
+
+
+def _check_measured(exact: ExactAggregates, certificate: Certificate) -> None:
+    """Refuse aggregates that are not, name for name and cell for cell, what the certificate is about."""
     if exact.plan_digest != certificate.plan_digest:
         raise KernelFault("These aggregates belong to another plan.")
-    added = {each.name for each in certificate.measurements if not isinstance(each.noise, BinChoice)}
-    chosen = {each.name for each in certificate.measurements} - added
-    if set(exact._integers) != added or set(exact._bins) != chosen:
-        raise KernelFault("The engine measured something else than the plan.")
     if (exact._keys is None) != (certificate.cells is not None):
-        raise KernelFault("The engine named keys that the plan declares, or none where it does not.")
-    cells = certificate.cells if certificate.cells is not None else len(exact._keys or ())
-    sizes = {name: len(each) for name, each in exact._integers.items()}
-    sizes |= {name: len(each) for name, each in exact._bins.items()}
-    if sizes != {each.name: cells * (1 if each.name in chosen else each.width) for each in certificate.measurements}:
-        raise KernelFault("The engine measured another number of cells.")
-    reservation.take(object())  # nobody else's: from here on, noise is drawn
+        raise KernelFault("The engine gave keys for declared ones, or none for undeclared ones.")
+    cells = _count_cells(exact, certificate)
+    chosen = {one.name: cells for one in certificate.measurements if isinstance(one.noise, BinChoice)}
+    added = {one.name: cells * one.width for one in certificate.measurements if one.name not in chosen}
+    if {name: len(found) for name, found in exact._integers.items()} != added:
+        raise KernelFault("The engine measured something else than the plan, or another number of cells.")
+    if {name: len(found) for name, found in exact._bins.items()} != chosen:
+        raise KernelFault("The engine measured other choices than the plan, or another number of cells.")
+
+
+def _count_cells(exact: ExactAggregates, certificate: Certificate) -> int:
+    return certificate.cells if certificate.cells is not None else len(exact._keys or ())
+
+
+def _add_noise(exact: ExactAggregates, certificate: Certificate, entry_number: int, entropy: Entropy) -> Released:
+    """Draw the noise of every measurement. Undeclared keys come first: other measurements are of released keys only."""
+    cells = _count_cells(exact, certificate)
     noisy: dict[str, IntVector] = {}
-    kept = np.arange(cells)
-    for each in sorted(certificate.measurements, key=lambda one: one.threshold is None):  # keys first
-        if isinstance(each.noise, BinChoice):
-            noisy[each.name] = _chosen(each, each.noise, [exact._bins[each.name][cell] for cell in kept], entropy)
+    released = np.arange(cells)
+    for measured in sorted(certificate.measurements, key=lambda one: one.threshold is None):
+        if isinstance(measured.noise, BinChoice):
+            weights = [exact._bins[measured.name][cell] for cell in released]
+            noisy[measured.name] = _choose_bins(measured, measured.noise, weights, entropy)
             continue
-        integers = exact._integers[each.name].reshape(cells, each.width)[kept].ravel()
-        drawn = add_saturating(integers, each.noise.draw(integers.size, entropy))
-        if each.threshold is not None:
-            kept = np.flatnonzero((integers > 0) & (drawn >= each.threshold))  # nobody's keys are nothing of the data
-            drawn = drawn[kept]
-        noisy[each.name] = drawn.reshape(len(kept), each.width)
-    names, order = _named(exact._keys, kept)
-    released = {each.name: tuple(noisy[each.name][order].ravel().tolist()) for each in certificate.measurements}
-    return Released(reservation.entry_number, certificate, released, names)
+        integers = exact._integers[measured.name].reshape(cells, measured.width)[released].ravel()
+        drawn = add_saturating(integers, measured.noise.draw(integers.size, entropy))
+        if measured.threshold is not None:  # never release a key that no counted person holds
+            released = np.flatnonzero((integers > 0) & (drawn >= measured.threshold))
+            drawn = drawn[released]
+        noisy[measured.name] = drawn.reshape(len(released), measured.width)
+    keys, order = _sort_keys(exact._keys, released)
+    values = {one.name: tuple(noisy[one.name][order].ravel().tolist()) for one in certificate.measurements}
+    return Released(entry_number, certificate, values, keys)
 
 
-def _chosen(each: Certified, rule: BinChoice, bins: list[dict[int, int]], entropy: Entropy) -> IntVector:
+def _choose_bins(measured: Certified, rule: BinChoice, bins: list[dict[int, int]], entropy: Entropy) -> IntVector:
     """The chosen bins, one row a cell; a few cells at a time, since most bins are empty."""
-    found: list[object] = []
+    chosen: list[object] = []
     block = max(1, MOST_AT_ONCE // rule.bins)
     for begin in range(0, len(bins), block):
         part = bins[begin : begin + block]
         weights = np.zeros((len(part), rule.bins), np.int64)
         for row, held in enumerate(part):
             weights[row, list(held)] = [saturate(weight) for weight in held.values()]
-        found += rule.choose_cells(weights, entropy)
-    return np.array(found, np.int64).reshape(len(bins), each.width)  # also where no key is left
+        chosen += rule.choose_cells(weights, entropy)
+    return np.array(chosen, np.int64).reshape(len(bins), measured.width)  # also where no key is left
 
 
-def _named(keys: tuple[CellKey, ...] | None, kept: IntVector) -> tuple[tuple[CellKey, ...] | None, IntVector]:
-    """The released keys in an order that says nothing of the data's, and where each stands among the kept."""
+def _sort_keys(keys: tuple[CellKey, ...] | None, released: IntVector) -> tuple[tuple[CellKey, ...] | None, IntVector]:
+    """The released keys in the order of their own text, which does not depend on the data's order."""
     if keys is None:
-        return None, np.arange(len(kept))
-    order = sorted(range(len(kept)), key=lambda index: repr(keys[kept[index]]))
-    return tuple(keys[kept[index]] for index in order), np.array(order, np.int64)
+        return None, np.arange(len(released))
+    order = sorted(range(len(released)), key=lambda position: repr(keys[released[position]]))
+    return tuple(keys[released[position]] for position in order), np.array(order, np.int64)

@@ -146,8 +146,6 @@ class Extent:
 
         Claim: K-26. A join selects from each of its sides that side's columns, and no others.
         Requires: names below a join begin with prefixes of their own (query).
-        Relies on: nothing.
-        Proof: docs/claims/K-26.md
         Checked by: tests/neighbours/test_joins.py::test_no_neighbour_moves_more_through_a_join
         """
         prefixes = tuple(column for column in self.columns if column.endswith("."))
@@ -162,8 +160,6 @@ def extent(source: Source) -> Extent:
     bounds. `single_rows` holds only if no row depends on two rows of private tables.
     Requires: the engine gives rows their weights as the operators say, and checks that bounds and multiplicities are
     those of the pinned tables.
-    Relies on: nothing.
-    Proof: docs/claims/K-35.md
     Checked by: tests/kernel/test_reach.py::test_reach_by_hand
     """
     match source:

@@ -31,7 +31,6 @@ def bernoulli(probability: Probability, size: int, entropy: Entropy) -> BoolArra
     Claim: K-05. Flips are independent, and heads has exactly the stated probability: rational, exp(-x) or logistic.
     Requires: the probability does not depend on the data (caller).
     Relies on: Coins.flip.
-    Proof: docs/claims/K-05.md
     Checked by: tests/kernel/test_samplers.py::test_bernoulli_mass_is_exact
     """
     coins = _single_coin(probability)
@@ -52,7 +51,6 @@ def uniform_below(bound: int, size: int, entropy: Entropy) -> npt.NDArray[np.int
     Claim: K-07. The distribution is exactly uniform: words outside a whole multiple of the range are drawn again.
     Requires: 1 <= bound <= 2**62 (checked here).
     Relies on: K-04 (fair bytes).
-    Proof: docs/claims/K-07.md
     Checked by: tests/kernel/test_samplers.py::test_uniform_mass_is_exact
     """
     if not 1 <= bound <= 1 << 62:
@@ -94,7 +92,6 @@ def geometric_coins(scale: Fraction) -> GeometricCoins:
     Claim: K-08. P(digit i is one) = x^(2^i)/(1 + x^(2^i)), P(K >= 1) = x^(2^digits), P("not zero") = 2x/(1 + x).
     Requires: LEAST_SCALE <= scale <= GREATEST_SCALE (checked here); scale does not depend on the data (caller).
     Relies on: K-02.
-    Proof: docs/claims/K-08.md
     Checked by: tests/kernel/test_samplers.py::test_laplace_mass_is_exact
     """
     if not isinstance(scale, Fraction) or not LEAST_SCALE <= scale <= GREATEST_SCALE:
@@ -113,7 +110,6 @@ def geometric(scale: Fraction, size: int, entropy: Entropy) -> IntArray:
     Claim: K-08. The distribution is exact, with its whole tail, for every rational scale in range.
     Requires: LEAST_SCALE <= scale <= GREATEST_SCALE (checked here); scale does not depend on the data (caller).
     Relies on: K-05 (coins), geometric_coins.
-    Proof: docs/claims/K-08.md
     Checked by: tests/kernel/test_samplers.py::test_geometric_mass_is_exact
     """
     coins = geometric_coins(scale)
@@ -126,7 +122,6 @@ def discrete_laplace(scale: Fraction, size: int, entropy: Entropy) -> IntArray:
     Claim: K-09. The distribution is exact, with its whole tail, for every rational scale in range.
     Requires: LEAST_SCALE <= scale <= GREATEST_SCALE (checked here); scale does not depend on the data (caller).
     Relies on: K-08.
-    Proof: docs/claims/K-09.md
     Checked by: tests/kernel/test_samplers.py::test_laplace_mass_is_exact
     """
     coins = geometric_coins(scale)
@@ -139,7 +134,6 @@ def one_sided(coins: GeometricCoins, size: int, entropy: Entropy) -> IntArray:
     Claim: K-08. P(G = k) = (1 - x) * x^k exactly.
     Requires: coins of one ratio x in (0, 1) (geometric_coins).
     Relies on: K-05.
-    Proof: docs/claims/K-08.md
     Checked by: tests/kernel/test_samplers.py::test_rational_ratio_gives_equal_fractions
     """
     words = _words(coins, size, entropy)
@@ -152,7 +146,6 @@ def two_sided(coins: GeometricCoins, size: int, entropy: Entropy) -> IntArray:
     Claim: K-09. P(Z = z) = (1 - x)/(1 + x) * x^|z| exactly.
     Requires: coins of one ratio x in (0, 1) (geometric_coins).
     Relies on: K-08.
-    Proof: docs/claims/K-09.md
     Checked by: tests/kernel/test_samplers.py::test_rational_ratio_gives_equal_fractions
     """
     words = _words(coins, size, entropy)
@@ -207,7 +200,6 @@ def discrete_gaussian(variance: Fraction, size: int, entropy: Entropy) -> IntArr
     Claim: K-10. The distribution is exact, with its whole tail, for every rational variance in range.
     Requires: LEAST_SCALE <= 2 * variance < GREATEST_SCALE**2 (checked here); no dependence on the data (caller).
     Relies on: K-06 (coins of exp(-x)), K-09.
-    Proof: docs/claims/K-10.md
     Checked by: tests/kernel/test_samplers.py::test_gaussian_mass_is_exact
     """
     if not LEAST_SCALE <= 2 * variance < GREATEST_SCALE**2:

@@ -25,7 +25,6 @@ def sensitivity(plan: BoundedPlan, measurement: Measurement) -> Sensitivity:
     Claim: K-25. Between neighbours, the vector of the measurement's integers changes by at most this in L1 and L2.
     Requires: the engine computes the plan as its operators say (tests/engines: every engine equals the reference).
     Relies on: K-37 (parts); nothing of the planner.
-    Proof: docs/claims/K-25.md
     Checked by: tests/neighbours/test_sensitivity.py::test_no_neighbour_moves_more
     """
     if measurement.kind in PARTS:
@@ -69,7 +68,6 @@ def weight_of_a_unit(plan: BoundedPlan) -> int:
     Claim: K-25. It is the `reach` of K-30 to K-33.
     Requires: as sensitivity.
     Relies on: K-35.
-    Proof: docs/claims/K-25.md
     Checked by: tests/kernel/test_certify.py::test_the_table_of_sensitivities
     """
     return plan.reach if plan.unit.per_row else plan.reach << -ROW_WEIGHT_EXPONENT

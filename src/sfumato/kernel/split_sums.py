@@ -14,9 +14,6 @@ def halfway(each: Measurement, *, per_row: bool) -> tuple[int, int, int]:
     """The middle of the bounds, and how far it is down to the lower and up to the upper; for a person, no less.
 
     Claim: K-37. A person's distances are equal, at least those to the bounds, and whole when times a count.
-    Requires: nothing.
-    Relies on: nothing.
-    Proof: docs/claims/K-37.md
     Checked by: tests/kernel/test_split_sums.py::test_halves_are_whole_and_reach_both_bounds
     """
     middle = (each.lower + each.upper) // 2
@@ -34,7 +31,6 @@ def halves(total: int, count: int, each: Measurement, *, per_row: bool) -> tuple
     Claim: K-37. One unit's halves are, in size, at most both distances together times its reach.
     Requires: total and count are weighed as K-25 says (engine).
     Relies on: K-25.
-    Proof: docs/claims/K-37.md
     Checked by: tests/neighbours/test_sensitivity.py::test_no_neighbour_moves_more
     """
     _, down, up = halfway(each, per_row=per_row)
@@ -47,8 +43,6 @@ def parts_of(each: Measurement, steps: int) -> tuple[int, ...]:
 
     Claim: K-37. THIRDS are nonnegative and add up to the square of the span.
     Requires: lower <= steps <= upper (engine).
-    Relies on: nothing.
-    Proof: docs/claims/K-37.md
     Checked by: tests/kernel/test_split_sums.py::test_what_one_row_adds_is_enumerated
     """
     match each.kind:
@@ -66,9 +60,6 @@ def most_of_parts(each: Measurement, *, per_row: bool) -> Fraction:
     """The most that one row of weight 1 adds to all parts together; of a curve, the most that a replaced row moves.
 
     Claim: K-37. In L1, for every value within the bounds.
-    Requires: nothing.
-    Relies on: nothing.
-    Proof: docs/claims/K-37.md
     Checked by: tests/kernel/test_split_sums.py::test_what_one_row_adds_is_enumerated
     """
     _, down, up = halfway(each, per_row=per_row)

@@ -1,45 +1,12 @@
-"""How far exact noise strays: the least margin that holds with a wanted probability, never one that is too small."""
+"""The tail of discrete Laplace noise: where a threshold must lie."""
 
 import math
 from fractions import Fraction
 from functools import lru_cache
 
-import numpy as np
-
 from sfumato.kernel.exact import ExpNeg, enclose, log
 
-SUMMED_DEVIATION = 1 << 12
 _BITS = 128
-_FLOAT_SLACK = 1e-9
-_RARE = Fraction(1, 10**300)
-
-
-def per_coordinate(miss: Fraction, size: int) -> Fraction:
-    """A chance b of missing one coordinate such that `size` independent coordinates are all met with 1 - miss.
-
-    Claim: K-11. (1 - b)**size >= 1 - miss, exactly for size 1.
-    Requires: 0 < miss < 1 and size >= 1 (caller).
-    Relies on: K-01.
-    Proof: docs/claims/K-11.md
-    Checked by: tests/kernel/test_tails.py::test_per_coordinate_is_never_too_lax
-    """
-    if size == 1:
-        return miss
-    low, _ = log(1 / (1 - miss), _BITS)  # ln(1/(1 - miss)) = -ln(1 - miss); b = 1 - exp(ln(1 - miss)/size)
-    _, high = enclose(ExpNeg(Fraction(max(low, 0), size << _BITS)), _BITS)
-    return max(Fraction((1 << _BITS) - high, 1 << _BITS), miss / size)
-
-
-def laplace_margin(scale: Fraction, miss: Fraction) -> int:
-    """The least k with P(|Z| > k) <= miss, for discrete Laplace noise Z.
-
-    Claim: K-11. k is exact: 2 x^(k+1)/(1 + x) <= miss with x = exp(-1/scale), and k - 1 does not satisfy it.
-    Requires: 0 < miss < 1 (caller).
-    Relies on: K-01.
-    Proof: docs/claims/K-11.md
-    Checked by: tests/kernel/test_tails.py::test_laplace_margin_is_the_least
-    """
-    return least_tail(scale, miss / 2) - 1
 
 
 @lru_cache(maxsize=1024)
@@ -49,7 +16,6 @@ def least_tail(scale: Fraction, chance: Fraction) -> int:
     Claim: K-11. k is exact: x^k/(1 + x) <= chance with x = exp(-1/scale), and k - 1 is 0 or does not satisfy it.
     Requires: 0 < chance < 1 (caller).
     Relies on: K-01.
-    Proof: docs/claims/K-11.md
     Checked by: tests/kernel/test_tails.py::test_least_tail_is_the_least
     """
     bits = _BITS
@@ -62,35 +28,3 @@ def least_tail(scale: Fraction, chance: Fraction) -> int:
         if math.ceil(least) == math.ceil(most):
             return max(math.ceil(most), 1)
         bits *= 2
-
-
-def gaussian_margin(variance: Fraction, miss: Fraction) -> int:
-    """A k with P(|Z| > k) <= miss, for discrete Gaussian noise Z.
-
-    Claim: K-12. k suffices, and is the least one, or near it: a miss within 1e-9 of an edge may cost one step more.
-    Requires: 0 < miss < 1 (caller).
-    Relies on: numpy's exp and math.erfc being right to 10 digits.
-    Proof: docs/claims/K-12.md
-    Checked by: tests/kernel/test_tails.py::test_gaussian_margin_suffices
-    """
-    deviation = math.sqrt(variance)
-    if miss < _RARE:  # beyond floats: P(|Z| >= k) <= 2 exp(-k**2 / (2 variance))
-        log_miss = math.log(miss.numerator) - math.log(miss.denominator)
-        return math.ceil(deviation * math.sqrt(2 * (math.log(2) - log_miss)) * (1 + _FLOAT_SLACK))
-    chance = float(miss) * (1 - _FLOAT_SLACK)
-    if variance <= SUMMED_DEVIATION**2:
-        return _summed_margin(float(variance), chance)
-    if chance > 0.3:  # within one deviation the density is not convex, and sums may exceed the integral
-        chance -= 1 / float(variance)
-    low, high = 0.0, 40.0
-    for _ in range(200):
-        middle = (low + high) / 2
-        low, high = (low, middle) if math.erfc(middle / math.sqrt(2)) <= chance else (middle, high)
-    return math.ceil(high * deviation * (1 + 1e-12) - 0.5)
-
-
-def _summed_margin(variance: float, miss: float) -> int:
-    reach = math.ceil(math.sqrt(variance) * 40) + 2
-    mass = np.exp(-(np.arange(reach + 1, dtype=np.float64) ** 2) / (2 * variance))
-    beyond = np.concatenate((np.cumsum(mass[:0:-1])[::-1], [0.0]))  # beyond[k] = sum of mass[k+1:]
-    return int(np.argmax(2 * beyond <= miss * (mass[0] + 2 * beyond[0])))

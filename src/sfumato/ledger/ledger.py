@@ -10,12 +10,13 @@ from typing import IO
 
 from sfumato.catalog.analysts import find_analyst, read_analyst
 from sfumato.errors import InvalidParameter, KernelFault, LedgerError
-from sfumato.kernel.certify import Certificate, Reservation
+from sfumato.kernel.certify import Certificate
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.losses import PrivacyLoss
 from sfumato.kernel.neighbours import Neighbours
 from sfumato.kernel.parameters import kind_of
 from sfumato.kernel.release import Released
+from sfumato.kernel.reservation import Reservation
 from sfumato.ledger.adoption import make_mark
 from sfumato.ledger.audit import Seen, Verification, audit, refuse_older
 from sfumato.ledger.database import Database

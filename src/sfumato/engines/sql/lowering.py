@@ -54,7 +54,6 @@ def lower(plan: BoundedPlan, stored: Stored) -> exp.Expression:
     Claim: K-26. The SQL computes what the plan's operators say, and no data can make it fail.
     Requires: a snapshot as snapshot.py makes it.
     Relies on: K-24, K-35 (widths of integers).
-    Proof: docs/claims/K-26.md
     Checked by: tests/neighbours/test_joins.py::test_no_neighbour_moves_more_through_a_join
     """
     added = [each for each in plan.measurements if each.kind in ADDED]
@@ -101,7 +100,6 @@ def lower_bins(plan: BoundedPlan, each: Measurement) -> exp.Expression:
     Claim: K-26. The SQL computes what the plan's operators say, and no data can make it fail.
     Requires: a snapshot as snapshot.py makes it.
     Relies on: K-24, K-35 (widths of integers).
-    Proof: docs/claims/K-26.md
     Checked by: tests/neighbours/test_joins.py::test_no_neighbour_moves_more_through_a_join
     """
     if each.value is None:
@@ -141,7 +139,6 @@ def lower_people(plan: BoundedPlan) -> exp.Select:
     Claim: K-26. The SQL computes what the plan's operators say, and no data can make it fail.
     Requires: a snapshot as snapshot.py makes it.
     Relies on: K-24, K-35 (widths of integers).
-    Proof: docs/claims/K-26.md
     Checked by: tests/neighbours/test_joins.py::test_no_neighbour_moves_more_through_a_join
     """
     keys = _key_columns(plan)

@@ -28,7 +28,6 @@ def flip_units(units: int | npt.NDArray[np.int64], size: int, entropy: Entropy) 
     Claim: K-40. Flips are independent, and each is heads with exactly its probability; four bytes are read for each.
     Requires: 0 <= units <= 2**32 (checked here).
     Relies on: K-04 (fair bytes).
-    Proof: docs/claims/K-40.md
     Checked by: tests/local/test_coin_tables.py::test_coins_are_exact
     """
     if not np.logical_and(np.greater_equal(units, 0), np.less_equal(units, UNITS)).all():
@@ -42,7 +41,6 @@ def flip_rows(places: npt.NDArray[np.int64], one: int, zero: int, width: int, en
     Claim: K-40. Flips are independent, and each is heads with exactly its probability; four bytes are read for each.
     Requires: 0 <= one, zero <= 2**32 (checked here); places from 0 to width - 1 (caller).
     Relies on: K-04 (fair bytes).
-    Proof: docs/claims/K-40.md
     Checked by: tests/local/test_coin_tables.py::test_coins_are_exact
     """
     if not (0 <= one <= UNITS and 0 <= zero <= UNITS):
@@ -60,7 +58,6 @@ def draw_rows(table: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], entropy
     Claim: K-41. Draws are independent, and each has exactly its row's law; four bytes are read for each.
     Requires: every row has entries >= 0 that sum to 2**32 (checked here); rows name rows of the table (caller).
     Relies on: K-04 (fair bytes).
-    Proof: docs/claims/K-41.md
     Checked by: tests/local/test_coin_tables.py::test_rows_are_drawn_exactly
     """
     if table.ndim != 2 or bool((table < 0).any()) or bool((table.sum(axis=1) != UNITS).any()):
@@ -82,7 +79,6 @@ def uniform_subsets(places: int, chosen: int, fewer: BoolArray, entropy: Entropy
         a row is drawn again, does not depend on `fewer`.
     Requires: 1 <= chosen <= places (checked here).
     Relies on: K-04 (fair bytes).
-    Proof: docs/claims/K-42.md
     Checked by: tests/local/test_coin_tables.py::test_subsets_are_even
     """
     if not 1 <= chosen <= places:
@@ -110,7 +106,6 @@ def loss_of_ratio(ratio: Fraction) -> Decimal:
     Claim: K-43. e**result >= max(ratio, 1/ratio), and the result is above the logarithm by one part in 10**29 or less.
     Requires: ratio > 0 (checked here).
     Relies on: K-01.
-    Proof: docs/claims/K-43.md
     Checked by: tests/local/test_coin_tables.py::test_losses_are_rounded_up
     """
     if ratio <= 0:
@@ -124,7 +119,6 @@ def loss_of_rows(rows: Sequence[Sequence[int]]) -> Decimal:
     Claim: K-43. No report is more than e**result times as likely for one row as for another.
     Requires: every entry is 1 or above, and every row sums to 2**32 (checked here).
     Relies on: K-01.
-    Proof: docs/claims/K-43.md
     Checked by: tests/local/test_coin_tables.py::test_losses_are_rounded_up
     """
     if any(min(row) < 1 for row in rows):
@@ -140,7 +134,6 @@ def greatest_coin(ratio: Callable[[int], Fraction], epsilon: Decimal) -> int:
     Claim: K-44. loss_of_ratio(ratio(result)) <= epsilon, and ratio(result) > 1: the table says something.
     Requires: ratio grows with the coin (caller); epsilon > 0 (caller).
     Relies on: K-43.
-    Proof: docs/claims/K-44.md
     Checked by: tests/local/test_coin_tables.py::test_the_greatest_coin_is_affordable_and_the_next_is_not
     """
     most = ratio(UNITS - 1)

@@ -81,7 +81,6 @@ class RandomizedResponse:
         Claim: K-22. Each report is epsilon-locally private: its law's ratio between two answers is e^epsilon exactly.
         Requires: one report per person and question (caller).
         Relies on: K-05.
-        Proof: docs/claims/K-22.md
         Checked by: tests/local/test_randomized_response.py::test_binary_reports_are_exact
         """
         return flip_answers(self, answers, SYSTEM)
@@ -92,7 +91,6 @@ class RandomizedResponse:
         Claim: K-23. Unbiased; its standard error for the people asked is sqrt(p (1 - p) / n) / (2 p - 1) exactly.
         Requires: reports made by `randomise` with the same parameters (caller).
         Relies on: K-22.
-        Proof: docs/claims/K-23.md
         Checked by: tests/local/test_randomized_response.py::test_binary_estimate_is_unbiased
         """
         yes, _ = _read_answers(reports, "reports")
@@ -135,7 +133,6 @@ class KaryResponse:
         Claim: K-22. Each report is epsilon-locally private: its law's ratio between two answers is at most e^epsilon.
         Requires: one report per person and question (caller).
         Relies on: K-05, K-07.
-        Proof: docs/claims/K-22.md
         Checked by: tests/local/test_randomized_response.py::test_kary_reports_are_exact
         """
         return move_answers(self, answers, SYSTEM)
@@ -146,7 +143,6 @@ class KaryResponse:
         Claim: K-23. Unbiased, for each category.
         Requires: reports made by `randomise` with the same parameters (caller).
         Relies on: K-22.
-        Proof: docs/claims/K-23.md
         Checked by: tests/local/test_randomized_response.py::test_kary_estimate_is_unbiased
         """
         flat, _ = _read_categories(reports, "reports", self.categories)
@@ -162,7 +158,6 @@ def flip_answers(response: RandomizedResponse, answers: object, entropy: Entropy
     Claim: K-22. P(report = answer) is the truth coin's probability, independently for each person.
     Requires: as RandomizedResponse.randomise.
     Relies on: K-05.
-    Proof: docs/claims/K-22.md
     Checked by: tests/local/test_randomized_response.py::test_binary_reports_are_exact
     """
     flat, shape = _read_answers(answers, "answers")
@@ -176,7 +171,6 @@ def move_answers(response: KaryResponse, answers: object, entropy: Entropy) -> i
     Claim: K-22. P(report = answer) is the keep coin's probability, and all other categories are equally likely.
     Requires: as KaryResponse.randomise.
     Relies on: K-05, K-07.
-    Proof: docs/claims/K-22.md
     Checked by: tests/local/test_randomized_response.py::test_kary_reports_are_exact
     """
     flat, shape = _read_categories(answers, "answers", response.categories)

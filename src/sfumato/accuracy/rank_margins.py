@@ -1,4 +1,7 @@
-"""How far in rank a private quantile may be from the wanted one: for any data, and for evenly spread data."""
+"""How far in rank a private quantile may be from the wanted one: for any data, and for evenly spread data.
+
+`survival` also serves other private choices.
+"""
 
 import math
 from fractions import Fraction
@@ -6,10 +9,31 @@ from functools import lru_cache
 
 import numpy as np
 
-from sfumato.kernel.choice import survival
-
 _SLACK = 1e-9
 _RARE = Fraction(1, 10**6)
+
+
+def survival(miss: Fraction, size: int) -> float:
+    """The greatest p such that, if all but the best of `size` candidates survive with p, few of them are picked.
+
+    Claim: K-20. With p, or less, one of them is picked with a probability of `miss` at most.
+    Requires: 0 < miss < 1 and size >= 2 (caller).
+    Relies on: floats, with `miss` lowered by one part in 10**9.
+    Checked by: tests/kernel/test_choice.py::test_choice_margin_holds_in_the_worst_case
+    """
+    if miss >= _RARE:
+        return _survival(float(miss) * (1 - _SLACK), size)
+    return float(2 * miss / (size - 1))  # P(bad) <= (size - 1) p / 2, which is nearly P(bad) for a p this small
+
+
+def _survival(miss: float, size: int) -> float:
+    """The largest p at which P(bad) = 1 - (1 - (1 - p)**size)/(size * p) is at most `miss`; 1 if none exceeds it."""
+    low, high = 0.0, 1.0
+    for _ in range(200):
+        middle = (low + high) / 2
+        bad = 1 + math.expm1(size * math.log1p(-middle)) / (size * middle) if middle < 1 else 1 - 1 / size
+        low, high = (middle, high) if bad <= miss else (low, middle)
+    return low
 
 
 @lru_cache(maxsize=1024)
@@ -20,8 +44,7 @@ def rank_margin(spread: Fraction, miss: Fraction, bins: int, fraction: Fraction)
         wanted rank while all others are empty.
     Requires: 0 < miss < 1, bins >= 1, 0 < fraction < 1 (caller).
     Relies on: floats, with the result rounded up by one part in 10**9.
-    Proof: docs/claims/K-31.md
-    Checked by: tests/kernel/test_rank_margins.py::test_no_weights_miss_more_often
+    Checked by: tests/accuracy/test_rank_margins.py::test_no_weights_miss_more_often
     """
     if bins == 1:
         return 0.0
@@ -38,8 +61,7 @@ def even_rank_margin(spread: Fraction, miss: Fraction) -> float:
     Claim: K-31. It holds for every weight that all bins have, and any number of bins.
     Requires: 0 < miss < 1 (caller).
     Relies on: K-20; permute-and-flip being never worse than the exponential mechanism (McKenna and Sheldon, 2020).
-    Proof: docs/claims/K-31.md
-    Checked by: tests/kernel/test_rank_margins.py::test_even_weights_miss_less
+    Checked by: tests/accuracy/test_rank_margins.py::test_even_weights_miss_less
     """
     return float(spread) * (math.log(miss.denominator) - math.log(miss.numerator)) * (1 + _SLACK)
 

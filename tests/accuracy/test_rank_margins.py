@@ -6,8 +6,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from sfumato.kernel.bin_choice import _beneath_best
-from sfumato.kernel.rank_margins import even_rank_margin, rank_margin
+from sfumato.accuracy.rank_margins import even_rank_margin, rank_margin
+from sfumato.kernel.bin_choice import rank_misses
 
 HALF = Fraction(1, 2)
 
@@ -18,7 +18,7 @@ def chance_of_missing(weights, fraction, spread, margin):
     upto = weights.cumsum()
     rank = float(fraction) * upto[-1]
     misses = np.maximum(np.maximum(upto - weights - rank, rank - upto), 0)
-    below = _beneath_best(weights[np.newaxis], fraction)[0] / fraction.denominator
+    below = rank_misses(weights[np.newaxis], fraction)[0] / fraction.denominator
     return pick_law(np.exp(-below / spread))[misses > margin].sum()
 
 

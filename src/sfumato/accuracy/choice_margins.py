@@ -1,0 +1,87 @@
+"""Margins of private choices: how far the chosen candidate may be from the best one."""
+
+import math
+from fractions import Fraction
+from typing import assert_never
+
+from sfumato.accuracy.noise_margins import float_up, per_coordinate
+from sfumato.accuracy.rank_margins import even_rank_margin, rank_margin, survival
+from sfumato.kernel.bin_choice import ExtremeChoice, ModeChoice, QuantileChoice
+from sfumato.kernel.parameters import Number, probability_inside
+from sfumato.kernel.tails import least_tail
+
+
+def score_margin(spread: Fraction, miss: Fraction, size: int) -> float:
+    """The chosen score is at most this far below the best of `size`, but for a probability of `miss`.
+
+    Claim: K-20. It holds for every list of scores; it is nearly tight for one best and the rest just beyond it.
+    Requires: 0 < miss < 1 and size >= 1 (caller).
+    Relies on: floats, with the result rounded up by one part in 10**9.
+    Checked by: tests/kernel/test_choice.py::test_choice_margin_holds_in_the_worst_case
+    """
+    return float(spread) * -math.log(survival(miss, size)) * (1 + 1e-9) if size > 1 else 0.0
+
+
+def bin_margin(choice: QuantileChoice | ExtremeChoice | ModeChoice, confidence: Number = "0.95") -> float:
+    """How much weight may lie between the chosen bins and the right ones, with the stated probability.
+
+    Quantiles: each chosen bin's ranks come within this much weight of the wanted rank, for all fractions of one cell
+    at once. The ranks of a bin go from the weight before it to the weight up to its end. Extremes: at most this much
+    weight lies strictly beyond the chosen bin. Modes: the j-th chosen bin holds at most this much less than the j-th
+    fullest, for every j.
+
+    Claim: K-31. It holds for every list of weights.
+    Requires: 0 < confidence < 1 (checked here).
+    Relies on: K-11, K-20, K-32, K-33; floats, with a slack of one part in 10**9.
+    Checked by: tests/accuracy/test_choice_margins.py::test_quantile_margin_holds
+    """
+    miss = 1 - probability_inside(confidence, "confidence")
+    match choice:
+        case QuantileChoice(fractions=fractions):
+            once = per_coordinate(miss, len(fractions))
+            return max(rank_margin(choice.spread, once, choice.bins, fraction) for fraction in fractions)
+        case ExtremeChoice():
+            return float_up(max(choice.target + least_tail(choice.spread, miss) - 2, 0))
+        case ModeChoice(k=1):
+            return score_margin(choice.spread, miss, choice.bins)
+        case ModeChoice(k=k):
+            return float_up(least_difference(choice.spread, miss / (k * (choice.bins - 1))) - 1)
+        case _:
+            assert_never(choice)
+
+
+def even_bin_margin(choice: QuantileChoice, confidence: Number = "0.95") -> float:
+    """The margin of quantiles where the weight is spread evenly over all bins.
+
+    Claim: K-31. As even_rank_margin, for all fractions of one cell at once.
+    Requires: 0 < confidence < 1 (checked here).
+    Relies on: K-11 (per_coordinate).
+    Checked by: tests/accuracy/test_rank_margins.py::test_even_weights_miss_less
+    """
+    miss = per_coordinate(1 - probability_inside(confidence, "confidence"), len(choice.fractions))
+    return min(even_rank_margin(choice.spread, miss), bin_margin(choice, confidence))
+
+
+def least_difference(scale: Fraction, chance: Fraction) -> int:
+    """The least n >= 1, or one above it, with P(Z - Z' >= n) <= chance, for two discrete Laplace variables.
+
+    Claim: K-33. n suffices.
+    Requires: 0 < chance < 1 (caller).
+    Relies on: floats, with a slack of one part in 10**9.
+    Checked by: tests/accuracy/test_choice_margins.py::test_mode_margin_holds
+    """
+    rate = float(1 / scale)
+    ratio, gap = math.exp(-rate), -math.expm1(-rate)
+    limit = math.log(chance.numerator) - math.log(chance.denominator) - 1e-9
+    level = ratio + (1 + ratio**2) / (1 + ratio)
+
+    def is_rare(n: int) -> bool:  # P = x^n (n (1 - x) + x + (1 + x^2)/(1 + x)) / (1 + x)^2
+        return math.log(n * gap + level) - n * rate - 2 * math.log1p(ratio) <= limit
+
+    low, high = 0, 1
+    while not is_rare(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_rare(middle) else (middle, high)
+    return high

@@ -1,0 +1,22 @@
+"""How many people an undeclared key needs."""
+
+from fractions import Fraction
+
+from sfumato.kernel.keys import KeyRule
+from sfumato.kernel.parameters import Number, probability_inside
+from sfumato.kernel.tails import least_tail
+
+
+def people_needed(rule: KeyRule, probability: Number = "0.5") -> int:
+    """How many people must hold a key for it to be released with at least this probability.
+
+    Claim: K-11. The least such number: n people pass iff Z >= threshold - n.
+    Requires: 0 < probability < 1 (checked here).
+    Relies on: K-21, least_tail.
+    Checked by: tests/kernel/test_keys.py::test_people_needed_to_be_seen
+    """
+    wanted = probability_inside(probability, "probability")
+    if wanted > Fraction(1, 2):  # P(Z >= -k + 1) = 1 - P(Z >= k) >= wanted
+        return rule.threshold + least_tail(rule.scale, 1 - wanted) - 1
+    # the greatest k with P(Z >= k) >= wanted; equality is impossible, so it is one below the least with <= wanted
+    return max(1, rule.threshold - least_tail(rule.scale, wanted) + 1)

@@ -1,0 +1,122 @@
+"""Margins of additive noise: a bound that |error| does not exceed with a stated probability, never one too small."""
+
+import math
+from fractions import Fraction
+from typing import assert_never
+
+import numpy as np
+
+from sfumato.kernel.exact import ExpNeg, enclose, log
+from sfumato.kernel.mechanisms import Additive, GaussianNoise, LaplaceNoise, Noise, grid_and_noise
+from sfumato.kernel.parameters import Number, probability_inside, whole_number
+from sfumato.kernel.tails import least_tail
+
+SUMMED_DEVIATION = 1 << 12
+_BITS = 128
+_FLOAT_SLACK = 1e-9
+_RARE = Fraction(1, 10**300)
+
+
+def per_coordinate(miss: Fraction, size: int) -> Fraction:
+    """A probability b of missing one coordinate, such that `size` independent ones all hold with 1 - miss.
+
+    Claim: K-11. (1 - b)**size >= 1 - miss, exactly for size 1.
+    Requires: 0 < miss < 1 and size >= 1 (caller).
+    Relies on: K-01.
+    Checked by: tests/accuracy/test_noise_margins.py::test_per_coordinate_is_never_too_lax
+    """
+    if size == 1:
+        return miss
+    low, _ = log(1 / (1 - miss), _BITS)  # ln(1/(1 - miss)) = -ln(1 - miss); b = 1 - exp(ln(1 - miss)/size)
+    _, high = enclose(ExpNeg(Fraction(max(low, 0), size << _BITS)), _BITS)
+    return max(Fraction((1 << _BITS) - high, 1 << _BITS), miss / size)
+
+
+def noise_margin(noise: Noise, miss: Fraction) -> int:
+    """A k, in steps of the grid, with P(|Z| > k) <= miss.
+
+    Claim: K-11. As laplace_margin and gaussian_margin.
+    Requires: 0 < miss < 1 (caller).
+    Relies on: K-12.
+    Checked by: tests/accuracy/test_noise_margins.py::test_margins_follow_the_noise
+    """
+    match noise:
+        case LaplaceNoise(scale):
+            return laplace_margin(scale, miss)
+        case GaussianNoise(variance):
+            return gaussian_margin(variance, miss)
+        case _:
+            assert_never(noise)
+
+
+def laplace_margin(scale: Fraction, miss: Fraction) -> int:
+    """The least k with P(|Z| > k) <= miss, for discrete Laplace noise Z.
+
+    Claim: K-11. k is exact: 2 x^(k+1)/(1 + x) <= miss with x = exp(-1/scale), and k - 1 does not satisfy it.
+    Requires: 0 < miss < 1 (caller).
+    Relies on: K-01, least_tail.
+    Checked by: tests/accuracy/test_noise_margins.py::test_laplace_margin_is_the_least
+    """
+    return least_tail(scale, miss / 2) - 1
+
+
+def gaussian_margin(variance: Fraction, miss: Fraction) -> int:
+    """A k with P(|Z| > k) <= miss, for discrete Gaussian noise Z.
+
+    Claim: K-12. k suffices, and is the least or near it: a miss within 1e-9 of an edge may cost one step more.
+    Requires: 0 < miss < 1 (caller).
+    Relies on: numpy's exp and math.erfc being right to 10 digits.
+    Checked by: tests/accuracy/test_noise_margins.py::test_gaussian_margin_suffices
+    """
+    deviation = math.sqrt(variance)
+    if miss < _RARE:  # beyond floats: P(|Z| >= k) <= 2 exp(-k**2 / (2 variance))
+        log_miss = math.log(miss.numerator) - math.log(miss.denominator)
+        return math.ceil(deviation * math.sqrt(2 * (math.log(2) - log_miss)) * (1 + _FLOAT_SLACK))
+    chance = float(miss) * (1 - _FLOAT_SLACK)
+    if variance <= SUMMED_DEVIATION**2:
+        return _summed_margin(float(variance), chance)
+    if chance > 0.3:  # within one deviation the density is not convex, and sums may exceed the integral
+        chance -= 1 / float(variance)
+    low, high = 0.0, 40.0
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (low, middle) if math.erfc(middle / math.sqrt(2)) <= chance else (middle, high)
+    return math.ceil(high * deviation * (1 + 1e-12) - 0.5)
+
+
+def _summed_margin(variance: float, miss: float) -> int:
+    reach = math.ceil(math.sqrt(variance) * 40) + 2
+    mass = np.exp(-(np.arange(reach + 1, dtype=np.float64) ** 2) / (2 * variance))
+    beyond = np.concatenate((np.cumsum(mass[:0:-1])[::-1], [0.0]))  # beyond[k] = sum of mass[k+1:]
+    return int(np.argmax(2 * beyond <= miss * (mass[0] + 2 * beyond[0])))
+
+
+def margin_on_grid(mechanism: Additive, confidence: Number, size: int) -> int | float:
+    """The margin of the noise, plus half a grid step where values are rounded, for all `size` entries at once.
+
+    Claim: K-11. The result is never below the true margin, for releases of up to 2**53 grid steps.
+    Requires: 0 < confidence < 1, size >= 1 (checked here).
+    Relies on: K-12.
+    Checked by: tests/kernel/test_mechanisms.py::test_margin_is_within_the_textbook_bound
+    """
+    size = whole_number(size, "size", 1)
+    miss = per_coordinate(1 - probability_inside(confidence, "confidence"), size)
+    exponent, noise = grid_and_noise(mechanism, size)
+    if mechanism.noise_is_whole(size):
+        return noise_margin(noise, miss)
+    exact = (noise_margin(noise, miss) + Fraction(1, 2)) * Fraction(2) ** exponent
+    if mechanism.of == "integers":  # rounded again: a whole error of at most `exact` and a half
+        return math.floor(exact + Fraction(1, 2))
+    return float_up(exact)
+
+
+def float_up(value: int | Fraction) -> float:
+    """The least float that is not below the value, or the next one.
+
+    Claim: K-11. The result is never below the value.
+    Requires: value below the largest float (caller).
+    Relies on: Python's exact comparison of floats and fractions.
+    Checked by: tests/accuracy/test_noise_margins.py::test_floats_are_rounded_up
+    """
+    nearest = float(value)
+    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
