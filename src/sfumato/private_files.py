@@ -56,8 +56,10 @@ def new_private_file(path: Path) -> Iterator[IO[str]]:
         with open(descriptor, "w", encoding="utf-8") as file:
             os.fchmod(descriptor, FOR_THE_OWNER)
             yield file
-    except BaseException:
+    except BaseException as error:
         path.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename is None:  # a failed write does not say which file it was
+            raise OSError(error.errno, error.strerror, str(path)) from None
         raise
 
 

@@ -4,6 +4,7 @@ import json
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from errno import ENOSPC
 from functools import partial
 
 import typer
@@ -60,11 +61,9 @@ def refusals(as_json: bool) -> Iterator[None]:
     except (typer.Exit, typer.Abort, BrokenPipeError):
         raise
     except OSError as error:
-        if error.filename is None:  # the terminal or pipe that is written to
-            raise
-        tell(
-            SfumatoError("file", f"{error.filename}: {error.strerror}.", "Check the path and its permissions."), as_json
-        )
+        where = error.filename or "The output could not be written"  # to the terminal, pipe or file behind stdout
+        hint = "Make room on its disk." if error.errno == ENOSPC else "Check the path and its permissions."
+        tell(SfumatoError("file", f"{where}: {error.strerror}.", hint), as_json)
         raise typer.Exit(OTHER) from None
     except Exception as error:
         # its own text is left out: it may hold a value from the data

@@ -11,7 +11,7 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,6 +20,7 @@ from sfumato.errors import LedgerError
 from sfumato.ledger.adoption import Accepted, Adoption, continue_ledger
 from sfumato.ledger.anchor import locate_file
 from sfumato.ledger.database import SUFFIXES, Database
+from sfumato.ledger.file_errors import explain_failure
 from sfumato.ledger.ledger_opening import Identity, refuse_foreign
 from sfumato.ledger.schema import VERSION
 from sfumato.private_files import locked, make_private, sync_folder
@@ -37,9 +38,10 @@ def back_up(url: str, target: Path) -> None:
         _copy(source, str(target))
         sync_folder(target.parent)
     except (OSError, sqlite3.Error) as error:
-        target.unlink(missing_ok=True)
-        hint = "Check the ledger, the folder and its disk."
-        raise LedgerError("ledger-unreachable", "The backup could not be written.", hint) from error
+        why = explain_failure(error, str(target))
+        with suppress(OSError):
+            target.unlink(missing_ok=True)
+        raise _refuse_writing("The backup", why) from error
 
 
 def restore(
@@ -61,12 +63,19 @@ def restore(
     if not backup.is_file():
         raise LedgerError("backup-missing", f"There is no file {backup}.", "Check its path.")
     _clear_scratch(os.path.dirname(path))
-    with TemporaryDirectory(dir=os.path.dirname(path), prefix=SCRATCH) as scratch, _hold_lock(Path(scratch)):
+    with (
+        _explain_failures(path),
+        TemporaryDirectory(dir=os.path.dirname(path), prefix=SCRATCH) as scratch,
+        _hold_lock(Path(scratch)),
+    ):
         new = os.path.join(scratch, "ledger.db")
         make_private(Path(new))
         try:
             _copy(str(backup), new)
         except sqlite3.Error as error:
+            why = explain_failure(error, path)
+            if why is not None:
+                raise _refuse_writing("The ledger", why) from error
             raise LedgerError("backup-damaged", f"{backup} is not a whole ledger.", "Try an older one.") from error
         with closing(Database(new, must_exist=True)) as copy:
             _bring_up_to_date(copy, identity)
@@ -80,6 +89,21 @@ def restore(
                 _replace(new, path)
     done.keep_mark(path)
     return done
+
+
+@contextmanager
+def _explain_failures(path: str) -> Iterator[None]:
+    """Raise what the operating system says while a ledger's file is replaced, as a LedgerError."""
+    try:
+        yield
+    except OSError as error:
+        raise _refuse_writing("The ledger", explain_failure(error, path)) from error
+
+
+def _refuse_writing(what: str, why: tuple[str, str] | None) -> LedgerError:
+    wrong, hint = why or ("", "Check the ledger, the folder and its disk.")
+    message = f"{what} could not be written{': ' if wrong else ''}{wrong}."
+    return LedgerError("ledger-unreachable", message, hint)
 
 
 def _bring_up_to_date(copy: Database, identity: Identity) -> None:

@@ -16,6 +16,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import Pool, QueuePool, StaticPool
 
 from sfumato.errors import LedgerError, SfumatoError
+from sfumato.ledger.file_errors import explain_failure, has_room, is_writable
 from sfumato.ledger.fork_gate import GATE
 from sfumato.ledger.ledger_rows import LedgerRows
 from sfumato.ledger.signatures import Signatures
@@ -45,7 +46,8 @@ class Database:
         self._process = os.getpid()
         self._lock = threading.RLock() if self.in_memory else nullcontext()  # threads share its one connection
         self._may_be_new = not must_exist
-        self._read_only = read_only and self.path is not None and not _is_writable(self.path)
+        # SQLite writes beside a ledger even to read it; where that is not possible, it is read as it is
+        self._read_only = read_only and self.path is not None and not (is_writable(self.path) and has_room(self.path))
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
         if self._on_sqlite:
             pool = StaticPool if self.in_memory else QueuePool
@@ -79,7 +81,7 @@ class Database:
     @contextmanager
     def _transaction(self, begin: str, isolation: IsolationLevel) -> Iterator[LedgerRows]:
         self._stay_in_one_process()
-        damage = _as_ledger_errors(self._engine.dialect.loaded_dbapi.Error)
+        damage = _as_ledger_errors(self._engine.dialect.loaded_dbapi.Error, self.path)
         with GATE.inside(), damage, self._lock, self._engine.connect() as connection:
             if not self._on_sqlite:
                 connection.execution_options(isolation_level=isolation)
@@ -154,31 +156,29 @@ class Database:
 
 
 @contextmanager
-def _as_ledger_errors(driver: type[Exception]) -> Iterator[None]:
-    """Whatever a database or damaged bytes in it raise, as a LedgerError."""
+def _as_ledger_errors(driver: type[Exception], path: str | None) -> Iterator[None]:
+    """Raise what a database, its file at `path`, or damaged bytes in it raise, as a LedgerError."""
     try:
         yield
     except SfumatoError:
         raise
     except (SQLAlchemyError, driver, OSError) as error:
-        name = getattr(getattr(error, "orig", error), "sqlite_errorname", "")
+        cause = getattr(error, "orig", None) or error
+        name = getattr(cause, "sqlite_errorname", "")
         if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
             hint = "Restore it from the newest backup: `sfumato ledger restore`. Nothing is answered without it."
             raise LedgerError(
                 "ledger-unreachable", "The ledger cannot be read or written: its file is damaged.", hint
             ) from error
-        if name == "SQLITE_FULL":
-            hint = "Make room on the ledger's disk. Nothing is answered without it."
-            raise LedgerError("ledger-unreachable", "The ledger cannot be written: the disk is full.", hint) from error
+        why = explain_failure(cause, path)
+        if why is not None:
+            message = f"The ledger cannot be written: {why[0]}."
+            raise LedgerError("ledger-unreachable", message, f"{why[1]} Nothing is answered without it.") from error
         hint = "Check its address, its permissions and its disk. Nothing is answered without it."
         raise LedgerError("ledger-unreachable", "The ledger cannot be read or written.", hint) from error
     except DAMAGED as error:
         hint = "Restore it from a backup that is not older: `sfumato ledger restore`."
         raise LedgerError("ledger-altered", "The ledger holds something that it never wrote.", hint) from error
-
-
-def _is_writable(path: str) -> bool:
-    return os.access(path, os.W_OK) and os.access(os.path.dirname(path), os.W_OK)
 
 
 def _identify_files(path: str) -> tuple[tuple[int, int], ...]:
