@@ -41,10 +41,22 @@ def test_ledger_lists_entries(clinic):
     assert shown["entries"][1]["loss"]["epsilon"] == "0.5"
     assert [each["number"] for each in json_of(clinic("ledger", "--last", "1", "--json"))["entries"]] == [3]
     lines = clinic("ledger").stdout.splitlines()
-    assert lines[0].split()[:4] == ["entry", "time", "kind", "analyst"]
-    assert len(lines) == 4
-    assert "ann" in lines[2]
+    assert lines[0].split()[:4] == ["entry", "time", "kind", "cost"]
+    assert lines[3].strip() == f"ann: {COUNT}", "below its charge"
+    assert len(lines) == 6
     assert clinic("ledger", "--last", "0").exit_code == 2
+
+
+def test_the_list_fits_80_columns(clinic):
+    """With a long name, a long question and a long amount; --json and `ledger show` have all of them."""
+    name, epsilon = "the analyst with a very long name" * 2, "0.12345678901234567890123456789"
+    sql = COUNT + " WHERE " + " AND ".join(["age < 90"] * 20)
+    assert clinic("ask", sql, "--epsilon", epsilon, "--analyst", name).exit_code == 0
+    assert max(len(line) for line in clinic("ledger").stdout.splitlines()) <= 80
+    charge = json_of(clinic("ledger", "--json"))["entries"][1]
+    assert (charge["analyst"], charge["loss"]["epsilon"]) == (name, epsilon)
+    assert charge["question"]["questions"][0]["sql"].count("age < 90") == 20
+    assert len(charge["hash"]) == 64
 
 
 def test_ledger_shows_the_question(clinic):
@@ -56,7 +68,6 @@ def test_ledger_shows_the_question(clinic):
     assert asked[1]["questions"][0]["margin"] == {"n": 20}
     assert [each["question"] for each in entries if each["kind"] != "charge"] == [None] * (len(entries) - 2)
     lines = clinic("ledger").stdout.splitlines()
-    assert lines[0].split()[-1] == "question"
     assert any(line.endswith(COUNT) for line in lines)
     assert any(line.endswith("…") for line in lines), "a long one is cut short"
     number = next(str(each["number"]) for each in entries if each["kind"] == "charge" and "margin" in str(each))

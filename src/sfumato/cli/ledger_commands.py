@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.cells import cell_len, set_cell_size
 
 from sfumato.cli.refusals import OTHER, refusals
 from sfumato.cli.show import AsJson, print_json, print_table, say, working
@@ -15,7 +16,10 @@ if TYPE_CHECKING:
     from sfumato.ledger.ledger import Entry, Totals
 
 MOST_ENTRIES = 2**63 - 1  # what a database can count
-MOST_SHOWN = 60  # letters of a question in the list
+LINE = 80  # letters of a line of the list
+MOST_OF_A_KIND = 10
+MOST_OF_A_LOSS = 18
+INDENT = 7  # of an analyst and a question below their entry
 ledger = typer.Typer(help="What was charged, entry by entry.")
 
 
@@ -105,15 +109,7 @@ def entries(
         if as_json:
             print_json({"ledger_id": identity, "entries": found})
             return
-        rows = [
-            [
-                str(each["number"]), to_the_second(each["time"]), each["kind"], each["analyst"] or "",
-                loss_words(each["loss"]), loss_words(each["spent"]), each["hash"][:12],
-                _short(question_words(each["question"])),
-            ]
-            for each in found
-        ]  # fmt: skip
-        print_table(["entry", "time", "kind", "analyst", "cost", "spent by then", "hash", "question"], rows, right=[0])
+        _print_list(found)
 
 
 @ledger.command()
@@ -236,9 +232,30 @@ def to_the_second(time: str) -> str:
     return time[:19].replace("T", " ")
 
 
-def _short(text: str) -> str:
-    """What fits a line of the list; `ledger show` has all of it."""
-    return text if len(text) <= MOST_SHOWN else text[: MOST_SHOWN - 1] + "…"
+def _print_list(found: list[dict[str, Any]]) -> None:
+    """Print entries within 80 columns: who asked what has a line of its own, below its entry."""
+    headings = ("entry", "time", "kind", "cost", "spent by then")
+    rows = [
+        [
+            str(entry["number"]), to_the_second(entry["time"]), _cut(entry["kind"], MOST_OF_A_KIND),
+            _cut(loss_words(entry["loss"]), MOST_OF_A_LOSS), _cut(loss_words(entry["spent"]), MOST_OF_A_LOSS),
+        ]
+        for entry in found
+    ]  # fmt: skip
+    # an answer has the analyst of its charge, which is listed too
+    below = [
+        ": ".join(
+            filter(None, ("" if entry["kind"] == "answer" else entry["analyst"], question_words(entry["question"])))
+        )
+        for entry in found
+    ]
+    print_table(headings, rows, right=[0], below=[_cut(text, LINE - INDENT) for text in below], indent=INDENT)
+    say("In full, with hashes: sfumato ledger show ENTRY, or --json.", "dim")
+
+
+def _cut(text: str, most: int) -> str:
+    """A text of at most so many letters; `ledger show` has all of it."""
+    return text if cell_len(text) <= most else set_cell_size(text, most - 1).rstrip() + "…"
 
 
 def _loss(loss: "PrivacyLoss | None") -> dict[str, str] | None:

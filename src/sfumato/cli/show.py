@@ -49,11 +49,21 @@ def say(text: str, style: str = "") -> None:
     console.print(Text(printable(text), style), soft_wrap=not console.is_terminal)
 
 
-def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> None:
-    """Print a table. The columns with the indexes `right` are aligned to the right."""
+def print_table(
+    headings: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    right: Sequence[int] = (),
+    below: Sequence[str] = (),
+    indent: int = 0,
+) -> None:
+    """Print a table. The columns with the indexes `right` are aligned to the right.
+
+    `below` has a line for each row that is printed below it, indented; an empty one is left out.
+    """
     console = to_stdout()
     cells = [[printable(cell) for cell in row] for row in rows]
-    if console.is_terminal:
+    if console.is_terminal and not below:
         table = Table(header_style="bold")
         for index, heading in enumerate(headings):
             table.add_column(Text(printable(heading)), justify="right" if index in right else "left", overflow="fold")
@@ -63,12 +73,14 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, right
         return
     lines = [[printable(heading) for heading in headings], *cells]
     widths = [max(cell_len(line[index]) for line in lines) for index in range(len(headings))]
-    for line in lines:
+    for line, text in zip(lines, ["", *(below or [""] * len(rows))], strict=True):
         padded = (
             " " * (width - cell_len(cell)) + cell if index in right else cell + " " * (width - cell_len(cell))
             for index, (cell, width) in enumerate(zip(line, widths, strict=True))
         )
         typer.echo("  ".join(padded).rstrip())
+        if text:
+            typer.echo(" " * indent + printable(text))
 
 
 def print_answer(answer: "Answer") -> None:
