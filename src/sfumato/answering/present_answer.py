@@ -1,13 +1,16 @@
 """From a release and its receipt to the Answer that the analyst gets. Post-processing: no data is read here."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from sfumato.answering.desk import Desk
 from sfumato.answering.receipt import Receipt, population_cost
 from sfumato.answers.answer import Answer, Cost
 from sfumato.answers.disclosure import statement
-from sfumato.answers.present import Paid, asked_of, present
+from sfumato.answers.make_answer import Paid, make_answer
+from sfumato.answers.output_sensitivity import AsAsked
 from sfumato.answers.released_values import Reading
 from sfumato.kernel.losses import PrivacyLoss
 from sfumato.kernel.release import Released
@@ -38,12 +41,15 @@ def present_answer(
     """The answer to a question; made from all releases in `combined` if it is given."""
     certificate = released.certificate
     reading = Reading.of(released) if combined is None else combined.reading
-    sensitivities = asked_of(asked.query, asked.planned, reading)
-    disclosed = statement(asked.planned.plan, certificate, sensitivities, released.entry_number, receipt.head)
     own = desk.ledger.read_own_remaining(receipt.analyst)
     paid = Paid(
-        asked.confidence, released.entry_number, receipt.cost, receipt.cached, receipt.head,
-        Cost.of(desk.ledger.read_remaining()), population_cost(receipt.taken), None if own is None else Cost.of(own),
-        certificate.loss if combined is None else combined.loss, sensitivities, desk.signer.sign(disclosed),
+        released.entry_number, receipt.cost, receipt.cached, receipt.head, Cost.of(desk.ledger.read_remaining()),
+        population_cost(receipt.taken), None if own is None else Cost.of(own),
+        certificate.loss if combined is None else combined.loss,
     )  # fmt: skip
-    return present(asked.query, asked.planned, certificate, reading, paid)
+
+    def sign(sensitivities: Sequence[AsAsked]) -> dict[str, Any]:
+        entry, head = released.entry_number, receipt.head
+        return desk.signer.sign(statement(asked.planned.plan, certificate, sensitivities, entry, head))
+
+    return make_answer(asked.query, asked.planned, certificate, reading, asked.confidence, paid, sign)

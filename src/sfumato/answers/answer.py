@@ -4,7 +4,8 @@ import html
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
 
 from sfumato.answers.group_loss import group_of, in_words
 from sfumato.answers.output_sensitivity import AsAsked
@@ -79,6 +80,21 @@ class Explained:
     of: str = ""  # what the margin is of, where it is not the measurement itself
 
 
+class Details(Protocol):
+    """What an answer computes when it is first read (make_answer.py)."""
+
+    def intervals(self) -> list[dict[str, tuple[float, float]]]: ...
+    def explained(self) -> tuple[Explained, ...]: ...
+    def sentences(self) -> tuple[str, ...]: ...
+    def asked(self) -> tuple[AsAsked, ...]: ...
+    def warnings(self) -> tuple[str, ...]: ...
+    def interval_note(self) -> str: ...
+    def disclosure(self) -> dict[str, Any]: ...
+
+
+DETAILS = ("intervals", "explained", "sentences", "asked", "warnings", "interval_note", "disclosure")
+
+
 @dataclass(frozen=True)
 class Answer:
     """Rows of plain Python values, with an interval for every number.
@@ -89,7 +105,6 @@ class Answer:
 
     columns: tuple[str, ...]
     rows: list[Row]
-    intervals: list[dict[str, tuple[float, float]]]
     confidence: float
     cost: Cost
     remaining: Cost
@@ -98,15 +113,50 @@ class Answer:
     head: str
     population_cost: Cost
     own_remaining: Cost | None  # of the analyst's own limit, where there is one
-    explained: tuple[Explained, ...] = field(default=(), repr=False)
-    keys: tuple[str, ...] = field(default=(), repr=False)
-    sentences: tuple[str, ...] = field(default=(), repr=False)
-    disclosure: dict[str, Any] = field(default_factory=dict, repr=False)
-    asked: tuple[AsAsked, ...] = field(default=(), repr=False)
-    neighbours: Neighbours = field(kw_only=True, repr=False)
-    loss: PrivacyLoss = field(kw_only=True, repr=False)  # of the releases that it shows; also where it cost nothing
-    warnings: tuple[str, ...] = field(default=(), kw_only=True)  # what the rows should be read with
-    interval_note: str = field(kw_only=True, default="", repr=False)  # what its intervals promise, in one sentence
+    keys: tuple[str, ...] = field(repr=False)
+    neighbours: Neighbours = field(repr=False)
+    loss: PrivacyLoss = field(repr=False)  # of the releases that it shows; also where it cost nothing
+    _details: Details = field(repr=False, compare=False)
+
+    @cached_property
+    def intervals(self) -> list[dict[str, tuple[float, float]]]:
+        """For each row: the ends of each number's interval."""
+        return self._details.intervals()
+
+    @cached_property
+    def explained(self) -> tuple[Explained, ...]:
+        """What was measured, for explain()."""
+        return self._details.explained()
+
+    @cached_property
+    def sentences(self) -> tuple[str, ...]:
+        """What holds for the whole answer, for explain()."""
+        return self._details.sentences()
+
+    @cached_property
+    def asked(self) -> tuple[AsAsked, ...]:
+        """What one person can change in each column."""
+        return self._details.asked()
+
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """What the rows should be read with."""
+        return self._details.warnings()
+
+    @cached_property
+    def interval_note(self) -> str:
+        """What the intervals promise, in one sentence."""
+        return self._details.interval_note()
+
+    @cached_property
+    def disclosure(self) -> dict[str, Any]:
+        """The signed statement of what this answer promises."""
+        return self._details.disclosure()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and copy: everything computed, and without the key that signs."""
+        computed = {name: getattr(self, name) for name in DETAILS}
+        return {**self.__dict__, **computed, "_details": None}
 
     def explain(self, people: int = 1) -> str:
         """What one person can change, what was measured, the loss for a group of people, and what is not covered."""

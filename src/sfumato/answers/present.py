@@ -1,23 +1,19 @@
-"""From released integers to an Answer, and from a certificate to what it promises. Nothing here sees data."""
+"""What an answer promises before and after its release: margins, and the explanation. Nothing here sees data."""
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
-from typing import Any
 
 import numpy as np
 
 from sfumato.accuracy.choice_margins import even_bin_margin
 from sfumato.accuracy.key_margins import people_needed
 from sfumato.accuracy.noise_margins import per_coordinate
-from sfumato.answers.answer import Answer, Cost, Explained
-from sfumato.answers.answer_cautions import cautions_of
+from sfumato.answers.answer import Explained
 from sfumato.answers.interval_words import interval_terms
 from sfumato.answers.intervals import as_linear, column_ends, has_interval, possible_of
 from sfumato.answers.output_sensitivity import AsAsked, as_asked
-from sfumato.answers.output_values import Floats, Objects, column, passes, shown_cells
+from sfumato.answers.output_values import Floats, Objects
 from sfumato.answers.released_values import (
     Measured,
     Reading,
@@ -32,7 +28,7 @@ from sfumato.kernel.bin_choice import QuantileChoice
 from sfumato.kernel.certify import BinChoice, Certificate, Certified
 from sfumato.kernel.exact import plain
 from sfumato.kernel.keys import KeyRule
-from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP
+from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
 from sfumato.kernel.mechanisms import LaplaceNoise
 from sfumato.kernel.plan import PARTS, Extreme, Kind, Measurement, Quantiles
 from sfumato.kernel.row_sources import TIMES_MET
@@ -41,7 +37,7 @@ from sfumato.planning.groups import drops_groups
 from sfumato.planning.moment_measurements import names_of
 from sfumato.planning.planner import Formula, Planned
 from sfumato.planning.unit_and_version import most_rows_read
-from sfumato.query.query import AggregateRef, KeyRef, Post, Query
+from sfumato.query.query import KeyRef, Post, Query
 
 PRIVATE_COUNT = (
     "its margin depends on a private count; preview(..., assume={'n': ...}) shows it for a count you expect."
@@ -61,71 +57,6 @@ SENTENCES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Paid:
-    """What the ledger says of an answer (stored before? the chain's head, what is left), and the small print."""
-
-    confidence: Fraction
-    entry_number: int
-    cost: Cost
-    cached: bool
-    head: str
-    remaining: Cost
-    population_cost: Cost
-    own_remaining: Cost | None
-    loss: PrivacyLoss  # of all releases that the answer is made from
-    asked: tuple[AsAsked, ...]
-    disclosure: dict[str, Any]
-
-
-def present(query: Query, planned: Planned, certificate: Certificate, reading: Reading, paid: Paid) -> Answer:
-    """Rows, intervals and words from what was released: post-processing."""
-    confidence = paid.confidence
-    aggregates = [aggregate_values(formula, reading.values) for formula in planned.formulas]
-    cells = list(reading.keys if reading.keys is not None else product(*(key.values or () for key in query.keys)))
-    keys = [np.array([cell[index] for cell in cells] + [None], object)[:-1] for index in range(len(query.keys))]
-    columns = {name: column(post, aggregates, keys) for name, post in query.columns}
-    kept = shown_cells(query, aggregates, keys, len(cells))
-    visible = Shown(
-        reading.of_cells(kept, len(cells)), planned.formulas, [key[kept] for key in keys], len(kept),
-        query.having, _thresholds(certificate), _weights(planned),
-    )  # fmt: skip
-    compared = _compared(query, aggregates, keys, len(cells))
-    ends = {
-        name: column_ends(post, visible, _miss(query, planned, post, confidence, compared))
-        for name, post in query.columns
-        if kept and has_interval(post, planned.formulas)
-    }
-    labels = [", ".join(map(str, cells[cell])) for cell in kept]
-    whole = {name for name, post in query.columns if _is_whole(post, planned)}
-    shown_columns = {name: np.broadcast_to(values, len(cells))[kept] for name, values in columns.items()}
-    rows = [
-        {name: _plain(values[place], name in whole) for name, values in shown_columns.items()}
-        for place in range(len(kept))
-    ]
-    intervals = [
-        {
-            name: (float(low[place]), float(high[place]))
-            for name, (low, high) in ends.items()
-            if rows[place][name] is not None
-        }
-        for place in range(len(kept))
-    ]
-    note = interval_terms(query, planned, certificate).note(float(confidence)) if any(intervals) else ""
-    return Answer(
-        tuple(columns), rows, intervals, float(confidence), paid.cost, paid.remaining,
-        paid.entry_number, paid.cached, paid.head, paid.population_cost, paid.own_remaining,
-        explained(planned, certificate, confidence, reading),
-        tuple(name for name, post in query.columns if isinstance(post, KeyRef)),
-        sentences(query, planned, certificate, confidence),
-        paid.disclosure, paid.asked, neighbours=planned.plan.unit.neighbours,
-        loss=paid.loss, interval_note=note,
-        warnings=cautions_of(query, planned, certificate, visible.reading, labels, cells=len(cells),
-            confidence=confidence,
-        ),
-    )  # fmt: skip
-
-
 def asked_of(query: Query, planned: Planned, reading: Reading) -> tuple[AsAsked, ...]:
     """What one person can change of each column, for the released number of rows where there is one group."""
     counts = {}
@@ -136,24 +67,7 @@ def asked_of(query: Query, planned: Planned, reading: Reading) -> tuple[AsAsked,
     return as_asked(query, planned, counts)
 
 
-def _thresholds(certificate: Certificate) -> tuple[tuple[str, int], ...]:
-    return tuple((each.name, each.threshold) for each in certificate.measurements if each.threshold is not None)
-
-
-def _weights(planned: Planned) -> frozenset[str]:
-    """The released vectors that add up weights of rows, or parts of them (kernel/split_sums.py)."""
-    measurements = planned.plan.measurements
-    return frozenset(name for each in measurements if each.kind in WEIGHTS for name in names_of(each))
-
-
-def _compared(query: Query, aggregates: list[Floats], keys: list[Objects], cells: int) -> int:
-    """How many cells ORDER BY compares: those that HAVING lets through."""
-    if query.having is None:
-        return max(cells, 1)
-    return max(int(np.broadcast_to(passes(query.having, aggregates, keys), cells).sum()), 1)
-
-
-def _miss(query: Query, planned: Planned, post: Post, confidence: Fraction, compared: int) -> Fraction:
+def chance_to_miss(query: Query, planned: Planned, post: Post, confidence: Fraction, compared: int) -> Fraction:
     """How often one interval may miss. Sorted by its own noise, all intervals of a column hold together.
 
     The first row is first partly for its noise: only if all hold does the one that is read first.
@@ -174,7 +88,7 @@ def margins_of(
         if isinstance(post, KeyRef):
             continue
         margins[name] = None
-        miss = _miss(query, planned, post, confidence, certificate.cells or 1)
+        miss = chance_to_miss(query, planned, post, confidence, certificate.cells or 1)
         linear = as_linear(post, planned.formulas)
         if chosen_by(post, planned.formulas):
             reasons[name] = IN_RANK
@@ -233,28 +147,6 @@ def _before_release(certificate: Certificate, values: Mapping[str, Floats]) -> R
     for each in certificate.measurements:
         made += measured_as(each, values.get(each.name, np.zeros(each.width)))
     return Reading(tuple(made))
-
-
-def _is_whole(post: object, planned: Planned) -> bool:
-    if not isinstance(post, AggregateRef):
-        return False
-    formula = planned.formulas[post.index]
-    if formula.function == "COUNT":
-        return True
-    if formula.function == "CHOICE":
-        return bool(formula.lower == 1)
-    grids = {name: each.exponent for each in planned.plan.measurements for name in names_of(each)}
-    sums = formula.function == "SUM" and formula.total is not None
-    terms = formula.total.terms if sums and formula.total is not None else ()
-    return sums and all(grids[name] == 0 and factor.denominator == 1 for name, factor in terms)
-
-
-def _plain(value: object, whole: bool) -> object:
-    if isinstance(value, (float, np.floating)):
-        if np.isnan(value):
-            return None
-        return round(float(value)) if whole else float(value)
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def explained(

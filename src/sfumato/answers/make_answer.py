@@ -1,0 +1,189 @@
+"""From released integers to an Answer. Post-processing: nothing here sees data.
+
+The rows are computed at once. Everything else (intervals, warnings, explanation, disclosure) is computed when it is
+first read, from values that cannot change: many callers read the rows only.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from sfumato.answers.answer import Answer, Cost, Explained
+from sfumato.answers.answer_cautions import cautions_of
+from sfumato.answers.interval_words import interval_terms
+from sfumato.answers.intervals import column_ends, has_interval
+from sfumato.answers.output_sensitivity import AsAsked
+from sfumato.answers.output_values import Floats, Objects, column, passes, shown_cells
+from sfumato.answers.present import WEIGHTS, asked_of, chance_to_miss, explained, sentences
+from sfumato.answers.released_values import Reading, aggregate_values
+from sfumato.answers.shown_rows import Shown
+from sfumato.kernel.certify import Certificate
+from sfumato.kernel.expressions import Scalar
+from sfumato.kernel.losses import PrivacyLoss
+from sfumato.planning.moment_measurements import names_of
+from sfumato.planning.planner import Planned
+from sfumato.query.query import AggregateRef, KeyRef, Query
+
+
+@dataclass(frozen=True, slots=True)
+class Paid:
+    """What the ledger says about an answer: its entry, its cost, what is left, and the head of the chain."""
+
+    entry_number: int
+    cost: Cost
+    cached: bool
+    head: str
+    remaining: Cost
+    population_cost: Cost
+    own_remaining: Cost | None
+    loss: PrivacyLoss  # of all releases that the answer is made from
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Details:
+    """What an Answer computes when it is read."""
+
+    query: Query
+    planned: Planned
+    certificate: Certificate
+    reading: Reading
+    confidence: Fraction
+    aggregates: list[Floats]
+    keys: list[Objects]
+    cells: list[tuple[Scalar, ...]]
+    kept: list[int]  # the cells that are shown, in their order
+    columns: dict[str, Objects]  # the values of the shown cells
+    sign: Callable[[Sequence[AsAsked]], dict[str, Any]]
+
+    def intervals(self) -> list[dict[str, tuple[float, float]]]:
+        """An interval per row and number."""
+        compared = _count_compared(self.query, self.aggregates, self.keys, len(self.cells))
+        shown = self._shown() if self.kept else None
+        ends = {
+            name: column_ends(post, shown, chance_to_miss(self.query, self.planned, post, self.confidence, compared))
+            for name, post in self.query.columns
+            if shown is not None and has_interval(post, self.planned.formulas)
+        }
+        return [
+            {
+                name: (float(low[place]), float(high[place]))
+                for name, (low, high) in ends.items()
+                if _plain(self.columns[name][place], whole=False) is not None
+            }
+            for place in range(len(self.kept))
+        ]
+
+    def explained(self) -> tuple[Explained, ...]:
+        """The measurements, in words."""
+        return explained(self.planned, self.certificate, self.confidence, self.reading)
+
+    def sentences(self) -> tuple[str, ...]:
+        """What holds for the whole answer, in words."""
+        return sentences(self.query, self.planned, self.certificate, self.confidence)
+
+    def asked(self) -> tuple[AsAsked, ...]:
+        """What one person can change in each column."""
+        return asked_of(self.query, self.planned, self.reading)
+
+    def warnings(self) -> tuple[str, ...]:
+        """What the rows should be read with."""
+        labels = [", ".join(map(str, self.cells[cell])) for cell in self.kept]
+        shown = self.reading.of_cells(self.kept, len(self.cells))
+        return cautions_of(
+            self.query, self.planned, self.certificate, shown, labels, cells=len(self.cells),
+            confidence=self.confidence,
+        )  # fmt: skip
+
+    def interval_note(self) -> str:
+        """What the intervals promise, in one sentence; empty if there is no interval."""
+        visible = any(
+            has_interval(post, self.planned.formulas)
+            and any(_plain(value, whole=False) is not None for value in self.columns[name])
+            for name, post in self.query.columns
+        )
+        terms = interval_terms(self.query, self.planned, self.certificate)
+        return terms.note(float(self.confidence)) if visible else ""
+
+    def disclosure(self) -> dict[str, Any]:
+        """The signed statement. It is signed when it is read; nothing that it says can change before that."""
+        return self.sign(self.asked())
+
+    def _shown(self) -> Shown:
+        thresholds = tuple(
+            (each.name, each.threshold) for each in self.certificate.measurements if each.threshold is not None
+        )
+        return Shown(
+            self.reading.of_cells(self.kept, len(self.cells)), self.planned.formulas,
+            [key[self.kept] for key in self.keys], len(self.kept), self.query.having, thresholds,
+            _weights(self.planned),
+        )  # fmt: skip
+
+
+def make_answer(  # noqa: PLR0917 - its caller names what it passes
+    query: Query,
+    planned: Planned,
+    certificate: Certificate,
+    reading: Reading,
+    confidence: Fraction,
+    paid: Paid,
+    sign: Callable[[Sequence[AsAsked]], dict[str, Any]],
+) -> Answer:
+    """The answer to a query from what was released."""
+    values = reading.values
+    aggregates = [aggregate_values(formula, values) for formula in planned.formulas]
+    cells = list(reading.keys if reading.keys is not None else product(*(key.values or () for key in query.keys)))
+    keys = [np.array([cell[index] for cell in cells] + [None], object)[:-1] for index in range(len(query.keys))]
+    columns = {name: column(post, aggregates, keys) for name, post in query.columns}
+    kept = shown_cells(query, aggregates, keys, len(cells))
+    whole = {name for name, post in query.columns if _is_whole(post, planned)}
+    shown_columns = {name: np.broadcast_to(values, len(cells))[kept] for name, values in columns.items()}
+    rows = [
+        {name: _plain(values[place], whole=name in whole) for name, values in shown_columns.items()}
+        for place in range(len(kept))
+    ]
+    return Answer(
+        tuple(columns), rows, float(confidence), paid.cost, paid.remaining, paid.entry_number, paid.cached, paid.head,
+        paid.population_cost, paid.own_remaining,
+        tuple(name for name, post in query.columns if isinstance(post, KeyRef)),
+        planned.plan.unit.neighbours, paid.loss,
+        Details(query, planned, certificate, reading, confidence, aggregates, keys, cells, kept, shown_columns, sign),
+    )  # fmt: skip
+
+
+def _weights(planned: Planned) -> frozenset[str]:
+    """The released vectors that add up weights of rows, or parts of them (kernel/split_sums.py)."""
+    measurements = planned.plan.measurements
+    return frozenset(name for each in measurements if each.kind in WEIGHTS for name in names_of(each))
+
+
+def _count_compared(query: Query, aggregates: list[Floats], keys: list[Objects], cells: int) -> int:
+    """How many cells ORDER BY compares: those that HAVING lets through."""
+    if query.having is None:
+        return max(cells, 1)
+    return max(int(np.broadcast_to(passes(query.having, aggregates, keys), cells).sum()), 1)
+
+
+def _is_whole(post: object, planned: Planned) -> bool:
+    if not isinstance(post, AggregateRef):
+        return False
+    formula = planned.formulas[post.index]
+    if formula.function == "COUNT":
+        return True
+    if formula.function == "CHOICE":
+        return bool(formula.lower == 1)
+    grids = {name: each.exponent for each in planned.plan.measurements for name in names_of(each)}
+    sums = formula.function == "SUM" and formula.total is not None
+    terms = formula.total.terms if sums and formula.total is not None else ()
+    return sums and all(grids[name] == 0 and factor.denominator == 1 for name, factor in terms)
+
+
+def _plain(value: object, *, whole: bool) -> object:
+    if isinstance(value, (float, np.floating)):
+        if np.isnan(value):
+            return None
+        return round(float(value)) if whole else float(value)
+    return value.item() if isinstance(value, np.generic) else value
