@@ -6,9 +6,9 @@ import pytest
 from protected import protect
 
 import sfumato as sf
-from sfumato.answering.question_record import normal_form
 from sfumato.ledger.entries import sha256
 from sfumato.query.parse import parse
+from sfumato.query.sql_text import normalise_sql
 
 SQL = "select  city, count( * ) as n from people where (age>30) group by city"
 NORMAL = "SELECT city, COUNT(*) AS n FROM people WHERE age > 30 GROUP BY city"
@@ -83,6 +83,6 @@ def test_a_question_in_other_words_resumes_the_same_charge(monkeypatch):
     ],
 )
 def test_the_normal_form_reads_back_as_itself(sql):
-    once = normal_form(parse(sql))
-    assert normal_form(parse(once)) == once
+    once = normalise_sql(parse(sql))
+    assert normalise_sql(parse(once)) == once
     assert sha256(once) != sha256("")

@@ -23,6 +23,7 @@ from sfumato.planning.planner import choose_plan
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
 from sfumato.query.query import AggregateRef, KeyRef, PostCall
+from sfumato.query.sql_text import normalise_sql, print_sql
 
 GOLDEN = Path(__file__).parent / "queries.md"
 WRITES = os.environ.get("SFUMATO_GOLDEN") == "write"
@@ -190,6 +191,14 @@ def test_it_becomes_what_is_written(sql, said):
 def test_nothing_was_written_by_this_run():
     """A run that writes the file proves nothing, and says so."""
     assert not WRITES, "the file was written anew: review it, and run again without SFUMATO_GOLDEN"
+
+
+def test_printed_sql_is_the_same_question():
+    """What the ledger records, and what a frame prints, can be asked again."""
+    for sql, said in entries():
+        if "```refusal" not in said:
+            for text in (print_sql(parse(sql)), normalise_sql(parse(sql))):
+                assert bind(parse(text), DATASET) == bind(parse(sql), DATASET), text
 
 
 def test_both_kinds_are_here():

@@ -266,7 +266,7 @@ def test_a_part_that_began_elsewhere_would_be_seen():
         ("SELECT COUNT(*) FROM visits WHERE COALESCE(born, seen) > '2020-01-01'", ["mixes a date with a datetime"]),
         ("SELECT COUNT(*) FROM visits WHERE seen + 1 > seen", ["takes a number"]),
         ("SELECT COUNT(*) FROM visits WHERE CAST(born AS TIMESTAMP) > seen", ["CAST"]),
-        ("SELECT COUNT(*) FROM visits WHERE DATE(seen) > born", ["DATE_TRUNC('day', moment)"]),
+        ("SELECT COUNT(*) FROM visits WHERE DATE(seen) > born", ["DATE_TRUNC('day', x)"]),
         ("SELECT AVG(seen) FROM visits", ["AVG takes a number", "DATE_DIFF('day'"]),
         ("SELECT MAX(born) FROM visits", ["A quantile is of numbers", "DATE_DIFF('day'"]),
         ("SELECT MODE(born) FROM visits", ["not declared"]),

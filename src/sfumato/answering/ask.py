@@ -13,13 +13,13 @@ from sfumato.answers.answer import Answer
 from sfumato.kernel.losses import ZCDP, PureDP
 from sfumato.kernel.parameters import Number, probability_inside
 from sfumato.query.bind import bind
-from sfumato.query.parse import parse
+from sfumato.query.frame import FrameQuery, read_question
 from sfumato.query.query import Query
 
 
 def ask(
     desk: Desk,
-    sql: str,
+    question: str | FrameQuery,
     epsilon: Number | None = None,
     *,
     rho: Number | None = None,
@@ -29,7 +29,7 @@ def ask(
     analyst: str = DEFAULT_ANALYST,
 ) -> Answer:
     """Answer a question for its price. If the ledger has an answer that is as precise, it is free."""
-    tree = parse(sql)
+    tree = read_question(question)
     query = bind(tree, desk.dataset)
     level = probability_inside(confidence, "confidence")
     margins = margins_alone(query, margin, epsilon, rho)

@@ -18,7 +18,7 @@ from sfumato.kernel.losses import PrivacyLoss
 from sfumato.kernel.neighbours import Neighbours
 from sfumato.kernel.parameters import Number, probability_inside
 from sfumato.query.bind import bind
-from sfumato.query.parse import parse
+from sfumato.query.frame import FrameQuery, read_question
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Preview:
 
 def preview(
     desk: Desk,
-    sql: str,
+    question: str | FrameQuery,
     epsilon: Number | None = None,
     *,
     rho: Number | None = None,
@@ -67,7 +67,7 @@ def preview(
     analyst: str = DEFAULT_ANALYST,
 ) -> Preview:
     """Cost and margins, before spending."""
-    query = bind(parse(sql), desk.dataset)
+    query = bind(read_question(question), desk.dataset)
     level = probability_inside(confidence, "confidence")
     loss, share = price(query, epsilon, rho), delta_of(query, delta)
     planned = desk.plan(query, loss, share)
@@ -82,5 +82,5 @@ def preview(
         (*sentences(query, planned, certificate, level), *((EVENLY,) if count is not None else ())),
         as_asked(query, planned, {} if count is None else dict.fromkeys(range(len(query.aggregates)), count)),
         planned.plan.unit.neighbours, certificate.loss, population_cost(quote.taken), quote.shares is not None,
-        partial(suggest, Asked(sql, loss, share, level, count), desk.dataset, desk.versions), query.cautions,
+        partial(suggest, Asked(question, loss, share, level, count), desk.dataset, desk.versions), query.cautions,
     )  # fmt: skip

@@ -1,6 +1,5 @@
 """The record of a question that the ledger keeps with its charge, so that the owner can see what was asked."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import asdict
 from fractions import Fraction
@@ -10,31 +9,17 @@ from sqlglot import exp
 from sfumato.kernel.exact import plain
 from sfumato.ledger.entries import canonical
 from sfumato.query.query import Query
-
-NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-NEED_NO_BRACKETS = (exp.Where, exp.Having, exp.Group, exp.Select, exp.Alias)  # around an expression of their own
+from sfumato.query.sql_text import normalise_sql
 
 
 def record_question(tree: exp.Select, query: Query, margin: Mapping[str, float] | None = None) -> dict[str, object]:
     """One question: its SQL in normal form, the columns of its answer, and the margins that the analyst wants."""
-    made: dict[str, object] = {"sql": normal_form(tree), "columns": [name for name, _ in query.columns]}
+    made: dict[str, object] = {"sql": normalise_sql(tree), "columns": [name for name, _ in query.columns]}
     if margin is not None:
         made["margin"] = dict(margin)
     if query.dp_options is not None:
         made["options"] = {name: str(value) for name, value in asdict(query.dp_options).items() if value is not None}
     return made
-
-
-def normal_form(tree: exp.Select) -> str:
-    """SQL without needless quotes and brackets, with keywords in upper case and one space between words."""
-    copy = tree.copy()
-    for name in copy.find_all(exp.Identifier):
-        if NAME.fullmatch(name.this):
-            name.set("quoted", False)
-    for brackets in list(copy.find_all(exp.Paren)):
-        if isinstance(brackets.parent, NEED_NO_BRACKETS):
-            brackets.replace(brackets.this)
-    return copy.sql(dialect="duckdb", comments=False, copy=False)
 
 
 def write_record(how: str, *questions: Mapping[str, object], confidence: Fraction | None = None, **more: object) -> str:

@@ -44,9 +44,9 @@ class Question:
     def ask(self, epsilon: Any = None, **options: Any) -> Answer:  # noqa: ANN401 - the options of Curator.ask
         """Ask, with the options of Curator.ask."""
         with self.at_desk() as desk:
-            return ask(desk, self.sql(), epsilon, **options)
+            return ask(desk, self.asked, epsilon, **options)
 
     def preview(self, epsilon: Any = None, **options: Any) -> Preview:  # noqa: ANN401 - the options of Curator.preview
         """Preview, with the options of Curator.preview."""
         with self.at_desk() as desk:
-            return preview(desk, self.sql(), epsilon, **options)
+            return preview(desk, self.asked, epsilon, **options)

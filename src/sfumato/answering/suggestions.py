@@ -23,7 +23,7 @@ from sfumato.kernel.parameters import Number, privacy_amount
 from sfumato.kernel.row_sources import Derived, Join, PerUnit, PublicScan, Scan, Source, Union, extent
 from sfumato.planning.planner import choose_plan
 from sfumato.query.bind import bind
-from sfumato.query.parse import parse
+from sfumato.query.frame import FrameQuery, read_question
 from sfumato.query.query import Query
 
 REFERENCE = 1_000  # rows, where no count is assumed: only ratios are said then
@@ -79,7 +79,7 @@ class Suggestion:
 class Asked:
     """A question, as a preview got it."""
 
-    sql: str
+    question: str | FrameQuery
     loss: PureDP | ZCDP
     delta: Number | None
     confidence: Fraction
@@ -87,7 +87,7 @@ class Asked:
 
     def margins(self, dataset: Dataset, versions: Mapping[str, str]) -> tuple[Margins, Margins]:
         """The margins under these declarations: for the assumed count, and for one of reference."""
-        query = bind(parse(self.sql), dataset)
+        query = bind(read_question(self.question), dataset)
         share = None if self.delta is None else privacy_amount(self.delta, "delta")
         planned = choose_plan(query, self.loss, dataset, versions, delta=share)
         certificate = certify(planned.plan)
@@ -120,7 +120,7 @@ class _Change:
 
 def suggest(asked: Asked, dataset: Dataset, versions: Mapping[str, str]) -> tuple[Suggestion, ...]:
     """The best two: of declarations that make a margin smaller by themselves, and of all together if they gain more."""
-    query = bind(parse(asked.sql), dataset)
+    query = bind(read_question(asked.question), dataset)
     now = asked.margins(dataset, versions)
     changes = [*_without_nulls(query, dataset), *_public_numbers(query, dataset, int(asked.count or REFERENCE))]
     found: list[Suggestion] = []

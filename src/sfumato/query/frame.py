@@ -1,29 +1,17 @@
-"""The Python way to say the same Query: where / group_by / agg. Each fragment of SQL is first parsed on its own."""
+"""Ask in Python: where / group_by / agg. A frame builds the syntax tree itself, so no SQL text is printed and parsed.
 
-from dataclasses import dataclass, replace
+Each fragment of SQL that the user writes, such as "age > 65", is parsed once, when it is given.
+"""
+
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
 from sfumato.catalog.dataset import Dataset
 from sfumato.errors import InvalidParameter, UnsupportedSyntax
-from sfumato.query.bind import bind
 from sfumato.query.parse import parse, parse_expression
-from sfumato.query.query import Query
-
-
-@dataclass(frozen=True, slots=True)
-class Aggregation:
-    """An aggregate function of a SQL fragment; None: of rows, or of people."""
-
-    function: str
-    value: str | None = None
-
-    def __post_init__(self) -> None:
-        if self.function not in NODES and self.function != PEOPLE:
-            raise InvalidParameter("function", f"must be one of {', '.join([*NODES, PEOPLE])}", "something else")
-        if self.value is not None:
-            parse_expression(self.value)
-
+from sfumato.query.sql_text import print_sql
+from sfumato.query.tokens import MOST_LETTERS, SHORTEN, refuse_name
 
 PEOPLE = "PEOPLE"
 NODES: dict[str, type[exp.Func]] = {
@@ -31,109 +19,138 @@ NODES: dict[str, type[exp.Func]] = {
 }  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """A fragment of SQL and its syntax tree. The tree is never changed: a question takes a copy."""
+
+    text: str
+    tree: exp.Expr = field(compare=False, repr=False)
+
+    @classmethod
+    def parse(cls, text: str, *, named: bool = False) -> "Fragment":
+        return cls(text, parse_expression(text, named=named))
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregation:
+    """An aggregate function of a fragment. Without a fragment it counts rows or people."""
+
+    function: str
+    value: Fragment | None = None
+
+    def __post_init__(self) -> None:
+        if self.function not in NODES and self.function != PEOPLE:
+            raise InvalidParameter("function", f"must be one of {', '.join([*NODES, PEOPLE])}", "something else")
+
+
 def count(value: str | None = None) -> Aggregation:
-    """COUNT(*), or COUNT(value): rows where it is not NULL."""
-    return Aggregation("COUNT", value)
+    """COUNT(*). With a value, COUNT(value): the rows in which it is not NULL."""
+    return Aggregation("COUNT", None if value is None else Fragment.parse(value))
 
 
 def mean(value: str) -> Aggregation:
     """AVG(value)."""
-    return Aggregation("AVG", value)
+    return Aggregation("AVG", Fragment.parse(value))
 
 
 def total(value: str) -> Aggregation:
     """SUM(value)."""
-    return Aggregation("SUM", value)
+    return Aggregation("SUM", Fragment.parse(value))
 
 
 def variance(value: str) -> Aggregation:
     """VARIANCE(value)."""
-    return Aggregation("VARIANCE", value)
+    return Aggregation("VARIANCE", Fragment.parse(value))
 
 
 def stddev(value: str) -> Aggregation:
     """STDDEV(value)."""
-    return Aggregation("STDDEV", value)
+    return Aggregation("STDDEV", Fragment.parse(value))
 
 
 def people() -> Aggregation:
-    """COUNT(DISTINCT unit)."""
+    """COUNT(DISTINCT id): the number of people."""
     return Aggregation(PEOPLE)
-
-
-sum_ = total
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A table with conditions and keys: each step gives a new frame."""
+    """A table, conditions on its rows, and group keys. Each step returns a new frame."""
 
     dataset: Dataset
     table: str
-    conditions: tuple[str, ...] = ()
-    keys: tuple[str, ...] = ()
+    conditions: tuple[Fragment, ...] = ()
+    keys: tuple[Fragment, ...] = ()
 
     def where(self, condition: str) -> "Frame":
-        """Keep rows for which this, and every earlier condition, is true."""
-        parse_expression(condition)
-        return replace(self, conditions=(*self.conditions, condition))
+        """Keep the rows for which this condition and all earlier ones are true."""
+        return replace(self, conditions=(*self.conditions, Fragment.parse(condition)))
 
     def group_by(self, *keys: str) -> "Frame":
-        """Group by these too: columns, or expressions such as "age > 65 AS old"."""
+        """Add group keys: columns, or expressions such as "age > 65 AS old"."""
         if not keys:
             hint = 'For example group_by("city"); leave it out for one total.'
             raise InvalidParameter("keys", "must be at least one", "none", hint)
-        for key in keys:
-            parse_expression(key, named=True)
-        return replace(self, keys=(*self.keys, *keys))
+        return replace(self, keys=(*self.keys, *(Fragment.parse(key, named=True) for key in keys)))
 
     def agg(self, **aggregates: Aggregation) -> "FrameQuery":
-        """The question: a named aggregate for each column of the answer."""
+        """Complete the question with one named aggregate for each column of the answer."""
         if not aggregates:
             raise InvalidParameter("aggregates", "must be at least one", "none", "For example agg(n=sf.count()).")
-        for name, each in aggregates.items():
-            if not isinstance(each, Aggregation):
-                raise InvalidParameter(name, "must be count(), mean(...) or another aggregate", type(each).__name__)
+        for name, aggregation in aggregates.items():
+            refuse_name(name)
+            if not isinstance(aggregation, Aggregation):
+                rule = "must be count(), mean(...) or another aggregate"
+                raise InvalidParameter(name, rule, type(aggregation).__name__)
         return FrameQuery(self, tuple(aggregates.items()))
 
 
 @dataclass(frozen=True, slots=True)
 class FrameQuery:
-    """A question, as SQL and as the Query that this SQL means."""
+    """A complete question: a frame and its named aggregates."""
 
     frame: Frame
     aggregates: tuple[tuple[str, Aggregation], ...]
 
-    def sql(self) -> str:
-        """A SELECT that asks the same."""
+    def build_tree(self) -> exp.Select:
+        """Build the syntax tree that `parse` gives for `sql()`."""
         frame = self.frame
-        keys = [parse_expression(each, named=True) for each in frame.keys]
-        selected = [*keys, *(_named(self._node(each), name) for name, each in self.aggregates)]
-        tree = exp.select(*selected).from_(exp.Table(this=_identifier(frame.table)))
-        for each in frame.conditions:
-            tree = tree.where(exp.Paren(this=parse_expression(each)), copy=False)
+        values = (aggregation.value for _, aggregation in self.aggregates)
+        fragments = [*frame.conditions, *frame.keys, *(value for value in values if value is not None)]
+        if sum(len(fragment.text) for fragment in fragments) > MOST_LETTERS:
+            raise UnsupportedSyntax("syntax", f"The question is longer than {MOST_LETTERS:,} characters.", SHORTEN)
+        keys = [fragment.tree.copy() for fragment in frame.keys]
+        aggregates = [exp.Alias(this=self._build_node(value), alias=_quote(name)) for name, value in self.aggregates]
+        tree = exp.Select(expressions=[*keys, *aggregates], from_=exp.From(this=exp.Table(this=_quote(frame.table))))
+        if frame.conditions:
+            # without brackets, "a OR b" would take in the condition that follows it
+            conditions = [exp.Paren(this=fragment.tree.copy()) for fragment in frame.conditions]
+            tree.set("where", exp.Where(this=exp.and_(*conditions, copy=False, wrap=False)))
         if keys:
-            tree = tree.group_by(*(exp.Paren(this=each.unalias().copy()) for each in keys), copy=False)
-        return tree.sql(dialect="duckdb")
+            # in brackets, a key is an expression over the table's columns: never an alias, and 1 is not "column 1"
+            grouped = [exp.Paren(this=fragment.tree.unalias().copy()) for fragment in frame.keys]
+            tree.set("group", exp.Group(expressions=grouped))
+        return tree
 
-    def query(self) -> Query:
-        """Bound, exactly as its SQL is."""
-        return bind(parse(self.sql()), self.frame.dataset)
+    def sql(self) -> str:
+        """Print a SELECT that asks the same question."""
+        return print_sql(self.build_tree())
 
-    def _node(self, each: Aggregation) -> exp.Expr:
-        if each.function == PEOPLE:
+    def _build_node(self, aggregation: Aggregation) -> exp.Expr:
+        if aggregation.function == PEOPLE:
             unit = self.frame.dataset.table(self.frame.table).unit
             if not isinstance(unit, str):
-                raise UnsupportedSyntax("syntax", "Rows of this table have no person's id.", "Use count().")
-            column = exp.Column(this=_identifier(unit))
-            return exp.Count(this=exp.Distinct(expressions=[column]))
-        value = exp.Star() if each.value is None else parse_expression(each.value)
-        return NODES[each.function](this=value)
+                message = "people() needs a person's id, and this table has none: each row is one person."
+                raise UnsupportedSyntax("syntax", message, "Use count().")
+            return exp.Count(this=exp.Distinct(expressions=[exp.Column(this=_quote(unit))]))
+        value = exp.Star() if aggregation.value is None else aggregation.value.tree.copy()
+        return NODES[aggregation.function](this=value)
 
 
-def _named(node: exp.Expr, name: str) -> exp.Expr:
-    return exp.Alias(this=node, alias=_identifier(name))
+def read_question(question: "str | FrameQuery") -> exp.Select:
+    """The syntax tree of a question in SQL or in Python."""
+    return question.build_tree() if isinstance(question, FrameQuery) else parse(question)
 
 
-def _identifier(name: str) -> exp.Identifier:
+def _quote(name: str) -> exp.Identifier:
     return exp.Identifier(this=name, quoted=True)

@@ -1,23 +1,22 @@
-"""SQL text -> allow-listed syntax tree, or a refusal at line:column. The tree is syntax only: bind.py gives it meaning.
+"""SQL text -> allow-listed syntax tree, or a refusal at line:column. The tree holds syntax only; bind.py resolves it.
 
-Words are checked before the parser runs (tokens.py); nodes and every argument of each are checked after it (here).
+tokens.py checks the words before the parser runs. This file checks every node and its arguments afterwards.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from sqlglot import exp
-from sqlglot.dialects import DuckDB
 from sqlglot.errors import SqlglotError
 
 from sfumato.errors import QueryError, UnsupportedSyntax
+from sfumato.query.tokens import BEGIN, DIALECT, SHORTEN, read_tokens, shorten
 from sfumato.query.tokens import HINTS as TOKEN_HINTS
-from sfumato.query.tokens import read_tokens
 
 MOST_DEPTH = 60
-DP_OPTIONS = "sfumato_dp_options"  # what a tree carries of SELECT WITH DIFFERENTIAL_PRIVACY
+DP_OPTIONS = "sfumato_dp_options"  # the metadata key of SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(...)
 _TWO = ("this", "expression")
-SHAPES: dict[type[exp.Expr], tuple[str, ...]] = {  # a node -> the arguments that it may have
+SHAPES: dict[type[exp.Expr], tuple[str, ...]] = {  # a node -> the arguments that are allowed
     exp.Select: ("expressions", "from_", "joins", "where", "group", "having", "order", "limit", "with_"),
     exp.With: ("expressions",), exp.CTE: ("this", "alias"), exp.Subquery: ("this", "alias"),
     exp.Join: ("this", "on", "using", "side", "kind"), exp.Union: ("this", "expression", "distinct", "with_"),
@@ -42,112 +41,136 @@ SHAPES: dict[type[exp.Expr], tuple[str, ...]] = {  # a node -> the arguments tha
     exp.Hour: ("this",), exp.Minute: ("this",),
     exp.Sum: ("this",), exp.Avg: ("this",), exp.Variance: ("this",), exp.Stddev: ("this",), exp.StddevSamp: ("this",),
 }  # fmt: skip
-OPTIONAL = {(exp.PercentileCont, "expression")}
-NEEDED = ("this", "expression", "low", "high", "ifs", "true", "to")  # where a node may have them
-HINTS = {
+_REQUIRED = {"this", "expression", "low", "high", "ifs", "true", "to"}  # of a node that may have them
+NEEDED = {kind: _REQUIRED.intersection(allowed) for kind, allowed in SHAPES.items()}
+NEEDED[exp.PercentileCont] = {"this"}  # PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x) has no second value
+CHAINS = (exp.And, exp.Or)
+HINTS = {  # an unsupported argument of a node -> what to write instead
     "distinct": "Use GROUP BY, or COUNT(DISTINCT id).",
     "symmetric": "Write BETWEEN low AND high.",
-    "columns": "Name the table alone.",
-    "db": "Name the table alone.",
+    "columns": "Name the table without a list of columns.",
+    "db": "Name the table without a schema.",
     "limit_options": "Write LIMIT 10.",
     "sample": "Ask about the whole table.",
-    "recursive": "Write WITH alone.",
-    "query": "Join the other table on the person instead.",
-    "this": "Write CASE WHEN x = 1 THEN ... END.",
+    "recursive": "Write WITH without RECURSIVE.",
+    "query": "Join the other table on the person's id instead.",
 }
+EXPRESSIONS = "Supported: comparisons, AND, OR, NOT, IN, BETWEEN, LIKE, CASE and + - * /."
 
 
 def parse(sql: str) -> exp.Select:
-    """One SELECT statement."""
+    """Parse one SELECT statement."""
     tree = _parse_tokens(sql, clauses=True)
     if not isinstance(tree, exp.Select):
-        raise UnsupportedSyntax("syntax", "A question is one SELECT statement.", "Begin with SELECT COUNT(*) FROM.")
+        raise UnsupportedSyntax("syntax", "A question is one SELECT statement.", BEGIN)
     return tree
 
 
 def parse_expression(sql: str, *, named: bool = False) -> exp.Expr:
-    """One expression on its own, with a name (AS ...) only where that is asked for."""
+    """Parse one expression. Only with `named` may it have a name (AS ...)."""
     tree = _parse_tokens(sql, clauses=False)
+    for node in tree.walk():
+        if node.meta.get("line"):
+            node.meta["fragment"] = sql  # for messages: a position counts from the beginning of this text
     if isinstance(tree, exp.Alias) and not named:
-        raise syntax_refusal(tree, "A name (AS) does not belong here", "Leave it out.")
+        raise syntax_refusal(tree, "A name (AS ...) cannot be given here", "Leave it out.")
     return tree
 
 
 def _parse_tokens(sql: str, *, clauses: bool) -> exp.Expr:
     tokens, options = read_tokens(sql, clauses=clauses)
     try:
-        parser = DuckDB().parser()
+        parser = DIALECT.parser()
         trees = parser.parse(tokens, sql) if clauses else parser.parse_into(exp.Expr, tokens, sql)
     except SqlglotError as error:
         found = (getattr(error, "errors", None) or [{}])[0]
         begin = (found.get("col") or 0) - len(found.get("highlight") or "") + 1
         where = f" at {found['line']}:{max(begin, 1)}" if found.get("line") else ""
-        raise UnsupportedSyntax("syntax", f"This is not SQL that can be read{where}.", "Check the spelling.") from None
+        message = f"The SQL cannot be parsed{where}."
+        raise UnsupportedSyntax("syntax", message, "Check the spelling and the commas before it.") from None
     except RecursionError:
-        raise UnsupportedSyntax("syntax", "The question is too deeply nested.", "Ask for less at once.") from None
+        raise UnsupportedSyntax("syntax", "The question is too deeply nested.", SHORTEN) from None
     if len(trees) != 1 or trees[0] is None:
         raise UnsupportedSyntax("syntax", "A question is one SELECT statement.", "Ask one question at a time.")
     tree: exp.Expr = trees[0]
-    _check(tree)
+    _check_nodes(tree)
     if options is not None:
         tree.meta[DP_OPTIONS] = options
     return tree
 
 
-def _check(tree: exp.Expr) -> None:
-    """Every node is on the list, with no argument beyond its own, and none is too deep."""
+def _check_nodes(tree: exp.Expr) -> None:
+    """Check that every node is on the list, has only the arguments listed for it, and is not too deep."""
     waiting: list[tuple[exp.Expr, int]] = [(tree, 0)]
     while waiting:
         node, depth = waiting.pop()
-        allowed = SHAPES.get(type(node))
+        kind = type(node)
+        allowed = SHAPES.get(kind)
         if allowed is None:
-            hint = TOKEN_HINTS.get(name_node(node), "Comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, CASE, + - * / are.")
+            hint = TOKEN_HINTS.get(name_node(node), EXPRESSIONS)
             raise syntax_refusal(node, f"{name_node(node)} is not supported", hint)
-        for name, value in node.args.items():
-            if name not in allowed and value is not None and value is not False and value != []:
-                hint = HINTS.get(name, "Leave it out.")
-                shown = "a value" if name == "this" else name.rstrip("_").upper().replace("_", " ")
-                raise syntax_refusal(node, f"{name_node(node)} with {shown} is not supported", hint)
-        lacking = [name for name in NEEDED if name in allowed and node.args.get(name) in (None, [])]
-        if any((type(node), name) not in OPTIONAL for name in lacking):
-            raise syntax_refusal(node, f"{name_node(node)} lacks a value", "Give it one.")
-        if isinstance(node, exp.Group) and not node.expressions:
-            raise syntax_refusal(node, "GROUP BY has no key", "Name the columns to group by, or leave GROUP BY out.")
-        if isinstance(node, exp.Subquery) and not isinstance(node.parent, (exp.From, exp.Join, exp.Union, exp.CTE)):
-            raise syntax_refusal(node, "A subquery cannot stand here", TOKEN_HINTS["SELECT"])
         if depth > MOST_DEPTH:
-            raise syntax_refusal(node, "The question is too deeply nested", "Ask for less at once.")
-        chained = isinstance(node, (exp.And, exp.Or))  # a flatten of these is one flat list
-        waiting.extend(
-            (each, depth + (not chained or type(each) is not type(node))) for each in node.iter_expressions()
+            raise syntax_refusal(node, "The question is too deeply nested", SHORTEN)
+        present = set()
+        for name, value in node.args.items():
+            if value is None or (isinstance(value, list) and not value):
+                continue
+            if name not in allowed:
+                if value is False:
+                    continue
+                raise _argument_refusal(node, name)
+            present.add(name)
+            for child in value if isinstance(value, list) else (value,):
+                if isinstance(child, exp.Expr):
+                    # a chain of AND, or of OR, counts as one level
+                    chained = kind in CHAINS and type(child) is kind
+                    waiting.append((child, depth if chained else depth + 1))
+        if not NEEDED[kind] <= present:
+            raise syntax_refusal(node, f"{name_node(node)} lacks a value", "Add the value.")
+        if kind is exp.Group and "expressions" not in present:
+            raise syntax_refusal(node, "GROUP BY has no key", "Name the columns to group by, or leave GROUP BY out.")
+        if kind is exp.Subquery and not isinstance(node.parent, (exp.From, exp.Join, exp.Union, exp.CTE)):
+            raise syntax_refusal(node, "A subquery cannot be used here", TOKEN_HINTS["SELECT"])
+
+
+def _argument_refusal(node: exp.Expr, name: str) -> UnsupportedSyntax:
+    if isinstance(node, exp.Case):  # CASE x WHEN 1 THEN ...
+        return syntax_refusal(
+            node, "CASE with a value after it is not supported", "Write CASE WHEN x = 1 THEN ... END."
         )
+    if isinstance(node, exp.Order):  # MEDIAN(x ORDER BY y)
+        return syntax_refusal(node, "ORDER BY inside a function is not supported", "Leave it out.")
+    shown = "this value" if name == "this" else name.rstrip("_").upper().replace("_", " ")
+    return syntax_refusal(node, f"{name_node(node)} with {shown} is not supported", HINTS.get(name, "Leave it out."))
 
 
 def locate(node: exp.Expr) -> str:
-    """line:column of the first name, function or value below a node; near it, where it has none of its own."""
+    """Write " at line:column" of the first name, function or value in a node; " near" if only a parent has one."""
     above: exp.Expr | None = node
     while above is not None:
-        found = [each.meta for each in above.walk() if each.meta.get("line")]
+        found = [inner.meta for inner in above.walk() if inner.meta.get("line")]
         if found:
             first = min(found, key=lambda meta: int(meta["start"]))
             begin = max(first["col"] - (first["end"] - first["start"]), 1)
-            return f" {'at' if above is node else 'near'} {first['line']}:{begin}"
+            fragment = f" of '{shorten(first['fragment'])}'" if "fragment" in first else ""
+            return f" {'at' if above is node else 'near'} {first['line']}:{begin}{fragment}"
         above = above.parent
     return ""
 
 
 def name_node(node: exp.Expr) -> str:
-    """What a node is called in SQL."""
-    return {"ordered": "ORDER BY", "group": "GROUP BY"}.get(node.key, node.key.upper())
+    """The name of a node in SQL."""
+    return {"ordered": "ORDER BY", "order": "ORDER BY", "group": "GROUP BY"}.get(node.key, node.key.upper())
 
 
 def syntax_refusal(node: exp.Expr, what: str, hint: str) -> UnsupportedSyntax:
+    """An error that says what is not supported, where, and what to write instead."""
     return UnsupportedSyntax("syntax", f"{what}{locate(node)}.", hint)
 
 
 @contextmanager
 def locate_errors(node: exp.Expr) -> Iterator[None]:
-    """Say where, in a refusal of something that does not know its place."""
+    """Add a node's position to an error from code that does not know the position."""
     try:
         yield
     except QueryError as error:

@@ -1,4 +1,4 @@
-"""SQL text -> tokens, each of which is on a list. It comes before the parser, which can take exponential time."""
+"""SQL text -> allow-listed tokens. This runs before the parser, which can take exponential time on hostile text."""
 
 import difflib
 import re
@@ -25,13 +25,13 @@ DATES = (
     "MINUTE",
 )  # fmt: skip
 FUNCTIONS = (*AGGREGATES, "ABS", "FLOOR", "CEIL", "CEILING", "COALESCE", "ROUND", *DATES)
-ARGUMENTS = {"DATE_TRUNC": 2, "DATE_DIFF": 3}  # of more, the parser would drop the last without a word
+MOST_ARGUMENTS = {"DATE_TRUNC": 2, "DATE_DIFF": 3}  # the parser would silently drop what follows
 CLAUSES = {
     TokenType.SELECT, TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY,
     TokenType.LIMIT, TokenType.ASC, TokenType.DESC, TokenType.WITH, TokenType.JOIN, TokenType.LEFT, TokenType.INNER,
     TokenType.OUTER, TokenType.ON, TokenType.USING, TokenType.UNION,
 }  # fmt: skip
-SUBQUERY = {TokenType.L_PAREN, TokenType.R_PAREN, TokenType.ALL}  # what may stand before a second SELECT
+BEFORE_SUBQUERY = {TokenType.L_PAREN, TokenType.R_PAREN, TokenType.ALL}  # may precede a second SELECT
 PREFIXES = {TokenType.NOT, TokenType.DASH, TokenType.PLUS}
 WORDS = {
     TokenType.AND, TokenType.OR, TokenType.NOT, TokenType.IN, TokenType.BETWEEN, TokenType.LIKE, TokenType.IS,
@@ -41,39 +41,49 @@ WORDS = {
 SIGNS = {
     TokenType.L_PAREN, TokenType.R_PAREN, TokenType.COMMA, TokenType.DOT, TokenType.STAR, TokenType.PLUS,
     TokenType.DASH, TokenType.SLASH, TokenType.EQ, TokenType.NEQ, TokenType.LT, TokenType.LTE, TokenType.GT,
-    TokenType.GTE, TokenType.STRING, TokenType.NUMBER, TokenType.IDENTIFIER,
+    TokenType.GTE, TokenType.STRING,
 }  # fmt: skip
-MOMENTS = {TokenType.DATE, TokenType.TIMESTAMPNTZ}  # before a text: DATE '...', TIMESTAMP '...'
-INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")  # categories of letters
+ALWAYS_ALLOWED = WORDS | SIGNS
+NESTING = {TokenType.L_PAREN: 1, TokenType.CASE: 1, TokenType.R_PAREN: -1, TokenType.END: -1}
+DATE_TYPES = {TokenType.DATE, TokenType.TIMESTAMPNTZ}  # before a text: DATE '...', TIMESTAMP '...'
+PLAIN_TEXT = re.compile(r"[\x20-\x7e\n\r\t]*")
+INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")  # Unicode categories
+QUOTED = re.compile(r"""('|").*?(?:\1|(?P<open>\Z))|--[^\n]*|/\*.*?(?:\*/|(?P<open_comment>\Z))""", re.DOTALL)
+DIALECT = DuckDB()
+BEGIN = "Begin with SELECT COUNT(*) FROM a table."
+SHORTEN = "Ask a smaller question, or several questions."
+RESERVED = "{} begins with __sfumato, which is reserved"
+RESERVED_HINT = "Use another name."
 NAME = re.compile(r"[^\W\d]\w*")
 NUMBER = re.compile(r"[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]{1,4})?")
-ALLOWED = "SELECT, FROM, JOIN, WHERE, GROUP BY, HAVING, ORDER BY, LIMIT, WITH and UNION ALL are."
-HINTS = {  # of what is not supported, the nearest thing that is
-    "OVER": "Use GROUP BY; there are no windows.",
-    "PARTITION": "Use GROUP BY; there are no windows.",
+CAST_HINT = "Columns already have their declared types. Write a day as DATE '2026-01-31'."
+ALLOWED = "Supported: SELECT, FROM, JOIN, WHERE, GROUP BY, HAVING, ORDER BY, LIMIT, WITH and UNION ALL."
+HINTS = {  # an unsupported word -> the nearest supported form
+    "OVER": "Use GROUP BY: window functions are not supported.",
+    "PARTITION": "Use GROUP BY: window functions are not supported.",
     "FILTER": "Write SUM(CASE WHEN ... THEN 1 ELSE 0 END), or use WHERE.",
-    "INTERSECT": "Ask each question on its own.",
-    "EXCEPT": "Ask each question on its own.",
-    "EXISTS": "Join the other table on the person, or count its rows for each person in a subquery.",
-    "SELECT": "A subquery stands in brackets after FROM or JOIN, or in WITH.",
+    "INTERSECT": "Ask two separate questions.",
+    "EXCEPT": "Ask two separate questions.",
+    "EXISTS": "Join the other table on the person's id, or count its rows per person in a subquery.",
+    "SELECT": "Write a subquery in brackets after FROM or JOIN, or in WITH.",
     "RIGHT": "Write LEFT JOIN, with the private table on the left.",
     "FULL": "Write JOIN or LEFT JOIN.",
     "CROSS": "Write JOIN ... ON the person's id.",
     "NATURAL": "Write JOIN ... USING (id).",
     "RECURSIVE": "Write WITH alone.",
     "QUALIFY": "Use HAVING.",
-    "OFFSET": "Use LIMIT alone: all rows of an answer cost the same.",
+    "OFFSET": "Use LIMIT without OFFSET. An answer costs the same with or without LIMIT.",
     "ILIKE": "Use LIKE.",
     "ESCAPE": "Write LIKE without ESCAPE.",
-    "INTERVAL": "Write the day out: DATE '2026-01-31'.",
-    "CAST": "Columns have their declared types; a day is written DATE '2026-01-31'.",
-    "TRY_CAST": "Columns have their declared types; a day is written DATE '2026-01-31'.",
-    "::": "Columns have their declared types; a day is written DATE '2026-01-31'.",
-    "ALL": "List the keys or columns.",
-    ";": "Ask one question, and leave out ';'.",
+    "INTERVAL": "Write the resulting day itself: DATE '2026-01-31'.",
+    "CAST": CAST_HINT,
+    "TRY_CAST": CAST_HINT,
+    "::": CAST_HINT,
+    "ALL": "List the keys or columns by name.",
+    ";": "Ask one question at a time, without ';'.",
     "%": "Use + - * / and FLOOR.",
     "//": "Use FLOOR(a / b).",
-    "||": "Compare the texts one by one.",
+    "||": "Compare each text separately.",
     "?": "Write the value itself.",
     "$": "Write the value itself.",
     ":": "Write the value itself.",
@@ -85,137 +95,184 @@ FUNCTION_HINTS = {
     "APPROX_QUANTILE": "Did you mean QUANTILE_CONT(x, 0.9)?",
     "PERCENTILE_DISC": "Did you mean PERCENTILE_CONT?",
     "APPROX_TOP_K": "Did you mean TOP_K(x, 3)?",
-    "DATE_PART": "Write EXTRACT(year FROM day), or YEAR(day).",
+    "DATE_PART": "Write EXTRACT(year FROM day) or YEAR(day).",
     "DATEDIFF": "Did you mean DATE_DIFF('day', a, b)?",
     "MEAN": "Did you mean AVG?",
     "IF": "Write CASE WHEN ... THEN ... ELSE ... END.",
     "IFNULL": "Did you mean COALESCE?",
-    "DATE": "A day is written DATE '2026-01-31'; that of a moment is DATE_TRUNC('day', moment).",
+    "DATE": "Write a day as DATE '2026-01-31', and the day of a datetime as DATE_TRUNC('day', x).",
 }
 
 
 def read_tokens(sql: object, *, clauses: bool = True) -> tuple[list[Token], DpOptions | None]:
-    """The tokens of a question, and its options; without clauses, the tokens of one expression."""
-    if not isinstance(sql, str) or not sql.strip():
-        raise UnsupportedSyntax("syntax", "The question must be SQL text.", "Begin with SELECT COUNT(*) FROM a table.")
-    if len(sql) > MOST_LETTERS:
-        raise UnsupportedSyntax("syntax", f"The question is over {MOST_LETTERS:,} letters.", "Ask for less at once.")
-    hidden = [letter for letter in set(sql) if unicodedata.category(letter) in INVISIBLE and letter not in "\n\r\t"]
-    if hidden:
-        first = min(map(sql.index, hidden))
-        hint = "Type it again as plain text."
-        raise UnsupportedSyntax("syntax", f"There is an invisible letter{locate_offset(sql, first)}.", hint)
-    try:
-        tokens: list[Token] = list(DuckDB().tokenize(sql))
-    except SqlglotError:
-        raise UnsupportedSyntax("syntax", "A quote or a comment is not closed.", "Close it; quote with ''.") from None
-    if clauses and tokens and tokens[-1].token_type is TokenType.SEMICOLON and not tokens[-1].comments:
+    """Read the tokens and the OPTIONS of a question. With clauses=False, read the tokens of one expression."""
+    tokens = _split_tokens(sql)
+    text = str(sql)
+    if clauses and tokens[-1].token_type is TokenType.SEMICOLON and not tokens[-1].comments:
         tokens.pop()
     if not tokens:
-        raise UnsupportedSyntax("syntax", "There is no question in this text.", "Begin with SELECT COUNT(*) FROM.")
-    if len(tokens) > MOST_TOKENS:
-        raise UnsupportedSyntax("syntax", f"The question is over {MOST_TOKENS:,} words.", "Ask for less at once.")
-    _check_nesting(tokens, sql)
-    options = take_dp_options(tokens) if clauses else None
+        raise UnsupportedSyntax("syntax", "The text contains no question.", BEGIN)
+    options = take_dp_options(tokens) if clauses and "differential_privacy" in text.lower() else None
     if clauses and tokens[0].token_type not in (TokenType.SELECT, TokenType.WITH):
-        hint = HINTS.get(tokens[0].text.upper(), "Begin with SELECT COUNT(*) FROM a table.")
-        raise _token_refusal(tokens[0], sql, "A question is one SELECT statement, and this begins with '{}'", hint)
-    for index, token in enumerate(tokens):
-        _check_arguments(tokens, index, sql)
-        after = tokens[index + 1] if index + 1 < len(tokens) else None
-        extracts = index > 2 and tokens[index - 3].text.upper() == "EXTRACT" and token.token_type is TokenType.FROM
-        _check(token, tokens[index - 1] if index else None, after, sql, clauses=clauses or extracts)
+        hint = HINTS.get(tokens[0].text.upper(), BEGIN)
+        raise _token_refusal(tokens[0], text, "A question is one SELECT statement, but this begins with {}", hint)
+    _check_tokens(tokens, text, clauses=clauses)
     return tokens, options
 
 
+def _split_tokens(sql: object) -> list[Token]:
+    if not isinstance(sql, str) or not sql.strip():
+        raise UnsupportedSyntax("syntax", "The question must be SQL text.", BEGIN)
+    if len(sql) > MOST_LETTERS:
+        raise UnsupportedSyntax("syntax", f"The question is longer than {MOST_LETTERS:,} characters.", SHORTEN)
+    _refuse_invisible(sql)
+    try:
+        tokens = list(DIALECT.tokenize(sql))
+    except SqlglotError:
+        opened = [found.start() for found in QUOTED.finditer(sql) if "" in found.groupdict().values()]
+        place = locate_offset(sql, opened[0]) if opened else ""
+        raise UnsupportedSyntax("syntax", f"A quote or a comment is not closed{place}.", "Close it.") from None
+    if not tokens:
+        raise UnsupportedSyntax("syntax", "The text contains no question.", BEGIN)
+    if len(tokens) > MOST_TOKENS:
+        raise UnsupportedSyntax("syntax", f"The question has more than {MOST_TOKENS:,} words and signs.", SHORTEN)
+    return tokens
+
+
+def refuse_name(name: str) -> None:
+    """Refuse an output name that SQL could not give: one that is empty, invisible or reserved."""
+    if not name.strip() or len(name) > MOST_LETTERS:
+        raise UnsupportedSyntax("syntax", "A column of the answer needs a name that is not blank.", "Name it.")
+    _refuse_invisible(name)
+    if _is_reserved(name):
+        raise UnsupportedSyntax("syntax", f"{RESERVED.format(repr(shorten(name)))}.", RESERVED_HINT)
+
+
 def locate_offset(sql: str, offset: int) -> str:
-    """line:column of a letter, counted from 1."""
+    """Write " at line:column" of a character. Both count from 1."""
     return f" at {sql.count(chr(10), 0, offset) + 1}:{offset - sql.rfind(chr(10), 0, offset)}"
 
 
-def _check_nesting(tokens: Sequence[Token], sql: str) -> None:
-    depth = run = brackets = 0
-    for token in tokens:
+def _refuse_invisible(text: str) -> None:
+    if PLAIN_TEXT.fullmatch(text):
+        return
+    hidden = [letter for letter in set(text) if unicodedata.category(letter) in INVISIBLE and letter not in "\n\r\t"]
+    if hidden:
+        place = locate_offset(text, min(map(text.index, hidden)))
+        raise UnsupportedSyntax("syntax", f"There is an invisible character{place}.", "Type it again as plain text.")
+
+
+def _check_tokens(tokens: Sequence[Token], sql: str, *, clauses: bool) -> None:
+    """Check every token in one pass: its kind, how deeply it is nested, and that brackets are balanced."""
+    most_nesting = MOST_NESTING if clauses else MOST_NESTING - 1  # a frame puts brackets around an expression
+    nesting = prefixes = 0
+    opened: list[int] = []
+    for index, token in enumerate(tokens):
         kind = token.token_type
-        depth += (kind in (TokenType.L_PAREN, TokenType.CASE)) - (kind in (TokenType.R_PAREN, TokenType.END))
-        brackets += (kind is TokenType.L_PAREN) - (kind is TokenType.R_PAREN)
-        if brackets < 0:
-            raise _token_refusal(token, sql, "'{}' closes nothing", "Leave it out.")
-        run = run + 1 if kind in PREFIXES else 0
-        if depth + run > MOST_NESTING:
-            raise UnsupportedSyntax(
-                "syntax",
-                f"The question is too deeply nested{locate_offset(sql, token.start)}.",
-                "Ask for less at once.",
-            )
-    if brackets:
-        raise UnsupportedSyntax("syntax", "A bracket is not closed.", "Close it with ')'.")
+        if kind in NESTING:
+            nesting += NESTING[kind]
+            if kind is TokenType.L_PAREN:
+                opened.append(token.start)
+            elif kind is TokenType.R_PAREN:
+                if not opened:
+                    raise _token_refusal(token, sql, "{} closes no bracket", "Leave it out.")
+                opened.pop()
+        prefixes = prefixes + 1 if kind in PREFIXES else 0
+        if nesting + prefixes > most_nesting:
+            place = locate_offset(sql, token.start)
+            raise UnsupportedSyntax("syntax", f"The question is too deeply nested{place}.", SHORTEN)
+        if token.comments:
+            raise _token_refusal(token, sql, "There is a comment next to {}", "Leave comments out.")
+        if kind not in ALWAYS_ALLOWED:
+            before = tokens[index - 1] if index else None
+            after = tokens[index + 1] if index + 1 < len(tokens) else None
+            extracts = kind is TokenType.FROM and index > 2 and tokens[index - 3].text.upper() == "EXTRACT"
+            _check_word(token, before, after, sql, clauses=clauses or extracts)
+            if token.text.upper() in MOST_ARGUMENTS:
+                _check_arguments(tokens, index, sql)
+    if opened:
+        place = locate_offset(sql, opened[-1])
+        raise UnsupportedSyntax("syntax", f"A bracket is not closed{place}.", "Close it with ')'.")
 
 
 def _check_arguments(tokens: Sequence[Token], index: int, sql: str) -> None:
-    most = ARGUMENTS.get(tokens[index].text.upper())
-    if most is None:
-        return
+    most = MOST_ARGUMENTS[tokens[index].text.upper()]
     depth = commas = 0
-    for each in tokens[index + 1 :]:
-        depth += (each.token_type is TokenType.L_PAREN) - (each.token_type is TokenType.R_PAREN)
+    for token in tokens[index + 1 :]:
+        depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
         if depth <= 0:
             break
-        commas += depth == 1 and each.token_type is TokenType.COMMA
+        commas += depth == 1 and token.token_type is TokenType.COMMA
     if commas >= most:
-        raise _token_refusal(tokens[index], sql, f"'{{}}' takes {most} values", "Leave the others out.")
+        raise _token_refusal(tokens[index], sql, f"{{}} takes {most} values", "Leave the others out.")
 
 
-def _check(token: Token, before: Token | None, after: Token | None, sql: str, *, clauses: bool) -> None:  # noqa: PLR0912
-    """Refuse what is not on the list; a word that is only a name here becomes one for the parser too."""
-    kind, word = token.token_type, token.text.upper()
-    calls = after is not None and after.token_type is TokenType.L_PAREN
-    if token.comments:
-        raise _token_refusal(token, sql, "There is a comment beside '{}'", "Leave comments out.")
-    if kind is not TokenType.STRING and unicodedata.normalize("NFKC", token.text).casefold().startswith("__sfumato"):
-        raise _token_refusal(token, sql, "'{}' is a name of Sfumato's own", "Use a name that begins otherwise.")
+def _check_word(token: Token, before: Token | None, after: Token | None, sql: str, *, clauses: bool) -> None:
+    """Refuse a word that is not on a list. A keyword that is only a name here becomes a name for the parser too."""
+    kind = token.token_type
     if kind in CLAUSES:
-        if not clauses:
-            raise _token_refusal(token, sql, "'{}' does not belong in an expression", "Leave it out.")
-        if kind is TokenType.SELECT and before is not None and before.token_type not in SUBQUERY:
-            raise _token_refusal(token, sql, "There is a second '{}'", HINTS["SELECT"])
-        if kind is TokenType.UNION and (after is None or after.token_type is not TokenType.ALL):
-            raise _token_refusal(token, sql, "'{}' drops duplicates, which may be two people's", "Use UNION ALL.")
-    elif kind is TokenType.ALL and before is not None and before.token_type is TokenType.UNION:
-        return
-    elif kind is TokenType.NUMBER and not NUMBER.fullmatch(token.text):
-        raise _token_refusal(token, sql, "'{}' is not a number", "Write it as 12, 1.5 or 1e6.")
-    elif kind is TokenType.IDENTIFIER and calls:
-        raise _function_refusal(token, sql)
-    elif kind in WORDS or kind in SIGNS or (kind in MOMENTS and _is_text(after)):
+        _check_clause(token, before, after, sql, clauses=clauses)
+    elif kind is TokenType.NUMBER:
+        if not NUMBER.fullmatch(token.text):
+            raise _token_refusal(token, sql, "{} is not a number", "Write it as 12, 1.5 or 1e6.")
+    elif _is_reserved(token.text):
+        raise _token_refusal(token, sql, RESERVED, RESERVED_HINT)
+    elif kind is TokenType.IDENTIFIER:
+        if _is_kind(after, TokenType.L_PAREN):
+            raise _function_refusal(token, sql)
+    elif (kind is TokenType.ALL and _is_kind(before, TokenType.UNION)) or (
+        kind in DATE_TYPES and _is_kind(after, TokenType.STRING)
+    ):
         return
     elif kind in DuckDB.Parser.ID_VAR_TOKENS and NAME.fullmatch(token.text):
-        if word in HINTS:
-            hint = f'{HINTS[word]} A column of that name goes in double quotes: "{token.text}".'
-            raise _token_refusal(token, sql, "'{}' is not supported", hint)
-        within = word == "GROUP" and before is not None and before.text.upper() == "WITHIN"
-        if calls and word not in FUNCTIONS and not within:
-            raise _function_refusal(token, sql)
+        _check_name(token, before, after, sql)
         token.token_type = TokenType.VAR
     else:
-        raise _token_refusal(token, sql, "'{}' is not supported", HINTS.get(word, ALLOWED))
+        raise _token_refusal(token, sql, "{} is not supported", HINTS.get(token.text.upper(), ALLOWED))
 
 
-def _is_text(token: Token | None) -> bool:
-    return token is not None and token.token_type is TokenType.STRING
+def _check_clause(token: Token, before: Token | None, after: Token | None, sql: str, *, clauses: bool) -> None:
+    kind = token.token_type
+    if not clauses:
+        raise _token_refusal(token, sql, "{} cannot be used in an expression", "Leave it out.")
+    if kind is TokenType.SELECT and before is not None and before.token_type not in BEFORE_SUBQUERY:
+        raise _token_refusal(token, sql, "There is a second {}", HINTS["SELECT"])
+    if kind is TokenType.UNION and not _is_kind(after, TokenType.ALL):
+        raise _token_refusal(token, sql, "{} drops duplicate rows, which may belong to two people", "Use UNION ALL.")
 
 
-def _shorten(token: Token) -> str:
-    return token.text if len(token.text) <= 40 else token.text[:40] + "..."
+def _check_name(token: Token, before: Token | None, after: Token | None, sql: str) -> None:
+    word = token.text.upper()
+    if word in HINTS:
+        hint = f'{HINTS[word]} If it is the name of a column, write it in double quotes: "{token.text}".'
+        raise _token_refusal(token, sql, "{} is not supported", hint)
+    within_group = word == "GROUP" and before is not None and before.text.upper() == "WITHIN"
+    if _is_kind(after, TokenType.L_PAREN) and word not in FUNCTIONS and not within_group:
+        raise _function_refusal(token, sql)
+
+
+def _is_kind(token: Token | None, kind: TokenType) -> bool:
+    return token is not None and token.token_type is kind
+
+
+def _is_reserved(name: str) -> bool:
+    plain = name.lower() if name.isascii() else unicodedata.normalize("NFKC", name).casefold()
+    return plain.startswith("__sfumato")
+
+
+def shorten(name: str) -> str:
+    return name if len(name) <= 40 else name[:40] + "..."
 
 
 def _token_refusal(token: Token, sql: str, what: str, hint: str) -> UnsupportedSyntax:
-    return UnsupportedSyntax("syntax", f"{what.format(_shorten(token))}{locate_offset(sql, token.start)}.", hint)
+    """An error about a token. `what` has {} in the place of the token and its position."""
+    shown = f"'{shorten(token.text)}'{locate_offset(sql, token.start)}"
+    return UnsupportedSyntax("syntax", f"{what.format(shown)}.", hint)
 
 
 def _function_refusal(token: Token, sql: str) -> UnknownName:
     name = token.text.upper()
     close = difflib.get_close_matches(name, FUNCTIONS, 1)
     hint = FUNCTION_HINTS.get(name) or (f"Did you mean {close[0]}?" if close else "")
-    message = f"There is no function '{_shorten(token)}'{locate_offset(sql, token.start)}."
+    message = f"There is no function '{shorten(token.text)}'{locate_offset(sql, token.start)}."
     return UnknownName("unknown-name", message, f"{hint} Functions: {', '.join(FUNCTIONS)}.".strip())

@@ -1,0 +1,43 @@
+"""Syntax tree -> SQL text that `parse` reads back as the same question."""
+
+import re
+
+from sqlglot import exp
+
+PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+UNBRACKETED = (exp.Where, exp.Having, exp.Group, exp.Select, exp.Alias)  # a whole part of these needs no brackets
+DATE_TYPES = {exp.DType.DATE: "DATE", exp.DType.TIMESTAMPNTZ: "TIMESTAMP"}
+
+
+def print_sql(tree: exp.Expr) -> str:
+    """Print a tree. The tree itself is changed: pass a copy if it is needed afterwards."""
+    for node in list(tree.find_all(exp.Cast, exp.DateDiff, exp.WithinGroup)):
+        node.replace(_build_printable(node))
+    return tree.sql(dialect="duckdb", comments=False, copy=False)
+
+
+def _build_printable(node: exp.Expr) -> exp.Expr:
+    """A node with the same meaning that is printed as `parse` accepts it."""
+    match node:
+        case exp.Cast():  # DATE '2026-01-31', which the printer would write as a CAST
+            return exp.Introducer(this=exp.Var(this=DATE_TYPES[node.to.this]), expression=node.this)
+        case exp.DateDiff():  # the printer would CAST the text of a day
+            unit = exp.Literal.string(node.args["unit"].name.lower())
+            return exp.Anonymous(this="DATE_DIFF", expressions=[unit, node.expression, node.this])
+    (term,) = node.expression.expressions  # PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x)
+    fraction = node.this.this
+    if term.args.get("desc"):
+        fraction = exp.Sub(this=exp.Literal.number(1), expression=exp.Paren(this=fraction))
+    return exp.PercentileCont(this=term.this, expression=fraction)
+
+
+def normalise_sql(tree: exp.Expr) -> str:
+    """Print a tree in one normal form: no needless quotes or brackets, keywords in upper case, single spaces."""
+    copy = tree.copy()
+    for name in copy.find_all(exp.Identifier):
+        if PLAIN_NAME.fullmatch(name.this):
+            name.set("quoted", False)
+    for brackets in list(copy.find_all(exp.Paren)):
+        if isinstance(brackets.parent, UNBRACKETED):
+            brackets.replace(brackets.this)
+    return print_sql(copy)
