@@ -70,9 +70,11 @@ def coverage(curator, sql, true, epsilon, repeated, confidence=CONFIDENCE, narro
             for name, (low, high) in ends.items():
                 value = wanted.get(name) if wanted is not None else None if name.startswith("avg") else 0
                 if value is not None:  # else nothing is there to take the mean of
-                    middle, half = (low + high) / 2, narrowed * (high - low) / 2
                     asked[name] += 1
-                    held[name] += middle - half <= float(value) <= middle + half
+                    if narrowed != 1.0:  # an interval without ends has no middle
+                        middle, half = (low + high) / 2, narrowed * (high - low) / 2
+                        low, high = middle - half, middle + half  # noqa: PLW2901
+                    held[name] += low <= float(value) <= high
     return {name: (held[name], asked[name]) for name in asked}
 
 
