@@ -21,8 +21,8 @@ from sfumato.engines.snapshot import declared_digest
 from sfumato.errors import CatalogError, InvalidParameter, LoadWarning
 from sfumato.folder_ledger import address_of, ledger_at, lock_of, new_ledger, open_ledger, sublimits_of
 from sfumato.ingest.frame_kinds import kind_of_frame
-from sfumato.ingest.frames import NOT_A_FRAME
 from sfumato.ingest.load_report import Loading, LoadReport
+from sfumato.ingest.source_refusals import NOT_A_FRAME
 from sfumato.kernel.neighbours import Row
 from sfumato.kernel.parameters import kind_of
 from sfumato.ledger.ledger import Ledger

@@ -4,13 +4,16 @@ import subprocess
 import sys
 
 import duckdb
+import pandas as pd
 import pytest
 
 import sfumato as sf
 from sfumato.catalog.dataset import Table
-from sfumato.engines import snapshot_file
+from sfumato.engines import snapshot, snapshot_file
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.engines.snapshot_file import SEALED, open_to_read
+from sfumato.ingest import csv_files
+from sfumato.ingest.source_refusals import NotEnoughMemory
 
 COLUMNS = {"x": sf.Integer(0, 9)}
 A, B = (Table(name, f"{name}.csv", sf.ROW, COLUMNS) for name in ("a", "b"))
@@ -169,3 +172,42 @@ def test_a_pinned_file_cannot_be_written(folder):
     with open_to_read(path) as connection, pytest.raises(duckdb.Error):
         connection.execute("DELETE FROM a")
     assert list(SEALED)[-1] == "lock_configuration"  # where they are set one by one, this comes last
+
+
+def test_a_malformed_file_is_read_once(folder, monkeypatch):
+    """Only a want of memory makes the load begin again: a refused file would be refused again."""
+    looked = []
+    separate = csv_files.separate
+    monkeypatch.setattr(csv_files, "separate", lambda *given, **keys: looked.append(1) or separate(*given, **keys))
+    (folder / "a.csv").write_text('x\n1\n"2\n')
+    with pytest.raises(sf.errors.CatalogError, match="line 3"):
+        DuckDBEngine.prepare(folder / ".sfumato" / "snapshot.duckdb", {"a": A}, folder)
+    assert looked == [1]
+    (folder / "a.csv").write_text("x\n1\n2\n")
+    DuckDBEngine.prepare(folder / ".sfumato" / "snapshot.duckdb", {"a": A}, folder)
+    assert looked == [1, 1]
+
+
+def test_a_load_that_lacks_memory_begins_again_with_more(folder, monkeypatch):
+    path, limits = folder / ".sfumato" / "snapshot.duckdb", []
+
+    def pin(connection, *given):
+        limits.append(connection.execute("SELECT current_setting('memory_limit')").fetchall()[0][0])
+        return snapshot.pin(connection, *given)
+
+    monkeypatch.setattr(snapshot_file, "pin", pin)
+    monkeypatch.setattr(snapshot_file, "LITTLE", "500KB")
+    (folder / "a.csv").write_text("x\n" + "1\n" * 300_000)
+    DuckDBEngine.prepare(path, {"a": A}, folder)
+    assert counted(path) == 300_000
+    assert len(limits) == 2
+    assert limits[0].endswith("KiB")
+    assert limits[1].endswith("GiB")
+
+
+def test_a_want_of_memory_is_said():
+    with duckdb.connect() as connection:
+        connection.execute("SET memory_limit = '500KB'")
+        connection.execute("SET temp_directory = ''")
+        with pytest.raises(NotEnoughMemory, match="not enough memory"):
+            snapshot.pin(connection, A, pd.DataFrame({"x": range(1_000_000)}))

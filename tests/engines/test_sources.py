@@ -195,10 +195,10 @@ def test_a_source_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch
     path = csv(table(), tmp_path / "v.csv")
     selected = snapshot._selected
 
-    def meanwhile(declared, source):
+    def meanwhile(*given):
         with path.open("a") as file:
             file.write("1,2,Rome\n")
-        return selected(declared, source)
+        return selected(*given)
 
     monkeypatch.setattr(snapshot, "_selected", meanwhile)
     with pytest.raises(sf.errors.CatalogError, match="changed while it was read"):

@@ -15,7 +15,7 @@ from pyarrow import parquet
 
 import sfumato as sf
 from sfumato.catalog.dataset import Table
-from sfumato.engines import snapshot
+from sfumato.engines import unit_rows
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.ingest import ids as module
 from sfumato.ingest.ids import id_of, id_text
@@ -236,10 +236,12 @@ def test_an_id_that_changes_when_it_is_read_again_is_refused(tmp_path, generated
 @pytest.mark.parametrize("rows", [0, 2])
 def test_a_load_that_loses_or_repeats_rows_is_refused(monkeypatch, rows):
     """Negative control: the people of the first reading are not those of the second."""
-    people = snapshot._people
+    people = unit_rows.count_spellings
     lost = "SELECT * REPLACE (chr(120) || __sfumato_unit AS __sfumato_unit) FROM ({})"
     twice = "SELECT * FROM ({0}) UNION ALL SELECT * FROM ({0})"
-    monkeypatch.setattr(snapshot, "_people", lambda *each: (lost if rows == 0 else twice).format(people(*each)))
+    monkeypatch.setattr(
+        unit_rows, "count_spellings", lambda *each: (lost if rows == 0 else twice).format(people(*each))
+    )
     with pytest.raises(sf.errors.CatalogError, match="could not be matched with their people"):
         units(["a", "b"])
 

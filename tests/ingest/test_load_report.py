@@ -122,6 +122,19 @@ def test_many_categories_are_counted_too():
     assert dict(people.over_max_groups) == {"city": 1}
 
 
+@pytest.mark.parametrize("most", [1, 2])
+@pytest.mark.parametrize("apart", [1, 70_000, 10**9])
+def test_groups_of_people_with_numbers_are_counted_in_every_range(most, apart):
+    """Ids of a small range are counted piece by piece: nobody is left out or counted twice at a border."""
+    ids = [apart * each for each in range(-3, 20)]
+    stages = {-1: 1, 0: 2, 1: 3}  # how many values the people have, by turns
+    rows = [(who, value) for at, who in enumerate(ids) for value in [-9, None, 0][: stages[at % 3 - 1]]]
+    frame = pd.DataFrame({"pid": [who for who, _ in rows], "stage": pd.array([value for _, value in rows], "Int64")})
+    columns = {"pid": sf.Id(), "stage": sf.Category([-9, 0])}
+    people = protect(frame, columns, max_rows_per_unit=3, max_groups_per_unit=most).people
+    assert dict(people.over_max_groups) == {"stage": sum(stages[at % 3 - 1] > most for at in range(len(ids)))}
+
+
 def test_each_row_is_a_person_where_the_row_is_the_unit():
     report = protect(pd.DataFrame({"age": [1, 2, 300]}), {"age": sf.Integer(0, 120)}, unit=sf.ROW)
     assert (report.people.people, report.people.rows_largest, report.people.over_max_rows) == (3, 1, 0)

@@ -103,7 +103,7 @@ def ask(people, public, sql, **declared):
     other = Table("p", None, None, declared, public=True)
     engine = DuckDBEngine.of_tables({"t": (table, people[0]), "p": (other, public)})
     try:
-        dataset = sf.catalog.model.Dataset("d", engine.tables, sf.Budget(epsilon=9))
+        dataset = sf.catalog.dataset.Dataset("d", engine.tables, sf.Budget(epsilon=9))
         return sf.query.bind.bind(sf.query.parse.parse(sql), dataset)
     finally:
         engine.close()

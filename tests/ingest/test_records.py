@@ -252,8 +252,11 @@ def test_the_comparison_sees_a_check_that_is_missing(tmp_path, monkeypatch, brok
     assert plainly(body, 2, b"\n") == [None]
 
 
-def test_readers_that_disagree_are_refused(tmp_path, monkeypatch):
+@pytest.mark.parametrize("unit", [sf.ROW, "a"])
+@pytest.mark.parametrize("found", [1, 3])
+def test_readers_that_disagree_are_refused(tmp_path, monkeypatch, unit, found):
     (tmp_path / "t.csv").write_text("a,b\n1,2\n3,4\n")
-    monkeypatch.setattr("sfumato.ingest.readers._counted", lambda *_: 1)
-    with pytest.raises(CatalogError, match="could not be told apart"), opened(DUCKDB, "t", tmp_path / "t.csv"):
-        pass
+    monkeypatch.setattr("sfumato.ingest.csv_files.separate", lambda *_, **__: module.Records(found))
+    columns = {"a": sf.Id(), "b": sf.Integer(0, 9)} if unit == "a" else {"b": sf.Integer(0, 9)}
+    with pytest.raises(CatalogError, match="could not be told apart"):
+        sf.protect(tmp_path / "t.csv", name="t", unit=unit, columns=columns, budget=sf.Budget(epsilon=1))

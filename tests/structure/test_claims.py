@@ -41,8 +41,6 @@ WITHOUT = {
     ("canonical.py", "is_decimal"),
     ("parsing.py", "sql_type"),
     ("parsing.py", "double"),
-    ("frames.py", "no_rule"),
-    ("frames.py", "two_columns"),
 }
 
 

@@ -203,7 +203,8 @@ def _state_json(state: "Pinning | None") -> dict[str, Any]:
 
 def _check_sources(folder: Path, dataset: "Dataset", states: "dict[str, Pinning]") -> None:
     """Refuse a table that is not pinned if its source is missing or lacks a declared column. Only names are read."""
-    from sfumato.ingest.readers import columns_of, missing_columns, refused
+    from sfumato.ingest.readers import columns_of, missing_columns
+    from sfumato.ingest.source_refusals import refused
 
     for table in dataset.tables.values():
         if table.name in states and states[table.name].pinned:

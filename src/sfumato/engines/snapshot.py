@@ -5,8 +5,8 @@ Part of the trusted perimeter: claims K-35 (weights and counts) and K-50 (values
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import replace
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from math import floor
@@ -22,8 +22,18 @@ from sfumato.engines.engine import MET, ROWS_OF_UNIT, UNIT
 from sfumato.engines.sql.grid_columns import steps_of, width
 from sfumato.engines.sql.join_cap import mark_met
 from sfumato.engines.sql.lowering import CENTRED, STEPS, WEIGHT, Steps
+from sfumato.engines.unit_rows import (
+    OWNER,
+    PEOPLE,
+    SPELLED,
+    People,
+    count_rows_of_people,
+    drop_people,
+    owner_of,
+)
 from sfumato.ingest.canonical import WHOLE, canonical
 from sfumato.ingest.counting import (
+    RANGE_BITS,
     VALUE,
     Outcome,
     beside_held,
@@ -39,19 +49,17 @@ from sfumato.ingest.parsing import held, read, sql_type
 from sfumato.ingest.problems import with_problems
 from sfumato.ingest.progress import progress_bar
 from sfumato.ingest.public import described, keep_facts
-from sfumato.ingest.readers import Source, opened, readable, refused, unreadable
+from sfumato.ingest.readers import Source, opened, readable
+from sfumato.ingest.source_refusals import not_enough_memory, refused, unreadable
 from sfumato.ingest.sql_text import quoted
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.neighbours import ROW
 from sfumato.kernel.plan import LOWERING_VERSION, ROW_WEIGHT_EXPONENT, grid_exponent
 
 PINNED = "__sfumato_pinned"
-PEOPLE = "__sfumato_people"  # of the table that is being pinned: one row each
 FIRST_ROWS = 100_000  # are searched for examples of what is rare
-OWNER = "__sfumato_owner"  # of a source whose people are named by another table
 LAYOUT = 7  # of what a snapshot holds: one that was made by other rules is made anew
 MOST_ROWS = (1 << 31) - 1  # of one unit; a larger bound bounds nothing
-PEOPLE_BITS = 21  # ids within so many bits are counted in an array instead of a hash table: 16 MiB a thread
 PUSHDOWNS = ("type_pushdown", "scalar_fn_pushdown")  # into a CSV reader, which drops rows where TRY_CAST gives NULL
 
 
@@ -67,37 +75,22 @@ def pin(
     Values are clamped to their bounds; NaN, failed casts and undeclared categories are NULL, or the public midpoint
     where a column is declared not nullable; rows without a unit are dropped; numbers are stored on their grid too.
     """
-    pinned, all_matched, origin = False, False, made_from(table)
-    with suppress(duckdb.Error, RuntimeError, ValueError, OSError):  # nothing is kept of what they say
-        with (
-            progress_bar(connection, _title(table), quiet=loading.quiet) as doing,
-            opened(
-                connection, table.name, data, folder, table.reading, declared=table.columns, everything=table.public
-            ) as found,
-        ):
-            readable(connection, table.name, found, table.columns)
-            if table.public:
-                table = described(connection, table, found)
-            source = found if table.unit_through is None else _through(connection, table, found)
-            with _settings(connection):
-                connection.execute(f"CREATE OR REPLACE TABLE {quoted(table.name)} ({_columns(table, source)})")
-                if table.unit is not ROW:
-                    doing("people")
-                    connection.execute(f"CREATE OR REPLACE TEMP TABLE {PEOPLE} AS {_people(table, source)}")
-                doing("rows")
-                connection.execute(f"INSERT INTO {quoted(table.name)} BY NAME {_selected(table, source)}")
-                doing("load report")
-                report = with_problems(
-                    _counted(connection, table, found.dropped), table, partial(_sampled, connection, table, source)
-                )
-            all_matched = _all_matched(connection, table, found, report)
-            if table.unit is not ROW:
-                connection.execute(f"DROP TABLE {PEOPLE}")
-                mark_met(connection, table)
-        pinned = True
-    if not pinned:
+    found, short_of_memory, origin = None, False, made_from(table)
+    try:
+        found = _read(connection, table, data, folder, loading)
+    except duckdb.OutOfMemoryException:
+        short_of_memory = True
+    except (duckdb.Error, RuntimeError, ValueError, OSError):  # their texts may quote a record, and are not kept
+        found = None
+    if short_of_memory:
+        raise not_enough_memory(table.name)
+    if found is None:
         raise unreadable(table.name)
-    if not all_matched:
+    table, report, counts = found
+    if counts.of_records and counts.of_people == counts.pinned != counts.in_source:
+        hint = "Please report it: the reader of CSV files and the check of their records disagree."
+        raise refused(table.name, "its records could not be told apart with certainty.", hint)
+    if not counts.agree:
         hint = "The id must have the same value whenever it is read. If it is a generated column, store its values."
         raise refused(table.name, "its rows could not be matched with their people.", hint)
     if table.public:
@@ -115,18 +108,70 @@ def pin(
     return report
 
 
-def _all_matched(connection: duckdb.DuckDBPyConnection, table: Table, source: Source, report: TableReport) -> bool:
-    """Is each row of the source pinned once, or without a person? Otherwise a row was lost or repeated.
+def _read(
+    connection: duckdb.DuckDBPyConnection, table: Table, data: object, folder: Path | None, loading: Loading
+) -> "tuple[Table, TableReport, _Counts]":
+    """Write the table. Returns it with the declarations of a public table's columns, the report, and counts of rows."""
+    with (
+        progress_bar(connection, _title(table), quiet=loading.quiet) as doing,
+        opened(
+            connection, table.name, data, folder, table.reading, declared=table.columns, everything=table.public
+        ) as found,
+    ):
+        readable(connection, table.name, found, table.columns)
+        if table.public:
+            table = described(connection, table, found)
+        source = found if table.unit_through is None else _through(connection, table, found)
+        with _settings(connection):
+            connection.execute(f"CREATE OR REPLACE TABLE {quoted(table.name)} ({_columns(table, source)})")
+            people = None
+            if table.unit is not ROW:
+                doing("people")
+                people = count_rows_of_people(connection, table, source)
+            doing("rows")
+            connection.execute(f"INSERT INTO {quoted(table.name)} BY NAME {_selected(table, source, people)}")
+            doing("load report")
+            report = with_problems(
+                _counted(connection, table, found.dropped), table, partial(_sampled, connection, table, source)
+            )
+        counts = _count_rows(connection, table, found, report)
+        if table.unit is not ROW:
+            drop_people(connection)
+            mark_met(connection, table)
+    return table, report, counts
 
-    The people and the rows are read one after the other: an id that changes in between would lose rows.
+
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    """The rows of a source, counted in three ways that must agree: in the source, by person, and when pinned.
+
+    `of_records`: those in the source are the records that the check of CSV files found.
+    """
+
+    in_source: int
+    of_people: int
+    pinned: int
+    of_records: bool
+
+    @property
+    def agree(self) -> bool:
+        return self.in_source == self.of_people == self.pinned
+
+
+def _count_rows(connection: duckdb.DuckDBPyConnection, table: Table, source: Source, report: TableReport) -> _Counts:
+    """Count the rows of a source that was just pinned. Where the counts differ, a row was lost or repeated.
+
+    The people and the rows are read one after the other: an id that changes in between would lose rows. A CSV file has
+    as many rows as its check found records.
     """
     count = f"SELECT COUNT(*) FROM {source.relation}"
     there = source.records if source.records is not None else int(connection.execute(count).fetchall()[0][0])
-    counted = there
+    pinned = report.records_read - report.malformed
+    counted = pinned
     if table.unit is not ROW:
         total = f"SELECT COALESCE(SUM({quoted(ROWS_OF_UNIT)}), 0) FROM {PEOPLE}"
         counted = int(connection.execute(total).fetchall()[0][0])
-    return there == counted == report.records_read - report.malformed
+    return _Counts(there, counted, pinned, source.records is not None)
 
 
 def _title(table: Table) -> str:
@@ -182,7 +227,7 @@ def _settings(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
     """How DuckDB reads a source: TRY_CAST row by row, and people counted fast."""
     there = {row[0] for row in connection.execute("SELECT name FROM duckdb_optimizers()").fetchall()}
     connection.execute(f"SET disabled_optimizers = '{','.join(each for each in PUSHDOWNS if each in there)}'")
-    connection.execute(f"SET perfect_ht_threshold = {PEOPLE_BITS}")
+    connection.execute(f"SET perfect_ht_threshold = {RANGE_BITS}")
     yield
     connection.execute("RESET perfect_ht_threshold")
     connection.execute("RESET disabled_optimizers")
@@ -203,8 +248,8 @@ def layout(table: Table) -> dict[str, str]:
 def _columns(table: Table, source: Source) -> str:
     """As they are declared, and no better packed in a file than can be read and added up at once; but texts are."""
     columns = layout(table)
-    if table.unit is not ROW and source.columns[_owner(table)] in WHOLE:
-        columns[UNIT] = source.columns[_owner(table)]
+    if table.unit is not ROW and source.columns[owner_of(table)] in WHOLE:
+        columns[UNIT] = source.columns[owner_of(table)]
     described = []
     for name, kind in columns.items():
         packing = "bitpacking" if name.startswith((STEPS, CENTRED)) else "uncompressed"
@@ -236,39 +281,29 @@ def _typed(
     )
 
 
-def _selected(table: Table, source: Source) -> str:
+def _selected(table: Table, source: Source, people: People | None) -> str:
     """The query of a pinned table."""
     kept, stored = _kept(table), stored_steps(table)
-    if table.unit is ROW:
+    if people is None:
         return _typed(kept, source, stored, {} if kept else {ROWS_OF_UNIT: "1"})
-    unit = quoted(UNIT)
-    final = [f"typed.{quoted(name)}" for name in (*kept, UNIT, *packed(kept))]
-    final += [*(f"counted.{quoted(name)}" for name in (ROWS_OF_UNIT, WEIGHT)), f"true AS {quoted(MET)}"]
-    most = min(table.max_rows_per_unit, MOST_ROWS)
+    rows, most = quoted(ROWS_OF_UNIT), min(table.max_rows_per_unit, MOST_ROWS)
+    final = [f"typed.{quoted(name)}" for name in (*kept, *packed(kept))]
+    final += [f"{people.unit} AS {quoted(UNIT)}", f"counted.{rows}", f"true AS {quoted(MET)}"]
+    final.append(f"{_weight(f'counted.{rows}', most)} AS {quoted(WEIGHT)}")
     for name, each in stored.items():
         steps = f"typed.{quoted(STEPS + name)}"
         for column, value in ((STEPS, steps), (CENTRED, f"({steps} - {each.middle})")):
             final.append(f"{_weighed(value, each, most)} AS {quoted(column + name)}")
-    typed = _typed(kept, source, stored, {UNIT: _whose(table, source)})
-    # every row with its person: NULL is nobody
-    return f"SELECT {', '.join(final)} FROM ({typed}) typed JOIN {PEOPLE} counted ON typed.{unit} = counted.{unit}"
+    typed = _typed(kept, source, stored, {SPELLED: people.spelling})
+    matched = f"FROM ({typed}) typed JOIN {people.counted} counted ON typed.{SPELLED} = counted.{SPELLED}"
+    return f"SELECT {', '.join(final)} {matched}"
 
 
-def _people(table: Table, source: Source) -> str:
-    """The people once, with their rows and what each of their rows weighs; rows without a person are NULL's."""
-    most = min(table.max_rows_per_unit, MOST_ROWS)
-    weight = f"CASE WHEN COUNT(*) <= {most} THEN {1 << -ROW_WEIGHT_EXPONENT} "
-    weight += f"ELSE {most << -ROW_WEIGHT_EXPONENT} // COUNT(*) END"
-    return (
-        f"SELECT {quoted(UNIT)}, CAST(COUNT(*) AS INTEGER) AS {quoted(ROWS_OF_UNIT)}, CAST({weight} AS INTEGER) AS "
-        f"{quoted(WEIGHT)} FROM (SELECT {_whose(table, source)} AS {quoted(UNIT)} FROM {source.relation}) GROUP BY ALL"
-    )
-
-
-def _whose(table: Table, source: Source) -> str:
-    owner, kind = quoted(_owner(table)), source.columns[_owner(table)]
-    # people whom another table names have their canonical ids already
-    return owner if kind in WHOLE or table.unit is None else id_of(owner, kind)
+def _weight(rows: str, most: int) -> str:
+    """The weight of each row of a person with so many rows."""
+    weight = f"CASE WHEN {rows} <= {most} THEN {1 << -ROW_WEIGHT_EXPONENT} "
+    weight += f"ELSE {most << -ROW_WEIGHT_EXPONENT} // {rows} END"
+    return f"CAST({weight} AS INTEGER)"
 
 
 def _counted(connection: duckdb.DuckDBPyConnection, table: Table, malformed: int) -> TableReport:
@@ -314,11 +349,6 @@ def _weighed(steps: str, each: Steps, most: int) -> str:
 def _kept(table: Table) -> dict[str, ColumnDeclaration]:
     """The columns that a snapshot holds by name: not the person's id, which is kept as the unit."""
     return {name: declared for name, declared in table.columns.items() if name != table.unit}
-
-
-def _owner(table: Table) -> str:
-    """The source's column that tells people apart."""
-    return OWNER if table.unit is None else str(table.unit)
 
 
 def declared_digest(table: Table) -> str:

@@ -16,14 +16,15 @@ from sfumato.engines.snapshot import PINNED, in_order, made_from, pin
 from sfumato.errors import CatalogError
 from sfumato.ingest.load_report import AS_USUAL, Loading, LoadReport, TableReport, refuse_losses
 from sfumato.ingest.public import FACTS
-from sfumato.ingest.readers import WITHOUT_EXTENSIONS, Settings, connected, refused
+from sfumato.ingest.readers import WITHOUT_EXTENSIONS, Settings, connected
+from sfumato.ingest.source_refusals import NotEnoughMemory, refused
 from sfumato.ingest.source_state import SourceState, SourceStatus, compared, state_of, unchanged_while_read
 from sfumato.ingest.sql_text import quoted
 from sfumato.private_files import FOR_THE_OWNER, private_folder, sync_folder
 
 SOURCES = "__sfumato_sources"
 NOT_PINNED, ASKED_FOR = "it was not pinned", "it was asked for"
-LITTLE = "80MB"
+LITTLE = "60MB"  # of memory for DuckDB while it loads a table; rarely too little, and then the load begins again
 SEALED: Settings = WITHOUT_EXTENSIONS | {"enable_external_access": "false", "lock_configuration": "true"}
 
 
@@ -164,9 +165,12 @@ def _pin(connection: duckdb.DuckDBPyConnection, table: Table, folder: Path, load
     state = state_of(table.source, folder)
     connection.execute(f"SET memory_limit = '{LITTLE}'")  # the rest is put beside the new file, for a while
     report = None
-    with suppress(CatalogError):  # perhaps for want of memory: DuckDB's error is not kept, since it may quote rows
+    try:
         report = pin(connection, table, table.source, folder, loading)
-    connection.execute("RESET memory_limit")
+    except NotEnoughMemory:
+        report = None
+    finally:
+        connection.execute("RESET memory_limit")
     if report is None:
         report = pin(connection, table, table.source, folder, loading)
     if not unchanged_while_read(state, folder):

@@ -21,6 +21,8 @@ from sfumato.ingest.sql_text import quoted
 OUTCOME, PARSED, ABSENT = (f"__sfumato_{each}_" for each in ("outcome", "parsed", "absent"))
 VALUE, MOST_SAMPLED = "__sfumato_value", 1_000
 AT_ONCE = 5  # columns in one number: so few outcomes are counted in an array, not in a hash table
+RANGE_BITS = 21  # ids within so many bits are counted in an array instead of a hash table
+PIECE = 1 << 17  # of these ids at once
 SETS = {30: "INTEGER", 60: "BIGINT", 120: "HUGEINT"}  # so many categories are the bits of a number
 
 
@@ -125,7 +127,7 @@ def count_people(
         0
     ]
     count, median, most_have, largest, above = (int(each or 0) for each in found)
-    grouped = _over_groups(connection, table, rows, quoted(unit)) if largest > groups else {}
+    grouped = _over_groups(connection, table, people, rows, quoted(unit)) if largest > groups else {}
     over_groups = tuple((name, grouped.get(name, 0)) for name in _keys(table))
     return PeopleReport(count, median, most_have, largest, most, groups, above, over_groups)
 
@@ -135,28 +137,59 @@ def _keys(table: Table) -> list[str]:
     return [name for name, declared in table.columns.items() if isinstance(declared, (Category, Boolean))]
 
 
-def _over_groups(connection: duckdb.DuckDBPyConnection, table: Table, rows: str, unit: str) -> dict[str, int]:
+def _over_groups(
+    connection: duckdb.DuckDBPyConnection, table: Table, people: str, rows: str, unit: str
+) -> dict[str, int]:
     """The people in more groups than declared, by each such column; only those with enough rows are looked at."""
-    names, groups = _keys(table), table.max_groups_per_unit
+    groups = table.max_groups_per_unit
+    names = [name for name in _keys(table) if _most_groups(table.columns[name]) > groups]
+    found = dict.fromkeys(names, 0)
     if not names:
-        return {}
-    counted = [f"{_distinct(name, table.columns[name])} AS g{index}" for index, name in enumerate(names)]
-    inner = f"SELECT {', '.join(counted)} FROM {quoted(table.name)} WHERE {rows} > {groups} GROUP BY {unit}"
-    over = [f"COUNT(*) FILTER (WHERE g{index} > {groups})" for index in range(len(names))]
-    found = connection.execute(f"SELECT {', '.join(over)} FROM ({inner})").fetchall()[0]
-    return dict(zip(names, map(int, found), strict=True))
+        return found
+    over = [f"{_is_over(name, table.columns[name], groups)} AS o{index}" for index, name in enumerate(names)]
+    inner = f"SELECT {', '.join(over)} FROM {quoted(table.name)} WHERE {rows} > {groups}"
+    counts = ", ".join(f"COUNT(*) FILTER (WHERE o{index})" for index in range(len(names)))
+    for some in _pieces(connection, people, unit):
+        query = f"SELECT {counts} FROM ({inner} AND {some} GROUP BY {unit})"
+        for name, count in zip(names, connection.execute(query).fetchall()[0], strict=True):
+            found[name] += int(count)
+    return found
 
 
-def _distinct(name: str, declared: ColumnDeclaration) -> str:
-    """How many values a person has in a column; NULL is a group too. Few values are a set of bits, which is faster."""
+def _pieces(connection: duckdb.DuckDBPyConnection, people: str, unit: str) -> list[str]:
+    """Conditions that divide the people: DuckDB holds all people of a small range of numbers in an array at once."""
+    low, high = connection.execute(f"SELECT MIN({unit}), MAX({unit}) FROM {people}").fetchall()[0]
+    if not isinstance(low, int) or not isinstance(high, int) or high - low >= 1 << RANGE_BITS:
+        return ["true"]
+    return [f"{unit} BETWEEN {begin} AND {begin + PIECE - 1}" for begin in range(low, high + 1, PIECE)]
+
+
+def _most_groups(declared: ColumnDeclaration) -> int:
+    """How many groups a column with known values can have."""
+    values = len(declared.values) if isinstance(declared, Category) else 2
+    return values + getattr(declared, "nullable", True)
+
+
+def _is_over(name: str, declared: ColumnDeclaration, groups: int) -> str:
+    """Whether a person has more values than that in a column; NULL is a value too. Few values are a set of bits."""
     column = quoted(name)
+    texts = isinstance(declared, Category) and isinstance(declared.values[0], str)
+    if groups == 1:
+        number = f"enum_code({column})" if texts else column
+        least = 0 if texts or not isinstance(declared, Category) else min(map(int, declared.values))
+        value = (
+            f"COALESCE(CAST({number} AS {'INTEGER' if texts else 'BIGINT'}), {least - 1})"  # NULL is below all others
+        )
+        return f"(MIN({value}) <> MAX({value}))"
     null = f"CAST(bool_or({column} IS NULL) AS INTEGER)"
-    if isinstance(declared, Category) and isinstance(declared.values[0], str):
+    distinct = f"COUNT(DISTINCT {column})"
+    if isinstance(declared, Category) and texts:
         for most, kind in SETS.items():
             if len(declared.values) <= most:
                 bit = f"1::{kind} << CAST(enum_code({column}) AS {kind})"
-                return f"COALESCE(bit_count(bit_or({bit})), 0) + {null}"
-    return f"COUNT(DISTINCT {column}) + {null}"
+                distinct = f"COALESCE(bit_count(bit_or({bit})), 0)"
+                break
+    return f"({distinct} + {null} > {groups})"
 
 
 def lost_values(connection: duckdb.DuckDBPyConnection, selected: str, outcomes: Sequence[Outcome]) -> list[str]:

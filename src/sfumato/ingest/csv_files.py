@@ -28,6 +28,7 @@ from sfumato.ingest.records import (
 from sfumato.ingest.sql_text import listed, text
 
 BOM = codecs.BOM_UTF8
+BUFFER = 8_000_000  # bytes that DuckDB's reader holds at once, a few times; four of its longest lines
 REPAIR = (
     "Repair the record: a field that holds a delimiter, a double quote or a line break stands in double quotes, and "
     "each double quote inside it is doubled."
@@ -116,7 +117,7 @@ def _relation(files: Sequence[Path], head: _Head, *, parallel: bool) -> str:
         f"read_csv({listed(files)}, auto_detect = false, header = true, columns = {{{columns}}}, "
         f"delim = {text(head.delimiter)}, quote = '\"', escape = '\"', hive_partitioning = false, "
         f"compression = 'none', null_padding = false, strict_mode = true, ignore_errors = false, "
-        f"max_line_size = 2000000, parallel = {str(parallel).lower()})"
+        f"max_line_size = 2000000, buffer_size = {BUFFER}, parallel = {str(parallel).lower()})"
     )
 
 

@@ -12,20 +12,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.catalog.catalog_errors import catalog_error
 from sfumato.catalog.columns import Category, ColumnDeclaration, Date, DateTime, Integer, Real
 from sfumato.catalog.text_format import TextFormat
-from sfumato.errors import CatalogError
 from sfumato.ingest.arrow_moments import days, microseconds
 from sfumato.ingest.canonical import TYPED, NoRule, canonical_text
 from sfumato.ingest.frame_kinds import FrameKind, kind_of_frame
 from sfumato.ingest.parsing import as_text_of
+from sfumato.ingest.source_refusals import KINDS, NOT_A_FRAME, no_rule, refused, two_columns
 
-KINDS = "Use .csv or .parquet files (visits/*.parquet names many), a table of a .duckdb file, or a frame."
-NOT_A_FRAME = (
-    "Frames of pandas, polars, Arrow and DuckDB are read. Convert others first, with their own .to_pandas(), "
-    ".to_polars() or .to_arrow()."
-)
 Declared = Mapping[str, ColumnDeclaration]
 NUMPY_KINDS = "biufM"  # truth values, whole numbers, floats, moments
 PANDAS_TYPES = (
@@ -48,7 +42,7 @@ def as_arrow(table: str, data: object, declared: Declared, reading: TextFormat, 
     """
     columns = dict(_columns(table, data))
     if not columns:
-        raise _refused(table, "the frame has no columns.", "Pass a frame with the declared columns.")
+        raise refused(table, "the frame has no columns.", "Pass a frame with the declared columns.")
     if everything:
         wanted = columns
     else:
@@ -66,7 +60,7 @@ def _columns(table: str, data: Any) -> Iterable[tuple[str, Any]]:  # noqa: ANN40
     """The columns by name, each as its library has it; a name that stands twice is refused."""
     kind = kind_of_frame(data)
     if kind is None:
-        raise _refused(table, "the kind of source is not known.", f"{NOT_A_FRAME} {KINDS}")
+        raise refused(table, "the kind of source is not known.", f"{NOT_A_FRAME} {KINDS}")
     match kind:
         case FrameKind.PANDAS:
             data = sys.modules["pandas"].DataFrame(data)  # a subclass may have methods of its own
@@ -95,11 +89,6 @@ def _arrow_table(kind: FrameKind, data: Any) -> pa.Table:  # noqa: ANN401
     if kind is FrameKind.READER:
         return data.read_all()
     return data.to_table() if kind is FrameKind.DATASET else pa.table(data)
-
-
-def two_columns(table: str, name: str) -> CatalogError:
-    """Of a source in which a name does not say which column is meant."""
-    return _refused(table, f"the source has two columns {name}.", "Give each column a name of its own.")
 
 
 def _stored(field: pa.Field, column: Any) -> Any:  # noqa: ANN401
@@ -222,15 +211,3 @@ def _texts(
     if wrong is not None:
         raise no_rule(table, name, wrong)
     return pa.array(texts, pa.string())
-
-
-def no_rule(table: str, name: str, kind: str) -> CatalogError:
-    """Of a column whose type is not read."""
-    hint = "Make it a column of texts, numbers, truth values, days or moments; or leave it undeclared."
-    if "2**53" in kind:
-        hint = "Such numbers are not told apart. Store them as whole numbers (Int64) or as texts."
-    return _refused(table, f"the column {name} holds {kind}, which is not read.", hint)
-
-
-def _refused(table: str, message: str, hint: str) -> CatalogError:
-    return catalog_error(f"tables.{table}: {message}", hint)

@@ -40,8 +40,30 @@ def id_of(column: str, kind: str) -> str:
     Checked by: tests/ingest/test_ids.py::test_ids_are_what_plain_python_makes_of_them
     """
     found = canonical(column, kind)
-    if kind in (*WHOLE, *FLOATS, "BOOLEAN", "DATE"):
-        return found  # such texts are canonical ids already; HUGEINT is not here: 32 digits are a UUID
+    return found if is_canonical_id(kind) else merge_spellings(found)
+
+
+def is_canonical_id(kind: str) -> bool:
+    """Is the canonical text of every value of this type a canonical id already?
+
+    HUGEINT is not such a type: 32 digits are a UUID.
+
+    Claim: K-51. Of the type alone.
+    Requires: a type that is read.
+    Relies on: K-50 (canonical texts).
+    Checked by: tests/ingest/test_ids.py::test_a_number_of_32_digits_is_one_person_in_every_type
+    """
+    return kind in (*WHOLE, *FLOATS, "BOOLEAN", "DATE")
+
+
+def merge_spellings(found: str) -> str:
+    """The canonical text of an id, as SQL, of a column of canonical texts.
+
+    Claim: K-51. A function of the text alone; spellings that differ as stated above have one text.
+    Requires: a column of texts.
+    Relies on: K-50 (canonical texts).
+    Checked by: tests/ingest/test_ids.py::test_ids_are_what_plain_python_makes_of_them
+    """
     # DuckDB composes a text as far as its first NUL only
     trimmed = f"trim(nfc_normalize(replace({found}, chr(0), '')), {text(SPACES)})"
     hyphenated = f"lower(regexp_replace({trimmed}, {text(UUID)}, {text(HYPHENS)}))"

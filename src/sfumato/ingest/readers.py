@@ -10,24 +10,26 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import duckdb
-import pyarrow as pa
-from pyarrow import parquet
 
 from sfumato.catalog.columns import ColumnDeclaration
 from sfumato.catalog.text_format import PLAIN_TEXT, TextFormat
-from sfumato.errors import CatalogError, SfumatoError
+from sfumato.errors import SfumatoError
 from sfumato.ingest.canonical import EXACT, FLOATS, has_rule
 from sfumato.ingest.csv_files import csv_files
-from sfumato.ingest.frames import KINDS, as_arrow, extension_of, no_rule, two_columns
+from sfumato.ingest.parquet_files import parquet_files
 from sfumato.ingest.parsing import NUMBERS, ambiguous, as_text_of
-from sfumato.ingest.sql_text import listed, quoted, text
+from sfumato.ingest.source_refusals import KINDS, no_rule, refused, unreadable
+from sfumato.ingest.sql_text import quoted, text
+
+if TYPE_CHECKING:
+    import pyarrow
 
 CSV, PARQUET = (".csv", ".tsv", ".txt"), (".parquet", ".pq")
 DATABASE = re.compile(r"(?P<path>.+?\.(?:duckdb|ddb|db))(?:::(?P<name>.+))?", re.IGNORECASE)
 NAMES = re.compile(r'(?:(?P<schema>[^."]+|"(?:[^"]|"")+")\.)?(?P<table>[^."]+|"(?:[^"]|"")+")')
-IN_PARQUET = ("arrow.uuid", "arrow.json")  # extension types that DuckDB reads as such
 PATTERN = re.compile(r"[*?[]")
 FRAME, ATTACHED = "__sfumato_frame", "__sfumato_source"
 NOTHING: Mapping[str, ColumnDeclaration] = MappingProxyType({})
@@ -87,15 +89,19 @@ def opened(
             return
         files = _files(table, str(data), folder or Path())
         before = _states(files)
-        yield replace(_stored(connection, table, str(data), files, reading, stack, whole=whole), reading=reading)
+        wanted = () if not whole else None if everything else tuple(declared)
+        found = _stored(connection, table, str(data), files, reading, stack, wanted)
+        yield replace(found, reading=reading)
         if _states(files) != before:  # what was checked and counted would not be what was kept
             raise refused(table, "the source changed while it was read.", "Try again when nobody writes to it.")
 
 
 def _frame(
     table: str, data: object, declared: Mapping[str, ColumnDeclaration], reading: TextFormat, *, everything: bool
-) -> pa.Table:
+) -> "pyarrow.Table":
     """A frame as Arrow. What a library says of a failure may quote a value, and is not passed on."""
+    from sfumato.ingest.frames import as_arrow  # noqa: PLC0415 - pyarrow takes 35 MiB that files do not need
+
     made = None
     try:
         made = as_arrow(table, data, declared, reading, everything=everything)
@@ -178,15 +184,6 @@ def missing_columns(table: str, declared: Sequence[str], there: Mapping[str, str
         raise refused(table, f"the source has no column {', '.join(missing)}.", hint)
 
 
-def unreadable(table: str) -> CatalogError:
-    """All that is told of an error whose own text may quote a record."""
-    return refused(table, "the source could not be read.", f"Check that it is whole, and not open elsewhere. {KINDS}")
-
-
-def refused(table: str, message: str, hint: str) -> CatalogError:
-    return CatalogError("catalog", f"tables.{table}: {message}", hint)
-
-
 def _files(table: str, source: str, folder: Path) -> tuple[Path, ...]:
     """The files of a source; there is at least one."""
     database = DATABASE.fullmatch(source)
@@ -210,38 +207,18 @@ def _stored(  # noqa: PLR0917
     files: tuple[Path, ...],
     reading: TextFormat,
     stack: ExitStack,
-    *,
-    whole: bool,
+    wanted: tuple[str, ...] | None,
 ) -> Source:
-    """What to select from files."""
+    """What to select from files. `wanted`: the columns whose values are read (None: all; none: no row is read)."""
     if database := DATABASE.fullmatch(source):
         relation = _attached(connection, table, files[0], database["name"] or quoted(table), stack)
         return Source(relation, _described(connection, relation))
     if Path(source).suffix.lower() in CSV:
-        found = csv_files(table, files, reading, stack, whole=whole)
-        if found.records is not None and _counted(connection, found.relation) != found.records:
-            hint = "Please report it: the reader of CSV files and the check of their records disagree."
-            raise refused(table, "its records could not be told apart with certainty.", hint)
+        found = csv_files(table, files, reading, stack, whole=wanted != ())
         columns = _described(connection, found.relation)
         return Source(found.relation, columns, found.records, found.dropped, found.dropped_lines, untyped=True)
-    extensions: dict[str, str] = {}
-    for each in files:
-        schema = parquet.read_schema(each)
-        names = [name.lower() for name in schema.names]
-        if twins := sorted({name for name in names if names.count(name) > 1}):  # DuckDB would call the second one v_1
-            raise two_columns(table, twins[0])
-        extensions |= {field.name: kind for field in schema if (kind := extension_of(field)) and kind not in IN_PARQUET}
-    relations = [f"read_parquet({listed([each])}, hive_partitioning = false)" for each in files]
-    first = _described(connection, relations[0])
-    if any(list(_described(connection, each).items()) != list(first.items()) for each in relations[1:]):
-        hint = "Write them with the same columns, in the same order and of the same types."
-        raise refused(table, f"the files of {source} differ in their columns.", hint)
-    # DuckDB would read an extension type as what it is stored as: a period as its ordinal
-    return Source(f"read_parquet({listed(files)}, hive_partitioning = false)", {**first, **extensions})
-
-
-def _counted(connection: duckdb.DuckDBPyConnection, relation: str) -> int:
-    return int(connection.execute(f"SELECT COUNT(*) FROM {relation}").fetchall()[0][0])  # noqa: S608
+    parquet = parquet_files(connection, table, source, files, wanted, stack)
+    return Source(parquet.relation, parquet.columns)
 
 
 def _attached(connection: duckdb.DuckDBPyConnection, table: str, path: Path, name: str, stack: ExitStack) -> str:

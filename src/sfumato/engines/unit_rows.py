@@ -1,0 +1,83 @@
+"""The people of a table that is being pinned: their ids, and how many rows each of them has.
+
+Part of the trusted perimeter: claims K-35 (counts) and K-51 (ids).
+"""
+
+from dataclasses import dataclass
+
+import duckdb
+
+from sfumato.catalog.dataset import Table
+from sfumato.engines.engine import ROWS_OF_UNIT, UNIT
+from sfumato.ingest.canonical import WHOLE, canonical
+from sfumato.ingest.ids import is_canonical_id, merge_spellings
+from sfumato.ingest.readers import Source
+from sfumato.ingest.sql_text import quoted
+
+PEOPLE = "__sfumato_people"  # one row for each person, and one for NULL if rows have no person
+SPELLINGS = "__sfumato_spellings"  # one row for each spelling of an id
+SPELLED = "__sfumato_spelled"
+OWNER = "__sfumato_owner"  # the person's id, where another table names the people of a source
+
+
+@dataclass(frozen=True, slots=True)
+class People:
+    """How rows of a source find their people.
+
+    `spelling`: SQL of a row's id as the source spells it. `counted`: a relation with each spelling once, as SPELLED,
+    and with the person's number of rows; a spelling that names nobody is not in it. `unit`: the person's id, of a row
+    `typed` that was joined with `counted`.
+    """
+
+    spelling: str
+    counted: str
+    unit: str
+
+
+def count_rows_of_people(connection: duckdb.DuckDBPyConnection, table: Table, source: Source) -> People:
+    """Write the table PEOPLE. The rules of ids are applied to each spelling once, and not to each row.
+
+    Claim: K-51. Rows with one canonical id are of one person, whatever their spellings.
+    Requires: the source is open, and its column of ids has a type that is read.
+    Relies on: K-50 (canonical texts).
+    Checked by: tests/ingest/test_ids.py::test_ids_are_what_plain_python_makes_of_them
+    """
+    unit, rows = quoted(UNIT), quoted(ROWS_OF_UNIT)
+    spelling = spell_owner(table, source)
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE {PEOPLE} AS {count_spellings(table, source)}")
+    counted = f"(SELECT {unit} AS {SPELLED}, {rows} FROM {PEOPLE} WHERE {unit} IS NOT NULL)"
+    found = People(spelling, counted, f"typed.{SPELLED}")
+    if table.unit is None or is_canonical_id(source.columns[owner_of(table)]):
+        return found  # people whom another table names have their canonical ids already
+    merged = merge_spellings(unit)
+    respelled = f"SELECT COUNT(*) FROM {PEOPLE} WHERE {unit} IS DISTINCT FROM {merged}"
+    if not connection.execute(respelled).fetchall()[0][0]:
+        return found
+    spellings = f"SELECT {unit} AS {SPELLED}, {merged} AS {unit}, {rows} FROM {PEOPLE}"
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE {SPELLINGS} AS {spellings}")
+    people = f"SELECT {unit}, CAST(SUM({rows}) AS INTEGER) AS {rows} FROM {SPELLINGS} GROUP BY ALL"
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE {PEOPLE} AS {people}")
+    both = f"FROM {SPELLINGS} spelled JOIN {PEOPLE} people ON spelled.{unit} = people.{unit}"  # NULL is nobody
+    return People(spelling, f"(SELECT spelled.{SPELLED}, people.{unit}, people.{rows} {both})", f"counted.{unit}")
+
+
+def drop_people(connection: duckdb.DuckDBPyConnection) -> None:
+    for name in (PEOPLE, SPELLINGS):
+        connection.execute(f"DROP TABLE IF EXISTS {name}")
+
+
+def count_spellings(table: Table, source: Source) -> str:
+    """The query of the ids as they are spelled, with their rows; NULL is the id of rows without one."""
+    named = f"SELECT {spell_owner(table, source)} AS {quoted(UNIT)} FROM {source.relation}"
+    return f"SELECT {quoted(UNIT)}, CAST(COUNT(*) AS INTEGER) AS {quoted(ROWS_OF_UNIT)} FROM ({named}) GROUP BY ALL"
+
+
+def spell_owner(table: Table, source: Source) -> str:
+    """The id of a row as its source spells it: a whole number, or a canonical text."""
+    column, kind = quoted(owner_of(table)), source.columns[owner_of(table)]
+    return column if kind in WHOLE or table.unit is None else canonical(column, kind)
+
+
+def owner_of(table: Table) -> str:
+    """The source's column of ids."""
+    return OWNER if table.unit is None else str(table.unit)

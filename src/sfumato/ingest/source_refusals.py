@@ -1,0 +1,42 @@
+"""Refusals of a source. They name what the owner wrote, and never quote what a file holds."""
+
+from sfumato.catalog.catalog_errors import catalog_error
+from sfumato.errors import CatalogError
+
+KINDS = "Use .csv or .parquet files (visits/*.parquet names many), a table of a .duckdb file, or a frame."
+NOT_A_FRAME = (
+    "Frames of pandas, polars, Arrow and DuckDB are read. Convert others first, with their own .to_pandas(), "
+    ".to_polars() or .to_arrow()."
+)
+
+
+class NotEnoughMemory(CatalogError):
+    """DuckDB could not load a source within the memory that it may use."""
+
+
+def refused(table: str, message: str, hint: str) -> CatalogError:
+    return catalog_error(f"tables.{table}: {message}", hint)
+
+
+def unreadable(table: str) -> CatalogError:
+    """The only message about an error whose own text may quote a record."""
+    return refused(table, "the source could not be read.", f"Check that it is whole, and not open elsewhere. {KINDS}")
+
+
+def not_enough_memory(table: str) -> NotEnoughMemory:
+    """Loading needs more memory than there is, or more space for temporary files."""
+    hint = "Free memory, or space in the folder of the pinned data, and try again."
+    return NotEnoughMemory("catalog", f"tables.{table}: there is not enough memory to load the source.", hint)
+
+
+def two_columns(table: str, name: str) -> CatalogError:
+    """The source has two columns of one name, so the name does not say which of them is meant."""
+    return refused(table, f"the source has two columns {name}.", "Give each column a name of its own.")
+
+
+def no_rule(table: str, name: str, kind: str) -> CatalogError:
+    """No rule reads the type of this column."""
+    hint = "Make it a column of texts, numbers, truth values, days or moments; or leave it undeclared."
+    if "2**53" in kind:
+        hint = "Such numbers are not told apart. Store them as whole numbers (Int64) or as texts."
+    return refused(table, f"the column {name} holds {kind}, which is not read.", hint)

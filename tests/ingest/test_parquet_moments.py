@@ -1,0 +1,117 @@
+"""Moments in milliseconds of Parquet files: one that DuckDB cannot hold is read as in a frame, and refuses nothing."""
+
+from contextlib import closing
+from datetime import datetime
+
+import duckdb
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from pyarrow import parquet
+
+import sfumato as sf
+from sfumato.catalog.dataset import Table
+from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
+from sfumato.ingest import parquet_files, parquet_moments
+from sfumato.ingest.readers import opened
+
+COLUMNS = {
+    "d": sf.DateTime(datetime(2000, 1, 1), datetime(2030, 1, 1)),
+    "day": sf.Date(datetime(2000, 1, 1).date(), datetime(2030, 1, 1).date()),
+    "n": sf.Integer(0, 1_000),
+}
+BEYOND = 2**63 // 1_000
+ODD = [0, 10**12, 2**62, -(2**62), 2**63 - 1, -(2**63) + 1, BEYOND - 1, BEYOND, -BEYOND, -BEYOND - 1, None]
+moments = st.one_of(st.none(), st.integers(-(2**63) + 1, 2**63 - 1), st.integers(0, 2 * 10**12), st.sampled_from(ODD))
+
+
+def frame(values, unit="ms", zone=None):
+    made = pa.array(values, pa.timestamp(unit, zone))
+    return pa.table({"d": made, "day": made, "n": list(range(len(values)))})
+
+
+def pinned(data):
+    """The pinned rows in the source's order, and what the load report says of the moments."""
+    with closing(DuckDBEngine.of_data(Table("t", None, sf.ROW, COLUMNS), data)) as engine:
+        rows = engine._connection.execute("SELECT d, day, n FROM t ORDER BY n").fetchall()
+        counts = [
+            (each.null, each.unreadable, each.clamped_below, each.clamped_above)
+            for each in engine.load_report["t"].columns[:2]
+        ]
+        return rows, counts
+
+
+@pytest.mark.parametrize("zone", [None, "UTC", "Europe/Rome"])
+def test_moments_beyond_the_calendar_are_read_as_in_a_frame(tmp_path, zone):
+    data = frame(ODD, zone=zone)
+    parquet.write_table(data, tmp_path / "t.parquet")
+    with pytest.raises(duckdb.ConversionException):  # negative control: DuckDB alone refuses the whole file
+        duckdb.connect().execute(f"SELECT d FROM '{tmp_path / 't.parquet'}'").fetchall()
+    rows, counts = pinned(tmp_path / "t.parquet")
+    assert (rows, counts) == pinned(data) == pinned(data.to_pandas(types_mapper=pd.ArrowDtype))
+    assert len(rows) == len(ODD)
+    assert counts == [(1, 0, 5, 4)] * 2
+    assert rows[1][0] == datetime(2001, 9, 9, 1, 46, 40)  # others are read as they are
+
+
+def test_seconds_become_milliseconds_in_parquet(tmp_path):
+    data = frame([0, 2**50, -(2**50), None], "s")
+    parquet.write_table(data, tmp_path / "t.parquet")
+    assert pinned(tmp_path / "t.parquet") == pinned(data)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(moments, min_size=1, max_size=30))
+@example(ODD)
+def test_both_ways_of_reading_agree(tmp_path_factory, values):
+    """With and without the copy, where both can read; and with it, always as in a frame."""
+    path = tmp_path_factory.mktemp("t") / "t.parquet"
+    parquet.write_table(frame(values), path, row_group_size=7, write_statistics=len(values) % 2 == 0)
+    assert pinned(path) == pinned(frame(values))
+    within = [None if each is None else each % BEYOND for each in values]
+    parquet.write_table(frame(within), path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parquet_moments, "may_exceed_microseconds", lambda *_: True)
+        copied = pinned(path)
+    assert copied == pinned(path)
+
+
+def test_rows_keep_their_order_in_many_files_and_row_groups(tmp_path):
+    columns = {"d": COLUMNS["d"], "n": sf.Integer(0, 10**6)}
+    total = 300_000
+    for part in range(3):
+        begin = part * total
+        numbers = list(range(begin, begin + total))
+        moments_of = pa.array([each * 1_000 for each in numbers[:-1]] + [2**62], pa.timestamp("ms"))
+        made = pa.table({"n": numbers, "d": moments_of, "other": ["x"] * total})
+        parquet.write_table(made, tmp_path / f"{part}.parquet", row_group_size=50_000)
+    connection = duckdb.connect()
+    with opened(connection, "t", str(tmp_path / "*.parquet"), declared=columns, everything=False) as source:
+        assert list(source.columns) == ["n", "d", "other"]
+        wrong = f"SELECT COUNT(*) FROM {source.relation} WHERE isfinite(d) AND epoch_ms(d) <> n * 1000"
+        assert connection.execute(wrong).fetchall() == [(0,)]
+        counted = f"SELECT COUNT(*), COUNT(*) FILTER (WHERE NOT isfinite(d)) FROM {source.relation}"
+        assert connection.execute(counted).fetchall() == [(3 * total, 3)]
+
+
+def test_a_file_without_such_moments_is_not_copied(tmp_path, monkeypatch):
+    monkeypatch.setattr(parquet_moments, "copy_as_microseconds", None)
+    parquet.write_table(frame([0, 10**12, None]), tmp_path / "t.parquet")
+    assert len(pinned(tmp_path / "t.parquet")[0]) == 3
+    undeclared = frame([0, 2**62]).rename_columns(["d", "other", "n"]).set_column(0, "d", pa.array([1, 2]))
+    parquet.write_table(undeclared, tmp_path / "u.parquet")
+    with closing(DuckDBEngine.of_data(Table("t", None, sf.ROW, {"n": COLUMNS["n"]}), tmp_path / "u.parquet")) as engine:
+        assert engine.load_report["t"].rows == 2
+
+
+def test_nested_columns_have_no_names_of_their_own(tmp_path):
+    nested = pa.array([{"n": 1, "d": [1]}, None], pa.struct([("n", pa.int64()), ("d", pa.list_(pa.int64()))]))
+    parquet.write_table(pa.table({"s": nested, "n": [1, 2], "l": [[1], []]}), tmp_path / "t.parquet")
+    schema = parquet_files._read_schema(duckdb.connect(), "t", tmp_path / "t.parquet")
+    assert list(schema.types) == ["s", "n", "l"]
+    twice = pa.table([pa.array([1]), pa.array([2])], names=["n", "N"])
+    parquet.write_table(twice, tmp_path / "u.parquet")
+    with pytest.raises(sf.errors.CatalogError, match="two columns n"):
+        parquet_files._read_schema(duckdb.connect(), "t", tmp_path / "u.parquet")
