@@ -18,9 +18,10 @@ from sfumato.answers import present as presenting
 FALSE_ALARM = 1e-6
 STATED, WASTEFUL = 0.95, 0.99
 GROUPS = 40
-MOST_GROUPS = 400
+MOST_GROUPS = 8_000  # one release of so many groups repeats a question as often
 NAMES = [f"g{each:02d}" for each in range(MOST_GROUPS)]
 FEW, MANY = 2_000, 60_000  # intervals that are tried, in the fast and in the slow test
+SURE = 3_000  # intervals that show 91 % to be less than 95 %, in 999 of 1,000 tests
 
 
 def frame(per_group, groups=GROUPS, seed=1):
@@ -96,7 +97,7 @@ DISCRETE = "discrete: the noise is zero, or a few whole numbers"
 def sibling(shown, having, **options):
     """HAVING reads another aggregate of the value whose count, sum or mean is shown: they share their noise."""
     shown = BY_G.format(shown) + " HAVING " + having
-    return Case(shown, rows=20, epsilon="0.5", groups=MOST_GROUPS, few=FEW // 4, over=BOXED, **options)
+    return Case(shown, rows=20, epsilon="0.5", groups=MOST_GROUPS, few=SURE, over=BOXED, **options)
 
 
 CASES = {
@@ -183,11 +184,11 @@ CASES = {
     ),
     "keys and HAVING on the sum": Case(
         BY_G.format("COUNT(*) AS n, AVG(w) AS m") + " HAVING SUM(w) > 1500", rows=24, declared=False,
-        groups=MOST_GROUPS, few=FEW // 4, over=BOXED,
+        groups=MOST_GROUPS, few=SURE, over=BOXED,
     ),
     "keys of people and HAVING on the sum": Case(
         BY_G.format("COUNT(*) AS n, COUNT(DISTINCT person) AS p") + " HAVING SUM(w) > 3000", rows=40, declared=False,
-        person=True, epsilon="2", groups=MOST_GROUPS, few=FEW // 4, over=BOXED,
+        person=True, epsilon="2", groups=MOST_GROUPS, few=SURE, over=BOXED,
     ),
     "sorted": Case(BY_G.format("COUNT(*) AS n") + " ORDER BY n DESC", together=True),
     "sorted by a mean": Case(BY_G.format("AVG(y) AS m") + " ORDER BY m", together=True),
@@ -203,6 +204,12 @@ CASES = {
     "ratio": Case(BY_G.format("SUM(y) / COUNT(*) AS m, SUM(a) / SUM(y) AS q"), epsilon="2"),
     "difference of means": Case(BY_G.format("AVG(y) - AVG(a) AS d, AVG(a) * COUNT(*) AS t"), rows=80),
     "ratio of means": Case(BY_G.format("AVG(a) / AVG(y) AS q"), rows=200),
+    "share of truths as a ratio": Case(BY_G.format("SUM(b) / COUNT(b) AS r")),
+    "share of truths as a ratio, of people": Case(BY_G.format("SUM(b) / COUNT(b) AS r"), person=True),
+    "share of truths with hardly any noise": Case(BY_G.format("SUM(b) / COUNT(b) AS r, AVG(b) AS m"), epsilon="20",
+                                                  over=DISCRETE),
+    "mean less a share": Case(BY_G.format("AVG(y) - AVG(b) AS d, AVG(x) - AVG(b) AS e"), rows=80),
+    "mean less a share, of few rows": Case(BY_G.format("AVG(x) - AVG(b) AS d"), rows=10, over=BOXED),
     "ratio of unsure means": Case(BY_G.format("AVG(a) / AVG(y) AS q"), rows=10, over=BOXED),
     "rounded": Case(BY_G.format("ROUND(AVG(y), 1) AS m, ROUND(COUNT(*) / 10.0) AS n"), over=DISCRETE),
     "upgraded": Case(SIMPLE, releases=3, epsilon="0.7"),
@@ -262,6 +269,21 @@ def test_noise_that_is_wider_than_stated_is_noticed(name):
     """Negative control: noise a tenth wider than the certificate says."""
     found = held(CASES[name], 40_000, wider=Fraction(11, 10))
     assert not all(covers(*each) for each in found.values())
+
+
+def test_so_many_intervals_show_that_91_percent_are_too_few():
+    """Enumerated: how likely it is that intervals of 91 % are noticed. A quarter of FEW would notice few of them."""
+    for tried, least, most in ((SURE, 0.999, 1), (FEW // 4, 0, 0.15)):
+        hits = np.arange(tried + 1)
+        noticed = stats.binom.cdf(hits, tried, STATED) <= FALSE_ALARM
+        assert least <= stats.binom.pmf(hits, tried, 0.91)[noticed].sum() <= most
+    assert {case.few for name, case in CASES.items() if case.groups == MOST_GROUPS} == {SURE}
+
+
+def test_intervals_of_91_percent_are_noticed_beside_having_on_a_sibling():
+    """Negative control."""
+    found = held(CASES["HAVING on what is shown, doubled"], SURE, level=Fraction(91, 100))
+    assert not covers(*found["s"])
 
 
 @pytest.mark.parametrize("name", ["count at a tenth", "deviation", "HAVING that half pass", "ratio"])
