@@ -11,8 +11,8 @@ import numpy as np
 from sfumato.answers.answer import Cost
 from sfumato.answers.combined_releases import Combined
 from sfumato.answers.intervals import has_interval
+from sfumato.answers.make_answer import Paid, make_answer
 from sfumato.answers.output_values import evaluate
-from sfumato.answers.present import Paid, present
 from sfumato.answers.released_values import Reading, aggregate_values
 from sfumato.kernel.certify import Certificate, certify
 from sfumato.kernel.entropy import SYSTEM
@@ -43,8 +43,8 @@ class Asked:
         reading = reduce(Combined.and_one, others, Combined.of(first)).reading() if others else first
         loss = self.certificate.loss
         cost = Cost.of(loss)
-        paid = Paid(level, 1, cost, False, "", cost, cost, None, loss, (), {})
-        return present(self.query, self.planned, self.certificate, reading, paid)
+        paid = Paid(1, cost, False, "", cost, cost, None, loss)
+        return make_answer(self.query, self.planned, self.certificate, reading, level, paid, lambda _: {})
 
     def _released(self, wider):
         if wider == 1:
