@@ -11,7 +11,7 @@ help:
 	@echo "make check      the same with the fast tests only, for while you work"
 	@echo "make test-slow  evidence that takes minutes: 200 random neighbours a question, larger samples"
 	@echo "make mutants    break the trusted code one line at a time; prints the faults that no test notices"
-	@echo "make bench      speed, memory and accuracy beside peers, as ratios of one run"
+	@echo "make bench      speed, memory and accuracy beside peers, as ratios of one run; reports every missed limit at the end"
 	@echo "make clean      remove .venv and caches"
 
 .venv/.core: pyproject.toml src/sfumato/__init__.py
@@ -55,10 +55,7 @@ mutants: .venv/.test
 	$(BIN)/python tests/mutants/run.py
 
 bench: .venv/.bench
-	$(BIN)/python bench/noise.py
-	$(BIN)/python bench/ask.py
-	$(BIN)/python bench/local.py
-	$(BIN)/python bench/accuracy.py
+	$(BIN)/python bench/run.py
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis dist build

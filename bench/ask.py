@@ -1,5 +1,7 @@
 """Speed and memory of whole answers, beside the plain DuckDB query, as ratios of one run. Run by `make bench`."""
 
+import os
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -55,6 +57,7 @@ PLAINLY = "import sys, duckdb; duckdb.connect().execute(sys.argv[1]).fetchall()"
 PEAK = "; print([line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')][0])"
 MANY, FEW = 100_000, 10
 UPGRADES = 200
+RELEASES = 300
 COLUMNS = {"k": sf.Category(KEYS), "x": sf.Real(0, 1, nullable=False)}
 
 
@@ -102,6 +105,7 @@ def ten_million(report: Report, folder: Path) -> None:
     for unit, limit in ((sf.ROW, 1.3), ("p", 1.5)):
         ratio_of_unit(report, source, path, unit, limit)
     source.close()
+    memory(report, folder)
 
 
 def ratio_of_unit(report: Report, source: duckdb.DuckDBPyConnection, path: Path, unit: object, limit: float) -> None:
@@ -128,20 +132,68 @@ def ratio_of_unit(report: Report, source: duckdb.DuckDBPyConnection, path: Path,
 
 
 def tiny(report: Report, folder: Path) -> None:
+    """One answer about a tiny table, beside the plain query and two durable commits; taken in turns."""
     data = pa.table(
         {"age": [20 + index % 60 for index in range(1000)], "k": [f"k{index % 100:02}" for index in range(1000)]}
     )
     columns = {"age": sf.Integer(0, 120, nullable=False), "k": COLUMNS["k"]}
-    budget = sf.Budget(epsilon=1000)
+    source = duckdb.connect()
+    source.execute("CREATE TABLE t AS SELECT * FROM data")
+    books = commit_to(folder / "plain.db")
+    ledger, budget = folder / "ledger.db", sf.Budget(epsilon=1000)
+    with sf.protect(data, name="t", unit=sf.ROW, columns=columns, budget=budget, ledger=ledger) as curator:
+        ours, others = (iter(TINY.format(index / 100) for index in range(1000)) for _ in range(2))
+
+        def plainly() -> None:
+            source.execute(next(others)).fetchall()
+            for _ in range(2):
+                books.execute("BEGIN IMMEDIATE")
+                books.execute("INSERT INTO entries (text) VALUES (?)", ("x" * 1500,))  # about as long as an entry
+                books.execute("COMMIT")
+
+        asked, plain = in_turns(lambda: curator.ask(next(ours), epsilon="0.1"), plainly, 101)
+        stored = seconds(lambda: curator.ask(TINY.format(0), epsilon="0.1"), 100)
+        preview = seconds(lambda: curator.preview(next(ours), epsilon="0.1"), 100)
+    name = "ask, a tiny table, beside the plain query and two durable commits"
+    report.line(name, (ms(asked), ms(plain)), asked / plain, 4)
+    report.line("stored answer, ms", (ms(stored), ""), 1e3 * stored, 2)
+    report.line("preview, ms", (ms(preview), ""), 1e3 * preview, 1.5)
+
+
+def commit_to(path: Path) -> sqlite3.Connection:
+    """A table in SQLite with the ledger's settings: a commit is on the disk when it returns."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    for setting in ("journal_mode = WAL", "synchronous = FULL"):
+        connection.execute(f"PRAGMA {setting}").close()
+    connection.execute("CREATE TABLE entries (number INTEGER PRIMARY KEY, text TEXT)")
+    return connection
+
+
+def releases(report: Report, folder: Path) -> None:
+    """One question with many releases beside questions with one: ask, stored answer and preview, in turns."""
+    data = pa.table({"age": [20 + index % 60 for index in range(1000)]})
+    columns, budget = {"age": sf.Integer(0, 120, nullable=False)}, sf.Budget(epsilon=10**6)
+    often, rounds = TINY.format(20), 31
     with sf.protect(
-        data, name="t", unit=sf.ROW, columns=columns, budget=budget, ledger=folder / "ledger.db"
+        data, name="t", unit=sf.ROW, columns=columns, budget=budget, ledger=folder / "releases.db"
     ) as curator:
-        sql = iter(TINY.format(index / 100) for index in range(1000))
-        curator.ask(next(sql), epsilon="0.1")
-        preview = seconds(lambda: curator.preview(next(sql), epsilon="0.1"), 100)
-        asked = seconds(lambda: curator.ask(next(sql), epsilon="0.1"), 100)
-    report.line("ask, a tiny table, durable ledger, ms", (ms(asked), ""), 1e3 * asked, 10)
-    report.line("preview, ms", (ms(preview), ""), 1e3 * preview, 3)
+        epsilons = iter(f"{number / 100:.2f}" for number in range(1, 1000))
+        seldom = iter(TINY.format(20 + number / 100) for number in range(1, 1000))
+        for _ in range(RELEASES):
+            curator.ask(often, epsilon=next(epsilons))
+        asked = in_turns(
+            lambda: curator.ask(often, epsilon=next(epsilons)), lambda: curator.ask(next(seldom), epsilon="0.1"), rounds
+        )
+        once = TINY.format(21)
+        curator.ask(once, epsilon="1")
+        stored = in_turns(
+            lambda: curator.ask(often, epsilon="0.5"), lambda: curator.ask(once, epsilon="0.5"), rounds
+        )  # fmt: skip
+        previewed = in_turns(
+            lambda: curator.preview(often, epsilon="100"), lambda: curator.preview(once, epsilon="100"), rounds
+        )
+    for what, (many, one) in (("ask", asked), ("stored answer", stored), ("preview", previewed)):
+        report.line(f"{what}, a question with {RELEASES} releases beside one", (ms(many), ms(one)), many / one, 1.2)
 
 
 def upgrades(report: Report, folder: Path) -> None:
@@ -254,7 +306,7 @@ def starting(report: Report) -> None:
     imported = float(np.median([float(fresh("-c", IMPORTING)) for _ in range(5)]))
     helped = seconds(lambda: fresh("-m", "sfumato", "--help"), 5)
     report.line("import sfumato, in a fresh process, s", (ms(imported), ""), imported, 0.3)
-    report.line("sfumato --help, s", (ms(helped), ""), helped, 0.5)
+    report.line("sfumato --help, s", (ms(helped), ""), helped, 0.3)
 
 
 def memory(report: Report, folder: Path) -> None:
@@ -275,16 +327,23 @@ def mebibytes(code: str, *arguments: str) -> float:
 
 
 def main() -> None:
-    report = Report()
-    starting(report)
+    """All parts, or those that are named: python bench/ask.py tiny releases."""
+    report, chosen = Report(), sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
-        tiny(report, Path(folder))
-        upgrades(report, Path(folder))
-        long_ledger(report, Path(folder))
-        many_groups(report)
-        many_texts(report)
-        ten_million(report, Path(folder))
-        memory(report, Path(folder))
+        os.environ["SFUMATO_HOME"] = str(Path(folder) / "home")
+        parts: dict[str, Callable[[], None]] = {
+            "starting": lambda: starting(report),
+            "tiny": lambda: tiny(report, Path(folder)),
+            "releases": lambda: releases(report, Path(folder)),
+            "upgrades": lambda: upgrades(report, Path(folder)),
+            "long_ledger": lambda: long_ledger(report, Path(folder)),
+            "many_groups": lambda: many_groups(report),
+            "many_texts": lambda: many_texts(report),
+            "ten_million": lambda: ten_million(report, Path(folder)),
+        }
+        for name, part in parts.items():
+            if not chosen or name in chosen:
+                part()
     Console(width=150).print(report.table)
     sys.exit(f"{report.missed} limits missed" if report.missed else 0)
 
