@@ -1,8 +1,9 @@
 """What a question would cost and how precise its answer would be. It reads no row and costs nothing."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from fractions import Fraction
+from functools import cached_property
 
 from sfumato.answering.certified_plans import with_shares
 from sfumato.answering.desk import DEFAULT_ANALYST, Desk
@@ -13,12 +14,31 @@ from sfumato.answers.answer import Cost, Explained, explain, with_warnings
 from sfumato.answers.group_loss import in_words
 from sfumato.answers.output_sensitivity import AsAsked, as_asked
 from sfumato.answers.present import EVENLY, explained, margins_of, sentences
-from sfumato.kernel.certify import certify
-from sfumato.kernel.losses import PrivacyLoss
+from sfumato.catalog.dataset import Dataset
+from sfumato.kernel.certify import Certificate, certify
+from sfumato.kernel.losses import ZCDP, PrivacyLoss, PureDP
 from sfumato.kernel.neighbours import Neighbours
 from sfumato.kernel.parameters import Number, probability_inside
+from sfumato.planning.planner import Planned
 from sfumato.query.bind import bind
 from sfumato.query.frame import FrameQuery, read_question
+from sfumato.query.query import Query
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PreviewDetails:
+    """What a preview computes its words from, when they are read. It refers to declarations and plans, not to data."""
+
+    question: str | FrameQuery
+    query: Query
+    planned: Planned
+    certificate: Certificate
+    loss: PureDP | ZCDP
+    delta: Number | None
+    confidence: Fraction
+    count: float | None  # of rows, as assumed
+    dataset: Dataset
+    versions: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -32,21 +52,40 @@ class Preview:
     margins: dict[str, float | None]
     reasons: dict[str, str]
     fits: bool
-    explained: tuple[Explained, ...]
     confidence: float
-    sentences: tuple[str, ...]
-    asked: tuple[AsAsked, ...]
     neighbours: Neighbours
     loss: PrivacyLoss
     population_cost: Cost
     cached: bool
-    _suggest: Callable[[], tuple[Suggestion, ...]] = field(repr=False, compare=False)
-    warnings: tuple[str, ...] = ()  # about comparisons whose result follows from the declarations alone
+    warnings: tuple[str, ...]  # about comparisons whose result follows from the declarations alone
+    _details: PreviewDetails = field(repr=False, compare=False)
+
+    @cached_property
+    def explained(self) -> tuple[Explained, ...]:
+        """What would be measured, for explain()."""
+        details = self._details
+        return explained(details.planned, details.certificate, details.confidence)
+
+    @cached_property
+    def sentences(self) -> tuple[str, ...]:
+        """What would hold for the whole answer, for explain()."""
+        details = self._details
+        said = sentences(details.query, details.planned, details.certificate, details.confidence)
+        return said if details.count is None else (*said, EVENLY)
+
+    @cached_property
+    def asked(self) -> tuple[AsAsked, ...]:
+        """What one person can change in each column."""
+        query, count = self._details.query, self._details.count
+        counts = {} if count is None else dict.fromkeys(range(len(query.aggregates)), count)
+        return as_asked(query, self._details.planned, counts)
 
     @cached_property
     def suggestions(self) -> tuple[Suggestion, ...]:
-        """Declarations by the owner that would make a margin smaller. Each is planned, so only when this is read."""
-        return self._suggest()
+        """Declarations by the owner that would make a margin smaller. The question is planned under each of them."""
+        details = self._details
+        asked = Asked(details.question, details.loss, details.delta, details.confidence, details.count)
+        return suggest(asked, details.dataset, details.versions)
 
     def explain(self, people: int = 1) -> str:
         """The text of the answer's explain(), and the declarations that would make a margin smaller."""
@@ -77,10 +116,10 @@ def preview(
     if quote.shares is not None:  # asking would return a stored answer, whose noise is known
         certificate = certify(with_shares(planned.plan, quote.shares))
     margins, reasons = margins_of(query, planned, certificate, level, count)
+    details = PreviewDetails(
+        question, query, planned, certificate, loss, share, level, count, desk.dataset, desk.versions
+    )
     return Preview(
-        cost_of(quote.taken), margins, reasons, quote.fits, explained(planned, certificate, level), float(level),
-        (*sentences(query, planned, certificate, level), *((EVENLY,) if count is not None else ())),
-        as_asked(query, planned, {} if count is None else dict.fromkeys(range(len(query.aggregates)), count)),
-        planned.plan.unit.neighbours, certificate.loss, population_cost(quote.taken), quote.shares is not None,
-        partial(suggest, Asked(question, loss, share, level, count), desk.dataset, desk.versions), query.cautions,
+        cost_of(quote.taken), margins, reasons, quote.fits, float(level), planned.plan.unit.neighbours,
+        certificate.loss, population_cost(quote.taken), quote.shares is not None, query.cautions, details,
     )  # fmt: skip

@@ -42,7 +42,8 @@ class WeightedNoise:
             isinstance(noise, LaplaceNoise) and noise.scale >= SMOOTH for _, noise in self.parts
         )
         if smooth:
-            return float(smooth_margins(np.array([scales]), float(miss))[0])
+            wide = max(scales)
+            return _smooth_margin(tuple(scale / wide for scale in scales), float(miss)) * wide
         if of_many(self.parts):
             variance = sum(weight**2 * variance_of(noise) for weight, noise in self.parts)
             scale = sum(each**4 for each in scales) ** 0.25
@@ -74,6 +75,12 @@ def smooth_margins(scales: Floats, miss: float) -> Floats:
         met = (weights * np.exp(-middle[:, None] / apart)).sum(axis=1) <= miss
         low, high = np.where(met, low, middle), np.where(met, middle, high)
     return np.asarray(high * wide)
+
+
+@lru_cache(maxsize=1024)
+def _smooth_margin(scales: tuple[float, ...], miss: float) -> float:
+    """Of one sum whose largest scale is 1: questions of one form differ in that scale only."""
+    return float(smooth_margins(np.array([scales]), miss)[0])
 
 
 def smooth_tail(scales: Floats, at: Floats) -> Floats:
