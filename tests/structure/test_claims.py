@@ -5,13 +5,13 @@ import re
 from pathlib import Path
 
 import pytest
+from count_trusted import DOCUMENT, ROOT, list_trusted
 
-ROOT = Path(__file__).parents[2]
-README = (ROOT / "docs" / "claims" / "README.md").read_text()
-BY_FUNCTION, BY_FILE = README.split("Every public function has a claim:")[1].split("Each file as a whole")
-PERIMETER = [path for glob in re.findall(r"^- `(.*?)`", BY_FUNCTION, re.MULTILINE) for path in sorted(ROOT.glob(glob))]
+LISTED = list(list_trusted(DOCUMENT.read_text()))
+PERIMETER = [trusted.path for trusted in LISTED if trusted.claims == "by function"]
 ACCURACY = sorted((ROOT / "src" / "sfumato" / "accuracy").glob("*.py"))  # margins: claims, but no privacy proof
-WHOLE_FILES = [ROOT / each for each in re.findall(r"^- `(.*?)`", BY_FILE, re.MULTILINE)]
+CHARGE = "The charge"  # its files say in their own words what they are for
+WHOLE_FILES = [trusted.path for trusted in LISTED if trusted.path not in PERIMETER and trusted.section != CHARGE]
 LINES = ("Claim", "Checked by")
 SAYS_NOTHING = re.compile(r"^ *(?:Requires|Relies on): nothing|^ *Proof:", re.MULTILINE)
 # no proof rests on these: they show, describe, or pass on to a function that has a claim
@@ -70,7 +70,7 @@ def defined_tests(path):
 
 
 def test_the_trusted_perimeter_is_what_the_files_say():
-    """The list in docs/claims/README.md is the one place that names it; each file says that it is part of it."""
+    """The list in docs/trusted.md is the one place that names it; each file says that it is part of it."""
     listed = {path for path in (*PERIMETER, *WHOLE_FILES) if path.parent.name != "kernel"}
     assert all(path.exists() for path in listed)
     told = {
@@ -128,6 +128,12 @@ def test_every_proof_is_used_and_listed():
     assert used == there
     for path in there:
         assert index_row(Path(path).stem)
+
+
+def test_a_file_as_a_whole_names_real_claims():
+    there = {path.stem for path in (ROOT / "docs" / "claims").glob("K-*.md")}
+    for trusted in LISTED:
+        assert trusted.claims == "by function" or set(trusted.claims.split(", ")) <= there, trusted.file
 
 
 def test_relies_on_names_real_claims():
