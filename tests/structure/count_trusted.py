@@ -79,19 +79,18 @@ def count_total(document: str) -> int:
 def update(document: str) -> str:
     """The document with its counts as they are now."""
     counts, total = count_sections(document), count_total(document)
-    section, lines = "", []
+    section, updated = "", []
     for line in document.splitlines():
         if line.startswith("## "):
             section = line.removeprefix("## ")
         if row := ROW.match(line):
             code = count_code((ROOT / row[1]).read_text())
-            line = f"| `{row[1]}` | {code:,} | {row[3]} | {row[4]} |"
+            updated.append(f"| `{row[1]}` | {code:,} | {row[3]} | {row[4]} |")
         elif TOTAL.match(line):
-            line = TOTAL.sub(f"**{counts[section]:,} lines of code.**", line)
-        elif WHOLE_TOTAL.match(line):
-            line = WHOLE_TOTAL.sub(f"**In all {total:,} lines of code.**", line)
-        lines.append(line)
-    return "\n".join(lines) + "\n"
+            updated.append(TOTAL.sub(f"**{counts[section]:,} lines of code.**", line))
+        else:
+            updated.append(WHOLE_TOTAL.sub(f"**In all {total:,} lines of code.**", line))
+    return "\n".join(updated) + "\n"
 
 
 if __name__ == "__main__":

@@ -27,10 +27,10 @@ MAY_IMPORT = {  # a package of ours, or a module at the root -> what of ours it 
     "ingest": BELOW,
     "planning": {"query", *BELOW},
     "engines": {"ingest", "private_files", *BELOW},
-    "ledger": {"private_files", *BELOW},
-    "answers": {"accuracy", "planning", "query", "kernel", "errors", "extras", "arguments", "private_files"},
+    "ledger": {"private_files", "signing", *BELOW},
+    "answers": {"accuracy", "planning", "query", "kernel", "errors", "extras", "arguments", "private_files", "signing"},
     "answering": ANSWERING,
-    "local": {"kernel", "ledger", "answering", "errors"},
+    "local": {"kernel", "ledger", "answering", "errors", "signing"},
     "cli": {"local", "answering", *ROOT, *ANSWERING, ""},
     # modules at the root
     "__init__": {"local", "standalone", "answering", "curator", "opening", "folder_ledger", *ANSWERING, ""},
@@ -41,6 +41,7 @@ MAY_IMPORT = {  # a package of ours, or a module at the root -> what of ours it 
     "shared_ledgers": {"ledger", *BELOW},
     "arguments": {"kernel", "errors"},
     "private_files": {"errors"},
+    "signing": {"kernel"},
     "extras": {"errors"},
     "errors": set(),
 }

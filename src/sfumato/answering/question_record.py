@@ -6,8 +6,8 @@ from fractions import Fraction
 
 from sqlglot import exp
 
+from sfumato.kernel.canonical_text import canonical_text
 from sfumato.kernel.exact import plain
-from sfumato.ledger.entries import canonical
 from sfumato.query.query import Query
 from sfumato.query.sql_text import normalise_sql
 
@@ -27,4 +27,4 @@ def write_record(how: str, *questions: Mapping[str, object], confidence: Fractio
     made: dict[str, object] = {"how": how, "questions": list(questions), **more}
     if confidence is not None:
         made["confidence"] = plain(confidence)
-    return canonical(made)
+    return canonical_text(made)

@@ -2,22 +2,19 @@
 
 import hashlib
 import hmac
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
-
 from sfumato.answers.output_sensitivity import AsAsked
 from sfumato.errors import InvalidParameter
+from sfumato.kernel.canonical_text import canonical_text
 from sfumato.kernel.certify import BinChoice, Certificate, Certified
 from sfumato.kernel.exact import plain
 from sfumato.kernel.losses import ApproxDP, PrivacyLoss, PureDP
 from sfumato.kernel.plan import BoundedPlan
 from sfumato.private_files import tighten, written_once
+from sfumato.signing import is_signed, make_secret, public_key_of, read_key, sign
 
 FAMILY = 4
 
@@ -26,35 +23,29 @@ class Signer:
     """Signs disclosures with an Ed25519 key: kept in a file that only the owner reads, or for this process only."""
 
     def __init__(self, path: Path | None = None) -> None:
-        fresh = Ed25519PrivateKey.generate()
-        if path is None:
-            self._key = fresh
-        else:  # the one that is kept; this one, if it is the first
-            secret = fresh.private_bytes(Encoding.Raw, PrivateFormat.Raw, NoEncryption()).hex()
-            kept = written_once(path, secret.encode())
+        self._secret = make_secret()
+        if path is not None:  # the key that the file holds; this one, if it is the first
+            self._secret = written_once(path, self._secret.encode()).decode().strip()
             tighten(path)
-            self._key = Ed25519PrivateKey.from_private_bytes(bytes.fromhex(kept.decode().strip()))
-        self.public_key = self._key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw).hex()
+        self._key = read_key(self._secret)
+        self.public_key = public_key_of(self._key)
 
     def secret(self, purpose: bytes) -> bytes:
         """A secret of this key's holder for one purpose, which says nothing of the key or of another secret."""
-        kept = self._key.private_bytes(Encoding.Raw, PrivateFormat.Raw, NoEncryption())
-        return hmac.new(kept, purpose, hashlib.sha256).digest()
+        return hmac.new(bytes.fromhex(self._secret), purpose, hashlib.sha256).digest()
 
     def sign(self, statement: dict[str, Any]) -> dict[str, Any]:
         """The statement, its signature, and the key that made it."""
-        signature = self._key.sign(_bytes(statement)).hex()
+        signature = sign(self._key, canonical_text(statement).encode())
         return {"statement": statement, "public_key": self.public_key, "signature": signature}
 
 
 def verify(disclosure: dict[str, Any], public_key: str) -> bool:
     """Was this disclosure signed by the holder of this key, and not changed since?"""
     try:
-        key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_key))
-        key.verify(bytes.fromhex(disclosure["signature"]), _bytes(disclosure["statement"]))
-    except (InvalidSignature, ValueError, KeyError, TypeError):
+        return is_signed(canonical_text(disclosure["statement"]).encode(), disclosure["signature"], public_key)
+    except (ValueError, KeyError, TypeError, RecursionError):
         return False
-    return True
 
 
 def statement(
@@ -106,7 +97,3 @@ def _text(loss: PrivacyLoss) -> dict[str, str]:
             return {"epsilon": plain(epsilon), "delta": plain(delta)}
         case _:
             return {"rho": plain(loss.rho), "delta": plain(loss.delta)}
-
-
-def _bytes(thing: dict[str, Any]) -> bytes:
-    return json.dumps(thing, sort_keys=True, ensure_ascii=True, separators=(",", ":")).encode()

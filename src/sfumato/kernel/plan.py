@@ -1,7 +1,6 @@
 """BoundedPlan: what may be measured. A closed set of operators, each with a rule in sensitivity.py."""
 
 import hashlib
-import json
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -10,6 +9,7 @@ from fractions import Fraction
 from math import frexp, prod
 
 from sfumato.errors import KernelFault
+from sfumato.kernel.canonical_text import canonical_text
 from sfumato.kernel.expressions import Call, Column, ColumnType, Expression, Literal, Scalar
 from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
 from sfumato.kernel.neighbours import PrivacyUnit
@@ -236,13 +236,12 @@ def answer_key(plan: BoundedPlan) -> str:
     return _hash((LOWERING_VERSION, *parts, measured))
 
 
-_ENCODER = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), check_circular=False)
 _ATOMS = (type(None), bool, int, float, str, date, datetime, Decimal, Fraction)
 _FIELDS: dict[type, tuple[str, ...]] = {}  # of the plan's own classes, found once
 
 
 def _hash(thing: object) -> str:
-    return hashlib.sha256(_ENCODER.encode(_canonical(thing)).encode()).hexdigest()
+    return hashlib.sha256(canonical_text(_canonical(thing)).encode()).hexdigest()
 
 
 def _canonical(thing: object) -> object:

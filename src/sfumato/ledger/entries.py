@@ -9,18 +9,13 @@ from functools import lru_cache
 from typing import Any, assert_never
 
 from sfumato.errors import KernelFault, LedgerError
+from sfumato.kernel.canonical_text import canonical_text
 from sfumato.kernel.exact import plain
 from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP
 
 Row = Mapping[str, Any]
 ANCHORS = ("open", "migrate", "adopt", "restore")  # kinds that say where the ledger is and whose key signs it
 KINDS = (*ANCHORS, "limit", "neighbours", "charge", "answer", "seen")
-_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=repr)
-
-
-def canonical(thing: object) -> str:
-    """The one JSON text of a thing: what is hashed, and what an auditor can hash again."""
-    return _ENCODER.encode(thing)
 
 
 def sha256(text: str) -> str:
@@ -34,11 +29,11 @@ def write_loss(loss: PrivacyLoss | None) -> str:
         case None:
             return ""
         case PureDP(epsilon):
-            return canonical({"epsilon": plain(epsilon)})
+            return canonical_text({"epsilon": plain(epsilon)})
         case ApproxDP(epsilon, delta):
-            return canonical({"delta": plain(delta), "epsilon": plain(epsilon)})
+            return canonical_text({"delta": plain(delta), "epsilon": plain(epsilon)})
         case ZCDP(rho, delta):
-            return canonical({"delta": plain(delta), "rho": plain(rho)})
+            return canonical_text({"delta": plain(delta), "rho": plain(rho)})
         case _:
             assert_never(loss)
 
@@ -118,7 +113,7 @@ CHAINED = {1: _FIRST, 2: (*_FIRST, "version", "question")}  # by the version of 
 def chain_hash(previous: str, row: Row) -> str:
     """The hash of an entry: of the hash before it and of its own fields."""
     chained = CHAINED.get(row["version"], CHAINED[2])  # a version that is none is hashed, and so told
-    return sha256(previous + "\n" + canonical({name: row[name] for name in chained}))
+    return sha256(previous + "\n" + canonical_text({name: row[name] for name in chained}))
 
 
 def is_altered(row: Row) -> bool:

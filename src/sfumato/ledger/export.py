@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from sfumato.errors import LedgerError
+from sfumato.kernel.canonical_text import canonical_text
 from sfumato.ledger.audit import Verification, walk
-from sfumato.ledger.entries import Row, canonical
+from sfumato.ledger.entries import Row
 from sfumato.ledger.ledger_rows import LedgerRows
 from sfumato.ledger.replay import Replay
 
@@ -39,10 +40,10 @@ def write_export(rows: LedgerRows, ledger_id: str, population: str, file: IO[str
         "format": FORMAT, "version": VERSION, "ledger_id": ledger_id, "population": population,
         "entries": head.number, "head": head.hash, "answers": answers,
     }  # fmt: skip
-    file.write(canonical(first) + "\n")
+    file.write(canonical_text(first) + "\n")
     for row in rows.walk():
         left_out = {"payload"} if row["kind"] == "answer" and not answers else set()
-        file.write(canonical({name: value for name, value in row.items() if name not in left_out}) + "\n")
+        file.write(canonical_text({name: value for name, value in row.items() if name not in left_out}) + "\n")
     return head.number
 
 

@@ -15,10 +15,9 @@ from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from sfumato import signing
 from sfumato.errors import LedgerError
 from sfumato.private_files import make_private, private_folder, sync_folder, tighten, write_private, written_once
 
@@ -53,17 +52,16 @@ class Keyring:
     def __init__(self, folder: Path, key: Ed25519PrivateKey) -> None:
         self._folder = folder
         self._key = key
-        self.public_key = key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw).hex()
+        self.public_key = signing.public_key_of(key)
 
     @classmethod
     def make(cls, ledger_id: str) -> "Keyring":
         """The keyring of this ledger; its key is made where there is none."""
-        fresh = Ed25519PrivateKey.generate().private_bytes(Encoding.Raw, PrivateFormat.Raw, NoEncryption()).hex()
         try:
             private_folder(find_home())
             private_folder(find_home() / "ledgers")
             folder = private_folder(find_home() / "ledgers" / _name_folder(ledger_id))
-            written_once(folder / "key", fresh.encode())
+            written_once(folder / "key", signing.make_secret().encode())
         except OSError as error:
             hint = "Set SFUMATO_HOME to a folder of yours that can be written, apart from the data."
             message = f"The ledger's key cannot be kept in {find_home()}: {error.strerror}."
@@ -81,7 +79,7 @@ class Keyring:
 
     def sign(self, text: str) -> str:
         """The signature of an entry's hash."""
-        return self._key.sign(_signed_bytes(text)).hex()
+        return signing.sign(self._key, _signed_bytes(text))
 
     def read_mark(self) -> Mark | None:
         """The high-water mark; None before the first, and where none can be read, which is said."""
@@ -190,16 +188,7 @@ def _say_once(message: str) -> None:
 
 def is_signed(text: str, signature: str, public_key: str) -> bool:
     """Whether the holder of this key signed this hash."""
-    try:
-        _read_public_key(public_key).verify(bytes.fromhex(signature), _signed_bytes(text))
-    except (InvalidSignature, ValueError):
-        return False
-    return True
-
-
-@lru_cache(maxsize=64)
-def _read_public_key(public_key: str) -> Ed25519PublicKey:
-    return Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_key))
+    return signing.is_signed(_signed_bytes(text), signature, public_key)
 
 
 def _signed_bytes(text: str) -> bytes:
@@ -213,7 +202,7 @@ def _name_folder(ledger_id: str) -> str:
 
 def _read_key(path: Path) -> Ed25519PrivateKey:
     try:
-        return Ed25519PrivateKey.from_private_bytes(bytes.fromhex(path.read_text().strip()))
+        return signing.read_key(path.read_text())
     except (OSError, ValueError):
         hint = "Restore it from a copy; or remove it, and let `sfumato ledger adopt` make a new one."
         raise LedgerError("ledger-key", f"The ledger's key cannot be read: {path}.", hint) from None

@@ -2,8 +2,9 @@
 
 import json
 
+from sfumato.kernel.canonical_text import canonical_text
 from sfumato.ledger.audit import Seen
-from sfumato.ledger.entries import Head, canonical
+from sfumato.ledger.entries import Head
 from sfumato.ledger.keyring import Keyring, is_signed
 
 NOTE = "verified"
@@ -23,7 +24,7 @@ def read_verified(keyring: Keyring) -> Seen | None:
 def remember_verified(keyring: Keyring, head: Head) -> None:
     """Say that everything up to this head holds."""
     signature = keyring.sign(_write_claim(head.number, head.hash))
-    keyring.try_store_note(NOTE, canonical({"number": head.number, "hash": head.hash, "signature": signature}))
+    keyring.try_store_note(NOTE, canonical_text({"number": head.number, "hash": head.hash, "signature": signature}))
 
 
 def _write_claim(number: int, hash_: str) -> str:

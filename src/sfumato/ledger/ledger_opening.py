@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfumato.errors import LedgerError
+from sfumato.kernel.canonical_text import canonical_text
 from sfumato.kernel.losses import PrivacyLoss
 from sfumato.ledger.anchor import (
     Anchor,
@@ -17,7 +18,7 @@ from sfumato.ledger.anchor import (
     refuse_unsigned,
 )
 from sfumato.ledger.database import Database
-from sfumato.ledger.entries import Head, altered_error, canonical, write_loss
+from sfumato.ledger.entries import Head, altered_error, write_loss
 from sfumato.ledger.keyring import Keyring
 from sfumato.ledger.ledger_rows import LedgerRows
 from sfumato.ledger.loss_sums import add_losses, shorten, zero_loss
@@ -55,7 +56,7 @@ def begin_ledger(
             **describe_anchor(keyring, database.path, 1),
         }
         _start_signing(database, rows, keyring, parts)
-        return rows.append(None, "open", limit, zero_loss(limit), payload=canonical(parts))
+        return rows.append(None, "open", limit, zero_loss(limit), payload=canonical_text(parts))
 
 
 def read_identity(database: Database) -> Identity | None:
@@ -142,7 +143,7 @@ def append_anchor(  # noqa: PLR0917 (its callers name what they pass)
         parts["carried"] = write_loss(carried)
     _start_signing(database, rows, keyring, parts)
     spent = shorten(now.spent if carried is None else add_losses(now.spent, carried))
-    return rows.append(now, kind, now.budget, spent, payload=canonical(parts))
+    return rows.append(now, kind, now.budget, spent, payload=canonical_text(parts))
 
 
 def _start_signing(database: Database, rows: LedgerRows, keyring: Keyring | None, declared: Mapping[str, Any]) -> None:

@@ -7,8 +7,9 @@ opens it next.
 import json
 
 from sfumato.errors import LedgerError
+from sfumato.kernel.canonical_text import canonical_text
 from sfumato.kernel.neighbours import Neighbours
-from sfumato.ledger.entries import Head, altered_error, canonical
+from sfumato.ledger.entries import Head, altered_error
 from sfumato.ledger.ledger_rows import LedgerRows
 
 
@@ -30,7 +31,9 @@ def read_neighbours(rows: LedgerRows) -> Neighbours | None:
 
 def record_neighbours(rows: LedgerRows, now: Head, neighbours: Neighbours) -> Head:
     """Append the entry that records the neighbours."""
-    return rows.append(now, "neighbours", now.budget, now.spent, payload=canonical(describe_neighbours(neighbours)))
+    return rows.append(
+        now, "neighbours", now.budget, now.spent, payload=canonical_text(describe_neighbours(neighbours))
+    )
 
 
 def refuse_other_neighbours(found: Neighbours, wanted: Neighbours) -> None:

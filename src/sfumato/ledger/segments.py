@@ -9,8 +9,9 @@ import logging
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass, replace
 
+from sfumato.kernel.canonical_text import canonical_text
 from sfumato.kernel.losses import PrivacyLoss
-from sfumato.ledger.entries import Row, canonical, read_charge, write_loss
+from sfumato.ledger.entries import Row, read_charge, write_loss
 from sfumato.ledger.keyring import Keyring, Mark
 from sfumato.ledger.ledger_rows import LedgerRows
 from sfumato.ledger.loss_sums import add_losses, convert_loss, find_excess, zero_loss
@@ -123,14 +124,14 @@ def write_segments(segments: Iterable[Segment]) -> list[list[object]]:
 
 def remember_segments(keyring: Keyring, segments: Iterable[Segment]) -> None:
     """Remember these segments too, beside the mark; refuse where that cannot be written."""
-    keyring.store_note(NOTE, canonical(write_segments(choose_longest((*_read_remembered(keyring), *segments)))))
+    keyring.store_note(NOTE, canonical_text(write_segments(choose_longest((*_read_remembered(keyring), *segments)))))
 
 
 def remember_ledger(keyring: Keyring, rows: LedgerRows, anchor: str) -> None:
     """Remember the segments of a ledger that is opened, once for each anchor."""
     kept = _read_remembered(keyring)
     if anchor not in {each.anchor for each in kept}:
-        keyring.try_store_note(NOTE, canonical(write_segments(choose_longest((*kept, *list_segments(rows))))))
+        keyring.try_store_note(NOTE, canonical_text(write_segments(choose_longest((*kept, *list_segments(rows))))))
 
 
 def _read_remembered(keyring: Keyring) -> tuple[Segment, ...]:

@@ -8,12 +8,13 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.errors import KernelFault
+from sfumato.kernel.canonical_text import canonical_text
 from sfumato.kernel.certify import Certificate, Certified
 from sfumato.kernel.expressions import Scalar
 from sfumato.kernel.losses import PrivacyLoss
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
 from sfumato.kernel.release import Released
-from sfumato.ledger.entries import Head, Row, altered_error, canonical, read_charge, write_loss
+from sfumato.ledger.entries import Head, Row, altered_error, read_charge, write_loss
 from sfumato.ledger.loss_sums import Spending, amounts_of
 
 
@@ -46,7 +47,7 @@ def _name_noise(each: Certified) -> str:
             return "choice"
 
 
-VOID = canonical({"void": True})
+VOID = canonical_text({"void": True})
 
 
 def is_void(answer: Row | None) -> bool:
@@ -58,7 +59,7 @@ def write_answer(released: Released, summary: Mapping[str, object] | None = None
     """An answer as it is kept: its integers, the keys that the data named, and what an upgrade sums up with it."""
     keys = None if released.keys is None else [[_write_key(value) for value in key] for key in released.keys]
     whole = {"integers": released.integers, "keys": keys}
-    return canonical(whole if summary is None else {**whole, "summary": dict(summary)})
+    return canonical_text(whole if summary is None else {**whole, "summary": dict(summary)})
 
 
 def read_summary(answer: Row) -> dict[str, Any] | None:
@@ -102,7 +103,7 @@ def describe_certificate(certificate: Certificate) -> str:
         for each in certificate.measurements
     ]
     whole = {"cells": certificate.cells, "loss": write_loss(certificate.loss), "measurements": measurements}
-    return canonical(whole)
+    return canonical_text(whole)
 
 
 def read_measurements(charge: Row) -> tuple[tuple[str, Fraction, str], ...]:

@@ -12,9 +12,6 @@ from fractions import Fraction
 from hashlib import sha256
 from typing import TypeVar
 
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
 from sfumato.errors import CatalogError, InvalidParameter
 from sfumato.local.mechanisms.kary import Kary
 from sfumato.local.mechanisms.unary import Unary
@@ -25,6 +22,7 @@ from sfumato.local.randomisers.published import rebuild
 from sfumato.local.randomisers.questions import Questions
 from sfumato.local.survey.canonical_json import NotCanonical, canonical, parse_canonical
 from sfumato.local.survey.domains import Categories, Domain, Numbers, Table, YesNo
+from sfumato.signing import is_signed
 
 FORMAT, VERSION = "sfumato-survey", 1
 MOST_BYTES = 1 << 22
@@ -176,14 +174,7 @@ def envelope(statement: Mapping[str, object], public_key: str, signature: str) -
 
 
 def signature_fits(statement: Mapping[str, object], public_key: str, signature: str) -> bool:
-    if len(public_key) != 64 or len(signature) != 128 or not HEX.fullmatch(public_key + signature):
-        return False
-    try:
-        key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_key))
-        key.verify(bytes.fromhex(signature), canonical(statement))
-    except (InvalidSignature, ValueError):
-        return False
-    return True
+    return is_signed(canonical(statement), signature, public_key)
 
 
 def identify(statement: Mapping[str, object]) -> str:

@@ -7,11 +7,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-
 from sfumato.errors import CatalogError, InvalidParameter
-from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.exact import plain
 from sfumato.kernel.parameters import Number, positive_decimal, whole_number
 from sfumato.local.randomisers.category_choice import choose
@@ -24,6 +20,7 @@ from sfumato.local.survey.canonical_json import canonical
 from sfumato.local.survey.domains import Table
 from sfumato.local.survey.manifest import ENDPOINT, FORMAT, VERSION, envelope, identify, read_manifest
 from sfumato.local.survey.signed_survey import Survey
+from sfumato.signing import make_secret, public_key_of, read_key, sign
 
 DAYS, MOST_DAYS = 365, 3650
 MINIMUM_BATCH = 1000
@@ -36,21 +33,21 @@ class SurveyKey:
         place = None if path is None else Path(path)
         secret = place.read_text().strip() if place is not None and place.exists() else None
         if secret is None:
-            secret = SYSTEM.take(32).tobytes().hex()
+            secret = make_secret()
             if place is not None:
                 with os.fdopen(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
                     file.write(f"{secret}\n")
         try:
-            self._key = Ed25519PrivateKey.from_private_bytes(bytes.fromhex(secret))
+            self._key = read_key(secret)
         except ValueError:
             raise CatalogError(
                 "survey-key-file", "The key file does not hold a key.", "It holds 64 hexadecimal digits."
             ) from None
-        self.public_key = self._key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw).hex()
+        self.public_key = public_key_of(self._key)
 
     def sign(self, statement: Mapping[str, object]) -> bytes:
         """The whole document, ready to be published."""
-        return envelope(statement, self.public_key, self._key.sign(canonical(statement)).hex())
+        return envelope(statement, self.public_key, sign(self._key, canonical(statement)))
 
 
 @dataclass(frozen=True, slots=True)

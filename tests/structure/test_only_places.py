@@ -1,0 +1,72 @@
+"""Three statements say "only". Each is searched for in all of the source, and each search can find something.
+
+Noise is added to a dataset's exact aggregates only in kernel/release.py. Only the ledger makes reservations. All
+randomness, that of keys included, comes from kernel/entropy.py only.
+"""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[2] / "src" / "sfumato"
+FILES = {str(path.relative_to(SOURCE)): path.read_text() for path in sorted(SOURCE.rglob("*.py"))}
+INSIDE = {"_integers", "_bins"}  # the slots of ExactAggregates
+DRAWS = {"draw", "discrete_laplace", "discrete_gaussian", "geometric", "choose_cells", "two_sided", "one_sided"}
+MAKES_KEYS = {"generate", "generate_key", "generate_private_key", "token_bytes", "token_hex", "randbits"}
+RELEASE, RESERVES, RANDOM = "kernel/release.py", "ledger/ledger.py", "kernel/entropy.py"
+# the samplers themselves, and mechanisms for numbers that a program passes: no dataset's aggregates
+SAMPLERS = {f"kernel/{name}.py" for name in ("samplers", "mechanisms", "keys", "bin_choice", "above_threshold")}
+
+
+def reads_aggregates(text):
+    """Is an inside of ExactAggregates read?"""
+    return any(
+        isinstance(node, ast.Attribute)
+        and node.attr in INSIDE
+        and not (isinstance(node.value, ast.Name) and node.value.id == "self")
+        for node in ast.walk(ast.parse(text))
+    )
+
+
+def calls(text, names):
+    """Is a function or method of one of these names called?"""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Call):
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if called in names:
+                return True
+    return False
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_noise_meets_aggregates_only_in_release(file):
+    assert not reads_aggregates(FILES[file]) or file == RELEASE
+    assert not calls(FILES[file], DRAWS) or file in {RELEASE, *SAMPLERS} or file.startswith("local/")
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_only_the_ledger_makes_reservations(file):
+    assert not calls(FILES[file], {"Reservation"}) or file == RESERVES
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_keys_are_made_of_the_kernels_entropy(file):
+    assert not calls(FILES[file], MAKES_KEYS) or file == RANDOM
+
+
+def test_the_local_model_has_no_aggregates():
+    assert not any("ExactAggregates" in text for file, text in FILES.items() if file.startswith("local/"))
+
+
+def test_the_searches_can_find_something():
+    """Negative control."""
+    assert reads_aggregates("x = exact._integers")
+    assert reads_aggregates(FILES[RELEASE])
+    assert not reads_aggregates("class A:\n    def f(self):\n        return self._bins")
+    assert calls("noise.draw(3, entropy)", DRAWS)
+    assert calls(FILES[RELEASE], DRAWS)
+    assert calls("x = Reservation(1, certificate)", {"Reservation"})
+    assert calls(FILES[RESERVES], {"Reservation"})
+    assert calls("key = Ed25519PrivateKey.generate()", MAKES_KEYS)
+    assert not calls("key = read_key(make_secret())", MAKES_KEYS)
