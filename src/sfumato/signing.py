@@ -33,7 +33,7 @@ def sign(key: Ed25519PrivateKey, message: bytes) -> str:
     return key.sign(message).hex()
 
 
-def is_signed(message: bytes, signature: object, public_key: object) -> bool:
+def verify_signature(message: bytes, signature: object, public_key: object) -> bool:
     """Whether the holder of this key signed this message. Anything that is not a key or a signature is refused."""
     if not (isinstance(signature, str) and _SIGNATURE.fullmatch(signature)):
         return False

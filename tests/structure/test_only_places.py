@@ -12,7 +12,7 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src" / "sfumato"
 FILES = {str(path.relative_to(SOURCE)): path.read_text() for path in sorted(SOURCE.rglob("*.py"))}
 INSIDE = {"_integers", "_bins"}  # the slots of ExactAggregates
-DRAWS = {"draw", "discrete_laplace", "discrete_gaussian", "geometric", "choose_cells", "two_sided", "one_sided"}
+DRAWS = {".draw", "discrete_laplace", "discrete_gaussian", "geometric", "choose_cells", "two_sided", "one_sided"}
 MAKES_KEYS = {"generate", "generate_key", "generate_private_key", "token_bytes", "token_hex", "randbits"}
 RELEASE, RESERVES, RANDOM = "kernel/release.py", "ledger/ledger.py", "kernel/entropy.py"
 # the samplers themselves, and mechanisms for numbers that a program passes: no dataset's aggregates
@@ -30,11 +30,12 @@ def reads_aggregates(text):
 
 
 def calls(text, names):
-    """Is a function or method of one of these names called?"""
+    """Is a function or method of one of these names called? A name that begins with a dot is a method's."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Call):
-            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            if called in names:
+            if isinstance(node.func, ast.Attribute) and {node.func.attr, f".{node.func.attr}"} & names:
+                return True
+            if isinstance(node.func, ast.Name) and node.func.id in names:
                 return True
     return False
 
@@ -65,6 +66,8 @@ def test_the_searches_can_find_something():
     assert reads_aggregates(FILES[RELEASE])
     assert not reads_aggregates("class A:\n    def f(self):\n        return self._bins")
     assert calls("noise.draw(3, entropy)", DRAWS)
+    assert calls("discrete_laplace(scale, 3, entropy)", DRAWS)
+    assert not calls("draw(exact)", DRAWS)
     assert calls(FILES[RELEASE], DRAWS)
     assert calls("x = Reservation(1, certificate)", {"Reservation"})
     assert calls(FILES[RESERVES], {"Reservation"})

@@ -14,7 +14,7 @@ from sfumato.kernel.exact import plain
 from sfumato.kernel.losses import ApproxDP, PrivacyLoss, PureDP
 from sfumato.kernel.plan import BoundedPlan
 from sfumato.private_files import tighten, written_once
-from sfumato.signing import is_signed, make_secret, public_key_of, read_key, sign
+from sfumato.signing import make_secret, public_key_of, read_key, sign, verify_signature
 
 FAMILY = 4
 
@@ -43,7 +43,7 @@ class Signer:
 def verify(disclosure: dict[str, Any], public_key: str) -> bool:
     """Was this disclosure signed by the holder of this key, and not changed since?"""
     try:
-        return is_signed(canonical_text(disclosure["statement"]).encode(), disclosure["signature"], public_key)
+        return verify_signature(canonical_text(disclosure["statement"]).encode(), disclosure["signature"], public_key)
     except (ValueError, KeyError, TypeError, RecursionError):
         return False
 

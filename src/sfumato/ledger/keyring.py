@@ -17,9 +17,9 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from sfumato import signing
 from sfumato.errors import LedgerError
 from sfumato.private_files import make_private, private_folder, sync_folder, tighten, write_private, written_once
+from sfumato.signing import make_secret, public_key_of, read_key, sign, verify_signature
 
 SLOT = 4096  # bytes: a mark is written to one of two slots, so that a torn write leaves the other
 _WITHOUT = "Until it is mended, a ledger that is put back to an older state may not be noticed."
@@ -52,7 +52,7 @@ class Keyring:
     def __init__(self, folder: Path, key: Ed25519PrivateKey) -> None:
         self._folder = folder
         self._key = key
-        self.public_key = signing.public_key_of(key)
+        self.public_key = public_key_of(key)
 
     @classmethod
     def make(cls, ledger_id: str) -> "Keyring":
@@ -61,7 +61,7 @@ class Keyring:
             private_folder(find_home())
             private_folder(find_home() / "ledgers")
             folder = private_folder(find_home() / "ledgers" / _name_folder(ledger_id))
-            written_once(folder / "key", signing.make_secret().encode())
+            written_once(folder / "key", make_secret().encode())
         except OSError as error:
             hint = "Set SFUMATO_HOME to a folder of yours that can be written, apart from the data."
             message = f"The ledger's key cannot be kept in {find_home()}: {error.strerror}."
@@ -79,7 +79,7 @@ class Keyring:
 
     def sign(self, text: str) -> str:
         """The signature of an entry's hash."""
-        return signing.sign(self._key, _signed_bytes(text))
+        return sign(self._key, _signed_bytes(text))
 
     def read_mark(self) -> Mark | None:
         """The high-water mark; None before the first, and where none can be read, which is said."""
@@ -188,7 +188,7 @@ def _say_once(message: str) -> None:
 
 def is_signed(text: str, signature: str, public_key: str) -> bool:
     """Whether the holder of this key signed this hash."""
-    return signing.is_signed(_signed_bytes(text), signature, public_key)
+    return verify_signature(_signed_bytes(text), signature, public_key)
 
 
 def _signed_bytes(text: str) -> bytes:
@@ -202,7 +202,7 @@ def _name_folder(ledger_id: str) -> str:
 
 def _read_key(path: Path) -> Ed25519PrivateKey:
     try:
-        return signing.read_key(path.read_text())
+        return read_key(path.read_text())
     except (OSError, ValueError):
         hint = "Restore it from a copy; or remove it, and let `sfumato ledger adopt` make a new one."
         raise LedgerError("ledger-key", f"The ledger's key cannot be read: {path}.", hint) from None

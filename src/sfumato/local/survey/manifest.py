@@ -22,7 +22,7 @@ from sfumato.local.randomisers.published import rebuild
 from sfumato.local.randomisers.questions import Questions
 from sfumato.local.survey.canonical_json import NotCanonical, canonical, parse_canonical
 from sfumato.local.survey.domains import Categories, Domain, Numbers, Table, YesNo
-from sfumato.signing import is_signed
+from sfumato.signing import verify_signature
 
 FORMAT, VERSION = "sfumato-survey", 1
 MOST_BYTES = 1 << 22
@@ -174,7 +174,7 @@ def envelope(statement: Mapping[str, object], public_key: str, signature: str) -
 
 
 def signature_fits(statement: Mapping[str, object], public_key: str, signature: str) -> bool:
-    return is_signed(canonical(statement), signature, public_key)
+    return verify_signature(canonical(statement), signature, public_key)
 
 
 def identify(statement: Mapping[str, object]) -> str:
