@@ -16,7 +16,7 @@ from sfumato.engines.snapshot import PINNED, in_order, made_from, pin
 from sfumato.errors import CatalogError
 from sfumato.ingest.load_report import AS_USUAL, Loading, LoadReport, TableReport, refuse_losses
 from sfumato.ingest.public import FACTS
-from sfumato.ingest.readers import WITHOUT_EXTENSIONS, Settings, connected
+from sfumato.ingest.readers import CSV, WITHOUT_EXTENSIONS, Settings, connected
 from sfumato.ingest.source_refusals import NotEnoughMemory, refused
 from sfumato.ingest.source_state import SourceState, SourceStatus, compared, state_of, unchanged_while_read
 from sfumato.ingest.sql_text import quoted
@@ -24,7 +24,9 @@ from sfumato.private_files import FOR_THE_OWNER, private_folder, sync_folder
 
 SOURCES = "__sfumato_sources"
 NOT_PINNED, ASKED_FOR = "it was not pinned", "it was asked for"
-LITTLE = "60MB"  # of memory for DuckDB while it loads a table; rarely too little, and then the load begins again
+# Memory for DuckDB while it loads a table. A load that lacks memory begins again with the next; then without a limit.
+MEMORY = ("55MB", "500MB")
+MEMORY_FOR_CSV = ("90MB", "500MB")  # the reader of CSV files holds several buffers
 SEALED: Settings = WITHOUT_EXTENSIONS | {"enable_external_access": "false", "lock_configuration": "true"}
 
 
@@ -163,22 +165,28 @@ def _pin(connection: duckdb.DuckDBPyConnection, table: Table, folder: Path, load
     if table.source is None:
         raise refused(table.name, "it has no source.", 'For example: source = "visits.csv".')
     state = state_of(table.source, folder)
-    connection.execute(f"SET memory_limit = '{LITTLE}'")  # the rest is put beside the new file, for a while
-    report = None
-    try:
-        report = pin(connection, table, table.source, folder, loading)
-    except NotEnoughMemory:
-        report = None
-    finally:
-        connection.execute("RESET memory_limit")
-    if report is None:
-        report = pin(connection, table, table.source, folder, loading)
+    report = _pin_in_little_memory(connection, table, table.source, folder, loading)
     if not unchanged_while_read(state, folder):
         raise refused(table.name, "the source changed while it was read.", "Try again when no program writes to it.")
     connection.execute(f"CREATE TABLE IF NOT EXISTS {SOURCES} (name VARCHAR, state VARCHAR)")
     connection.execute(f"DELETE FROM {SOURCES} WHERE name = ?", [table.name])
     connection.execute(f"INSERT INTO {SOURCES} VALUES (?, ?)", [table.name, state.to_json()])
     return report
+
+
+def _pin_in_little_memory(
+    connection: duckdb.DuckDBPyConnection, table: Table, source: str, folder: Path, loading: Loading
+) -> TableReport:
+    """Pin a table with as little memory as is enough; what does not fit is put next to the new file for a while."""
+    for limit in MEMORY_FOR_CSV if Path(source).suffix.lower() in CSV else MEMORY:
+        connection.execute(f"SET memory_limit = '{limit}'")
+        try:
+            return pin(connection, table, source, folder, loading)
+        except NotEnoughMemory:
+            continue
+        finally:
+            connection.execute("RESET memory_limit")
+    return pin(connection, table, source, folder, loading)
 
 
 def _pinned_names(path: Path) -> set[str]:

@@ -22,7 +22,7 @@ OUTCOME, PARSED, ABSENT = (f"__sfumato_{each}_" for each in ("outcome", "parsed"
 VALUE, MOST_SAMPLED = "__sfumato_value", 1_000
 AT_ONCE = 5  # columns in one number: so few outcomes are counted in an array, not in a hash table
 RANGE_BITS = 21  # ids within so many bits are counted in an array instead of a hash table
-PIECE = 1 << 17  # of these ids at once
+PIECE = (1 << 16) - 2  # of these ids at once: the array has a place for NULL too
 SETS = {30: "INTEGER", 60: "BIGINT", 120: "HUGEINT"}  # so many categories are the bits of a number
 
 
