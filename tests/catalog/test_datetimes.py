@@ -16,7 +16,7 @@ from sfumato.cli.describe import describe_bounds, table_json
 from sfumato.cli.main import app
 from sfumato.cli.refusals import Usage
 from sfumato.errors import CatalogError
-from sfumato.kernel.plan import ColumnType
+from sfumato.kernel.expressions import ColumnType
 
 LOW, HIGH = "2020-01-01T00:00:00", "2026-12-31T23:59:59"
 SEEN = sf.DateTime(LOW, HIGH)

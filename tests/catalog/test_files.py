@@ -14,12 +14,11 @@ from hypothesis import strategies as st
 from sfumato.catalog.budget import Budget
 from sfumato.catalog.catalog_file import load_catalog, set_ledger_id, write_catalog
 from sfumato.catalog.columns import MOST_BOUND, Boolean, Category, Date, Id, Integer, Real, Text
-from sfumato.catalog.dataset import Dataset, Table
+from sfumato.catalog.dataset import ContributionBound, Dataset, Table
 from sfumato.catalog.text_format import TextFormat
 from sfumato.errors import CatalogError
 from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
 from sfumato.kernel.neighbours import ROW, Neighbours, PrivacyUnit
-from sfumato.kernel.plan import ContributionBound
 
 DESIGN = """\
 [dataset]

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from sfumato.catalog.budget import Budget
 from sfumato.catalog.columns import MOST_BOUND, MOST_VALUES, Boolean, Category, Date, Id, Integer, Real, Text
-from sfumato.catalog.dataset import Dataset, Table
+from sfumato.catalog.dataset import ContributionBound, Dataset, Table
 from sfumato.errors import CatalogError, UnknownName
+from sfumato.kernel.expressions import Column, ColumnType
 from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
 from sfumato.kernel.neighbours import ROW, Neighbours, PrivacyUnit
-from sfumato.kernel.plan import Column, ColumnType, ContributionBound
 
 AGE = {"age": Integer(0, 120)}
 PERSON = {"person": Id(), **AGE}

@@ -11,7 +11,7 @@ import numpy as np
 from sfumato.answers.released_values import aggregate_values, measured_as
 from sfumato.engines.engine import UNIT, told_apart
 from sfumato.kernel.certify import certify
-from sfumato.kernel.plan import Kind
+from sfumato.kernel.plan import Count, Keys, People, exponent_of
 from sfumato.query.query import AggregateRef, KeyRef
 
 WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
@@ -61,7 +61,7 @@ def differences(rows, query, planned, exact):
                 if not far <= _tolerance(planned.formulas[post.index], plan, float(value)):
                     wrong.append(f"{name} is {values[post.index][cell]}, and plain SQL says {value}")
     for each in plan.measurements:
-        if each.kind in (Kind.COUNT, Kind.PEOPLE, Kind.KEYS):
+        if isinstance(each.quantity, Count | People | Keys):
             wrong += [f"{each.name}: a group more" for cell in range(len(cells))
                       if cell not in seen and exact._integers[each.name][cell]]  # fmt: skip
     return wrong, compared
@@ -85,7 +85,9 @@ def _values(planned, exact, cells):
 def _tolerance(formula, plan, value):
     """What the grids of its sums may be off by."""
     terms = [name.split(".")[0] for made in (formula.total, formula.squares) if made for name, _ in made.terms]
-    steps = sum(2.0**each.exponent for each in plan.measurements if each.name in terms)
+    steps = sum(
+        2.0 ** exponent_of(each.quantity, per_row=plan.unit.per_row) for each in plan.measurements if each.name in terms
+    )
     match formula.function:
         case "VARIANCE":
             return 4e-5 * formula.upper

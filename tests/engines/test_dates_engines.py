@@ -21,7 +21,7 @@ from sfumato.errors import KernelFault
 from sfumato.kernel.expressions import Call, Column, ColumnType, Literal
 from sfumato.kernel.losses import ApproxDP, PureDP
 from sfumato.kernel.neighbours import Neighbours, PrivacyUnit
-from sfumato.kernel.plan import BoundedPlan, Key, Kind, Measurement
+from sfumato.kernel.plan import BoundedPlan, Count, Key, Keys, Measurement
 from sfumato.kernel.row_sources import Scan
 
 FIRST, LAST = date(1, 1, 1), date(9999, 12, 31)
@@ -270,8 +270,8 @@ def test_moments_that_the_data_names_are_the_same_on_both(key, rows):
         "people", Scan("visits", "1", 5, most_met=40), PrivacyUnit("visits", "who", Neighbours.ADD_REMOVE), 2, (),
         (Key(key, None),),
         (
-            Measurement("keys", Kind.KEYS, None, 0, 0, 0, ApproxDP(1, "1e-6")),
-            Measurement("count", Kind.COUNT, None, 0, 0, -16, PureDP(1)),
+            Measurement("keys", Keys(), ApproxDP(1, "1e-6")),
+            Measurement("count", Count(None), PureDP(1)),
         ),
     )  # fmt: skip
     duck = DuckDBEngine.of_data(VISITS, frame)

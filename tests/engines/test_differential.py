@@ -147,12 +147,12 @@ def floored(value, exponent):
     return int(max(-1e300, min(1e300, value * 2.0**-exponent)) // 1)
 
 
-def without_bound(each, row, most):
-    return RIGHT["_contribution"](each, reference_engine.replace(row, held=most), most)
+def without_bound(each, row, most, *, per_row):
+    return RIGHT["_contribution"](each, reference_engine.replace(row, held=most), most, per_row=per_row)
 
 
-def away_from_zero(each, row, most):
-    made = RIGHT["_contribution"](each, row, most)
+def away_from_zero(each, row, most, *, per_row):
+    made = RIGHT["_contribution"](each, row, most, per_row=per_row)
     return made - 1 if made < 0 and row.held > most else made
 
 

@@ -126,7 +126,8 @@ def test_nothing_is_charged(engine, monkeypatch):
 def test_a_plan_that_knows_of_no_nulls_is_refused(engine, sql):
     plan = planned(engine, sql)
     (each,) = plan.measurements
-    forged = replace(plan, measurements=(replace(each, value=replace(each.value, nullable=False)),))
+    value = replace(each.quantity.value, nullable=False)
+    forged = replace(plan, measurements=(replace(each, quantity=replace(each.quantity, value=value)),))
     with pytest.raises(KernelFault, match="NULL"):
         engine.check(forged)
 

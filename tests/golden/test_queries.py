@@ -12,12 +12,13 @@ import sfumato as sf
 from sfumato.answering.suggestions import Asked, suggest
 from sfumato.answers.output_sensitivity import as_asked
 from sfumato.catalog.dataset import Dataset, Table
-from sfumato.engines.engine import ADDED
+from sfumato.engines.engine import Added
 from sfumato.engines.snapshot import stored_steps
 from sfumato.engines.sql.lowering import lower, lower_bins, lower_people
 from sfumato.errors import QueryError
 from sfumato.kernel.certify import certify
-from sfumato.kernel.plan import Call, Column, Kind, Literal
+from sfumato.kernel.expressions import Call, Column, Literal
+from sfumato.kernel.plan import Choice, Keys, People
 from sfumato.kernel.row_sources import Derived, Join, PerUnit, PublicScan, Scan, Union
 from sfumato.planning.planner import choose_plan
 from sfumato.query.bind import bind
@@ -163,11 +164,12 @@ def outcome(sql):
     plan = choose_plan(query, sf.PureDP(1), DATASET, VERSIONS).plan
     lowered = []
     stored = stored_steps(DATASET.table(plan.source.table)) if isinstance(plan.source, Scan) else {}
-    if any(each.kind in ADDED for each in plan.measurements):
+    if any(isinstance(each.quantity, Added) for each in plan.measurements):
         lowered.append(lower(plan, stored).sql("duckdb"))
-    if any(each.kind in (Kind.PEOPLE, Kind.KEYS) for each in plan.measurements):
+    if any(isinstance(each.quantity, People | Keys) for each in plan.measurements):
         lowered.append(lower_people(plan).sql("duckdb"))
-    lowered += [lower_bins(plan, each).sql("duckdb") for each in plan.measurements if each.kind is Kind.CHOICE]
+    chosen = [each for each in plan.measurements if isinstance(each.quantity, Choice)]
+    lowered += [lower_bins(plan, each.name, each.quantity).sql("duckdb") for each in chosen]
     said = [f"```query\n{summary(query)}\n```", f"```certificate\n{certified(plan)}\n```"]
     return "\n".join([*said, f"```duckdb\n{chr(10).join(lowered)}\n```"])
 

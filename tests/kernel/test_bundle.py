@@ -11,14 +11,15 @@ from sfumato.errors import KernelFault
 from sfumato.kernel.above_threshold import AboveThreshold
 from sfumato.kernel.bundle import allowance, bundle
 from sfumato.kernel.certify import certify
+from sfumato.kernel.expressions import Literal
 from sfumato.kernel.losses import PureDP
 from sfumato.kernel.neighbours import ROW, Neighbours, PrivacyUnit
-from sfumato.kernel.plan import BoundedPlan, Extreme, Key, Kind, Literal, Measurement, digest
+from sfumato.kernel.plan import BoundedPlan, Count, Extreme, Grid, Key, Measurement, People, Sum, digest
 from sfumato.kernel.release import ExactAggregates, crosses, release, release_bundle
 from sfumato.kernel.reservation import Reservation
 from sfumato.kernel.row_sources import Scan
 
-COUNT = Measurement("n", Kind.COUNT, None, 0, 0, 0, PureDP("0.25"))
+COUNT = Measurement("n", Count(None), PureDP("0.25"))
 ONE = BoundedPlan("people", Scan("t", "1"), PrivacyUnit("t", ROW), 1, (), (), (COUNT,))
 TWO = replace(ONE, keys=(Key(Literal(1), (1, 2)),), measurements=(replace(COUNT, loss=PureDP("0.5")),))
 
@@ -78,10 +79,8 @@ def test_a_sequence_is_charged_once_and_checks_every_question():
     assert watch.finished
 
 
-PERSON = replace(
-    ONE, unit=PrivacyUnit("t", "id"), source=Scan("t", "1", 3), measurements=(replace(COUNT, exponent=-16),)
-)
-PEOPLE = replace(PERSON, measurements=(replace(COUNT, kind=Kind.PEOPLE),))
+PERSON = replace(ONE, unit=PrivacyUnit("t", "id"), source=Scan("t", "1", 3), measurements=(COUNT,))
+PEOPLE = replace(PERSON, measurements=(replace(COUNT, quantity=People()),))
 REPLACED = replace(ONE, unit=PrivacyUnit("t", ROW, Neighbours.REPLACE_ONE))
 
 
@@ -103,8 +102,8 @@ def test_a_sequence_is_of_counts_of_one_kind():
 @pytest.mark.parametrize(
     "plan",
     [
-        replace(ONE, measurements=(Measurement("s", Kind.SUM, Literal(1), -1, 1, 0, PureDP(1)),)),
-        replace(ONE, measurements=(Measurement("q", Kind.CHOICE, Literal(1), 0, 9, 0, PureDP(1), 0, Extreme(True)),)),
+        replace(ONE, measurements=(Measurement("s", Sum(Literal(1), Grid(-1, 1, 0)), PureDP(1)),)),
+        replace(ONE, measurements=(Measurement("q", Extreme(Literal(1), Grid(0, 9, 0), True), PureDP(1)),)),
         replace(ONE, measurements=(COUNT, replace(COUNT, name="m"))),
         TWO,
     ],

@@ -1,21 +1,28 @@
 from dataclasses import replace
 from datetime import date
+from fractions import Fraction
 
 import pytest
 
 import sfumato as sf
 from sfumato.errors import KernelFault
+from sfumato.kernel.expressions import Call, Column, ColumnType, Literal
 from sfumato.kernel.neighbours import ROW, Neighbours, PrivacyUnit
 from sfumato.kernel.plan import (
     BoundedPlan,
-    Call,
-    Column,
-    ColumnType,
-    ContributionBound,
+    Count,
+    Curve,
+    Extreme,
+    Grid,
+    Halves,
     Key,
-    Kind,
-    Literal,
+    Keys,
     Measurement,
+    Mode,
+    People,
+    Quantiles,
+    Sum,
+    Thirds,
     answer_key,
     digest,
     grid_exponent,
@@ -23,9 +30,17 @@ from sfumato.kernel.plan import (
 from sfumato.kernel.row_sources import Scan
 
 AGE = Column("age", ColumnType.INTEGER)
-COUNT = Measurement("n", Kind.COUNT, None, 0, 0, 0, sf.PureDP("0.5"))
-SUM = Measurement("s", Kind.SUM, AGE, 0, 120, 0, sf.PureDP("0.5"))
+COUNT = Measurement("n", Count(None), sf.PureDP("0.5"))
+SUM = Measurement("s", Sum(AGE, Grid(0, 120, 0)), sf.PureDP("0.5"))
 PLAN = BoundedPlan("people", Scan("people", "v1"), PrivacyUnit("people", ROW), 1, (), (), (COUNT, SUM))
+
+
+def changed(measurement, **changes):
+    """The measurement with other fields of its quantity, or other bounds of its grid."""
+    grid = {name: changes.pop(name) for name in ("lower", "upper", "exponent") if name in changes}
+    if grid:
+        changes["grid"] = replace(measurement.quantity.grid, **grid)
+    return replace(measurement, quantity=replace(measurement.quantity, **changes))
 
 
 def filtered(value):
@@ -46,10 +61,10 @@ VARIANTS = [
     replace(PLAN, keys=(Key(AGE, (1, 2)),)),
     replace(PLAN, keys=(Key(AGE, (2, 1)),)),
     replace(PLAN, measurements=(COUNT,)),
-    replace(PLAN, measurements=(COUNT, replace(SUM, upper=121))),
-    replace(PLAN, measurements=(COUNT, replace(SUM, exponent=-1))),
-    replace(PLAN, measurements=(COUNT, replace(SUM, offset=60))),
-    replace(PLAN, measurements=(COUNT, replace(SUM, value=replace(AGE, nullable=False)))),
+    replace(PLAN, measurements=(COUNT, changed(SUM, upper=121))),
+    replace(PLAN, measurements=(COUNT, changed(SUM, exponent=-1))),
+    replace(PLAN, measurements=(COUNT, changed(SUM, offset=60))),
+    replace(PLAN, measurements=(COUNT, changed(SUM, value=replace(AGE, nullable=False)))),
 ]
 
 
@@ -57,6 +72,28 @@ def test_digests_tell_plans_apart():
     assert len({digest(each) for each in VARIANTS}) == len(VARIANTS)
     assert len({answer_key(each) for each in VARIANTS}) == len(VARIANTS)
     assert digest(PLAN) == digest(replace(PLAN))
+
+
+EVERY = (
+    COUNT, SUM, Measurement("p", People(), sf.ZCDP("0.5")),
+    Measurement("h", Halves(AGE, Grid(0, 120, 0)), sf.PureDP(1)),
+    Measurement("t", Thirds(AGE, Grid(0, 120, 0)), sf.PureDP(1)),
+    Measurement("c", Curve(AGE, Grid(0, 9, 1)), sf.PureDP(1)),
+    Measurement("q", Quantiles(AGE, Grid(0, 120, 0), (Fraction(1, 2),)), sf.PureDP(1)),
+    Measurement("e", Extreme(AGE, Grid(0, 120, 0), True), sf.PureDP(1)),
+    Measurement("m", Mode(AGE, 2, (1, 2, 3)), sf.PureDP(1)),
+)  # fmt: skip
+DIGESTS = ["679242159d2b163f", "a6b01465b7d52bc5"]
+ANSWER_KEYS = ["d84e0636d7a9fc20", "d9e1190ae075ff7e"]
+
+
+def test_digests_of_every_quantity_are_those_of_existing_ledgers():
+    """Recorded when all quantities were one class: a stored answer is found by its key."""
+    unit, keys = PrivacyUnit("people", "id"), Measurement("k", Keys(), sf.ApproxDP(1, "1e-6"))
+    person = replace(PLAN, unit=unit, source=Scan("people", "v1", 2, most_met=16), measurements=EVERY)
+    undeclared = replace(PLAN, keys=(Key(Call("extract", (AGE,), "month"), None),), measurements=(keys, *EVERY))
+    assert [digest(each)[:16] for each in (person, undeclared)] == DIGESTS
+    assert [answer_key(each)[:16] for each in (person, undeclared)] == ANSWER_KEYS
 
 
 def test_answer_keys_ignore_what_is_spent():
@@ -68,12 +105,15 @@ def test_answer_keys_ignore_what_is_spent():
 @pytest.mark.parametrize(
     "build",
     [
-        lambda: replace(SUM, value=None),
-        lambda: replace(SUM, lower=121),
+        lambda: changed(SUM, lower=121),
+        lambda: replace(COUNT, loss=sf.ApproxDP(1, 1e-6)),
+        lambda: Measurement("k", Keys(), sf.PureDP(1)),
+        lambda: Measurement("q", Quantiles(AGE, Grid(0, 9, 0), (Fraction(1, 2),)), sf.ZCDP(1)),
+        lambda: Measurement("q", Extreme(AGE, Grid(0, 1 << 16, 0), True), sf.PureDP(1)),
+        lambda: Measurement("q", Mode(AGE, 101, tuple(range(200))), sf.PureDP(1)),
         lambda: replace(COUNT, loss=sf.ZCDP(1, 1e-6)),
         lambda: Key(AGE, ()),
         lambda: Key(AGE, (1, 1)),
-        lambda: ContributionBound(0, 1),
         lambda: replace(PLAN, source=Scan("people", "v1", 2)),
         lambda: replace(PLAN, measurements=()),
         lambda: replace(PLAN, measurements=(COUNT, COUNT)),
@@ -103,8 +143,8 @@ def test_bounds_are_whole_doubles():
     for most in (2**53 - 1, 2**53):
         assert float(most) == most
         for bounds in ({"upper": most}, {"lower": -most}, {"offset": most}, {"offset": -most}):
-            assert replace(SUM, **bounds)
+            assert changed(SUM, **bounds)
     for bounds in ({"upper": 2**53 + 1}, {"lower": -(2**53) - 1}, {"offset": 2**53 + 1}, {"offset": -(2**53) - 1}):
         with pytest.raises(KernelFault, match="too many steps"):
-            replace(SUM, **bounds)
+            changed(SUM, **bounds)
     assert grid_exponent(0, 2**53, whole=True, per_row=True) == 0

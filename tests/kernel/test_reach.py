@@ -7,7 +7,7 @@ from sfumato.errors import KernelFault
 from sfumato.kernel.expressions import Call, Column, ColumnType, Literal, columns_of
 from sfumato.kernel.losses import ApproxDP, PureDP
 from sfumato.kernel.neighbours import ROW, PrivacyUnit
-from sfumato.kernel.plan import BoundedPlan, Key, Kind, Measurement
+from sfumato.kernel.plan import BoundedPlan, Count, Key, Keys, Measurement, People
 from sfumato.kernel.row_sources import (
     MOST_MET,
     MOST_REPEATED,
@@ -156,7 +156,7 @@ def test_public_tables_make_a_bounded_number_of_rows_of_one():
 
 
 def plan(source, unit):
-    count = Measurement("n", Kind.COUNT, None, 0, 0, 0 if unit == ROW else -16, PureDP(1))
+    count = Measurement("n", Count(None), PureDP(1))
     return BoundedPlan("people", source, PrivacyUnit("t", unit), 1, (), (), (count,))
 
 
@@ -177,14 +177,14 @@ def test_row_units_meet_nobody():
             plan(source, ROW)
 
 
-@pytest.mark.parametrize("kind", [Kind.PEOPLE, Kind.KEYS])
-def test_multiplied_rows_are_not_counted_as_people(kind):
+@pytest.mark.parametrize("quantity", [People(), Keys()])
+def test_multiplied_rows_are_not_counted_as_people(quantity):
     """A public table may make three rows of one. To count them as people would move by 3 what is certified for 1."""
     one = Scan("t", "1", 1, "t.")
     alike = (Column("t.site", ColumnType.INTEGER), SITE[1])
-    loss = PureDP(1) if kind is Kind.PEOPLE else ApproxDP(1, "1e-6")
-    keys = () if kind is Kind.PEOPLE else (Key(alike[0], None),)
-    people = Measurement("p", kind, None, 0, 0, 0, loss)
+    loss = PureDP(1) if quantity == People() else ApproxDP(1, "1e-6")
+    keys = () if quantity == People() else (Key(alike[0], None),)
+    people = Measurement("p", quantity, loss)
 
     def counted(source):
         return BoundedPlan("people", source, PrivacyUnit("t", ROW), 1, (), keys, (people,))
@@ -194,7 +194,7 @@ def test_multiplied_rows_are_not_counted_as_people(kind):
         with pytest.raises(KernelFault, match="counted as one person"):
             counted(Join(one, SITES, False, (alike,), multiplicity))
     single = counted(Join(one, SITES, False, (alike,), 1))
-    assert sensitivity(single, people).l1 == 1
+    assert sensitivity(single, quantity).l1 == 1
     with pytest.MonkeyPatch.context() as patch:  # what would be counted: more than one, for one row
         patch.setattr(BoundedPlan, "__post_init__", lambda _: None)
         exact = ReferenceEngine(rows).aggregate(counted(Join(one, SITES, False, (alike,), 3)))

@@ -8,14 +8,14 @@ import mpmath
 import numpy as np
 import pytest
 from scripted import Exhausted, Scripted
-from test_plan import AGE, COUNT, PLAN, SUM
+from test_plan import AGE, PLAN, SUM
 
 import sfumato as sf
 from sfumato.errors import KernelFault
 from sfumato.kernel.certify import certify
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.neighbours import ROW, PrivacyUnit
-from sfumato.kernel.plan import Key, Kind, digest
+from sfumato.kernel.plan import Key, Keys, Measurement, digest
 from sfumato.kernel.release import ExactAggregates, release, release_with
 from sfumato.kernel.reservation import Reservation
 
@@ -133,7 +133,7 @@ def test_a_reservation_is_not_multiplied():
 UNNAMED = replace(
     PLAN,
     keys=(Key(AGE, None),),
-    measurements=(replace(COUNT, name="keys", kind=Kind.KEYS, loss=sf.ApproxDP(1, "1e-3")), replace(SUM, name="s")),
+    measurements=(Measurement("keys", Keys(), sf.ApproxDP(1, "1e-3")), replace(SUM, name="s")),
 )
 
 

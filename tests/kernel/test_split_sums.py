@@ -6,13 +6,13 @@ from itertools import product
 
 import pytest
 from scripted import Scripted
-from test_plan import AGE, PLAN, SUM
+from test_plan import AGE, PLAN, changed
 
 from sfumato.errors import KernelFault
 from sfumato.kernel.certify import certify
-from sfumato.kernel.losses import ZCDP
+from sfumato.kernel.losses import ZCDP, PureDP
 from sfumato.kernel.neighbours import ROW, PrivacyUnit
-from sfumato.kernel.plan import MOST_SPAN, Kind, digest
+from sfumato.kernel.plan import MOST_SPAN, Curve, Grid, Halves, Measurement, Thirds, digest
 from sfumato.kernel.release import ExactAggregates, release_with
 from sfumato.kernel.reservation import Reservation
 from sfumato.kernel.row_sources import Scan
@@ -23,16 +23,16 @@ WHOLE = 1 << 16
 ALWAYS = replace(AGE, nullable=False)
 
 
-def of(kind, lower, upper):
-    return replace(SUM, kind=kind, value=ALWAYS, lower=lower, upper=upper)
+def measured(quantity, lower, upper):
+    return Measurement("s", quantity(ALWAYS, Grid(lower, upper, 0)), PureDP("0.5"))
 
 
 @pytest.mark.parametrize(("lower", "upper"), [*BOUNDS, (-(1 << 24), 1 << 24), (1000, 1 << 23)])
 def test_halves_are_whole_and_reach_both_bounds(lower, upper):
-    each = of(Kind.HALVES, lower, upper)
-    middle, down, up = halfway(each, per_row=True)
+    grid = Grid(lower, upper, 0)
+    middle, down, up = halfway(grid, per_row=True)
     assert (middle - down, middle + up) == (lower, upper)
-    middle, down, up = halfway(each, per_row=False)
+    middle, down, up = halfway(grid, per_row=False)
     assert down == up
     assert down % WHOLE == 0
     assert middle - down <= lower <= upper <= middle + up
@@ -43,14 +43,14 @@ def test_halves_are_whole_and_reach_both_bounds(lower, upper):
 def test_what_one_row_adds_is_enumerated(lower, upper):
     values = range(lower, upper + 1)
     for value in values:
-        each = of(Kind.HALVES, lower, upper)
-        below, above = halves(value - halfway(each, per_row=True)[0], 1, each, per_row=True)
+        grid = Grid(lower, upper, 0)
+        below, above = halves(value - halfway(grid, per_row=True)[0], 1, grid, per_row=True)
         assert (below, above) == (upper - value, value - lower)
-        assert below + above == most_of_parts(each, per_row=True)
-        thirds = parts_of(of(Kind.THIRDS, lower, upper), value)
+        assert below + above == most_of_parts(Halves(ALWAYS, grid), per_row=True)
+        thirds = parts_of(Thirds(ALWAYS, grid), value)
         assert thirds == (below**2, 2 * below * above, above**2)
-        assert sum(thirds) == most_of_parts(of(Kind.THIRDS, lower, upper), per_row=True)
-    curve = of(Kind.CURVE, lower, upper)
+        assert sum(thirds) == most_of_parts(Thirds(ALWAYS, grid), per_row=True)
+    curve = Curve(ALWAYS, Grid(lower, upper, 0))
     moves = [
         sum(abs(a - b) for a, b in zip(parts_of(curve, one), parts_of(curve, two), strict=True))
         for one, two in product(values, values)
@@ -59,7 +59,7 @@ def test_what_one_row_adds_is_enumerated(lower, upper):
 
 
 def test_the_bound_of_a_curve_is_met():
-    curve = of(Kind.CURVE, -8, 8)
+    curve = Curve(ALWAYS, Grid(-8, 8, 0))
     one, two = parts_of(curve, 8), parts_of(curve, -4)
     assert sum(abs(a - b) for a, b in zip(one, two, strict=True)) == most_of_parts(curve, per_row=True) == 9 * 64 // 4
 
@@ -67,15 +67,15 @@ def test_the_bound_of_a_curve_is_met():
 @pytest.mark.parametrize("upper", [5, 65_537, 3 << 20])
 def test_a_persons_halves_stay_below_their_bound_however_they_round(upper):
     """Every number of rows, and the values that round worst; the true bound, and not much less."""
-    each, most = of(Kind.HALVES, 0, upper), 3
-    middle, down, up = halfway(each, per_row=False)
+    grid, most = Grid(0, upper, 0), 3
+    middle, down, up = halfway(grid, per_row=False)
     reached = Fraction(0)
     for rows in (*range(1, 40), 999, 65_536, 65_537, 1_000_003):
         weight = WHOLE if rows <= most else (WHOLE * most) // rows
         for value in (0, 1, middle, upper - 1, upper):
             steps = value - middle
             added = steps if rows <= most else (abs(steps) * most // rows) * (1 if steps >= 0 else -1)
-            below, above = halves(rows * added, rows * weight, each, per_row=False)
+            below, above = halves(rows * added, rows * weight, grid, per_row=False)
             reached = max(reached, Fraction(abs(below) + abs(above), most * (down + up)))
     assert Fraction(99, 100) < reached <= 1
 
@@ -92,26 +92,26 @@ def test_unequal_distances_would_not_do_for_a_person():
 
 
 def test_a_curve_is_for_rows_that_are_always_there():
-    curve, replaced = of(Kind.CURVE, 0, 8), PrivacyUnit("people", ROW, "replace-one")
+    curve, replaced = measured(Curve, 0, 8), PrivacyUnit("people", ROW, "replace-one")
     plan = replace(PLAN, unit=replaced, measurements=(curve,))
     assert certify(plan).measurements[0].sensitivity.l1 == Fraction(9 * 16, 4)
     person = {"unit": PrivacyUnit("people", "id", "replace-one"), "source": Scan("people", "v1", 3)}
-    may_be_null = (replace(curve, value=AGE),)
+    may_be_null = (changed(curve, value=AGE),)
     for changes in ({"unit": PLAN.unit}, person, {"filters": (AGE,)}, {"measurements": may_be_null}):
         with pytest.raises(KernelFault, match="always there"):
             certify(replace(plan, **changes))
 
 
 def test_parts_have_a_pure_loss_and_few_steps():
-    with pytest.raises(KernelFault, match="pure"):
-        replace(of(Kind.HALVES, 0, 8), loss=ZCDP("0.5"))
+    with pytest.raises(KernelFault, match="cannot pay"):
+        replace(measured(Halves, 0, 8), loss=ZCDP("0.5"))
     with pytest.raises(KernelFault, match="few enough"):
-        of(Kind.THIRDS, 0, MOST_SPAN + 1)
+        measured(Thirds, 0, MOST_SPAN + 1)
 
 
 def test_every_part_of_every_cell_has_its_own_noise():
     """The same entropy, all at once and one by one, gives the same noise in the order of cells and parts."""
-    plan = replace(PLAN, measurements=(of(Kind.THIRDS, 0, 8),))
+    plan = replace(PLAN, measurements=(measured(Thirds, 0, 8),))
     certificate = certify(plan)
     (certified,) = certificate.measurements
     assert certified.width == 3

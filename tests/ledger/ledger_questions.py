@@ -3,14 +3,15 @@
 from dataclasses import replace
 
 from sfumato.kernel.certify import certify
+from sfumato.kernel.expressions import Literal
 from sfumato.kernel.losses import PureDP
 from sfumato.kernel.neighbours import ROW, PrivacyUnit
-from sfumato.kernel.plan import BoundedPlan, Kind, Literal, Measurement
+from sfumato.kernel.plan import BoundedPlan, Count, Measurement
 from sfumato.kernel.release import ExactAggregates, Released, release
 from sfumato.kernel.row_sources import Scan
 
 POPULATION = "crowd"
-COUNT = Measurement(name="n", kind=Kind.COUNT, value=None, lower=0, upper=0, exponent=0, loss=PureDP(1))
+COUNT = Measurement("n", Count(None), PureDP(1))
 PLAN = BoundedPlan(
     population=POPULATION,
     source=Scan("people", "1"),

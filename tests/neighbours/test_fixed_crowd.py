@@ -99,7 +99,10 @@ def test_values_are_held_to_the_bounds_of_the_plan(computed):
     question = f"SELECT SUM({'pay + 1' if computed else 'pay'}) AS s FROM t"
     plan, table = test_sensitivity.planned(question, "id", "add-remove")
     (measurement,) = plan.measurements
-    narrow = replace(plan, measurements=(replace(measurement, lower=-10, upper=10, offset=0),))
+    grid = replace(measurement.quantity.grid, lower=-10, upper=10)
+    narrow = replace(
+        plan, measurements=(replace(measurement, quantity=replace(measurement.quantity, grid=grid, offset=0)),)
+    )
     (certified,) = certify(narrow).measurements
     for mine in (MINE, YOURS):
         with_me, without = (

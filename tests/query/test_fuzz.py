@@ -11,7 +11,7 @@ from sfumato.catalog.dataset import Dataset, Table
 from sfumato.engines.sql.lowering import lower, lower_people
 from sfumato.errors import QueryError
 from sfumato.kernel.certify import certify
-from sfumato.kernel.plan import Kind
+from sfumato.kernel.plan import People
 from sfumato.planning.planner import choose_plan
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse, parse_expression
@@ -55,7 +55,7 @@ def understood(sql):
         return None
     plan = choose_plan(query, sf.PureDP(1), DATASET, VERSIONS).plan
     certify(plan)
-    if any(each.kind is not Kind.PEOPLE for each in plan.measurements):
+    if any(not isinstance(each.quantity, People) for each in plan.measurements):
         lower(plan, {}).sql("duckdb")
     else:
         lower_people(plan).sql("duckdb")

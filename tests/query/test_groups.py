@@ -9,7 +9,7 @@ from sfumato.catalog.dataset import Dataset, Table, replace_tables
 from sfumato.curator import Curator
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.kernel.certify import certify
-from sfumato.kernel.plan import Kind
+from sfumato.kernel.plan import Keys, People
 from sfumato.ledger.ledger import Ledger, Limit
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
@@ -42,7 +42,7 @@ def plan_of(clinic, sql):
 def people(clinic, sql):
     """The exact count of people in each group."""
     plan = plan_of(clinic, sql)
-    (name,) = (each.name for each in plan.measurements if each.kind in (Kind.PEOPLE, Kind.KEYS))
+    (name,) = (each.name for each in plan.measurements if isinstance(each.quantity, People | Keys))
     found = by_key(clinic.engine.aggregate(plan), plan)
     return sorted(value for (measured, *_), value in found.items() if measured.split(".")[0] == name)
 

@@ -8,7 +8,7 @@ from sqlglot import exp, parse_one
 import sfumato as sf
 from sfumato.catalog.dataset import Dataset, Table
 from sfumato.engines.sql.lowering import lower, lower_bins, lower_people
-from sfumato.kernel.plan import Kind
+from sfumato.kernel.plan import Choice, Count, Keys, People, Sum
 from sfumato.planning.planner import choose_plan
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
@@ -44,10 +44,10 @@ OWN = re.compile(
 ])  # fmt: skip
 def test_names_are_the_catalogs_or_our_own(question):
     plan = choose_plan(bind(parse(question), DATASET), sf.PureDP(1), DATASET, dict.fromkeys(DATASET.tables, "1")).plan
-    kinds = {each.kind for each in plan.measurements}
-    trees = [lower(plan, {})] if kinds & {Kind.COUNT, Kind.SUM} else []
-    trees += [lower_people(plan)] if kinds & {Kind.PEOPLE, Kind.KEYS} else []
-    trees += [lower_bins(plan, each) for each in plan.measurements if each.kind is Kind.CHOICE]
+    quantities = [each.quantity for each in plan.measurements]
+    trees = [lower(plan, {})] if any(isinstance(each, Count | Sum) for each in quantities) else []
+    trees += [lower_people(plan)] if any(isinstance(each, People | Keys) for each in quantities) else []
+    trees += [lower_bins(plan, "q", each) for each in quantities if isinstance(each, Choice)]
     assert trees
     for tree in trees:
         text = tree.sql("duckdb")

@@ -15,7 +15,7 @@ from sfumato.kernel.certify import BinChoice
 from sfumato.kernel.expressions import Call, Column, ColumnType, Expression, Literal, columns_of
 from sfumato.kernel.losses import PureDP
 from sfumato.kernel.parameters import Number, privacy_amount
-from sfumato.kernel.plan import ROW_WEIGHT_EXPONENT, BoundedPlan, Kind, Measurement, Quantiles
+from sfumato.kernel.plan import BoundedPlan, Count, Grid, Measurement, People, Quantiles
 from sfumato.kernel.row_sources import Scan
 from sfumato.planning.planner import split
 from sfumato.planning.unit_and_version import pinned, whose
@@ -83,10 +83,10 @@ def diagnose(desk: Desk, sql: str, epsilon: Number, analyst: str) -> Diagnosis:
             column = Column(name, table.column(name).type, declared.nullable)
             ends = (Call("<=", (column, Literal(declared.lower))), Call(">=", (column, Literal(declared.upper))))
             conditions[BOUND + name] = (Call("or", ends),)
-    counts = _counts(desk, query.source, conditions, Kind.COUNT)
+    counts = _counts(desk, query.source, conditions, Count(None))
     if isinstance(table.unit, str):
         more = Call(">", (Column(ROWS_OF_UNIT, ColumnType.INTEGER, False), Literal(table.max_rows_per_unit)))
-        counts |= _counts(desk, query.source, {"people": (), "more": (more,)}, Kind.PEOPLE)
+        counts |= _counts(desk, query.source, {"people": (), "more": (more,)}, People())
     found, cost, margin = _count(desk, counts, epsilon, analyst, write_record("diagnose", record_question(tree, query)))
     rows = max(found["rows"], 1.0)
     filtered = 1 - found["kept"] / rows if "kept" in found else None
@@ -108,11 +108,10 @@ def _share(value: float) -> float:
 
 
 def _counts(
-    desk: Desk, source: Scan, conditions: dict[str, tuple[Expression, ...]], kind: Kind
+    desk: Desk, source: Scan, conditions: dict[str, tuple[Expression, ...]], counted: Count | People
 ) -> dict[str, BoundedPlan]:
     unit, groups = whose(source, desk.dataset)
-    exponent = 0 if kind is Kind.PEOPLE or unit.per_row else ROW_WEIGHT_EXPONENT
-    count = Measurement("count", kind, None, 0, 0, exponent, PureDP(1))
+    count = Measurement("count", counted, PureDP(1))
     plan = BoundedPlan(desk.dataset.population, pinned(source, desk.versions), unit, groups, (), (), (count,))
     return {name: replace(plan, filters=filters) for name, filters in conditions.items()}
 
@@ -156,8 +155,8 @@ def find_bounds(desk: Desk, column: str, epsilon: Number, table: str | None, ana
     source = Scan(about.name, "", about.max_rows_per_unit)
     unit, groups = whose(source, desk.dataset)
     loss = PureDP(privacy_amount(epsilon, "epsilon"))
-    choice = Quantiles((OUTER, 1 - OUTER))
-    measured = Measurement("bounds", Kind.CHOICE, number_of, 0, len(edges) - 1, 0, loss, choice=choice)
+    choice = Quantiles(number_of, Grid(0, len(edges) - 1, 0), (OUTER, 1 - OUTER))
+    measured = Measurement("bounds", choice, loss)
     plan = BoundedPlan(desk.dataset.population, pinned(source, desk.versions), unit, groups, (), (), (measured,))
     record = write_record("bounds", table=about.name, column=found.name)
     answered = desk.answer(certify_together([plan]), desk.admit(analyst), lambda: record)

@@ -19,7 +19,7 @@ from sfumato.kernel.certify import certify
 from sfumato.kernel.exact import plain, sum_exactly
 from sfumato.kernel.losses import ZCDP, PrivacyLoss, PureDP, compose
 from sfumato.kernel.parameters import Number, probability_inside
-from sfumato.kernel.plan import BoundedPlan, Kind
+from sfumato.kernel.plan import BoundedPlan, Choice
 from sfumato.kernel.release import Released
 from sfumato.ledger.earlier_releases import EarlierReleases
 from sfumato.ledger.entries import read_charge, write_loss
@@ -99,7 +99,7 @@ def upgrade(
     who, record = desk.admit(analyst), write_record("upgrade", record_question(tree, query), confidence=level)
     planned = desk.plan(query, wanted)
     certificate = certify(planned.plan)
-    if certificate.cells is None or any(each.kind is Kind.CHOICE for each in planned.plan.measurements):
+    if certificate.cells is None or any(isinstance(each.quantity, Choice) for each in planned.plan.measurements):
         hint = "Ask it again with a larger epsilon."
         raise UnsupportedSyntax("upgrade", "Only counts and what is added up can be improved.", hint)
     for _ in range(MOST_TRIES):

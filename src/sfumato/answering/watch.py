@@ -17,7 +17,7 @@ from sfumato.kernel.certify import certify
 from sfumato.kernel.losses import PureDP
 from sfumato.kernel.neighbours import Neighbours
 from sfumato.kernel.parameters import Number, privacy_amount, whole_number
-from sfumato.kernel.plan import Kind
+from sfumato.kernel.plan import Count, People, exponent_of
 from sfumato.kernel.release import ExactAggregates, Released, crosses
 from sfumato.kernel.reservation import Reservation
 from sfumato.planning.planner import Planned
@@ -59,7 +59,8 @@ class Watch:
 
     def margin(self, confidence: Number = "0.95", questions: int | None = None) -> float:
         """A count answered False is at most this above the threshold, and the one answered True at most this below."""
-        step = 2.0 ** self.like.plan.measurements[0].exponent
+        plan = self.like.plan
+        step = 2.0 ** exponent_of(plan.measurements[0].quantity, per_row=plan.unit.per_row)
         return crossing_margin(self.sequence, confidence, questions) * step
 
 
@@ -71,7 +72,7 @@ def begin_watch(  # noqa: PLR0917 - its caller names what it passes
         tree = parse(sql)
         planned = plan_count(desk, sql)
         (measured,) = certify(planned.plan).measurements
-        steps = whole_number(above, "above", 0) * 2 ** -planned.plan.measurements[0].exponent
+        steps = whole_number(above, "above", 0) * 2**-measured.exponent
         monotonic = planned.plan.unit.neighbours is Neighbours.ADD_REMOVE
         amount, expected = privacy_amount(epsilon, "epsilon"), whole_number(questions, "questions", 1)
         sequence = AboveThreshold(steps, measured.sensitivity.l1, amount, monotonic, expected)
@@ -86,11 +87,11 @@ def plan_count(desk: Desk, sql: str) -> Planned:
     query = bind(parse(sql), desk.dataset)
     refuse_epsilon(query.dp_options, "a watch is paid for when it begins")
     planned = desk.plan(query, PureDP(1))
-    kinds = [measurement.kind for measurement in planned.plan.measurements]
+    quantities = [measurement.quantity for measurement in planned.plan.measurements]
     bare = [isinstance(post, AggregateRef) for _, post in query.columns] == [True]
     if query.having is not None or query.limit is not None or not bare:
         raise UnsupportedSyntax("watch", "A watch compares the count itself, not something computed from it.", COUNTS)
-    if planned.plan.cells != 1 or kinds not in ([Kind.COUNT], [Kind.PEOPLE]):
+    if planned.plan.cells != 1 or len(quantities) != 1 or not isinstance(quantities[0], Count | People):
         raise UnsupportedSyntax("watch", "A watch compares one count with a threshold.", COUNTS)
     return planned
 
@@ -99,7 +100,7 @@ def _compare(desk: Desk, watch: Watch, sql: str) -> bool:
     planned = plan_count(desk, sql)
     plan, like = planned.plan, watch.like.plan
     (measured,), (first,) = plan.measurements, like.measurements
-    if (measured.kind, measured.exponent, plan.unit.per_row) != (first.kind, first.exponent, like.unit.per_row):
+    if type(measured.quantity) is not type(first.quantity) or plan.unit.per_row != like.unit.per_row:
         raise UnsupportedSyntax("watch", "This count is of another kind than the watch's.", COUNTS)
     if plan.reach != like.reach:
         raise UnsupportedSyntax(

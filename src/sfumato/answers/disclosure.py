@@ -12,7 +12,7 @@ from sfumato.kernel.canonical_text import canonical_text
 from sfumato.kernel.certify import BinChoice, Certificate, Certified
 from sfumato.kernel.exact import plain
 from sfumato.kernel.losses import ApproxDP, PrivacyLoss, PureDP
-from sfumato.kernel.plan import BoundedPlan
+from sfumato.kernel.plan import BoundedPlan, Grid, Quantity, kind_of
 from sfumato.private_files import tighten, written_once
 from sfumato.signing import make_secret, public_key_of, read_key, sign, verify_signature
 
@@ -63,9 +63,8 @@ def statement(
         "asked": [{"column": each.column, "one_person_changes": each.one_person_changes} for each in asked],
         "measurements": [
             {
-                "kind": measurement.kind.value,
-                "lower": measurement.lower * 2.0**measurement.exponent,
-                "upper": measurement.upper * 2.0**measurement.exponent,
+                "kind": kind_of(measurement.quantity),
+                **_bounds_of(measurement.quantity),
                 "one_person_changes": float(each.sensitivity.l1) * 2.0 ** _grid(each),
                 "loss": _text(each.loss),
             }
@@ -75,6 +74,12 @@ def statement(
         "entry": entry,
         "ledger_head": head,
     }
+
+
+def _bounds_of(quantity: Quantity) -> dict[str, float]:
+    """The bounds that a value is clamped to; zeros for a quantity without bounds."""
+    grid: Grid = getattr(quantity, "grid", Grid(0, 0, 0))
+    return {"lower": grid.lower * 2.0**grid.exponent, "upper": grid.upper * 2.0**grid.exponent}
 
 
 def _grid(each: Certified) -> int:

@@ -24,6 +24,7 @@ from sfumato.answers.shown_rows import Shown
 from sfumato.kernel.certify import Certificate
 from sfumato.kernel.expressions import Scalar
 from sfumato.kernel.losses import PrivacyLoss
+from sfumato.kernel.plan import exponent_of
 from sfumato.planning.moment_measurements import names_of
 from sfumato.planning.planner import Planned
 from sfumato.query.query import AggregateRef, KeyRef, Query
@@ -157,7 +158,7 @@ def make_answer(  # noqa: PLR0917 - its caller names what it passes
 def _weights(planned: Planned) -> frozenset[str]:
     """The released vectors that add up weights of rows, or parts of them (kernel/split_sums.py)."""
     measurements = planned.plan.measurements
-    return frozenset(name for each in measurements if each.kind in WEIGHTS for name in names_of(each))
+    return frozenset(name for each in measurements if isinstance(each.quantity, WEIGHTS) for name in names_of(each))
 
 
 def _count_compared(query: Query, aggregates: list[Floats], keys: list[Objects], cells: int) -> int:
@@ -175,7 +176,12 @@ def _is_whole(post: object, planned: Planned) -> bool:
         return True
     if formula.function == "CHOICE":
         return bool(formula.lower == 1)
-    grids = {name: each.exponent for each in planned.plan.measurements for name in names_of(each)}
+    plan = planned.plan
+    grids = {
+        name: exponent_of(measurement.quantity, per_row=plan.unit.per_row)
+        for measurement in plan.measurements
+        for name in names_of(measurement)
+    }
     sums = formula.function == "SUM" and formula.total is not None
     terms = formula.total.terms if sums and formula.total is not None else ()
     return sums and all(grids[name] == 0 and factor.denominator == 1 for name, factor in terms)

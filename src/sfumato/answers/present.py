@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from typing import assert_never
 
 import numpy as np
 
@@ -30,7 +31,22 @@ from sfumato.kernel.exact import plain
 from sfumato.kernel.keys import KeyRule
 from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
 from sfumato.kernel.mechanisms import LaplaceNoise
-from sfumato.kernel.plan import PARTS, Extreme, Kind, Measurement, Quantiles
+from sfumato.kernel.plan import (
+    Count,
+    Curve,
+    Extreme,
+    Halves,
+    Keys,
+    Measurement,
+    Mode,
+    People,
+    Quantiles,
+    Quantity,
+    Split,
+    Sum,
+    Thirds,
+    count_bins,
+)
 from sfumato.kernel.row_sources import TIMES_MET
 from sfumato.kernel.split_sums import halfway
 from sfumato.planning.groups import drops_groups
@@ -49,8 +65,7 @@ TOGETHER = (
     "What is measured together shares one noise: each row's weight is split by where its value lies between the "
     "bounds, and counts, sums and means are read from the parts."
 )
-WEIGHTS = (Kind.COUNT, Kind.PEOPLE, Kind.KEYS, Kind.HALVES, Kind.THIRDS)
-COUNTS_PEOPLE = (Kind.PEOPLE, Kind.KEYS)
+WEIGHTS = Count | People | Keys | Halves | Thirds  # never negative
 SENTENCES = (
     "Each measurement has an equal share of the cost; one release covers all groups.",
     "Bounding each person's rows comes before WHERE.",
@@ -114,7 +129,7 @@ def _assumed(post: Post, planned: Planned, certificate: Certificate, miss: Fract
     }
     middle = {}
     for each in planned.plan.measurements:
-        parts = _evenly(each, per_row=planned.plan.unit.per_row)
+        parts = _evenly(each.quantity, per_row=planned.plan.unit.per_row)
         if each.name in squares:
             parts = (squares[each.name],)
         middle[each.name] = np.array(parts) * people
@@ -124,21 +139,23 @@ def _assumed(post: Post, planned: Planned, certificate: Certificate, miss: Fract
     return (high - low) / 2 if math.isfinite(low) and math.isfinite(high) else math.inf
 
 
-def _evenly(each: Measurement, *, per_row: bool) -> tuple[float, ...]:
-    """What a row of values that are spread evenly between their bounds adds, on average, in units."""
-    step = 2.0**each.exponent
-    _, down, up = halfway(each, per_row=per_row)
-    match each.kind:
-        case Kind.SUM | Kind.CHOICE:
-            return (0.0,) * each.width
-        case Kind.HALVES:
-            return (up * step, down * step)
-        case Kind.THIRDS:
-            return (((each.upper - each.lower) * step) ** 2 / 3,) * 3
-        case Kind.CURVE:
-            return (0.0, (up * step) ** 2 / 3)
-        case _:
+def _evenly(quantity: Quantity, *, per_row: bool) -> tuple[float, ...]:
+    """What a row adds on average, in units, if values are spread evenly between their bounds."""
+    match quantity:
+        case Count() | People() | Keys():
             return (1.0,)
+        case Sum() | Quantiles() | Extreme() | Mode():
+            return (0.0,) * quantity.width
+        case Halves(grid=grid):
+            _, down, up = halfway(grid, per_row=per_row)
+            return (up * 2.0**grid.exponent, down * 2.0**grid.exponent)
+        case Thirds(grid=grid):
+            return ((grid.span * 2.0**grid.exponent) ** 2 / 3,) * 3
+        case Curve(grid=grid):
+            _, _, up = halfway(grid, per_row=per_row)
+            return (0.0, (up * 2.0**grid.exponent) ** 2 / 3)
+        case _:
+            assert_never(quantity)
 
 
 def _before_release(certificate: Certificate, values: Mapping[str, Floats]) -> Reading:
@@ -162,7 +179,7 @@ def explained(
 def sentences(query: Query, planned: Planned, certificate: Certificate, confidence: Fraction) -> tuple[str, ...]:
     """What holds for the whole answer: how it was split, how far one person reaches, who can be seen, intervals."""
     said = [SENTENCES[0]]
-    if any(each.kind in PARTS for each in planned.plan.measurements):
+    if any(isinstance(each.quantity, Split) for each in planned.plan.measurements):
         said.append(TOGETHER)
     if not planned.plan.unit.per_row or planned.plan.reach > 1:
         rows = planned.plan.reach
@@ -175,7 +192,8 @@ def sentences(query: Query, planned: Planned, certificate: Certificate, confiden
             f"smallest hashes. The limit is {TIMES_MET} times max_rows_per_unit, and keeps answering times from "
             "showing that one person has very many rows."
         )
-    if any(each.kind in COUNTS_PEOPLE for each in planned.plan.measurements) and drops_groups(planned.plan):
+    counts_people = any(isinstance(each.quantity, People | Keys) for each in planned.plan.measurements)
+    if counts_people and drops_groups(planned.plan):
         most = planned.plan.max_groups_per_unit
         groups = "1 group" if most == 1 else f"{most} groups"
         said.append(
@@ -196,13 +214,6 @@ def sentences(query: Query, planned: Planned, certificate: Certificate, confiden
     return tuple(said)
 
 
-WORDS = {
-    Kind.COUNT: "count of rows", Kind.SUM: "sum", Kind.PEOPLE: "count of people", Kind.KEYS: "people of each key",
-    Kind.HALVES: "count and sum together", Kind.THIRDS: "count, sum and squares together",
-    Kind.CURVE: "sum and squares together",
-}  # fmt: skip
-
-
 def _in_words(
     measurement: Measurement, each: Certified, released: Sequence[Measured], confidence: Fraction
 ) -> Explained:
@@ -216,7 +227,7 @@ def _in_words(
     if isinstance(each.noise, BinChoice):
         grid = Fraction(2) ** each.weight_exponent
         moved, spread = each.sensitivity.l1 * grid, float(each.noise.spread * grid)
-        name, how = f"{each.name} ({_chosen_in_words(measurement)})", "permute-and-flip among public bins"
+        name, how = f"{each.name} ({_describe(measurement.quantity)})", "permute-and-flip among public bins"
         return Explained(
             name, f"{float(moved):g}", how, f"{spread:g}", share, margin, _in_rank(each.noise, grid, confidence)
         )
@@ -224,13 +235,13 @@ def _in_words(
     laplace = isinstance(each.noise, LaplaceNoise)
     size = each.noise.scale * step if isinstance(each.noise, LaplaceNoise) else each.noise.variance * step**2
     return Explained(
-        f"{each.name} ({WORDS[measurement.kind]})",
+        f"{each.name} ({_describe(measurement.quantity)})",
         f"{float(each.sensitivity.l1 * step):g}",
         "discrete Laplace" if laplace else "discrete Gaussian",
         f"{float(size) if laplace else float(size) ** 0.5:g}",
         share,
         margin,
-        " in each part" if measurement.kind in PARTS else "",
+        " in each part" if isinstance(measurement.quantity, Split) else "",
     )
 
 
@@ -241,12 +252,31 @@ def _in_rank(choice: BinChoice, grid: Fraction, confidence: Fraction) -> str:
     return f" rows of rank for any data (±{even:,.4g} if values are spread evenly between the bounds)"
 
 
-def _chosen_in_words(measurement: Measurement) -> str:
-    width = f"{measurement.bins:,} bins of {2.0**measurement.exponent:g}"
-    match measurement.choice:
-        case Quantiles(fractions):
-            return f"quantiles {', '.join(f'{float(each):g}' for each in fractions)} among {width}"
-        case Extreme(largest):
-            return f"{'maximum' if largest else 'minimum'} among {width}"
+def _describe(quantity: Quantity) -> str:  # noqa: PLR0911 - one return a quantity
+    match quantity:
+        case Count():
+            return "count of rows"
+        case Sum():
+            return "sum"
+        case People():
+            return "count of people"
+        case Keys():
+            return "people of each key"
+        case Halves():
+            return "count and sum together"
+        case Thirds():
+            return "count, sum and squares together"
+        case Curve():
+            return "sum and squares together"
+        case Quantiles(fractions=fractions):
+            return f"quantiles {', '.join(f'{float(each):g}' for each in fractions)} among {_describe_bins(quantity)}"
+        case Extreme(largest=largest):
+            return f"{'maximum' if largest else 'minimum'} among {_describe_bins(quantity)}"
+        case Mode():
+            return f"most frequent of {count_bins(quantity):,} values"
         case _:
-            return f"most frequent of {measurement.bins:,} values"
+            assert_never(quantity)
+
+
+def _describe_bins(choice: Quantiles | Extreme) -> str:
+    return f"{count_bins(choice):,} bins of {2.0**choice.grid.exponent:g}"

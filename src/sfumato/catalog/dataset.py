@@ -11,11 +11,24 @@ from sfumato.catalog.catalog_errors import MOST_CHARACTERS, catalog_error, namin
 from sfumato.catalog.columns import ColumnDeclaration, Id, column_type, freeze, read_flag
 from sfumato.catalog.names import find_name, read_name, read_text, refuse_twins, suggest_names, unknown_name
 from sfumato.catalog.text_format import PLAIN_TEXT, TextFormat
+from sfumato.errors import KernelFault
+from sfumato.kernel.expressions import Column
 from sfumato.kernel.neighbours import ROW, Neighbours, PrivacyUnit, Row
 from sfumato.kernel.parameters import kind_of, whole_number
-from sfumato.kernel.plan import Column, ContributionBound
 
 MOST_ROWS = 1 << 40
+
+
+@dataclass(frozen=True, slots=True)
+class ContributionBound:
+    """How many rows and groups of one unit are counted."""
+
+    max_rows_per_unit: int = 1
+    max_groups_per_unit: int = 1
+
+    def __post_init__(self) -> None:
+        if min(self.max_rows_per_unit, self.max_groups_per_unit) < 1:
+            raise KernelFault("A contribution bound is at least 1.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,14 @@
 """What every engine does."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from itertools import product
 from typing import Protocol
 
 from sfumato.errors import KernelFault
 from sfumato.kernel.expressions import Column, Scalar
-from sfumato.kernel.plan import PARTS, ROW_WEIGHT_EXPONENT, BoundedPlan, Kind, Measurement, Mode
+from sfumato.kernel.plan import BoundedPlan, Choice, Count, Curve, Halves, Mode, Sum, Thirds
 from sfumato.kernel.release import ExactAggregates
-from sfumato.kernel.split_sums import halfway, halves
+from sfumato.kernel.split_sums import halves
 
 # columns that a snapshot adds to the declared ones
 UNIT = "__sfumato_unit"  # whose row it is, as text; no row is without
@@ -69,34 +68,33 @@ class Cells:
         return len(self._numbers)
 
 
-def bin_numbers(each: Measurement) -> Callable[[Scalar], int | None]:
-    """From what a row has, on the measurement's grid or among a mode's values, to the number of its bin."""
-    if isinstance(each.choice, Mode):
-        numbers = {told_apart((value,)): index for index, value in enumerate(each.choice.values)}
+def bin_numbers(choice: Choice) -> Callable[[Scalar], int | None]:
+    """Make the function from a row's value, in steps of the grid or from a public list, to the number of its bin."""
+    if isinstance(choice, Mode):
+        numbers = {told_apart((value,)): index for index, value in enumerate(choice.values)}
         return lambda value: numbers.get(told_apart((value,)))
-    return lambda value: None if value is None else int(value) - each.lower  # type: ignore[arg-type]
+    lower = choice.grid.lower
+    return lambda value: None if value is None else int(value) - lower  # type: ignore[arg-type]
 
 
-ADDED = (Kind.COUNT, Kind.SUM, *PARTS)
+Added = Count | Sum | Halves | Thirds | Curve  # quantities that add up rows
 
 
-def addends(each: Measurement, plan: BoundedPlan) -> tuple[Measurement, ...]:
-    """What is added up of a measurement: of halves, a sum around the middle and a count."""
-    if each.kind is not Kind.HALVES:
-        return (each,)
-    middle, _, _ = halfway(each, per_row=plan.unit.per_row)
-    always = isinstance(each.value, Column) and not each.value.nullable
-    exponent = 0 if plan.unit.per_row else ROW_WEIGHT_EXPONENT
-    count = replace(each, kind=Kind.COUNT, value=None if always else each.value, exponent=exponent)
-    return replace(each, kind=Kind.SUM, offset=middle), count
+def addends(quantity: Count | Sum | Halves) -> tuple[Count | Sum, ...]:
+    """The sums over rows that a quantity is computed from: for halves, a sum around the middle and a count."""
+    if not isinstance(quantity, Halves):
+        return (quantity,)
+    value, grid = quantity.value, quantity.grid
+    always = isinstance(value, Column) and not value.nullable
+    return Sum(value, grid, grid.middle), Count(None if always else value)
 
 
-def integers_of(each: Measurement, totals: Sequence[int], plan: BoundedPlan) -> tuple[int, ...]:
+def integers_of(quantity: Added, totals: Sequence[int], plan: BoundedPlan) -> tuple[int, ...]:
     """The integers of one cell, from what was added up there."""
-    if each.kind is not Kind.HALVES:
+    if not isinstance(quantity, Halves):
         return tuple(totals)
     total, count = totals
-    return halves(total, count, each, per_row=plan.unit.per_row)
+    return halves(total, count, quantity.grid, per_row=plan.unit.per_row)
 
 
 class Engine(Protocol):

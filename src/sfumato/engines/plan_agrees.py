@@ -41,8 +41,8 @@ def has_values(plan: BoundedPlan, tables: Mapping[str, Table]) -> None:
     if not isinstance(plan.source, Scan):
         return
     declared = _table(tables, plan.source.table).columns
-    for each in plan.measurements:
-        match each.value:
+    for measurement in plan.measurements:
+        match getattr(measurement.quantity, "value", None):
             case Column(name, nullable=False) if getattr(
                 declared.get(name.removeprefix(plan.source.prefix)), "nullable", True
             ):

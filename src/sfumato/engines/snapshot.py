@@ -21,7 +21,7 @@ from sfumato.catalog.text_format import KEYS as READING_KEYS
 from sfumato.engines.engine import MET, ROWS_OF_UNIT, UNIT
 from sfumato.engines.sql.grid_columns import steps_of, width
 from sfumato.engines.sql.join_cap import mark_met
-from sfumato.engines.sql.lowering import CENTRED, STEPS, WEIGHT, Steps
+from sfumato.engines.sql.lowering import CENTRED, STEPS, WEIGHT
 from sfumato.engines.unit_rows import (
     OWNER,
     PEOPLE,
@@ -54,7 +54,7 @@ from sfumato.ingest.source_refusals import not_enough_memory, refused, unreadabl
 from sfumato.ingest.sql_text import quoted
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.neighbours import ROW
-from sfumato.kernel.plan import LOWERING_VERSION, ROW_WEIGHT_EXPONENT, grid_exponent
+from sfumato.kernel.plan import LOWERING_VERSION, ROW_WEIGHT_EXPONENT, Grid, grid_exponent
 
 PINNED = "__sfumato_pinned"
 FIRST_ROWS = 100_000  # are searched for examples of what is rare
@@ -260,7 +260,7 @@ def _columns(table: Table, source: Source) -> str:
 
 
 def _typed(
-    kept: Mapping[str, ColumnDeclaration], source: Source, steps: Mapping[str, Steps], further: Mapping[str, str]
+    kept: Mapping[str, ColumnDeclaration], source: Source, steps: Mapping[str, Grid], further: Mapping[str, str]
 ) -> str:
     """Rows as they are kept, with their outcomes: in steps, so that nothing is computed twice.
 
@@ -337,7 +337,7 @@ def _sampled(
     return lost_values(connection, selected, outcomes)
 
 
-def _weighed(steps: str, each: Steps, most: int) -> str:
+def _weighed(steps: str, each: Grid, most: int) -> str:
     """As lowering does it: rows of a unit with n > r rows weigh r/n each, rounded toward zero."""
     reach = max(abs(each.lower), abs(each.upper), each.upper - each.middle, each.middle - each.lower) * most
     wide = "INTEGER" if reach < 1 << 31 else "BIGINT" if reach < 1 << 63 else "HUGEINT"
@@ -380,17 +380,17 @@ def versions_of(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Tabl
     return {name: str(there[name][1]) for name in tables}
 
 
-def stored_steps(table: Table) -> dict[str, Steps]:
+def stored_steps(table: Table) -> dict[str, Grid]:
     """What a plan may rely on of each numeric column: its grid, and its declared bounds in steps."""
     stored = {}
     for name, exponent in grids_of(table).items():
         declared = table.columns[name]
         if isinstance(declared, (Integer, Real)):
-            ends = (
+            lower, upper = (
                 floor(Fraction(end) / Fraction(2) ** exponent + Fraction(1, 2))
                 for end in (declared.lower, declared.upper)
             )
-            stored[name] = Steps(exponent, *ends)
+            stored[name] = Grid(lower, upper, exponent)
     return stored
 
 

@@ -12,7 +12,7 @@ from sfumato.kernel.certify import Certificate, Certified
 from sfumato.kernel.losses import PrivacyLoss, compose
 from sfumato.kernel.mechanisms import LaplaceNoise
 from sfumato.kernel.neighbours import Neighbours
-from sfumato.kernel.plan import BoundedPlan, Kind
+from sfumato.kernel.plan import BoundedPlan, Count, People, exponent_of, kind_of
 from sfumato.kernel.sensitivity import Sensitivity
 
 
@@ -48,12 +48,14 @@ def allowance(watch: AboveThreshold, plan: BoundedPlan) -> Certificate:
     Relies on: K-34.
     Checked by: tests/kernel/test_bundle.py::test_a_sequence_is_charged_once_and_checks_every_question
     """
-    if plan.cells != 1 or [each.kind for each in plan.measurements] not in ([Kind.COUNT], [Kind.PEOPLE]):
+    quantity = plan.measurements[0].quantity
+    if plan.cells != 1 or len(plan.measurements) != 1 or not isinstance(quantity, Count | People):
         raise KernelFault("A question of a sequence is one count.")
     if watch.monotonic and plan.unit.neighbours is not Neighbours.ADD_REMOVE:
         raise KernelFault("Counts move the same way only when a unit is added or removed.")
-    (measured,) = plan.measurements
-    like = (watch.name, plan.unit.per_row, plan.unit.neighbours.value, measured.kind.value, measured.exponent)
+    per_row = plan.unit.per_row
+    grid = exponent_of(quantity, per_row=per_row)
+    like = (watch.name, per_row, plan.unit.neighbours.value, kind_of(quantity), grid)
     name = _hash("sequence", "\n".join(map(str, like)))
     moved = Sensitivity(watch.sensitivity, watch.sensitivity**2)
     certified = Certified("crossed", 0, moved, LaplaceNoise(Fraction(watch.noise.value_scale)), watch.loss)

@@ -1,4 +1,9 @@
-"""BoundedPlan: what may be measured. A closed set of operators, each with a rule in sensitivity.py."""
+"""BoundedPlan: what may be measured. A closed union of quantities, each with a rule in sensitivity.py.
+
+To add a quantity: add its class, with the number of its integers for a cell (`width`), to `Quantity`.
+mypy (assert_never) then names the places that need a case: exponent_of, sensitivity.py, certify.py, engines/engine.py,
+engines/sql/lowering.py, engines/reference, planning/planner.py and answers/present.py.
+"""
 
 import hashlib
 from dataclasses import dataclass, fields, is_dataclass
@@ -7,10 +12,11 @@ from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from math import frexp, prod
+from typing import ClassVar, assert_never
 
 from sfumato.errors import KernelFault
 from sfumato.kernel.canonical_text import canonical_text
-from sfumato.kernel.expressions import Call, Column, ColumnType, Expression, Literal, Scalar
+from sfumato.kernel.expressions import Call, Expression, Scalar
 from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
 from sfumato.kernel.neighbours import PrivacyUnit
 from sfumato.kernel.row_sources import Source, extent
@@ -20,134 +26,201 @@ MOST_BINS = 1 << 16
 MOST_CHOSEN = 100
 MOST_IN_BINS = 1 << 28  # cells times bins of a choice
 MOST_STEPS = 1 << 53  # engines clamp in doubles before they cast
-MOST_SPAN = 1 << 15  # of thirds and curves, in steps: they are squared
+MOST_SPAN = 1 << 15  # of Thirds and Curve, in steps: they are squared
 ROW_WEIGHT_EXPONENT = -16  # a person's rows weigh min(1, r/n) each, in steps of 2**-16
 
 
-class Kind(Enum):
-    """What a measurement adds up."""
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The bounds of a value, in steps of 2**exponent."""
 
-    COUNT = "count"  # rows, or rows where `value` is not NULL; weighed for a person
-    SUM = "sum"  # `value` on its grid, clamped, less `offset`; NULL adds nothing; weighed for a person
-    PEOPLE = "people"  # units with at least one row, in at most `max_groups_per_unit` cells each
-    KEYS = "keys"  # PEOPLE of every key that the data names: a key comes out only if enough people hold it
-    CHOICE = "choice"  # one of public bins, by the weights of the rows in each
-    HALVES = "halves"  # a row's weight below and above `value`: its count and its sum together (split_sums.py)
-    THIRDS = "thirds"  # the same of the square: count, sum and squares together
-    CURVE = "curve"  # sum and squares together, of a public number of rows
+    lower: int
+    upper: int
+    exponent: int
+
+    def __post_init__(self) -> None:
+        if not -MOST_STEPS <= self.lower <= self.upper <= MOST_STEPS:
+            raise KernelFault("Bounds are ordered, and not too many steps of their grid.")
+
+    @property
+    def middle(self) -> int:
+        """The step halfway between the bounds, rounded down."""
+        return (self.lower + self.upper) // 2
+
+    @property
+    def span(self) -> int:
+        """The number of steps from the lower bound to the upper."""
+        return self.upper - self.lower
 
 
-PARTS = {Kind.HALVES: 2, Kind.THIRDS: 3, Kind.CURVE: 2}  # how many
-SQUARED = (Kind.THIRDS, Kind.CURVE)
-OF_A_VALUE = (Kind.SUM, Kind.CHOICE, *PARTS)
+@dataclass(frozen=True, slots=True)
+class Count:
+    """Rows, or rows where `value` is not NULL. The rows of a person are weighed."""
+
+    value: Expression | None
+    width: ClassVar = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """The sum of `value` on its grid, clamped, less `offset`; NULL adds nothing. The rows of a person are weighed."""
+
+    value: Expression
+    grid: Grid
+    offset: int = 0
+    width: ClassVar = 1
+
+
+@dataclass(frozen=True, slots=True)
+class People:
+    """Units with at least one row, each in at most `max_groups_per_unit` cells."""
+
+    width: ClassVar = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The people of each undeclared key. A key is released only if enough people hold it."""
+
+    width: ClassVar = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Halves:
+    """The weights of the rows below and above the middle of `value`: count and sum together (split_sums.py)."""
+
+    value: Expression
+    grid: Grid
+    width: ClassVar = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Thirds:
+    """The same for the square: count, sum and squares together."""
+
+    value: Expression
+    grid: Grid
+    width: ClassVar = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Sum and squares together, where the number of rows is public."""
+
+    value: Expression
+    grid: Grid
+    width: ClassVar = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Quantiles:
-    """Values below which these fractions of the rows lie."""
+    """The bins of `grid`, numbered from its lower bound, below which these fractions of the rows lie."""
 
+    value: Expression
+    grid: Grid
     fractions: tuple[Fraction, ...]
+
+    @property
+    def width(self) -> int:
+        """How many bins are chosen in each cell."""
+        return len(self.fractions)
 
 
 @dataclass(frozen=True, slots=True)
 class Extreme:
-    """The largest value, or the smallest, that enough rows reach."""
+    """The largest bin of `grid`, or the smallest, that enough rows reach."""
 
+    value: Expression
+    grid: Grid
     largest: bool
+    width: ClassVar = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """The `most` values, of a public list, that most rows have."""
+    """The `width` values of a public list that most rows have. A bin is a place in the list."""
 
-    most: int
+    value: Expression
+    width: int
     values: tuple[Scalar, ...]
 
 
 Choice = Quantiles | Extreme | Mode
+Split = Halves | Thirds | Curve
+Quantity = Count | Sum | People | Keys | Split | Choice
+Loss = PureDP | ApproxDP | ZCDP
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One noisy vector: an integer for each cell, or `width` of them. `lower`, `upper`, `offset`: steps of 2**exponent.
+    """One noisy vector: `width` integers of a quantity for each cell, and the loss that pays for the noise.
 
-    A choice's integers are bins: 0 is `lower`, or the first value of a mode.
+    PureDP pays for Laplace noise and for choices, ZCDP for Gaussian noise, ApproxDP for undeclared keys.
     """
 
     name: str
-    kind: Kind
-    value: Expression | None
-    lower: int
-    upper: int
-    exponent: int
-    loss: PureDP | ApproxDP | ZCDP  # its share: PureDP is paid with Laplace noise, ZCDP with Gaussian, ApproxDP by KEYS
-    offset: int = 0
-    choice: Choice | None = None
+    quantity: Quantity
+    loss: Loss
 
     def __post_init__(self) -> None:
-        if self.kind in OF_A_VALUE and (self.value is None or not self.lower <= self.upper):
-            raise KernelFault("A sum, a choice and parts need a value and bounds.")
-        if self.kind in SQUARED and self.upper - self.lower > MOST_SPAN:
+        quantity, loss = self.quantity, self.loss
+        if isinstance(quantity, Sum) and abs(quantity.offset) > MOST_STEPS:
+            raise KernelFault("An offset is too many steps of its grid.")
+        if isinstance(quantity, Thirds | Curve) and quantity.grid.span > MOST_SPAN:
             raise KernelFault("Squares are of few enough steps.")
-        if self.kind in PARTS and not isinstance(self.loss, PureDP):
-            raise KernelFault("Parts share a pure loss.")
-        if max(abs(self.lower), abs(self.upper), abs(self.offset)) > MOST_STEPS:
-            raise KernelFault("The bounds of a sum are too many steps of its grid.")
-        if isinstance(self.loss, ZCDP) and self.loss.delta:
-            raise KernelFault("A measurement's share of rho carries no delta.")
-        if isinstance(self.loss, ApproxDP) != (self.kind is Kind.KEYS):
-            raise KernelFault("Keys that the data names, and nothing else, spend a delta.")
-        if (self.choice is not None) != (self.kind is Kind.CHOICE):
-            raise KernelFault("A choice, and nothing else, has bins.")
-        if self.choice is not None and not (1 <= self.bins <= MOST_BINS and 1 <= self.width <= MOST_CHOSEN):
+        if isinstance(quantity, Choice) and not (count_bins(quantity) <= MOST_BINS and quantity.width <= MOST_CHOSEN):
             raise KernelFault("A choice has few enough bins, and chooses few enough.")
+        pays = (
+            ApproxDP
+            if isinstance(quantity, Keys)
+            else PureDP | ZCDP
+            if isinstance(quantity, Count | Sum | People)
+            else PureDP
+        )
+        if not isinstance(loss, pays) or (isinstance(loss, ZCDP) and loss.delta):
+            raise KernelFault("This kind of loss cannot pay for this quantity.")
 
-    @property
-    def bins(self) -> int:
-        """The number of bins of a choice."""
-        return len(self.choice.values) if isinstance(self.choice, Mode) else self.upper - self.lower + 1
 
-    @property
-    def width(self) -> int:
-        """How many integers it gives for each cell."""
-        match self.choice:
-            case Quantiles(fractions):
-                return len(fractions)
-            case Mode(most):
-                return most
-            case _:
-                return PARTS.get(self.kind, 1)
+def count_bins(choice: Choice) -> int:
+    """The number of public bins among which a measurement chooses."""
+    return len(choice.values) if isinstance(choice, Mode) else choice.grid.span + 1
+
+
+def exponent_of(quantity: Quantity, *, per_row: bool) -> int:
+    """The released integers of a quantity are steps of 2 to this power; those of a choice are numbers of bins."""
+    match quantity:
+        case Count():
+            return 0 if per_row else ROW_WEIGHT_EXPONENT
+        case Sum(grid=grid) | Halves(grid=grid):
+            return grid.exponent
+        case Thirds(grid=grid) | Curve(grid=grid):
+            return 2 * grid.exponent
+        case People() | Keys() | Quantiles() | Extreme() | Mode():
+            return 0
+        case _:
+            assert_never(quantity)
+
+
+def kind_of(quantity: Quantity) -> str:
+    """The word for a quantity in digests, in names of measurements and in disclosures."""
+    return "choice" if isinstance(quantity, Choice) else type(quantity).__name__.lower()
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A GROUP BY expression and its public values; rows elsewhere belong to no cell. None: the data names them."""
+    """A GROUP BY expression and its public values; rows with other values belong to no cell. None: undeclared."""
 
     expression: Expression
     values: tuple[Scalar, ...] | None
 
     def __post_init__(self) -> None:
-        if self.values is None:
-            return
-        if not self.values or len(set(map(repr, self.values))) != len(self.values):
+        if self.values is not None and not 0 < len(self.values) == len(set(map(repr, self.values))):
             raise KernelFault("A key needs public values, each once.")
 
 
 @dataclass(frozen=True, slots=True)
-class ContributionBound:
-    """How much of one unit is let in."""
-
-    max_rows_per_unit: int = 1
-    max_groups_per_unit: int = 1
-
-    def __post_init__(self) -> None:
-        if min(self.max_rows_per_unit, self.max_groups_per_unit) < 1:
-            raise KernelFault("A contribution bound is at least 1.")
-
-
-@dataclass(frozen=True, slots=True)
 class BoundedPlan:
-    """Measurements over the cells of a source. Bounding precedes filters."""
+    """Measurements over the cells of a source. Contributions are bounded before the filters."""
 
     population: str
     source: Source
@@ -159,37 +232,35 @@ class BoundedPlan:
     repeat: int = 0  # how often the same was released before: another release of it is another plan
 
     def __post_init__(self) -> None:
-        reached = extent(self.source)
-        if not reached.private:
-            raise KernelFault("A plan is about a private source.")
-        if self.max_groups_per_unit < 1:
-            raise KernelFault("A unit is in at least one group.")
-        if self.unit.per_row and (self.max_groups_per_unit > 1 or not reached.single_rows):
-            raise KernelFault("A row unit contributes one row to one group.")
-        kinds = {each.kind for each in self.measurements}
-        if self.unit.per_row and reached.reach > 1 and kinds & {Kind.PEOPLE, Kind.KEYS}:
-            raise KernelFault("A row that became several cannot be counted as one person.")
-        if self.cells is None and not self.unit.per_row and reached.rows_met is None:
-            raise KernelFault("Undeclared keys read a bounded number of rows of one unit.")
-        most_bins = max((each.bins for each in self.measurements if each.choice is not None), default=1)
-        if (self.cells or 1) * most_bins > max(MOST_IN_BINS, MOST_CELLS):
-            raise KernelFault("A choice has few enough cells and bins.")
-        if not self.measurements or (self.cells or 0) > MOST_CELLS:
-            raise KernelFault("A plan has at least one measurement and at most a million cells.")
-        if len({each.name for each in self.measurements}) != len(self.measurements):
-            raise KernelFault("Measurements have different names.")
-        if sum(each.kind is Kind.KEYS for each in self.measurements) != (self.cells is None):
-            raise KernelFault("Keys that the data names are released by one measurement.")
+        reached, cells, per_row = extent(self.source), self.cells, self.unit.per_row
+        quantities = [measurement.quantity for measurement in self.measurements]
+        units = any(isinstance(quantity, People | Keys) for quantity in quantities)
+        bins = max((count_bins(quantity) for quantity in quantities if isinstance(quantity, Choice)), default=1)
+        unbounded = not per_row and reached.rows_met is None
+        for refused, reason in (
+            (not reached.private, "A plan is about a private source."),
+            (self.max_groups_per_unit < 1, "A unit is in at least one group."),
+            (per_row and self.max_groups_per_unit > 1, "A row unit is in one group."),
+            (per_row and not reached.single_rows, "A row unit contributes one row."),
+            (per_row and reached.reach > 1 and units, "A row that became several cannot be counted as one person."),
+            (cells is None and unbounded, "Undeclared keys read a bounded number of rows of one unit."),
+            ((cells or 1) * bins > max(MOST_IN_BINS, MOST_CELLS), "A choice has few enough cells and bins."),
+            (not quantities or (cells or 0) > MOST_CELLS, "A plan measures something, in at most a million cells."),
+            (len({each.name for each in self.measurements}) != len(quantities), "Measurements have different names."),
+            (quantities.count(Keys()) != (cells is None), "Undeclared keys are released by one measurement."),
+        ):
+            if refused:
+                raise KernelFault(reason)
 
     @property
     def cells(self) -> int | None:
-        """The number of cells, in the order of itertools.product over the keys' values; None: the data names them."""
+        """The number of cells, in the order of itertools.product over the keys' values; None: undeclared keys."""
         declared = [len(key.values) for key in self.keys if key.values is not None]
         return prod(declared) if len(declared) == len(self.keys) else None
 
     @property
     def reach(self) -> int:
-        """The most that the weights of one unit's rows add up to."""
+        """The weights of one unit's rows add up to at most this."""
         return extent(self.source).reach
 
 
@@ -218,7 +289,8 @@ def digest(plan: BoundedPlan) -> str:
     Relies on: SHA-256 being collision-free in practice.
     Checked by: tests/kernel/test_plan.py::test_digests_tell_plans_apart
     """
-    return _hash(plan)
+    measured = [["Measurement", *_record(measurement, plan)] for measurement in plan.measurements]
+    return _hash(["BoundedPlan", *_encode_parts(plan), ["tuple", *measured], _encode(plan.repeat)])
 
 
 def answer_key(plan: BoundedPlan) -> str:
@@ -228,47 +300,49 @@ def answer_key(plan: BoundedPlan) -> str:
     Relies on: SHA-256 being collision-free in practice.
     Checked by: tests/kernel/test_plan.py::test_answer_keys_ignore_what_is_spent
     """
-    measured = tuple(
-        (each.name, each.kind, each.value, each.lower, each.upper, each.exponent, each.offset, each.choice)
-        for each in plan.measurements
-    )
-    parts = (plan.population, plan.source, plan.unit, plan.max_groups_per_unit, plan.filters, plan.keys)
-    return _hash((LOWERING_VERSION, *parts, measured))
+    records = [_record(measurement, plan) for measurement in plan.measurements]
+    measured = [["tuple", *record[:_LOSS], *record[_LOSS + 1 :]] for record in records]
+    return _hash(["tuple", _encode(LOWERING_VERSION), *_encode_parts(plan), ["tuple", *measured]])
 
 
 _ATOMS = (type(None), bool, int, float, str, date, datetime, Decimal, Fraction)
 _FIELDS: dict[type, tuple[str, ...]] = {}  # of the plan's own classes, found once
+_LOSS = 6  # the place of the loss in a record
 
 
-def _hash(thing: object) -> str:
-    return hashlib.sha256(canonical_text(_canonical(thing)).encode()).hexdigest()
+def _hash(encoded: list[object]) -> str:
+    return hashlib.sha256(canonical_text(encoded).encode()).hexdigest()
 
 
-def _canonical(thing: object) -> object:
+def _encode_parts(plan: BoundedPlan) -> list[object]:
+    parts = (plan.population, plan.source, plan.unit, plan.max_groups_per_unit, plan.filters, plan.keys)
+    return list(map(_encode, parts))
+
+
+def _record(measurement: Measurement, plan: BoundedPlan) -> list[object]:
+    """One layout for all classes, with 0 or None for what a class does not have: existing ledgers hold its hash."""
+    quantity = measurement.quantity
+    grid = getattr(quantity, "grid", Grid(0, 0, exponent_of(quantity, per_row=plan.unit.per_row)))
+    value, offset = getattr(quantity, "value", None), getattr(quantity, "offset", 0)
+    numbers = map(_encode, (grid.lower, grid.upper, grid.exponent, measurement.loss, offset))
+    choice = _encode(quantity, ("value", "grid")) if isinstance(quantity, Choice) else _encode(None)
+    return [_encode(measurement.name), ["Kind", kind_of(quantity).upper()], _encode(value), *numbers, choice]
+
+
+def _encode(thing: object, without: tuple[str, ...] = ()) -> list[object]:
     """Nested lists of type names and texts: 1, 1.0, True and '1' all differ."""
     kind = type(thing)
     if kind in _ATOMS:
         return [kind.__name__, thing.hex() if isinstance(thing, float) else str(thing)]
     if isinstance(thing, tuple):
-        return ["tuple", *map(_canonical, thing)]
+        return ["tuple", *map(_encode, thing)]
     if isinstance(thing, Enum):
         return [kind.__name__, thing.name]
-    if isinstance(thing, Call):  # the unit beside the name, as ledgers of earlier versions have it
+    if isinstance(thing, Call):  # function and unit in one text, as existing ledgers have it
         name = thing.function if thing.unit is None else f"{thing.function} {thing.unit}"
-        return ["Call", _canonical(name), _canonical(thing.arguments)]
-    return [kind.__name__, *[_canonical(getattr(thing, name)) for name in _fields_of(kind)]]
-
-
-def _fields_of(kind: type) -> tuple[str, ...]:
+        return ["Call", _encode(name), _encode(thing.arguments)]
     if kind not in _FIELDS:
         if not is_dataclass(kind):
             raise KernelFault("A plan holds something that has no canonical text.")
         _FIELDS[kind] = tuple(field.name for field in fields(kind))
-    return _FIELDS[kind]
-
-
-__all__ = [
-    "BoundedPlan", "Call", "Choice", "Column", "ColumnType", "ContributionBound", "Expression",
-    "Extreme", "Key", "Kind", "Literal", "Measurement", "Mode", "Quantiles",
-    "Scalar", "answer_key", "digest", "grid_exponent",
-]  # fmt: skip
+    return [kind.__name__, *(_encode(getattr(thing, name)) for name in _FIELDS[kind] if name not in without)]

@@ -5,27 +5,26 @@ to the row's weight, they share it: whatever one person moves in one part, they 
 """
 
 from fractions import Fraction
+from typing import assert_never
 
-from sfumato.errors import KernelFault
-from sfumato.kernel.plan import ROW_WEIGHT_EXPONENT, Kind, Measurement
+from sfumato.kernel.plan import ROW_WEIGHT_EXPONENT, Curve, Grid, Halves, Split, Thirds
 
 
-def halfway(each: Measurement, *, per_row: bool) -> tuple[int, int, int]:
+def halfway(grid: Grid, *, per_row: bool) -> tuple[int, int, int]:
     """The middle of the bounds, and how far it is down to the lower and up to the upper; for a person, no less.
 
     Claim: K-37. A person's distances are equal, at least those to the bounds, and whole when times a count.
     Checked by: tests/kernel/test_split_sums.py::test_halves_are_whole_and_reach_both_bounds
     """
-    middle = (each.lower + each.upper) // 2
-    down, up = middle - each.lower, each.upper - middle
+    down, up = grid.middle - grid.lower, grid.upper - grid.middle
     if per_row:
-        return middle, down, up
+        return grid.middle, down, up
     whole = 1 << -ROW_WEIGHT_EXPONENT
     same = -(-max(down, up) // whole) * whole
-    return middle, same, same
+    return grid.middle, same, same
 
 
-def halves(total: int, count: int, each: Measurement, *, per_row: bool) -> tuple[int, int]:
+def halves(total: int, count: int, grid: Grid, *, per_row: bool) -> tuple[int, int]:
     """Weight below and above, from the sum of values less the middle, and their count (a person's in steps of 2**-16).
 
     Claim: K-37. One unit's halves are, in size, at most both distances together times its reach.
@@ -33,42 +32,42 @@ def halves(total: int, count: int, each: Measurement, *, per_row: bool) -> tuple
     Relies on: K-25.
     Checked by: tests/neighbours/test_sensitivity.py::test_no_neighbour_moves_more
     """
-    _, down, up = halfway(each, per_row=per_row)
+    _, down, up = halfway(grid, per_row=per_row)
     shift = 0 if per_row else -ROW_WEIGHT_EXPONENT
     return (up * count >> shift) - total, (down * count >> shift) + total
 
 
-def parts_of(each: Measurement, steps: int) -> tuple[int, ...]:
+def parts_of(quantity: Thirds | Curve, steps: int) -> tuple[int, ...]:
     """The parts of one row of weight 1, whose value is so many steps: for engines, which weigh each part.
 
-    Claim: K-37. THIRDS are nonnegative and add up to the square of the span.
+    Claim: K-37. Thirds are nonnegative and add up to the square of the span.
     Requires: lower <= steps <= upper (engine).
     Checked by: tests/kernel/test_split_sums.py::test_what_one_row_adds_is_enumerated
     """
-    match each.kind:
-        case Kind.THIRDS:
-            below, above = each.upper - steps, steps - each.lower
+    match quantity:
+        case Thirds(grid=grid):
+            below, above = grid.upper - steps, steps - grid.lower
             return below * below, 2 * below * above, above * above
-        case Kind.CURVE:
-            middle, _, half = halfway(each, per_row=True)  # up is the longer way
+        case Curve(grid=grid):
+            middle, _, half = halfway(grid, per_row=True)  # up is the longer way
             return half * (steps - middle), (steps - middle) ** 2
         case _:
-            raise KernelFault("Only thirds and curves are made row by row.")
+            assert_never(quantity)
 
 
-def most_of_parts(each: Measurement, *, per_row: bool) -> Fraction:
+def most_of_parts(quantity: Split, *, per_row: bool) -> Fraction:
     """The most that one row of weight 1 adds to all parts together; of a curve, the most that a replaced row moves.
 
     Claim: K-37. In L1, for every value within the bounds.
     Checked by: tests/kernel/test_split_sums.py::test_what_one_row_adds_is_enumerated
     """
-    _, down, up = halfway(each, per_row=per_row)
-    match each.kind:
-        case Kind.HALVES:
+    _, down, up = halfway(quantity.grid, per_row=per_row)
+    match quantity:
+        case Halves():
             return Fraction(down + up)
-        case Kind.THIRDS:
-            return Fraction((each.upper - each.lower) ** 2)
-        case Kind.CURVE:
+        case Thirds(grid=grid):
+            return Fraction(grid.span**2)
+        case Curve():
             return Fraction(9 * up * up, 4)
         case _:
-            raise KernelFault("Only parts are measured together.")
+            assert_never(quantity)

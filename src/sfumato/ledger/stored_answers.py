@@ -47,6 +47,17 @@ def _name_noise(each: Certified) -> str:
             return "choice"
 
 
+def bound_variance(certified: Certified) -> Fraction:
+    """An upper bound of the noise's variance, in squared steps: it compares answers to the same question."""
+    match certified.noise:
+        case LaplaceNoise(scale):
+            return 2 * scale**2
+        case GaussianNoise(variance):
+            return variance
+        case choice:
+            return choice.spread**2
+
+
 VOID = canonical_text({"void": True})
 
 
@@ -96,7 +107,7 @@ def describe_certificate(certificate: Certificate) -> str:
         {
             "name": each.name,
             "noise": _name_noise(each),
-            "variance": str(each.variance),
+            "variance": str(bound_variance(each)),
             "exponent": each.exponent,
             "loss": write_loss(each.loss),
         }
@@ -120,7 +131,7 @@ def is_precise_enough(charge: Row, certificate: Certificate) -> bool:
     """Whether every measurement of a stored answer is at least as precise as the wanted one, at the same delta."""
     loss = read_certified_loss(charge)
     kept = {name: variance for name, variance, _ in read_measurements(charge)}
-    wanted = {each.name: each.variance for each in certificate.measurements}
+    wanted = {each.name: bound_variance(each) for each in certificate.measurements}
     same_delta = amounts_of(loss)[1] == amounts_of(certificate.loss)[1]
     return same_delta and kept.keys() == wanted.keys() and all(kept[name] <= wanted[name] for name in wanted)
 

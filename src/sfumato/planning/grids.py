@@ -4,48 +4,48 @@ from fractions import Fraction
 from math import floor, frexp
 
 from sfumato.errors import KernelFault
-from sfumato.kernel.plan import MOST_BINS, MOST_STEPS, grid_exponent
+from sfumato.kernel.plan import MOST_BINS, MOST_STEPS, Grid, grid_exponent
 from sfumato.query.query import Typed
 
 SPAN_BITS = 14  # of values that are squared: their squares and the sums of those fit 64 bits
 BIN_BITS = 12  # of real values: 4,096 to 8,192 bins; more would cost rank, by the logarithm of their number
 
 
-def steps_of(value: Typed, *, per_row: bool) -> tuple[int, int, int]:
-    """Bounds of a value in steps of its grid, and the grid's exponent."""
-    if value.lower is None or value.upper is None:
-        raise KernelFault("A sum without bounds has no plan.")
-    exponent = grid_exponent(value.lower, value.upper, whole=value.whole, per_row=per_row)
-    return (*_in_steps(value.lower, value.upper, exponent), exponent)
+def sum_grid(value: Typed, *, per_row: bool) -> Grid:
+    """The grid of a value that is added up."""
+    lower, upper = _bounds_of(value)
+    return _grid(lower, upper, grid_exponent(lower, upper, whole=value.whole, per_row=per_row))
 
 
-def squared_steps_of(value: Typed) -> tuple[int, int, int]:
-    """Bounds of a value in steps that are few enough to be squared, and the grid's exponent."""
+def squared_grid(value: Typed) -> Grid:
+    """The grid of a value that is squared: few enough steps."""
+    lower, upper = _bounds_of(value)
+    return _coarse_grid(lower, upper, frexp(upper - lower)[1] - SPAN_BITS, whole=value.whole)
+
+
+def bin_grid(value: Typed) -> Grid:
+    """The bins of a value: every whole number, where they are few; else bins of one public width."""
+    lower, upper = _bounds_of(value)
+    if value.whole and upper - lower < MOST_BINS:
+        return Grid(int(lower), int(upper), 0)
+    return _coarse_grid(lower, upper, frexp(upper - lower)[1] - 1 - BIN_BITS, whole=value.whole)
+
+
+def _bounds_of(value: Typed) -> tuple[float, float]:
     if value.lower is None or value.upper is None:
-        raise KernelFault("A sum without bounds has no plan.")
-    exponent = frexp(value.upper - value.lower)[1] - SPAN_BITS
-    if value.whole:
+        raise KernelFault("A sum or a choice without bounds has no plan.")
+    return value.lower, value.upper
+
+
+def _coarse_grid(lower: float, upper: float, exponent: int, *, whole: bool) -> Grid:
+    if whole:
         exponent = max(exponent, 0)
-    while max(abs(value.lower), abs(value.upper)) > MOST_STEPS * 2.0**exponent:  # narrow bounds, far from zero
+    while max(abs(lower), abs(upper)) > MOST_STEPS * 2.0**exponent:  # narrow bounds, far from zero
         exponent += 1
-    return (*_in_steps(value.lower, value.upper, exponent), exponent)
+    return _grid(lower, upper, exponent)
 
 
-def bins_of(value: Typed) -> tuple[int, int, int]:
-    """Bounds of a value in bins: every whole number, where they are few; else bins of one public width."""
-    if value.lower is None or value.upper is None:
-        raise KernelFault("A choice without bounds has no plan.")
-    if value.whole and value.upper - value.lower < MOST_BINS:
-        return int(value.lower), int(value.upper), 0
-    exponent = frexp(value.upper - value.lower)[1] - 1 - BIN_BITS
-    if value.whole:
-        exponent = max(exponent, 0)
-    while max(abs(value.lower), abs(value.upper)) > MOST_STEPS * 2.0**exponent:  # narrow bounds, far from zero
-        exponent += 1
-    return (*_in_steps(value.lower, value.upper, exponent), exponent)
-
-
-def _in_steps(lower: float, upper: float, exponent: int) -> tuple[int, int]:
+def _grid(lower: float, upper: float, exponent: int) -> Grid:
     step = Fraction(2) ** exponent
-    low, high = (floor(Fraction(end) / step + Fraction(1, 2)) for end in (lower, upper))
-    return low, high
+    low, high = (floor(Fraction(bound) / step + Fraction(1, 2)) for bound in (lower, upper))
+    return Grid(low, high, exponent)

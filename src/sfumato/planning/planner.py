@@ -14,23 +14,28 @@ from fractions import Fraction
 from sfumato.catalog.dataset import Dataset
 from sfumato.errors import InvalidParameter, KernelFault
 from sfumato.kernel.exact import exact_decimal
+from sfumato.kernel.expressions import Call, Literal, Scalar
 from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
 from sfumato.kernel.neighbours import ROW, Neighbours
 from sfumato.kernel.plan import (
-    ROW_WEIGHT_EXPONENT,
     BoundedPlan,
-    Call,
     Choice,
+    Count,
+    Curve,
     Extreme,
-    Kind,
-    Literal,
+    Halves,
+    Keys,
     Measurement,
     Mode,
+    People,
     Quantiles,
-    Scalar,
+    Quantity,
+    Sum,
+    Thirds,
+    kind_of,
 )
 from sfumato.kernel.row_sources import PerUnit, Scan
-from sfumato.planning.grids import bins_of, squared_steps_of, steps_of
+from sfumato.planning.grids import bin_grid, squared_grid, sum_grid
 from sfumato.planning.moment_measurements import Linear, Moments, Rows, of_curve, of_halves, of_thirds, together
 from sfumato.planning.unit_and_version import pinned, whose
 from sfumato.query.capped_scans import cap_scans
@@ -87,29 +92,6 @@ class Planned:
     public: PublicNumbers
 
 
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    kind: Kind
-    value: Typed | None
-    lower: int = 0
-    upper: int = 0
-    exponent: int = 0
-    offset: int = 0
-    choice: Choice | None = None
-
-    def named(self, name: str, loss: PureDP | ApproxDP | ZCDP) -> Measurement:
-        """As the plan has it."""
-        value = None if self.value is None else self.value.expression
-        return Measurement(
-            name, self.kind, value, self.lower, self.upper, self.exponent, loss, self.offset, self.choice
-        )
-
-    @property
-    def measurement(self) -> Measurement:
-        """Before it has a name and a share."""
-        return self.named("", PureDP(1))
-
-
 def choose_plan(
     query: Query,
     loss: PureDP | ZCDP,
@@ -131,14 +113,26 @@ def choose_plan(
         raise InvalidParameter("question", "must depend on the data", "the public number of rows or people", hint)
     shares = split(loss, len(chooser.wanted))
     measurements = tuple(
-        each.named(name, _with_delta(share, delta, dataset) if each.kind is Kind.KEYS else share)
-        for (name, each), share in zip(chooser.wanted.items(), shares, strict=True)
+        Measurement(name, quantity, _check_share(quantity, share, delta, dataset))
+        for (name, (quantity, _)), share in zip(chooser.wanted.items(), shares, strict=True)
     )
     source = pinned(query.source, versions)
     if discovers and not unit.per_row:  # before rows are grouped: one person's many keys must not show in the time
         source = cap_scans(source)
     plan = BoundedPlan(dataset.population, source, unit, groups, query.filters, query.keys, measurements)
     return Planned(plan, formulas, chooser.public)
+
+
+def _check_share(
+    quantity: Quantity, share: PureDP | ZCDP, delta: Decimal | None, dataset: Dataset
+) -> PureDP | ApproxDP | ZCDP:
+    """The loss that pays for a quantity; refuse a rho where only epsilon can pay."""
+    if isinstance(quantity, Keys):
+        return _with_delta(share, delta, dataset)
+    if isinstance(quantity, Choice) and isinstance(share, ZCDP):
+        hint = "Ask with epsilon=."
+        raise InvalidParameter("rho", "must not be given for quantiles, MIN, MAX, MODE and TOP_K", "a rho", hint)
+    return share
 
 
 def _with_delta(share: PureDP | ZCDP, delta: Decimal | None, dataset: Dataset) -> ApproxDP:
@@ -179,7 +173,7 @@ class _Chooser:
     def __init__(self, query: Query, dataset: Dataset, *, per_row: bool, discovers: bool, pure: bool) -> None:
         self.per_row = per_row
         self.discovers = discovers
-        self.wanted: dict[str, _Wanted] = {}
+        self.wanted: dict[str, tuple[Quantity, Typed | None]] = {}
         self.public = _public_numbers(query, dataset)
         self.most_rows, self.most_people = _greatest_numbers(query, dataset)
         self._moments_of: dict[Typed, Moments] = {}
@@ -188,7 +182,7 @@ class _Chooser:
             if each.function == "QUANTILE" and each.value is not None and each.fraction is not None:
                 known = self._fractions.get(each.value, ())
                 self._fractions[each.value] = tuple(sorted({*known, each.fraction}))
-        self.keys = self._add(_Wanted(Kind.KEYS, None)) if discovers else None
+        self.keys = self._add(Keys()) if discovers else None
         fixed = self.public.rows is not None
         one_cell = dataset.neighbours is Neighbours.REPLACE_ONE and not query.keys
         rows = Rows(per_row, fixed or (discovers and per_row), fixed, one_cell)
@@ -205,7 +199,7 @@ class _Chooser:
             case "PEOPLE" if self.public.people is not None:
                 return Formula("COUNT", count=Linear((), Fraction(self.public.people)))
             case "PEOPLE":
-                counted = Linear.of(self.keys or self._add(_Wanted(Kind.PEOPLE, None)))
+                counted = Linear.of(self.keys or self._add(People()))
                 return Formula("COUNT", count=counted, least=1.0 if self.keys else 0.0, most=self.most_people)
             case "SUM" if value is not None:
                 least, most = self._sums_between(value)
@@ -230,21 +224,19 @@ class _Chooser:
                 )  # fmt: skip
             case "QUANTILE" if value is not None and aggregate.fraction is not None:
                 fractions = self._fractions[value]
-                chosen = self._choice(value, Quantiles(fractions))
+                chosen = self._choice(value, Quantiles(value.expression, bin_grid(value), fractions))
                 return replace(chosen, place=fractions.index(aggregate.fraction))
             case "MIN" | "MAX" if value is not None:
-                return self._choice(value, Extreme(aggregate.function == "MAX"))
+                return self._choice(value, Extreme(value.expression, bin_grid(value), aggregate.function == "MAX"))
             case "MODE" | "TOP_K" if value is not None and value.values:
-                name = self._add(_Wanted(Kind.CHOICE, value, choice=Mode(aggregate.most, value.values)))
+                name = self._add(Mode(value.expression, aggregate.most, value.values), value)
                 return Formula(aggregate.function, name, width=aggregate.most, values=value.values)
         raise KernelFault("An aggregate has no plan.")
 
     def _choice(self, value: Typed, choice: Quantiles | Extreme) -> Formula:
-        lower, upper, exponent = bins_of(value)
-        name = self._add(_Wanted(Kind.CHOICE, value, lower, upper, exponent, choice=choice))
-        width = len(choice.fractions) if isinstance(choice, Quantiles) else 1
-        step = 2.0**exponent
-        return Formula("CHOICE", name, centre=lower * step, lower=step, upper=value.upper, width=width)
+        name, grid = self._add(choice, value), choice.grid
+        step = 2.0**grid.exponent
+        return Formula("CHOICE", name, centre=grid.lower * step, lower=step, upper=value.upper, width=choice.width)
 
     def _count(self, value: Typed | None) -> Linear:
         """Public, or that of the keys, or of a value in parts, or a noisy one that all who can share."""
@@ -254,12 +246,11 @@ class _Chooser:
             return Linear((), Fraction(self.public.rows))
         if self.keys and self.per_row:
             return Linear.of(self.keys)
-        whole = sorted((each for each in self.parts if not each.nullable), key=lambda each: self.parts[each].value)
+        whole = sorted((each for each in self.parts if not each.nullable), key=lambda each: self.parts[each].__name__)
         return self._parts(whole[0]).count if whole else self._counted(None)
 
     def _counted(self, value: Typed | None) -> Linear:
-        exponent = 0 if self.per_row else ROW_WEIGHT_EXPONENT
-        return Linear.of(self._add(_Wanted(Kind.COUNT, value, exponent=exponent)))
+        return Linear.of(self._add(Count(None if value is None else value.expression), value))
 
     def _whole_sum(self, value: Typed) -> Linear:
         """A sum that is not centred: of parts or of a public number of rows, what was taken off is put back."""
@@ -285,23 +276,23 @@ class _Chooser:
 
     def _parts(self, value: Typed) -> Moments:
         if value not in self._moments_of:
-            kind = self.parts[value]
-            steps = steps_of(value, per_row=self.per_row) if kind is Kind.HALVES else squared_steps_of(value)
-            wanted = _Wanted(kind, value, *steps)
-            name, measured = self._add(wanted), wanted.measurement
-            if kind is Kind.HALVES:
-                self._moments_of[value] = of_halves(name, measured, per_row=self.per_row)
-            elif kind is Kind.THIRDS:
-                self._moments_of[value] = of_thirds(name, measured)
+            if self.parts[value] is Halves:
+                halves = Halves(value.expression, sum_grid(value, per_row=self.per_row))
+                found = of_halves(self._add(halves, value), halves.grid, per_row=self.per_row)
+            elif self.parts[value] is Thirds:
+                thirds = Thirds(value.expression, squared_grid(value))
+                found = of_thirds(self._add(thirds, value), thirds.grid)
             else:
-                self._moments_of[value] = of_curve(name, measured, self.public.rows or 0)
+                curve = Curve(value.expression, squared_grid(value))
+                found = of_curve(self._add(curve, value), curve.grid, self.public.rows or 0)
+            self._moments_of[value] = found
         return self._moments_of[value]
 
     def _sum(self, value: Typed, *, centred: bool) -> tuple[Linear, Fraction]:
-        lower, upper, exponent = steps_of(value, per_row=self.per_row)
-        offset = (lower + upper) // 2 if centred else 0
-        name = self._add(_Wanted(Kind.SUM, value, lower, upper, exponent, offset))
-        return Linear.of(name), offset * Fraction(2) ** exponent
+        grid = sum_grid(value, per_row=self.per_row)
+        offset = grid.middle if centred else 0
+        name = self._add(Sum(value.expression, grid, offset), value)
+        return Linear.of(name), offset * Fraction(2) ** grid.exponent
 
     def _sums_between(self, value: Typed) -> tuple[float | None, float | None]:
         """Between which numbers a sum can be: of no row, or of the greatest number of them."""
@@ -312,12 +303,13 @@ class _Chooser:
         least, most = (rows * lower if lower < 0 else 0.0), (rows * upper if upper > 0 else 0.0)
         return (None if math.isinf(least) else least), (None if math.isinf(most) else most)
 
-    def _add(self, wanted: _Wanted) -> str:
-        for name, each in self.wanted.items():
-            if each == wanted:
+    def _add(self, quantity: Quantity, value: Typed | None = None) -> str:
+        """Name a quantity; one that is wanted twice is measured once. Equal expressions of two types are two."""
+        for name, wanted in self.wanted.items():
+            if wanted == (quantity, value):
                 return name
-        name = f"{wanted.kind.value}{len(self.wanted) + 1}"
-        self.wanted[name] = wanted
+        name = f"{kind_of(quantity)}{len(self.wanted) + 1}"
+        self.wanted[name] = (quantity, value)
         return name
 
 

@@ -6,7 +6,8 @@ from sqlglot import exp
 
 from sfumato.catalog.names import find_name
 from sfumato.errors import MissingBounds, QueryError
-from sfumato.kernel.plan import Key, Literal
+from sfumato.kernel.expressions import Literal
+from sfumato.kernel.plan import Key
 from sfumato.query import functions
 from sfumato.query.choice_aggregates import bind_choice
 from sfumato.query.constants import read_constant

@@ -12,7 +12,7 @@ import duckdb
 from sfumato.catalog.dataset import Table
 from sfumato.engines.duckdb.content_version import content_digest
 from sfumato.engines.duckdb.empty_tables import EmptyTables
-from sfumato.engines.engine import ADDED, Bins, Cells, bin_numbers, integers_of
+from sfumato.engines.engine import Added, Bins, Cells, bin_numbers, integers_of
 from sfumato.engines.plan_agrees import agrees, has_values
 from sfumato.engines.snapshot import in_order, pin, stored_steps, versions_of
 from sfumato.engines.snapshot_file import SEALED, Prepared, add, open_to_read, prepare
@@ -21,7 +21,7 @@ from sfumato.errors import EngineFailed, KernelFault
 from sfumato.ingest.load_report import AS_USUAL, Loading, LoadReport, refuse_losses
 from sfumato.ingest.public import with_facts
 from sfumato.ingest.readers import connected
-from sfumato.kernel.plan import BoundedPlan, Kind, Measurement, digest
+from sfumato.kernel.plan import BoundedPlan, Choice, Keys, People, digest
 from sfumato.kernel.release import ExactAggregates
 from sfumato.kernel.row_sources import Scan
 
@@ -157,25 +157,25 @@ class DuckDBEngine:
             of_cells = {cell: row[1:] for cell, row in of_cells.items()}
         totals: dict[str, list[int]] = {}
         bins: dict[str, list[Bins]] = {}
-        added = [each for each in plan.measurements if each.kind in ADDED]
+        added = {each.name: each.quantity for each in plan.measurements if isinstance(each.quantity, Added)}
         if queries.added is not None:
-            nothing = (0,) * sum(each.width for each in added)
+            nothing = (0,) * sum(quantity.width for quantity in added.values())
             sums = [[int(one) for one in of_cells.get(cell, nothing)] for cell in range(len(cells))]
             begin = 0
-            for each in added:
-                end = begin + each.width
-                totals[each.name] = [one for cell in sums for one in integers_of(each, cell[begin:end], plan)]
+            for name, quantity in added.items():
+                end = begin + quantity.width
+                totals[name] = [one for cell in sums for one in integers_of(quantity, cell[begin:end], plan)]
                 begin = end
         for each in plan.measurements:
-            if each.kind in (Kind.PEOPLE, Kind.KEYS):
+            if isinstance(each.quantity, People | Keys):
                 totals[each.name] = [people.get(cell, 0) for cell in range(len(cells))]
-            elif each.kind is Kind.CHOICE:
-                bins[each.name] = self._bins(plan, each, cells, queries.bins[each.name])
+            elif isinstance(each.quantity, Choice):
+                bins[each.name] = self._bins(plan, each.quantity, cells, queries.bins[each.name])
         return ExactAggregates(queries.plan_digest, totals, cells.keys, bins)
 
-    def _bins(self, plan: BoundedPlan, each: Measurement, cells: Cells, query: str) -> list[Bins]:
+    def _bins(self, plan: BoundedPlan, choice: Choice, cells: Cells, query: str) -> list[Bins]:
         width, found = len(plan.keys), [Bins() for _ in range(len(cells))]
-        numbers = bin_numbers(each)
+        numbers = bin_numbers(choice)
         for row in self._connection.cursor().execute(query).fetchall():
             cell, number = cells.find(row[:width]), numbers(row[width])
             if cell is not None and number is not None:
@@ -199,16 +199,15 @@ class DuckDBEngine:
         stored = self._stored[plan.source.table] if isinstance(plan.source, Scan) else {}
         agrees(plan.source, self.tables)
         has_values(plan, self.tables)
-        kinds = {each.kind for each in plan.measurements}
-        counted = kinds & {Kind.PEOPLE, Kind.KEYS}
-        adds = bool(kinds & set(ADDED))
-        chosen = [each for each in plan.measurements if each.kind is Kind.CHOICE]
+        counted = any(isinstance(each.quantity, People | Keys) for each in plan.measurements)
+        adds = any(isinstance(each.quantity, Added) for each in plan.measurements)
+        chosen = {each.name: each.quantity for each in plan.measurements if isinstance(each.quantity, Choice)}
         return Queries(
             name,
             # where the data names the keys, what is added up comes with the people of each
             lower_people(plan).sql(dialect="duckdb", copy=False) if counted and (plan.cells or not adds) else None,
             lower(plan, stored).sql(dialect="duckdb", copy=False) if adds else None,
-            {each.name: lower_bins(plan, each).sql(dialect="duckdb", copy=False) for each in chosen},
+            {name: lower_bins(plan, name, choice).sql(dialect="duckdb", copy=False) for name, choice in chosen.items()},
         )
 
     def close(self) -> None:

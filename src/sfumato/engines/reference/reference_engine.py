@@ -7,13 +7,31 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import assert_never
 
 from sfumato.catalog.names import is_like
-from sfumato.engines.engine import ADDED, UNIT, Bins, Cells, addends, bin_numbers, integers_of
+from sfumato.engines.engine import UNIT, Added, Bins, Cells, addends, bin_numbers, integers_of
 from sfumato.engines.reference.reference_dates import DATE_FUNCTIONS, apply_to_dates, moment_text
 from sfumato.engines.sql.source_sql import MOST_ADDED
 from sfumato.kernel.expressions import Call, Column, ColumnType, Expression, Literal, Scalar
-from sfumato.kernel.plan import ROW_WEIGHT_EXPONENT, SQUARED, BoundedPlan, Kind, Measurement, Mode, digest
+from sfumato.kernel.plan import (
+    ROW_WEIGHT_EXPONENT,
+    BoundedPlan,
+    Choice,
+    Count,
+    Curve,
+    Extreme,
+    Grid,
+    Halves,
+    Keys,
+    Mode,
+    People,
+    Quantiles,
+    Sum,
+    Thirds,
+    digest,
+    exponent_of,
+)
 from sfumato.kernel.release import ExactAggregates
 from sfumato.kernel.row_sources import Derived, Join, PerUnit, PublicScan, Scan, Source, Union, UnitColumn, extent
 from sfumato.kernel.split_sums import parts_of
@@ -29,6 +47,9 @@ class Held:
     values: Row
     unit: str
     held: int
+
+
+Placed = tuple[Held, int]  # a row, and the number of its cell
 
 
 class ReferenceEngine:
@@ -47,40 +68,19 @@ class ReferenceEngine:
         if cells.discovered:
             for row in inside:
                 cells.name(key_values(plan, row.values))
-        totals = {
-            each.name: [[0] * each.width for _ in range(len(cells))]
-            for each in plan.measurements
-            if each.kind is not Kind.CHOICE
-        }
-        bins = {
-            each.name: [Bins() for _ in range(len(cells))] for each in plan.measurements if each.kind is Kind.CHOICE
-        }
-        cells_of_unit: dict[Scalar, dict[int, tuple[str, ...]]] = {}
-        most = extent(plan.source).numerator
-        for number, row in enumerate(inside):
-            keys = key_values(plan, row.values)
-            cell = cells.find(keys)
-            if cell is None:
-                continue
-            unit: Scalar = number if plan.unit.per_row else row.unit
-            cells_of_unit.setdefault(unit, {})[cell] = tuple(map(_key_text, keys))
-            for each in plan.measurements:
-                if each.kind in ADDED:
-                    for place, added in enumerate(_contributions(each, row, most, plan)):
-                        totals[each.name][cell][place] += added
-                elif each.kind is Kind.CHOICE:
-                    _into_bin(each, row, most, bins[each.name][cell], per_row=plan.unit.per_row)
-        for each in plan.measurements:
-            if each.kind in (Kind.PEOPLE, Kind.KEYS):
-                for unit, reached in cells_of_unit.items():
-                    kept = sorted((_order(texts, unit), texts, cell) for cell, texts in reached.items())
-                    for _, _, cell in kept[: plan.max_groups_per_unit]:
-                        totals[each.name][cell][0] += 1
-        integers = {
-            each.name: [one for cell in totals[each.name] for one in integers_of(each, cell, plan)]
-            for each in plan.measurements
-            if each.kind is not Kind.CHOICE
-        }
+        placed = [(row, cell) for row in inside if (cell := cells.find(key_values(plan, row.values))) is not None]
+        integers: dict[str, list[int]] = {}
+        bins: dict[str, list[Bins]] = {}
+        for measurement in plan.measurements:
+            match measurement.quantity:
+                case Count() | Sum() | Halves() | Thirds() | Curve() as added:
+                    integers[measurement.name] = _add_up(added, placed, len(cells), plan)
+                case People() | Keys():
+                    integers[measurement.name] = _count_units(placed, len(cells), plan)
+                case Quantiles() | Extreme() | Mode() as choice:
+                    bins[measurement.name] = _fill_bins(choice, placed, len(cells), plan)
+                case quantity:
+                    assert_never(quantity)
         return ExactAggregates(digest(plan), integers, cells.keys, bins)
 
     def _rows(self, source: Source) -> list[Held]:
@@ -231,13 +231,38 @@ def _order(texts: Sequence[str], unit: Scalar) -> str:
     return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
 
 
-def _into_bin(each: Measurement, row: Held, most: int, bins: Bins, *, per_row: bool) -> None:
-    raw = isinstance(each.value, Column) and isinstance(each.choice, Mode)
-    value = row.values[each.value.name] if raw else evaluate(each.value, row.values)  # type: ignore[arg-type, union-attr]
-    number = bin_numbers(each)(value if isinstance(each.choice, Mode) or value is None else quantise(value, each))
-    if number is not None:
-        weight = 1 if per_row else (1 << -ROW_WEIGHT_EXPONENT) * most // max(row.held, most)
-        bins[number] = bins.get(number, 0) + weight
+def _count_units(placed: Sequence[Placed], cells: int, plan: BoundedPlan) -> list[int]:
+    """The number of units in each cell. A unit is counted in a bounded number of cells: those least by a hash."""
+    cells_of_unit: dict[Scalar, dict[int, tuple[str, ...]]] = {}
+    for number, (row, cell) in enumerate(placed):
+        unit: Scalar = number if plan.unit.per_row else row.unit
+        cells_of_unit.setdefault(unit, {})[cell] = tuple(map(_key_text, key_values(plan, row.values)))
+    counted = [0] * cells
+    for unit, reached in cells_of_unit.items():
+        ordered = sorted((_order(texts, unit), texts, cell) for cell, texts in reached.items())
+        for _, _, cell in ordered[: plan.max_groups_per_unit]:
+            counted[cell] += 1
+    return counted
+
+
+def _fill_bins(choice: Choice, placed: Sequence[Placed], cells: int, plan: BoundedPlan) -> list[Bins]:
+    """The weight in each bin of each cell."""
+    most, number_of = extent(plan.source).numerator, bin_numbers(choice)
+    filled = [Bins() for _ in range(cells)]
+    for row, cell in placed:
+        number = number_of(_chosen_value(choice, row))
+        if number is not None:
+            weight = 1 if plan.unit.per_row else (1 << -ROW_WEIGHT_EXPONENT) * most // max(row.held, most)
+            filled[cell][number] = filled[cell].get(number, 0) + weight
+    return filled
+
+
+def _chosen_value(choice: Choice, row: Held) -> Scalar:
+    """The value that decides the bin: in steps, or from a public list, where a column is taken as it is stored."""
+    if isinstance(choice, Mode) and isinstance(choice.value, Column):
+        return row.values[choice.value.name]
+    value = evaluate(choice.value, row.values)
+    return value if isinstance(choice, Mode) or value is None else quantise(value, choice.grid)
 
 
 def _of_unit(column: UnitColumn, rows: Sequence[Row]) -> Scalar:
@@ -258,31 +283,46 @@ def _of_unit(column: UnitColumn, rows: Sequence[Row]) -> Scalar:
     return float(max(-MOST_ADDED, min(MOST_ADDED, sum(wide)))) / len(wide) * 2.0**column.exponent
 
 
-def _contributions(each: Measurement, row: Held, most: int, plan: BoundedPlan) -> tuple[int, ...]:
-    """What one row adds to each thing that is added up."""
-    if each.kind not in SQUARED:
-        return tuple(_contribution(one, row, most) for one in addends(each, plan))
-    value = evaluate(each.value, row.values)  # type: ignore[arg-type]
-    if value is None:
-        return (0,) * each.width
-    return tuple(_weighed(part, row, most) for part in parts_of(each, quantise(value, each)))
+def _add_up(quantity: Added, placed: Sequence[Placed], cells: int, plan: BoundedPlan) -> list[int]:
+    """The integers of a quantity that adds up rows, cell by cell."""
+    most, per_row = extent(plan.source).numerator, plan.unit.per_row
+    totals = [[0] * quantity.width for _ in range(cells)]
+    for row, cell in placed:
+        for place, added in enumerate(_contributions(quantity, row, most, per_row=per_row)):
+            totals[cell][place] += added
+    return [integer for total in totals for integer in integers_of(quantity, total, plan)]
 
 
-def _contribution(each: Measurement, row: Held, most: int) -> int:
-    value = None if each.value is None else evaluate(each.value, row.values)
-    if each.value is not None and value is None:
+def _contributions(quantity: Added, row: Held, most: int, *, per_row: bool) -> tuple[int, ...]:
+    """What one row adds to each of the sums that a quantity is computed from."""
+    match quantity:
+        case Thirds(value, grid) | Curve(value, grid):
+            found = evaluate(value, row.values)
+            if found is None:
+                return (0,) * quantity.width
+            return tuple(_weighed(part, row, most) for part in parts_of(quantity, quantise(found, grid)))
+        case Count() | Sum() | Halves():
+            return tuple(_contribution(addend, row, most, per_row=per_row) for addend in addends(quantity))
+        case _:
+            assert_never(quantity)
+
+
+def _contribution(addend: Count | Sum, row: Held, most: int, *, per_row: bool) -> int:
+    found = None if addend.value is None else evaluate(addend.value, row.values)
+    if addend.value is not None and found is None:
         return 0
-    steps = quantise(value, each) - each.offset if each.kind is Kind.SUM else 1 << -each.exponent
-    return _weighed(steps, row, most)
+    if isinstance(addend, Sum):
+        return _weighed(quantise(found, addend.grid) - addend.offset, row, most)
+    return _weighed(1 << -exponent_of(addend, per_row=per_row), row, most)
 
 
 def _weighed(steps: int, row: Held, most: int) -> int:
     return steps if row.held <= most else (abs(steps) * most // row.held) * (1 if steps >= 0 else -1)  # toward zero
 
 
-def quantise(value: Scalar, each: Measurement) -> int:
-    """Onto the measurement's grid, clamped (an infinity becomes a bound)."""
-    return max(each.lower, min(each.upper, _nearest(float(value), each.exponent)))  # type: ignore[arg-type]
+def quantise(value: Scalar, grid: Grid) -> int:
+    """Round a value to its grid and clamp it (an infinity becomes a bound)."""
+    return max(grid.lower, min(grid.upper, _nearest(float(value), grid.exponent)))  # type: ignore[arg-type]
 
 
 def _nearest(value: float, exponent: int) -> int:

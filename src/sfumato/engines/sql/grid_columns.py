@@ -1,13 +1,13 @@
 """A pinned numeric column on the grid of its declared bounds. Part of the trusted perimeter."""
 
 from sfumato.catalog.columns import ColumnDeclaration, Integer
-from sfumato.engines.sql.lowering import Steps
 from sfumato.errors import KernelFault
 from sfumato.ingest.parsing import double, rounded
 from sfumato.ingest.sql_text import quoted
+from sfumato.kernel.plan import Grid
 
 
-def steps_of(name: str, declared: ColumnDeclaration, each: Steps) -> str:
+def steps_of(name: str, declared: ColumnDeclaration, each: Grid) -> str:
     """A numeric column on its grid, ⌊x/γ + ½⌋: within its bounds in steps, since x is and rounding keeps order."""
     column = quoted(name)
     if not isinstance(declared, Integer):
@@ -17,6 +17,6 @@ def steps_of(name: str, declared: ColumnDeclaration, each: Steps) -> str:
     return f"(CAST({column} AS {width(each)}) * {1 << -each.exponent})"
 
 
-def width(each: Steps) -> str:
+def width(each: Grid) -> str:
     """The type of a column's steps, also of those less the middle of the bounds."""
     return "INTEGER" if max(abs(each.lower), abs(each.upper)) < 1 << 30 else "BIGINT"

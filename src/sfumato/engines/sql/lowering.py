@@ -4,17 +4,30 @@ Only trees built here, in source_sql.py and in scalars.py reach an engine: names
 literals, and every function is total.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TypeGuard, assert_never
 
 from sqlglot import exp
 
-from sfumato.engines.engine import ADDED, UNIT, addends
+from sfumato.engines.engine import UNIT, Added, addends
 from sfumato.engines.sql.scalars import double, expression, held_to, integer, literal, matched, rounded
 from sfumato.engines.sql.source_sql import from_clause, held_column, is_as_pinned
-from sfumato.errors import KernelFault
 from sfumato.kernel.expressions import Column, Expression, columns_of, may_be_negative_zero
-from sfumato.kernel.plan import ROW_WEIGHT_EXPONENT, SQUARED, BoundedPlan, Kind, Measurement, Mode
+from sfumato.kernel.plan import (
+    ROW_WEIGHT_EXPONENT,
+    BoundedPlan,
+    Choice,
+    Count,
+    Curve,
+    Extreme,
+    Grid,
+    Halves,
+    Mode,
+    Quantiles,
+    Sum,
+    Thirds,
+)
 from sfumato.kernel.row_sources import extent
 from sfumato.kernel.split_sums import halfway
 
@@ -28,21 +41,10 @@ SCALED = "__sfumato_scaled_"
 ROUNDED = "__sfumato_rounded_"
 
 
-@dataclass(frozen=True, slots=True)
-class Steps:
-    """The grid of a numeric column that the snapshot holds ready, and its declared bounds in steps."""
-
-    exponent: int
-    lower: int
-    upper: int
-
-    @property
-    def middle(self) -> int:
-        """What CENTRED columns are less by."""
-        return (self.lower + self.upper) // 2
-
-
-Stored = Mapping[str, Steps]
+Stored = Mapping[str, Grid]  # the numeric columns that the snapshot holds in steps, and their grids
+AddedByName = Mapping[str, Added]
+Measured = Added | Choice  # quantities with a value
+Valued = Sum | Halves | Thirds | Curve | Quantiles | Extreme  # quantities with a value on a grid
 
 
 def lower(plan: BoundedPlan, stored: Stored) -> exp.Expression:
@@ -56,7 +58,7 @@ def lower(plan: BoundedPlan, stored: Stored) -> exp.Expression:
     Relies on: K-24, K-35 (widths of integers).
     Checked by: tests/neighbours/test_joins.py::test_no_neighbour_moves_more_through_a_join
     """
-    added = [each for each in plan.measurements if each.kind in ADDED]
+    added = {each.name: each.quantity for each in plan.measurements if isinstance(each.quantity, Added)}
     query = _added(plan, added, stored)
     return query if plan.cells is not None else _of_named_keys(plan, query, [exp.column("units", "named")])
 
@@ -76,25 +78,38 @@ def _of_named_keys(plan: BoundedPlan, query: exp.Select, units: list[exp.Express
     return made.join(query.subquery("found"), on=exp.and_(*same), join_type="inner")
 
 
-def _added(plan: BoundedPlan, added: list[Measurement], stored: Stored) -> exp.Select:
-    computed = [
-        each for each in added if each.kind is not Kind.COUNT and _ready(addends(each, plan)[0], plan, stored) is None
-    ]
+def _added(plan: BoundedPlan, added: AddedByName, stored: Stored) -> exp.Select:
+    computed = {name: quantity for name, quantity in added.items() if _is_computed(quantity, plan, stored)}
     totals = [
-        exp.alias_(total, each.name if each.width == 1 else f"{each.name}.{place}", quoted=True, copy=False)
-        for each in added
-        for place, total in enumerate(_totals(each, plan, stored))
+        exp.alias_(total, name if quantity.width == 1 else f"{name}.{place}", quoted=True, copy=False)
+        for name, quantity in added.items()
+        for place, total in enumerate(_totals(name, quantity, plan, stored))
     ]
     keys = _key_columns(plan)
     query = (
         _in_steps(plan, added, computed).select(*keys, *totals)
         if computed
-        else _rows(plan, added).select(*_keys(plan), *totals)
+        else _rows(plan, added.values()).select(*_keys(plan), *totals)
     )
     return query.group_by(*(each.copy() for each in keys)) if keys else query
 
 
-def lower_bins(plan: BoundedPlan, each: Measurement) -> exp.Expression:
+def _is_computed(quantity: Added, plan: BoundedPlan, stored: Stored) -> TypeGuard[Valued]:
+    """Must its steps be computed from its value for each row? Those of a plain column may be in the snapshot."""
+    match quantity:
+        case Count():
+            return False
+        case Sum():
+            return _ready(quantity, plan, stored) is None
+        case Halves(value, grid):
+            return _ready(Sum(value, grid, grid.middle), plan, stored) is None
+        case Thirds() | Curve():
+            return True
+        case _:
+            assert_never(quantity)
+
+
+def lower_bins(plan: BoundedPlan, name: str, choice: Choice) -> exp.Expression:
     """The query of one choice: key values, the bin, and the weight of the rows in it.
 
     Claim: K-26. The SQL computes what the plan's operators say, and no data can make it fail.
@@ -102,29 +117,25 @@ def lower_bins(plan: BoundedPlan, each: Measurement) -> exp.Expression:
     Relies on: K-24, K-35 (widths of integers).
     Checked by: tests/neighbours/test_joins.py::test_no_neighbour_moves_more_through_a_join
     """
-    if each.value is None:
-        raise KernelFault("A choice needs a value.")
     weight = exp.Count(this=exp.Star()) if plan.unit.per_row else exp.Sum(this=_weight(plan))
     keys = _key_columns(plan)
-    if isinstance(each.choice, Mode):
-        query = _rows(plan, [each]).select(*_keys(plan), exp.alias_(_key(each.value), BIN))
+    if isinstance(choice, Mode):
+        query = _rows(plan, [choice]).select(*_keys(plan), exp.alias_(_key(choice.value), BIN))
     else:
-        query = _in_steps(plan, [each], [each]).select(*keys, exp.alias_(_held_steps(each), BIN))
+        query = _in_steps(plan, {name: choice}, {name: choice})
+        query = query.select(*keys, exp.alias_(_held_steps(name, choice), BIN))
     query = query.select(exp.alias_(weight, "weight")).group_by(*(one.copy() for one in keys), exp.column(BIN))
     return query if plan.cells is not None else _of_named_keys(plan, query, [])
 
 
-def _in_steps(plan: BoundedPlan, measured: list[Measurement], computed: list[Measurement]) -> exp.Select:
-    """Rows with computed values on their grids: each is computed once, rounded once, and only then clamped."""
-    inner = _rows(plan, measured).select(*_keys(plan), exp.Star())
-    for each in computed:
-        if each.value is None:
-            raise KernelFault("A sum needs a value.")
-        scaled = exp.Mul(this=expression(each.value), expression=double(2.0**-each.exponent))
-        inner = inner.select(exp.alias_(scaled, SCALED + each.name, quoted=True))
+def _in_steps(plan: BoundedPlan, measured: Mapping[str, Measured], computed: Mapping[str, Valued]) -> exp.Select:
+    """Rows with computed values on their grids: each value is computed once, rounded once, and only then clamped."""
+    inner = _rows(plan, measured.values()).select(*_keys(plan), exp.Star())
+    for name, quantity in computed.items():
+        scaled = exp.Mul(this=expression(quantity.value), expression=double(2.0**-quantity.grid.exponent))
+        inner = inner.select(exp.alias_(scaled, SCALED + name, quoted=True))
     whole = [
-        exp.alias_(rounded(exp.column(SCALED + each.name, quoted=True)), ROUNDED + each.name, quoted=True)
-        for each in computed
+        exp.alias_(rounded(exp.column(SCALED + name, quoted=True)), ROUNDED + name, quoted=True) for name in computed
     ]
     return exp.Select().from_(exp.select(exp.Star(), *whole).from_(inner.subquery("scaled")).subquery("rounded"))
 
@@ -172,7 +183,7 @@ def lower_people(plan: BoundedPlan) -> exp.Select:
     return counted.group_by(*(each.copy() for each in keys)) if keys else counted
 
 
-def _rows(plan: BoundedPlan, measured: list[Measurement]) -> exp.Select:
+def _rows(plan: BoundedPlan, measured: Iterable[Measured]) -> exp.Select:
     """FROM and WHERE."""
     read = [each.value for each in measured if each.value is not None] + [key.expression for key in plan.keys]
     needed = set().union(*(columns_of(each) for each in (*read, *plan.filters)))
@@ -200,40 +211,44 @@ def _as_text(column: exp.Expression) -> exp.Expression:
     return exp.cast(column, exp.DataType.Type.TEXT)
 
 
-def _totals(each: Measurement, plan: BoundedPlan, stored: Stored) -> list[exp.Expression]:
-    """What an engine adds up of a measurement: see `addends`."""
-    if each.kind in SQUARED:
-        return [exp.Coalesce(this=exp.Sum(this=part), expressions=[integer(0)]) for part in _parts(each, plan)]
-    return [_total(one, plan, stored) for one in addends(each, plan)]
+def _totals(name: str, quantity: Added, plan: BoundedPlan, stored: Stored) -> list[exp.Expression]:
+    """What the engine adds up for a quantity: its parts, or the sums of `addends`."""
+    match quantity:
+        case Thirds() | Curve():
+            parts = _parts(quantity, _held_steps(name, quantity), plan)
+            return [exp.Coalesce(this=exp.Sum(this=part), expressions=[integer(0)]) for part in parts]
+        case Count() | Sum() | Halves():
+            return [_total(name, addend, plan, stored) for addend in addends(quantity)]
+        case _:
+            assert_never(quantity)
 
 
-def _parts(each: Measurement, plan: BoundedPlan) -> list[exp.Expression]:
-    """As parts_of has them: at most 2**30 each."""
-    steps = _held_steps(each)
-    if each.kind is Kind.CURVE:
-        middle, _, half = halfway(each, per_row=True)
+def _parts(quantity: Thirds | Curve, steps: exp.Expression, plan: BoundedPlan) -> list[exp.Expression]:
+    """The parts that parts_of makes: at most 2**30 each."""
+    if isinstance(quantity, Curve):
+        middle, _, half = halfway(quantity.grid, per_row=True)
         away = exp.Paren(this=exp.Sub(this=steps, expression=integer(middle)))
         return [exp.Mul(this=away, expression=integer(half)), exp.Mul(this=away.copy(), expression=away.copy())]
-    above = exp.Paren(this=exp.Sub(this=steps, expression=integer(each.lower)))
-    below = exp.Paren(this=exp.Sub(this=integer(each.upper), expression=steps.copy()))
+    above = exp.Paren(this=exp.Sub(this=steps, expression=integer(quantity.grid.lower)))
+    below = exp.Paren(this=exp.Sub(this=integer(quantity.grid.upper), expression=steps.copy()))
     both = exp.Mul(this=exp.Mul(this=below.copy(), expression=above.copy()), expression=integer(2))
     squares = [exp.Mul(this=side, expression=side.copy()) for side in (below, above)]
     made: list[exp.Expression] = [squares[0], both, squares[1]]
     return made if plan.unit.per_row else [_weighed(part, plan) for part in made]
 
 
-def _total(each: Measurement, plan: BoundedPlan, stored: Stored) -> exp.Expression:
-    if each.kind is Kind.COUNT and plan.unit.per_row:
-        return exp.Count(this=exp.Star() if each.value is None else expression(each.value))
-    if each.kind is Kind.SUM and plan.unit.per_row and each.offset:
+def _total(name: str, addend: Count | Sum, plan: BoundedPlan, stored: Stored) -> exp.Expression:
+    if isinstance(addend, Count) and plan.unit.per_row:
+        return exp.Count(this=exp.Star() if addend.value is None else expression(addend.value))
+    if isinstance(addend, Sum) and plan.unit.per_row and addend.offset:
         # the sum of x - c is the sum of x less c times their number, in integers: nothing is computed for each row
-        steps = _contribution(replace(each, offset=0), plan, stored)
+        steps = _contribution(name, replace(addend, offset=0), plan, stored)
         total = exp.Coalesce(this=exp.Sum(this=steps), expressions=[integer(0)])
-        always = isinstance(each.value, Column) and not each.value.nullable and is_as_pinned(plan.source)
+        always = isinstance(addend.value, Column) and not addend.value.nullable and is_as_pinned(plan.source)
         there = exp.Count(this=exp.Star() if always else steps.copy())
-        taken = exp.Mul(this=exp.cast(there, exp.DataType.Type.INT128), expression=integer(each.offset))
+        taken = exp.Mul(this=exp.cast(there, exp.DataType.Type.INT128), expression=integer(addend.offset))
         return exp.Paren(this=exp.Sub(this=total, expression=taken))
-    return exp.Coalesce(this=exp.Sum(this=_contribution(each, plan, stored)), expressions=[integer(0)])
+    return exp.Coalesce(this=exp.Sum(this=_contribution(name, addend, plan, stored)), expressions=[integer(0)])
 
 
 def _weight(plan: BoundedPlan) -> exp.Expression:
@@ -243,38 +258,36 @@ def _weight(plan: BoundedPlan) -> exp.Expression:
     return _weighed(integer(1 << -ROW_WEIGHT_EXPONENT), plan)
 
 
-def _contribution(each: Measurement, plan: BoundedPlan, stored: Stored) -> exp.Expression:
-    """What one row adds; nothing where it is NULL."""
-    if each.kind is Kind.COUNT:
-        if each.value is None:
+def _contribution(name: str, addend: Count | Sum, plan: BoundedPlan, stored: Stored) -> exp.Expression:
+    """What one row adds; nothing where its value is NULL."""
+    if isinstance(addend, Count):
+        if addend.value is None:
             return _weight(plan)
-        there = exp.Not(this=exp.Is(this=expression(each.value), expression=exp.Null()))
+        there = exp.Not(this=exp.Is(this=expression(addend.value), expression=exp.Null()))
         return exp.Case(ifs=[exp.If(this=there, true=_weight(plan))], default=integer(0))
-    ready = _ready(each, plan, stored)
+    ready = _ready(addend, plan, stored)
     if ready is not None:
         return ready
-    steps = _less(_held_steps(each), each.offset)
+    steps = _less(_held_steps(name, addend), addend.offset)
     return steps if plan.unit.per_row else _weighed(steps, plan)
 
 
-def _ready(each: Measurement, plan: BoundedPlan, stored: Stored) -> exp.Expression | None:
-    """What the snapshot holds ready of a contribution."""
-    if not isinstance(each.value, Column) or not is_as_pinned(plan.source):
+def _ready(addend: Sum, plan: BoundedPlan, stored: Stored) -> exp.Expression | None:
+    """The contribution to a sum, if the snapshot has it as a column."""
+    if not isinstance(addend.value, Column) or not is_as_pinned(plan.source):
         return None
-    if each.kind in SQUARED:
+    column, grid = addend.value.name, addend.grid
+    if stored.get(column) != grid:
         return None
-    steps = stored.get(each.value.name)
-    if steps != Steps(each.exponent, each.lower, each.upper):
-        return None
-    if each.offset == 0 or plan.unit.per_row:
-        return _less(exp.column(STEPS + each.value.name, quoted=True), each.offset)
-    return exp.column(CENTRED + each.value.name, quoted=True) if each.offset == steps.middle else None
+    if addend.offset == 0 or plan.unit.per_row:
+        return _less(exp.column(STEPS + column, quoted=True), addend.offset)
+    return exp.column(CENTRED + column, quoted=True) if addend.offset == grid.middle else None
 
 
-def _held_steps(each: Measurement) -> exp.Expression:
-    """A computed value on the measurement's grid, held to its bounds; NULL stays NULL."""
-    low, high = double(float(each.lower)), double(float(each.upper))
-    held = held_to(exp.column(ROUNDED + each.name, quoted=True), low, high)  # before the cast: it cannot overflow
+def _held_steps(name: str, quantity: Valued) -> exp.Expression:
+    """A computed value on its grid, clamped to its bounds; NULL stays NULL."""
+    low, high = double(float(quantity.grid.lower)), double(float(quantity.grid.upper))
+    held = held_to(exp.column(ROUNDED + name, quoted=True), low, high)  # before the cast: it cannot overflow
     return exp.TryCast(this=held, to=exp.DataType.build("BIGINT"))
 
 
