@@ -1,10 +1,13 @@
 """One draw of noise is seen for each charge, whatever fails in between; and no amount is too small to count."""
 
 import json
+import sqlite3
 
+import pyarrow
 import pytest
 from ledger_questions import POPULATION, ask, plain_answer, question
 
+import sfumato as sf
 from sfumato.errors import KernelFault
 from sfumato.kernel.losses import PureDP
 from sfumato.ledger.keyring import find_home
@@ -40,6 +43,36 @@ def test_a_charge_that_was_not_drawn_for_is_resumed_in_another_reservation(ledge
     ledger.store(second, plain_answer(second))
     with pytest.raises(KernelFault):
         ledger.store(first, plain_answer(first))
+
+
+def test_an_answer_makes_two_durable_commits(tmp_path, monkeypatch):
+    """The charge and the answer. A stored answer and a preview make none."""
+    commits = []
+
+    class Counted(sqlite3.Connection):
+        def commit(self):
+            if self.in_transaction and self.total_changes > changes.get(id(self), 0):
+                commits.append(self.total_changes)
+                changes[id(self)] = self.total_changes
+            super().commit()
+
+    changes = {}
+    connect = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda *given, **named: connect(*given, **named, factory=Counted))
+    data = pyarrow.table({"age": [20, 30, 40]})
+    made = {"columns": {"age": sf.Integer(0, 120)}, "budget": sf.Budget(epsilon=9), "ledger": tmp_path / "books.db"}
+    with sf.protect(data, name="people", unit=sf.ROW, **made) as people:
+        sql = "SELECT COUNT(*) AS n FROM people"
+        for work, expected in (
+            (lambda: people.preview(sql, epsilon=1), 0),
+            (lambda: people.ask(sql, epsilon=1), 2),
+            (lambda: people.ask(sql, epsilon=1), 0),
+            (lambda: people.upgrade(sql, epsilon=2), 2),
+            (lambda: people.ask_all([(sql, 20), ("SELECT SUM(age) AS s FROM people", 2000)]), 2),
+        ):
+            commits.clear()
+            work()
+            assert len(commits) == expected
 
 
 def test_the_sixtieth_digit_does_not_fit():

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from sfumato.answering.joined_releases import join_releases, split_release
 from sfumato.kernel.bundle import bundle
@@ -39,14 +40,16 @@ class CertifiedPlans:
 
     def read_stored(self, stored: StoredAnswer) -> tuple[Released, ...]:
         """The releases in a stored answer, certified with the losses that they were released at."""
-        if not self.bundled:
-            return (read_stored(self.plans[0], stored),)
-        shares = list(stored.shares)
-        certificates = []
-        for plan in self.plans:
-            certificates.append(certify(with_shares(plan, shares[: len(plan.measurements)])))
-            del shares[: len(plan.measurements)]
-        return tuple(split_release(Released(stored.entry_number, bundle(certificates), stored.integers), certificates))
+        certificates = self._certify_with(stored.shares)
+        if self.bundled:
+            return tuple(split_release(stored.entry_number, stored.integers, certificates))
+        return (Released(stored.entry_number, certificates[0], stored.integers, stored.keys),)
+
+    def _certify_with(self, shares: tuple[PrivacyLoss, ...]) -> tuple[Certificate, ...]:
+        if shares == tuple(measured.loss for part in self.certificates for measured in part.measurements):
+            return self.certificates
+        left = iter(shares)
+        return tuple(certify(with_shares(plan, tuple(islice(left, len(plan.measurements))))) for plan in self.plans)
 
 
 def certify_plan(plan: BoundedPlan) -> CertifiedPlans:

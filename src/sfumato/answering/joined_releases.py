@@ -1,6 +1,6 @@
 """Released parts of a bundle as one answer to store, and a stored bundle as its parts. Post-processing."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sfumato.kernel.bundle import part_name
 from sfumato.kernel.certify import Certificate
@@ -15,13 +15,15 @@ def join_releases(whole: Certificate, released: Sequence[Released]) -> Released:
     return Released(released[0].entry_number, whole, integers)
 
 
-def split_release(stored: Released, certificates: Sequence[Certificate]) -> list[Released]:
+def split_release(
+    entry_number: int, integers: Mapping[str, tuple[int, ...]], certificates: Sequence[Certificate]
+) -> list[Released]:
     """The parts of a stored bundle."""
     return [
         Released(
-            stored.entry_number,
+            entry_number,
             certificate,
-            {one.name: stored.integers[part_name(number, one.name)] for one in certificate.measurements},
+            {measured.name: integers[part_name(number, measured.name)] for measured in certificate.measurements},
         )
         for number, certificate in enumerate(certificates)
     ]

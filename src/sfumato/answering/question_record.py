@@ -13,7 +13,10 @@ from sfumato.query.sql_text import normalise_sql
 
 
 def record_question(tree: exp.Select, query: Query, margin: Mapping[str, float] | None = None) -> dict[str, object]:
-    """One question: its SQL in normal form, the columns of its answer, and the margins that the analyst wants."""
+    """One question: its SQL in normal form, the columns of its answer, and the margins that the analyst wants.
+
+    It changes the tree: bind the question first.
+    """
     made: dict[str, object] = {"sql": normalise_sql(tree), "columns": [name for name, _ in query.columns]}
     if margin is not None:
         made["margin"] = dict(margin)

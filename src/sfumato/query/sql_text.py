@@ -32,12 +32,17 @@ def _build_printable(node: exp.Expr) -> exp.Expr:
 
 
 def normalise_sql(tree: exp.Expr) -> str:
-    """Print a tree in one normal form: no needless quotes or brackets, keywords in upper case, single spaces."""
-    copy = tree.copy()
-    for name in copy.find_all(exp.Identifier):
-        if PLAIN_NAME.fullmatch(name.this):
-            name.set("quoted", False)
-    for brackets in list(copy.find_all(exp.Paren)):
-        if isinstance(brackets.parent, UNBRACKETED):
-            brackets.replace(brackets.this)
-    return print_sql(copy)
+    """Print a tree in one normal form: no needless quotes or brackets, keywords in upper case, single spaces.
+
+    The tree itself is changed: pass a copy if it is needed afterwards.
+    """
+    brackets = []
+    for node in tree.find_all(exp.Identifier, exp.Paren):
+        if isinstance(node, exp.Paren):
+            brackets.append(node)
+        elif PLAIN_NAME.fullmatch(node.this):
+            node.set("quoted", False)
+    for node in brackets:
+        if isinstance(node.parent, UNBRACKETED):
+            node.replace(node.this)
+    return print_sql(tree)
