@@ -99,10 +99,10 @@ def hashing_law(mechanism, value):
     keep = units_of(lambda word: one(mechanism, value, words(word, some_seed) + tail(0)) == true)
     total = {}
     for coin, units in ((HEADS, keep), (TAILS, UNITS - keep)):
-        for seed in range(mechanism.seeds):
+        for seed in range(1 << mechanism.seed_bits):
             for step in steps:
                 report = one(mechanism, value, words(coin, seed) + tail(step))
-                add(total, report, Fraction(units, UNITS * mechanism.seeds * len(steps)))
+                add(total, report, Fraction(units, (UNITS << mechanism.seed_bits) * len(steps)))
     return total
 
 

@@ -21,11 +21,14 @@ import sfumato as sf
 from sfumato.errors import SfumatoError
 from sfumato.kernel.exact import plain
 from sfumato.local.mechanisms.coin_tables import UNITS, loss_of_ratio
-from sfumato.local.randomisers.memoised import Memoised, memoised
+from sfumato.local.mechanisms.permanent_coins import PermanentCoins
+from sfumato.local.mechanisms.two_stage import TwoStage
+from sfumato.local.randomisers.category_tables import describe_category_table
+from sfumato.local.randomisers.two_stage_randomisers import memoise
 from sfumato.local.survey.canonical_json import NotCanonical, canonical, parse_canonical
+from sfumato.local.survey.device import permanent_purpose
 from sfumato.local.survey.domains import draw_one
 from sfumato.local.survey.manifest import MOST_BYTES, REFUSALS, identify, read_manifest
-from sfumato.local.survey.memo_stream import MemoStream
 from sfumato.local.survey.new_survey import Renewal, SurveyKey, new_survey
 
 PLACE = Path(__file__).with_name("vectors.json")
@@ -125,22 +128,22 @@ def reports():
 
 def stages():
     for name, k in (("rr", 2), ("krr", 5), ("oue", 9), ("sue", 9)):
-        table = memoised(name, k=k, longitudinal_epsilon=sf.PureDP(2).epsilon, epsilon=sf.PureDP("0.7").epsilon)
+        table = memoise(name, k=k, longitudinal_epsilon=sf.PureDP(2).epsilon, epsilon=sf.PureDP("0.7").epsilon)
         staged = table.mechanism
-        assert isinstance(staged, Memoised)
+        assert isinstance(staged, TwoStage)
         draws = []
         for number in range(4):
             script = some_bytes(f"{name} again {number}", 8 * k)
             kept = staged.permanent.draw(np.array([number % k]), Scripted(some_bytes(f"{name} {number}", 8 * k)))
             source = Scripted(script)
-            again = staged.form.encode(staged.again(kept, source))[0]
+            again = table.form.encode(staged.draw_again(kept, source))[0]
             used = len(script) - source.left.size
-            draws.append({"kept": staged.form.encode(kept)[0], "script": script[:used].hex(), "report": again})
+            draws.append({"kept": table.form.encode(kept)[0], "script": script[:used].hex(), "report": again})
         yield {
-            "permanent": staged.permanent.describe(),
-            "instantaneous": staged.instantaneous.describe(),
+            "permanent": describe_category_table(staged.permanent),
+            "instantaneous": describe_category_table(staged.instantaneous),
             "epsilon": plain(table.epsilon),
-            "longitudinal_epsilon": plain(staged.longitudinal_epsilon),
+            "longitudinal_epsilon": plain(loss_of_ratio(staged.permanent.ratio)),
             "draws": draws,
         }
 
@@ -151,7 +154,7 @@ def memos():
         digest = sha256(f"survey {index}".encode()).hexdigest()
         for renewal in (0, 3):
             answer = answers(table)[-1]
-            report = draw_one(table, answer, MemoStream(secret, digest, renewal, answer))
+            report = draw_one(table, answer, PermanentCoins(secret, permanent_purpose(digest, renewal, answer)))
             yield {
                 "secret": secret.hex(), "digest": digest, "renewal": renewal, "answer": answer,
                 "description": table.describe(), "report": report,

@@ -15,11 +15,11 @@ from sfumato.local.mechanisms.coin_tables import (
     draw_rows,
     flip_rows,
     flip_units,
-    greatest_coin,
     loss_of_ratio,
     loss_of_rows,
     uniform_subsets,
 )
+from sfumato.local.randomisers.coin_search import greatest_coin
 
 COINS = [1, 2, 255, 256, 0x0100_0000, 0x8000_0000, 0x9ABC_DEF0, 0xC000_0000, UNITS - 256, UNITS - 2, UNITS - 1]
 

@@ -22,10 +22,10 @@ from scipy import stats
 import sfumato as sf
 from sfumato.errors import BudgetExceeded, CatalogError, InvalidParameter, LedgerError
 from sfumato.kernel.exact import sum_exactly
+from sfumato.local.mechanisms.permanent_coins import PermanentCoins
 from sfumato.local.survey import device as device_module
-from sfumato.local.survey.device import Caps, Device, default_place
+from sfumato.local.survey.device import Caps, Device, default_place, permanent_purpose
 from sfumato.local.survey.domains import draw_one
-from sfumato.local.survey.memo_stream import MemoStream
 from sfumato.local.survey.new_survey import Renewal, new_survey
 from sfumato.local.survey.signed_survey import Survey
 
@@ -298,14 +298,14 @@ def test_reports_are_well_formed(name, tmp_path):
 
 
 def test_the_stream_is_hmac_of_the_secret_and_of_what_it_is_about():
-    stream = MemoStream(b"s" * 32, "d" * 64, 3, 7)
+    stream = PermanentCoins(b"s" * 32, permanent_purpose("d" * 64, 3, 7))
     about = b'{"answer":7,"purpose":"sfumato permanent report 1","renewal":3,"survey":"' + b"d" * 64 + b'"}'
     key = hmac.new(b"s" * 32, about, hashlib.sha256).digest()
     expected = b"".join(hmac.new(key, number.to_bytes(8, "big"), hashlib.sha256).digest() for number in range(4))
     taken = b"".join(bytes(stream.take(count)) for count in (1, 0, 31, 32, 5, 40))
     assert taken == expected[:109]
     others = (("t", "d", 3, 7), ("s", "e", 3, 7), ("s", "d", 4, 7), ("s", "d", 3, 8), ("s", "d", 3, "7"))
-    starts = {bytes(MemoStream(a.encode() * 32, b * 64, c, d).take(32)) for a, b, c, d in others}
+    starts = {bytes(PermanentCoins(a.encode() * 32, permanent_purpose(b * 64, c, d)).take(32)) for a, b, c, d in others}
     assert len(starts | {expected[:32]}) == 6
 
 
@@ -318,7 +318,7 @@ def test_the_permanent_report_is_the_secrets_own_and_stays(device):
     books.close()
     manifest = survey.manifest
     answer = manifest.domain.read(0, manifest.permanent)
-    stream = MemoStream(bytes.fromhex(secret), manifest.digest, 0, answer)
+    stream = PermanentCoins(bytes.fromhex(secret), permanent_purpose(manifest.digest, 0, answer))
     assert reports[0] == draw_one(manifest.permanent, answer, stream)
 
 
@@ -331,8 +331,11 @@ def test_a_changed_answer_does_not_show_within_a_renewal(tmp_path):
 
 def test_permanent_reports_over_many_secrets_follow_the_table():
     table, people = sf.local.randomiser("krr", k=4, epsilon=1), 20_000
-    drawn = [draw_one(table, 2, MemoStream(person.to_bytes(32, "big"), "d" * 64, 0, 2)) for person in range(people)]
-    true, other = (float(each) for each in table.mechanism.support)
+    drawn = [
+        draw_one(table, 2, PermanentCoins(person.to_bytes(32, "big"), permanent_purpose("d" * 64, 0, 2)))
+        for person in range(people)
+    ]
+    true, other = (float(each) for each in table.support)
     assert stats.binomtest(drawn.count(2), people, true).pvalue > FALSE_ALARM
     assert stats.binomtest(drawn.count(0), people, other).pvalue > FALSE_ALARM
     assert stats.binomtest(drawn.count(2), people, true * 1.1).pvalue < FALSE_ALARM

@@ -18,7 +18,7 @@ def test_the_chapter_runs_and_shows_the_truth(capsys):
     names = {}
     exec(compile(SNIPPETS, "docs/local.md", "exec"), names)
     printed = capsys.readouterr().out
-    for words in ("n x variance", "made up", "yes-or-no questions", "Shuffled among 100,000"):
+    for words in ("n x variance", "are fake", "yes-or-no questions", "Shuffled among 100,000"):
         assert words in printed
     shown = 0
     for line in SNIPPETS.splitlines():
@@ -30,7 +30,7 @@ def test_the_chapter_runs_and_shows_the_truth(capsys):
 
 
 def test_every_mechanism_is_in_the_tables():
-    from sfumato.local.randomisers.category_randomisers import NAMES
+    from sfumato.local.randomisers.category_tables import NAMES
     from sfumato.local.randomisers.mean_randomisers import MEAN_NAMES
 
     for name in (*NAMES, *MEAN_NAMES, "questions"):

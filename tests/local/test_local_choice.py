@@ -12,7 +12,7 @@ def test_the_choice_has_the_least_variance_of_all(k, epsilon):
     assert len(variances) == 6
     assert variances[choice.name] == min(variances.values())
     for each in choice.alternatives:
-        true, other = (float(share) for share in each.randomiser.mechanism.support)
+        true, other = (float(share) for share in each.randomiser.support)
         by_hand = other * (1 - other) / (true - other) ** 2 + (1 - true - other) / (true - other) / k
         assert each.variance == pytest.approx(by_hand)
         assert each.bits == each.randomiser.form.bits

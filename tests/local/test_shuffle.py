@@ -10,7 +10,8 @@ from local_laws import law
 import sfumato as sf
 from sfumato.local.collect.binomials import Law, binomial
 from sfumato.local.collect.shuffle import Blanket, _Bound, any_table, blanket_of
-from sfumato.local.mechanisms.mean_tables import Ends, Rows, Window
+from sfumato.local.mechanisms.mean_tables import Ends, Window
+from sfumato.local.randomisers.mean_values import laplace_table, report_probabilities
 
 EPSILONS = (0.0, 0.05, 0.2, 0.5, 1.0, 2.0)
 
@@ -143,7 +144,7 @@ def true_delta(laws, people, growth):
 def table_of(randomiser):
     """The rows of a randomiser's whole law, as measured from the code."""
     if isinstance(randomiser, sf.local.MeanRandomiser):
-        return [list(randomiser.table.row(step)) for step in range(randomiser.table.steps + 1)]
+        return [list(report_probabilities(randomiser.table, step)) for step in range(randomiser.table.steps + 1)]
     laws = [law(randomiser.mechanism, value) for value in range(randomiser.k)]
     return [[each[report] for report in sorted(laws[0])] for each in laws]
 
@@ -161,7 +162,7 @@ REAL = {
     "hadamard": (sf.local.randomiser("hadamard", k=3, epsilon=1), 4),
     "duchi": (mean_of(Ends(3 << 30)), 6),
     "window": (mean_of(Window(2, 1, 3 << 30)), 4),
-    "laplace": (mean_of(Rows.laplace(Decimal(1), 2)), 4),
+    "laplace": (mean_of(laplace_table(Decimal(1), 2)), 4),
 }
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from sfumato.errors import InvalidParameter, LedgerError, QueryError
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.local.collect.report_files import AT_ONCE, ID_BYTES, Batch, Ids, read_lines, read_reports
-from sfumato.local.mechanisms.report_forms import BitRows, Counts, Reports
+from sfumato.local.randomisers.report_forms import BitRows, Counts, Reports
 from sfumato.local.randomisers.tally import Tally
 from sfumato.local.survey.manifest import Manifest
 

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from sfumato.errors import InvalidParameter
-from sfumato.local.mechanisms.report_forms import BitRows, Codes, Counts, Form, Reports
+from sfumato.local.randomisers.report_forms import BitRows, Codes, Counts, Form, Reports
 from sfumato.local.survey.manifest import Manifest
 
 AT_ONCE = 1 << 16

@@ -18,8 +18,10 @@ from sfumato.kernel.parameters import Number, probability_inside, whole_number
 from sfumato.local.collect.binomials import Excess, Law, binomial
 from sfumato.local.mechanisms.mean_tables import Ends
 from sfumato.local.randomisers.category_randomisers import Randomiser
+from sfumato.local.randomisers.category_tables import blanket_support_of, support_of
 from sfumato.local.randomisers.heavy_hitters import HeavyHitters
 from sfumato.local.randomisers.mean_randomisers import MeanRandomiser
+from sfumato.local.randomisers.mean_values import report_probabilities
 from sfumato.local.randomisers.questions import Questions
 
 FloatArray = npt.NDArray[np.float64]
@@ -103,12 +105,12 @@ def blanket_of(randomiser: Randomiser | MeanRandomiser | Questions | HeavyHitter
     """The blanket of a table, where reports are of two levels; else the one that every table of this epsilon has."""
     match randomiser:
         case Randomiser(mechanism):
-            true, _ = mechanism.support
-            alone, both = mechanism.blanket
+            true, _ = support_of(mechanism)
+            alone, both = blanket_support_of(mechanism)
             low = (1 - true) / (1 - alone)
             return Blanket(true / alone, low, alone, both, low), True
         case MeanRandomiser(table=Ends() as ends):
-            kept, turned = ends.row(0)
+            kept, turned = report_probabilities(ends, 0)
             return Blanket(2 * kept, 2 * turned, Fraction(1, 2), Fraction(0), 2 * turned), True
         case _:
             return any_table(randomiser.epsilon), False

@@ -14,8 +14,8 @@ from sfumato.local.collect.collector import Collector, Received
 from sfumato.local.collect.report_files import AT_ONCE, ID_BYTES, ParquetReports
 from sfumato.local.collect.results import Results, results_of
 from sfumato.local.mechanisms.coin_tables import UNITS, draw_rows, flip_units
-from sfumato.local.mechanisms.report_forms import Reports
 from sfumato.local.randomisers.mean_randomisers import MeanRandomiser
+from sfumato.local.randomisers.report_forms import Reports
 from sfumato.local.randomisers.share_estimates import FloatArray
 from sfumato.local.survey.domains import Categories, Numbers, YesNo
 from sfumato.local.survey.manifest import Manifest

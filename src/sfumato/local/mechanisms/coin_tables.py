@@ -4,8 +4,8 @@ A local randomiser is such a table: anyone who has the published table can compu
 perimeter.
 """
 
-from collections.abc import Callable, Sequence
-from decimal import ROUND_FLOOR, Decimal
+from collections.abc import Sequence
+from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 
@@ -15,11 +15,10 @@ import numpy.typing as npt
 from sfumato.errors import InvalidParameter, KernelFault
 from sfumato.kernel.coins import BoolArray
 from sfumato.kernel.entropy import Entropy
-from sfumato.kernel.exact import decimal_up, log, plain
+from sfumato.kernel.exact import decimal_up, log
 
 UNITS = 1 << 32
 _BITS = 256
-_SHOWN = Decimal("1e-6")
 
 
 def flip_units(units: int | npt.NDArray[np.int64], size: int, entropy: Entropy) -> BoolArray:
@@ -126,37 +125,3 @@ def loss_of_rows(rows: Sequence[Sequence[int]]) -> Decimal:
     if any(sum(row) != UNITS for row in rows) or len({len(row) for row in rows}) != 1:
         raise InvalidParameter("table", "must have rows that sum to 2**32", "other rows")
     return loss_of_ratio(max(Fraction(max(column), min(column)) for column in zip(*rows, strict=True)))
-
-
-def greatest_coin(ratio: Callable[[int], Fraction], epsilon: Decimal) -> int:
-    """The greatest coin of 1 .. 2**32 - 1 units whose table, of largest ratio `ratio(coin)`, costs at most epsilon.
-
-    Claim: K-44. loss_of_ratio(ratio(result)) <= epsilon, and ratio(result) > 1: the table says something.
-    Requires: ratio grows with the coin (caller); epsilon > 0 (caller).
-    Relies on: K-43.
-    Checked by: tests/local/test_coin_tables.py::test_the_greatest_coin_is_affordable_and_the_next_is_not
-    """
-    most = ratio(UNITS - 1)
-    if most > 1 and loss_of_ratio(most) < epsilon:
-        raise InvalidParameter(
-            "epsilon",
-            f"must be at most {plain(loss_of_ratio(most).quantize(_SHOWN, ROUND_FLOOR))} here",
-            "more",
-            "Probabilities are whole units of 2**-32, and the least of them would have to be zero.",
-        )
-    low, high = 0, UNITS - 1  # low is affordable, or 0; what is above high is not
-    while low < high:
-        middle = (low + high + 1) // 2
-        value = ratio(middle)
-        if value <= 1 or loss_of_ratio(value) <= epsilon:
-            low = middle
-        else:
-            high = middle - 1
-    if low == 0 or ratio(low) <= 1:
-        raise InvalidParameter(
-            "epsilon",
-            "must be large enough to tilt a coin by one unit of 2**-32",
-            "less",
-            "A report would say nothing at all; ask for more epsilon, or of fewer categories.",
-        )
-    return low

@@ -1,33 +1,32 @@
-"""Hadamard response: a report is a column of a Hadamard matrix, more likely one where the category's row is +1."""
+"""Hadamard response: a report is a column of a Hadamard matrix, with the sign +1 in the category's row more often.
+
+Part of the trusted perimeter.
+"""
 
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from sfumato.kernel.entropy import Entropy
-from sfumato.local.mechanisms.coin_tables import UNITS, flip_units, greatest_coin
-from sfumato.local.mechanisms.report_forms import CELLS_AT_ONCE, Codes, Counts, Reports
-from sfumato.local.mechanisms.table_limits import coin, number_of_categories
+from sfumato.local.mechanisms.coin_tables import flip_units
+from sfumato.local.mechanisms.kary import Kary
+from sfumato.local.mechanisms.table_limits import check_categories, check_coin
 
 
 @dataclass(frozen=True, slots=True)
 class Hadamard:
-    """Category v has row v + 1 of the matrix of 2**m > k columns; a column of +1 with probability keep / 2**32."""
+    """Category v has row v + 1 of the matrix of 2**m > k columns; the sign is +1 with probability keep / 2**32."""
 
     k: int
     keep: int
-    name: str = "hadamard"
+    name: ClassVar[str] = "hadamard"
 
     def __post_init__(self) -> None:
-        number_of_categories(self.k)
-        coin(self.keep, "keep")
-
-    @classmethod
-    def for_epsilon(cls, k: int, epsilon: Decimal) -> "Hadamard":
-        number_of_categories(k)
-        return cls(k, greatest_coin(_ratio, epsilon))
+        check_categories(self.k)
+        check_coin(self.keep, "keep")
 
     @property
     def columns(self) -> int:
@@ -35,51 +34,29 @@ class Hadamard:
 
     @property
     def ratio(self) -> Fraction:
-        return _ratio(self.keep)
+        """The greatest ratio between the probabilities of one report under two categories.
 
-    @property
-    def support(self) -> tuple[Fraction, Fraction]:
-        return Fraction(self.keep, UNITS), Fraction(1, 2)
+        Claim: K-45. No report is more than max(ratio, 1/ratio) times as likely for one category as for another.
+        Requires: the coins have from 1 to 2**32 - 1 units (checked when the table is built).
+        Relies on: K-40, K-04.
+        Checked by: tests/local/test_category_laws.py::test_the_loss_is_what_the_table_says_and_no_more_than_asked
+        """
+        return Kary(2, self.keep).ratio
 
-    @property
-    def blanket(self) -> tuple[Fraction, Fraction]:
-        return Fraction(1, 2), Fraction(1, 4)
+    def draw(self, values: npt.NDArray[np.int64], entropy: Entropy) -> npt.NDArray[np.int64]:
+        """Draw one report for each person's category: a uniform column of the sign that the coin asks for.
 
-    @property
-    def form(self) -> Codes:
-        return Codes(self.columns)
+        A uniform column of any sign is drawn first. Where the sign is wrong, the lowest bit of the row's number is
+        flipped in it, which maps the columns of one sign one-to-one to those of the other.
 
-    def describe(self) -> dict[str, object]:
-        return {"mechanism": self.name, "k": self.k, "coins": {"keep": self.keep}}
-
-    def draw(self, values: Counts, entropy: Entropy) -> Reports:
-        """An even column; where its sign is not the one the coin wants, one bit of it is turned."""
-        reports = np.empty(values.size, np.int64)
-        for start in range(0, values.size, CELLS_AT_ONCE):
-            rows = values[start : start + CELLS_AT_ONCE] + 1
-            minus = ~flip_units(self.keep, rows.size, entropy)
-            columns = (entropy.take(4 * rows.size).view("<u4") & np.uint32(self.columns - 1)).astype(np.int64)
-            odd = (np.bitwise_count(columns & rows) & 1).astype(np.bool_)
-            columns ^= (rows & -rows) * (odd ^ minus)  # turning a bit of the row turns the sign
-            reports[start : start + rows.size] = columns
-        return reports
-
-    def supports(self, reports: Reports) -> Counts:
-        """The transform of the histogram of columns: (number of +1) - (number of -1), for every row at once."""
-        histogram = np.bincount(reports, minlength=self.columns)
-        return (reports.size + walsh_hadamard(histogram)[1 : self.k + 1]) >> 1
-
-
-def walsh_hadamard(values: Counts) -> Counts:
-    """Along the last axis, the sums over y of values[y] * (-1)**(bits set in x & y), for every x, in whole numbers."""
-    size, half = values.shape[-1], 1
-    result = values.astype(np.int64)
-    while half < size:
-        pairs = result.reshape(-1, 2, half)
-        result = np.stack((pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]), axis=1)
-        half *= 2
-    return result.reshape(values.shape)
-
-
-def _ratio(keep: int) -> Fraction:
-    return Fraction(keep, UNITS - keep)
+        Claim: K-45. Reports are independent; each has the table's distribution for its category.
+        Requires: values from 0 to k - 1 (caller).
+        Relies on: K-40, K-04.
+        Checked by: tests/local/test_category_laws.py::test_the_loss_is_what_the_table_says_and_no_more_than_asked
+        """
+        rows = values + 1
+        minus = ~flip_units(self.keep, rows.size, entropy)
+        columns = (entropy.take(4 * rows.size).view("<u4") & np.uint32(self.columns - 1)).astype(np.int64)
+        odd = (np.bitwise_count(columns & rows) & 1).astype(np.bool_)
+        columns ^= (rows & -rows) * (odd ^ minus)
+        return columns

@@ -1,95 +1,63 @@
-"""Subset selection: a report is a set of w categories, in which the true one is more likely than any other."""
+"""Subset selection: a report is a set of w categories, which holds the true one with a coin's probability.
+
+Part of the trusted perimeter.
+"""
 
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter
 from sfumato.kernel.entropy import Entropy
-from sfumato.kernel.exact import exp_neg
 from sfumato.kernel.parameters import whole_number
-from sfumato.local.mechanisms.coin_tables import UNITS, flip_units, greatest_coin, uniform_subsets
-from sfumato.local.mechanisms.report_forms import CELLS_AT_ONCE, BitRows, Counts, Reports
-from sfumato.local.mechanisms.table_limits import coin, number_of_categories
+from sfumato.local.mechanisms.coin_tables import UNITS, flip_units, uniform_subsets
+from sfumato.local.mechanisms.table_limits import check_categories, check_coin
 
 
 @dataclass(frozen=True, slots=True)
 class Subset:
-    """The true category is among the w with probability include / 2**32; the other places are filled evenly."""
+    """The true category is in the set with probability include / 2**32; the rest of the set is uniform."""
 
     k: int
     size: int
     include: int
-    name: str = "subset"
+    name: ClassVar[str] = "subset"
 
     def __post_init__(self) -> None:
-        number_of_categories(self.k)
+        check_categories(self.k)
         if whole_number(self.size, "size", 1) >= self.k:
-            raise InvalidParameter("size", "must be below k", "as much, or more")
-        coin(self.include, "include")
-
-    @classmethod
-    def for_epsilon(cls, k: int, epsilon: Decimal) -> "Subset":
-        number_of_categories(k)
-        size = best_size(k, epsilon)
-        return cls(k, size, greatest_coin(lambda include: _ratio(k, size, include), epsilon))
+            raise InvalidParameter("size", "must be below k", "k or more")
+        check_coin(self.include, "include")
 
     @property
     def ratio(self) -> Fraction:
-        return _ratio(self.k, self.size, self.include)
+        """The greatest ratio between the probabilities of one report under two categories.
 
-    @property
-    def support(self) -> tuple[Fraction, Fraction]:
-        include, others = Fraction(self.include, UNITS), self.k - 1
-        return include, (include * (self.size - 1) + (1 - include) * self.size) / others
+        Claim: K-45. No report is more than max(ratio, 1/ratio) times as likely for one category as for another.
+        Requires: the coins have from 1 to 2**32 - 1 units (checked when the table is built).
+        Relies on: K-40, K-42.
+        Checked by: tests/local/test_category_laws.py::test_the_loss_is_what_the_table_says_and_no_more_than_asked
+        """
+        return Fraction(self.include * (self.k - self.size), (UNITS - self.include) * self.size)
 
-    @property
-    def blanket(self) -> tuple[Fraction, Fraction]:
-        return Fraction(self.size, self.k), Fraction(self.size * (self.size - 1), self.k * (self.k - 1))
+    def draw(self, values: npt.NDArray[np.int64], entropy: Entropy) -> npt.NDArray[np.uint8]:
+        """Draw one report for each person's category: the set's bits, eight to a byte.
 
-    @property
-    def form(self) -> BitRows:
-        return BitRows(self.k, self.size)
+        The k - 1 other categories take the places 0 .. k - 2: category c has place c, and category k - 1 has the place
+        of the true one.
 
-    def describe(self) -> dict[str, object]:
-        return {"mechanism": self.name, "k": self.k, "size": self.size, "coins": {"include": self.include}}
-
-    def draw(self, values: Counts, entropy: Entropy) -> Reports:
-        """Draw w (or w - 1) of k - 1 places evenly: place c is category c, but the true one's place is the last one."""
-        form = self.form
-        reports = np.empty((values.size, form.bytes), np.uint8)
-        step = max(1, CELLS_AT_ONCE // self.k)
-        for start in range(0, values.size, step):
-            part = values[start : start + step]
-            people = np.arange(part.size)
-            included = flip_units(self.include, part.size, entropy)
-            bits = np.empty((part.size, self.k), np.bool_)
-            bits[:, :-1] = uniform_subsets(self.k - 1, self.size, included, entropy)
-            bits[:, -1] = bits[people, part % (self.k - 1)]
-            bits[people, part] = included
-            reports[start : start + part.size] = np.packbits(bits, axis=1, bitorder="little")
-        return reports
-
-    def supports(self, reports: Reports) -> Counts:
-        return self.form.count_ones(reports)
-
-
-def best_size(k: int, epsilon: Decimal) -> int:
-    """The w of least mean squared error: one of the two whole numbers around k / (e**epsilon + 1), at least 1."""
-    low, high = exp_neg(Fraction(epsilon), 64)
-    shrunk = Fraction(low + high, 2 << 64)  # e**-epsilon; a choice of w costs accuracy only, never privacy
-    near = int(k * shrunk / (1 + shrunk))
-    around = [size for size in (near, near + 1) if 1 <= size < k] or [1]
-    return min(around, key=lambda size: _error(k, size, shrunk))
-
-
-def _error(k: int, size: int, shrunk: Fraction) -> Fraction:
-    include = size / (size + (k - size) * shrunk)
-    other = (size - include) / (k - 1)
-    return (other * (1 - other) * (k - 1) + include * (1 - include)) / (include - other) ** 2
-
-
-def _ratio(k: int, size: int, include: int) -> Fraction:
-    return Fraction(include * (k - size), (UNITS - include) * size)
+        Claim: K-45. Reports are independent; each has the table's distribution for its category.
+        Requires: values from 0 to k - 1 (caller).
+        Relies on: K-40, K-42.
+        Checked by: tests/local/test_category_laws.py::test_the_loss_is_what_the_table_says_and_no_more_than_asked
+        """
+        people = np.arange(values.size)
+        included = flip_units(self.include, values.size, entropy)
+        bits = np.empty((values.size, self.k), np.bool_)
+        bits[:, :-1] = uniform_subsets(self.k - 1, self.size, included, entropy)
+        bits[:, -1] = bits[people, values % (self.k - 1)]
+        bits[people, values] = included
+        return np.packbits(bits, axis=1, bitorder="little")

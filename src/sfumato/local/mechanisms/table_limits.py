@@ -1,27 +1,36 @@
-"""What a table may hold: public limits, checked wherever a randomiser is built, from numbers or from a document."""
+"""Limits that every table of a mechanism keeps, whether it is built from numbers or read from a document.
 
-from sfumato.errors import InvalidParameter
-from sfumato.kernel.parameters import kind_of, whole_number
+Part of the trusted perimeter.
+"""
+
+from sfumato.errors import InvalidParameter, kind_of
+from sfumato.kernel.parameters import whole_number
 from sfumato.local.mechanisms.coin_tables import UNITS
 
 MOST_CATEGORIES = 1 << 20
 
 
-def number_of_categories(k: object, least: int = 2) -> int:
-    count = whole_number(k, "k", least)
+def check_categories(k: object) -> int:
+    """Return a number of categories.
+
+    Claim: K-45. The result is a whole number from 2 to 2**20, so that all sums of a table fit into 64 bits.
+    Relies on: K-03.
+    Checked by: tests/local/test_randomisers.py::test_altered_descriptions_are_refused
+    """
+    count = whole_number(k, "k", 2)
     if count > MOST_CATEGORIES:
-        raise InvalidParameter(
-            "k", f"must be at most {MOST_CATEGORIES}", "more", "For words and addresses there is heavy_hitters."
-        )
+        raise InvalidParameter("k", f"must be at most {MOST_CATEGORIES}", "more", "For texts, use heavy_hitters.")
     return count
 
 
-def coin(units: object, name: str) -> int:
-    """A coin that can fall either way: 1 .. 2**32 - 1 units. A zero would make epsilon infinite."""
+def check_coin(units: object, name: str) -> int:
+    """Return the units of a coin that can fall either way.
+
+    Claim: K-45. The result is a whole number from 1 to 2**32 - 1, so that no entry of a table is zero.
+    Relies on: K-40.
+    Checked by: tests/local/test_randomisers.py::test_altered_descriptions_are_refused
+    """
     if type(units) is not int or not 0 < units < UNITS:
-        raise InvalidParameter(
-            name,
-            "must be a whole number of units, from 1 to 2**32 - 1",
-            "a number outside" if type(units) is int else kind_of(units),
-        )
+        found = "a number outside" if type(units) is int else kind_of(units)
+        raise InvalidParameter(name, "must be a whole number of units, from 1 to 2**32 - 1", found)
     return units

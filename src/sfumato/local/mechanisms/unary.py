@@ -1,16 +1,17 @@
-"""Unary encoding: one bit for each category, each flipped by itself. Optimised (OUE) and symmetric (basic RAPPOR)."""
+"""Unary encoding: one bit for each category, each flipped by itself. Optimised (OUE) or symmetric (basic RAPPOR).
+
+Part of the trusted perimeter.
+"""
 
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
+import numpy.typing as npt
 
-from sfumato.errors import InvalidParameter
 from sfumato.kernel.entropy import Entropy
-from sfumato.local.mechanisms.coin_tables import UNITS, flip_rows, greatest_coin
-from sfumato.local.mechanisms.report_forms import CELLS_AT_ONCE, BitRows, Counts, Reports
-from sfumato.local.mechanisms.table_limits import coin, number_of_categories
+from sfumato.local.mechanisms.coin_tables import UNITS, flip_rows, flip_units
+from sfumato.local.mechanisms.table_limits import check_categories, check_coin
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,62 +21,43 @@ class Unary:
     k: int
     one: int
     zero: int
-    name: str
+    name: str  # "oue" or "sue"
 
     def __post_init__(self) -> None:
-        number_of_categories(self.k)
-        if coin(self.zero, "zero") >= coin(self.one, "one"):
-            raise InvalidParameter("one", "must be above zero's units", "less, or as much")
-
-    @classmethod
-    def optimised(cls, k: int, epsilon: Decimal) -> "Unary":
-        """A fair coin for the true bit; the others as rarely set as epsilon allows."""
-        number_of_categories(k)
-        half = UNITS // 2
-        return cls(k, half, UNITS - greatest_coin(lambda unset: _ratio(half, UNITS - unset), epsilon), "oue")
-
-    @classmethod
-    def symmetric(cls, k: int, epsilon: Decimal) -> "Unary":
-        """Every bit kept with the same probability."""
-        number_of_categories(k)
-        keep = greatest_coin(lambda one: _ratio(one, UNITS - one), epsilon)
-        return cls(k, keep, UNITS - keep, "sue")
+        check_categories(self.k)
+        check_coin(self.one, "one")
+        check_coin(self.zero, "zero")
 
     @property
     def ratio(self) -> Fraction:
-        return _ratio(self.one, self.zero)
+        """The greatest ratio between the probabilities of one report under two categories, which differ in two bits.
 
-    @property
-    def support(self) -> tuple[Fraction, Fraction]:
-        return Fraction(self.one, UNITS), Fraction(self.zero, UNITS)
+        Claim: K-45. No report is more than max(ratio, 1/ratio) times as likely for one category as for another.
+        Requires: the coins have from 1 to 2**32 - 1 units (checked when the table is built).
+        Relies on: K-40.
+        Checked by: tests/local/test_category_laws.py::test_the_loss_is_what_the_table_says_and_no_more_than_asked
+        """
+        return Fraction(self.one * (UNITS - self.zero), self.zero * (UNITS - self.one))
 
-    @property
-    def blanket(self) -> tuple[Fraction, Fraction]:
-        _, other = self.support
-        return other, other**2
+    def draw(self, values: npt.NDArray[np.int64], entropy: Entropy) -> npt.NDArray[np.uint8]:
+        """Draw one report for each person's category: its bits, eight to a byte, the first bit lowest.
 
-    @property
-    def form(self) -> BitRows:
-        return BitRows(self.k)
+        Claim: K-45. Reports are independent; each has the table's distribution for its category.
+        Requires: values from 0 to k - 1 (caller).
+        Relies on: K-40.
+        Checked by: tests/local/test_category_laws.py::test_the_loss_is_what_the_table_says_and_no_more_than_asked
+        """
+        bits = flip_rows(values, self.one, self.zero, self.k, entropy)
+        return np.packbits(bits, axis=1, bitorder="little")
 
-    def describe(self) -> dict[str, object]:
-        return {"mechanism": self.name, "k": self.k, "coins": {"one": self.one, "zero": self.zero}}
+    def draw_again(self, rows: npt.NDArray[np.uint8], entropy: Entropy) -> npt.NDArray[np.uint8]:
+        """Draw a new row of bits for each given row: `one` units for a bit that is set there, `zero` for another.
 
-    def draw(self, values: Counts, entropy: Entropy) -> Reports:
-        """One word for each bit, against the units of its category."""
-        form = self.form
-        reports = np.empty((values.size, form.bytes), np.uint8)
-        step = max(1, CELLS_AT_ONCE // self.k)
-        for start in range(0, values.size, step):
-            part = values[start : start + step]
-            bits = flip_rows(part, self.one, self.zero, self.k, entropy)
-            reports[start : start + part.size] = np.packbits(bits, axis=1, bitorder="little")
-        return reports
-
-    def supports(self, reports: Reports) -> Counts:
-        return self.form.count_ones(reports)
-
-
-def _ratio(one: int, zero: int) -> Fraction:
-    """Another answer moves two bits: one that was set less likely, and one that was set more likely."""
-    return Fraction(one * (UNITS - zero), zero * (UNITS - one))
+        Claim: K-47. Bits are independent; each is set with exactly its probability.
+        Requires: rows of k bits (caller).
+        Relies on: K-40.
+        Checked by: tests/local/test_memoised.py::test_supports_are_those_of_both_stages
+        """
+        bits = np.unpackbits(rows, axis=1, count=self.k, bitorder="little")
+        units = np.where(bits.reshape(-1), self.one, self.zero).astype(np.int64)
+        return np.packbits(flip_units(units, units.size, entropy).reshape(bits.shape), axis=1, bitorder="little")

@@ -1,37 +1,46 @@
-"""Randomisers of a number between public bounds, and the mean that a crowd of reports tells."""
+"""Randomisers of a number between public bounds, and the estimate of its mean from many reports."""
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from functools import lru_cache
 from itertools import pairwise
-from typing import Any, overload
+from typing import Any, assert_never, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.errors import InvalidParameter
+from sfumato.errors import InvalidParameter, kind_of
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.exact import plain
 from sfumato.kernel.grid import read_values
-from sfumato.kernel.parameters import Number, kind_of, positive_decimal, probability_inside, whole_number
+from sfumato.kernel.parameters import Number, positive_decimal, probability_inside, whole_number
 from sfumato.local.mechanisms.coin_tables import UNITS
 from sfumato.local.mechanisms.mean_tables import Ends, MeanTable, Mixture, Rows, Window
-from sfumato.local.mechanisms.report_forms import CELLS_AT_ONCE, Codes, Counts, Reports, well_formed
-from sfumato.local.randomisers.share_estimates import normal_quantile
+from sfumato.local.randomisers.mean_values import (
+    FloatArray,
+    best_ends,
+    best_mixture,
+    best_window,
+    float_numbers,
+    laplace_table,
+    report_numbers,
+    second_moments,
+)
+from sfumato.local.randomisers.report_forms import Codes, Counts, check_reports, draw_in_blocks
+from sfumato.local.randomisers.share_estimates import count_fakes, normal_quantile
 from sfumato.local.randomisers.tally import Tally
 
-FloatArray = npt.NDArray[np.float64]
 MEAN_NAMES = ("duchi", "piecewise", "hybrid", "laplace")
 
 
 @dataclass(frozen=True, slots=True)
 class MeanEstimate:
-    """The mean of the population, unbiased, with an interval; `consistent` is the nearest mean within the bounds.
+    """An unbiased estimate of the population's mean; `consistent` is the nearest mean within the bounds.
 
-    `error` is the standard error for the population: coins, rounding and the draw of the people. For the people who
-    were asked it is smaller, by what their answers differ among themselves.
+    `low` and `high` are a confidence interval, and `error` is the standard error, for the population: they cover the
+    coins, the rounding and the random draw of the people. Bias from clamping to the bounds, from people who do not
+    answer and from untruthful reports is not covered.
     """
 
     mean: float
@@ -41,38 +50,36 @@ class MeanEstimate:
     error: float
     people: int
     confidence: float
-    extremes: tuple[float, float]  # the least and the greatest number that one report stands for
+    extremes: tuple[float, float]  # the least and the greatest number that a report stands for
 
     def without_fakes(self, share: Number) -> tuple[float, float]:
-        """If up to this share of the reports were made up, where the mean of the honest ones lies."""
-        fakes = math.ceil(probability_inside(share, "share") * self.people)
-        if fakes >= self.people:
-            raise InvalidParameter("share", "must leave at least one honest report", "more")
+        """If up to this share of the reports are fake: the least and the greatest estimate from the honest reports."""
+        fakes = count_fakes(share, self.people)
         least, greatest = self.extremes
         total, honest = self.mean * self.people, self.people - fakes
         return (total - fakes * greatest) / honest, (total - fakes * least) / honest
 
     def moved_by(self, share: Number) -> float:
-        """How far this share of made-up reports, the worst ones, could have moved the mean."""
+        """By how much this share of fake reports can have moved the estimate, at worst."""
         low, high = self.without_fakes(share)
         return max(self.mean - low, high - self.mean)
 
     def __str__(self) -> str:
         level = f"{100 * self.confidence:g} %"
         lines = [
-            f"{self.people:,} reports: unbiased mean {self.mean:.6g}, {level} interval for the population "
-            f"{self.low:.6g} to {self.high:.6g}; consistent with the bounds {self.consistent:.6g}"
+            f"{self.people:,} reports. Mean: {self.mean:.6g} (unbiased), {level} confidence interval {self.low:.6g} to "
+            f"{self.high:.6g} for the population. Within the bounds: {self.consistent:.6g}.",
+            "The interval covers the coins and the random draw of the people. It does not cover fake reports.",
         ]
         if self.people > 1:
-            lines.append(
-                f"If 1 % of the reports were made up, it could have moved by up to {self.moved_by('0.01'):.4g}."
-            )
+            moved = self.moved_by("0.01")
+            lines.append(f"If 1 % of the reports are fake, they can have moved the estimate by up to {moved:.4g}.")
         return "\n".join(lines)
 
 
 @dataclass(frozen=True, slots=True)
 class MeanRandomiser:
-    """A table for numbers from `lower` to `upper`; what lies outside is taken as the nearer bound."""
+    """A table for numbers from `lower` to `upper`. A number outside is clamped to the nearer bound."""
 
     name: str
     lower: Decimal
@@ -82,13 +89,14 @@ class MeanRandomiser:
     def __post_init__(self) -> None:
         if not 0 < self.span < math.inf:
             raise InvalidParameter("upper", "must be above lower", "less, as much, or too far away")
+        report_numbers(self.table)  # refuses a table whose reports say nothing about the number
 
     def __repr__(self) -> str:
         return f"<{self.name} from {plain(self.lower)} to {plain(self.upper)}, epsilon {plain(self.epsilon)}>"
 
     @property
     def epsilon(self) -> Decimal:
-        """The loss of one report: a fact of the table, rounded up at the thirtieth digit."""
+        """The privacy loss of one report, computed from the table and rounded up at the thirtieth digit."""
         return self.table.epsilon
 
     @property
@@ -100,7 +108,7 @@ class MeanRandomiser:
         return Codes(self.table.outputs)
 
     def describe(self) -> dict[str, object]:
-        """The published table: plain numbers and text, from which `rebuild` makes the same again."""
+        """The published table: plain numbers and text, from which `rebuild` makes the same randomiser."""
         about: dict[str, object] = {"mechanism": self.name, "lower": plain(self.lower), "upper": plain(self.upper)}
         match self.table:
             case Ends(keep=keep):
@@ -112,9 +120,11 @@ class MeanRandomiser:
                 return {**about, "steps": steps, "width": width, "coins": coins}
             case Rows(rows):
                 return {**about, "table": [list(row) for row in rows]}
+            case _:
+                assert_never(self.table)
 
     def positions(self, values: object) -> tuple[Counts, bool]:
-        """Where numbers lie between the bounds, in 2**32 steps: off by at most half a step. And whether it was one."""
+        """The positions of numbers between the bounds, in 2**32 steps, and whether the input was a single number."""
         read = read_values(values, "values")
         inside = np.clip(read.flat.astype(np.float64), float(self.lower), float(self.upper))
         places = np.floor((inside - float(self.lower)) / self.span * UNITS + 0.5).astype(np.int64)
@@ -127,36 +137,33 @@ class MeanRandomiser:
     @overload
     def randomise(self, values: object) -> int | Counts: ...
     def randomise(self, values: object) -> int | Counts:
-        """Reports on the number of one person, or of an array of people. Each person reports once."""
+        """Randomise the number of one person, or of an array of people. Each person reports once."""
         flat, single = self.positions(values)
-        reports = np.empty(flat.size, np.int64)
-        for start in range(0, flat.size, CELLS_AT_ONCE):
-            part = flat[start : start + CELLS_AT_ONCE]
-            reports[start : start + part.size] = self.table.draw(part, SYSTEM)
-        return self.form.one(reports) if single else reports
+        reports = draw_in_blocks(self.table.draw, flat, self.form, SYSTEM)
+        return self.form.take_single(reports) if single else reports
 
     def tally(self, reports: object) -> Tally:
-        """What a collector keeps of well-formed reports: how many there were of each kind."""
-        kept: Reports = well_formed(self.form, reports)
-        return Tally(len(kept), np.bincount(kept, minlength=self.table.outputs))
+        """Count well-formed reports, by value."""
+        checked = check_reports(self.form, reports)
+        return Tally(len(checked), np.bincount(checked, minlength=self.table.outputs))
 
     def estimate(self, reports: object, confidence: Number = "0.95") -> MeanEstimate:
-        """The mean of the population, from reports or from a tally of them."""
+        """Estimate the mean of the population, from reports or from a tally of them."""
         tally = reports if isinstance(reports, Tally) else self.tally(reports)
         if tally.counts.size != self.table.outputs:
             raise InvalidParameter("tally", f"must have {self.table.outputs} counts", "another number of them")
         if not tally.people:
             raise InvalidParameter("reports", "must hold at least one report", "none")
         level = probability_inside(confidence, "confidence")
-        numbers = self.numbers()
+        numbers = float_numbers(self.table)
         shares = tally.counts / tally.people
         mean = float(shares @ numbers)
         spread = float(shares @ (numbers - mean) ** 2) * tally.people / max(tally.people - 1, 1)
         if tally.people == 1:
-            spread = self._widest()
+            spread = self._greatest_variance()
         error = math.sqrt(spread / tally.people)
         reach = normal_quantile(1 - level) * error
-        low, unbiased, high = (float(self.lower) + self.span * each for each in (mean - reach, mean, mean + reach))
+        low, unbiased, high = (float(self.lower) + self.span * place for place in (mean - reach, mean, mean + reach))
         return MeanEstimate(
             mean=unbiased,
             low=low,
@@ -171,31 +178,30 @@ class MeanRandomiser:
             ),
         )
 
-    def numbers(self) -> FloatArray:
-        """What each report stands for, on a scale on which the bounds are 0 and 1."""
-        return _numbers(self.table)
-
     def variance_asked(self, value: float) -> float:
         """The variance of what one person's report stands for, given the person's number."""
         place = int(self.positions(value)[0][0]) / UNITS
-        seconds = _second_moments(self.table)
+        seconds = second_moments(self.table)
         return self.span**2 * (float(np.interp(place, np.linspace(0, 1, seconds.size), seconds)) - place**2)
 
     def margin(self, people: int, confidence: Number = "0.95") -> float:
-        """Before collecting: how far the mean will be off at most, whatever the population."""
-        quantile = normal_quantile(1 - probability_inside(confidence, "confidence"))
-        return quantile * self.span * math.sqrt(self._widest() / whole_number(people, "people", 1))
+        """The half-width of the confidence interval of the mean, before collecting, for the worst population.
 
-    def _widest(self) -> float:
+        The interval covers the coins and the random draw of the people, by the normal approximation.
+        """
+        quantile = normal_quantile(1 - probability_inside(confidence, "confidence"))
+        return quantile * self.span * math.sqrt(self._greatest_variance() / whole_number(people, "people", 1))
+
+    def _greatest_variance(self) -> float:
         """The greatest variance of a report, over all populations, on the scale from 0 to 1.
 
-        A population with mean m has at most the upper hull of the second moments at m, less m squared.
+        For a population with mean m, the variance is at most the upper hull of the second moments at m, minus m**2.
         """
-        seconds = _second_moments(self.table)
+        seconds = second_moments(self.table)
         places = np.linspace(0, 1, seconds.size)
         hull: list[int] = []
         for index in range(seconds.size):
-            while len(hull) > 1 and _below(places, seconds, hull[-2], hull[-1], index):
+            while len(hull) > 1 and _is_below(places, seconds, hull[-2], hull[-1], index):
                 hull.pop()
             hull.append(index)
         widest = 0.0
@@ -207,31 +213,31 @@ class MeanRandomiser:
 
 
 def mean_randomiser(name: str, *, lower: Number, upper: Number, epsilon: Number) -> MeanRandomiser:
-    """The randomiser of this name with the most telling table over 2**32 that costs at most epsilon.
+    """The randomiser of this name with the most informative table over 2**32 that costs at most epsilon.
 
     "duchi" (one bit), "piecewise", "hybrid" (the least variance for most epsilons), "laplace" (for teaching).
     """
-    exact, low, high = positive_decimal(epsilon, "epsilon"), _bound(lower, "lower"), _bound(upper, "upper")
+    exact, low, high = positive_decimal(epsilon, "epsilon"), _read_bound(lower, "lower"), _read_bound(upper, "upper")
     match name:
         case "duchi":
-            return MeanRandomiser(name, low, high, Ends.for_epsilon(exact))
+            return MeanRandomiser(name, low, high, best_ends(exact))
         case "piecewise":
-            return MeanRandomiser(name, low, high, Window.for_epsilon(exact))
+            return MeanRandomiser(name, low, high, best_window(exact))
         case "hybrid":
-            return MeanRandomiser(name, low, high, Mixture.for_epsilon(exact))
+            return MeanRandomiser(name, low, high, best_mixture(exact))
         case "laplace":
-            return MeanRandomiser(name, low, high, Rows.laplace(exact))
+            return MeanRandomiser(name, low, high, laplace_table(exact))
         case _:
             raise InvalidParameter("name", f"must be one of {', '.join(MEAN_NAMES)}", "another name")
 
 
 def rebuild_mean(description: object) -> MeanRandomiser:
-    """The randomiser of a published table; whatever is not exactly such a table is refused."""
+    """The randomiser of a published table. A document that is not exactly such a table is refused."""
     if not isinstance(description, Mapping):
         raise InvalidParameter("description", "must be the published table of a mean", kind_of(description))
     rest = {key: value for key, value in description.items() if key not in ("mechanism", "lower", "upper")}
     name = description.get("mechanism")
-    low, high = _bound(description.get("lower"), "lower"), _bound(description.get("upper"), "upper")
+    low, high = _read_bound(description.get("lower"), "lower"), _read_bound(description.get("upper"), "upper")
     match name, rest:
         case "duchi", {"coins": {"keep": keep, **more}, **others} if not more and not others:
             return MeanRandomiser("duchi", low, high, Ends(keep))
@@ -249,40 +255,16 @@ def rebuild_mean(description: object) -> MeanRandomiser:
             return MeanRandomiser("hybrid", low, high, table)
         case "laplace", {"table": list(rows), **others} if not others and all(isinstance(row, list) for row in rows):
             return MeanRandomiser("laplace", low, high, Rows(tuple(tuple(row) for row in rows)))
-    raise InvalidParameter("description", "must be the published table of a mean", "a document that is none")
+    raise InvalidParameter("description", "must be the published table of a mean", "another document")
 
 
-@lru_cache(maxsize=64)
-def _numbers(table: MeanTable) -> FloatArray:
-    return np.array([float(each) for each in table.numbers])
-
-
-@lru_cache(maxsize=64)
-def _second_moments(table: MeanTable) -> FloatArray:
-    """The expected square of what a report stands for, from each step of the grid."""
-    squares = _numbers(table) ** 2
-    match table:
-        case Window():
-            high, low = (float(each) for each in table.levels)
-            sums = np.concatenate(([0.0], np.cumsum(squares)))
-            inside: FloatArray = sums[table.width :] - sums[: -table.width]
-            return float(low * sums[-1]) + (high - low) * inside
-        case Mixture():
-            share = table.windowed / UNITS
-            low_end, high_end = _second_moments(table.ends).tolist()
-            ends = np.linspace(low_end, high_end, table.steps + 1)
-            return share * _second_moments(table.window) + (1 - share) * ends
-        case _:
-            return np.array([np.array(table.row(step), np.float64) @ squares for step in range(table.steps + 1)])
-
-
-def _below(places: FloatArray, heights: FloatArray, first: int, middle: int, last: int) -> bool:
+def _is_below(places: FloatArray, heights: FloatArray, first: int, middle: int, last: int) -> bool:
     """Does the middle point lie on or below the line from the first to the last?"""
     rise = (heights[last] - heights[first]) * (places[middle] - places[first])
     return bool((heights[middle] - heights[first]) * (places[last] - places[first]) <= rise)
 
 
-def _bound(value: object, name: str) -> Decimal:
+def _read_bound(value: object, name: str) -> Decimal:
     rule = "must be a finite number"
     match value:
         case bool() | np.bool_():
@@ -297,7 +279,7 @@ def _bound(value: object, name: str) -> Decimal:
             try:
                 bound = Decimal(value)
             except InvalidOperation:
-                raise InvalidParameter(name, rule, "text that is none") from None
+                raise InvalidParameter(name, rule, "text that is no number") from None
         case _:
             raise InvalidParameter(name, rule, kind_of(value))
     if not bound.is_finite() or not math.isfinite(float(bound)):

@@ -1,4 +1,4 @@
-"""The form of a report on a prefix: a row of bytes that names the group, the hash, and the seed of the hash."""
+"""The form of a report on a prefix: a row of bytes with the group, the hash, and the seed of the hash."""
 
 import re
 from collections.abc import Iterable
@@ -15,9 +15,9 @@ _HEX = re.compile(r"[0-9a-f]*")
 
 @dataclass(frozen=True, slots=True)
 class PrefixRows:
-    """The group; the reported hash; then the seed: a row of random bits for each bit of the hash.
+    """The group, the reported hash, and the seed: one row of random bits for each bit of the hash.
 
-    Each row has as many bits as the group's prefix, the first bit highest, and zeros up to the length of the longest.
+    A seed's row has as many bits as the group's prefix, highest bit first, and then zeros up to the longest prefix.
     A uint8 array of shape (people, bytes); in JSON, the bytes in hex.
     """
 
@@ -30,7 +30,7 @@ class PrefixRows:
 
     @property
     def seed_bytes(self) -> int:
-        """Of one row of the seed."""
+        """The number of bytes of one row of the seed."""
         return -(-self.lengths[-1] // 8)
 
     @property
@@ -42,7 +42,7 @@ class PrefixRows:
         return 8 * self.bytes
 
     def sift(self, reports: object) -> tuple[BitRow, int]:
-        """The well-formed reports of an array, and how many others there were."""
+        """Return the well-formed reports of an array, and the number of the others."""
         array = plain_array(reports, "reports")
         if array.dtype != np.uint8 or array.ndim != 2 or array.shape[1] != self.bytes:
             return np.empty((0, self.bytes), np.uint8), len(array) if array.ndim else 1
@@ -55,18 +55,13 @@ class PrefixRows:
         return array[good], int(good.size - good.sum())
 
     def encode(self, reports: BitRow) -> list[str]:
-        """Reports as JSON values."""
+        """Encode reports as JSON values."""
         return [row.tobytes().hex() for row in np.asarray(reports).reshape(-1, self.bytes)]
 
     def decode(self, values: Iterable[object]) -> tuple[BitRow, int]:
-        """JSON values as an array of reports, and how many were malformed."""
+        """Decode JSON values to an array of reports, and count the malformed ones."""
         everything, length = list(values), 2 * self.bytes
-        good = [each for each in everything if type(each) is str and len(each) == length and _HEX.fullmatch(each)]
+        good = [text for text in everything if type(text) is str and len(text) == length and _HEX.fullmatch(text)]
         rows = np.frombuffer(bytes.fromhex("".join(good)), np.uint8).reshape(-1, self.bytes)
         kept, malformed = self.sift(rows)
         return kept, malformed + len(everything) - len(good)
-
-    def one(self, report: BitRow) -> BitRow:
-        """The report of a single person: its bytes."""
-        row: BitRow = report[0]
-        return row

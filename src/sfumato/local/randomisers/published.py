@@ -1,4 +1,4 @@
-"""From a published description back to what it describes."""
+"""Rebuild a randomiser from its published description."""
 
 from collections.abc import Mapping
 
@@ -7,13 +7,13 @@ from sfumato.local.randomisers.heavy_hitters import HeavyHitters, rebuild_heavy_
 from sfumato.local.randomisers.mean_randomisers import MEAN_NAMES, MeanRandomiser, rebuild_mean
 from sfumato.local.randomisers.questions import Questions, rebuild_questions
 
-Described = Randomiser | MeanRandomiser | Questions | HeavyHitters
+AnyRandomiser = Randomiser | MeanRandomiser | Questions | HeavyHitters
 
 
-def rebuild(description: object) -> Described:
-    """What `describe()` described; whatever is not exactly such a document is refused.
+def rebuild(description: object) -> AnyRandomiser:
+    """The randomiser whose `describe()` gave this document. Any other document is refused.
 
-    Nothing that a document says about epsilon is read: `epsilon` of the result is worked out from its integers.
+    No epsilon is read from the document: `epsilon` of the result is computed from its integers.
     """
     match description.get("mechanism") if isinstance(description, Mapping) else None:
         case "pem":

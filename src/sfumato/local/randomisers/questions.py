@@ -1,4 +1,4 @@
-"""Many yes-or-no questions of the same people: all of them with a share of the budget each, or one with all of it."""
+"""Several yes-or-no questions for the same people: split the budget over all of them, or spend it on one at random."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -6,16 +6,17 @@ from fractions import Fraction
 
 import numpy as np
 
-from sfumato.errors import InvalidParameter
+from sfumato.errors import InvalidParameter, kind_of
 from sfumato.kernel.entropy import SYSTEM, Entropy
 from sfumato.kernel.exact import plain
 from sfumato.kernel.grid import plain_array
-from sfumato.kernel.parameters import Number, kind_of, positive_decimal, probability_inside, whole_number
-from sfumato.kernel.samplers import uniform_below
-from sfumato.local.mechanisms.coin_tables import UNITS, flip_units, greatest_coin, loss_of_ratio
-from sfumato.local.mechanisms.report_forms import CELLS_AT_ONCE, BitRows, Codes, Counts, Reports, well_formed
-from sfumato.local.mechanisms.table_limits import coin
-from sfumato.local.randomisers.share_estimates import FloatArray, normal_quantile, wilson
+from sfumato.kernel.parameters import Number, positive_decimal, probability_inside, whole_number
+from sfumato.local.mechanisms.coin_tables import UNITS, loss_of_ratio
+from sfumato.local.mechanisms.question_coins import answer_all, answer_one, questions_ratio
+from sfumato.local.mechanisms.table_limits import check_coin
+from sfumato.local.randomisers.coin_search import greatest_coin
+from sfumato.local.randomisers.report_forms import BitRows, Codes, Counts, Reports, check_reports, draw_in_blocks
+from sfumato.local.randomisers.share_estimates import FloatArray, normal_quantile, wilson_interval
 from sfumato.local.randomisers.tally import Tally
 
 MOST_QUESTIONS = 1 << 12
@@ -24,12 +25,15 @@ METHODS = ("split", "sample")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QuestionEstimate:
-    """For each question, the share of yes in the population: unbiased, with an interval."""
+    """For each question, an unbiased estimate of the share of yes in the population, with a confidence interval.
+
+    The intervals cover the coins and the random draw of the people, not people who do not answer or fake reports.
+    """
 
     share: FloatArray
     low: FloatArray
     high: FloatArray
-    answered: Counts  # how many reports speak of each question
+    answered: Counts  # the number of reports on each question
     people: int
     confidence: float
 
@@ -38,8 +42,8 @@ class QuestionEstimate:
 class Questions:
     """Yes-or-no randomised response to `count` questions with one keep coin.
 
-    "split": a report answers every question; its loss is that of all the coins together. "sample": each person draws
-    one question evenly, and answers it with the whole budget; the report says which one it was, which tells nothing.
+    "split": a report answers every question, and the losses add up. "sample": each person draws one question uniformly
+    and spends the whole budget on it; the report names the question, which does not depend on any answer.
     """
 
     method: str
@@ -51,7 +55,7 @@ class Questions:
             raise InvalidParameter("method", f"must be one of {', '.join(METHODS)}", "another")
         if whole_number(self.count, "count", 1) > MOST_QUESTIONS:
             raise InvalidParameter("count", f"must be at most {MOST_QUESTIONS}", "more")
-        if 2 * coin(self.keep, "keep") <= UNITS:
+        if 2 * check_coin(self.keep, "keep") <= UNITS:
             raise InvalidParameter("keep", "must be above one half", "one half, or less")
 
     def __repr__(self) -> str:
@@ -59,8 +63,8 @@ class Questions:
 
     @property
     def epsilon(self) -> Decimal:
-        """The loss of one report: a fact of the coin, rounded up at the thirtieth digit."""
-        return loss_of_ratio(_ratio(self.method, self.count, self.keep))
+        """The privacy loss of one report, computed from the coin and rounded up at the thirtieth digit."""
+        return loss_of_ratio(questions_ratio(_answered_by(self.method, self.count), self.keep))
 
     @property
     def truth(self) -> Fraction:
@@ -75,7 +79,7 @@ class Questions:
         return {"mechanism": "questions", "method": self.method, "count": self.count, "coins": {"keep": self.keep}}
 
     def randomise(self, answers: object) -> int | Reports:
-        """Reports on answers of shape (people, questions), or of one person's row of answers."""
+        """Randomise answers of shape (people, questions), or one person's row of answers."""
         array = plain_array(answers, "answers")
         if array.dtype.kind in "iu" and bool(((array == 0) | (array == 1)).all()):
             array = array.astype(np.bool_)
@@ -83,31 +87,21 @@ class Questions:
             rule = f"must be yes or no (True or False, 1 or 0), {self.count} for each person"
             raise InvalidParameter("answers", rule, kind_of(answers))
         reports = self.draw(array.reshape(-1, self.count), SYSTEM)
-        return self.form.one(reports) if array.ndim == 1 else reports
+        return self.form.take_single(reports) if array.ndim == 1 else reports
 
     def draw(self, answers: Reports, entropy: Entropy) -> Reports:
-        form, step = self.form, max(1, CELLS_AT_ONCE // self.count)
-        people = len(answers)
-        reports: Reports = np.empty((people, form.bytes) if isinstance(form, BitRows) else people, form.dtype)
-        for start in range(0, people, step):
-            part = answers[start : start + step]
-            if isinstance(form, BitRows):
-                kept = flip_units(self.keep, part.size, entropy).reshape(part.shape)
-                reports[start : start + step] = np.packbits(part == kept, axis=1, bitorder="little")
-            else:
-                asked = uniform_below(self.count, len(part), entropy)
-                kept = flip_units(self.keep, len(part), entropy)
-                reports[start : start + step] = 2 * asked + (part[np.arange(len(part)), asked] == kept)
-        return reports
+        """Draw the reports of people, one row of answers each."""
+        draw = answer_all if self.method == "split" else answer_one
+        return draw_in_blocks(lambda part, source: draw(part, self.keep, source), answers, self.form, entropy)
 
     def tally(self, reports: object) -> Tally:
-        """What a collector keeps: of "split", the reported yes to each question; of "sample", each kind of report."""
-        kept, form = well_formed(self.form, reports), self.form
-        counts = form.count_ones(kept) if isinstance(form, BitRows) else np.bincount(kept, minlength=2 * self.count)
-        return Tally(len(kept), counts)
+        """Count well-formed reports: the yes to each question ("split"), or each value of a report ("sample")."""
+        checked, form = check_reports(self.form, reports), self.form
+        counts = form.count_ones(checked) if isinstance(form, BitRows) else np.bincount(checked, minlength=form.count)
+        return Tally(len(checked), counts)
 
     def estimate(self, reports: object, confidence: Number = "0.95", *, simultaneous: bool = False) -> QuestionEstimate:
-        """The share of yes to each question, from reports or from a tally of them."""
+        """Estimate the share of yes to each question, from reports or from a tally of them."""
         tally = reports if isinstance(reports, Tally) else self.tally(reports)
         if tally.counts.size != (self.count if self.method == "split" else 2 * self.count):
             raise InvalidParameter("tally", "must come from these questions", "one of another length")
@@ -120,38 +114,39 @@ class Questions:
         level = probability_inside(confidence, "confidence")
         quantile = normal_quantile((1 - level) / (self.count if simultaneous else 1))
         observed = yes / answered
-        low, high = wilson(observed, answered, quantile)
+        low, high = wilson_interval(observed, answered, quantile)
         slope, turned = float(2 * self.truth - 1), float(1 - self.truth)
-        share, low, high = ((each - turned) / slope for each in (observed, low, high))
+        share, low, high = ((rate - turned) / slope for rate in (observed, low, high))
         return QuestionEstimate(share, low, high, answered, tally.people, float(level))
 
     def variance_asked(self, share: float) -> float:
-        """n times the variance of an estimate about the people who were asked; a drawn question adds who was drawn.
+        """n times the variance of an estimate for the people who were asked.
 
-        For "sample" this is n times the variance given that n / count people answer it, drawn without regard to answer.
+        For "sample", n / count randomly drawn people answer the question, and that draw adds to the variance.
         """
         coins = float(self.truth * (1 - self.truth) / (2 * self.truth - 1) ** 2)
         return coins if self.method == "split" else self.count * coins + (self.count - 1) * share * (1 - share)
 
     def variance_population(self, share: float) -> float:
-        """n times the variance about the population from which the people were drawn."""
+        """n times the variance of an estimate for the population from which the people were drawn."""
         supporting = float(1 - self.truth) + share * float(2 * self.truth - 1)
         spread = supporting * (1 - supporting) / float(2 * self.truth - 1) ** 2
         return spread if self.method == "split" else self.count * spread
 
 
 def questions(count: int, epsilon: Number, method: str = "sample") -> Questions:
-    """Randomised response to so many yes-or-no questions, with the most telling coin that epsilon pays for."""
+    """Randomised response to so many yes-or-no questions, with the most informative coin that costs at most epsilon."""
     whole_number(count, "count", 1)
     exact = positive_decimal(epsilon, "epsilon")
     if method not in METHODS:
         raise InvalidParameter("method", f"must be one of {', '.join(METHODS)}", "another")
-    return Questions(method, count, greatest_coin(lambda keep: _ratio(method, count, keep), exact))
+    answered = _answered_by(method, count)
+    return Questions(method, count, greatest_coin(lambda keep: questions_ratio(answered, keep), exact))
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Both ways of asking the same questions, side by side."""
+    """Both methods for the same questions, side by side."""
 
     split: Questions
     sample: Questions
@@ -159,34 +154,35 @@ class Comparison:
 
     @property
     def better(self) -> Questions:
-        return min((self.split, self.sample), key=lambda each: each.variance_population(0.5))
+        return min((self.split, self.sample), key=lambda way: way.variance_population(0.5))
 
     def __str__(self) -> str:
         quantile = normal_quantile(Fraction(1, 20))
         lines = [
-            f"{self.split.count} yes-or-no questions, {self.people:,} people: {self.better.method}",
-            f"  {'method':<8}{'truth per answer':>18}{'n x variance asked':>20}{'population':>12}{'margin':>9}",
+            f"{self.split.count} yes-or-no questions, {self.people:,} people. Better method: {self.better.method}",
+            f"  {'method':<8}{'P(truth)':>18}{'n x variance, asked':>20}{'population':>12}{'margin':>9}",
         ]
-        for each in (self.split, self.sample):
-            wide = each.variance_population(0.5)
+        for way in (self.split, self.sample):
+            wide = way.variance_population(0.5)
             lines.append(
-                f"  {each.method:<8}{float(each.truth):>18.4f}{each.variance_asked(0.5):>20.4g}{wide:>12.4g}"
+                f"  {way.method:<8}{float(way.truth):>18.4f}{way.variance_asked(0.5):>20.4g}{wide:>12.4g}"
                 f"{quantile * (wide / self.people) ** 0.5:>9.4f}"
             )
-        lines.append("At a share of one half; margins are 95 %, for the population.")
+        lines.append("For a true share of 50 %. Margin: half-width of the 95 % confidence interval for the population.")
+        lines.append("It covers the coins and the random draw of the people.")
         return "\n".join(lines)
 
     __repr__ = __str__
 
 
 def compare_questions(count: int, epsilon: Number, *, people: int = 10_000) -> Comparison:
-    """Split the budget over all questions, or draw one question for each person: what either costs in accuracy."""
+    """Compare the accuracy of splitting the budget over all questions, and of one random question for each person."""
     whole_number(people, "people", 1)
     return Comparison(questions(count, epsilon, "split"), questions(count, epsilon, "sample"), people)
 
 
 def rebuild_questions(description: object) -> Questions:
-    """The questions' randomiser of a published description; whatever is not exactly one is refused."""
+    """The randomiser of a published description. A document that is not exactly such a description is refused."""
     match description:
         case {
             "mechanism": "questions",
@@ -199,6 +195,6 @@ def rebuild_questions(description: object) -> Questions:
     raise InvalidParameter("description", "must be the published coin of some questions", "something else")
 
 
-def _ratio(method: str, count: int, keep: int) -> Fraction:
-    """All answers may differ at once: the coins of a split report multiply."""
-    return Fraction(keep, UNITS - keep) ** (count if method == "split" else 1)
+def _answered_by(method: str, count: int) -> int:
+    """The number of questions that one report answers."""
+    return count if method == "split" else 1

@@ -1,4 +1,7 @@
-"""From counts of support to shares of people: unbiased with an interval, consistent, and what fakes could do."""
+"""Estimate the shares of people from counts of supporting reports, with confidence intervals.
+
+Estimates are post-processing of randomised reports: no privacy proof rests on this file.
+"""
 
 import math
 from dataclasses import dataclass
@@ -10,7 +13,7 @@ import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter
 from sfumato.kernel.parameters import Number, probability_inside
-from sfumato.local.mechanisms.report_forms import Counts
+from sfumato.local.randomisers.report_forms import Counts
 from sfumato.local.randomisers.tally import Tally
 
 FloatArray = npt.NDArray[np.float64]
@@ -19,19 +22,20 @@ _ROWS_SHOWN = 20
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimate:
-    """The share of people in each category.
+    """The estimated share of people in each category.
 
-    `frequency` is unbiased: it may fall outside [0, 1], and nothing is clipped. `consistent` is its projection on the
-    shares that are possible (none negative, sum 1): better as a picture, no longer unbiased. `low` and `high` are an
-    interval for the population from which the people were drawn, for each category alone, or for all at once.
+    `frequency` is unbiased and not clipped, so it can fall outside [0, 1]. `consistent` is its projection on the
+    possible shares (none negative, sum 1): better for a picture, but biased. `low` and `high` are confidence intervals
+    for the population, each alone or all simultaneously. They cover the coins and the random draw of the people; they
+    do not cover people who do not answer, or fake reports.
     """
 
     frequency: FloatArray
     low: FloatArray
     high: FloatArray
     consistent: FloatArray
-    error_asked: FloatArray  # standard error for the people asked: their answers are fixed, only the coins vary
-    error_population: FloatArray  # standard error for the population: the draw of the people varies too
+    error_asked: FloatArray  # standard error for the people asked: only the coins vary
+    error_population: FloatArray  # standard error for the population: coins and draw of the people
     people: int
     confidence: float
     simultaneous: bool
@@ -39,24 +43,25 @@ class Estimate:
     support: tuple[Fraction, Fraction]
 
     def without_fakes(self, share: Number) -> tuple[FloatArray, FloatArray]:
-        """If up to this share of the reports were made up, where the estimate from the honest ones lies: low, high."""
-        fakes = _fakes(share, self.people)
+        """If up to this share of the reports are fake: the least and the greatest estimates from the honest reports."""
+        fakes = count_fakes(share, self.people)
         honest = self.people - fakes
         supporting = self.tally.counts
         return (
-            _unbiased(np.maximum(supporting - fakes, 0) / honest, self.support),
-            _unbiased(np.minimum(supporting, honest) / honest, self.support),
+            remove_bias(np.maximum(supporting - fakes, 0) / honest, self.support),
+            remove_bias(np.minimum(supporting, honest) / honest, self.support),
         )
 
     def moved_by(self, share: Number) -> FloatArray:
-        """How far this share of made-up reports, the worst ones, could have moved each frequency."""
+        """By how much this share of fake reports can have moved each frequency, at worst."""
         low, high = self.without_fakes(share)
         return np.maximum(self.frequency - low, high - self.frequency)
 
     def __str__(self) -> str:
-        scope = "all intervals hold together" if self.simultaneous else "each interval by itself"
+        scope = "simultaneous for all categories" if self.simultaneous else "for each category alone"
         lines = [
-            f"{self.people:,} reports; {100 * self.confidence:g} % intervals for the population, {scope}",
+            f"{self.people:,} reports. {100 * self.confidence:g} % confidence intervals for the population, {scope}.",
+            "The intervals cover the coins and the random draw of the people. They do not cover fake reports.",
             f"{'category':>10}{'unbiased':>11}{'low':>10}{'high':>10}{'consistent':>12}",
         ]
         for index in range(min(self.frequency.size, _ROWS_SHOWN)):
@@ -66,30 +71,31 @@ class Estimate:
             lines.append(f"{'...':>10} {self.frequency.size - _ROWS_SHOWN} more")
         if self.people > 1:
             moved = float(self.moved_by("0.01").max())
-            lines.append(f"If 1 % of the reports were made up, a share could have moved by up to {moved:.4f}.")
+            lines.append(f"If 1 % of the reports are fake, they can have moved a share by up to {moved:.4f}.")
         return "\n".join(lines)
 
 
 def estimate_shares(
     tally: Tally, support: tuple[Fraction, Fraction], confidence: Number, simultaneous: bool
 ) -> Estimate:
-    """Undo the randomisation of each count: p of the people inside a category support it, and q of the others.
+    """Estimate each category's share f from its count c of supporting reports, out of n.
 
-    The interval is Wilson's for the share of supporting reports, which is binomial when the people are drawn from a
-    population, carried through the estimate. For all categories at once, each misses with 1/k of the probability.
+    The expected c/n is q + f (p - q), so (c/n - q) / (p - q) is unbiased. For people drawn from a population, c is
+    binomial; the interval is Wilson's for its rate, mapped through the estimate. Simultaneous intervals for k
+    categories each use 1/k of the error probability.
     """
     if not tally.people:
         raise InvalidParameter("reports", "must hold at least one report", "none")
     level = probability_inside(confidence, "confidence")
     quantile = normal_quantile((1 - level) / (tally.counts.size if simultaneous else 1))
     observed = tally.counts / tally.people
-    frequency = _unbiased(observed, support)
+    frequency = remove_bias(observed, support)
     shares = np.clip(frequency, 0, 1)
-    low, high = wilson(observed, tally.people, quantile)
+    low, high = wilson_interval(observed, tally.people, quantile)
     return Estimate(
         frequency=frequency,
-        low=_unbiased(low, support),
-        high=_unbiased(high, support),
+        low=remove_bias(low, support),
+        high=remove_bias(high, support),
         consistent=project_on_simplex(frequency),
         error_asked=np.sqrt(variance_asked(support, shares) / tally.people),
         error_population=np.sqrt(variance_population(support, shares) / tally.people),
@@ -102,28 +108,28 @@ def estimate_shares(
 
 
 def variance_asked(support: tuple[Fraction, Fraction], share: FloatArray) -> FloatArray:
-    """n times the variance of an estimate about the people who were asked."""
+    """n times the variance of an estimate for the people who were asked: (f p (1-p) + (1-f) q (1-q)) / (p - q)**2."""
     true, other = support
     slope = true - other
     return float(other * (1 - other) / slope**2) + share * float((1 - true - other) / slope)
 
 
 def variance_population(support: tuple[Fraction, Fraction], share: FloatArray) -> FloatArray:
-    """n times the variance of an estimate about the population from which the people were drawn."""
+    """n times the variance of an estimate for the population from which the people were drawn."""
     true, other = support
     supporting = float(other) + share * float(true - other)
     return supporting * (1 - supporting) / float(true - other) ** 2
 
 
 def project_on_simplex(values: FloatArray) -> FloatArray:
-    """The nearest point, by Euclid, whose entries are not negative and sum to 1: values less one amount, held at 0."""
+    """The nearest point, in Euclidean distance, whose entries are not negative and sum to 1."""
     descending = np.sort(values)[::-1]
     excess = (np.cumsum(descending) - 1) / np.arange(1, values.size + 1)
     level = float(excess[np.flatnonzero(descending > excess)[-1]])
     return np.maximum(values - level, 0)
 
 
-def wilson(observed: FloatArray, size: int | Counts, quantile: float) -> tuple[FloatArray, FloatArray]:
+def wilson_interval(observed: FloatArray, size: int | Counts, quantile: float) -> tuple[FloatArray, FloatArray]:
     """Wilson's interval for a probability, from the share observed in `size` trials."""
     weight = 1 + quantile**2 / size
     centre = (observed + quantile**2 / (2 * size)) / weight
@@ -132,16 +138,20 @@ def wilson(observed: FloatArray, size: int | Counts, quantile: float) -> tuple[F
 
 
 def normal_quantile(miss: Fraction) -> float:
-    """How many standard deviations hold all but `miss`, two-sided."""
+    """The number of standard deviations that a normal variable exceeds with probability `miss`, on either side."""
     return -NormalDist().inv_cdf(max(float(miss / 2), 1e-300))
 
 
-def _unbiased(observed: FloatArray, support: tuple[Fraction, Fraction]) -> FloatArray:
+def remove_bias(observed: FloatArray, support: tuple[Fraction, Fraction]) -> FloatArray:
+    """The share whose expected share of supporting reports is `observed`."""
     true, other = support
-    return (observed - float(other)) / float(true - other)
+    # (observed - q) / (p - q), rewritten around its fixed point: q and p - q can differ by many magnitudes
+    slope, fixed = float(true - other), float(other / (1 - (true - other))) if true - other != 1 else 0.0
+    return (observed - fixed) / slope + fixed
 
 
-def _fakes(share: Number, people: int) -> int:
+def count_fakes(share: Number, people: int) -> int:
+    """The number of fake reports in this share of all. At least one report must be honest."""
     fakes = math.ceil(probability_inside(share, "share") * people)
     if fakes >= people:
         raise InvalidParameter("share", "must leave at least one honest report", "more")

@@ -1,4 +1,4 @@
-"""What a collector keeps: how many reports, and how many support each category. Two tallies add."""
+"""A tally: the number of reports, and how many support each category. Tallies of one survey can be added."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.errors import InvalidParameter
-from sfumato.local.mechanisms.report_forms import Counts
+from sfumato.local.randomisers.report_forms import Counts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tally:
-    """The number of reports and the int64 counts; merging is addition, in any order."""
+    """The number of reports and the int64 counts; tallies are merged by addition, in any order."""
 
     people: int
     counts: Counts
@@ -42,7 +42,7 @@ class Tally:
     @classmethod
     def from_json(cls, value: object) -> "Tally":
         match value:
-            case {"people": int(people), "counts": list(counts)} if all(type(each) is int for each in counts):
-                if isinstance(value, Mapping) and len(value) == 2 and all(0 <= each < 1 << 62 for each in counts):
+            case {"people": int(people), "counts": list(counts)} if all(type(count) is int for count in counts):
+                if isinstance(value, Mapping) and len(value) == 2 and all(0 <= count < 1 << 62 for count in counts):
                     return cls(people, np.array(counts, np.int64))
         raise InvalidParameter("tally", 'must be {"people": n, "counts": [...]}', "something else")

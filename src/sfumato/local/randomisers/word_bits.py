@@ -1,12 +1,12 @@
-"""Texts as rows of bits of one length, and back: so many characters of a public alphabet, or bytes of UTF-8."""
+"""Texts as rows of bits of one length, and back: characters of a public alphabet, or bytes of UTF-8."""
 
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.errors import InvalidParameter
-from sfumato.kernel.parameters import kind_of, whole_number
+from sfumato.errors import InvalidParameter, kind_of
+from sfumato.kernel.parameters import whole_number
 
 MOST_BITS = 512
 BitRow = npt.NDArray[np.uint8]  # the first bit is the highest of the first byte
@@ -14,9 +14,9 @@ BitRow = npt.NDArray[np.uint8]  # the first bit is the highest of the first byte
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The first `length` characters of a text; an empty alphabet stands for the bytes of UTF-8.
+    """The first `length` characters of a text; with an empty alphabet, the first `length` bytes of its UTF-8.
 
-    A character is its place in the alphabet, from 1, in as few bits as hold the last; zero is the end of the text.
+    A character is encoded by its place in the alphabet, counted from 1; zero marks the end of the text.
     """
 
     length: int
@@ -42,9 +42,9 @@ class Words:
         if not isinstance(text, str):
             raise InvalidParameter("values", "must be texts", kind_of(text))
         if self.alphabet:
-            codes = [self.alphabet.find(each) + 1 for each in text[: self.length]]
+            codes = [self.alphabet.find(character) + 1 for character in text[: self.length]]
             if 0 in codes:
-                raise InvalidParameter("values", "must be spelt in the alphabet", "a text that is not")
+                raise InvalidParameter("values", "must use only characters of the alphabet", "another character")
         else:
             codes = list(text.encode("utf-8", "replace")[: self.length])
         number = 0
@@ -53,7 +53,7 @@ class Words:
         return number
 
     def decode(self, number: int) -> str | None:
-        """The text of a number, or None where no text has it."""
+        """The text of a number, or None if the number encodes no text."""
         mask = (1 << self.width) - 1
         codes = [number >> self.width * place & mask for place in reversed(range(self.length))]
         end = codes.index(0) if 0 in codes else self.length
@@ -69,8 +69,8 @@ class Words:
         return "".join(self.alphabet[code - 1] for code in codes[:end])
 
 
-def pack(numbers: list[int], bits: int) -> BitRow:
-    """Numbers as rows of bits, the first bit first."""
+def pack_numbers(numbers: list[int], bits: int) -> BitRow:
+    """Write numbers as rows of bits, highest bit first."""
     width = -(-bits // 8)
     shift = 8 * width - bits
     rows = b"".join((number << shift).to_bytes(width, "big") for number in numbers)

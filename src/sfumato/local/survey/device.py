@@ -19,16 +19,18 @@ from sfumato.errors import BudgetExceeded, InvalidParameter, LedgerError
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.exact import plain, sum_exactly
 from sfumato.kernel.parameters import Number, positive_decimal
+from sfumato.local.mechanisms.permanent_coins import PermanentCoins
+from sfumato.local.mechanisms.two_stage import TwoStage
 from sfumato.local.randomisers.category_randomisers import Randomiser
-from sfumato.local.randomisers.memoised import Memoised
+from sfumato.local.survey.canonical_json import canonical
 from sfumato.local.survey.domains import Answer, draw_one
 from sfumato.local.survey.manifest import SECONDS_A_DAY, Manifest
-from sfumato.local.survey.memo_stream import MemoStream
 
 FORMAT = "sfumato-device 1"
 DAYS_A_MONTH = 30
 SECRET_BYTES = 32
 PLACE = "SFUMATO_DEVICE"
+PURPOSE = "sfumato permanent report 1"
 _PATIENCE = 30.0
 _SCHEMA = """
     CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -140,7 +142,7 @@ class Device:
         if kept:
             return Decimal(0), _kept(kept[0])
         self._charge(books, survey, period, at)
-        stream = MemoStream(_secret(books), survey.digest, renewal, answer)
+        stream = PermanentCoins(_secret(books), permanent_purpose(survey.digest, renewal, answer))
         drawn = draw_one(survey.permanent, answer, stream)
         books.execute("INSERT INTO permanent VALUES (?, ?, ?)", (survey.digest, renewal, json.dumps(drawn)))
         return survey.price, drawn
@@ -214,13 +216,18 @@ def default_place() -> Path:
     return Path(os.environ.get(PLACE) or Path.home() / ".sfumato" / "device.db")
 
 
+def permanent_purpose(digest: str, renewal: int, answer: Answer) -> bytes:
+    """The purpose of a permanent report's coins. The digest is of the whole survey, so two tables never share coins."""
+    return canonical({"purpose": PURPOSE, "survey": digest, "renewal": renewal, "answer": answer})
+
+
 def _again(survey: Manifest, kept: int | str) -> int | str:
     match survey.table:
-        case Randomiser(mechanism=Memoised() as staged):
-            row, malformed = staged.form.decode([kept])
+        case Randomiser(mechanism=TwoStage() as staged):
+            row, malformed = survey.table.form.decode([kept])
             if malformed:
                 raise _damaged("holds a report that cannot have been made")
-            return staged.form.encode(staged.again(row, SYSTEM))[0]
+            return survey.table.form.encode(staged.draw_again(row, SYSTEM))[0]
     return kept
 
 

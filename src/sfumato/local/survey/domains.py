@@ -7,9 +7,8 @@ from decimal import Decimal
 
 import numpy as np
 
-from sfumato.errors import InvalidParameter
+from sfumato.errors import InvalidParameter, kind_of
 from sfumato.kernel.entropy import Entropy
-from sfumato.kernel.parameters import kind_of
 from sfumato.local.randomisers.category_randomisers import Randomiser
 from sfumato.local.randomisers.mean_randomisers import MeanRandomiser
 from sfumato.local.randomisers.questions import Questions

@@ -14,12 +14,13 @@ from typing import TypeVar
 
 from sfumato.errors import CatalogError, InvalidParameter
 from sfumato.local.mechanisms.kary import Kary
+from sfumato.local.mechanisms.two_stage import TwoStage
 from sfumato.local.mechanisms.unary import Unary
 from sfumato.local.randomisers.category_randomisers import Randomiser
 from sfumato.local.randomisers.mean_randomisers import MeanRandomiser
-from sfumato.local.randomisers.memoised import STAGED, Memoised
 from sfumato.local.randomisers.published import rebuild
 from sfumato.local.randomisers.questions import Questions
+from sfumato.local.randomisers.two_stage_randomisers import STAGED
 from sfumato.local.survey.canonical_json import NotCanonical, canonical, parse_canonical
 from sfumato.local.survey.domains import Categories, Domain, Numbers, Table, YesNo
 from sfumato.signing import verify_signature
@@ -278,7 +279,7 @@ def _staged(permanent: Table, memo: Memo | None) -> Table:
     first, second = permanent.mechanism if isinstance(permanent, Randomiser) else None, memo.instantaneous
     if not isinstance(first, Kary | Unary):
         raise refused("survey-table")
-    return _rebuilt(lambda: Randomiser(Memoised(first, second)))
+    return _rebuilt(lambda: Randomiser(TwoStage(first, second)))
 
 
 def _rebuilt(make: Callable[[], _Made]) -> _Made:

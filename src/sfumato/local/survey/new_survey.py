@@ -10,12 +10,14 @@ from pathlib import Path
 from sfumato.errors import CatalogError, InvalidParameter
 from sfumato.kernel.exact import plain
 from sfumato.kernel.parameters import Number, positive_decimal, whole_number
+from sfumato.local.mechanisms.two_stage import TwoStage
 from sfumato.local.randomisers.category_choice import choose
 from sfumato.local.randomisers.category_randomisers import Randomiser, randomiser
+from sfumato.local.randomisers.category_tables import describe_category_table
 from sfumato.local.randomisers.mean_choice import choose_mean
 from sfumato.local.randomisers.mean_randomisers import MeanRandomiser, mean_randomiser
-from sfumato.local.randomisers.memoised import Memoised, memoised
 from sfumato.local.randomisers.questions import compare_questions, questions
+from sfumato.local.randomisers.two_stage_randomisers import memoise
 from sfumato.local.survey.canonical_json import canonical
 from sfumato.local.survey.domains import Table
 from sfumato.local.survey.manifest import ENDPOINT, FORMAT, VERSION, envelope, identify, read_manifest
@@ -97,20 +99,20 @@ def new_survey(
     else:
         domain = {"kind": "questions", "labels": _labels(questions or (), "questions", 1)}
         table = _for_questions(len(questions or ()), _once(asked, kept), mechanism)
-    staged = table.mechanism if isinstance(table, Randomiser) and isinstance(table.mechanism, Memoised) else None
+    staged = table.mechanism if isinstance(table, Randomiser) and isinstance(table.mechanism, TwoStage) else None
     start = (begins or datetime.now(UTC)).astimezone(UTC).replace(microsecond=0)
     statement: dict[str, object] = {
         "format": FORMAT,
         "version": VERSION,
         "question": question,
         "domain": domain,
-        "mechanism": (staged.permanent if staged else table).describe(),
+        "mechanism": describe_category_table(staged.permanent) if staged else table.describe(),
         "memoise": None
         if kept is None or renewal is None
         else {
             "periods": renewal.periods,
             "epsilon": plain(kept),
-            "instantaneous": staged.instantaneous.describe() if staged else None,
+            "instantaneous": describe_category_table(staged.instantaneous) if staged else None,
         },
         "epsilon": plain(asked),
         "lifetime_epsilon": plain(
@@ -129,7 +131,7 @@ def new_survey(
 def _for_labels(k: int, epsilon: Decimal, kept: Decimal | None, name: str | None, most_bits: int | None) -> Table:
     if kept is not None and epsilon < kept:
         names = (name,) if name else ("rr",) if k == 2 else ("krr", "oue", "sue")
-        staged = [memoised(each, k=k, longitudinal_epsilon=kept, epsilon=epsilon) for each in names]
+        staged = [memoise(each, k=k, longitudinal_epsilon=kept, epsilon=epsilon) for each in names]
         fits = [each for each in staged if most_bits is None or each.form.bits <= most_bits] or staged
         return min(fits, key=lambda each: each.variance_asked(1 / k))
     one = _once(epsilon, kept)

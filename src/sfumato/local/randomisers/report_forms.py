@@ -1,7 +1,7 @@
-"""The two forms of a report: a whole number, or a row of bits. Arrays in bulk, small JSON values one at a time."""
+"""The two forms of a report: a whole number, or a row of bits. In bulk they are arrays; one at a time, JSON values."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,18 +9,19 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter
+from sfumato.kernel.entropy import Entropy
 from sfumato.kernel.grid import plain_array
 
 Reports = npt.NDArray[Any]
 Counts = npt.NDArray[np.int64]
 
-CELLS_AT_ONCE = 1 << 18  # rows of bits are worked on in blocks that stay in the cache
+CELLS_AT_ONCE = 1 << 18  # work is done in blocks that fit the processor's cache
 _HEX = re.compile(r"[0-9a-f]*")
 
 
 @dataclass(frozen=True, slots=True)
 class Codes:
-    """Reports 0 .. count - 1: an int64 array of one entry a person; in JSON, a whole number."""
+    """Reports 0 .. count - 1: an int64 array with one entry per person; in JSON, a whole number."""
 
     count: int
 
@@ -33,7 +34,7 @@ class Codes:
         return (self.count - 1).bit_length()
 
     def sift(self, reports: object) -> tuple[Reports, int]:
-        """The well-formed reports of an array, and how many others there were."""
+        """Return the well-formed reports of an array, and the number of the others."""
         array = plain_array(reports, "reports").reshape(-1)
         if array.dtype.kind not in "iu":
             return np.empty(0, np.int64), array.size
@@ -44,17 +45,17 @@ class Codes:
         return kept.astype(np.int64, copy=False), array.size - kept.size
 
     def encode(self, reports: Reports) -> list[int]:
-        """Reports as JSON values."""
-        return [int(each) for each in np.asarray(reports).reshape(-1)]
+        """Encode reports as JSON values."""
+        return [int(code) for code in np.asarray(reports).reshape(-1)]
 
     def decode(self, values: Iterable[object]) -> tuple[Reports, int]:
-        """JSON values as an array of reports, and how many were malformed."""
+        """Decode JSON values to an array of reports, and count the malformed ones."""
         everything = list(values)
-        good = [each for each in everything if type(each) is int and 0 <= each < self.count]
+        good = [value for value in everything if type(value) is int and 0 <= value < self.count]
         return np.array(good, np.int64), len(everything) - len(good)
 
-    def one(self, report: Reports) -> int:
-        """The report of a single person as a plain value."""
+    def take_single(self, report: Reports) -> int:
+        """Return the only report of an array as a plain value."""
         return int(report[0])
 
 
@@ -81,44 +82,44 @@ class BitRows:
         return -(-self.width // 8)
 
     def sift(self, reports: object) -> tuple[Reports, int]:
-        """The well-formed reports of an array, and how many others there were."""
+        """Return the well-formed reports of an array, and the number of the others."""
         array = plain_array(reports, "reports")
         if array.ndim == 1 and array.size == self.bytes:
             array = array.reshape(1, -1)
         if array.dtype != np.uint8 or array.ndim != 2 or array.shape[1] != self.bytes:
             return np.empty((0, self.bytes), np.uint8), len(array) if array.ndim else 1
         step = max(1, CELLS_AT_ONCE // self.bytes)
-        bad = [start + self._malformed(array[start : start + step]) for start in range(0, len(array), step)]
+        bad = [start + self._find_malformed(array[start : start + step]) for start in range(0, len(array), step)]
         wrong = np.concatenate(bad) if bad else np.empty(0, np.int64)
         return np.delete(array, wrong, axis=0) if wrong.size else array, wrong.size
 
-    def _malformed(self, rows: Reports) -> Counts:
-        """Which rows have bits beyond the last, or another number of bits."""
+    def _find_malformed(self, rows: Reports) -> Counts:
+        """The indices of rows that have a bit set beyond the last, or a wrong number of bits set."""
         wrong = rows[:, -1] >> self.width % 8 != 0 if self.width % 8 else np.zeros(len(rows), np.bool_)
         if self.ones is not None:
             wrong |= np.bitwise_count(rows).sum(axis=1, dtype=np.int64) != self.ones
         return np.flatnonzero(wrong)
 
     def encode(self, reports: Reports) -> list[str]:
-        """Reports as JSON values."""
+        """Encode reports as JSON values."""
         return [bytes(row).hex() for row in np.asarray(reports).reshape(-1, self.bytes)]
 
     def decode(self, values: Iterable[object]) -> tuple[Reports, int]:
-        """JSON values as an array of reports, and how many were malformed."""
+        """Decode JSON values to an array of reports, and count the malformed ones."""
         everything = list(values)
         length = 2 * self.bytes
-        good = [each for each in everything if type(each) is str and len(each) == length and _HEX.fullmatch(each)]
+        good = [text for text in everything if type(text) is str and len(text) == length and _HEX.fullmatch(text)]
         rows = np.frombuffer(bytes.fromhex("".join(good)), np.uint8).reshape(-1, self.bytes)
         kept, malformed = self.sift(rows)
         return kept, malformed + len(everything) - len(good)
 
-    def one(self, report: Reports) -> Reports:
-        """The report of a single person: its bytes."""
+    def take_single(self, report: Reports) -> Reports:
+        """Return the only report of an array: its bytes."""
         row: Reports = report[0]
         return row
 
     def count_ones(self, reports: Reports) -> Counts:
-        """How many reports have each bit set."""
+        """Count, for each bit, the reports in which it is set."""
         total = np.zeros(self.width, np.int64)
         step = max(1, CELLS_AT_ONCE // self.width)
         for start in range(0, len(reports), step):
@@ -130,14 +131,23 @@ class BitRows:
 Form = Codes | BitRows
 
 
-def well_formed(form: Form, reports: object) -> Reports:
-    """All reports of an array; refused if one of them cannot have come from this randomiser."""
-    kept, malformed = form.sift(reports)
+def draw_in_blocks(draw: Callable[[Any, Entropy], Reports], values: Reports, form: Form, entropy: Entropy) -> Reports:
+    """Draw the reports of many people in blocks."""
+    reports = np.empty((len(values), form.bytes) if isinstance(form, BitRows) else len(values), form.dtype)
+    step = max(1, CELLS_AT_ONCE // (form.width if isinstance(form, BitRows) else 1))
+    for start in range(0, len(values), step):
+        reports[start : start + step] = draw(values[start : start + step], entropy)
+    return reports
+
+
+def check_reports(form: Form, reports: object) -> Reports:
+    """Return the reports of an array. Refuse all of them if one cannot have come from this randomiser."""
+    checked, malformed = form.sift(reports)
     if malformed:
         raise InvalidParameter(
             "reports",
             "must have been made by this randomiser",
-            f"{malformed} that cannot have been",
-            "form.sift(reports) keeps the well-formed ones and counts the others.",
+            f"{malformed} malformed",
+            "form.sift(reports) returns the well-formed ones and counts the others.",
         )
-    return kept
+    return checked
