@@ -28,7 +28,7 @@ def new(*arguments, name="s.json", question="Which browser do you use?"):
 def test_the_whole_way(tmp_path):
     made = survey("new", "s.json", "Which browser do you use?", *LABELS, "--minimum-batch", "2", "--people", "50000")
     assert made.exit_code == 0, made.output
-    for part in ("50,000 people: krr", "derived from the table (krr)", "±0.01371", "Wrote s.json"):
+    for part in ("50,000 people. Chosen: krr", "derived from the table (krr)", "±0.01371", "Wrote s.json"):
         assert part in made.stdout
     assert (tmp_path / "s.json.key").stat().st_mode & 0o777 == 0o600
     key = json_of(survey("show", "s.json", "--json"))["public_key"]
@@ -185,7 +185,7 @@ def test_a_new_survey_warns_of_what_devices_will_refuse():
 
 def test_questions_are_compared_before_they_are_asked():
     made = survey("new", "s.json", "Which?", "--questions", "a,b,c", "--epsilon", "1", "--people", "20000")
-    assert "3 yes-or-no questions, 20,000 people: sample" in made.stdout
+    assert "3 yes-or-no questions, 20,000 people. Better method: sample" in made.stdout
 
 
 def test_results_say_how_many_reports_wait():
