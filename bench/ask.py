@@ -17,9 +17,10 @@ from rich.console import Console
 from rich.table import Table
 
 import sfumato as sf
+from sfumato.kernel.canonical_text import canonical_text
 from sfumato.kernel.certify import Certificate, certify
 from sfumato.kernel.losses import PureDP
-from sfumato.ledger.entries import canonical, sha256
+from sfumato.ledger.entries import sha256
 from sfumato.ledger.ledger import Ledger, Limit
 from sfumato.ledger.loss_sums import add_losses, zero_loss
 from sfumato.ledger.stored_answers import describe_certificate
@@ -238,7 +239,10 @@ def filled(path: Path, asked: Certificate, entries: int) -> Ledger:
     limit = Limit(PureDP(1_000_000))
     with Ledger.create(str(path), asked.population, limit) as ledger, ledger._database.write() as books:
         now, payload = books.head(lock=True), describe_certificate(asked)
-        own, answer = zero_loss(limit.loss), canonical({each.name: [7] * asked.cells for each in asked.measurements})
+        own, answer = (
+            zero_loss(limit.loss),
+            canonical_text({each.name: [7] * asked.cells for each in asked.measurements}),
+        )
         while now.number < entries:
             own, digest = add_losses(own, asked.loss), sha256(f"{now.number}")
             told = {"analyst": "analyst", "plan_digest": digest, "answer_key": digest, "analyst_spent": own}
