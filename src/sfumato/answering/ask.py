@@ -52,5 +52,6 @@ def answer_query(  # noqa: PLR0917 - its callers name what they pass
 ) -> Answer:
     """Plan, certify, charge and release (or find the stored answer), and present."""
     planned = desk.plan(query, loss, delta)
-    answered = desk.answer(certify_plan(planned.plan), analyst, write_question)
+    certified = certify_plan(planned.plan)
+    answered = desk.answer(certified, analyst, write_question)
     return present_answer(desk, PlannedQuery(query, planned, confidence), answered.released[0], answered.receipt)
