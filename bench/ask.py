@@ -238,7 +238,7 @@ def filled(path: Path, asked: Certificate, entries: int) -> Ledger:
     """A sound ledger of one busy analyst, its entries chained in one transaction."""
     limit = Limit(PureDP(1_000_000))
     with Ledger.create(str(path), asked.population, limit) as ledger, ledger._database.write() as books:
-        now, payload = books.head(lock=True), describe_certificate(asked)
+        now, payload = books.read_head(lock=True), describe_certificate(asked)
         own, answer = (
             zero_loss(limit.loss),
             canonical_text({each.name: [7] * asked.cells for each in asked.measurements}),

@@ -56,8 +56,8 @@ def test_a_changed_question_breaks_the_chain(tmp_path):
     with protect(ledger=tmp_path / "ledger.db") as people:
         people.ask(SQL, epsilon=1)
         assert people.ledger().verify().ok
-        with people.ledger()._database.write() as books:
-            books._connection.exec_driver_sql("UPDATE sfumato_entries SET question = '' WHERE kind = 'charge'")
+        with people.ledger()._database.write() as rows:
+            rows.connection.exec_driver_sql("UPDATE sfumato_entries SET question = '' WHERE kind = 'charge'")
         assert not people.ledger().verify().ok
 
 

@@ -16,6 +16,7 @@ from sfumato.answers.combined_releases import MOST_PARTS, Combined
 from sfumato.answers.released_values import Measured, Reading
 from sfumato.answers.simulated_noise import WeightedNoise, likenesses
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
+from sfumato.ledger.entry_queries import walk_entries
 from sfumato.ledger.prepared_statement import PreparedStatement
 
 HERE = Path(__file__).parent
@@ -38,7 +39,7 @@ people.close()
 def rows_read(people, work, monkeypatch):
     """How many rows, and how many letters, the ledger hands to Python for a piece of work."""
     read = [0, 0]
-    rows = PreparedStatement.rows
+    rows = PreparedStatement.run
 
     def counted(self, connection, **values):
         found = rows(self, connection, **values)
@@ -47,7 +48,7 @@ def rows_read(people, work, monkeypatch):
         return found
 
     with monkeypatch.context() as patch:
-        patch.setattr(PreparedStatement, "rows", counted)
+        patch.setattr(PreparedStatement, "run", counted)
         work()
     return read
 
@@ -72,8 +73,8 @@ def test_a_summary_is_the_same_as_adding_up_every_release():
     with protect(sf.Budget(epsilon=1000)) as people:
         for number in range(1, 13):
             summed_up = people.upgrade(count, epsilon=number)
-        with people.ledger()._database.read() as books:
-            kept = [json.loads(row["payload"]) for row in books.walk() if row["kind"] == "answer"]
+        with people.ledger()._database.read() as rows:
+            kept = [json.loads(row["payload"]) for row in walk_entries(rows) if row["kind"] == "answer"]
         (first,) = kept[0]["summary"]["combined"]
         noise = LaplaceNoise(Fraction(first["noises"][0][1]))  # every release spends the same
         made = None

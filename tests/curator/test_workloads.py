@@ -80,8 +80,8 @@ def test_combined_values_are_the_weighted_mean_of_the_releases():
         one = curator.ask(sql, epsilon=1).rows[0]["n"]
         both = curator.upgrade(sql, epsilon=3).rows[0]["n"]
         (entry,) = [each for each in curator.ledger().entries() if each.kind == "charge" and each.loss.epsilon == 2]
-        with curator.ledger()._database.read() as books:
-            two = json.loads(books.answer_to(entry.number)["payload"])["integers"]["count1"][0]
+        with curator.ledger()._database.read() as rows:
+            two = json.loads(rows.find_answer(entry.number)["payload"])["integers"]["count1"][0]
         # weights are the inverse variances of discrete Laplace noise at epsilon 1 and 2: 1 and 4, of 2 t**2
         assert both == pytest.approx((1 * one + 4 * two) / 5, abs=0.5)
 

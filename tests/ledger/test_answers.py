@@ -214,6 +214,6 @@ def test_keys_that_the_data_named_come_back_as_they_were(ledger):
 def test_a_key_that_cannot_be_kept_is_refused(ledger):
     certificate = replace(question(PureDP(1)), cells=None)
     reservation = ledger.reserve("bob", certificate)
-    with pytest.raises(KernelFault, match="cannot be kept"):
+    with pytest.raises(KernelFault, match="cannot be stored"):
         ledger.store(reservation, Released(reservation.entry_number, certificate, {"n0": (1,)}, ((Fraction(1),),)))
     assert ledger.find_stored(certificate, "bob") is None

@@ -17,7 +17,8 @@ from test_migration import read_dump
 from sfumato.errors import BudgetExceeded, InvalidParameter, LedgerError
 from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
 from sfumato.ledger.ledger import Ledger, Limit
-from sfumato.ledger.loss_sums import add_losses, amounts_of, fits, subtract_spent, zero_loss
+from sfumato.ledger.loss_sums import add_losses, amounts_of, fits, zero_loss
+from sfumato.ledger.spending import subtract_spent
 
 LIMIT = Limit(PureDP(9))
 TEXTS = ("kind", "analyst", "plan_digest", "answer_key", "loss", "budget", "spent", "analyst_spent", "payload_hash",

@@ -150,9 +150,9 @@ def test_a_process_on_another_copy_does_not_take_the_mark_back(path, ledger_id, 
     copy = str(tmp_path / "copy.db")
     back_up(path, tmp_path / "copy.db")
     with Ledger.open(path, ledger_id, POPULATION, LIMIT) as late:
-        known = late._known()
+        known = late._guarded.list_known()
         adopt(copy, ledger_id, POPULATION)
-        monkeypatch.setattr(late, "_known", lambda: known)
+        monkeypatch.setattr(late._guarded, "list_known", lambda: known)
         with pytest.raises(LedgerError) as refused:
             late.reserve("ann", question(SHARE, "late"))
     assert refused.value.code == "ledger-older"

@@ -16,6 +16,7 @@ from sfumato.kernel.losses import PureDP
 from sfumato.ledger import database, replay
 from sfumato.ledger.adoption import adopt
 from sfumato.ledger.backup import back_up, restore
+from sfumato.ledger.entry_queries import find_whole_entry
 from sfumato.ledger.export import check_export
 from sfumato.ledger.keyring import Keyring, find_home
 from sfumato.ledger.ledger import Ledger, Limit
@@ -252,8 +253,8 @@ def test_a_backup_returns(path, ledger_id, tmp_path):
     with Ledger.open(path, ledger_id, POPULATION, LIMIT) as ledger:
         newest = ledger.entries()[-1]
         assert newest.kind == "restore"
-        with ledger._database.read() as books:
-            assert json.loads(books.whole_row(newest.number)["payload"])["missing"] == 2
+        with ledger._database.read() as rows:
+            assert json.loads(find_whole_entry(rows, newest.number)["payload"])["missing"] == 2
         assert ledger.totals().spent == PureDP("0.2")
         assert ledger.verify().ok
 
@@ -403,15 +404,15 @@ def test_files_that_others_could_read_are_closed_to_them(path, ledger_id, caplog
 
 def test_a_file_that_grows_in_another_thread_is_not_taken_for_a_cut_one(path, ledger_id, monkeypatch):
     with Ledger.open(path, ledger_id, POPULATION, LIMIT) as ledger:
-        measured = database._measure_file
+        identify = database._identify_files
 
-        def measured_before_another_thread(path):
-            size = measured(path)
+        def identify_before_another_thread(path):
+            files, size = identify(path)
             ledger._database._size = size + 4096  # which that thread saw after a checkpoint
-            return size
+            return files, size
 
         ledger._database._size = 0
-        monkeypatch.setattr(database, "_measure_file", measured_before_another_thread)
+        monkeypatch.setattr(database, "_identify_files", identify_before_another_thread)
         with ledger._database._engine.connect() as connection:
             ledger._database._refuse_other_files(connection)
 

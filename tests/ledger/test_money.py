@@ -114,7 +114,7 @@ def test_refusals_say_what_is_left(ledger_of, limit, share, spent, text):
 def test_an_empty_budget_says_so(ledger_of):
     ledger = ledger_of(PureDP(1))
     ledger.reserve("ann", question(PureDP(1)))
-    with pytest.raises(BudgetExceeded, match=r"Nothing more fits; questions that were answered before"):
+    with pytest.raises(BudgetExceeded, match=r"Nothing more fits. Questions that were answered before"):
         ledger.reserve("ann", question(PureDP(1), "b"))
 
 
@@ -274,3 +274,25 @@ def test_what_is_not_a_request_is_refused(ledger_of):
     with pytest.raises(InvalidParameter, match="limit must be a privacy loss"):
         Limit(3)
     assert ledger.head()[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "budget", "spent", "loss"),
+    [
+        ("charge", PureDP(1), PureDP("1.1"), PureDP("0.6")),  # over the limit
+        ("charge", PureDP(1), PureDP("0.6"), PureDP("0.2")),  # a wrong sum
+        ("charge", PureDP(1), PureDP("0.5"), None),  # a charge without a loss
+        ("charge", PureDP(2), PureDP("0.6"), PureDP("0.1")),  # another budget
+        ("answer", PureDP(1), PureDP("0.4"), None),  # less is spent than before
+        ("adopt", PureDP(2), PureDP("0.5"), None),
+    ],
+)
+def test_the_rows_refuse_an_entry_that_breaks_the_sums(kind, budget, spent, loss):
+    with Ledger.create(None, POPULATION, Limit(PureDP(1))) as ledger:
+        ledger.reserve("ann", question(PureDP("0.5")))
+        with pytest.raises(KernelFault), ledger._guarded.write() as (rows, now):
+            rows.append(now, kind, budget, spent, loss=loss)
+        assert ledger.head()[0] == 2
+        with ledger._guarded.write() as (rows, now):
+            rows.append(now, "charge", PureDP(1), PureDP("0.6"), loss=PureDP("0.1"))
+        assert ledger.totals().spent == PureDP("0.6")

@@ -54,7 +54,9 @@ def test_a_life(url):
         lost = ledger.reserve("ann", question(PureDP("0.6"), "b"))
     with pytest.raises(LedgerError, match="There is a ledger at this address"):
         Ledger.create(url, POPULATION, limit)
-    with Ledger.open(url, ledger.ledger_id, POPULATION, limit, expected_head=(5, ledger._newest.hash)) as ledger:
+    with Ledger.open(
+        url, ledger.ledger_id, POPULATION, limit, expected_head=(5, ledger._guarded.newest.hash)
+    ) as ledger:
         assert ledger.reserve("ann", question(PureDP("0.6"), "b")).entry_number == lost.entry_number
         ledger.store(lost, plain_answer(lost))
         with pytest.raises(KernelFault):

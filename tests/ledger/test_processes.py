@@ -97,8 +97,8 @@ def test_identical_questions_race_to_one_answer_a_charge(tmp_path):
 def answers_by_charge(ledger):
     """Entry number -> the integer of its stored answer."""
     answered = [each.about for each in ledger.entries() if each.kind == "answer"]
-    with ledger._database.read() as books:
-        return {number: json.loads(books.answer_to(number)["payload"])["integers"]["n0"][0] for number in answered}
+    with ledger._database.read() as rows:
+        return {number: json.loads(rows.find_answer(number)["payload"])["integers"]["n0"][0] for number in answered}
 
 
 def ask_until_killed(url, ledger_id, limit, log, name):

@@ -61,7 +61,7 @@ def test_neighbours_that_are_recorded_twice_are_told(tmp_path, first, full):
     with Ledger.create(path, POPULATION, LIMIT, {}, first) as ledger:
         ledger.agree_on(ONE)
         assert ledger.verify().ok
-        with ledger._writing() as (books, now):
-            record_neighbours(books, now, OTHER)
+        with ledger._guarded.write() as (rows, now):
+            record_neighbours(rows, now, OTHER)
         assert not ledger.verify(full=full).ok
     assert refuses_the_other(path, ledger)

@@ -14,7 +14,7 @@ FILES = {str(path.relative_to(SOURCE)): path.read_text() for path in sorted(SOUR
 INSIDE = {"_integers", "_bins"}  # the slots of ExactAggregates
 DRAWS = {".draw", "discrete_laplace", "discrete_gaussian", "geometric", "choose_cells", "two_sided", "one_sided"}
 MAKES_KEYS = {"generate", "generate_key", "generate_private_key", "token_bytes", "token_hex", "randbits"}
-RELEASE, RESERVES, RANDOM = "kernel/release.py", "ledger/ledger.py", "kernel/entropy.py"
+RELEASE, RESERVES, RANDOM = "kernel/release.py", "ledger/charging.py", "kernel/entropy.py"
 # the samplers themselves, and mechanisms for numbers that a program passes: no dataset's aggregates
 SAMPLERS = {f"kernel/{name}.py" for name in ("samplers", "mechanisms", "keys", "bin_choice", "above_threshold")}
 

@@ -1,7 +1,8 @@
 """The desk where questions are answered, and the only place that charges for noise and draws it.
 
-A desk holds the data, the ledger and the keys of one dataset. The functions of this package (`ask`, `preview`,
-`upgrade`, `ask_workload`, `begin_watch`, `diagnose`, `find_bounds`, `rehearse`) take a desk as their first argument.
+Part of the trusted perimeter. A desk holds the data, the ledger and the keys of one dataset. The functions of this
+package (`ask`, `preview`, `upgrade`, `ask_workload`, `begin_watch`, `diagnose`, `find_bounds`, `rehearse`) take a desk
+as their first argument.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from sfumato.answers.answer import Cost
 from sfumato.kernel.certify import Certificate
 from sfumato.kernel.losses import PrivacyLoss
-from sfumato.ledger.loss_sums import Spending, amounts_of, price, spend_on, zero_loss
+from sfumato.ledger.loss_sums import amounts_of, price, zero_loss
+from sfumato.ledger.spending import Spending, spend_on
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,8 @@ from sfumato.kernel.parameters import Number, probability_inside
 from sfumato.kernel.plan import BoundedPlan, Choice
 from sfumato.kernel.release import Released
 from sfumato.ledger.earlier_releases import EarlierReleases
-from sfumato.ledger.entries import read_charge, write_loss
 from sfumato.ledger.ledger import AlreadyAnswered
+from sfumato.ledger.loss_sums import read_charge, write_loss
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
 

@@ -39,7 +39,7 @@ def show_budget(context: typer.Context, as_json: AsJson = False) -> None:
             dataset = load_catalog(Path(context.obj))
             with read_ledger(Path(context.obj), dataset) as books:
                 whole = _texts(books.totals())
-                own = {name: _texts(books.totals(name)) for name in books.limited_analysts()}
+                own = {name: _texts(books.totals(name)) for name in books.list_limited_analysts()}
                 same = books.totals().limit == dataset.budget.loss
         if as_json:
             print_json({"population": dataset.population, **whole, "analysts": own})

@@ -9,12 +9,12 @@ from sfumato.kernel.losses import PrivacyLoss
 from sfumato.ledger.anchor import Place, read_anchor
 from sfumato.ledger.audit import audit
 from sfumato.ledger.database import DAMAGED, Database
-from sfumato.ledger.entries import Head, write_loss
+from sfumato.ledger.entries import SCHEMA_VERSION, Head
 from sfumato.ledger.keyring import Keyring, Mark
 from sfumato.ledger.ledger_opening import Identity, append_anchor, refuse_foreign
 from sfumato.ledger.ledger_rows import LedgerRows
-from sfumato.ledger.loss_sums import describe_loss
-from sfumato.ledger.schema import VERSION
+from sfumato.ledger.loss_sums import write_loss
+from sfumato.ledger.schema import alter_tables, has_tables, read_version, replace_rows
 from sfumato.ledger.segments import (
     Segment,
     choose_longest,
@@ -25,6 +25,7 @@ from sfumato.ledger.segments import (
     rename_parted,
     write_segments,
 )
+from sfumato.ledger.spending import describe_loss
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +97,13 @@ def continue_ledger(
     seen = keyring.read_mark()  # once: `keep_mark` refuses where it was raised since
     with database.write() as rows:
         replaced = () if backup is None else _replace_rows(rows, backup, identity, list_seen(keyring, seen, ()))
-        if refuse_foreign(rows, identity) < VERSION:
-            rows.alter_tables(rows.version())
+        if refuse_foreign(rows, identity) < SCHEMA_VERSION:
+            alter_tables(rows, read_version(rows))
         found = audit(rows, identity.ledger_id, identity.population, (), "")
         if not found.ok:
             hint = "Restore a backup that is whole: `sfumato ledger restore`."
             raise LedgerError("ledger-altered", f"Entry {found.first_broken} does not hold: {found.reason}", hint)
-        now, counted = rows.head(lock=True), list_segments(rows)
+        now, counted = rows.read_head(lock=True), list_segments(rows)
         key = _refuse_foreign_key(rows, now, there, accepted)
         known = rename_parted(rows, (*list_seen(keyring, seen, (*counted, *replaced)), *replaced))
         missing = find_missing(counted, known, now.budget)
@@ -135,15 +136,15 @@ def _replace_rows(
     """
     there: tuple[Segment, ...] = ()
     try:
-        if rows.has_tables() and refuse_foreign(rows, identity) < VERSION:
-            rows.alter_tables(rows.version())
-        there = list_segments(rows) if rows.has_tables() else ()
+        if has_tables(rows) and refuse_foreign(rows, identity) < SCHEMA_VERSION:
+            alter_tables(rows, read_version(rows))
+        there = list_segments(rows) if has_tables(rows) else ()
         there += tuple(each for each in rename_parted(rows, home) if each not in home) if there else ()
     except (*DAMAGED, LedgerError, SQLAlchemyError) as error:
         if isinstance(error, LedgerError) and error.code in ("ledger-foreign", "ledger-newer"):
             raise
     with backup.read() as old:
-        rows.become(old)
+        replace_rows(rows, old)
     return there
 
 

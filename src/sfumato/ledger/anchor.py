@@ -11,6 +11,7 @@ from typing import Any
 
 from sfumato.errors import LedgerError
 from sfumato.ledger.entries import ANCHORS, Head, altered_error
+from sfumato.ledger.entry_queries import find_newest_anchor, find_number, find_whole_entry
 from sfumato.ledger.keyring import Keyring, Mark, is_signed
 from sfumato.ledger.ledger_rows import LedgerRows
 
@@ -42,8 +43,8 @@ def locate_file(path: str | None) -> Place:
 
 def read_anchor(rows: LedgerRows, head: Head) -> Anchor:
     """The anchor that is in force: the newest one. The row of totals names it too, but is neither hashed nor signed."""
-    newest = rows.newest_anchor()
-    row = None if newest is None else rows.whole_row(newest)
+    newest = find_newest_anchor(rows)
+    row = None if newest is None else find_whole_entry(rows, newest)
     if row is None or row["kind"] not in ANCHORS:
         raise altered_error(newest or 1, "is missing")
     if row["number"] != head.anchor:
@@ -59,12 +60,12 @@ def refuse_unsigned(rows: LedgerRows, anchor: Anchor, seen: Mark | None) -> None
     Every ledger in a database is signed. An anchor without a key, or with keys that sign only later entries, would
     switch the signatures off.
     """
-    row = rows.whole_row(anchor.number) or {}
+    row = find_whole_entry(rows, anchor.number) or {}
     in_force = bool(anchor.keys) and anchor.keys[-1][0] <= anchor.number
     if not in_force or not is_signed(anchor.hash, row.get("signature", ""), anchor.key):
         raise altered_error(anchor.number, "is not signed with the ledger's key")
-    if seen is not None and seen.anchor != anchor.hash and (rows.number_of(seen.anchor) or 0) > anchor.number:
-        raise altered_error(rows.number_of(seen.anchor) or 0)
+    if seen is not None and seen.anchor != anchor.hash and (find_number(rows, seen.anchor) or 0) > anchor.number:
+        raise altered_error(find_number(rows, seen.anchor) or 0)
 
 
 def describe_anchor(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from sfumato.errors import LedgerError, SfumatoError
 from sfumato.ledger.anchor import read_anchor
 from sfumato.ledger.entries import Head, Row, is_altered
+from sfumato.ledger.entry_queries import find_entry, read_claimed_number, walk_entries
 from sfumato.ledger.ledger_rows import LedgerRows
 from sfumato.ledger.replay import Replay
 
@@ -35,18 +36,18 @@ def audit(  # noqa: PLR0917 (its callers name what they pass)
     """Walk the chain, up to the head and past those that were seen before: all of it, or what follows `verified`."""
     start = verified if verified is not None and _is_recorded(rows, verified) else (0, "")
     sums = Replay.resume(rows, start[0], ledger_id, population) if start[0] else Replay(ledger_id, population)
-    with closing(rows.walk(start[0])) as entries:
+    with closing(walk_entries(rows, start[0])) as entries:
         walked = walk(entries, sums, start, known)
     if not walked.ok:
         return walked
     held = walked.entries
     try:
-        head = rows.head(lock=False)
+        head = rows.read_head(lock=False)
         read_anchor(rows, head)
         for latest in known:
             refuse_older(rows, head, latest)
     except SfumatoError as error:
-        whole = held >= max(rows.claimed_number(), 1, *(number for number, _ in known))
+        whole = held >= max(read_claimed_number(rows), 1, *(number for number, _ in known))
         return Verification(False, held, held if whole else held + 1, error.message)
     if public_key and sums.key != public_key:
         reason = "The entries are signed with another key than the one that is kept here."
@@ -68,7 +69,7 @@ def walk(entries: Iterable[Row], sums: Replay, start: Seen, known: Sequence[Seen
 def _is_recorded(rows: LedgerRows, seen: Seen) -> bool:
     """Whether this entry is in the ledger: if not, everything is walked, and the fault is named."""
     try:
-        row = rows.row(seen[0])
+        row = find_entry(rows, seen[0])
     except SfumatoError:
         return False
     return row is not None and row["hash"] == seen[1]
@@ -86,7 +87,7 @@ def refuse_older(rows: LedgerRows, head: Head, latest: Seen) -> None:
     if number == head.number:
         same = known == head.hash
     else:
-        row = rows.row(number) if number else None
+        row = find_entry(rows, number) if number else None
         same = not number or (row is not None and row["hash"] == known)
     if not same:
         raise LedgerError("ledger-older", f"Entry {number} is not the one that was there before.", hint)

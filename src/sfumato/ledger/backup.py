@@ -20,9 +20,10 @@ from sfumato.errors import LedgerError
 from sfumato.ledger.adoption import Accepted, Adoption, continue_ledger
 from sfumato.ledger.anchor import locate_file
 from sfumato.ledger.database import SUFFIXES, Database
+from sfumato.ledger.entries import SCHEMA_VERSION
 from sfumato.ledger.file_errors import explain_failure
 from sfumato.ledger.ledger_opening import Identity, refuse_foreign
-from sfumato.ledger.schema import VERSION
+from sfumato.ledger.schema import alter_tables
 from sfumato.private_files import locked, make_private, sync_folder
 
 SCRATCH = ".restore-"
@@ -110,8 +111,8 @@ def _bring_up_to_date(copy: Database, identity: Identity) -> None:
     """Give the copy of a backup the newest tables."""
     with copy.write() as rows:
         version = refuse_foreign(rows, identity)
-        if version < VERSION:
-            rows.alter_tables(version)
+        if version < SCHEMA_VERSION:
+            alter_tables(rows, version)
 
 
 @contextmanager

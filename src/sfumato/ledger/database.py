@@ -1,4 +1,4 @@
-"""Where a ledger is kept: SQLite or PostgreSQL, and what a transaction is on each."""
+"""The database of a ledger: SQLite or PostgreSQL, its connections, and its files."""
 
 import os
 import shutil
@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import quote
 
 import sqlalchemy as sa
@@ -18,26 +18,25 @@ from sqlalchemy.pool import Pool, QueuePool, StaticPool
 from sfumato.errors import LedgerError, SfumatoError
 from sfumato.ledger.file_errors import explain_failure, has_room, is_writable
 from sfumato.ledger.fork_gate import GATE
-from sfumato.ledger.ledger_rows import LedgerRows
+from sfumato.ledger.ledger_rows import DURABLE, LedgerRows, run_transaction
 from sfumato.ledger.signatures import Signatures
 from sfumato.private_files import make_private, tighten
 
 WAIT_SECONDS = 30
 SUFFIXES = ("", "-wal", "-shm")  # of the files that are one SQLite database
 DAMAGED = (ValueError, LookupError, TypeError, ArithmeticError, AttributeError, RecursionError)
-IsolationLevel = Literal["REPEATABLE READ", "READ COMMITTED"]
-_INHERITED: list[Pool] = []  # of the parent: to close its connections in a child would take away the parent's files
+_INHERITED: list[Pool] = []  # pools of the parent process: a child that closed them would close the parent's files
 
 
 class Database:
-    """A database that holds one ledger. Threads share it; a forked child of the process gets connections of its own."""
+    """A database that holds one ledger. Threads share it. A forked child process gets connections of its own."""
 
     def __init__(self, url: str | None, *, must_exist: bool, read_only: bool = False) -> None:
         address = _read_address(url)
         self._on_sqlite = address.get_backend_name() == "sqlite"
         self.in_memory = self._on_sqlite and not address.database
         self.path = address.database if self._on_sqlite and not self.in_memory else None
-        self.seal: Signatures | None = None
+        self.signatures: Signatures | None = None
         self._file: tuple[int, int] | None = None  # the database file that this process opened
         self._size = 0
         if must_exist and (self.in_memory or (self._on_sqlite and not os.path.isfile(self.path or ""))):
@@ -51,7 +50,9 @@ class Database:
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
         if self._on_sqlite:
             pool = StaticPool if self.in_memory else QueuePool
-            self._engine = sa.create_engine("sqlite://", creator=self._connect, poolclass=pool, hide_parameters=True)
+            self._engine = sa.create_engine(  # every transaction ends itself: nothing is left to roll back
+                "sqlite://", creator=self._connect, poolclass=pool, hide_parameters=True, pool_reset_on_return=None
+            )
             sa.event.listen(self._engine, "connect", self._set_up_sqlite)
         else:
             self._engine = sa.create_engine(address, hide_parameters=True)
@@ -59,45 +60,39 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[LedgerRows]:
         """One consistent view of the ledger."""
-        with self._transaction("BEGIN", "REPEATABLE READ") as rows:
-            yield rows
+        with self._connection() as connection, run_transaction(connection, write=False):
+            self._refuse_other_files(connection)
+            yield LedgerRows(connection, self.signatures)
 
     @contextmanager
     def write(self) -> Iterator[LedgerRows]:
-        """One transaction that excludes other writers; on leaving it without an error, it is on the disk.
-
-        SQLite takes the write lock before anything is read. PostgreSQL reads what others wrote while it waited.
-        """
-        with self._transaction("BEGIN IMMEDIATE", "READ COMMITTED") as rows:
-            yield rows
+        """One transaction that excludes other writers. When it is left without an error, it is on the disk."""
+        with self._connection() as connection:
+            with run_transaction(connection, write=True):
+                self._refuse_other_files(connection)
+                yield LedgerRows(connection, self.signatures)
+            self._refuse_other_files(connection)  # what was committed to a file that is gone is not committed
 
     def close(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         with GATE.inside():
             self._engine.dispose(close=self._process == os.getpid())
             if self._scratch is not None:
                 self._scratch.cleanup()
 
     @contextmanager
-    def _transaction(self, begin: str, isolation: IsolationLevel) -> Iterator[LedgerRows]:
+    def _connection(self) -> Iterator[sa.Connection]:
         self._stay_in_one_process()
         damage = _as_ledger_errors(self._engine.dialect.loaded_dbapi.Error, self.path)
         with GATE.inside(), damage, self._lock, self._engine.connect() as connection:
-            if not self._on_sqlite:
-                connection.execution_options(isolation_level=isolation)
-            with connection.begin():
-                if self._on_sqlite:  # whose driver leaves this to us
-                    connection.exec_driver_sql(begin)
-                self._refuse_other_files(connection)
-                yield LedgerRows(connection, self.seal)
-            self._refuse_other_files(connection)  # what was committed to a file that is gone is not committed
+            yield connection
 
     def _refuse_other_files(self, connection: sa.Connection) -> None:
         """Refuse to go on if the files at the path are not the ones that are open, or were cut short."""
         if self.path is None or self._read_only:
             return
         known = self._size  # read first: another thread may see the file grow, and say so, meanwhile
-        found, size = _identify_files(self.path), _measure_file(self.path)
+        found, size = _identify_files(self.path)
         if found != connection.info["files"] or size < known:
             raise _replaced_error()
         self._size = size
@@ -109,7 +104,7 @@ class Database:
         elif self.path is not None:
             if self._may_be_new and self._file is None:
                 make_private(Path(self.path))
-            if self._file is not None and self._file != _identify_files(self.path)[0]:
+            if self._file is not None and self._file != _identify_files(self.path)[0][0]:
                 raise _replaced_error()
             where = f"file:{quote(self.path)}?mode=rw"  # SQLite itself never makes a file here
         return sqlite3.connect(where, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False, uri=True)
@@ -131,12 +126,12 @@ class Database:
         connection.text_factory = _decode
         if self._read_only:
             return
-        for pragma in (f"busy_timeout = {1000 * WAIT_SECONDS}", "journal_mode = WAL", "synchronous = FULL"):
+        for pragma in (f"busy_timeout = {1000 * WAIT_SECONDS}", *DURABLE):
             connection.execute(f"PRAGMA {pragma}").close()
         if self.path is None:
             return
         connection.execute("SELECT COUNT(*) FROM sqlite_master").close()  # opens the journal
-        record.info["files"] = files = _identify_files(self.path)
+        record.info["files"] = files = _identify_files(self.path)[0]
         if self._file is not None and files[0] != self._file:
             raise _replaced_error()
         self._file = files[0]
@@ -177,27 +172,21 @@ def _as_ledger_errors(driver: type[Exception], path: str | None) -> Iterator[Non
         hint = "Check its address, its permissions and its disk. Nothing is answered without it."
         raise LedgerError("ledger-unreachable", "The ledger cannot be read or written.", hint) from error
     except DAMAGED as error:
-        hint = "Restore it from a backup that is not older: `sfumato ledger restore`."
+        hint = "Restore the newest intact backup: `sfumato ledger restore`."
         raise LedgerError("ledger-altered", "The ledger holds something that it never wrote.", hint) from error
 
 
-def _identify_files(path: str) -> tuple[tuple[int, int], ...]:
-    """Which files are at the path now: the database, its journal and the journal's index."""
-    found = []
+def _identify_files(path: str) -> tuple[tuple[tuple[int, int], ...], int]:
+    """The files at the path now (the database, its journal and the journal's index), and the database's size."""
+    found, size = [], 0
     for suffix in SUFFIXES:
         try:
             status = os.stat(path + suffix)
             found.append((status.st_dev, status.st_ino))
+            size = size if suffix else status.st_size
         except FileNotFoundError:
             found.append((0, 0))
-    return tuple(found)
-
-
-def _measure_file(path: str) -> int:
-    try:
-        return os.stat(path).st_size
-    except FileNotFoundError:
-        return 0
+    return tuple(found), size
 
 
 def _replaced_error() -> LedgerError:
@@ -206,7 +195,7 @@ def _replaced_error() -> LedgerError:
 
 
 def _decode(content: bytes) -> str:
-    """Bytes that are not UTF-8 become text that no hash fits, so that the damaged entry is named."""
+    """Text from bytes. Bytes that are not UTF-8 become text that fails its hash, so that the damaged entry is named."""
     return content.decode("utf-8", "surrogateescape")
 
 

@@ -1,4 +1,4 @@
-"""What an analyst has of one question already, for an upgrade."""
+"""The releases of one question that an analyst has, for an upgrade."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,15 +6,17 @@ from typing import Any
 from sfumato.kernel.losses import PrivacyLoss
 from sfumato.ledger.entries import Head, altered_error
 from sfumato.ledger.ledger_rows import LedgerRows
-from sfumato.ledger.quotes import has_answer, price_view
+from sfumato.ledger.quotes import price_view
+from sfumato.ledger.release_index import find_own_answer, list_obtained
 from sfumato.ledger.stored_answers import StoredAnswer, read_stored, read_summary
 
 
 @dataclass(frozen=True, slots=True)
 class EarlierReleases:
-    """What an analyst has of one question: what the newest upgrade summed up with its answer, and the others.
+    """The releases of one question that an analyst has.
 
-    `through` is the last entry of the ledger that was looked at.
+    `summed_up` is the newest summary of an upgrade, with the answer that it was stored with. `rest` are the releases
+    that the summary does not include. `through` is the number of the last entry that was looked at.
     """
 
     summed_up: tuple[dict[str, Any], StoredAnswer] | None
@@ -26,25 +28,18 @@ class EarlierReleases:
 def find_earlier_releases(
     rows: LedgerRows, head: Head, answer_key: str, analyst: str, limit: PrivacyLoss | None
 ) -> EarlierReleases:
-    """The newest summary of an upgrade, and the answers that it lacks: those that the analyst got since, or all."""
-    newest, summary = rows.own_answer(answer_key, analyst, head.number + 1), None
+    """The newest summary of an upgrade and the releases that the analyst got since; all releases without a summary."""
+    newest, summary = find_own_answer(rows, answer_key, analyst, head.number + 1), None
     while newest is not None and (summary := read_summary(newest)) is None:
-        newest = rows.own_answer(answer_key, analyst, newest["number"])
-    if newest is not None and summary is not None:
-        got = rows.obtained(answer_key, analyst, int(summary["through"]))
-        numbers = [int(newest["about"]), *(int(row["about"]) for row in got if row["number"] != newest["number"])]
-    else:
-        numbers = [row["number"] for row in rows.answered(answer_key, analyst) if has_answer(row, analyst)]
-    found = [_read_answer(rows, number, analyst, limit, head) for number in numbers]
-    if summary is None:
-        return EarlierReleases(None, tuple(found), head.number, head.hash)
-    return EarlierReleases((summary, found[0]), tuple(found[1:]), head.number, head.hash)
-
-
-def _read_answer(rows: LedgerRows, number: int, analyst: str, limit: PrivacyLoss | None, head: Head) -> StoredAnswer:
-    """An answer that the analyst has: to see it again takes nothing."""
-    charge = rows.whole_row(number)
-    if charge is None:
-        raise altered_error(number, "is missing")
-    taken = price_view({**charge, "seen": True}, analyst, limit, head.budget)
-    return read_stored(charge, rows.answer_to(number), head, taken)
+        newest = find_own_answer(rows, answer_key, analyst, newest["number"])
+    obtained = list_obtained(rows, answer_key, analyst, int(summary["through"]) if summary else 0)
+    stored = {  # an answer that the analyst has is free
+        answer["number"]: read_stored(charge, answer, head, price_view(charge, limit, head.budget, has=True))
+        for charge, answer in obtained
+    }
+    if newest is None or summary is None:
+        return EarlierReleases(None, tuple(stored.values()), head.number, head.hash)
+    if newest["number"] not in stored:
+        raise altered_error(newest["number"], "is missing in the index of releases")
+    summed_up = stored.pop(newest["number"])
+    return EarlierReleases((summary, summed_up), tuple(stored.values()), head.number, head.hash)

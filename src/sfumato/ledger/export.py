@@ -15,6 +15,7 @@ from sfumato.errors import LedgerError
 from sfumato.kernel.canonical_text import canonical_text
 from sfumato.ledger.audit import Verification, walk
 from sfumato.ledger.entries import Row
+from sfumato.ledger.entry_queries import walk_entries
 from sfumato.ledger.ledger_rows import LedgerRows
 from sfumato.ledger.replay import Replay
 
@@ -35,13 +36,13 @@ class Exported:
 
 def write_export(rows: LedgerRows, ledger_id: str, population: str, file: IO[str], *, answers: bool) -> int:
     """Write every entry; how many there are."""
-    head = rows.head(lock=False)
+    head = rows.read_head(lock=False)
     first = {
         "format": FORMAT, "version": VERSION, "ledger_id": ledger_id, "population": population,
         "entries": head.number, "head": head.hash, "answers": answers,
     }  # fmt: skip
     file.write(canonical_text(first) + "\n")
-    for row in rows.walk():
+    for row in walk_entries(rows):
         left_out = {"payload"} if row["kind"] == "answer" and not answers else set()
         file.write(canonical_text({name: value for name, value in row.items() if name not in left_out}) + "\n")
     return head.number

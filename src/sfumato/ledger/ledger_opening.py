@@ -1,6 +1,7 @@
-"""How a ledger begins, is opened, is brought up to date and is continued by its owner: each step is one transaction."""
+"""Beginning a ledger, checking it before it is used, migrating it, and continuing it. Each step is one transaction."""
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,23 +18,27 @@ from sfumato.ledger.anchor import (
     refuse_another_key,
     refuse_unsigned,
 )
+from sfumato.ledger.audit import refuse_older
 from sfumato.ledger.database import Database
-from sfumato.ledger.entries import Head, altered_error, write_loss
+from sfumato.ledger.entries import SCHEMA_VERSION, Head, altered_error
+from sfumato.ledger.entry_queries import find_entry, read_first_payload
 from sfumato.ledger.keyring import Keyring
 from sfumato.ledger.ledger_rows import LedgerRows
-from sfumato.ledger.loss_sums import add_losses, shorten, zero_loss
-from sfumato.ledger.schema import VERSION
+from sfumato.ledger.loss_sums import add_losses, write_loss, zero_loss
+from sfumato.ledger.schema import alter_tables, has_tables, make_tables, read_version
 from sfumato.ledger.signatures import Signatures
+from sfumato.ledger.spending import shorten
 
+FIRST_SIGNED = 2  # the first version of the tables that holds signatures; older ledgers cannot be read as they are
 NO_LEDGER = (
-    "Check the address. If a ledger was there, its file is empty now or another database: "
-    "restore it from the newest backup, with `sfumato ledger restore`."
+    "Check the address. If a ledger was there, its file is now empty or another database: "
+    "restore the newest backup with `sfumato ledger restore`."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What the first entry says a ledger is: its id, and the people whose budget it is."""
+    """The id of a ledger, and the population whose budget it is. The first entry records both."""
 
     ledger_id: str
     population: str
@@ -42,12 +47,12 @@ class Identity:
 def begin_ledger(
     database: Database, keyring: Keyring | None, identity: Identity, limit: PrivacyLoss, declared: Mapping[str, str]
 ) -> Head:
-    """Make the tables and the first entry, where there are none. `declared` is what else the first entry says."""
+    """Make the tables and the first entry. `declared` is what else the first entry says."""
     with database.write() as rows:
-        if rows.has_tables():
+        if has_tables(rows):
             hint = "Open it with its ledger_id, or choose another place."
             raise LedgerError("ledger-exists", "There is a ledger at this address already.", hint)
-        rows.make_tables()
+        make_tables(rows)
         parts = {
             **declared,
             "ledger_id": identity.ledger_id,
@@ -59,63 +64,83 @@ def begin_ledger(
         return rows.append(None, "open", limit, zero_loss(limit), payload=canonical_text(parts))
 
 
-def read_identity(database: Database) -> Identity | None:
-    """What the ledger at this address says it is, before anything is believed; None where there is none."""
-    with database.read() as rows:
-        return _read_first_entry(rows) if rows.has_tables() else None
+def read_identity(url: str) -> Identity | None:
+    """The identity that the ledger at this address claims, unchecked; None if there is no ledger."""
+    database = Database(url, must_exist=False, read_only=True)
+    try:
+        if database.path is not None and not os.path.exists(database.path):
+            return None
+        with database.read() as rows:
+            return _read_first_entry(rows) if has_tables(rows) else None
+    finally:
+        database.close()
 
 
 def admit(database: Database, identity: Identity) -> tuple[Keyring, Anchor]:
-    """Check that this ledger is the one that is meant, here, with its key; migrate an older one.
+    """Check the ledger before it is charged: its id, its place, and its key. Migrate an older one.
 
-    The key and the anchor are returned. From then on, entries are signed, and unsigned ones are refused.
+    From then on, new entries are signed, and unsigned ones are refused. The key and the anchor are returned.
     """
     with database.read() as rows:
         version = refuse_foreign(rows, identity)
     keyring = Keyring.find(identity.ledger_id)
-    if version < VERSION:
-        keyring = migrate(database, identity)
+    if version < FIRST_SIGNED:
+        keyring, version = migrate_unsigned(database, identity), SCHEMA_VERSION
     with database.read() as rows:
-        rows.row(1)  # whose hash is checked now
-        anchor = read_anchor(rows, rows.head(lock=False))
+        find_entry(rows, 1)  # checks its hash
+        anchor = read_anchor(rows, rows.read_head(lock=False))
         refuse_unsigned(rows, anchor, keyring.read_mark() if keyring else None)
     refuse_a_copy(anchor, database.path)
-    kept = refuse_another_key(anchor, keyring)
-    database.seal = Signatures(kept, anchor.keys)
-    return kept, anchor
+    key = refuse_another_key(anchor, keyring)
+    database.signatures = Signatures(key, anchor.keys)
+    return key, anchor if version == SCHEMA_VERSION else migrate(database, key)
 
 
 def prepare_reading(database: Database, identity: Identity) -> Keyring | None:
-    """Prepare to read this ledger as it is, broken or not; its key, if it is here. Nothing is written."""
+    """Prepare to read this ledger as it is, broken or not. Its key is returned, if it is here. Nothing is written."""
     with database.read() as rows:
         refuse_missing(rows)
-        version = rows.version() if rows.first_payload() is None else refuse_foreign(rows, identity)
-    if version < VERSION:
-        hint = "Open the dataset once where it can be written: the ledger is then brought up to date."
+        version = read_version(rows) if read_first_payload(rows) is None else refuse_foreign(rows, identity)
+    if version < FIRST_SIGNED:
+        hint = "Open the dataset once where it can be written: this brings the ledger up to date."
         raise LedgerError("ledger-outdated", "This ledger was written by an earlier version of sfumato.", hint)
     keyring = Keyring.find(identity.ledger_id)
     try:
         with database.read() as rows:
-            anchor = read_anchor(rows, rows.head(lock=False))
+            anchor = read_anchor(rows, rows.read_head(lock=False))
             refuse_unsigned(rows, anchor, keyring.read_mark() if keyring else None)
-        database.seal = Signatures(None, anchor.keys)
+        database.signatures = Signatures(None, anchor.keys)
     except LedgerError:  # an audit names what is broken; totals are not believed without a signature
-        database.seal = Signatures(None, ((1, keyring.public_key),)) if keyring else None
+        database.signatures = Signatures(None, ((1, keyring.public_key),)) if keyring else None
     return keyring
 
 
-def migrate(database: Database, identity: Identity) -> Keyring:
-    """Bring an older ledger up to date, and give it a key. That is an entry, which from then on is signed."""
+def migrate_unsigned(database: Database, identity: Identity) -> Keyring:
+    """Bring a ledger of the first version up to date, and give it a key. It is an entry, the first that is signed."""
     keyring = Keyring.make(identity.ledger_id)
     seen = keyring.read_mark()
     if seen is not None:
-        hint = f"Use the ledger at {seen.place}; or, if this older one is to continue, run `sfumato ledger adopt`."
+        hint = f"Use the ledger at {seen.place}. If this older one is to continue, run `sfumato ledger adopt`."
         raise LedgerError("ledger-older", "This ledger was brought up to date before, and this copy was not.", hint)
     with database.write() as rows:
-        before = rows.version()
-        if before < VERSION:  # another process may have been first
-            append_anchor(rows, database, keyring, "migrate", {"from": before, "to": VERSION})
+        _append_migration(database, rows, keyring)
     return keyring
+
+
+def migrate(database: Database, keyring: Keyring) -> Anchor:
+    """Bring the tables of a signed ledger up to date. It is an entry, so that older programs stop writing."""
+    with database.write() as rows:
+        head, mark = rows.read_head(lock=True), keyring.read_mark()
+        if mark is not None:
+            refuse_older(rows, head, (mark.number, mark.hash))
+        _append_migration(database, rows, keyring)
+        return read_anchor(rows, rows.read_head(lock=False))
+
+
+def _append_migration(database: Database, rows: LedgerRows, keyring: Keyring) -> None:
+    before = read_version(rows)
+    if before < SCHEMA_VERSION:  # another process may have been first
+        append_anchor(rows, database, keyring, "migrate", {"from": before, "to": SCHEMA_VERSION})
 
 
 def append_anchor(  # noqa: PLR0917 (its callers name what they pass)
@@ -127,14 +152,14 @@ def append_anchor(  # noqa: PLR0917 (its callers name what they pass)
     carried: PrivacyLoss | None = None,
     place: Place | None = None,
 ) -> Head:
-    """Append an anchor: from here on the ledger is at this place, and is signed with this key.
+    """Append an anchor: from here on the ledger is at this place and is signed with this key.
 
-    `carried` is what was spent in entries that are missing: it stays spent.
+    `carried` is what was spent in entries that are missing; it stays spent.
     """
-    version = rows.version()
-    if version < VERSION:
-        rows.alter_tables(version)
-    now = rows.head(lock=True)
+    version = read_version(rows)
+    if version < SCHEMA_VERSION:
+        alter_tables(rows, version)
+    now = rows.read_head(lock=True)
     keys = read_anchor(rows, now).keys
     parts = {**declared, **describe_anchor(keyring, database.path, now.number + 1, keys)}
     if place is not None:
@@ -147,9 +172,11 @@ def append_anchor(  # noqa: PLR0917 (its callers name what they pass)
 
 
 def _start_signing(database: Database, rows: LedgerRows, keyring: Keyring | None, declared: Mapping[str, Any]) -> None:
-    """Sign from here on, as the anchor declares."""
+    """Sign the entries from here on, with the newest key that the anchor declares."""
     if keyring is not None:
-        database.seal = rows.seal = Signatures(keyring, tuple((number, key) for number, key in declared["keys"]))
+        database.signatures = rows.signatures = Signatures(
+            keyring, tuple((number, key) for number, key in declared["keys"])
+        )
 
 
 def refuse_foreign(rows: LedgerRows, wanted: Identity) -> int:
@@ -158,17 +185,17 @@ def refuse_foreign(rows: LedgerRows, wanted: Identity) -> int:
     if _read_first_entry(rows) != wanted:
         hint = "Check ledger_id and population in the catalog, and the ledger's address."
         raise LedgerError("ledger-foreign", "This ledger belongs to another dataset.", hint)
-    return rows.version()
+    return read_version(rows)
 
 
 def refuse_missing(rows: LedgerRows) -> None:
     """Refuse a database without a ledger."""
-    if not rows.has_tables():
+    if not has_tables(rows):
         raise LedgerError("ledger-missing", "There is no ledger at this address.", NO_LEDGER)
 
 
 def _read_first_entry(rows: LedgerRows) -> Identity:
-    payload = rows.first_payload()
+    payload = read_first_payload(rows)
     if payload is None:
         raise altered_error(1, "is missing")
     declared = json.loads(payload)

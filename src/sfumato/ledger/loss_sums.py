@@ -1,18 +1,22 @@
-"""Sums of privacy losses, to the last digit: what a charge costs here, what fits, and what is left."""
+"""Exact sums of privacy losses: what a certificate costs, and whether it fits under a limit.
 
-from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+Part of the trusted perimeter. The statement about the ledger (see `ledger_rows`) needs three facts about this file. A
+sum is never smaller than the sum of its parts. A converted loss is never smaller than the loss. A loss that is written
+and read again is the same loss. Amounts are decimals with all their digits; only very long ones are rounded, up.
+"""
+
+import json
+from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
-from functools import reduce
-from math import isqrt
+from functools import lru_cache, reduce
 from typing import assert_never
 
-from sfumato.errors import BudgetExceeded, LedgerError
+from sfumato.errors import KernelFault, LedgerError
 from sfumato.kernel.exact import plain, sum_exactly
 from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP, compose
-from sfumato.kernel.parameters import AMOUNT_DIGITS, MOST_DIGITS, privacy_amount
+from sfumato.kernel.parameters import AMOUNT_DIGITS, MOST_DIGITS
 
-LONG = 500  # digits: more than any sum of amounts that are short
+UNCONVERTIBLE = "ledger-currency"
 
 
 def amounts_of(loss: PrivacyLoss) -> tuple[Fraction, Fraction]:
@@ -26,27 +30,28 @@ def amounts_of(loss: PrivacyLoss) -> tuple[Fraction, Fraction]:
             assert_never(loss)
 
 
-def _make_loss(kind: PrivacyLoss, amount: Fraction, delta: Fraction, rounding: str = ROUND_CEILING) -> PrivacyLoss:
-    kept, kept_delta = _round_long(amount, rounding), _round_long(delta, rounding)
+def make_loss(kind: PrivacyLoss, amount: Fraction, delta: Fraction, rounding: str = ROUND_CEILING) -> PrivacyLoss:
+    """A loss of the same kind as `kind`, with these amounts."""
+    digits, delta_digits = round_long(amount, rounding), round_long(delta, rounding)
     match kind:
         case PureDP():
-            return PureDP(kept)
+            return PureDP(digits)
         case ApproxDP():
-            return ApproxDP(kept, kept_delta)
+            return ApproxDP(digits, delta_digits)
         case ZCDP():
-            return ZCDP(kept, kept_delta)
+            return ZCDP(digits, delta_digits)
         case _:
             assert_never(kind)
 
 
-def _round_long(amount: Fraction, rounding: str, most: int = MOST_DIGITS) -> Decimal:
-    """An amount to its last digit; one of more than `most` digits is rounded to AMOUNT_DIGITS.
+def round_long(amount: Fraction, rounding: str, most_digits: int = MOST_DIGITS) -> Decimal:
+    """The exact decimal; one of more than `most_digits` digits is rounded to AMOUNT_DIGITS.
 
-    Amounts that are charged are short (`demand_short`), and so are their sums. Only ledgers of the first version may
-    hold longer ones.
+    A charged amount has few digits (`spending.refuse_long_amounts`), and so has a sum of charges. Only ledgers that
+    the first version of Sfumato wrote may hold longer amounts.
     """
     exact = sum_exactly(amount)
-    if len(exact.as_tuple().digits) <= most and (not exact or exact.adjusted() > -MOST_DIGITS // 4):
+    if len(exact.as_tuple().digits) <= most_digits and (not exact or exact.adjusted() > -MOST_DIGITS // 4):
         return exact
     least = Decimal(f"1e-{MOST_DIGITS // 4}")
     if exact < least:
@@ -54,120 +59,81 @@ def _round_long(amount: Fraction, rounding: str, most: int = MOST_DIGITS) -> Dec
     return Context(prec=AMOUNT_DIGITS, rounding=rounding).plus(exact)
 
 
-def shorten(spent: PrivacyLoss) -> PrivacyLoss:
-    """What is spent, rounded up to AMOUNT_DIGITS where it is very long: amounts were not always limited."""
-    amount, delta = (Fraction(_round_long(each, ROUND_CEILING, LONG)) for each in amounts_of(spent))
-    return _make_loss(spent, amount, delta)
-
-
-def refuse_long_amounts(loss: PrivacyLoss) -> None:
-    """Refuse an amount of too many digits, or out of range, before it is charged."""
-    name = "rho" if isinstance(loss, ZCDP) else "epsilon"
-    for each, part in zip((name, "delta"), amounts_of(loss), strict=True):
-        if part:
-            privacy_amount(sum_exactly(part), each)
-
-
 def zero_loss(kind: PrivacyLoss) -> PrivacyLoss:
-    """No loss at all, of the same kind as this one."""
-    return _make_loss(kind, Fraction(0), Fraction(0))
+    """The loss of nothing, of the same kind as `kind`."""
+    return make_loss(kind, Fraction(0), Fraction(0))
 
 
 def add_losses(one: PrivacyLoss, two: PrivacyLoss) -> PrivacyLoss:
-    """Two losses of one kind, added."""
+    """The sum of two losses of one kind."""
     (amount, delta), (more, more_delta) = amounts_of(one), amounts_of(two)
-    return _make_loss(one, amount + more, delta + more_delta)
-
-
-def subtract_spent(limit: PrivacyLoss, spent: PrivacyLoss) -> PrivacyLoss:
-    """What is left; nothing, not less, where the owner lowered the limit below what is spent."""
-    (most, most_delta), (amount, delta) = amounts_of(limit), amounts_of(spent)
-    return _make_loss(limit, max(Fraction(0), most - amount), max(Fraction(0), most_delta - delta), ROUND_FLOOR)
-
-
-def find_excess(more: PrivacyLoss, less: PrivacyLoss) -> PrivacyLoss:
-    """What the one has of each amount that the other has not, rounded up."""
-    (most, most_delta), (amount, delta) = amounts_of(more), amounts_of(less)
-    return _make_loss(more, max(Fraction(0), most - amount), max(Fraction(0), most_delta - delta))
+    return make_loss(one, amount + more, delta + more_delta)
 
 
 def fits(charge: PrivacyLoss, spent: PrivacyLoss, limit: PrivacyLoss) -> bool:
-    """Whether both amounts stay within the limit, to the last digit."""
+    """Whether `spent` and `charge` together are within the limit, in both amounts and to the last digit."""
     parts = zip(amounts_of(charge), amounts_of(spent), amounts_of(limit), strict=True)
     return all(more + before <= most for more, before, most in parts)
 
 
 def convert_loss(loss: PrivacyLoss, budget: PrivacyLoss) -> PrivacyLoss:
-    """The loss in the budget's currency: never less than it was, and refused where there is no such rate."""
+    """The loss in the kind of the budget. It is never smaller; a loss that cannot be converted is refused."""
     match budget, loss:
         case ZCDP(), _:
             return loss.to_zcdp()
         case _, ZCDP():
             hint = "Declare the budget with accounting='zcdp', or ask with epsilon= and Laplace noise."
-            raise LedgerError("ledger-currency", "This budget counts epsilon, and a zCDP loss has none.", hint)
+            raise LedgerError(UNCONVERTIBLE, "This budget counts epsilon, and a zCDP loss has none.", hint)
         case PureDP(), ApproxDP(delta=delta) if delta:
-            hint = "Declare a budget with a delta."
-            raise LedgerError("ledger-currency", "This budget has no delta to spend.", hint)
+            raise LedgerError(UNCONVERTIBLE, "This budget has no delta to spend.", "Declare a budget with a delta.")
         case _:
-            return _make_loss(budget, *amounts_of(loss))
+            return make_loss(budget, *amounts_of(loss))
 
 
 def price(loss: PrivacyLoss, shares: tuple[PrivacyLoss, ...], budget: PrivacyLoss) -> PrivacyLoss:
-    """What a certificate costs here. In zCDP each measurement is exchanged alone, which is cheaper than their sum."""
+    """What a certificate costs under this budget.
+
+    In zCDP, converting the share of each measurement by itself is sound, and cheaper than converting their sum.
+    """
     if isinstance(budget, ZCDP) and shares and reduce(compose, shares) == loss:
-        return reduce(compose, (each.to_zcdp() for each in shares), zero_loss(budget))
+        return reduce(compose, (share.to_zcdp() for share in shares), zero_loss(budget))
     return convert_loss(loss, budget)
 
 
-def convert_sublimit(declared: PrivacyLoss, budget: PrivacyLoss) -> PrivacyLoss:
-    """A sub-limit in the budget's currency. A limit on epsilon has no equal in rho: exchange would loosen it."""
-    if isinstance(declared, ZCDP) == isinstance(budget, ZCDP):
-        return convert_loss(declared, budget)
-    hint = "Declare both in epsilon, or both in rho."
-    raise LedgerError("ledger-currency", "An analyst's limit must count what the budget counts.", hint)
+def write_loss(loss: PrivacyLoss | None) -> str:
+    """The text of a loss in the ledger: every digit, never a float. No loss is the empty text."""
+    match loss:
+        case None:
+            return ""
+        case PureDP(epsilon):
+            amounts = {"epsilon": plain(epsilon)}
+        case ApproxDP(epsilon, delta):
+            amounts = {"delta": plain(delta), "epsilon": plain(epsilon)}
+        case ZCDP(rho, delta):
+            amounts = {"delta": plain(delta), "rho": plain(rho)}
+        case _:
+            assert_never(loss)
+    return json.dumps(amounts, separators=(",", ":"))
 
 
-def refuse_over_limit(
-    charge: PrivacyLoss, spent: PrivacyLoss, limit: PrivacyLoss, whose: str, shares: tuple[PrivacyLoss, ...]
-) -> None:
-    """Refuse a charge that does not fit, and say what would."""
-    if fits(charge, spent, limit):
-        return
-    left = subtract_spent(limit, spent)
-    amount, _ = amounts_of(left)
-    hint = "Nothing more fits; questions that were answered before can still be asked."
-    if amount:
-        hint = f"A question of at most {describe_loss(left)} still fits."
-        # epsilon**2 / 2 bounds the rho of epsilon, however it is split; in millionths, rounded down
-        epsilon = Fraction(isqrt(int(2 * amount * 10**12)), 10**6)
-        if isinstance(left, ZCDP) and epsilon and any(isinstance(each, PureDP) for each in shares):
-            hint += f" With Laplace noise that is epsilon = {plain(epsilon)}."
-    message = (
-        f"This costs {describe_loss(charge)}, and {describe_loss(left)} is left of {whose} of {describe_loss(limit)}."
-    )
-    raise BudgetExceeded(message, hint, charge, left)
+@lru_cache(maxsize=4096)
+def read_loss(text: str) -> PrivacyLoss | None:
+    """The loss that `write_loss` wrote."""
+    if not text:
+        return None
+    try:
+        parts = {name: Decimal(digits) for name, digits in json.loads(text).items()}
+        if "rho" in parts:
+            return ZCDP(parts["rho"], parts["delta"])
+        return ApproxDP(parts["epsilon"], parts["delta"]) if "delta" in parts else PureDP(parts["epsilon"])
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError):
+        hint = "Run `sfumato ledger verify`, and restore the newest intact backup."
+        raise LedgerError("ledger-altered", "The ledger holds an amount that it never wrote.", hint) from None
 
 
-def describe_loss(loss: PrivacyLoss) -> str:
-    """A loss as a person would say it."""
-    amount, delta = (plain(each) for each in amounts_of(loss))
-    name = "rho" if isinstance(loss, ZCDP) else "epsilon"
-    return f"{name} = {amount}" if isinstance(loss, PureDP) else f"{name} = {amount}, delta = {delta}"
-
-
-@dataclass(frozen=True, slots=True)
-class Spending:
-    """What one answer takes, in the budget's currency. `loss` is the same as it was certified: an epsilon, or a rho.
-
-    `own` is taken from the analyst's own limit (None: they have none), `population` from everybody's budget. The two
-    differ when an analyst sees another's answer for the first time: it counts as learned, and is not charged again.
-    """
-
-    population: PrivacyLoss
-    own: PrivacyLoss | None
-    loss: PrivacyLoss
-
-
-def spend_on(loss: PrivacyLoss, population: PrivacyLoss, limit: PrivacyLoss | None) -> Spending:
-    """What a new charge takes: of both."""
-    return Spending(population, None if limit is None else population, loss)
+def read_charge(text: str) -> PrivacyLoss:
+    """The loss of a charge, which is never empty."""
+    loss = read_loss(text)
+    if loss is None:
+        raise KernelFault("A charge has a loss.")
+    return loss

@@ -1,4 +1,4 @@
-"""A statement that SQLAlchemy writes once for each kind of database; to run it again, only the driver is called."""
+"""A statement that SQLAlchemy compiles once for each kind of database. To run it again, only the driver is called."""
 
 from typing import Any
 
@@ -10,17 +10,17 @@ from sfumato.ledger.entries import Row
 class PreparedStatement:
     """One SELECT, INSERT or UPDATE. SQLAlchemy's own way to run it takes five times as long as SQLite does."""
 
-    def __init__(self, written: sa.Select[Any] | sa.Insert | sa.Update) -> None:
-        self._written = written
+    def __init__(self, statement: sa.Select[Any] | sa.Insert | sa.Update) -> None:
+        self._statement = statement
         self._compiled: dict[tuple[str, str], tuple[str, list[str] | None, dict[str, Any]]] = {}
 
-    def rows(self, connection: sa.Connection, **values: object) -> list[Row]:
-        """What it finds, in the transaction that the connection is in; nothing, for one that writes."""
-        text, order, constants = self._in_words_of(connection.dialect)
-        given = {**constants, **values}
+    def run(self, connection: sa.Connection, **values: object) -> list[Row]:
+        """The rows that it finds, in the connection's transaction; none for a statement that writes."""
+        text, order, constants = self._compile(connection.dialect)
+        bound = {**constants, **values}
         cursor = connection.connection.cursor()
         try:
-            cursor.execute(text, given if order is None else [given[name] for name in order])
+            cursor.execute(text, bound if order is None else [bound[name] for name in order])
             if cursor.description is None:
                 return []
             names = [column[0] for column in cursor.description]
@@ -28,11 +28,11 @@ class PreparedStatement:
         finally:
             cursor.close()
 
-    def _in_words_of(self, dialect: sa.Dialect) -> tuple[str, list[str] | None, dict[str, Any]]:
-        """The text, the order of its values (None: they go by name), and those of them that never change."""
+    def _compile(self, dialect: sa.Dialect) -> tuple[str, list[str] | None, dict[str, Any]]:
+        """The text, the order of its values (None: they are passed by name), and the values that never change."""
         kind = (dialect.name, dialect.driver)
         if kind not in self._compiled:
-            compiled = self._written.compile(dialect=dialect)
+            compiled = self._statement.compile(dialect=dialect)
             constants = {name: value for name, value in compiled.params.items() if value is not None}
             order = list(compiled.positiontup or ()) if dialect.positional else None
             self._compiled[kind] = (str(compiled), order, constants)

@@ -10,6 +10,7 @@ from sfumato.errors import LedgerError
 from sfumato.kernel.canonical_text import canonical_text
 from sfumato.kernel.neighbours import Neighbours
 from sfumato.ledger.entries import Head, altered_error
+from sfumato.ledger.entry_queries import find_neighbours_entry, find_whole_entry
 from sfumato.ledger.ledger_rows import LedgerRows
 
 
@@ -20,7 +21,7 @@ def describe_neighbours(neighbours: Neighbours | None) -> dict[str, str]:
 
 def read_neighbours(rows: LedgerRows) -> Neighbours | None:
     """The neighbours that the entries record; None in a ledger that was begun before they were recorded."""
-    first, later = rows.whole_row(1), rows.neighbours_entry()
+    first, later = find_whole_entry(rows, 1), find_neighbours_entry(rows)
     if first is None:
         raise altered_error(1, "is missing")
     declared = json.loads(first["payload"]).get("neighbours")

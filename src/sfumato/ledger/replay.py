@@ -7,11 +7,19 @@ from typing import Any
 from sfumato.errors import SfumatoError
 from sfumato.kernel.losses import PrivacyLoss, PureDP
 from sfumato.kernel.neighbours import Neighbours
-from sfumato.ledger.entries import ANCHORS, Entry, Row, read_charge
+from sfumato.ledger.entries import ANCHORS, SCHEMA_VERSION, Entry, Row
+from sfumato.ledger.entry_queries import (
+    find_entry,
+    find_newest_until,
+    find_whole_entry,
+    is_repeated,
+    list_anchors,
+    read_first_payload,
+)
 from sfumato.ledger.keyring import is_signed
 from sfumato.ledger.ledger_rows import LedgerRows
-from sfumato.ledger.loss_sums import add_losses, convert_loss, fits, price, shorten, zero_loss
-from sfumato.ledger.schema import VERSION
+from sfumato.ledger.loss_sums import add_losses, convert_loss, fits, price, read_charge, zero_loss
+from sfumato.ledger.spending import shorten
 
 _NEIGHBOURS = ("neighbours", None, "")
 
@@ -35,22 +43,22 @@ class Replay:
     def resume(cls, rows: LedgerRows, number: int, ledger_id: str, population: str) -> "Replay":
         """The sums as they are after an entry that was verified before."""
         sums = cls(ledger_id, population)
-        row = rows.whole_row(number)
+        row = find_whole_entry(rows, number)
         _demand(row is not None)
-        entry = Entry.of(row or {})
+        entry = Entry.from_row(row or {})
         sums._past, sums._start = rows, number
-        sums._note_neighbours(json.loads(rows.first_payload() or "{}"))
+        sums._note_neighbours(json.loads(read_first_payload(rows) or "{}"))
         sums._budget, sums._spent, sums._version = entry.budget, entry.spent, entry.version
-        anchors = [each["number"] for each in rows.anchors() if each["number"] <= number]
-        declared = json.loads((rows.whole_row(anchors[-1]) or {})["payload"])
+        anchors = [each["number"] for each in list_anchors(rows) if each["number"] <= number]
+        declared = json.loads((find_whole_entry(rows, anchors[-1]) or {})["payload"])
         sums._keys = [(int(first), str(key)) for first, key in declared.get("keys", [])]
         return sums
 
     def find_fault(self, row: Row) -> str:
         """Why an entry cannot follow the ones before it, or nothing."""
         try:
-            entry = Entry.of(row)
-            _demand(self._version <= entry.version <= VERSION)
+            entry = Entry.from_row(row)
+            _demand(self._version <= entry.version <= SCHEMA_VERSION)
             self._version = entry.version
             payload = json.loads(row.get("payload") or "{}")
             held = self._wanted(entry, payload) == entry
@@ -70,8 +78,8 @@ class Replay:
     def _own_of(self, analyst: str) -> PrivacyLoss | None:
         """What an analyst has spent so far."""
         if analyst not in self._own and self._past is not None:
-            row = self._past.newest_until(analyst, self._start)
-            spent = None if row is None else Entry.of(row).analyst_spent
+            row = find_newest_until(self._past, analyst, self._start)
+            spent = None if row is None else Entry.from_row(row).analyst_spent
             if spent is not None:
                 self._own[analyst] = spent
         return self._own.get(analyst)
@@ -79,9 +87,9 @@ class Replay:
     def _charge(self, number: int) -> Entry:
         """A charge that was made before."""
         if number not in self._charges and self._past is not None and number <= self._start:
-            row = self._past.row(number)
+            row = find_entry(self._past, number)
             if row is not None and row["kind"] == "charge":
-                return Entry.of(row)
+                return Entry.from_row(row)
         return self._charges[number]
 
     @property
@@ -106,7 +114,7 @@ class Replay:
         """An entry that charges nobody, as the rules would have written it: an anchor, or the neighbours."""
         if entry.kind == "neighbours":
             _demand("neighbours" in payload and _NEIGHBOURS not in self._followed)
-            _demand(self._past is None or not self._past.follows(entry, self._start))
+            _demand(self._past is None or not is_repeated(self._past, entry, self._start))
             self._note_neighbours(payload)
             return replace(entry, analyst="", about=None, loss=None, spent=spent, analyst_spent=None)
         _demand(entry.kind != "migrate" or entry.version == payload["to"] > payload["from"])
@@ -135,7 +143,7 @@ class Replay:
             return replace(entry, loss=loss, spent=add_losses(spent, loss), analyst_spent=add_losses(own, loss))
         charge, once = self._charge(entry.about or 0), (entry.kind, entry.about, entry.analyst)
         _demand(once not in self._followed and entry.kind in ("answer", "seen"))
-        _demand(self._past is None or not self._past.follows(entry, self._start))
+        _demand(self._past is None or not is_repeated(self._past, entry, self._start))
         self._followed.add(once)
         _demand((entry.plan_digest, entry.answer_key) == (charge.plan_digest, charge.answer_key))
         if entry.kind == "answer":

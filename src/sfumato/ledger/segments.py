@@ -11,10 +11,12 @@ from dataclasses import astuple, dataclass, replace
 
 from sfumato.kernel.canonical_text import canonical_text
 from sfumato.kernel.losses import PrivacyLoss
-from sfumato.ledger.entries import Row, read_charge, write_loss
+from sfumato.ledger.entries import Row
+from sfumato.ledger.entry_queries import find_entry, find_whole_entry, list_anchors
 from sfumato.ledger.keyring import Keyring, Mark
 from sfumato.ledger.ledger_rows import LedgerRows
-from sfumato.ledger.loss_sums import add_losses, convert_loss, find_excess, zero_loss
+from sfumato.ledger.loss_sums import add_losses, convert_loss, read_charge, write_loss, zero_loss
+from sfumato.ledger.spending import find_excess
 
 NOTE = "histories"  # the segments that this user has seen, beside the mark
 
@@ -33,16 +35,16 @@ class Segment:
 
 def list_segments(rows: LedgerRows) -> tuple[Segment, ...]:
     """The segments of this ledger, and those that its anchors have counted although their entries are missing."""
-    anchors = rows.anchors()
+    anchors = list_anchors(rows)
     return (*_list_own(rows, anchors), *(each for anchor in anchors for each in _list_counted(rows, anchor)))
 
 
 def _list_own(rows: LedgerRows, anchors: list[Row]) -> list[Segment]:
     """The segments whose entries are in this ledger."""
-    lasts = [*(each["number"] - 1 for each in anchors[1:]), rows.head(lock=False).number]
+    lasts = [*(each["number"] - 1 for each in anchors[1:]), rows.read_head(lock=False).number]
     found = []
     for anchor, last in zip(anchors, lasts, strict=True):
-        end = rows.row(last) or anchor
+        end = find_entry(rows, last) or anchor
         parts = (anchor["number"], anchor["spent"], end["number"], end["hash"], end["spent"])
         found.append(Segment(anchor["hash"], *parts))
     return found
@@ -50,7 +52,7 @@ def _list_own(rows: LedgerRows, anchors: list[Row]) -> list[Segment]:
 
 def _list_counted(rows: LedgerRows, anchor: Row) -> list[Segment]:
     """The missing segments that an anchor counted. One that does not list them is a segment that cost what it says."""
-    declared = json.loads((rows.whole_row(anchor["number"]) or {}).get("payload") or "{}")
+    declared = json.loads((find_whole_entry(rows, anchor["number"]) or {}).get("payload") or "{}")
     if "lost" in declared or "carried" not in declared:
         return _read_segments(declared.get("lost", []))
     none, number = write_loss(zero_loss(read_charge(declared["carried"]))), anchor["number"]
@@ -74,10 +76,10 @@ def rename_parted(rows: LedgerRows, segments: Iterable[Segment]) -> tuple[Segmen
 
     That happens only where a file was overwritten in place, and nobody noticed.
     """
-    own = {each.anchor: each.number for each in _list_own(rows, rows.anchors())}
+    own = {each.anchor: each.number for each in _list_own(rows, list_anchors(rows))}
     found = []
     for each in segments:
-        row = rows.row(each.number) if each.number <= own.get(each.anchor, 0) else None
+        row = find_entry(rows, each.number) if each.number <= own.get(each.anchor, 0) else None
         parted = row is not None and row["hash"] != each.hash
         found.append(replace(each, anchor=f"{each.anchor}/{each.hash}") if parted else each)
     return tuple(found)

@@ -1,32 +1,32 @@
-"""Signatures on entries: made with the ledger's key, and checked once in each process."""
+"""Signatures of entries: made with the ledger's key, and checked once per process and entry."""
 
 from sfumato.errors import LedgerError
 from sfumato.ledger.entries import Row
 from sfumato.ledger.keyring import Keyring, is_signed
 
-MOST_KNOWN = 100_000
+MOST_REMEMBERED = 100_000
 
 
 class Signatures:
-    """Signs new entries, and tells whether an entry was signed with the key that was in force."""
+    """Signs new entries, and checks that an entry was signed with the key that was in force at its number."""
 
     def __init__(self, keyring: Keyring | None, keys: tuple[tuple[int, str], ...]) -> None:
         self._keyring = keyring
         self._keys = keys
-        self._known: set[tuple[str, str]] = set()  # of (hash, signature) that hold: a check takes 0.1 ms
+        self._valid: set[tuple[str, str]] = set()  # (hash, signature) pairs that were checked: a check takes 0.1 ms
 
     def sign(self, hash_: str) -> str:
         """The signature of an entry's hash."""
         if self._keyring is None:
-            raise LedgerError("ledger-read-only", "This ledger is open to be read only.", "Open it with its key.")
+            raise LedgerError("ledger-read-only", "This ledger is open for reading only.", "Open it with its key.")
         signature = self._keyring.sign(hash_)
         self._remember(hash_, signature)
         return signature
 
-    def holds(self, row: Row) -> bool:
-        """Whether the entry was signed. Entries before the first key are not: only the chain speaks for them."""
+    def is_valid(self, row: Row) -> bool:
+        """Whether the entry was signed. Entries before the first key have no signature: only the chain covers them."""
         key = next((key for first, key in reversed(self._keys) if row["number"] >= first), "")
-        if not key or (row["hash"], row["signature"]) in self._known:
+        if not key or (row["hash"], row["signature"]) in self._valid:
             return True
         if not is_signed(row["hash"], row["signature"], key):
             return False
@@ -34,6 +34,6 @@ class Signatures:
         return True
 
     def _remember(self, hash_: str, signature: str) -> None:
-        if len(self._known) >= MOST_KNOWN:
-            self._known.clear()
-        self._known.add((hash_, signature))
+        if len(self._valid) >= MOST_REMEMBERED:
+            self._valid.clear()
+        self._valid.add((hash_, signature))

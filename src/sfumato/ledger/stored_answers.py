@@ -1,10 +1,11 @@
-"""Answers that were given before: what is kept of a certificate with its charge, and when it answers another."""
+"""Stored answers: the texts of a certificate and of an answer, and whether an answer is precise enough."""
 
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from sfumato.errors import KernelFault
@@ -14,16 +15,17 @@ from sfumato.kernel.expressions import Scalar
 from sfumato.kernel.losses import PrivacyLoss
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
 from sfumato.kernel.release import Released
-from sfumato.ledger.entries import Head, Row, altered_error, read_charge, write_loss
-from sfumato.ledger.loss_sums import Spending, amounts_of
+from sfumato.ledger.entries import Head, Row, altered_error
+from sfumato.ledger.loss_sums import amounts_of, read_charge, write_loss
+from sfumato.ledger.spending import Spending
 
 
 @dataclass(frozen=True, slots=True)
 class StoredAnswer:
     """An answer that was given before.
 
-    Each of `certificate_measure` is a name, a variance and the noise's kind; `shares` are their losses, in order;
-    `taken` is what it takes to see it.
+    `certificate_measure` holds a name, a variance and the kind of noise for each measurement. `shares` are their
+    losses, in order. `taken` is what seeing the answer takes.
     """
 
     entry_number: int
@@ -37,8 +39,8 @@ class StoredAnswer:
     keys: tuple[tuple[Scalar, ...], ...] | None = None
 
 
-def _name_noise(each: Certified) -> str:
-    match each.noise:
+def _name_noise(measurement: Certified) -> str:
+    match measurement.noise:
         case LaplaceNoise():
             return "laplace"
         case GaussianNoise():
@@ -62,27 +64,27 @@ VOID = canonical_text({"void": True})
 
 
 def is_void(answer: Row | None) -> bool:
-    """Is this the end of a charge whose answer could not be made?"""
+    """Whether this entry closes a charge whose answer could not be made."""
     return answer is not None and bool(answer["payload"] == VOID)
 
 
 def write_answer(released: Released, summary: Mapping[str, object] | None = None) -> str:
-    """An answer as it is kept: its integers, the keys that the data named, and what an upgrade sums up with it."""
+    """The text of an answer: its integers, its undeclared keys, and the summary of an upgrade."""
     keys = None if released.keys is None else [[_write_key(value) for value in key] for key in released.keys]
     whole = {"integers": released.integers, "keys": keys}
     return canonical_text(whole if summary is None else {**whole, "summary": dict(summary)})
 
 
 def read_summary(answer: Row) -> dict[str, Any] | None:
-    """What an upgrade summed up with this answer."""
-    kept: dict[str, Any] | None = json.loads(answer["payload"]).get("summary")
-    return kept
+    """The summary that an upgrade stored with this answer."""
+    summary: dict[str, Any] | None = json.loads(answer["payload"]).get("summary")
+    return summary
 
 
 def _write_key(value: Scalar) -> list[str]:
     kind = type(value)
     if kind not in READERS:
-        raise KernelFault("A key holds something that cannot be kept.")
+        raise KernelFault("A key holds a value that cannot be stored.")
     return [kind.__name__, value.isoformat() if isinstance(value, date) else str(value)]
 
 
@@ -102,51 +104,70 @@ def read_answer(text: str) -> tuple[dict[str, tuple[int, ...]], tuple[tuple[Scal
 
 
 def describe_certificate(certificate: Certificate) -> str:
-    """What was certified, as it is kept with the charge: enough to price it again and to judge its precision."""
+    """The text of a certificate in its charge: enough to compute its price again and to compare its precision."""
     measurements = [
         {
-            "name": each.name,
-            "noise": _name_noise(each),
-            "variance": str(bound_variance(each)),
-            "exponent": each.exponent,
-            "loss": write_loss(each.loss),
+            "name": part.name,
+            "noise": _name_noise(part),
+            "variance": str(bound_variance(part)),
+            "exponent": part.exponent,
+            "loss": write_loss(part.loss),
         }
-        for each in certificate.measurements
+        for part in certificate.measurements
     ]
     whole = {"cells": certificate.cells, "loss": write_loss(certificate.loss), "measurements": measurements}
     return canonical_text(whole)
 
 
-def read_measurements(charge: Row) -> tuple[tuple[str, Fraction, str], ...]:
-    described = json.loads(charge["payload"])["measurements"]
-    return tuple((each["name"], Fraction(each["variance"]), each["noise"]) for each in described)
+@dataclass(frozen=True, slots=True)
+class CertifiedTerms:
+    """What `describe_certificate` wrote: the certified loss, in its own kind, and what was measured, in order."""
+
+    loss: PrivacyLoss
+    measurements: tuple[tuple[str, Fraction, str], ...]  # name, variance, kind of noise
+    shares: tuple[PrivacyLoss, ...]
+
+    @property
+    def variances(self) -> dict[str, Fraction]:
+        """The variance of each measurement, by name."""
+        return {name: variance for name, variance, _ in self.measurements}
 
 
-def read_certified_loss(charge: Row) -> PrivacyLoss:
-    """The loss that was certified, in its own kind: the column `loss` has what was charged for it."""
-    return read_charge(json.loads(charge["payload"])["loss"])
+@lru_cache(maxsize=1024)
+def read_certified(payload: str) -> CertifiedTerms:
+    """What `describe_certificate` wrote."""
+    described = json.loads(payload)
+    parts = described["measurements"]
+    return CertifiedTerms(
+        read_charge(described["loss"]),
+        tuple((part["name"], Fraction(part["variance"]), part["noise"]) for part in parts),
+        tuple(read_charge(part["loss"]) for part in parts),
+    )
 
 
 def is_precise_enough(charge: Row, certificate: Certificate) -> bool:
-    """Whether every measurement of a stored answer is at least as precise as the wanted one, at the same delta."""
-    loss = read_certified_loss(charge)
-    kept = {name: variance for name, variance, _ in read_measurements(charge)}
-    wanted = {each.name: bound_variance(each) for each in certificate.measurements}
-    same_delta = amounts_of(loss)[1] == amounts_of(certificate.loss)[1]
-    return same_delta and kept.keys() == wanted.keys() and all(kept[name] <= wanted[name] for name in wanted)
-
-
-def read_shares(charge: Row) -> tuple[PrivacyLoss, ...]:
-    """The losses of a charge's measurements, in order."""
-    return tuple(read_charge(each["loss"]) for each in json.loads(charge["payload"])["measurements"])
+    """Whether every measurement of a stored answer is at least as precise as the requested one, at the same delta."""
+    certified = read_certified(charge["payload"])
+    stored = certified.variances
+    wanted = {part.name: bound_variance(part) for part in certificate.measurements}
+    same_delta = amounts_of(certified.loss)[1] == amounts_of(certificate.loss)[1]
+    return same_delta and stored.keys() == wanted.keys() and all(stored[name] <= wanted[name] for name in wanted)
 
 
 def read_stored(charge: Row, answer: Row | None, head: Head, taken: Spending) -> StoredAnswer:
-    """What a charge and its answer entry hold."""
+    """The stored answer that a charge and its answer entry hold."""
     if answer is None:
         raise altered_error(charge["number"])
     integers, keys = read_answer(answer["payload"])
-    number, loss, shares = charge["number"], read_certified_loss(charge), read_shares(charge)
+    number, certified = charge["number"], read_certified(charge["payload"])
     return StoredAnswer(
-        number, read_measurements(charge), integers, loss, head.hash, charge["analyst"], shares, taken, keys
+        number,
+        certified.measurements,
+        integers,
+        certified.loss,
+        head.hash,
+        charge["analyst"],
+        certified.shares,
+        taken,
+        keys,
     )

@@ -1,0 +1,191 @@
+"""An index of the stored answers by question and precision.
+
+To find the answer to a question, the ledger reads one release, however many there are of the same question. The index
+is a table of its own: one row for each answer, and one for each first view of an answer by another analyst. It holds
+nothing that the entries do not say, and it is not hashed: `build_index` makes it anew. What it points to is an entry,
+which is checked when it is read. So a damaged index can only hide an answer, which is then charged anew.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+
+import sqlalchemy as sa
+
+from sfumato.kernel.certify import Certificate
+from sfumato.kernel.losses import PrivacyLoss
+from sfumato.ledger.entries import Row, altered_error, sha256
+from sfumato.ledger.ledger_rows import LedgerRows
+from sfumato.ledger.ledger_tables import ANALYST, ENTRIES, PLAIN, TABLES, add_index, is_kind
+from sfumato.ledger.loss_sums import amounts_of
+from sfumato.ledger.prepared_statement import PreparedStatement
+from sfumato.ledger.stored_answers import VOID, bound_variance, read_certified
+
+RELEASES = sa.Table(
+    "sfumato_releases",
+    TABLES,
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),  # the answer, or the first view of it
+    sa.Column("charge", sa.Integer, nullable=False),
+    sa.Column("answer", sa.Integer, nullable=False),
+    sa.Column("answer_key", sa.Text, nullable=False),
+    sa.Column("delta", sa.Text, nullable=False),
+    sa.Column("analyst", sa.Text, nullable=False),  # who paid for it, or saw it
+    sa.Column("variance", sa.Float, nullable=False),  # of the first measurement by name, rounded
+)
+_IS_ANSWER = RELEASES.c.number == RELEASES.c.answer
+_QUESTION = (RELEASES.c.answer_key, RELEASES.c.delta)
+BY_PRECISION = sa.Index(
+    "sfumato_by_precision",
+    *(*_QUESTION, RELEASES.c.variance, RELEASES.c.number),
+    sqlite_where=_IS_ANSWER,
+    postgresql_where=_IS_ANSWER,
+)
+BY_ANALYST = sa.Index("sfumato_by_analyst", *_QUESTION, RELEASES.c.analyst, RELEASES.c.variance, RELEASES.c.number)
+OWN_ANSWERS = add_index("own_answers", "answer", "answer_key", "analyst", "number")
+MOST_CANDIDATES = 32
+LARGEST = 1e300  # variances beyond it are equal in the index
+
+_KEY, _DELTA, _VOID = (sa.bindparam(name, type_=sa.Text) for name in ("key", "delta", "void"))
+_VARIANCE = sa.bindparam("variance", type_=sa.Float)
+_SKIP, _NUMBER = (sa.bindparam(name, type_=sa.Integer) for name in ("skip", "number"))
+_seen = ENTRIES.alias("seen")
+
+
+class Order(Enum):
+    """In which order the releases of a question are tried."""
+
+    BEST = "the most precise first"
+    OWN_BEST = "of those that the analyst has, the most precise first"
+    NEAREST = "the least precise first"  # usually the cheapest first
+
+
+def _select_candidate(order: Order, *, whole: bool) -> PreparedStatement:
+    """The entries of one release that is precise enough: its charge, its answer if `whole`, and the analyst's view."""
+    conditions = [RELEASES.c.answer_key == _KEY, RELEASES.c.delta == _DELTA, RELEASES.c.variance <= _VARIANCE]
+    conditions.append(RELEASES.c.analyst == ANALYST if order is Order.OWN_BEST else _IS_ANSWER)
+    variance = RELEASES.c.variance.desc() if order is Order.NEAREST else RELEASES.c.variance
+    seen = sa.select(_seen.c.number).where(
+        _seen.c.kind == sa.literal_column("'seen'"), _seen.c.about == RELEASES.c.charge, _seen.c.analyst == ANALYST
+    )
+    chosen = (
+        sa.select(RELEASES.c.charge, RELEASES.c.answer, seen.scalar_subquery().label("seen"))
+        .where(*conditions)
+        .order_by(variance, RELEASES.c.number)
+        .limit(1)
+        .offset(_SKIP)
+        .cte("chosen")
+    )
+    numbers = [chosen.c.charge, chosen.c.seen, *([chosen.c.answer] if whole else [])]
+    return PreparedStatement(sa.select(ENTRIES).join_from(chosen, ENTRIES, ENTRIES.c.number.in_(numbers)))
+
+
+_CANDIDATES = {(order, whole): _select_candidate(order, whole=whole) for order in Order for whole in (True, False)}
+ADD_RELEASE = PreparedStatement(sa.insert(RELEASES).inline())
+GET_OWN_ANSWER = PreparedStatement(
+    sa.select(ENTRIES)
+    .where(is_kind("answer"), ENTRIES.c.answer_key == _KEY, ENTRIES.c.analyst == ANALYST)
+    .where(ENTRIES.c.payload_hash != _VOID, ENTRIES.c.number < _NUMBER)
+    .order_by(ENTRIES.c.number.desc())
+    .limit(1)
+)
+_OBTAINED = (RELEASES.c.answer_key == _KEY, RELEASES.c.analyst == ANALYST, RELEASES.c.number > _NUMBER)
+GET_OBTAINED = PreparedStatement(
+    sa.select(ENTRIES).where(
+        ENTRIES.c.number.in_(
+            sa.union_all(sa.select(RELEASES.c.charge).where(*_OBTAINED), sa.select(RELEASES.c.answer).where(*_OBTAINED))
+        )
+    )
+)
+GET_INDEXED = PreparedStatement(
+    sa.select(*PLAIN, sa.case((is_kind("charge"), ENTRIES.c.payload)).label("payload"))
+    .where(sa.or_(is_kind("charge"), is_kind("answer"), is_kind("seen")))
+    .order_by(ENTRIES.c.number)
+)
+_VOID_HASH = sha256(VOID)
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A stored release. `has` says whether the analyst has it: paid for it, or was counted as having seen it."""
+
+    charge: Row
+    answer: Row | None  # None: not read
+    has: bool
+
+
+def find_releases(
+    rows: LedgerRows, certificate: Certificate, analyst: str, order: Order, *, whole: bool
+) -> Iterator[Release]:
+    """The releases of a question whose first measurement is precise enough, at the same delta; at most MOST_CANDIDATES.
+
+    The answer itself is read if `whole`.
+    """
+    key, delta = certificate.answer_key, _write_delta(certificate.loss)
+    variance = _round_variance({part.name: bound_variance(part) for part in certificate.measurements})
+    wanted = {"key": key, "delta": delta, "variance": variance, "analyst": analyst}
+    for skip in range(MOST_CANDIDATES):
+        found = rows.list_rows(_CANDIDATES[order, whole], skip=skip, **wanted)
+        if not found:
+            return
+        charge, later = found[0], found[1:]
+        if charge["kind"] != "charge" or charge["answer_key"] != key:
+            raise altered_error(charge["number"], "is not the charge that the index of releases says it is")
+        answers = [row for row in later if row["kind"] == "answer" and row["about"] == charge["number"]]
+        seen = any(row["kind"] == "seen" and row["about"] == charge["number"] for row in later)
+        yield Release(charge, answers[0] if answers else None, seen or charge["analyst"] == analyst)
+
+
+def find_own_answer(rows: LedgerRows, answer_key: str, analyst: str, before: int) -> Row | None:
+    """The newest answer to this question that the analyst paid for, before an entry."""
+    return rows.find_row(GET_OWN_ANSWER, key=answer_key, analyst=analyst, void=_VOID_HASH, number=before)
+
+
+def list_obtained(rows: LedgerRows, answer_key: str, analyst: str, after: int) -> list[tuple[Row, Row]]:
+    """The charges and answers of this question that the analyst obtained after an entry, by paying or by viewing."""
+    found = rows.list_rows(GET_OBTAINED, key=answer_key, analyst=analyst, number=after)
+    answers = {row["about"]: row for row in found if row["kind"] == "answer"}
+    charges = [row for row in found if row["kind"] == "charge"]
+    for charge in charges:
+        if charge["number"] not in answers:
+            raise altered_error(charge["number"], "has lost its answer")
+    return [(charge, answers[charge["number"]]) for charge in charges]
+
+
+def index_release(rows: LedgerRows, number: int, charge: Row, answer: int, analyst: str) -> None:
+    """Add an answer, or the first view of one by an analyst: the entry `number`."""
+    certified = read_certified(charge["payload"])
+    ADD_RELEASE.run(
+        rows.connection,
+        number=number,
+        charge=charge["number"],
+        answer=answer,
+        answer_key=charge["answer_key"],
+        delta=_write_delta(certified.loss),
+        analyst=analyst,
+        variance=_round_variance(certified.variances),
+    )
+
+
+def build_index(rows: LedgerRows) -> None:
+    """Fill the index from the entries. The caller has made it, or emptied it."""
+    charges: dict[int, Row] = {}
+    answers: dict[int, int] = {}
+    for row in GET_INDEXED.run(rows.connection):
+        if row["kind"] == "charge":
+            charges[row["number"]] = row
+        elif row["kind"] == "answer" and row["payload_hash"] != _VOID_HASH:
+            answers[row["about"]] = row["number"]
+            index_release(rows, row["number"], charges[row["about"]], row["number"], row["analyst"])
+        elif row["kind"] == "seen":
+            index_release(rows, row["number"], charges[row["about"]], answers[row["about"]], row["analyst"])
+
+
+def _write_delta(loss: PrivacyLoss) -> str:
+    return str(amounts_of(loss)[1])
+
+
+def _round_variance(variances: dict[str, Fraction]) -> float:
+    """The variance of the first measurement by name. Rounding never reverses the order of two variances."""
+    variance = variances[min(variances)] if variances else Fraction(0)
+    return float(min(variance, Fraction(LARGEST)))

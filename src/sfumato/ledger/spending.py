@@ -1,0 +1,122 @@
+"""Limits, what an answer takes from them, what is left, and the refusal of a charge that does not fit."""
+
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR
+from fractions import Fraction
+from math import isqrt
+
+from sfumato.errors import BudgetExceeded, InvalidParameter, LedgerError
+from sfumato.kernel.exact import plain, sum_exactly
+from sfumato.kernel.losses import ZCDP, PrivacyLoss, PureDP
+from sfumato.kernel.parameters import kind_of, privacy_amount
+from sfumato.ledger.loss_sums import amounts_of, convert_loss, fits, make_loss, round_long, zero_loss
+
+LONG = 500  # digits: more than any sum of amounts that pass `refuse_long_amounts`
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A population's budget. The kind of the loss is the kind of accounting."""
+
+    loss: PrivacyLoss
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.loss, PrivacyLoss):
+            raise InvalidParameter("limit", "must be a privacy loss: PureDP, ApproxDP or ZCDP", kind_of(self.loss))
+        refuse_long_amounts(self.loss)
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """A limit, what is spent and what remains: losses of one kind."""
+
+    limit: PrivacyLoss
+    spent: PrivacyLoss
+    remaining: PrivacyLoss
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What one answer takes, in the kind of the budget. `loss` is the certified loss, in its own kind.
+
+    `population` is taken from the population's budget. `own` is taken from the analyst's own limit; None if they have
+    none. The two differ when an analyst sees another analyst's answer for the first time: it counts on the viewer's
+    limit, and the population does not pay again.
+    """
+
+    population: PrivacyLoss
+    own: PrivacyLoss | None
+    loss: PrivacyLoss
+
+
+def spend_on(loss: PrivacyLoss, population: PrivacyLoss, limit: PrivacyLoss | None) -> Spending:
+    """What a new charge takes: the same from the population's budget and from the analyst's own limit."""
+    return Spending(population, None if limit is None else population, loss)
+
+
+def spend_nothing(loss: PrivacyLoss, budget: PrivacyLoss, limit: PrivacyLoss | None) -> Spending:
+    """What an answer takes that the analyst has paid for already."""
+    return spend_on(zero_loss(loss), zero_loss(budget), limit)
+
+
+def subtract_spent(limit: PrivacyLoss, spent: PrivacyLoss) -> PrivacyLoss:
+    """What is left of a limit. It is zero, not negative, if the owner lowered the limit below what is spent."""
+    (most, most_delta), (amount, delta) = amounts_of(limit), amounts_of(spent)
+    return make_loss(limit, max(Fraction(0), most - amount), max(Fraction(0), most_delta - delta), ROUND_FLOOR)
+
+
+def find_excess(more: PrivacyLoss, less: PrivacyLoss) -> PrivacyLoss:
+    """How far each amount of `more` is above that of `less`, rounded up; zero where it is below."""
+    (most, most_delta), (amount, delta) = amounts_of(more), amounts_of(less)
+    return make_loss(more, max(Fraction(0), most - amount), max(Fraction(0), most_delta - delta))
+
+
+def shorten(spent: PrivacyLoss) -> PrivacyLoss:
+    """What is spent; very long amounts, which old ledgers may hold, are rounded up to AMOUNT_DIGITS."""
+    amount, delta = (Fraction(round_long(part, ROUND_CEILING, LONG)) for part in amounts_of(spent))
+    return make_loss(spent, amount, delta)
+
+
+def refuse_long_amounts(loss: PrivacyLoss) -> None:
+    """Refuse a loss with an amount of too many digits, or out of range."""
+    name = "rho" if isinstance(loss, ZCDP) else "epsilon"
+    for part_name, part in zip((name, "delta"), amounts_of(loss), strict=True):
+        if part:
+            privacy_amount(sum_exactly(part), part_name)
+
+
+def convert_sublimit(declared: PrivacyLoss, budget: PrivacyLoss) -> PrivacyLoss:
+    """An analyst's limit in the kind of the budget.
+
+    A limit on epsilon is refused under a budget in rho: no rho allows exactly the same answers.
+    """
+    if isinstance(declared, ZCDP) == isinstance(budget, ZCDP):
+        return convert_loss(declared, budget)
+    hint = "Declare both in epsilon, or both in rho."
+    raise LedgerError("ledger-currency", "An analyst's limit must count what the budget counts.", hint)
+
+
+def refuse_over_limit(
+    charge: PrivacyLoss, spent: PrivacyLoss, limit: PrivacyLoss, name: str, shares: tuple[PrivacyLoss, ...]
+) -> None:
+    """Refuse a charge that does not fit under the limit of this name, and say what would fit."""
+    if fits(charge, spent, limit):
+        return
+    left = subtract_spent(limit, spent)
+    amount, _ = amounts_of(left)
+    hint = "Nothing more fits. Questions that were answered before can still be asked."
+    if amount:
+        hint = f"A question of at most {describe_loss(left)} still fits."
+        # epsilon**2 / 2 is at least the rho of epsilon, however it is split; in millionths, rounded down
+        epsilon = Fraction(isqrt(int(2 * amount * 10**12)), 10**6)
+        if isinstance(left, ZCDP) and epsilon and any(isinstance(share, PureDP) for share in shares):
+            hint += f" With Laplace noise that is epsilon = {plain(epsilon)}."
+    cost, rest, whole = describe_loss(charge), describe_loss(left), describe_loss(limit)
+    raise BudgetExceeded(f"This costs {cost}, and {rest} is left of {name} of {whole}.", hint, charge, left)
+
+
+def describe_loss(loss: PrivacyLoss) -> str:
+    """A loss in words: epsilon = 0.5, delta = 0.000001."""
+    amount, delta = (plain(part) for part in amounts_of(loss))
+    name = "rho" if isinstance(loss, ZCDP) else "epsilon"
+    return f"{name} = {amount}" if isinstance(loss, PureDP) else f"{name} = {amount}, delta = {delta}"
