@@ -127,7 +127,7 @@ def test_joins_with_a_csv_work_or_name_the_declaration(tmp_path):
     with pytest.raises(sf.errors.QueryError) as caught:
         ask(people, tmp_path / "zeros.csv", on.format("site", "site"))
     assert 'columns.site = { type = "integer"' in caught.value.hint
-    with pytest.raises(sf.errors.QueryError, match="An id is compared") as caught:
+    with pytest.raises(sf.errors.QueryError, match="The join compares an id") as caught:
         ask(people, tmp_path / "books.csv", on.format("book", "isbn"))
     assert 'columns.isbn = { type = "id" }' in caught.value.hint
 

@@ -204,12 +204,14 @@ def test_which_rows_meet_depends_on_their_content_alone():
         ("SELECT COUNT(*) FROM (SELECT pid, city FROM patients UNION SELECT pid, kind FROM visits) x", "UNION ALL"),
         ("SELECT COUNT(*) FROM patients WHERE age > (SELECT AVG(age) FROM patients)", "FROM or JOIN"),
         ("SELECT COUNT(*) FROM patients WHERE pid IN (SELECT pid FROM visits)", "Join"),
-        ("SELECT COUNT(*) FROM sites", "Private"),
+        ("SELECT COUNT(*) FROM sites", "private table"),
         ("SELECT age FROM (SELECT pid, age FROM patients) x", "AVG(age)"),
         ("SELECT COUNT(*) FROM (SELECT pid, age FROM patients GROUP BY pid) x", "MIN, MAX"),
-        ("SELECT site FROM visits v JOIN sites s ON v.site = s.site", "Write one of"),
-        ('SELECT COUNT(*) FROM (SELECT 1 AS "__sfumato_held" FROM visits UNION ALL SELECT 1 FROM visits) u', "own"),
-        ("SELECT COUNT(*) FROM (SELECT kind AS __Sfumato_unit FROM visits UNION ALL SELECT kind FROM visits) u", "own"),
+        ("SELECT site FROM visits v JOIN sites s ON v.site = s.site", "Write v.site or s.site"),
+        ('SELECT COUNT(*) FROM (SELECT 1 AS "__sfumato_held" FROM visits UNION ALL SELECT 1 FROM visits) u',
+         "reserved"),
+        ("SELECT COUNT(*) FROM (SELECT kind AS __Sfumato_unit FROM visits UNION ALL SELECT kind FROM visits) u",
+         "reserved"),
         ("SELECT COUNT(*) FROM visits v JOIN sites s ON v.pid = s.region WHERE v.cost > 3", "person's id"),
     ],
 )  # fmt: skip
@@ -223,7 +225,7 @@ def test_a_join_of_too_many_rows_of_one_person_is_refused():
     busy = replace(VISITS, max_rows_per_unit=600)
     dataset = Dataset("clinic", [PATIENTS, busy], sf.Budget(epsilon=9, delta=1e-6))
     bind(parse(f"SELECT COUNT(*) FROM {JOIN}"), dataset)
-    with pytest.raises(sf.errors.UnsupportedSyntax, match=r"too many rows in this join at 1:.*one row of each person"):
+    with pytest.raises(sf.errors.UnsupportedSyntax, match=r"too many rows in this join at 1:.*one row per person"):
         bind(parse(f"SELECT COUNT(*) FROM {JOIN} JOIN visits w ON v.pid = w.pid"), dataset)
 
 

@@ -64,7 +64,7 @@ def wide(question):
 def test_what_is_large_when_it_is_written_out_is_refused(question):
     """Each expression is small enough: it is read too often."""
     begun = time.process_time()
-    with pytest.raises(sf.errors.QueryError, match=r"too large, with its subqueries written out (at|near) 1:"):
+    with pytest.raises(sf.errors.QueryError, match=r"too large once its subqueries are expanded (at|near) 1:"):
         bind(parse(wide(question)), DATASET)
     assert time.process_time() - begun < 5
 
@@ -81,7 +81,7 @@ def test_a_reasonable_depth_is_not():
 @pytest.mark.parametrize("column", ["day", "n"])
 def test_an_id_is_compared_with_an_id(column):
     """DuckDB would cast the id, and fail where a row's id cannot be cast: an outcome that tells of the row."""
-    with pytest.raises(sf.errors.QueryError, match="An id is compared"):
+    with pytest.raises(sf.errors.QueryError, match="The join compares an id"):
         bind(parse(f"SELECT COUNT(*) AS n FROM t JOIN s ON t.site = s.{column}"), DATASET)
 
 
@@ -97,7 +97,7 @@ def test_what_is_read_twice_at_every_level_is_refused(step):
     parts = ["c0 AS (SELECT pid, x FROM t)"]
     parts += [f"c{number} AS ({step.format(f'c{number - 1}')})" for number in range(1, 17)]
     begun = time.process_time()
-    with pytest.raises(sf.errors.QueryError, match="too many"):
+    with pytest.raises(sf.errors.QueryError, match=r"too many|more than"):
         bind(parse(f"WITH {', '.join(parts)} SELECT SUM(x) AS s FROM c16"), DATASET)
     assert time.process_time() - begun < 5
 

@@ -315,7 +315,7 @@ def test_what_is_let_through_runs(expression, people):
         ("SELECT COUNT(*) FROM persons", UnknownName, "There is no table 'persons' in dataset people at 1:22."),
         ("SELECT MEDIAM(age) FROM people", UnknownName, "There is no function 'MEDIAM' at 1:8."),
         ("SELECT SUM(age / (age - 3)) FROM people", MissingBounds,
-         "SUM needs bounds, and none follow from the catalog at 1:8."),
+         "SUM needs a number with bounds, and this has none at 1:8."),
     ],
 )  # fmt: skip
 def test_it_says_where(sql, kind, message, people):

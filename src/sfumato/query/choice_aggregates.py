@@ -1,4 +1,4 @@
-"""MEDIAN, QUANTILE_CONT, PERCENTILE_CONT, MIN, MAX, MODE and TOP_K: aggregates that choose one of public bins."""
+"""MEDIAN, QUANTILE_CONT, PERCENTILE_CONT, MIN, MAX, MODE and TOP_K: aggregates that choose among public bins."""
 
 from fractions import Fraction
 
@@ -14,11 +14,11 @@ from sfumato.query.parse import locate, name_node, syntax_refusal
 from sfumato.query.query import Aggregate, Typed
 from sfumato.query.row_expressions import RowBinder
 
-BOUNDS = "Declare bounds, or use an expression whose bounds follow from declared ones."
+BOUNDS = "Declare bounds, or use an expression of columns that have bounds."
 
 
 def bind_choice(node: exp.Expr, rows: RowBinder) -> Aggregate:
-    """The aggregate that a node means."""
+    """Bind an aggregate that chooses among bins."""
     match node:
         case exp.Min() | exp.Max():
             return Aggregate("MIN" if isinstance(node, exp.Min) else "MAX", _bind_number(node, node.this, rows))
@@ -34,17 +34,26 @@ def bind_choice(node: exp.Expr, rows: RowBinder) -> Aggregate:
             value = _bind_listed(node, node.expressions[0], rows)
             return Aggregate("TOP_K", value, most=_read_most(node, node.expressions[1], value))
     hint = "Write MEDIAN(x), QUANTILE_CONT(x, 0.9), PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x) or TOP_K(x, 3)."
-    raise syntax_refusal(node, f"{name_node(node)} is not written like this", hint)
+    raise syntax_refusal(node, f"{name_node(node)} has other arguments than it takes", hint)
 
 
 def _bind_within_group(node: exp.WithinGroup, inner: exp.PercentileCont, rows: RowBinder) -> Aggregate:
     terms = node.expression.expressions if isinstance(node.expression, exp.Order) else []
     if len(terms) != 1:
-        raise syntax_refusal(node, "WITHIN GROUP takes one ORDER BY term", "Write WITHIN GROUP (ORDER BY x).")
+        raise syntax_refusal(node, "WITHIN GROUP needs one ORDER BY term", "Write WITHIN GROUP (ORDER BY x).")
     fraction = _read_fraction(node, inner.this)
     if terms[0].args.get("desc"):
         fraction = 1 - fraction
     return Aggregate("QUANTILE", _bind_number(node, terms[0].this, rows), fraction)
+
+
+def _show_function(node: exp.Expr) -> str:
+    match node:
+        case exp.WithinGroup() | exp.PercentileCont():
+            return "A quantile"
+        case exp.Anonymous():
+            return "TOP_K"
+    return name_node(node)
 
 
 def _bind_number(node: exp.Expr, inner: exp.Expr, rows: RowBinder) -> Typed:
@@ -53,27 +62,29 @@ def _bind_number(node: exp.Expr, inner: exp.Expr, rows: RowBinder) -> Typed:
         value = functions.convert_truth(value)
     if value.type != "number":
         hint = AS_NUMBER if value.type in ("date", "datetime") else "Use MODE(x) for the most frequent value."
-        raise syntax_refusal(node, "A quantile is of numbers", hint)
+        raise syntax_refusal(node, f"{_show_function(node)} needs a number, but this is a {value.type}[at]", hint)
     if value.lower is None or value.upper is None:
-        raise MissingBounds("bounds", f"This needs bounds, and none follow from the catalog{locate(node)}.", BOUNDS)
+        message = f"{_show_function(node)} needs a number with bounds, and this has none{locate(node)}."
+        raise MissingBounds("bounds", message, BOUNDS)
     if value.lower == value.upper:
-        raise syntax_refusal(node, "A quantile of a constant does not depend on the data", "Write the constant itself.")
+        what = f"{_show_function(node)} of a constant does not need the data"
+        raise syntax_refusal(node, what, "Write the constant itself.")
     return value
 
 
 def _bind_listed(node: exp.Expr, inner: exp.Expr, rows: RowBinder) -> Typed:
     value = rows.bind(inner)
     if not value.values or len(value.values) > MOST_BINS:
-        hint = "Declare them as a category, or write GROUP BY with ORDER BY COUNT(*) DESC LIMIT 1."
-        raise MissingBounds("keys", f"The values that may be most frequent are not declared{locate(node)}.", hint)
+        hint = "Declare the values as a category, or write GROUP BY with ORDER BY COUNT(*) DESC LIMIT 1."
+        raise MissingBounds("keys", f"{_show_function(node)} needs declared values{locate(node)}.", hint)
     return value
 
 
 def _read_fraction(node: exp.Expr, inner: exp.Expr) -> Fraction:
     value = read_exact_number(inner) or Fraction(0)
     if not 0 < value < 1 or value.denominator > MOST_PARTS:
-        hint = "Write a number such as 0.5 or 0.95; for 0 and 1 use MIN and MAX."
-        raise syntax_refusal(node, "A quantile takes a fraction between 0 and 1", hint)
+        hint = "Write a number such as 0.5 or 0.95. For 0 and 1, use MIN and MAX."
+        raise syntax_refusal(node, "The fraction of a quantile must be between 0 and 1", hint)
     return value
 
 
@@ -81,6 +92,6 @@ def _read_most(node: exp.Expr, inner: exp.Expr, value: Typed) -> int:
     text = str(inner.this) if isinstance(inner, exp.Literal) and not inner.is_string else ""
     most = int(text) if text.isdigit() and len(text) < 6 else 0
     if not 1 <= most <= min(MOST_CHOSEN, len(value.values or ())):
-        hint = f"From 1 to {min(MOST_CHOSEN, len(value.values or ()))}."
-        raise syntax_refusal(node, "TOP_K takes the number of values to show", hint)
+        hint = f"Write a whole number from 1 to {min(MOST_CHOSEN, len(value.values or ()))}."
+        raise syntax_refusal(node, "The second value of TOP_K is not a possible number of values", hint)
     return most

@@ -1,7 +1,7 @@
-"""What the analyst wrote as a constant: values, and arithmetic of numbers, which is exact.
+"""Constants that the analyst wrote: values, and exact arithmetic of numbers.
 
-SQL reads 0.06 as a decimal: 0.06 - 0.01 is 0.05. A constant is computed as a fraction, and becomes the double that is
-nearest to it only when it meets a column.
+SQL reads 0.06 as a decimal, so 0.06 - 0.01 is 0.05. A constant is computed as a fraction. It is rounded to the nearest
+double only when it is combined with a column.
 """
 
 from fractions import Fraction
@@ -15,16 +15,16 @@ from sfumato.query.date_functions import read_day, read_moment
 from sfumato.query.parse import locate, syntax_refusal
 from sfumato.query.tokens import NUMBER
 
-MOST_SIZE = 10**100  # of a constant: as functions.MOST_REACH
-MOST_LETTERS = 400  # of a number, as it is written
-MOST_POWER = 400  # of ten
-MOST_BITS = 20_000  # of a fraction's parts
+MOST_SIZE = 10**100  # of a constant, like functions.MOST_REACH
+MOST_DIGITS = 400  # of a number
+MOST_POWER = 400  # the exponent of ten
+MOST_BITS = 20_000  # of a numerator or denominator
 MOST_INT = 10**15
 COMPUTED = (exp.Neg, exp.Abs, exp.Floor, exp.Ceil, exp.Add, exp.Sub, exp.Mul, exp.Div)
 
 
 def read_constant(node: exp.Expr) -> Literal | None:
-    """A value that the analyst wrote, or computed of such; None for anything else."""
+    """A value that the analyst wrote, or arithmetic of such values. None for anything else."""
     match node:
         case exp.Null():
             return Literal(None)
@@ -35,7 +35,7 @@ def read_constant(node: exp.Expr) -> Literal | None:
         case exp.Cast():
             kinds = (exp.DType.DATE, exp.DType.TIMESTAMPNTZ)
             if node.to.this not in kinds or not isinstance(node.this, exp.Literal):
-                raise syntax_refusal(node, "CAST is not supported", "A read_day is written DATE '2026-01-31'.")
+                raise syntax_refusal(node, "CAST is not supported", "Write a day as DATE '2026-01-31'.")
             read = read_day if node.to.this is exp.DType.DATE else read_moment
             return Literal(read(node, str(node.this.this)))
     number = read_exact_number(node)
@@ -45,7 +45,7 @@ def read_constant(node: exp.Expr) -> Literal | None:
 
 
 def read_exact_number(node: exp.Expr) -> Fraction | None:
-    """The number that a node means, where no column stands in it; refused where it divides by zero."""
+    """The number that a node means. None if it contains anything but numbers. Division by zero is refused."""
     if isinstance(node, exp.Paren):
         return read_exact_number(node.this)
     if isinstance(node, exp.Literal) and not node.is_string:
@@ -59,7 +59,7 @@ def read_exact_number(node: exp.Expr) -> Fraction | None:
     return _check_range(node, _compute(node, one, two))
 
 
-def _compute(node: exp.Expr, one: Fraction, two: Fraction | None) -> Fraction:  # noqa: PLR0911 - one return a form
+def _compute(node: exp.Expr, one: Fraction, two: Fraction | None) -> Fraction:  # noqa: PLR0911 - one return for each form
     match node:
         case exp.Neg():
             return -one
@@ -70,7 +70,7 @@ def _compute(node: exp.Expr, one: Fraction, two: Fraction | None) -> Fraction:  
         case exp.Ceil():
             return Fraction(ceil(one))
     if two is None:
-        raise AssertionError("the others are of two numbers")
+        raise AssertionError("the other operations have two operands")
     match node:
         case exp.Add():
             return one + two
@@ -79,16 +79,16 @@ def _compute(node: exp.Expr, one: Fraction, two: Fraction | None) -> Fraction:  
         case exp.Mul():
             return one * two
     if two == 0:
-        raise syntax_refusal(node, "This divides by zero", "Divide by another number.")
+        raise syntax_refusal(node, "This divides by 0", "Divide by another number.")
     return one / two
 
 
 def _read_literal(node: exp.Literal) -> Fraction:
     text = str(node.this)
-    if not NUMBER.fullmatch(text):  # the parser makes one number of ". 2.5"
+    if not NUMBER.fullmatch(text):  # the parser reads ". 2.5" as one number
         raise syntax_refusal(node, "This is not a number", "Write it as 12, 1.5 or 1e6.")
     _, _, power = text.lower().partition("e")
-    if len(text) > MOST_LETTERS or abs(int(power or 0)) > MOST_POWER:
+    if len(text) > MOST_DIGITS or abs(int(power or 0)) > MOST_POWER:
         raise _size_refusal(node)
     return _check_range(node, Fraction(text))
 
@@ -100,12 +100,12 @@ def _check_range(node: exp.Expr, number: Fraction) -> Fraction:
 
 
 def _size_refusal(node: exp.Expr) -> MissingBounds:
-    message = f"A number in the question is too large, or has too many digits{locate(node)}."
-    return MissingBounds("bounds", message, f"Use numbers below 1e100 of at most {MOST_LETTERS} digits.")
+    message = f"This number is too large or has too many digits{locate(node)}."
+    return MissingBounds("bounds", message, f"Use numbers below 1e100 with at most {MOST_DIGITS} digits.")
 
 
 def _is_whole(node: exp.Expr) -> bool:
-    """Is it written with whole numbers alone, and not divided? Then it is a whole number."""
+    """Does it contain only whole numbers, and no division? Then it is a whole number."""
     match node:
         case exp.Literal():
             return str(node.this).isdigit()

@@ -1,6 +1,7 @@
-"""DATE_TRUNC, EXTRACT and its short forms, DATE_DIFF, and literals beside dates: bounds and keys from declared bounds.
+"""DATE_TRUNC, EXTRACT (also YEAR, MONTH, ...), DATE_DIFF, and literals that are compared with dates.
 
-DATE_DIFF counts the beginnings of a unit between two moments: from 31 December to 1 January it is one year.
+Bounds and possible values follow from declared bounds. DATE_DIFF counts the boundaries between two dates: from
+31 December to 1 January it is one year.
 """
 
 import re
@@ -39,7 +40,7 @@ MOMENT = re.compile(DAY.pattern + r"([T ]([01][0-9]|2[0-3]):[0-9]{2}(:[0-9]{2}(\
 
 
 def bind_date_function(node: exp.Expr, row: Callable[[exp.Expr], Typed]) -> Typed | None:
-    """What a node means, if it is a function of dates; `row` binds what is inside it."""
+    """Bind a function of dates. `row` binds its arguments. None: the node is no function of dates."""
     match node:
         case exp.TimestampTrunc() | exp.DateTrunc():
             unit = _read_unit(node, node.args.get("unit"), UNITS, "DATE_TRUNC('month', day)")
@@ -65,17 +66,17 @@ def bind_date_function(node: exp.Expr, row: Callable[[exp.Expr], Typed]) -> Type
 
 
 def truncate(unit: str, one: Typed) -> Typed:
-    """The beginning of the unit that a value is in: a date of a date, a datetime of a datetime."""
+    """DATE_TRUNC: the first moment of the unit that contains a value. It keeps the type date or datetime."""
     ends = _read_bounds("DATE_TRUNC", one, unit)
     call = Call(f"{one.type}_trunc", (one.expression,), unit)
     if ends is None:
         return Typed(call, one.type, one.nullable)
-    lower, upper = (to_number(next(list_starts(one.type, unit, each, each))) for each in ends)
+    lower, upper = (to_number(next(list_starts(one.type, unit, end, end))) for end in ends)
     return Typed(call, one.type, one.nullable, lower, upper, values=list_keys_between(one.type, unit, *ends))
 
 
 def extract_part(name: str, one: Typed) -> Typed:
-    """A part of a date or datetime: a whole number, and every one that its bounds allow is known."""
+    """EXTRACT: a part of a date or datetime. It is a whole number, and all its possible values are known."""
     ends = _read_bounds("EXTRACT", one, PARTS[name][0])
     call = Call("extract", (one.expression,), name)
     if ends is None:
@@ -85,7 +86,7 @@ def extract_part(name: str, one: Typed) -> Typed:
 
 
 def count_boundaries(unit: str, first: Typed, last: Typed) -> Typed:
-    """How many times the unit begins after the first moment and until the last; below zero the other way round."""
+    """DATE_DIFF: how often the unit begins after `first` and up to `last`. Negative if `last` is earlier."""
     begins, ends = _read_bounds("DATE_DIFF", first, unit), _read_bounds("DATE_DIFF", last, unit)
     nullable = first.nullable or last.nullable
     call = Call("date_diff", (first.expression, last.expression), unit)
@@ -98,21 +99,21 @@ def count_boundaries(unit: str, first: Typed, last: Typed) -> Typed:
 
 
 def read_beside(node: exp.Expr, one: Typed, other: Typed) -> Typed:
-    """A value beside a date or datetime: text is read as one, and a day beside a datetime is its midnight."""
+    """Read a value for comparison with another: text as a date or datetime, and a date as midnight of a datetime."""
     if isinstance(one.expression, Literal):
         value = read_literal_beside(node, one.expression.value, other.type)
         return one if value is one.expression.value else functions.type_literal(value)
     if (one.type, other.type) != ("date", "datetime"):
         return one
     lower, upper = (
-        None if each is None else to_number(_to_midnight(date.fromordinal(int(each))))
-        for each in (one.lower, one.upper)
+        None if bound is None else to_number(_to_midnight(date.fromordinal(int(bound))))
+        for bound in (one.lower, one.upper)
     )
     return Typed(Call("midnight", (one.expression,)), "datetime", one.nullable, lower, upper)
 
 
 def read_literal_beside(node: exp.Expr, value: Scalar, kind: str) -> Scalar:
-    """A literal beside something of a kind, as read_beside does it."""
+    """Read a literal for comparison with a value of this kind, as `read_beside` does."""
     match kind, value:
         case "date", str():
             return read_day(node, value)
@@ -129,7 +130,7 @@ def read_day(node: exp.Expr, text: str) -> date:
             return date.fromisoformat(text)
     except ValueError:
         pass
-    raise syntax_refusal(node, "A date is written as year-month-day", "Write DATE '2026-01-31'.")
+    raise syntax_refusal(node, "This is not a date of the form year-month-day", "Write DATE '2026-01-31'.")
 
 
 def read_moment(node: exp.Expr, text: str) -> datetime:
@@ -139,21 +140,21 @@ def read_moment(node: exp.Expr, text: str) -> datetime:
     except ValueError:
         pass
     hint = "Write TIMESTAMP '2026-01-31 23:59:59', without a time zone."
-    raise syntax_refusal(node, "A moment is written as year-month-day hour:minute:second", hint)
+    raise syntax_refusal(node, "This is not a time of the form year-month-day hour:minute:second", hint)
 
 
 @lru_cache(maxsize=256)
 def list_keys_between(kind: str, unit: str, first: Moment, last: Moment) -> tuple[Scalar, ...] | None:
-    """The beginnings of all units between two moments, where they are few enough to be keys."""
+    """The first moments of all units between two moments, if there are few enough to be keys."""
     few = find_period(unit, last) - find_period(unit, first) < functions.MOST_KEYS
     return tuple(list_starts(kind, unit, first, last)) if few else None
 
 
 @lru_cache(maxsize=256)
 def _list_parts_between(kind: str, name: str, first: Moment, last: Moment) -> tuple[int, ...]:
-    """All values of a part between two moments, in order."""
+    """All values that a part has between two moments, in order."""
     unit, enough = PARTS[name]
-    return tuple(sorted({find_part(name, each) for each in islice(list_starts(kind, unit, first, last), enough)}))
+    return tuple(sorted({find_part(name, moment) for moment in islice(list_starts(kind, unit, first, last), enough)}))
 
 
 def _to_midnight(value: date) -> datetime:
@@ -161,12 +162,12 @@ def _to_midnight(value: date) -> datetime:
 
 
 def _read_bounds(function: str, one: Typed, unit: str) -> tuple[Moment, Moment] | None:
-    """The bounds of a date or datetime as moments; refuse anything else."""
+    """The bounds of a date or datetime. Any other type is refused. None: there are no bounds."""
     if one.type not in ("date", "datetime"):
-        hint = "Give it a column that is declared as a date or a datetime, or DATE '2026-01-31'."
-        raise UnsupportedSyntax("syntax", f"{function} takes a date, not a {one.type}.", hint)
+        hint = "Use a column that is declared as a date or datetime, or DATE '2026-01-31'."
+        raise UnsupportedSyntax("syntax", f"{function} needs a date, but this is a {one.type}.", hint)
     if one.type == "date" and unit in OF_A_DAY:
-        hint = "Declare the column as a datetime, or use days."
+        hint = "Use a column that is declared as a datetime, or use days."
         raise UnsupportedSyntax("syntax", f"A date has no {unit}.", hint)
     if one.lower is None or one.upper is None:
         return None
@@ -174,10 +175,10 @@ def _read_bounds(function: str, one: Typed, unit: str) -> tuple[Moment, Moment] 
 
 
 def _read_unit(node: exp.Expr, given: exp.Expr | None, known: tuple[str, ...], example: str) -> str:
-    """The unit or the part that was named."""
+    """The name of a unit or of a part of a date."""
     name = str(given.this).lower() if isinstance(given, (exp.Var, exp.Literal)) else ""
     if name not in known:
         shown = f"'{name[:40]}'" if name else "This"
-        hint = f"Write {example}; known: {', '.join(known)}."
-        raise syntax_refusal(node, f"{shown} is not a part of a date that can be named here", hint)
+        hint = f"Write {example}, with one of: {', '.join(known)}."
+        raise syntax_refusal(node, f"{shown} is not a unit of dates", hint)
     return name

@@ -1,7 +1,7 @@
-"""FROM -> Source: tables, joins, subqueries, CTEs and views, with the person carried through.
+"""FROM -> Relation: tables, joins, subqueries, CTEs and views, with the person's id carried along.
 
-Row-level subqueries are written into what reads them; only a union, rows per person, and what LEFT JOIN may turn into
-NULLs stay sources of their own.
+A row-level subquery disappears: its expressions replace its column names. Only a union, one row per person, and the
+right side of a LEFT JOIN become sources of their own.
 """
 
 from collections.abc import Mapping
@@ -23,22 +23,23 @@ from sfumato.query.query import Typed
 from sfumato.query.relation import FromItem, Relation, Scope
 from sfumato.query.row_expressions import AGGREGATES, RowBinder
 from sfumato.query.size_limits import refuse_large_expression
+from sfumato.query.tokens import SHORTEN, shorten
 
 
 @dataclass(frozen=True, slots=True)
 class CTE:
-    """A part of WITH, and what was named where it stands."""
+    """One part of WITH, and the CTEs that it can refer to."""
 
     node: exp.Expr
     known: "CTEs"
 
 
 CTEs = Mapping[str, CTE]
-MOST_ITEMS = 200  # of FROM, written out: a CTE counts as often as it is read
+MOST_ITEMS = 200  # tables and subqueries in FROM; a CTE counts as often as it is used
 
 
 class FromBinder:
-    """Binds FROM, WHERE and what is nested in them, over one dataset."""
+    """Binds the FROM and WHERE clauses of a question and of its subqueries."""
 
     def __init__(self, dataset: Dataset) -> None:
         self.dataset = dataset
@@ -47,12 +48,12 @@ class FromBinder:
         self._views: tuple[str, ...] = ()
 
     def bind_rows(self, tree: exp.Select, ctes: CTEs, *, prefix: str = "") -> Relation:
-        """FROM, JOIN and WHERE of one SELECT."""
+        """Bind FROM, JOIN and WHERE of one SELECT."""
         known = _collect_ctes(tree, ctes)
         source = tree.args.get("from_")
         if source is None:
             table = next(iter(self.dataset.tables), "a declared table")
-            raise syntax_refusal(tree, "A question is about one declared table", f"Write FROM {table}.")
+            raise syntax_refusal(tree, "The question has no FROM", f"Write FROM {table}.")
         joins = tree.args.get("joins") or []
         first = self._bind_item(source.this, known, self._next_prefix() if joins else prefix)
         for join in joins:
@@ -67,17 +68,15 @@ class FromBinder:
         return f"t{self._prefixes}."
 
     def _bind_item(self, node: exp.Expr, ctes: CTEs, prefix: str) -> Relation:
-        """One item of FROM, under its name."""
+        """Bind one item of FROM, under its alias."""
         self._items += 1
         if self._items > MOST_ITEMS:
-            raise syntax_refusal(node, "The question reads too many tables and subqueries", "Ask for less at once.")
+            raise syntax_refusal(node, f"The question has more than {MOST_ITEMS} tables and subqueries", SHORTEN)
         if isinstance(node, exp.Subquery):
             inner = self._bind_subquery(node.this, ctes, prefix)
             return _rename_relation(inner, node.alias or "subquery")
         if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
-            raise syntax_refusal(
-                node, "FROM takes tables and subqueries", f"Declared: {', '.join(self.dataset.tables)}."
-            )
+            raise syntax_refusal(node, "FROM needs a table or a subquery", f"Tables: {', '.join(self.dataset.tables)}.")
         cte = find_name(node.name, ctes)
         if cte is not None:
             return _rename_relation(self._bind_subquery(ctes[cte].node, ctes[cte].known, prefix), node.alias or cte)
@@ -89,7 +88,7 @@ class FromBinder:
                 table = self.dataset.table(node.name)
             except UnknownName as error:
                 others = [*ctes, *self.dataset.views]
-                more = f" Named here: {', '.join(others)}." if others else ""
+                more = f" Views and parts of WITH: {', '.join(others)}." if others else ""
                 raise UnknownName(error.code, error.message, error.hint + more) from None
         return self._bind_table(table, node.alias or table.name, prefix)
 
@@ -104,66 +103,74 @@ class FromBinder:
 
     def _bind_view(self, node: exp.Expr, view: str, prefix: str) -> Relation:
         if view in self._views:
-            raise syntax_refusal(node, f"The view {view} is about itself", "Change its declaration.")
+            raise syntax_refusal(node, f"The view {view} refers to itself", "Change the view in the catalog.")
         self._views = (*self._views, view)
         tree = parse(self.dataset.views[view])
         if DP_OPTIONS in tree.meta:
-            raise syntax_refusal(node, f"The view {view} has OPTIONS of its own", "Give them to the question instead.")
+            raise syntax_refusal(
+                node, f"The view {view} has OPTIONS", "Remove them from the view, and give OPTIONS to the question."
+            )
         inner = self._bind_subquery(tree, {}, prefix)
         self._views = self._views[:-1]
         return inner
 
     def _bind_subquery(self, node: exp.Expr, ctes: CTEs, prefix: str) -> Relation:
-        """A subquery: row by row, one row for each person, or a union."""
+        """Bind a subquery: row by row, one row per person, or a union."""
         node = node.unnest() if isinstance(node, (exp.Paren, exp.Subquery)) else node
         if isinstance(node, exp.Union):
             return self._bind_union(node, ctes, prefix)
         if not isinstance(node, exp.Select):
-            raise syntax_refusal(node, "A subquery is one SELECT", "Write (SELECT ... FROM ...).")
+            raise syntax_refusal(node, "A subquery must be one SELECT", "Write (SELECT ... FROM ...).")
         for clause in ("order", "limit"):
             if node.args.get(clause) is not None:
                 raise syntax_refusal(
-                    node.args[clause], f"{clause.upper()} has no meaning in a subquery", "Leave it out there."
+                    node.args[clause],
+                    f"{clause.upper()} is not supported in a subquery",
+                    "Leave it out, or use it in the outer SELECT.",
                 )
         inner = self.bind_rows(node, ctes, prefix=prefix)
-        if node.args.get("group") is not None or any(each.find(*AGGREGATES) for each in node.expressions):
+        if node.args.get("group") is not None or any(column.find(*AGGREGATES) for column in node.expressions):
             return self._bind_per_person(node, inner, prefix)
         if node.args.get("having") is not None:
-            raise syntax_refusal(node.args["having"], "HAVING goes with GROUP BY", "Use WHERE.")
+            raise syntax_refusal(node.args["having"], "HAVING needs GROUP BY", "Use WHERE.")
         return self._bind_projection(node, inner)
 
     def _bind_projection(self, node: exp.Select, inner: Relation) -> Relation:
-        """SELECT of row-level expressions: what reads them reads the expressions."""
+        """Bind a SELECT of row-level expressions. The outer query then uses the expressions themselves."""
         binder, scope = RowBinder(inner.scope), inner.scope
         columns: dict[str, Typed] = {}
         person: set[str] = set()
         links: dict[str, tuple[str, str]] = {}
         public: dict[str, int] = {}
-        for each in node.expressions:
-            if isinstance(each, exp.Star) or (isinstance(each, exp.Column) and isinstance(each.this, exp.Star)):
-                for part in scope.items if isinstance(each, exp.Star) else _find_items(scope, each):
-                    for name in part.columns:
-                        _refuse_duplicate(each, name, columns)
-                        columns[name] = part.columns[name]
-                    person |= part.person
-                    links |= part.links
-                    public |= part.public or {}
+        for selected in node.expressions:
+            if isinstance(selected, exp.Star) or (
+                isinstance(selected, exp.Column) and isinstance(selected.this, exp.Star)
+            ):
+                for item in scope.items if isinstance(selected, exp.Star) else _find_items(scope, selected):
+                    for name in item.columns:
+                        _refuse_duplicate(selected, name, columns)
+                        columns[name] = item.columns[name]
+                    person |= item.person
+                    links |= item.links
+                    public |= item.public or {}
                 continue
-            name = each.alias_or_name
+            name = selected.alias_or_name
             if not name:
-                raise syntax_refusal(each, "A computed column of a subquery needs a name", "Name it with AS.")
-            _refuse_duplicate(each, name, columns)
-            bare = each.unalias()
+                raise syntax_refusal(selected, "A computed column of a subquery needs a name", "Name it with AS.")
+            _refuse_duplicate(selected, name, columns)
+            bare = selected.unalias()
             if isinstance(bare, exp.Column):
-                part, column = scope.resolve(bare)
-                columns[name] = part.columns[column]
-                person |= {name} if column in part.person else set()
-                links |= {name: part.links[column]} if column in part.links else {}
-                public |= {name: part.public[column]} if part.public and column in part.public else {}
+                item, column = scope.resolve(bare)
+                columns[name] = item.columns[column]
+                person |= {name} if column in item.person else set()
+                links |= {name: item.links[column]} if column in item.links else {}
+                public |= {name: item.public[column]} if item.public and column in item.public else {}
             else:
                 columns[name] = binder.bind(bare)
                 if columns[name].type == "null":
-                    raise syntax_refusal(each, "NULL alone is no column", "Leave it out, or give a value.")
+                    raise syntax_refusal(
+                        selected, "NULL cannot be a column of its own", "Leave it out, or give a value."
+                    )
                 refuse_large_expression(bare, columns[name].expression)
         made = FromItem(
             "", columns, "this subquery", frozenset(person), links, None if extent(inner.source).private else public
@@ -171,29 +178,31 @@ class FromBinder:
         return replace(inner, items=(made,))
 
     def _bind_per_person(self, node: exp.Select, inner: Relation, prefix: str) -> Relation:
-        if not extent(inner.source).private or not any(part.person for part in inner.items):
-            hint = "Ask it on its own: GROUP BY in the outer SELECT."
-            raise syntax_refusal(node, "A subquery groups by the person's id only, and there is none here", hint)
+        if not extent(inner.source).private or not any(item.person for item in inner.items):
+            what = "A subquery can group only by the person's id, and these rows[at] have no person's id"
+            raise syntax_refusal(node, what, "Use GROUP BY in the outer SELECT.")
         source, filters, part = bind_per_unit(node, inner.source, inner.filters, inner.scope, prefix)
         return Relation(source, filters, (part,))
 
     def _bind_union(self, node: exp.Union, ctes: CTEs, prefix: str) -> Relation:
         if node.args.get("distinct"):
-            raise syntax_refusal(node, "UNION drops duplicates, which may be two people's", "Use UNION ALL.")
-        parts = [self._bind_subquery(each, _collect_ctes(node, ctes), "") for each in _list_union_sides(node)]
-        shapes = [list(each.items[0].columns.items()) for each in parts]
+            raise syntax_refusal(
+                node, "UNION[at] drops duplicate rows, which may belong to two people", "Use UNION ALL."
+            )
+        parts = [self._bind_subquery(side, _collect_ctes(node, ctes), "") for side in _list_union_sides(node)]
+        shapes = [list(part.items[0].columns.items()) for part in parts]
         if len({len(shape) for shape in shapes}) != 1:
             raise syntax_refusal(
-                node, "The parts of UNION ALL have different numbers of columns", "Select the same ones."
+                node, "The SELECTs of UNION ALL have different numbers of columns", "Select the same columns in each."
             )
-        if not all(extent(each.source).private for each in parts):
-            raise syntax_refusal(node, "UNION ALL takes private tables", "Join a public table instead.")
+        if not all(extent(part.source).private for part in parts):
+            raise syntax_refusal(node, "UNION ALL cannot contain a public table", "Join the public table instead.")
         own = prefix or self._next_prefix()
         columns: dict[str, Typed] = {}
         persons: set[str] = set()
         for place, (name, first) in enumerate(shapes[0]):
             found = [shape[place] for shape in shapes]
-            if all(column in each.items[0].person for (column, _), each in zip(found, parts, strict=True)):
+            if all(column in part.items[0].person for (column, _), part in zip(found, parts, strict=True)):
                 persons.add(name)
                 columns[name] = replace(first, expression=Column(f"{own}person", ColumnType.ID))
             elif all(typed.type != "id" for _, typed in found):
@@ -203,18 +212,18 @@ class FromBinder:
                     )
         derived = tuple(
             Derived(
-                each.source,
-                each.filters,
+                part.source,
+                part.filters,
                 tuple(
                     (f"{own}column{place + 1}", shape[place][1].expression)
                     for place, (name, _) in enumerate(shapes[0])
                     if name in columns and name not in persons
                 ),
             )
-            for each, shape in zip(parts, shapes, strict=True)
+            for part, shape in zip(parts, shapes, strict=True)
         )
         made = FromItem("", columns, "this union", frozenset(persons))
-        return Relation(Union(derived), (), (made,), all(each.has_person_id for each in parts))
+        return Relation(Union(derived), (), (made,), all(part.has_person_id for part in parts))
 
     def _bind_join(self, left: Relation, node: exp.Join, ctes: CTEs) -> Relation:
         right = self._bind_item(node.this, ctes, self._next_prefix())
@@ -222,58 +231,63 @@ class FromBinder:
         if (node.side and not outer) or node.kind not in ("", "INNER", "OUTER") or (node.kind == "OUTER" and not outer):
             hint = "Write JOIN or LEFT JOIN, with the private table on the left."
             raise syntax_refusal(node, f"{(node.side or node.kind).upper()} JOIN is not supported", hint)
-        if any(find_name(part.alias, [other.alias for other in right.items]) for part in left.items):
-            raise syntax_refusal(node, "Two tables have one name", "Name them apart: FROM visits AS v.")
+        if any(find_name(item.alias, [other.alias for other in right.items]) for item in left.items):
+            raise syntax_refusal(node, "Two tables have the same name", "Give them different names: FROM visits AS v.")
         if not extent(left.source).private:
             if outer or not extent(right.source).private:
-                raise syntax_refusal(node, "The left side of this join is public", "Begin with FROM the private table.")
+                raise syntax_refusal(
+                    node, "The left side of this join is a public table", "Write FROM the private table first."
+                )
             left, right = right, left
         elif extent(right.source).private and extent(left.source).scans + extent(right.source).scans > MOST_SCANS:
-            raise syntax_refusal(node, f"Over {MOST_SCANS} private tables are joined", "Join fewer, or pre-aggregate.")
+            raise syntax_refusal(node, f"The join has more than {MOST_SCANS} private tables", "Join fewer tables.")
         return JoinBinder(node, left, right, outer).bind(self._next_prefix)
 
 
 def _rename_relation(relation: Relation, alias: str) -> Relation:
-    """A subquery under its name: one part."""
+    """Give a subquery its alias."""
     if len(relation.items) == 1:
         return replace(relation, items=(relation.items[0].rename(alias),))
     return relation
 
 
 def _find_items(scope: Scope, node: exp.Column) -> list[FromItem]:
-    found = [part for part in scope.items if find_name(node.table, (part.alias,)) is not None]
+    found = [item for item in scope.items if find_name(node.table, (item.alias,)) is not None]
     if not found:
-        raise syntax_refusal(node, f"There is no table '{node.table[:40]}' here", "Name one that FROM has.")
+        raise syntax_refusal(node, f"There is no table '{shorten(node.table)}' here", "Name a table of FROM.")
     return found
 
 
 def _refuse_duplicate(node: exp.Expr, name: str, columns: Mapping[str, Typed]) -> None:
     if find_name(name, columns) is not None:
-        raise syntax_refusal(node, f"Two columns are named {name[:100]}", "Name them apart with AS.")
+        raise syntax_refusal(
+            node, f"A second column has the name {shorten(name)}", "Give them different names with AS."
+        )
 
 
 def _collect_ctes(tree: exp.Expr, outer: CTEs) -> CTEs:
-    """What is named inside a SELECT: the parts of its WITH, each of which sees those above it, and what is outside."""
+    """The CTEs that a SELECT can use: its own WITH, each part of which sees the parts before it, and the outer ones."""
     known = dict(outer)
     own: set[str] = set()
     clause = tree.args.get("with_")
-    for each in clause.expressions if clause is not None else []:
-        if find_name(each.alias, own) is not None:
-            raise syntax_refusal(each, f"Two parts of WITH are named {each.alias[:100]}", "Name them apart.")
-        own.add(each.alias)
-        made = CTE(each.this, dict(known))
-        known = {name: cte for name, cte in known.items() if find_name(name, (each.alias,)) is None}
-        known[each.alias] = made
+    for part in clause.expressions if clause is not None else []:
+        if find_name(part.alias, own) is not None:
+            what = f"A second part of WITH has the name {shorten(part.alias)}"
+            raise syntax_refusal(part, what, "Give them different names.")
+        own.add(part.alias)
+        made = CTE(part.this, dict(known))
+        known = {name: cte for name, cte in known.items() if find_name(name, (part.alias,)) is None}
+        known[part.alias] = made
     return known
 
 
 def _list_union_sides(node: exp.Expr) -> list[exp.Expr]:
-    """The parts of a UNION ALL of UNION ALLs, first to last."""
+    """The SELECTs of a UNION ALL, which may itself contain UNION ALLs, from first to last."""
     found: list[exp.Expr] = []
     waiting = [node]
     while waiting:
-        each = waiting.pop()
-        bare = each.unnest() if isinstance(each, (exp.Paren, exp.Subquery)) else each
+        side = waiting.pop()
+        bare = side.unnest() if isinstance(side, (exp.Paren, exp.Subquery)) else side
         if isinstance(bare, exp.Union) and not bare.args.get("distinct"):
             waiting += [bare.expression, bare.this]
         else:

@@ -1,7 +1,7 @@
-"""The allow-list: for each row-level function its types, its bounds by interval arithmetic, its total meaning.
+"""The row-level functions: the types that each takes, and the bounds of its result by interval arithmetic.
 
-Numbers are doubles. NULL in gives NULL out, except for IS NULL, COALESCE, CASE, AND and OR. Division by zero is NULL.
-Bounds follow from declared bounds alone; where none follow, a value can be compared but not added up.
+Numbers are doubles. A NULL argument gives NULL, except in IS NULL, COALESCE, CASE, AND and OR. Division by zero gives
+NULL. Bounds follow from declared bounds alone. A value without bounds can be compared, but not added up.
 """
 
 import math
@@ -22,7 +22,7 @@ TRUTHS: tuple[Scalar, ...] = (False, True)
 
 
 def type_literal(value: Scalar) -> Typed:
-    """A value that the analyst wrote."""
+    """Type a value that the analyst wrote."""
     match value:
         case None:
             return Typed(Literal(None), "null")
@@ -30,7 +30,7 @@ def type_literal(value: Scalar) -> Typed:
             return Typed(Literal(value), "boolean", False, values=(value,))
         case int() | float():
             if not abs(value) <= MOST_REACH:
-                raise MissingBounds("bounds", "A number in the question is too large.", "Use numbers below 1e100.")
+                raise MissingBounds("bounds", "This number is too large.", "Use numbers below 1e100.")
             whole = float(value).is_integer() and abs(value) <= MOST_WHOLE
             return Typed(Literal(value), "number", False, float(value), float(value), whole, (value,))
         case str():
@@ -41,7 +41,7 @@ def type_literal(value: Scalar) -> Typed:
 
 
 def compare(function: str, one: Typed, two: Typed) -> Typed:
-    """=, <>, <, <=, >, >= of two values of one type."""
+    """=, <>, <, <=, >, >= of two values of the same type."""
     _require_same_type(function, one, two)
     return Typed(
         Call(function, (one.expression, two.expression)), "boolean", one.nullable or two.nullable, values=TRUTHS
@@ -49,44 +49,43 @@ def compare(function: str, one: Typed, two: Typed) -> Typed:
 
 
 def combine_logic(function: str, arguments: Sequence[Typed]) -> Typed:
-    """AND, OR, NOT of truth values."""
-    for each in arguments:
-        _require_type(function, each, "boolean")
-    nullable = any(each.nullable for each in arguments)
-    return Typed(Call(function, tuple(each.expression for each in arguments)), "boolean", nullable, values=TRUTHS)
+    """AND, OR, NOT of conditions."""
+    for argument in arguments:
+        _require_type(function.upper(), argument, "boolean")
+    nullable = any(argument.nullable for argument in arguments)
+    call = Call(function, tuple(argument.expression for argument in arguments))
+    return Typed(call, "boolean", nullable, values=TRUTHS)
 
 
 def test_null(one: Typed) -> Typed:
-    """IS NULL: never NULL itself."""
+    """IS NULL. The result is never NULL."""
     return Typed(Call("is null", (one.expression,)), "boolean", False, values=TRUTHS)
 
 
 def match_pattern(one: Typed, two: Typed) -> Typed:
-    """LIKE a pattern that the analyst wrote, with few wildcards: its time is bounded."""
+    """LIKE with a constant pattern. Few wildcards bound the time that it takes."""
     _require_type("LIKE", one, "text")
     pattern = two.expression.value if isinstance(two.expression, Literal) else None
     if not isinstance(pattern, str) or pattern.count("%") > MOST_WILDCARDS or "\\" in pattern:
         raise UnsupportedSyntax(
             "syntax",
-            "LIKE takes a pattern in quotes, with at most five % and no backslash.",
-            "Write it out, such as LIKE 'A%'.",
+            f"LIKE needs a pattern in quotes, with at most {MOST_WILDCARDS} signs % and no backslash.",
+            "Write a pattern such as LIKE 'A%'.",
         )
     return Typed(Call("like", (one.expression, two.expression)), "boolean", one.nullable, values=TRUTHS)
 
 
 def compute(function: str, one: Typed, two: Typed) -> Typed:
     """+, -, * and / of numbers that have bounds."""
-    for each in (one, two):
-        _require_type(function, each, "number")
-        if not each.bounded:
-            raise MissingBounds(
-                "bounds", f"A part of '{function}' has no bounds.", "Divide only by what cannot be zero, such as a + 1."
-            )
+    for operand in (one, two):
+        _require_type(function, operand, "number")
+        if not operand.bounded:
+            hint = "Divide only by numbers that cannot be 0, such as a + 1."
+            raise MissingBounds("bounds", f"An operand of '{function}' has no bounds.", hint)
     if function == "/" and _divides(two.expression):
-        # NULLIF(divisor, 0) holds the divisor twice in an engine: nested, that is exponential
-        raise UnsupportedSyntax(
-            "syntax", "A divisor holds another division.", "Multiply instead: a / (b / c) = a * c / b."
-        )
+        # an engine's SQL contains the divisor twice, as NULLIF(divisor, 0): nested divisors would grow exponentially
+        hint = "Multiply instead: a / (b / c) = a * c / b."
+        raise UnsupportedSyntax("syntax", "A divisor contains another division.", hint)
     lower, upper = _bound_result(function, one, two)
     nullable = one.nullable or two.nullable
     if function == "/":
@@ -96,7 +95,7 @@ def compute(function: str, one: Typed, two: Typed) -> Typed:
 
 
 def _bound_result(function: str, one: Typed, two: Typed) -> tuple[float | None, float | None]:
-    a, b, c, d = (float(each) for each in (one.lower, one.upper, two.lower, two.upper) if each is not None)
+    a, b, c, d = (float(end) for end in (one.lower, one.upper, two.lower, two.upper) if end is not None)
     match function:
         case "+":
             ends = [a + c, b + d]
@@ -109,8 +108,10 @@ def _bound_result(function: str, one: Typed, two: Typed) -> tuple[float | None, 
                 return None, None
             ends = [a / c, a / d, b / c, b / d]
     if not all(math.isfinite(end) and abs(end) <= MOST_REACH for end in ends):
-        raise MissingBounds("bounds", f"The bounds of '{function}' are too large.", "Use smaller numbers.")
-    return min(ends), max(ends)  # of the same double operations as the engine's, which are monotone
+        raise MissingBounds(
+            "bounds", f"The bounds of '{function}' are too large.", "Use smaller numbers, or declare narrower bounds."
+        )
+    return min(ends), max(ends)  # the engine computes with the same double operations, which are monotone
 
 
 def _divides(expression: Expression) -> bool:
@@ -123,8 +124,8 @@ def contains_zero(two: Typed) -> bool:
 
 
 def apply_unary(function: str, one: Typed) -> Typed:
-    """neg, abs, floor, ceil of a number."""
-    _require_type(function, one, "number")
+    """-x, ABS, FLOOR or CEIL of a number."""
+    _require_type({"neg": "-"}.get(function, function.upper()), one, "number")
     lower, upper, whole = one.lower, one.upper, one.whole
     values: tuple[Scalar, ...] | None = None
     if lower is not None and upper is not None:
@@ -145,67 +146,69 @@ def apply_unary(function: str, one: Typed) -> Typed:
 
 
 def list_whole_values(lower: int, upper: int) -> tuple[Scalar, ...] | None:
-    """The whole numbers from one to the other, where they are few enough to be keys."""
+    """The whole numbers between two bounds, if there are few enough to be keys."""
     return tuple(range(lower, upper + 1)) if upper - lower < MOST_KEYS else None
 
 
 def choose(conditions: Sequence[Typed], outcomes: Sequence[Typed], otherwise: Typed) -> Typed:
-    """CASE WHEN ... THEN ... ELSE ... END: the outcomes are of one type, or NULL."""
-    for each in conditions:
-        _require_type("CASE WHEN", each, "boolean")
-    parts = [item for pair in zip(conditions, outcomes, strict=True) for item in pair]
-    call = Call("case", (*(each.expression for each in parts), otherwise.expression))
+    """CASE WHEN ... THEN ... ELSE ... END. The outcomes have the same type, or are NULL."""
+    for condition in conditions:
+        _require_type("CASE WHEN", condition, "boolean")
+    parts = [part for pair in zip(conditions, outcomes, strict=True) for part in pair]
+    call = Call("case", (*(part.expression for part in parts), otherwise.expression))
     return _merge_outcomes("CASE", call, [*outcomes, otherwise])
 
 
 def coalesce(arguments: Sequence[Typed]) -> Typed:
-    """The first that is not NULL."""
-    joined = _merge_outcomes("COALESCE", Call("coalesce", tuple(each.expression for each in arguments)), arguments)
-    return replace(joined, nullable=all(each.nullable for each in arguments))
+    """The first argument that is not NULL."""
+    call = Call("coalesce", tuple(argument.expression for argument in arguments))
+    merged = _merge_outcomes("COALESCE", call, arguments)
+    return replace(merged, nullable=all(argument.nullable for argument in arguments))
 
 
 def convert_truth(one: Typed) -> Typed:
-    """1 for true, 0 for false, NULL for NULL: what SUM and AVG of a truth value add up."""
+    """1 for true, 0 for false, NULL for NULL. SUM and AVG of a condition add these up."""
     if not one.nullable:
         return choose([one], [type_literal(1)], type_literal(0))
     return choose([one, combine_logic("not", [one])], [type_literal(1), type_literal(0)], type_literal(None))
 
 
 def _merge_outcomes(function: str, call: Call, outcomes: Sequence[Typed]) -> Typed:
-    real = [each for each in outcomes if each.type != "null"]
+    real = [outcome for outcome in outcomes if outcome.type != "null"]
     if not real:
-        raise UnsupportedSyntax("syntax", "Every outcome is NULL.", "Give at least one value.")
-    for each in real[1:]:
-        _require_same_type(function, real[0], each)
-    bounded = all(each.bounded for each in real)
-    lower = min(each.lower for each in real if each.lower is not None) if bounded else None
-    upper = max(each.upper for each in real if each.upper is not None) if bounded else None
+        raise UnsupportedSyntax("syntax", f"Every value of {function} is NULL.", "Give at least one other value.")
+    for outcome in real[1:]:
+        _require_same_type(function, real[0], outcome)
+    bounded = all(outcome.bounded for outcome in real)
+    lower = min(outcome.lower for outcome in real if outcome.lower is not None) if bounded else None
+    upper = max(outcome.upper for outcome in real if outcome.upper is not None) if bounded else None
     values: tuple[Scalar, ...] | None = None
-    if all(each.values is not None for each in real) and sum(len(each.values or ()) for each in real) <= MOST_KEYS:
-        values = tuple(dict.fromkeys(value for each in real for value in each.values or ()))
-    nullable = any(each.nullable for each in outcomes)
-    return Typed(call, real[0].type, nullable, lower, upper, all(each.whole for each in real), values)
+    listed = [outcome.values for outcome in real if outcome.values is not None]
+    if len(listed) == len(real) and sum(map(len, listed)) <= MOST_KEYS:
+        values = tuple(dict.fromkeys(value for possible in listed for value in possible))
+    nullable = any(outcome.nullable for outcome in outcomes)
+    return Typed(call, real[0].type, nullable, lower, upper, all(outcome.whole for outcome in real), values)
 
 
 def merge_union_column(parts: Sequence[Typed], name: str) -> Typed:
-    """A column of UNION ALL: what can come from any of its parts."""
+    """A column of UNION ALL, with the bounds and values of all its SELECTs."""
     kinds = {
         "number": ColumnType.REAL, "text": ColumnType.TEXT, "boolean": ColumnType.BOOLEAN, "date": ColumnType.DATE,
         "datetime": ColumnType.DATETIME,
     }  # fmt: skip
-    joined = _merge_outcomes("UNION ALL", Call("case", ()), parts)
-    return replace(joined, expression=Column(name, kinds[joined.type], joined.nullable))
+    merged = _merge_outcomes("UNION ALL", Call("case", ()), parts)
+    return replace(merged, expression=Column(name, kinds[merged.type], merged.nullable))
 
 
 def _require_same_type(function: str, one: Typed, two: Typed) -> None:
     if "null" in (one.type, two.type):
         raise UnsupportedSyntax("syntax", f"'{function}' with NULL is never true.", "Use IS NULL or IS NOT NULL.")
     if one.type != two.type:
-        raise UnsupportedSyntax(
-            "syntax", f"'{function}' mixes a {one.type} with a {two.type}.", "Use values of one type."
-        )
+        message = f"'{function}' combines a {one.type} with a {two.type}."
+        raise UnsupportedSyntax("syntax", message, "Use values of the same type.")
 
 
 def _require_type(function: str, one: Typed, wanted: str) -> None:
     if one.type != wanted:
-        raise UnsupportedSyntax("syntax", f"'{function}' takes a {wanted}, not a {one.type}.", f"Give it a {wanted}.")
+        message = f"'{function}' needs a {wanted}, but this is a {one.type}."
+        raise UnsupportedSyntax("syntax", message, f"Use a {wanted}.")

@@ -1,4 +1,4 @@
-"""One JOIN: the rows of two relations that belong together, with the person carried through."""
+"""Two relations and a JOIN -> one Relation, with the person's id carried along."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,19 +18,19 @@ COLUMN_TYPES = {
     "number": ColumnType.REAL, "text": ColumnType.TEXT, "boolean": ColumnType.BOOLEAN,
     "date": ColumnType.DATE, "datetime": ColumnType.DATETIME, "id": ColumnType.ID,
 }  # fmt: skip
-DECLARED_AS = {"number": "integer"}  # what a type is called in a catalog, where that is another name
+DECLARED_AS = {"number": "integer"}  # a type -> its name in a catalog, where the two differ
 JOINED_ON = "Join on the person's id in both tables, or on the declared link between them (unit_through)."
 
 
 class JoinBinder:
-    """One JOIN: its conditions, told apart, and the source that they make."""
+    """Binds one JOIN: sorts its conditions into pairs of equal values and others, and builds the joined source."""
 
     def __init__(self, node: exp.Join, left: Relation, right: Relation, outer: bool) -> None:
         self.node, self.left, self.right, self.outer = node, left, right, outer
         self.pairs: list[tuple[Typed, Typed]] = []
         self.same_person = False
         self.multiplicity: int | None = None
-        self.others: list[exp.Expr] = []
+        self.others: list[exp.Expr] = []  # conditions that are not an equality between the two sides
         self._counter = PartCounter()
         self._read_conditions()
 
@@ -39,20 +39,20 @@ class JoinBinder:
         for name in using:
             self._add_pair(self.node, exp.column(name.name), exp.column(name.name))
         on = self.node.args.get("on")
-        for each in [] if on is None else flatten(on) if isinstance(on.unnest(), exp.And) else [on]:
-            bare = each.unnest()
+        for condition in [] if on is None else flatten(on) if isinstance(on.unnest(), exp.And) else [on]:
+            bare = condition.unnest()
             if isinstance(bare, exp.EQ) and self._read_equality(bare):
                 continue
-            self.others.append(each)
+            self.others.append(condition)
         if not using and on is None:
             raise syntax_refusal(self.node, "A join needs a condition", "Write JOIN ... ON a.id = b.id.")
 
     def _find_side(self, node: exp.Expr) -> Relation | None:
-        """The one side that an expression is about."""
+        """The side whose columns an expression uses. None if it uses both or neither."""
         both = Scope((*self.left.items, *self.right.items))
-        names = {id(both.resolve(each)[0]) for each in node.find_all(exp.Column)}
+        used = {id(both.resolve(column)[0]) for column in node.find_all(exp.Column)}
         for side in (self.left, self.right):
-            if names and names <= {id(part) for part in side.items}:
+            if used and used <= {id(item) for item in side.items}:
                 return side
         return None
 
@@ -66,61 +66,60 @@ class JoinBinder:
 
     def _add_pair(self, node: exp.Expr, one: exp.Expr, two: exp.Expr) -> bool:
         mine, theirs = self._bind_side(self.left, one), self._bind_side(self.right, two)
-        for each in (mine, theirs):
-            self._counter.add(node, each.expression)
+        for typed in (mine, theirs):
+            self._counter.add(node, typed.expression)
         if "id" in (mine.type, theirs.type) and isinstance(one, exp.Column) and isinstance(two, exp.Column):
             (left, a), (right, b) = self.left.scope.resolve(one), self.right.scope.resolve(two)
             if a in left.person and b in right.person:
                 self.same_person = True
                 return True
             if a in left.person or b in right.person:
-                raise syntax_refusal(
-                    node, "A person's id is compared with that of another table's people only", JOINED_ON
-                )
+                raise syntax_refusal(node, "A person's id can be compared only with a person's id", JOINED_ON)
             linked = a in left.links and b in right.links and left.links[a] == right.links[b]
             if not linked and right.public is None:
-                raise syntax_refusal(node, f"{a} and {b} do not name the same thing", JOINED_ON)
-            if mine.type != theirs.type:  # an id has one canonical text, whatever its spelling; a text is as it stands
+                raise syntax_refusal(node, f"{a} and {b} are ids of different things", JOINED_ON)
+            if mine.type != theirs.type:  # an id is compared by its canonical text, a text as it is written
                 other, name = (theirs.type, b) if mine.type == "id" else (mine.type, a)
-                hint = f'Declare it as an id too: columns.{name} = {{ type = "id" }}.'
-                raise syntax_refusal(node, f"An id is compared with a {other}", hint)
+                hint = f'Declare {name} as an id too: columns.{name} = {{ type = "id" }}.'
+                raise syntax_refusal(node, f"The join compares an id with a {other}", hint)
             self.same_person |= linked
         elif mine.type != theirs.type or (mine.type == "number" and not (mine.whole and theirs.whole)):
             hint = JOINED_ON
             if self.right.items[0].public is not None and isinstance(two, exp.Column):
                 kind = DECLARED_AS.get(mine.type, mine.type)
-                hint = f'Declare the public column like the other: columns.{two.name} = {{ type = "{kind}", ... }}.'
+                hint = f'Give the public column the same type: columns.{two.name} = {{ type = "{kind}", ... }}.'
             raise syntax_refusal(
-                node, "A join compares two values of one type: whole numbers, texts, dates or ids", hint
+                node, "A join needs two values of the same type[at]: whole numbers, texts, dates or ids", hint
             )
         self.pairs.append((mine, theirs))
         if isinstance(two, exp.Column):
-            part, name = self.right.scope.resolve(two)
-            if part.public is not None and name in part.public:
-                self.multiplicity = min(part.public[name], self.multiplicity or part.public[name])
+            item, name = self.right.scope.resolve(two)
+            if item.public is not None and name in item.public:
+                self.multiplicity = min(item.public[name], self.multiplicity or item.public[name])
         return True
 
     def _bind_side(self, side: Relation, node: exp.Expr) -> Typed:
         bare = node.unnest()
         if isinstance(bare, exp.Column):
-            part, name = side.scope.resolve(bare)
-            return part.columns[name]
+            item, name = side.scope.resolve(bare)
+            return item.columns[name]
         return RowBinder(side.scope).bind(bare)
 
     def bind(self, next_prefix: Callable[[], str]) -> Relation:
+        """Build the joined relation. Private rows are joined only with rows of the same person or of a public table."""
         private = extent(self.right.source).private
         if private and not self.same_person:
-            raise syntax_refusal(self.node, "This join could bring two people's rows together", JOINED_ON)
+            raise syntax_refusal(self.node, "This join could combine rows of two people", JOINED_ON)
         if not private and self.multiplicity is None:
-            hint = "Join on a column of the public table."
-            raise syntax_refusal(self.node, "This join does not compare a column of the public table", hint)
+            hint = "Write ON a.x = b.y, where b.y is a column of the public table."
+            raise syntax_refusal(self.node, "This join has no equality with a column of the public table", hint)
         right = self.right
         if self.outer:
             right = self._bind_outer_right(next_prefix)
         more = extent(self.right.source).repeated if private else self.multiplicity or 1
         if extent(self.left.source).repeated * more > MOST_REPEATED:
-            hint = f"Join on keys that are unique, or nearly: one row becomes at most {MOST_REPEATED:,}."
-            raise syntax_refusal(self.node, "Public tables would make too many rows of one", hint)
+            what = f"The public tables could turn one row into more than {MOST_REPEATED:,} rows"
+            raise syntax_refusal(self.node, what, "Join on a column that has fewer rows with the same value.")
         pairs = tuple((one.expression, two.expression) for one, two in self.pairs)
         sides = self._cap_rows(right.source) if private else (self.left.source, right.source)
         source = Join(*sides, self.outer, pairs, None if private else self.multiplicity)
@@ -128,45 +127,45 @@ class JoinBinder:
         joined = Relation(source, filters, (*self.left.items, *right.items), self.left.has_person_id)
         if not self.others or self.outer:
             return joined
-        above = [condition for each in self.others for condition in RowBinder(joined.scope).bind_conditions(each)]
+        binder = RowBinder(joined.scope)
+        above = [condition for node in self.others for condition in binder.bind_conditions(node)]
         return replace(joined, filters=(*filters, *above))
 
     def _cap_rows(self, other: Source) -> tuple[Source, Source]:
-        """Both sides, each with a bounded number of rows of one person."""
+        """Both sides, each with a bound on the rows that one person has in it."""
         left, right = cap_scans(self.left.source), cap_scans(other)
         if (extent(left).rows_met or 1) * (extent(right).rows_met or 1) > MOST_MET:
-            hint = "Declare a smaller max_rows_per_unit, or make one row of each person in a subquery first."
+            hint = "Declare a smaller max_rows_per_unit, or first make one row per person in a subquery."
             raise syntax_refusal(self.node, "One person could have too many rows in this join", hint)
         return left, right
 
     def _bind_outer_right(self, next_prefix: Callable[[], str]) -> Relation:
-        """The right side of LEFT JOIN: its conditions stay below the join, and all its columns may be NULL above."""
+        """The right side of a LEFT JOIN. Its conditions apply before the join; after it, every column may be NULL."""
         right, conditions = self.right, []
-        for each in self.others:
-            if self._find_side(each) is not right:
-                hint = "Compare columns of the right table with values, or use WHERE."
-                raise syntax_refusal(each, "LEFT JOIN takes equalities, and conditions on its right table", hint)
-            conditions += RowBinder(right.scope).bind_conditions(each)
-        plain = not right.filters and not conditions and all(_is_plain(part) for part in right.items)
-        if plain:
-            return replace(right, items=tuple(_make_nullable(part) for part in right.items))
+        for condition in self.others:
+            if self._find_side(condition) is not right:
+                hint = "Use only columns of the right table in it, or write it in WHERE."
+                raise syntax_refusal(condition, "This condition of LEFT JOIN is not about its right table alone", hint)
+            conditions += RowBinder(right.scope).bind_conditions(condition)
+        if not right.filters and not conditions and all(_is_plain(item) for item in right.items):
+            return replace(right, items=tuple(_make_nullable(item) for item in right.items))
         prefix = next_prefix()
         columns: list[tuple[str, Expression]] = []
-        parts = []
-        for number, part in enumerate(right.items):
+        items = []
+        for number, item in enumerate(right.items, start=1):
             renamed: dict[str, Typed] = {}
-            for place, (name, typed) in enumerate(part.columns.items(), start=1):
-                made = f"{prefix}part{number + 1}.column{place}"  # what an analyst wrote is never a name
-                if name not in part.person:
+            for place, (name, typed) in enumerate(item.columns.items(), start=1):
+                made = f"{prefix}part{number}.column{place}"  # text that an analyst wrote never becomes a name in SQL
+                if name not in item.person:
                     columns.append((made, typed.expression))
                 renamed[name] = replace(typed, expression=Column(made, COLUMN_TYPES[typed.type], True), nullable=True)
-            parts.append(replace(part, columns=renamed))
+            items.append(replace(item, columns=renamed))
         self.pairs = [(one, _rename_key(two, columns, prefix)) for one, two in self.pairs]
-        return Relation(Derived(right.source, (*right.filters, *conditions), tuple(columns)), (), tuple(parts))
+        return Relation(Derived(right.source, (*right.filters, *conditions), tuple(columns)), (), tuple(items))
 
 
 def _rename_key(two: Typed, columns: list[tuple[str, Expression]], prefix: str) -> Typed:
-    """A join key of the right side, as a column of what is below the join."""
+    """A join key of the right side, as a column of the derived right source."""
     name = next((name for name, expression in columns if expression == two.expression), None)
     if name is None:
         name = f"{prefix}key{len(columns)}"
@@ -174,13 +173,13 @@ def _rename_key(two: Typed, columns: list[tuple[str, Expression]], prefix: str) 
     return replace(two, expression=Column(name, COLUMN_TYPES[two.type]))
 
 
-def _is_plain(part: FromItem) -> bool:
-    return all(isinstance(each.expression, Column) for each in part.columns.values())
+def _is_plain(item: FromItem) -> bool:
+    return all(isinstance(typed.expression, Column) for typed in item.columns.values())
 
 
-def _make_nullable(part: FromItem) -> FromItem:
+def _make_nullable(item: FromItem) -> FromItem:
     columns = {}
-    for name, typed in part.columns.items():
+    for name, typed in item.columns.items():
         made = replace(typed.expression, nullable=True) if isinstance(typed.expression, Column) else typed.expression
         columns[name] = replace(typed, expression=made, nullable=True)
-    return replace(part, columns=columns)
+    return replace(item, columns=columns)

@@ -1,4 +1,4 @@
-"""Outputs: group keys and aggregates, and arithmetic over them. Typed here: nothing can fail after a release."""
+"""Output columns: group keys, aggregates and arithmetic over them. Types are checked here, before any release."""
 
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from sfumato.query import functions
 from sfumato.query.choice_aggregates import bind_choice
 from sfumato.query.constants import read_constant
 from sfumato.query.date_functions import AS_NUMBER, read_literal_beside
-from sfumato.query.decided_comparisons import look_at_comparison, look_at_divisor
+from sfumato.query.decided_comparisons import check_comparison, check_divisor
 from sfumato.query.parse import locate, name_node, syntax_refusal
 from sfumato.query.query import Aggregate, AggregateRef, KeyRef, Post, PostCall, Typed
 from sfumato.query.row_expressions import AGGREGATES, ARITHMETIC, CHOICES, COMPARE, LOGIC, RowBinder, flatten
@@ -26,14 +26,14 @@ NAMES: dict[type[exp.Expr], str] = {
 
 
 class Output(NamedTuple):
-    """An output and its type: "number", "text", "boolean", "date" or "datetime"."""
+    """A bound output column and its type: "number", "text", "boolean", "date", "datetime" or "list"."""
 
     post: Post
     type: str
 
 
 class OutputBinder:
-    """Collects the aggregates that outputs need, each once: all are charged, wherever they stand."""
+    """Binds output columns, and collects their aggregates. An aggregate that occurs twice is charged once."""
 
     def __init__(self, rows: RowBinder, keys: list[tuple[Typed, Key]]) -> None:
         self.rows = rows
@@ -42,7 +42,7 @@ class OutputBinder:
         self.aliases: dict[str, Output] = {}
 
     def bind(self, node: exp.Expr) -> Output:
-        """One output, bound."""
+        """Bind one output column, or a part of one."""
         self.rows.count_part(node)
         found = self._find_key(node) or self._find_alias(node)
         if found is not None:
@@ -54,13 +54,15 @@ class OutputBinder:
             if aggregate not in self.aggregates:
                 self.aggregates.append(aggregate)
             if len(self.aggregates) > MOST_AGGREGATES:
-                raise syntax_refusal(node, f"There are over {MOST_AGGREGATES} aggregates", "Ask several questions.")
+                raise syntax_refusal(
+                    node, f"The question has more than {MOST_AGGREGATES} aggregates", "Ask several questions."
+                )
             return Output(AggregateRef(self.aggregates.index(aggregate)), _infer_type(aggregate))
         if isinstance(node, exp.Column):
-            part, name = self.rows.scope.resolve(node)
-            number = part.columns[name].type == "number"
+            item, name = self.rows.scope.resolve(node)
+            number = item.columns[name].type == "number"
             hint = f"Add it to GROUP BY, or use AVG({name})." if number else "Add it to GROUP BY, or leave it out."
-            raise syntax_refusal(node, f"{name} is neither grouped by nor aggregated", hint)
+            raise syntax_refusal(node, f"{name}[at] is neither in GROUP BY nor inside an aggregate", hint)
         value = read_constant(node)
         if value is not None and value.value is not None:
             typed = self.rows.bind(node)
@@ -68,13 +70,13 @@ class OutputBinder:
         return self._bind_call(node)
 
     def _find_key(self, node: exp.Expr) -> Output | None:
-        """A group key, however it is spelled."""
+        """The group key that this node means, however it is written. None: it is not a key."""
         if not self.keys or isinstance(node, AGGREGATES) or node.find(*AGGREGATES):
             return None
         try:
             expression = self.rows.bind(node).expression
         except QueryError:
-            return None  # not a row's value: an alias, or an error that is told below
+            return None  # an alias, or an error that `bind` raises below
         for index, (typed, key) in enumerate(self.keys):
             if key.expression == expression:
                 return Output(KeyRef(index), typed.type)
@@ -86,17 +88,17 @@ class OutputBinder:
         name = find_name(node.name, self.aliases)
         return None if name is None else self.aliases[name]
 
-    def _bind_call(self, node: exp.Expr) -> Output:  # noqa: PLR0911 - one return a form
+    def _bind_call(self, node: exp.Expr) -> Output:  # noqa: PLR0911 - one return for each form
         kind = type(node)
         if kind in COMPARE:
             return self._bind_comparison(node, COMPARE[kind], self.bind(node.this), self.bind(node.expression))
         if kind in ARITHMETIC:
             made = PostCall(ARITHMETIC[kind], (self._bind_typed(node.this), self._bind_typed(node.expression)))
             if kind is exp.Div and isinstance(made.arguments[1], KeyRef):
-                look_at_divisor(node.expression, self.keys[made.arguments[1].index][0])
+                check_divisor(node.expression, self.keys[made.arguments[1].index][0])
             return Output(made, "number")
         if kind in LOGIC:
-            parts = [self._bind_typed(each, "boolean") for each in flatten(node)]
+            parts = [self._bind_typed(part, "boolean") for part in flatten(node)]
             return self._chain_calls(LOGIC[kind], parts)
         match node:
             case exp.Not():
@@ -108,7 +110,7 @@ class OutputBinder:
             case exp.Is() if isinstance(node.expression, exp.Null):
                 return Output(PostCall("is null", (self.bind(node.this).post,)), "boolean")
             case exp.Between():
-                value, low, high = (self.bind(each) for each in (node.this, node.args["low"], node.args["high"]))
+                value, low, high = (self.bind(part) for part in (node.this, node.args["low"], node.args["high"]))
                 parts = [
                     self._bind_comparison(node, ">=", value, low).post,
                     self._bind_comparison(node, "<=", value, high).post,
@@ -116,39 +118,40 @@ class OutputBinder:
                 return self._chain_calls("and", parts)
             case exp.In() if node.expressions:
                 value = self.bind(node.this)
+                options = [self.bind(option) for option in node.expressions]
                 return self._chain_calls(
-                    "or", [self._bind_comparison(node, "=", value, self.bind(each)).post for each in node.expressions]
+                    "or", [self._bind_comparison(node, "=", value, option).post for option in options]
                 )
         raise syntax_refusal(
             node,
-            f"{name_node(node)} is not supported in the result",
-            "COUNT, SUM, AVG, VARIANCE, STDDEV, MIN, MAX, MEDIAN, COUNT(DISTINCT id), comparisons, + - * /, ROUND are.",
+            f"{name_node(node)} is not supported in an output column",
+            "Supported: keys, COUNT, SUM, AVG, VARIANCE, STDDEV, MIN, MAX, MEDIAN, ROUND, comparisons and + - * /.",
         )
 
     def _chain_calls(self, function: str, parts: list[Post]) -> Output:
-        joined = parts[0]
-        for each in parts[1:]:
-            joined = PostCall(function, (joined, each))
-        return Output(joined, "boolean")
+        chained = parts[0]
+        for part in parts[1:]:
+            chained = PostCall(function, (chained, part))
+        return Output(chained, "boolean")
 
     def _bind_typed(self, node: exp.Expr, wanted: str = "number") -> Post:
         found = self.bind(node)
         if found.type != wanted:
-            raise syntax_refusal(node, f"A {wanted} is needed here, not a {found.type}", f"Give it a {wanted}.")
+            raise syntax_refusal(node, f"This is a {found.type}[at], but a {wanted} is needed", f"Use a {wanted}.")
         return found.post
 
     def _bind_comparison(self, node: exp.Expr, function: str, one: Output, two: Output) -> Output:
         left, right = _read_date(node, one, two), _read_date(node, two, one)
         if left.type != right.type:
-            what = f"'{function}' mixes a {left.type} with a {right.type}"
-            raise syntax_refusal(node, what, "Use values of one type.")
-        sides = [self._type_operand(each) for each in (left, right)]
-        if sides[0] is not None and sides[1] is not None:
-            look_at_comparison(node, function, sides[0], sides[1])
+            what = f"'{function}' compares a {left.type} with a {right.type}"
+            raise syntax_refusal(node, what, "Compare values of the same type.")
+        first, second = self._type_operand(left), self._type_operand(right)
+        if first is not None and second is not None:
+            check_comparison(node, function, first, second)
         return Output(PostCall(function, (left.post, right.post)), "boolean")
 
     def _type_operand(self, one: Output) -> Typed | None:
-        """What is known of a group key, or of a literal beside it."""
+        """The declared values or bounds of a group key or a literal. None for anything else."""
         if isinstance(one.post, KeyRef):
             return self.keys[one.post.index][0]
         return functions.type_literal(one.post.value) if isinstance(one.post, Literal) else None
@@ -167,20 +170,20 @@ class OutputBinder:
         if value.type == "boolean":
             value = functions.convert_truth(value)
         if value.type != "number":
-            hint = AS_NUMBER if value.type in ("date", "datetime") else "Count instead: COUNT(*) with WHERE."
-            raise syntax_refusal(node, f"{function} takes a number", hint)
+            hint = AS_NUMBER if value.type in ("date", "datetime") else "Count rows instead: COUNT(*) with WHERE."
+            raise syntax_refusal(node, f"{function} needs a number, but this is a {value.type}[at]", hint)
         if not value.bounded:
             raise MissingBounds(
                 "bounds",
-                f"{function} needs bounds, and none follow from the catalog{locate(node)}.",
-                "Declare bounds; divide only by what cannot be zero, such as a + 1.",
+                f"{function} needs a number with bounds, and this has none{locate(node)}.",
+                "Declare bounds, and divide only by numbers that cannot be 0, such as a + 1.",
             )
         if value.lower == value.upper and (function != "SUM" or value.lower == 0):
             hint = "Write the constant itself, or COUNT(*)."
-            raise syntax_refusal(node, f"{function} of a constant does not depend on the data", hint)
+            raise syntax_refusal(node, f"{function} of a constant does not need the data", hint)
         if 0 < max(abs(value.lower or 0), abs(value.upper or 0)) < LEAST_REACH:
-            what = f"The bounds of this {function} are too near to zero{locate(node)}."
-            raise MissingBounds("bounds", what, "Use a larger unit.")
+            what = f"The bounds of this {function} are too close to 0{locate(node)}."
+            raise MissingBounds("bounds", what, "Use a smaller unit of measure, so that the numbers are larger.")
         return Aggregate(function, value)
 
     def _bind_count(self, node: exp.Count) -> Aggregate:
@@ -188,7 +191,7 @@ class OutputBinder:
         if isinstance(inner, (exp.Star, exp.Literal, exp.Boolean)):
             return Aggregate("COUNT", None)
         if inner is None or isinstance(inner, exp.Null):
-            raise syntax_refusal(node, "COUNT counts rows or values", "Write COUNT(*) or COUNT(age).")
+            raise syntax_refusal(node, "COUNT needs a value that is not NULL", "Write COUNT(*) or COUNT(x).")
         if isinstance(inner, exp.Distinct):
             return self._bind_people(inner)
         value = self.rows.bind(inner)
@@ -198,9 +201,9 @@ class OutputBinder:
         target = node.expressions[0].unnest() if len(node.expressions) == 1 else None
         if target is not None and self.rows.scope.is_person(target):
             return Aggregate("PEOPLE", None)
-        person = next((name for part in self.rows.scope.items for name in sorted(part.person)), None)
+        person = next((name for item in self.rows.scope.items for name in sorted(item.person)), None)
         hint = f"Write COUNT(DISTINCT {person})." if person else "Write COUNT(*)."
-        raise syntax_refusal(node, "COUNT(DISTINCT ...) counts people only", hint)
+        raise syntax_refusal(node, "COUNT(DISTINCT ...) can count only people", hint)
 
 
 def _infer_type(aggregate: Aggregate) -> str:
@@ -210,7 +213,7 @@ def _infer_type(aggregate: Aggregate) -> str:
 
 
 def _read_date(node: exp.Expr, one: Output, other: Output) -> Output:
-    """A literal beside a date or datetime is read as one."""
+    """Read a literal that is compared with a date or datetime as a date or datetime."""
     if other.type not in ("date", "datetime") or not isinstance(one.post, Literal):
         return one
     value = read_literal_beside(node, one.post.value, other.type)
@@ -222,5 +225,9 @@ def _read_digits(node: exp.Round) -> int:
     value = read_constant(given) if given is not None else Literal(0)
     digits = None if value is None else value.value
     if not isinstance(digits, int) or isinstance(digits, bool) or abs(digits) > MOST_DIGITS:
-        raise syntax_refusal(node, "ROUND takes a plain number of digits", f"Write ROUND(x, 2), up to {MOST_DIGITS}.")
+        raise syntax_refusal(
+            node,
+            "The number of digits of ROUND must be a whole number",
+            f"Write ROUND(x, 2), with at most {MOST_DIGITS} digits.",
+        )
     return digits

@@ -55,7 +55,7 @@ HINTS = {  # an unsupported argument of a node -> what to write instead
     "recursive": "Write WITH without RECURSIVE.",
     "query": "Join the other table on the person's id instead.",
 }
-EXPRESSIONS = "Supported: comparisons, AND, OR, NOT, IN, BETWEEN, LIKE, CASE and + - * /."
+EXPRESSIONS = "Supported: comparisons, AND, OR, NOT, IN, BETWEEN, LIKE, IS NULL, CASE and + - * /."
 
 
 def parse(sql: str) -> exp.Select:
@@ -164,8 +164,12 @@ def name_node(node: exp.Expr) -> str:
 
 
 def syntax_refusal(node: exp.Expr, what: str, hint: str) -> UnsupportedSyntax:
-    """An error that says what is not supported, where, and what to write instead."""
-    return UnsupportedSyntax("syntax", f"{what}{locate(node)}.", hint)
+    """An error that says what is not supported, where, and what to write instead.
+
+    The position goes where `what` has [at], or to its end.
+    """
+    place = locate(node)
+    return UnsupportedSyntax("syntax", (what.replace("[at]", place) if "[at]" in what else what + place) + ".", hint)
 
 
 @contextmanager

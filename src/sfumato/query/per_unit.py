@@ -1,4 +1,4 @@
-"""SELECT person, COUNT(*), SUM(x) ... GROUP BY person in a subquery: one row for each person."""
+"""A subquery SELECT person, COUNT(*), SUM(x) ... GROUP BY person -> one row per person."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -17,6 +17,7 @@ from sfumato.query.query import Typed
 from sfumato.query.relation import FromItem, Scope
 from sfumato.query.row_expressions import RowBinder
 from sfumato.query.size_limits import refuse_large_expression
+from sfumato.query.tokens import shorten
 
 FUNCTIONS: dict[type[exp.Expr], str] = {exp.Sum: "sum", exp.Avg: "avg", exp.Min: "min", exp.Max: "max"}
 
@@ -24,23 +25,24 @@ FUNCTIONS: dict[type[exp.Expr], str] = {exp.Sum: "sum", exp.Avg: "avg", exp.Min:
 def bind_per_unit(
     node: exp.Select, source: Source, filters: Sequence[Expression], scope: Scope, prefix: str
 ) -> tuple[PerUnit, tuple[Expression, ...], FromItem]:
-    """One row for each person, conditions on such rows (HAVING), and what their columns are called."""
+    """Bind such a subquery: its source, its conditions (HAVING), and its columns."""
     binder = _UnitBinder(RowBinder(scope), extent(source).reach, prefix)
     group = node.args.get("group")
     keys = group.expressions if group is not None else []
     if len(keys) != 1 or not scope.is_person(_resolve_ordinal(keys[0], node)):
-        hint = "Write GROUP BY the person's id, and nothing else; group by other things in the outer SELECT."
-        raise syntax_refusal(group or node, "A subquery with aggregates has one row for each person", hint)
+        hint = "Write GROUP BY the person's id alone, and group by other columns in the outer SELECT."
+        raise syntax_refusal(group or node, "A subquery with aggregates must group by the person's id alone", hint)
     rows = RowBinder(scope, binder.bind_aggregate)
     columns: dict[str, Typed] = {}
     person: set[str] = set()
-    for each in node.expressions:
-        bare = each.unalias()
-        name = each.alias_or_name
+    for selected in node.expressions:
+        bare = selected.unalias()
+        name = selected.alias_or_name
         if not name:
-            raise syntax_refusal(each, "A computed column of a subquery needs a name", "Name it with AS.")
+            raise syntax_refusal(selected, "A computed column of a subquery needs a name", "Name it with AS.")
         if find_name(name, columns) is not None:
-            raise syntax_refusal(each, f"Two columns are named {name[:100]}", "Name them apart with AS.")
+            hint = "Give them different names with AS."
+            raise syntax_refusal(selected, f"A second column has the name {shorten(name)}", hint)
         if scope.is_person(bare):
             person.add(name)
             columns[name] = Typed(Column(f"{prefix}person", ColumnType.ID), "id")
@@ -48,13 +50,13 @@ def bind_per_unit(
             columns[name] = _bind_aggregated(rows, bare)
             refuse_large_expression(bare, columns[name].expression)
     having = node.args.get("having")
-    kept = tuple(rows.bind_conditions(having.this)) if having is not None else ()
+    conditions = tuple(rows.bind_conditions(having.this)) if having is not None else ()
     made = PerUnit(source, tuple(filters), tuple(binder.columns.values()))
-    return made, kept, FromItem("", columns, "this subquery", frozenset(person))
+    return made, conditions, FromItem("", columns, "this subquery", frozenset(person))
 
 
 def _resolve_ordinal(key: exp.Expr, node: exp.Select) -> exp.Expr:
-    """GROUP BY 1 names a selected column."""
+    """GROUP BY 1 refers to the first selected column."""
     if isinstance(key, exp.Literal) and not key.is_string and str(key.this).isdigit():
         number = int(str(key.this))
         if 1 <= number <= len(node.expressions):
@@ -64,19 +66,19 @@ def _resolve_ordinal(key: exp.Expr, node: exp.Select) -> exp.Expr:
 
 
 def _bind_aggregated(rows: RowBinder, node: exp.Expr) -> Typed:
-    """An expression whose columns all stand inside aggregates."""
+    """Bind an expression in which every column is inside an aggregate."""
     for column in node.find_all(exp.Column):
         above = column.parent
         while above is not None and above is not node.parent and not isinstance(above, (exp.Count, *FUNCTIONS)):
             above = above.parent
         if above is None or above is node.parent:
-            hint = "Use MIN, MAX, SUM, AVG or COUNT of it: a person may have several values."
-            raise syntax_refusal(column, f"{column.name[:40]} is not one value for each person", hint)
+            hint = "Use MIN, MAX, SUM, AVG or COUNT of it."
+            raise syntax_refusal(column, f"A person may have several values of {shorten(column.name)}", hint)
     return rows.bind(node)
 
 
 class _UnitBinder:
-    """Collects the aggregates of each person's rows, each once."""
+    """Collects the aggregates over the rows of one person. Equal aggregates become one column."""
 
     def __init__(self, rows: RowBinder, most_rows: int, prefix: str) -> None:
         self.rows = rows
@@ -85,15 +87,15 @@ class _UnitBinder:
         self.columns: dict[tuple[object, ...], UnitColumn] = {}
 
     def bind_aggregate(self, node: exp.Expr) -> Typed:
-        """COUNT, SUM, AVG, MIN or MAX of the person's rows, with bounds that follow from the catalog."""
+        """Bind COUNT, SUM, AVG, MIN or MAX over a person's rows. Its bounds follow from the catalog."""
         if isinstance(node, exp.Count):
             inner = node.this.unnest() if node.this is not None else exp.Star()
             if isinstance(inner, exp.Distinct):
                 raise syntax_refusal(
-                    node, "COUNT(DISTINCT ...) is not supported in a subquery", "Count rows or values."
+                    node, "COUNT(DISTINCT ...) is not supported in a subquery", "Write COUNT(*) or COUNT(x)."
                 )
             if isinstance(inner, exp.Null):
-                raise syntax_refusal(node, "COUNT counts rows or values", "Write COUNT(*) or COUNT(x).")
+                raise syntax_refusal(node, "COUNT(NULL) is always 0", "Write COUNT(*) or COUNT(x).")
             all_rows = isinstance(inner, (exp.Star, exp.Literal)) or self.rows.scope.is_person(inner)
             value = None if all_rows else self.rows.bind(inner).expression
             column = self._add("count", value, 0, self.most_rows, 0)
@@ -101,14 +103,14 @@ class _UnitBinder:
         function = FUNCTIONS.get(type(node))
         if function is None:
             raise syntax_refusal(
-                node, f"{name_node(node)} is not supported for each person", "Use SUM, AVG, MIN or MAX."
+                node, f"{name_node(node)} is not supported in a subquery", "Use COUNT, SUM, AVG, MIN or MAX."
             )
         typed = self.rows.bind(node.this)
         if typed.type == "boolean":
             typed = functions.convert_truth(typed)
         if typed.type != "number" or typed.lower is None or typed.upper is None:
-            hint = "Give it a number with declared bounds."
-            raise MissingBounds("bounds", f"{function.upper()} needs a bounded number{locate(node)}.", hint)
+            hint = "Use a number whose bounds are declared in the catalog."
+            raise MissingBounds("bounds", f"{function.upper()} needs a number with bounds{locate(node)}.", hint)
         exponent = grid_exponent(typed.lower, typed.upper, whole=typed.whole, per_row=True)
         step = Fraction(2) ** exponent
         low, high = (floor(Fraction(end) / step + Fraction(1, 2)) for end in (typed.lower, typed.upper))
@@ -116,7 +118,9 @@ class _UnitBinder:
             low, high = min(low, self.most_rows * low), max(high, self.most_rows * high)
             if max(abs(low), abs(high)) > MOST_STEPS:
                 raise MissingBounds(
-                    "bounds", f"The sum for each person is too large{locate(node)}.", "Declare narrower bounds."
+                    "bounds",
+                    f"The bounds of the sum per person are too large{locate(node)}.",
+                    "Declare narrower bounds.",
                 )
         column = self._add(function, typed.expression, low, high, exponent)
         return self._type_column(

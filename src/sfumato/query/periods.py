@@ -1,7 +1,7 @@
-"""The calendar, in whole numbers: which year, quarter, month, week, day, hour or minute a moment is in.
+"""Calendar periods as whole numbers: the year, quarter, month, week, day, hour or minute of a date or datetime.
 
-Weeks begin on Monday and are numbered as ISO 8601 does; the day of the week counts from 0, Sunday. Nothing is shorter
-than a minute, so that a moment's whole seconds, rounded down, decide everything here.
+Weeks begin on Monday and have ISO 8601 numbers. The day of the week counts from 0, which is Sunday. No period is
+shorter than a minute, so fractions of a second do not matter here.
 """
 
 from collections.abc import Iterator
@@ -9,12 +9,12 @@ from datetime import date, datetime, timedelta
 
 Moment = date | datetime
 
-EPOCH = datetime(1970, 1, 1)  # without a zone, as all that is declared
+EPOCH = datetime(1970, 1, 1)  # declared datetimes have no time zone
 UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute")
-OF_A_DAY = ("hour", "minute")  # a date has none of these
+OF_A_DAY = ("hour", "minute")  # a date has neither
 MONTHS = {"year": 12, "quarter": 3, "month": 1}
 MINUTES = {"hour": 60, "minute": 1}
-PARTS = {  # a part of a date -> the unit in which it does not change, and after how many in a row all have been there
+PARTS = {  # a part of a date -> the unit during which it is constant, and how many units show all its values
     "year": ("year", 9_999), "quarter": ("quarter", 4), "month": ("month", 12), "week": ("week", 8 * 53),
     "day": ("day", 62), "dayofweek": ("day", 7), "dayofyear": ("day", 9 * 366), "hour": ("hour", 24),
     "minute": ("minute", 60),
@@ -22,19 +22,19 @@ PARTS = {  # a part of a date -> the unit in which it does not change, and after
 
 
 def to_number(moment: Moment) -> float:
-    """A date as the number of its day; a datetime as whole seconds since 1970, rounded down."""
+    """A date as its day number; a datetime as whole seconds since 1970, rounded down."""
     if isinstance(moment, datetime):
         return float((moment - EPOCH) // timedelta(seconds=1))
     return float(moment.toordinal())
 
 
 def to_moment(kind: str, number: float) -> Moment:
-    """The date or datetime that has this number."""
+    """The date or datetime with this number."""
     return EPOCH + timedelta(seconds=int(number)) if kind == "datetime" else date.fromordinal(int(number))
 
 
 def find_period(unit: str, moment: Moment) -> int:
-    """The number of the period that a moment is in: the next period has the next number."""
+    """The number of the period that contains a moment. Consecutive periods have consecutive numbers."""
     if unit in MONTHS:
         return (12 * moment.year + moment.month - 1) // MONTHS[unit]
     if unit in MINUTES and isinstance(moment, datetime):
@@ -44,7 +44,7 @@ def find_period(unit: str, moment: Moment) -> int:
 
 
 def find_start(kind: str, unit: str, period: int) -> Moment:
-    """The date or datetime with which a period begins."""
+    """The first date or datetime of a period."""
     minutes = 0
     if unit in MONTHS:
         year, month = divmod(period * MONTHS[unit], 12)
@@ -60,12 +60,12 @@ def find_start(kind: str, unit: str, period: int) -> Moment:
 
 
 def list_starts(kind: str, unit: str, first: Moment, last: Moment) -> Iterator[Moment]:
-    """The beginning of each period from that of the first moment to that of the last."""
-    return (find_start(kind, unit, each) for each in range(find_period(unit, first), find_period(unit, last) + 1))
+    """The first moment of each period, from the period of `first` to the period of `last`."""
+    return (find_start(kind, unit, period) for period in range(find_period(unit, first), find_period(unit, last) + 1))
 
 
 def find_part(name: str, moment: Moment) -> int:
-    """A part of a date, such as its month."""
+    """A part of a date or datetime, such as its month."""
     match name:
         case "quarter":
             return (moment.month + 2) // 3

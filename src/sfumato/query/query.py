@@ -1,4 +1,4 @@
-"""Query: what is asked, resolved and typed. SQL and the Python frame build the very same one."""
+"""Query: a question with every name and type resolved. SQL and Python frames build the same Query."""
 
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -11,15 +11,15 @@ from sfumato.query.dp_options import DpOptions
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """A row-level expression, with what follows of it from the catalog alone."""
+    """A row-level expression, and what the catalog says about its values. Nothing here comes from the data."""
 
     expression: Expression
     type: str  # "number", "text", "boolean", "date", "datetime" or "null"
     nullable: bool = True
-    lower: float | None = None  # bounds of a number, or of a date's (periods.number_of); None: none follow
+    lower: float | None = None  # bounds of a number, or of a date as a number (periods.py); None: unknown
     upper: float | None = None
     whole: bool = False
-    values: tuple[Scalar, ...] | None = None  # all values it can take, where they are few and public
+    values: tuple[Scalar, ...] | None = None  # all possible values, if they are declared and few
 
     @property
     def bounded(self) -> bool:
@@ -32,27 +32,27 @@ class Aggregate:
 
     function: str
     value: Typed | None
-    fraction: Fraction | None = None  # of QUANTILE
-    most: int = 1  # of TOP_K
+    fraction: Fraction | None = None  # for QUANTILE
+    most: int = 1  # for TOP_K: how many values
 
 
 @dataclass(frozen=True, slots=True)
 class KeyRef:
-    """A group key, in an output."""
+    """A group key in an output column."""
 
     index: int
 
 
 @dataclass(frozen=True, slots=True)
 class AggregateRef:
-    """A released aggregate, in an output."""
+    """A released aggregate in an output column."""
 
     index: int
 
 
 @dataclass(frozen=True, slots=True)
 class PostCall:
-    """A function of released values: free."""
+    """A function of released values. It is post-processing, so it costs nothing."""
 
     function: str
     arguments: "tuple[Post, ...]"
@@ -72,7 +72,7 @@ class Ordering:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A question about the rows of a private source."""
+    """A question about the rows of a private source, as `bind` resolved it."""
 
     source: Source
     filters: tuple[Expression, ...]

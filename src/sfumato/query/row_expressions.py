@@ -1,4 +1,4 @@
-"""Row-level expressions: syntax + a table's declarations -> Typed, with bounds and public values."""
+"""Syntax of a row-level expression + declared columns -> Typed, with its bounds and possible values."""
 
 from collections.abc import Callable
 
@@ -8,11 +8,12 @@ from sfumato.kernel.expressions import Expression, Literal
 from sfumato.query import functions
 from sfumato.query.constants import read_constant
 from sfumato.query.date_functions import bind_date_function, read_beside
-from sfumato.query.decided_comparisons import look_at_comparison, look_at_divisor, look_at_pattern
-from sfumato.query.parse import locate_errors, name_node, syntax_refusal
+from sfumato.query.decided_comparisons import check_comparison, check_divisor, check_pattern
+from sfumato.query.parse import EXPRESSIONS, locate_errors, name_node, syntax_refusal
 from sfumato.query.query import Typed
 from sfumato.query.relation import Scope
 from sfumato.query.size_limits import MOST_PARTS, PartCounter
+from sfumato.query.tokens import SHORTEN
 
 COMPARE: dict[type[exp.Expr], str] = {
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
@@ -25,23 +26,24 @@ AGGREGATES = (exp.Count, exp.Sum, exp.Avg, exp.Variance, exp.Stddev, exp.StddevS
 
 
 class RowBinder:
-    """Binds expressions over the rows of a scope, and counts their parts: BETWEEN and IN repeat what they compare."""
+    """Binds expressions over the rows of a scope, and limits their number of parts.
+
+    The limit counts expanded parts, because BETWEEN and IN repeat the value that they compare.
+    """
 
     def __init__(self, scope: Scope, bind_unit_aggregate: Callable[[exp.Expr], Typed] | None = None) -> None:
         self.scope = scope
-        self._bind_unit_aggregate = (
-            bind_unit_aggregate  # where rows are added up for each person: what an aggregate is there
-        )
+        self._bind_unit_aggregate = bind_unit_aggregate  # for a subquery with one row per person
         self._parts = 0
         self._counter = PartCounter()
 
     def count_part(self, node: exp.Expr) -> None:
         self._parts += 1
         if self._parts > MOST_PARTS:
-            raise syntax_refusal(node, "The question has too many parts", "Ask for less at once.")
+            raise syntax_refusal(node, "The question has too many parts", SHORTEN)
 
-    def bind(self, node: exp.Expr) -> Typed:  # noqa: PLR0911 - one return a form
-        """A row-level expression."""
+    def bind(self, node: exp.Expr) -> Typed:  # noqa: PLR0911 - one return for each form
+        """Bind a row-level expression."""
         self.count_part(node)
         kind = type(node)
         if isinstance(node, exp.Paren):
@@ -59,45 +61,45 @@ class RowBinder:
             with locate_errors(node):
                 made = functions.compute(ARITHMETIC[kind], one, two)
             if kind is exp.Div:
-                look_at_divisor(node.expression, two)
+                check_divisor(node.expression, two)
             return made
         if kind in UNARY:
             one = self.bind(node.this)
             with locate_errors(node):
                 return functions.apply_unary(UNARY[kind], one)
         if kind in LOGIC or kind is exp.Not:
-            arguments = [self.bind(each) for each in (flatten(node) if kind in LOGIC else [node.this])]
+            arguments = [self.bind(part) for part in (flatten(node) if kind in LOGIC else [node.this])]
             with locate_errors(node):
                 return functions.combine_logic(LOGIC.get(kind, "not"), arguments)
         return self._bind_special(node)
 
     def bind_conditions(self, node: exp.Expr) -> list[Expression]:
-        """The parts of WHERE that must all be true."""
+        """Bind the conditions of WHERE. All of them must be true."""
         found = []
-        for each in flatten(node) if isinstance(node.unnest(), exp.And) else [node]:
-            typed = self.bind(each)
+        for condition in flatten(node) if isinstance(node.unnest(), exp.And) else [node]:
+            typed = self.bind(condition)
             if typed.type != "boolean":
-                raise syntax_refusal(each, "WHERE takes a condition", "Compare with something, such as age > 65.")
+                raise syntax_refusal(condition, "WHERE needs a condition", "Write a comparison, such as age > 65.")
             found.append(typed.expression)
         return found
 
     def _bind_column(self, node: exp.Column) -> Typed:
-        part, name = self.scope.resolve(node)
-        found = part.columns[name]
-        self._counter.add(node, found.expression)  # before it is compared or hashed, which walks through all of it
+        item, name = self.scope.resolve(node)
+        found = item.columns[name]
+        self._counter.add(node, found.expression)  # first, because comparing or hashing an expression visits all of it
         if found.type == "id":
-            hint = "Leave it out: ids are never shown or compared, but in JOIN ... ON."
-            if name in part.person:
-                hint = f"Use COUNT(DISTINCT {name})."
-            raise syntax_refusal(node, f"The id {name} cannot be read", hint)
+            hint = f"Use COUNT(DISTINCT {name})." if name in item.person else "Leave it out."
+            raise syntax_refusal(
+                node, f"{name}[at] is an id, which can be used only in COUNT(DISTINCT {name}) and JOIN", hint
+            )
         return found
 
     def _bind_comparison(self, node: exp.Expr, function: str, one: Typed, two: Typed) -> Typed:
-        """A comparison: text beside a date is read as one."""
+        """Bind a comparison. A text that is compared with a date is read as a date."""
         left, right = read_beside(node, one, two), read_beside(node, two, one)
         with locate_errors(node):
             compared = functions.compare(function, left, right)
-        look_at_comparison(node, function, left, right)
+        check_comparison(node, function, left, right)
         return compared
 
     def _bind_special(self, node: exp.Expr) -> Typed:  # noqa: PLR0911 - one return a form
@@ -105,14 +107,19 @@ class RowBinder:
             case exp.Is() if isinstance(node.expression, exp.Null):
                 return functions.test_null(self.bind(node.this))
             case exp.Is():
-                raise syntax_refusal(node, "IS takes NULL only", "Write x or NOT x of a truth value; IS NULL of NULL.")
+                raise syntax_refusal(
+                    node,
+                    "IS is supported only with NULL",
+                    "Write x instead of x IS TRUE, and NOT x instead of x IS FALSE.",
+                )
             case exp.Between():
                 low = self._bind_comparison(node, ">=", self.bind(node.this), self.bind(node.args["low"]))
                 high = self._bind_comparison(node, "<=", self.bind(node.this), self.bind(node.args["high"]))
                 return functions.combine_logic("and", [low, high])
             case exp.In() if node.expressions:
                 equal = [
-                    self._bind_comparison(node, "=", self.bind(node.this), self.bind(each)) for each in node.expressions
+                    self._bind_comparison(node, "=", self.bind(node.this), self.bind(value))
+                    for value in node.expressions
                 ]
                 return functions.combine_logic("or", equal) if len(equal) > 1 else equal[0]
             case exp.Like():
@@ -120,17 +127,17 @@ class RowBinder:
                 with locate_errors(node):
                     found = functions.match_pattern(one, two)
                 if isinstance(two.expression, Literal) and isinstance(two.expression.value, str):
-                    look_at_pattern(node, one, two.expression.value)
+                    check_pattern(node, one, two.expression.value)
                 return functions.combine_logic("not", [found]) if node.args.get("negate") else found
             case exp.Case():
                 ifs, default = node.args["ifs"], node.args.get("default")
                 otherwise = self.bind(default) if default is not None else functions.type_literal(None)
-                conditions = [self.bind(each.this) for each in ifs]
-                outcomes = [self.bind(each.args["true"]) for each in ifs]
+                conditions = [self.bind(branch.this) for branch in ifs]
+                outcomes = [self.bind(branch.args["true"]) for branch in ifs]
                 with locate_errors(node):
                     return functions.choose(conditions, outcomes, otherwise)
             case exp.Coalesce():
-                arguments = [self.bind(each) for each in (node.this, *node.expressions)]
+                arguments = [self.bind(argument) for argument in (node.this, *node.expressions)]
                 with locate_errors(node):
                     return functions.coalesce(arguments)
         found_date = bind_date_function(node, self.bind)
@@ -139,24 +146,24 @@ class RowBinder:
         if isinstance(node, AGGREGATES):
             if self._bind_unit_aggregate is not None:
                 return self._bind_unit_aggregate(node)
-            hint = "Aggregates belong after SELECT, in HAVING and in ORDER BY."
-            raise syntax_refusal(node, f"{name_node(node)} is an aggregate, and cannot stand inside this", hint)
+            hint = "Use aggregates after SELECT, in HAVING and in ORDER BY."
+            raise syntax_refusal(node, f"The aggregate {name_node(node)} cannot be used here", hint)
         raise syntax_refusal(
             node,
             f"{name_node(node)} is not supported inside an aggregate, WHERE or GROUP BY",
-            "Comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, IS NULL, + - * /, ABS, FLOOR, CEIL, CASE and COALESCE are.",
+            f"{EXPRESSIONS} Functions: COALESCE, ABS, FLOOR, CEIL and functions of dates.",
         )
 
 
 def flatten(node: exp.Expr) -> list[exp.Expr]:
-    """a AND b AND c as a list, without recursion; the same for OR."""
+    """Turn a AND b AND c into a list, without recursion. The same for OR."""
     top = node.unnest()
     found, waiting = [], [top]
     while waiting:
-        each = waiting.pop()
-        bare = each.unnest()
+        part = waiting.pop()
+        bare = part.unnest()
         if type(bare) is type(top):
             waiting += [bare.expression, bare.this]
         else:
-            found.append(each)
+            found.append(part)
     return found

@@ -1,4 +1,7 @@
-"""How large a question is, written out: a name stands for what it means, and counts as often as it is read."""
+"""Limits on the size of a question, with every name replaced by the expression that it stands for.
+
+A name counts as often as it is used: a few nested subqueries could otherwise double an expression many times.
+"""
 
 from collections.abc import Iterator
 from typing import assert_never
@@ -9,32 +12,33 @@ from sfumato.kernel.expressions import Call, Expression
 from sfumato.kernel.row_sources import Derived, Join, PerUnit, PublicScan, Scan, Source, Union
 from sfumato.query.parse import syntax_refusal
 from sfumato.query.query import Query
+from sfumato.query.tokens import SHORTEN
 
 MOST_PARTS = 4_000  # of one expression
 MOST_LEVELS = 100
-MOST_WRITTEN = 20_000  # of a question
-TOO_LARGE = "The question is too large, with its subqueries written out"
+MOST_PARTS_OF_QUERY = 20_000
 
 
 class PartCounter:
-    """Counts the parts of expressions. Each is measured once, however many share it, so counting takes no time."""
+    """Counts the parts of expressions. An expression that is shared is measured once, so counting is fast."""
 
     def __init__(self) -> None:
         self._sizes: dict[int, tuple[int, int]] = {}
-        self._kept: list[Expression] = []  # sizes are known by identity, and nothing else may take its place
+        self._measured: list[Expression] = []  # keeps them alive: sizes are stored by identity
         self._total = 0
 
     def add(self, node: exp.Expr, expression: Expression) -> None:
-        """Count what a name stands for."""
+        """Count the parts of an expression, and refuse the question if the total is too large."""
         self._total += self.measure(expression)[0]
-        if self._total > MOST_WRITTEN:
-            raise syntax_refusal(node, TOO_LARGE, "Ask for less at once.")
+        if self._total > MOST_PARTS_OF_QUERY:
+            raise syntax_refusal(node, "The question is too large once its subqueries are expanded", SHORTEN)
 
     def measure(self, expression: Expression) -> tuple[int, int]:
-        """The number of its parts, and how deep they are nested."""
+        """The number of parts, and how deeply they are nested."""
         if id(expression) not in self._sizes:
-            inner = [self.measure(each) for each in expression.arguments] if isinstance(expression, Call) else []
-            self._kept.append(expression)
+            arguments = expression.arguments if isinstance(expression, Call) else ()
+            inner = [self.measure(argument) for argument in arguments]
+            self._measured.append(expression)
             self._sizes[id(expression)] = (
                 1 + sum(size for size, _ in inner),
                 1 + max((depth for _, depth in inner), default=0),
@@ -43,37 +47,38 @@ class PartCounter:
 
 
 def refuse_large_expression(node: exp.Expr, expression: Expression) -> None:
-    """Refuse what has grown too large by being written into itself, again and again, through subqueries."""
+    """Refuse an expression that subqueries have made too large."""
     size, depth = PartCounter().measure(expression)
     if size > MOST_PARTS or depth > MOST_LEVELS:
-        raise syntax_refusal(node, "The question has too many parts", "Ask for less at once.")
+        raise syntax_refusal(node, "The question has too many parts", SHORTEN)
 
 
 def refuse_large_query(node: exp.Expr, query: Query) -> None:
-    """Refuse a question that is too large in all: its source, filters, keys and values."""
+    """Refuse a question whose source, filters, keys and values are together too large."""
     counter = PartCounter()
-    values = [each.value.expression for each in query.aggregates if each.value is not None]
-    for each in (*_list_expressions(query.source), *query.filters, *(key.expression for key in query.keys), *values):
-        counter.add(node, each)
+    keys = [key.expression for key in query.keys]
+    values = [aggregate.value.expression for aggregate in query.aggregates if aggregate.value is not None]
+    for expression in (*_list_expressions(query.source), *query.filters, *keys, *values):
+        counter.add(node, expression)
 
 
 def _list_expressions(source: Source) -> Iterator[Expression]:
-    """The expressions of a source."""
+    """All expressions inside a source."""
     match source:
         case Scan() | PublicScan():
             return
         case Derived(inner, filters, columns):
             yield from _list_expressions(inner)
-            yield from (*filters, *(each for _, each in columns))
+            yield from (*filters, *(expression for _, expression in columns))
         case Join(left, right, on=pairs):
             yield from _list_expressions(left)
             yield from _list_expressions(right)
-            yield from (each for pair in pairs for each in pair)
+            yield from (expression for pair in pairs for expression in pair)
         case Union(parts):
-            for each in parts:
-                yield from _list_expressions(each)
+            for part in parts:
+                yield from _list_expressions(part)
         case PerUnit(inner, filters, unit_columns):
             yield from _list_expressions(inner)
-            yield from (*filters, *(each.value for each in unit_columns if each.value is not None))
+            yield from (*filters, *(column.value for column in unit_columns if column.value is not None))
         case _:
             assert_never(source)
