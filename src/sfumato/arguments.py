@@ -5,8 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sfumato.errors import InvalidParameter
-from sfumato.kernel.parameters import kind_of
+from sfumato.errors import InvalidParameter, kind_of
 
 LONGEST_NAME = 200  # bytes of a file's name; files next to it have longer names
 LONGEST_PATH = 3_000

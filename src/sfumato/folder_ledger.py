@@ -8,9 +8,8 @@ from sfumato.catalog.budget import Budget
 from sfumato.catalog.budget_edit import write_budget
 from sfumato.catalog.catalog_file import FILE, load_catalog, set_ledger_id
 from sfumato.catalog.dataset import Dataset
-from sfumato.errors import InvalidParameter, LedgerError
+from sfumato.errors import InvalidParameter, LedgerError, kind_of
 from sfumato.kernel.losses import PrivacyLoss
-from sfumato.kernel.parameters import kind_of
 from sfumato.ledger.adoption import Adoption, adopt
 from sfumato.ledger.backup import back_up, restore
 from sfumato.ledger.ledger import Ledger, Limit

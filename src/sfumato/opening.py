@@ -18,13 +18,12 @@ from sfumato.catalog.text_format import TextFormat
 from sfumato.curator import Curator
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.engines.snapshot import declared_digest
-from sfumato.errors import CatalogError, InvalidParameter, LoadWarning
+from sfumato.errors import CatalogError, InvalidParameter, LoadWarning, kind_of
 from sfumato.folder_ledger import address_of, ledger_at, lock_of, new_ledger, open_ledger, sublimits_of
 from sfumato.ingest.frame_kinds import kind_of_frame
 from sfumato.ingest.load_report import Loading, LoadReport
 from sfumato.ingest.source_refusals import NOT_A_FRAME
 from sfumato.kernel.neighbours import Row
-from sfumato.kernel.parameters import kind_of
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.ledger_address import resolve_address
 from sfumato.private_files import locked, private_folder, tighten

@@ -5,6 +5,7 @@ import math
 import os
 import pickle
 import threading
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import product
@@ -14,16 +15,22 @@ import pytest
 from scripted import Scripted
 
 import sfumato as sf
-from sfumato.accuracy.crossing_margins import crossing_margin
+from sfumato.accuracy import crossing_margins
+from sfumato.accuracy.crossing_margins import balance_noise
 from sfumato.errors import KernelFault, QueryError, SfumatoError
 from sfumato.kernel import above_threshold
-from sfumato.kernel.above_threshold import balance_noise
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.samplers import geometric
 
 
 def begin(threshold, sensitivity, epsilon, monotonic=False, queries=100):
-    return above_threshold.AboveThreshold(threshold, Fraction(sensitivity), Decimal(str(epsilon)), monotonic, queries)
+    amounts = Fraction(sensitivity), Decimal(str(epsilon))
+    noise = balance_noise(*amounts, monotonic, queries)
+    return above_threshold.AboveThreshold(threshold, *amounts, monotonic, noise)
+
+
+def crossing_margin(sequence, confidence, queries=100):
+    return crossing_margins.crossing_margin(sequence, confidence, queries)
 
 
 def sequence_law(values, bar, on_threshold, on_values):
@@ -217,17 +224,17 @@ def test_the_split_spends_epsilon_and_no_more(monotonic, queries):
 
 @pytest.mark.parametrize("monotonic", [False, True])
 @pytest.mark.parametrize("queries", [1, 30, 1000])
-def test_the_split_is_about_the_best(monkeypatch, monotonic, queries):
+def test_the_split_is_about_the_best(monotonic, queries):
     """Every other split, in steps of 5 %, with its own best rise: none has a margin that is 3 % smaller."""
     chosen = begin(0, 1, "0.01", monotonic, queries)
-    own = crossing_margin(chosen, "0.95")
+    own = crossing_margin(chosen, "0.95", queries)
     shifts = 1 if monotonic else 2
     for percent in range(5, 100, 5):
         scales = 10_000 / Fraction(percent), shifts * 10_000 / Fraction(100 - percent)
         for rise in range(chosen.noise.rise - 400, chosen.noise.rise + 401, 40):
             other = above_threshold.CrossingNoise(*scales, rise)
-            monkeypatch.setattr(above_threshold, "balance_noise", lambda *_, other=other: other)
-            assert crossing_margin(begin(0, 1, "0.01", monotonic, queries), "0.95") > own * 0.97
+            sequence = above_threshold.AboveThreshold(0, Fraction(1), Decimal("0.01"), monotonic, other)
+            assert crossing_margin(sequence, "0.95", queries) > own * 0.97
 
 
 @pytest.mark.parametrize("confidence", ["0.5", "0.95", "0.9999"])
@@ -266,8 +273,8 @@ def test_margin_beats_the_textbook():
     """Dwork and Roth: 8 (ln k + ln(2/b))/epsilon for k questions with Laplace noise."""
     for queries in (1, 100, 10_000):
         textbook = 8 * (math.log(queries) + math.log(2 / 0.05))
-        assert crossing_margin(begin(1000, 1, 1, queries=queries), "0.95") < textbook / 2.8
-        assert crossing_margin(begin(1000, 1, 1, monotonic=True, queries=queries), "0.95") < textbook / 4
+        assert crossing_margin(begin(1000, 1, 1, queries=queries), "0.95", queries) < textbook / 2.8
+        assert crossing_margin(begin(1000, 1, 1, monotonic=True, queries=queries), "0.95", queries) < textbook / 4
     assert crossing_margin(begin(0, 1, "0.001"), "0." + "9" * 300) > 10**5
 
 
@@ -283,7 +290,7 @@ def test_nothing_secret_is_shown_or_copied():
     sequence.check(-(10**6), SYSTEM)
     assert repr(sequence) == (
         "AboveThreshold(threshold=1000, sensitivity=Fraction(1, 2), epsilon=Decimal('0.5'), monotonic=True, "
-        "queries=100, finished=False)"
+        f"noise={sequence.noise}, finished=False)"
     )
     for attempt in (
         lambda: copy.copy(sequence),
@@ -348,12 +355,27 @@ def test_values_are_whole(value):
 
 def test_bad_parameters_of_a_sequence():
     assert begin(0, 1, 1).check(np.int64(10**9), SYSTEM)
+    good = {"threshold": 0, "sensitivity": Fraction(1), "epsilon": Decimal(1), "monotonic": False}
+    noise = balance_noise(Fraction(1), Decimal(1), False, 100)
     for wrong, why in (
-        ({"sensitivity": 0}, "above zero"),
-        ({"epsilon": 0}, "above zero"),
-        ({"epsilon": "1e-30"}, "^epsilon "),
+        ({"sensitivity": Fraction(0)}, "above zero"),
+        ({"epsilon": Decimal(0)}, "above zero"),
         ({"monotonic": 1}, "above zero"),
-        ({"queries": 0}, "above zero"),
+        ({"noise": replace(noise, value_scale=Fraction(1, 10**9))}, "^epsilon "),
     ):
         with pytest.raises(SfumatoError, match=why):
-            begin(**{"threshold": 0, "sensitivity": 1, "epsilon": 1} | wrong)
+            above_threshold.AboveThreshold(**{**good, "noise": noise, **wrong})
+
+
+@pytest.mark.parametrize("monotonic", [False, True])
+def test_noise_that_does_not_pay_is_refused(monotonic):
+    """The split is chosen outside the kernel, so the kernel checks it: a little less noise of either kind is seen."""
+    noise = balance_noise(Fraction(7, 3), Decimal("0.37"), monotonic, 30)
+    above_threshold.AboveThreshold(0, Fraction(7, 3), Decimal("0.37"), monotonic, noise)
+    for name in ("threshold_scale", "value_scale"):
+        less = replace(noise, **{name: getattr(noise, name) * Fraction(10**9 - 1, 10**9)})
+        with pytest.raises(KernelFault, match="does not pay"):
+            above_threshold.AboveThreshold(0, Fraction(7, 3), Decimal("0.37"), monotonic, less)
+    if monotonic:
+        with pytest.raises(KernelFault, match="does not pay"):
+            above_threshold.AboveThreshold(0, Fraction(7, 3), Decimal("0.37"), False, noise)

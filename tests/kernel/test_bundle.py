@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import pytest
 
+from sfumato.accuracy.crossing_margins import balance_noise
 from sfumato.answering.joined_releases import join_releases, split_release
 from sfumato.errors import KernelFault
 from sfumato.kernel.above_threshold import AboveThreshold
@@ -18,6 +19,12 @@ from sfumato.kernel.plan import BoundedPlan, Count, Extreme, Grid, Key, Measurem
 from sfumato.kernel.release import ExactAggregates, crosses, release, release_bundle
 from sfumato.kernel.reservation import Reservation
 from sfumato.kernel.row_sources import Scan
+
+
+def watching(sensitivity, monotonic=False):
+    noise = balance_noise(sensitivity, Decimal("0.5"), monotonic, 100)
+    return AboveThreshold(10, sensitivity, Decimal("0.5"), monotonic, noise)
+
 
 COUNT = Measurement("n", Count(None), PureDP("0.25"))
 ONE = BoundedPlan("people", Scan("t", "1"), PrivacyUnit("t", ROW), 1, (), (), (COUNT,))
@@ -56,11 +63,11 @@ def measured(plan, *cells):
 
 
 def test_a_sequence_is_charged_once_and_checks_every_question():
-    watch = AboveThreshold(10, Fraction(1), Decimal("0.5"), True)
+    watch = watching(Fraction(1), True)
     certificate = allowance(watch, ONE)
     assert certificate.loss == PureDP("0.5")
     assert certificate == allowance(watch, replace(ONE, filters=(Literal(True),))), "it is for all questions alike"
-    assert certificate.plan_digest != allowance(AboveThreshold(10, Fraction(1), Decimal("0.5"), True), ONE).plan_digest
+    assert certificate.plan_digest != allowance(watching(Fraction(1), True), ONE).plan_digest
     paid = Reservation(1, certificate)
     assert crosses(measured(ONE, -(10**6)), ONE, watch, paid) is False
     others = [
@@ -74,7 +81,7 @@ def test_a_sequence_is_charged_once_and_checks_every_question():
         with pytest.raises(KernelFault):
             crosses(exact, plan, watch, reservation)
     with pytest.raises(KernelFault):  # of the same threshold, loss and questions: it was not paid for
-        crosses(measured(ONE, 10**6), ONE, AboveThreshold(10, Fraction(1), Decimal("0.5"), True), paid)
+        crosses(measured(ONE, 10**6), ONE, watching(Fraction(1), True), paid)
     assert crosses(measured(ONE, 10**6), ONE, watch, paid) is True
     assert watch.finished
 
@@ -86,7 +93,7 @@ REPLACED = replace(ONE, unit=PrivacyUnit("t", ROW, Neighbours.REPLACE_ONE))
 
 def test_a_sequence_is_of_counts_of_one_kind():
     """Moving no further than was declared is not enough: units, kinds, steps and neighbours are the same too."""
-    wide = AboveThreshold(10, Fraction(3 << 16), Decimal("0.5"))
+    wide = watching(Fraction(3 << 16))
     for plan in (ONE, PERSON, PEOPLE, REPLACED):
         paid = Reservation(1, allowance(wide, plan))
         assert crosses(measured(plan, -(10**9)), plan, wide, paid) is False
@@ -94,7 +101,7 @@ def test_a_sequence_is_of_counts_of_one_kind():
             if other is not plan:
                 with pytest.raises(KernelFault, match="not paid"):
                     crosses(measured(other, 0), other, wide, paid)
-    narrow = AboveThreshold(10, Fraction((3 << 16) - 1), Decimal("0.5"))
+    narrow = watching(Fraction((3 << 16) - 1))
     with pytest.raises(KernelFault, match="further than"):
         crosses(measured(PERSON, 0), PERSON, narrow, Reservation(1, allowance(narrow, PERSON)))
 
@@ -110,18 +117,18 @@ def test_a_sequence_is_of_counts_of_one_kind():
 )
 def test_what_is_no_count_has_no_sequence(plan):
     with pytest.raises(KernelFault, match="one count"):
-        allowance(AboveThreshold(10, Fraction(9), Decimal("0.5")), plan)
+        allowance(watching(Fraction(9)), plan)
 
 
 def test_the_cheaper_rule_is_for_counts_that_move_one_way():
     """Of two people, one may be counted by one question and the other by the next."""
-    assert allowance(AboveThreshold(10, Fraction(1), Decimal("0.5"), False), REPLACED).loss == PureDP("0.5")
+    assert allowance(watching(Fraction(1), False), REPLACED).loss == PureDP("0.5")
     with pytest.raises(KernelFault, match="same way"):
-        allowance(AboveThreshold(10, Fraction(1), Decimal("0.5"), True), REPLACED)
+        allowance(watching(Fraction(1), True), REPLACED)
 
 
 def test_a_charged_sequence_serves_one_sequence_and_no_release():
-    watch, plan = AboveThreshold(10, Fraction(1), Decimal("0.5"), True), ONE
+    watch, plan = watching(Fraction(1), True), ONE
     paid = Reservation(1, allowance(watch, plan))
     for _ in range(3):
         assert crosses(measured(plan, -(10**6)), plan, watch, paid) is False

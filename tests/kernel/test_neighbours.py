@@ -1,5 +1,6 @@
 import pytest
 
+from sfumato.answers.disclosure import describe_unit
 from sfumato.errors import InvalidParameter
 from sfumato.kernel.neighbours import ROW, Neighbours, PrivacyUnit
 
@@ -22,8 +23,8 @@ def test_units_say_who_is_protected():
     person = PrivacyUnit("visits", "patient_id", "replace-one")
     assert row.per_row
     assert not person.per_row
-    assert str(row) == "one row of visits, added or removed"
-    assert str(person) == "all rows of one patient_id in visits, replaced by another's"
+    assert describe_unit(row) == "one row of visits, added or removed"
+    assert describe_unit(person) == "all rows of one patient_id in visits, replaced by another's"
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sfumato.errors import InvalidParameter, SfumatoError
-from sfumato.kernel.parameters import (
-    decimal_from_zero,
-    kind_of,
+from sfumato.errors import InvalidParameter, SfumatoError, kind_of
+from sfumato.kernel.parameters import decimal_from_zero
+from sfumato.number_arguments import (
     positive_decimal,
     positive_fraction,
     privacy_amount,

@@ -17,7 +17,6 @@ from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.exact import ExpNeg, Logistic, Rational
 from sfumato.kernel.samplers import (
     GeometricCoins,
-    bernoulli,
     discrete_gaussian,
     discrete_laplace,
     geometric,
@@ -26,6 +25,7 @@ from sfumato.kernel.samplers import (
     two_sided,
     uniform_below,
 )
+from sfumato.local.mechanisms.biased_coins import bernoulli
 
 SCALES = [
     Fraction(1, 1024),
@@ -156,7 +156,7 @@ def test_geometric_mass_is_exact(scale):
 
 def rational_coins(x, digits=5):
     powers = [x ** (2**place) for place in range(digits)]
-    return GeometricCoins.of(
+    return GeometricCoins.make(
         [Rational(each / (1 + each)) for each in powers], Rational(x ** (2**digits)), Rational(2 * x / (1 + x))
     )
 
@@ -217,7 +217,7 @@ def test_a_biased_digit_would_be_seen():
     good = rational_coins(ratio)
     digits = list(good.coins.probabilities[:5])
     digits[2] = Rational(digits[2].value + Fraction(1, 2**80))
-    bad = GeometricCoins.of(digits, good.coins.probabilities[5], good.coins.probabilities[6])
+    bad = GeometricCoins.make(digits, good.coins.probabilities[5], good.coins.probabilities[6])
     probabilities = [each.value for each in bad.coins.probabilities]
     wanted = falls(8, 5)
     expansion = lambda coin, level: int(probabilities[coin] * 256 ** (level + 1)) % 256  # noqa: E731
@@ -376,7 +376,7 @@ def test_a_chunk_that_overflows_makes_the_whole_result_python_integers(monkeypat
 
 def test_coins_must_fill_a_word():
     with pytest.raises(KernelFault):
-        GeometricCoins.of([Rational(Fraction(1, 3))] * 6, Rational(Fraction(1, 9)), Rational(Fraction(1, 9)))
+        GeometricCoins.make([Rational(Fraction(1, 3))] * 6, Rational(Fraction(1, 9)), Rational(Fraction(1, 9)))
 
 
 class Falls:

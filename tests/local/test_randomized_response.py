@@ -10,7 +10,7 @@ from scripted import Exhausted, Scripted, enumerated_mass
 import sfumato as sf
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.exact import Rational
-from sfumato.kernel.samplers import bernoulli
+from sfumato.local.mechanisms.biased_coins import bernoulli
 from sfumato.local.randomisers.randomized_response import flip_answers, move_answers
 
 

@@ -9,7 +9,8 @@ from scipy import stats
 import sfumato as sf
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.exact import ExpNeg, Rational
-from sfumato.kernel.samplers import bernoulli, discrete_gaussian, discrete_laplace, geometric, uniform_below
+from sfumato.kernel.samplers import discrete_gaussian, discrete_laplace, geometric, uniform_below
+from sfumato.local.mechanisms.biased_coins import bernoulli
 
 FALSE_ALARM = 1e-6
 DRAWS = 400_000

@@ -15,22 +15,33 @@ STANDARD = {
     "collections", "dataclasses", "datetime", "decimal", "hashlib", "json", "enum", "fractions", "functools",
     "math", "operator", "os", "re", "statistics", "sys", "threading", "typing", "weakref",
 }  # fmt: skip
-BELOW = {"catalog", "kernel", "errors"}
+BELOW = {"catalog", "kernel", "number_arguments", "errors"}
 ANSWERING = {"accuracy", "answers", "planning", "query", "engines", "ingest", "ledger", "private_files", *BELOW}
 ROOT = {"curator", "opening", "folder_ledger", "shared_ledgers", "arguments"}
 MAY_IMPORT = {  # a package of ours, or a module at the root -> what of ours it may import besides its own package
     "kernel": {"errors"},
-    "accuracy": {"kernel", "errors"},
-    "standalone": {"accuracy", "kernel", "errors"},
-    "catalog": {"kernel", "errors"},
+    "accuracy": {"kernel", "number_arguments", "errors"},
+    "standalone": {"accuracy", "kernel", "number_arguments", "errors"},
+    "catalog": {"kernel", "number_arguments", "errors"},
     "query": BELOW,
     "ingest": BELOW,
     "planning": {"query", *BELOW},
     "engines": {"ingest", "private_files", *BELOW},
     "ledger": {"private_files", "signing", *BELOW},
-    "answers": {"accuracy", "planning", "query", "kernel", "errors", "extras", "arguments", "private_files", "signing"},
+    "answers": {
+        "accuracy",
+        "planning",
+        "query",
+        "kernel",
+        "number_arguments",
+        "errors",
+        "extras",
+        "arguments",
+        "private_files",
+        "signing",
+    },
     "answering": ANSWERING,
-    "local": {"kernel", "ledger", "answering", "errors", "signing"},
+    "local": {"kernel", "number_arguments", "ledger", "answering", "errors", "signing"},
     "cli": {"local", "answering", *ROOT, *ANSWERING, ""},
     # modules at the root
     "__init__": {"local", "standalone", "answering", "curator", "opening", "folder_ledger", *ANSWERING, ""},
@@ -41,6 +52,7 @@ MAY_IMPORT = {  # a package of ours, or a module at the root -> what of ours it 
     "shared_ledgers": {"ledger", *BELOW},
     "arguments": {"kernel", "errors"},
     "private_files": {"errors"},
+    "number_arguments": {"kernel", "errors"},
     "signing": {"kernel"},
     "extras": {"errors"},
     "errors": set(),

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from count_trusted import DOCUMENT, ROOT, SEPARATE, count_code, count_total, list_trusted, update
 
-MOST_LINES = 4_500  # lowered as files shrink; the aim is 3,000
+MOST_LINES = 4_350  # lowered as files shrink; the aim is 3,000
 LISTED = list(list_trusted(DOCUMENT.read_text()))
 
 

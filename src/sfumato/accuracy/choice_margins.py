@@ -7,8 +7,9 @@ from typing import assert_never
 from sfumato.accuracy.noise_margins import float_up, per_coordinate
 from sfumato.accuracy.rank_margins import even_rank_margin, rank_margin, survival
 from sfumato.kernel.bin_choice import ExtremeChoice, ModeChoice, QuantileChoice
-from sfumato.kernel.parameters import Number, probability_inside
+from sfumato.kernel.parameters import Number
 from sfumato.kernel.tails import least_tail
+from sfumato.number_arguments import probability_inside
 
 
 def score_margin(spread: Fraction, miss: Fraction, size: int) -> float:

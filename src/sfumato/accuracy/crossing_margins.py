@@ -1,16 +1,40 @@
-"""The margin of a sequence of questions against one threshold."""
+"""Noise and margin of a sequence of questions against one threshold."""
 
 import math
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 
-from sfumato.kernel.above_threshold import AboveThreshold
-from sfumato.kernel.parameters import Number, probability_inside, whole_number
+from sfumato.kernel.above_threshold import AboveThreshold, CrossingNoise
+from sfumato.kernel.mechanisms import carried_scale
+from sfumato.kernel.parameters import Number
+from sfumato.number_arguments import probability_inside, whole_number
 
 _SLACK = 1e-9
+_RISK = 1 / 40  # the noise is balanced for a margin of 95 %: this much on either side
 
 
-def crossing_margin(sequence: AboveThreshold, confidence: Number = "0.95", queries: int | None = None) -> int:
+def balance_noise(sensitivity: Fraction, epsilon: Decimal, monotonic: bool, queries: int) -> CrossingNoise:
+    """Split epsilon between threshold and values so that the margin for so many questions is about the least.
+
+    The kernel checks that the noise pays for epsilon.
+
+    Claim: K-34. With c = 1 if monotonic, else 2: sensitivity/threshold_scale + c * sensitivity/value_scale = epsilon.
+    Requires: public parameters only (caller).
+    Checked by: tests/kernel/test_above_threshold.py::test_the_split_spends_epsilon_and_no_more
+    """
+    shifts = 1 if monotonic else 2
+    once, often = math.log(1 / _RISK), math.log(queries / _RISK)
+    share = Fraction(round(100 / (1 + math.sqrt(shifts * often / once))), 100)
+    threshold_scale = carried_scale(sensitivity / (share * Fraction(epsilon)), "epsilon")
+    value_scale = carried_scale(shifts * sensitivity / ((1 - share) * Fraction(epsilon)), "epsilon")
+    rarer = math.log(value_scale / (threshold_scale + value_scale))
+    rise = round((float(value_scale) * (often + rarer) - float(threshold_scale) * once) / 2)
+    return CrossingNoise(threshold_scale, value_scale, rise)
+
+
+def crossing_margin(sequence: AboveThreshold, confidence: Number, queries: int) -> int:
     """The least a for which the following holds with the stated probability, over `queries` questions.
 
     Every value answered False is at most threshold + a, and the one answered True is at least threshold - a.
@@ -21,7 +45,7 @@ def crossing_margin(sequence: AboveThreshold, confidence: Number = "0.95", queri
     Checked by: tests/kernel/test_above_threshold.py::test_margin_holds
     """
     miss = 1 - probability_inside(confidence, "confidence")
-    count = sequence.queries if queries is None else whole_number(queries, "queries", 1)
+    count = whole_number(queries, "queries", 1)
     noise = sequence.noise
     raising, helping = float(1 / noise.threshold_scale), float(1 / noise.value_scale)
     limit = math.log(miss.numerator) - math.log(miss.denominator) - _SLACK

@@ -8,8 +8,9 @@ import numpy as np
 
 from sfumato.kernel.exact import ExpNeg, enclose, log
 from sfumato.kernel.mechanisms import Additive, GaussianNoise, LaplaceNoise, Noise, grid_and_noise
-from sfumato.kernel.parameters import Number, probability_inside, whole_number
+from sfumato.kernel.parameters import Number
 from sfumato.kernel.tails import least_tail
+from sfumato.number_arguments import probability_inside, whole_number
 
 SUMMED_DEVIATION = 1 << 12
 _BITS = 128

@@ -11,7 +11,8 @@ from sfumato.answering.prices import delta_of, margins_alone, price
 from sfumato.answering.question_record import record_question, write_record
 from sfumato.answers.answer import Answer
 from sfumato.kernel.losses import ZCDP, PureDP
-from sfumato.kernel.parameters import Number, probability_inside
+from sfumato.kernel.parameters import Number
+from sfumato.number_arguments import probability_inside
 from sfumato.query.bind import bind
 from sfumato.query.frame import FrameQuery, read_question
 from sfumato.query.query import Query

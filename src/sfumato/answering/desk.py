@@ -18,11 +18,12 @@ from sfumato.catalog.dataset import Dataset
 from sfumato.engines.engine import Engine
 from sfumato.errors import KernelFault, LedgerError, QueryError
 from sfumato.kernel.losses import ZCDP, PureDP
-from sfumato.kernel.parameters import Number, privacy_amount
+from sfumato.kernel.parameters import Number
 from sfumato.kernel.plan import BoundedPlan
 from sfumato.kernel.release import ExactAggregates, Released
 from sfumato.kernel.reservation import Reservation
 from sfumato.ledger.ledger import AlreadyAnswered, Ledger
+from sfumato.number_arguments import privacy_amount
 from sfumato.planning.planner import Planned, choose_plan
 from sfumato.query.query import Query
 

@@ -14,9 +14,10 @@ from sfumato.errors import InvalidParameter, KernelFault, UnsupportedSyntax
 from sfumato.kernel.certify import BinChoice
 from sfumato.kernel.expressions import Call, Column, ColumnType, Expression, Literal, columns_of
 from sfumato.kernel.losses import PureDP
-from sfumato.kernel.parameters import Number, privacy_amount
+from sfumato.kernel.parameters import Number
 from sfumato.kernel.plan import BoundedPlan, Count, Grid, Measurement, People, Quantiles
 from sfumato.kernel.row_sources import Scan
+from sfumato.number_arguments import privacy_amount
 from sfumato.planning.planner import split
 from sfumato.planning.unit_and_version import pinned, whose
 from sfumato.query.bind import bind

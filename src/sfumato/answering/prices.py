@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from math import inf, isfinite
 
-from sfumato.errors import InvalidParameter
+from sfumato.errors import InvalidParameter, kind_of
 from sfumato.kernel.losses import ZCDP, PureDP
-from sfumato.kernel.parameters import Number, kind_of, positive_fraction, privacy_amount
+from sfumato.kernel.parameters import Number
+from sfumato.number_arguments import positive_fraction, privacy_amount
 from sfumato.query.dp_options import refuse_epsilon
 from sfumato.query.query import Query
 

@@ -18,12 +18,13 @@ from sfumato.errors import LedgerError, UnsupportedSyntax
 from sfumato.kernel.certify import certify
 from sfumato.kernel.exact import plain, sum_exactly
 from sfumato.kernel.losses import ZCDP, PrivacyLoss, PureDP, compose
-from sfumato.kernel.parameters import Number, probability_inside
+from sfumato.kernel.parameters import Number
 from sfumato.kernel.plan import BoundedPlan, Choice
 from sfumato.kernel.release import Released
 from sfumato.ledger.earlier_releases import EarlierReleases
 from sfumato.ledger.ledger import AlreadyAnswered
 from sfumato.ledger.loss_sums import read_charge, write_loss
+from sfumato.number_arguments import probability_inside
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
 

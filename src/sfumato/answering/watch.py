@@ -5,7 +5,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from sfumato.accuracy.crossing_margins import crossing_margin
+from sfumato.accuracy.crossing_margins import balance_noise, crossing_margin
 from sfumato.answering.desk import AtDesk, Desk
 from sfumato.answering.question_record import record_question, write_record
 from sfumato.answering.receipt import cost_of
@@ -16,10 +16,11 @@ from sfumato.kernel.bundle import allowance
 from sfumato.kernel.certify import certify
 from sfumato.kernel.losses import PureDP
 from sfumato.kernel.neighbours import Neighbours
-from sfumato.kernel.parameters import Number, privacy_amount, whole_number
+from sfumato.kernel.parameters import Number
 from sfumato.kernel.plan import Count, People, exponent_of
 from sfumato.kernel.release import ExactAggregates, Released, crosses
 from sfumato.kernel.reservation import Reservation
+from sfumato.number_arguments import privacy_amount, whole_number
 from sfumato.planning.planner import Planned
 from sfumato.query.bind import bind
 from sfumato.query.dp_options import refuse_epsilon
@@ -38,6 +39,7 @@ class Watch:
     sequence: AboveThreshold
     like: Planned
     cost: Cost
+    questions: int  # about how many are expected
     process: int = field(default_factory=os.getpid)
     failed: threading.Event = field(default_factory=threading.Event)  # set when a draw failed; its charge is closed
 
@@ -61,7 +63,7 @@ class Watch:
         """A count answered False is at most this above the threshold, and the one answered True at most this below."""
         plan = self.like.plan
         step = 2.0 ** exponent_of(plan.measurements[0].quantity, per_row=plan.unit.per_row)
-        return crossing_margin(self.sequence, confidence, questions) * step
+        return crossing_margin(self.sequence, confidence, self.questions if questions is None else questions) * step
 
 
 def begin_watch(  # noqa: PLR0917 - its caller names what it passes
@@ -75,11 +77,13 @@ def begin_watch(  # noqa: PLR0917 - its caller names what it passes
         steps = whole_number(above, "above", 0) * 2**-measured.exponent
         monotonic = planned.plan.unit.neighbours is Neighbours.ADD_REMOVE
         amount, expected = privacy_amount(epsilon, "epsilon"), whole_number(questions, "questions", 1)
-        sequence = AboveThreshold(steps, measured.sensitivity.l1, amount, monotonic, expected)
+        moved = measured.sensitivity.l1
+        noise = balance_noise(moved, amount, monotonic, expected)
+        sequence = AboveThreshold(steps, moved, amount, monotonic, noise)
         question = record_question(tree, bind(tree, desk.dataset))
         record = write_record("watch", question, above=above, questions_at_most=questions)
         reservation, taken = desk.ledger.charge(desk.admit(analyst), allowance(sequence, planned.plan), record)
-        return Watch(at_desk, reservation, sequence, planned, cost_of(taken))
+        return Watch(at_desk, reservation, sequence, planned, cost_of(taken), expected)
 
 
 def plan_count(desk: Desk, sql: str) -> Planned:

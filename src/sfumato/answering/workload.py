@@ -12,10 +12,11 @@ from sfumato.answering.present_answer import PlannedQuery, present_answer
 from sfumato.answering.prices import margins_by_column
 from sfumato.answering.question_record import record_question, write_record
 from sfumato.answers.answer import Answer, Cost
-from sfumato.errors import InvalidParameter
+from sfumato.errors import InvalidParameter, kind_of
 from sfumato.kernel.exact import sum_exactly
 from sfumato.kernel.losses import PureDP
-from sfumato.kernel.parameters import Number, kind_of, probability_inside
+from sfumato.kernel.parameters import Number
+from sfumato.number_arguments import probability_inside
 from sfumato.query.bind import bind
 from sfumato.query.dp_options import refuse_epsilon
 from sfumato.query.parse import parse

@@ -12,6 +12,7 @@ from sfumato.kernel.canonical_text import canonical_text
 from sfumato.kernel.certify import BinChoice, Certificate, Certified
 from sfumato.kernel.exact import plain
 from sfumato.kernel.losses import ApproxDP, PrivacyLoss, PureDP
+from sfumato.kernel.neighbours import Neighbours, PrivacyUnit
 from sfumato.kernel.plan import BoundedPlan, Grid, Quantity, kind_of
 from sfumato.private_files import tighten, written_once
 from sfumato.signing import make_secret, public_key_of, read_key, sign, verify_signature
@@ -53,7 +54,7 @@ def statement(
 ) -> dict[str, Any]:
     """What an answer promises, in plain words and exact numbers."""
     return {
-        "unit": str(plan.unit),
+        "unit": describe_unit(plan.unit),
         "neighbours": plan.unit.neighbours.value,
         "population": plan.population,
         "loss": _text(certificate.loss),
@@ -80,6 +81,13 @@ def _bounds_of(quantity: Quantity) -> dict[str, float]:
     """The bounds that a value is clamped to; zeros for a quantity without bounds."""
     grid: Grid = getattr(quantity, "grid", Grid(0, 0, 0))
     return {"lower": grid.lower * 2.0**grid.exponent, "upper": grid.upper * 2.0**grid.exponent}
+
+
+def describe_unit(unit: PrivacyUnit) -> str:
+    """Who is protected, and against which comparison."""
+    who = f"one row of {unit.table}" if unit.per_row else f"all rows of one {unit.id_column} in {unit.table}"
+    how = "added or removed" if unit.neighbours is Neighbours.ADD_REMOVE else "replaced by another's"
+    return f"{who}, {how}"
 
 
 def _grid(each: Certified) -> int:

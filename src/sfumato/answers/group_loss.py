@@ -7,7 +7,7 @@ from sfumato.errors import InvalidParameter
 from sfumato.kernel.exact import plain
 from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP
 from sfumato.kernel.neighbours import Neighbours
-from sfumato.kernel.parameters import whole_number
+from sfumato.number_arguments import whole_number
 
 DELTA = Decimal("1e-6")  # at which a loss under zCDP is put into words
 MOST_SHOWN = 700  # e to a higher power does not fit a double

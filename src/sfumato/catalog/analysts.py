@@ -11,8 +11,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 
 from sfumato.catalog.catalog_errors import catalog_error, show_value
-from sfumato.errors import InvalidParameter, PermissionDenied
-from sfumato.kernel.parameters import kind_of
+from sfumato.errors import InvalidParameter, PermissionDenied, kind_of
 
 DEFAULT = "default"  # in [analysts]: the limit of each name that is not listed
 MOST_LETTERS = 200

@@ -8,7 +8,8 @@ from typing import Literal
 from sfumato.catalog.catalog_errors import catalog_error, naming_place, show_value
 from sfumato.catalog.columns import freeze
 from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
-from sfumato.kernel.parameters import Number, privacy_amount
+from sfumato.kernel.parameters import Number
+from sfumato.number_arguments import privacy_amount
 
 
 @dataclass(frozen=True, slots=True, init=False)

@@ -21,10 +21,9 @@ from sfumato.catalog.dataset import Dataset, Table
 from sfumato.catalog.names import find_name
 from sfumato.catalog.text_format import KEYS as READING_KEYS
 from sfumato.catalog.text_format import PLAIN_TEXT, TextFormat
-from sfumato.errors import CatalogError
+from sfumato.errors import CatalogError, kind_of
 from sfumato.kernel.exact import plain
 from sfumato.kernel.neighbours import ROW
-from sfumato.kernel.parameters import kind_of
 
 FILE = "catalog.toml"
 KINDS: dict[str, type[Any]] = {

@@ -13,8 +13,8 @@ from typing import TypeVar
 
 from sfumato.catalog.catalog_errors import catalog_error, show_value
 from sfumato.catalog.names import is_encodable
+from sfumato.errors import kind_of
 from sfumato.kernel.expressions import ColumnType
-from sfumato.kernel.parameters import kind_of
 
 MOST_BOUND = 2**53  # every whole number up to here is a double
 

@@ -11,10 +11,10 @@ from sfumato.catalog.catalog_errors import MOST_CHARACTERS, catalog_error, namin
 from sfumato.catalog.columns import ColumnDeclaration, Id, column_type, freeze, read_flag
 from sfumato.catalog.names import find_name, read_name, read_text, refuse_twins, suggest_names, unknown_name
 from sfumato.catalog.text_format import PLAIN_TEXT, TextFormat
-from sfumato.errors import KernelFault
+from sfumato.errors import KernelFault, kind_of
 from sfumato.kernel.expressions import Column
 from sfumato.kernel.neighbours import ROW, Neighbours, PrivacyUnit, Row
-from sfumato.kernel.parameters import kind_of, whole_number
+from sfumato.number_arguments import whole_number
 
 MOST_ROWS = 1 << 40
 

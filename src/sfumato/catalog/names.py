@@ -5,8 +5,7 @@ import unicodedata
 from collections.abc import Iterable
 
 from sfumato.catalog.catalog_errors import MOST_CHARACTERS, catalog_error, show_value
-from sfumato.errors import UnknownName
-from sfumato.kernel.parameters import kind_of
+from sfumato.errors import UnknownName, kind_of
 
 MOST_SHOWN = 30
 

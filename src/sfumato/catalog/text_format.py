@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sfumato.catalog.catalog_errors import catalog_error, show_value
 from sfumato.catalog.columns import freeze, read_flag
-from sfumato.kernel.parameters import kind_of
+from sfumato.errors import kind_of
 
 # No state but the text before: a stray byte of one record never changes how the bytes of another record are decoded.
 ENCODINGS = {

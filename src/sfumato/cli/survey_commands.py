@@ -212,9 +212,9 @@ def _value(manifest: "Manifest", text: str) -> object:
 
 
 def _margin(manifest: "Manifest", people: int) -> float:
-    from sfumato.kernel.parameters import whole_number
     from sfumato.local.randomisers.questions import Questions
     from sfumato.local.randomisers.share_estimates import normal_quantile
+    from sfumato.number_arguments import whole_number
 
     table = manifest.table
     if isinstance(table, Questions):

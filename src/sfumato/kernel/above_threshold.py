@@ -1,6 +1,5 @@
 """Above threshold (sparse vector): has it been exceeded yet? Any number of questions, at the price of one."""
 
-import math
 import os
 import threading
 from dataclasses import dataclass, field
@@ -14,8 +13,6 @@ from sfumato.kernel.losses import PureDP
 from sfumato.kernel.mechanisms import carried_scale
 from sfumato.kernel.samplers import geometric
 from sfumato.kernel.sealed import seal
-
-_RISK = 1 / 40  # the noise is balanced for a margin of 95 %: this much on either side
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,58 +28,41 @@ class CrossingNoise:
     rise: int
 
 
-def balance_noise(sensitivity: Fraction, epsilon: Decimal, monotonic: bool, queries: int) -> CrossingNoise:
-    """Split epsilon between threshold and values so that the margin for so many questions is about the least.
-
-    Claim: K-34. With c = 1 if monotonic, else 2: sensitivity/threshold_scale + c * sensitivity/value_scale = epsilon.
-    Requires: public parameters only (caller); floats choose the share and the rise, and no proof rests on those.
-    Relies on: exact arithmetic of fractions.
-    Checked by: tests/kernel/test_above_threshold.py::test_the_split_spends_epsilon_and_no_more
-    """
-    shifts = 1 if monotonic else 2
-    once, often = math.log(1 / _RISK), math.log(queries / _RISK)
-    share = Fraction(round(100 / (1 + math.sqrt(shifts * often / once))), 100)
-    threshold_scale = carried_scale(sensitivity / (share * Fraction(epsilon)), "epsilon")
-    value_scale = carried_scale(shifts * sensitivity / ((1 - share) * Fraction(epsilon)), "epsilon")
-    rarer = math.log(value_scale / (threshold_scale + value_scale))
-    return CrossingNoise(
-        threshold_scale, value_scale, round((float(value_scale) * (often + rarer) - float(threshold_scale) * once) / 2)
-    )
-
-
 @seal  # a copy would answer True a second time, with the same noise on the threshold
 @dataclass(frozen=True, slots=True, eq=False)
 class AboveThreshold:
     """False, False, … until the first True: whole numbers against a threshold, epsilon-DP for the whole sequence.
 
     `sensitivity` bounds how far one person moves any one value; `monotonic` says that one person moves all values the
-    same way (counts under add-remove). `queries` is about how many values are expected; more may be checked.
+    same way (counts under add-remove). Any number of values may be checked.
     """
 
     threshold: int
     sensitivity: Fraction
     epsilon: Decimal
-    monotonic: bool = False
-    queries: int = 100
+    monotonic: bool
+    noise: CrossingNoise
     finished: bool = field(init=False, default=False)
-    noise: CrossingNoise = field(init=False, repr=False)
     name: str = field(init=False, repr=False)  # what its charge is for: no other sequence has it
     _bar: int | None = field(init=False, repr=False, default=None)
     _busy: threading.Lock = field(init=False, repr=False, default_factory=threading.Lock)
     _process: int = field(init=False, repr=False, default_factory=os.getpid)
 
     def __post_init__(self) -> None:
-        if self.sensitivity <= 0 or self.epsilon <= 0 or self.queries < 1 or type(self.monotonic) is not bool:
-            raise KernelFault("A sequence has a sensitivity, an epsilon and a number of queries above zero.")
+        if self.sensitivity <= 0 or self.epsilon <= 0 or type(self.monotonic) is not bool:
+            raise KernelFault("A sequence has a sensitivity and an epsilon above zero.")
+        once, often = (carried_scale(s, "epsilon") for s in (self.noise.threshold_scale, self.noise.value_scale))
+        if self.sensitivity * (1 / once + (1 if self.monotonic else 2) / often) > Fraction(self.epsilon):
+            raise KernelFault("The noise of this sequence does not pay for its epsilon.")
         object.__setattr__(self, "threshold", index(self.threshold))
-        object.__setattr__(self, "noise", balance_noise(self.sensitivity, self.epsilon, self.monotonic, self.queries))
         object.__setattr__(self, "name", SYSTEM.take(32).tobytes().hex())
 
     @property
     def loss(self) -> PureDP:
         """What the whole sequence costs, to be paid before the first question.
 
-        Claim: K-34. All answers together satisfy this loss.
+        Claim: K-34. All answers together satisfy this loss: with c = 1 if monotonic, else 2,
+            sensitivity/threshold_scale + c * sensitivity/value_scale <= epsilon (checked when the sequence is made).
         Requires: as check.
         Relies on: K-08.
         Checked by: tests/kernel/test_above_threshold.py::test_sequences_are_private_exactly

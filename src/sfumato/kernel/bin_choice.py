@@ -4,7 +4,7 @@ An engine gives each cell the weight in every bin. One unit holds at most `reach
 together, and every loss here is linear in the weight that moves: so all cells share one epsilon.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -19,7 +19,7 @@ from sfumato.kernel.entropy import Entropy
 from sfumato.kernel.grid import add_saturating
 from sfumato.kernel.mechanisms import carried_scale
 from sfumato.kernel.neighbours import Neighbours
-from sfumato.kernel.samplers import ROWS_AT_ONCE, IntArray, discrete_laplace, geometric
+from sfumato.kernel.samplers import IntArray, discrete_laplace, geometric
 from sfumato.kernel.tails import least_tail
 
 Weights = npt.NDArray[np.int64]
@@ -75,14 +75,12 @@ class QuantileChoice:
         Relies on: K-30; sorting is post-processing.
         Checked by: tests/kernel/test_bin_choice.py::test_quantile_privacy_is_enumerated
         """
-        chosen: list[tuple[int, ...]] = []
-        for cells in _split_rows(weights, self.bins):
-            exact = _widen(cells, max(fraction.denominator for fraction in self.fractions))
-            bins = [
-                permute_and_flip(*_rank_exponents(exact, fraction, self.spread), entropy) for fraction in self.fractions
-            ]
-            chosen += [tuple(sorted(cell)) for cell in zip(*bins, strict=True)]
-        return chosen
+        _check_weights(weights, self.bins)
+        exact = _widen(weights, max(fraction.denominator for fraction in self.fractions))
+        bins = (
+            permute_and_flip(*_rank_exponents(exact, fraction, self.spread), entropy) for fraction in self.fractions
+        )
+        return [tuple(sorted(cell)) for cell in zip(*bins, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,19 +125,16 @@ class ExtremeChoice:
         Relies on: K-06 (coins), K-08 (geometric noise).
         Checked by: tests/kernel/test_bin_choice.py::test_extreme_privacy_is_exact
         """
-        chosen: list[int] = []
-        target = self.target
-        for cells in _split_rows(weights, self.bins):
-            inward = cells[:, ::-1] if self.largest else cells
-            noisy = geometric(self.spread, len(cells), entropy).astype(object) + target
-            wide = len(cells) and max(noisy) >= _FITS
-            reached = (inward.astype(object) if wide else _widen(inward, 1)).cumsum(axis=1)
-            short = np.maximum(noisy.astype(reached.dtype)[:, np.newaxis] - reached, 0)
-            short[:, -1] = 0  # the last bin always accepts
-            approximate, exact = _exponents(short, self.spread)
-            flips = flip_exp_neg(approximate.reshape(-1), exact, entropy).reshape(short.shape)
-            first = flips.argmax(axis=1)
-            chosen += (self.bins - 1 - first if self.largest else first).tolist()
+        _check_weights(weights, self.bins)
+        inward = weights[:, ::-1] if self.largest else weights
+        noisy = geometric(self.spread, len(weights), entropy).astype(object) + self.target
+        wide = len(weights) and max(noisy) >= _FITS
+        reached = (inward.astype(object) if wide else _widen(inward, 1)).cumsum(axis=1)
+        short = np.maximum(noisy.astype(reached.dtype)[:, np.newaxis] - reached, 0)
+        short[:, -1] = 0  # the last bin always accepts
+        approximate, exact = _exponents(short, self.spread)
+        first = flip_exp_neg(approximate.reshape(-1), exact, entropy).reshape(short.shape).argmax(axis=1)
+        chosen: list[int] = (self.bins - 1 - first if self.largest else first).tolist()
         return chosen
 
 
@@ -177,17 +172,14 @@ class ModeChoice:
         Relies on: K-30 (k = 1); K-09 and K-18 (k > 1), of which the order is post-processing.
         Checked by: tests/kernel/test_bin_choice.py::test_mode_privacy_is_enumerated
         """
-        chosen: list[tuple[int, ...]] = []
-        for cells in _split_rows(weights, self.bins):
-            if self.k == 1:
-                below = cells.max(axis=1, initial=0, keepdims=True) - cells
-                chosen += [(chosen_bin,) for chosen_bin in permute_and_flip(*_exponents(below, self.spread), entropy)]
-            else:
-                noise = discrete_laplace(self.spread, cells.size, entropy)
-                noisy = add_saturating(cells.reshape(-1), noise).reshape(cells.shape)
-                order = np.argsort(-noisy, axis=1, kind="stable")[:, : self.k]
-                chosen += [tuple(row) for row in order.tolist()]
-        return chosen
+        _check_weights(weights, self.bins)
+        if self.k == 1:
+            below = weights.max(axis=1, initial=0, keepdims=True) - weights
+            return [(fullest,) for fullest in permute_and_flip(*_exponents(below, self.spread), entropy)]
+        noise = discrete_laplace(self.spread, weights.size, entropy)
+        noisy = add_saturating(weights.reshape(-1), noise).reshape(weights.shape)
+        order = np.argsort(-noisy, axis=1, kind="stable")[:, : self.k]
+        return [tuple(row) for row in order.tolist()]
 
 
 def _exponents(below: IntArray, spread: Fraction) -> tuple[FloatArray, Callable[[int], Fraction]]:
@@ -222,15 +214,11 @@ def rank_misses(weights: IntArray, fraction: Fraction) -> IntArray:
     return below
 
 
-def _split_rows(weights: Weights, bins: int) -> Iterator[Weights]:
-    """The rows, as many at a time as fit the cache."""
+def _check_weights(weights: Weights, bins: int) -> None:
     if not isinstance(weights, np.ndarray) or weights.dtype != np.int64 or weights.shape[1:] != (bins,):
         raise KernelFault("Weights are 64-bit integers, one for each bin.")
     if (weights < 0).any():
         raise KernelFault("A weight is negative.")
-    rows = max(ROWS_AT_ONCE // bins, 1)
-    for start in range(0, len(weights), rows):
-        yield weights[start : start + rows]
 
 
 def _widen(weights: Weights, parts: int) -> IntArray:

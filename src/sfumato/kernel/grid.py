@@ -20,35 +20,15 @@ MOST_EXPONENT = 900
 BEYOND = 1 << 1200  # outside every grid: LARGEST steps of 2**MOST_EXPONENT are less
 MISSING = ("NAType", "NaTType")  # pandas's
 _TWO_63 = 2.0**63
-_RULE = "must be finite numbers: integers, or floats"
 _NUMBERS = "must be numbers"
 
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """What a caller wants released, as a flat int64 or float64 array and the shape to give back."""
+    """What a caller wants released: a flat array of int64, float64 or exact numbers, and the shape to give back."""
 
     flat: npt.NDArray[Any]
     shape: tuple[int, ...] | None  # None: a single number
-
-    @property
-    def whole(self) -> bool:
-        return self.flat.dtype == np.int64
-
-
-def read_values(value: object, name: str = "value") -> Values:
-    """Take a number, or anything that numpy reads as an array of numbers; `name` is the parameter to blame.
-
-    Claim: K-13. The array equals the input exactly. NaN, infinities, truth values, masks, integers beyond int64,
-        numbers that a double would round, and what is no number are refused.
-    Relies on: numpy.asarray.
-    Checked by: tests/kernel/test_grid.py::test_values_that_are_refused
-    """
-    array = plain_array(value, name)
-    flat = _as_int64(array, name) if array.dtype.kind in "iu" else _as_float64(array, value, name)
-    if not flat.size and not isinstance(value, np.ndarray):
-        flat = flat.astype(np.int64)  # numpy calls an empty list an array of floats
-    return Values(flat, array.shape if array.ndim else None)
 
 
 def plain_array(value: object, name: str) -> npt.NDArray[Any]:
@@ -56,21 +36,21 @@ def plain_array(value: object, name: str) -> npt.NDArray[Any]:
 
     Claim: K-13. A masked array is refused: its hidden entries would come out.
     Relies on: numpy.asarray.
-    Checked by: tests/kernel/test_grid.py::test_values_that_are_refused
+    Checked by: tests/kernel/test_grid.py::test_masked_entries_of_lists_are_refused
     """
     if isinstance(value, np.ma.MaskedArray) or _holds_masked(value):
         raise InvalidParameter(name, "must not be masked", "a masked array", "Fill or drop the masked entries first.")
     try:
         return np.asarray(value)
     except Exception:  # whatever an object's own conversion raises may quote its values
-        raise InvalidParameter(name, _RULE, "something that is not a plain array of numbers") from None
+        raise InvalidParameter(name, _NUMBERS, "something that is not a plain array of numbers") from None
 
 
 def _holds_masked(value: object) -> bool:
     """Is an entry of a list np.ma.masked? numpy would read it as NaN."""
     if not isinstance(value, (list, tuple)):
         return False
-    return any(each is np.ma.masked or (isinstance(each, (list, tuple)) and _holds_masked(each)) for each in value)
+    return any(entry is np.ma.masked or _holds_masked(entry) for entry in value)
 
 
 def read_numbers(value: object, name: str = "value") -> Values:
@@ -98,14 +78,15 @@ def read_numbers(value: object, name: str = "value") -> Values:
         if isinstance(value, (np.ndarray, np.generic, float)) or not (np.abs(flat) >= EXACT_IN_A_DOUBLE).any():
             return Values(flat, shape)  # else a list may hold integers that numpy has rounded
     elif array.dtype.kind not in "fO":
-        raise _not_numbers(value, array, name)
+        kind = "an array of something else" if array.ndim else kind_of(value)
+        raise InvalidParameter(name, _NUMBERS, kind, "Convert it first, for example with float(...).")
     entries = np.asarray(value, object).reshape(-1)
     exact = np.empty(entries.size, object)
-    exact[:] = [_exactly(each, name) for each in entries]
+    exact[:] = [_read_exactly(entry, name) for entry in entries]
     return Values(exact, shape)
 
 
-def _exactly(entry: object, name: str) -> int | Fraction:
+def _read_exactly(entry: object, name: str) -> int | Fraction:
     """A number as a rational; what is larger in size than every grid stands for any such number."""
     if entry is None or type(entry).__name__ in MISSING:  # of a sum over no rows, say
         return 0
@@ -131,29 +112,6 @@ def _beyond(entry: Decimal) -> int:
     return BEYOND if entry > 0 else -BEYOND
 
 
-def _as_int64(array: npt.NDArray[Any], name: str) -> npt.NDArray[np.int64]:
-    if array.size and not -LARGEST <= int(array.min()) <= int(array.max()) <= LARGEST:
-        raise _too_large(name)
-    return array.astype(np.int64, copy=False).reshape(-1)
-
-
-def _as_float64(array: npt.NDArray[Any], value: object, name: str) -> npt.NDArray[Any]:
-    if array.dtype.kind == "b":
-        raise InvalidParameter(name, _RULE, "truth values", "Count them: int(flag), or flags.sum().")
-    if array.dtype.kind != "f":
-        raise _not_numbers(value, array, name)
-    if array.dtype.itemsize > 8:
-        raise InvalidParameter(name, _RULE, "floats wider than 64 bits", "Convert to float64 first, and pay for it.")
-    flat = array.astype(np.float64, copy=False).reshape(-1)
-    if not np.isfinite(flat).all():
-        raise InvalidParameter(name, _RULE, "NaN" if np.isnan(flat).any() else "an infinite number")
-    if not isinstance(value, np.ndarray) and flat.size and np.abs(flat).max() >= EXACT_IN_A_DOUBLE:
-        entries = np.asarray(value, object).reshape(-1)
-        if any(isinstance(each, (int, np.integer)) and abs(int(each)) > EXACT_IN_A_DOUBLE for each in entries):
-            raise InvalidParameter(name, _RULE, "integers that a float would round, among floats")
-    return flat
-
-
 def to_grid(flat: npt.NDArray[Any], exponent: int) -> npt.NDArray[np.int64]:
     """floor(x / 2**exponent + 1/2) for each x, held at plus or minus LARGEST.
 
@@ -164,7 +122,7 @@ def to_grid(flat: npt.NDArray[Any], exponent: int) -> npt.NDArray[np.int64]:
     Checked by: tests/kernel/test_grid.py::test_rounding_is_exact
     """
     if flat.dtype == object:
-        return np.array([_rational_to_grid(each, exponent) for each in flat], np.int64)
+        return np.array([one_to_grid(value, exponent) for value in flat], np.int64)
     if flat.dtype != np.float64:
         return _integers_to_grid(flat, exponent)
     with np.errstate(over="ignore"):
@@ -191,27 +149,22 @@ def _integers_to_grid(flat: npt.NDArray[np.int64], exponent: int) -> npt.NDArray
     return steps
 
 
-def _rational_to_grid(value: int | Fraction, exponent: int) -> int:
-    return saturate(math.floor(value / Fraction(2) ** exponent + Fraction(1, 2)))
-
-
-def one_to_grid(value: int | float, exponent: int) -> int:
-    """to_grid for a single number, without numpy's price for each small step.
+def one_to_grid(value: int | float | Fraction, exponent: int) -> int:
+    """to_grid for a single number: at this size numpy's steps cost more than the noise.
 
     Claim: K-13. Equal to to_grid on an array of this one value, as read_numbers reads it.
-    Requires: a plain int or float; as to_grid.
-    Relies on: IEEE 754 binary64.
+    Requires: as to_grid.
+    Relies on: Python's unbounded integers.
     Checked by: tests/kernel/test_grid.py::test_rounding_is_exact
     """
-    if isinstance(value, int):
-        return saturate(value) if exponent == 0 else _rational_to_grid(max(-BEYOND, min(BEYOND, value)), exponent)
-    if math.isnan(value):
-        return 0
-    if abs(value) >= _TWO_63 * 2.0**exponent:
-        return LARGEST if value > 0 else -LARGEST
-    scaled = value * 2.0**-exponent
-    below = math.floor(scaled)
-    return saturate(below + (scaled - below >= 0.5))
+    if isinstance(value, float) and not math.isfinite(value):
+        return 0 if math.isnan(value) else LARGEST if value > 0 else -LARGEST
+    numerator, denominator = value.as_integer_ratio()
+    if exponent < 0:
+        numerator <<= -exponent
+    else:
+        denominator <<= exponent
+    return saturate((2 * numerator + denominator) // (2 * denominator))
 
 
 def to_integers(steps: npt.NDArray[np.int64], exponent: int) -> npt.NDArray[np.int64]:
@@ -239,7 +192,7 @@ def add_saturating(values: npt.NDArray[np.int64], noise: IntArray) -> npt.NDArra
     """values + noise, held at plus or minus LARGEST where the sum does not fit.
 
     Claim: K-13. Equal to the clamped exact sum: post-processing of values + noise.
-    Requires: |values| <= LARGEST (read_values, to_grid).
+    Requires: |values| <= LARGEST (to_grid).
     Relies on: two's complement addition.
     Checked by: tests/kernel/test_grid.py::test_addition_saturates
     """
@@ -274,26 +227,7 @@ def step_for(coarsest: Fraction) -> int:
     if Fraction(2) ** exponent > coarsest:
         exponent -= 1
     if abs(exponent) > MOST_EXPONENT:
-        raise InvalidParameter(
-            "sensitivity and epsilon or rho",
-            "must give noise that 64-bit floats can carry",
-            "a combination far too small or too large",
-            "Choose units in which the sensitivity is near 1.",
-        )
+        kind, hint = "a combination far too small or too large", "Choose units in which the sensitivity is near 1."
+        names = "sensitivity and epsilon or rho"
+        raise InvalidParameter(names, "must give noise that 64-bit floats can carry", kind, hint)
     return exponent
-
-
-def _too_large(name: str) -> InvalidParameter:
-    return InvalidParameter(
-        name,
-        "must fit the grid",
-        "a number too large for it",
-        "Use larger units (thousands, say), or clamp the value to public bounds first.",
-    )
-
-
-def _not_numbers(value: object, array: npt.NDArray[Any], name: str) -> InvalidParameter:
-    if array.dtype.kind == "O" and any(type(each) is int and abs(each) > LARGEST for each in array.flat):
-        return _too_large(name)
-    kind = kind_of(value) if array.ndim == 0 else "an array of something else"
-    return InvalidParameter(name, _RULE, kind, "Convert it first, for example with float(...).")

@@ -4,13 +4,14 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import overload
+from operator import index
 
 from sfumato.errors import InvalidParameter, kind_of
 from sfumato.kernel.exact import decimal_up, exp_neg, log, plain, sum_exactly
-from sfumato.kernel.parameters import Number, decimal_from_zero, probability_inside, whole_number
+from sfumato.kernel.parameters import Number, decimal_from_zero
 
 _BITS = 192
+MOST_PEOPLE = 1 << 62
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
@@ -25,10 +26,6 @@ class PureDP:
     def __repr__(self) -> str:
         return f"PureDP(epsilon={plain(self.epsilon)})"
 
-    @overload
-    def compose(self, other: "PureDP") -> "PureDP": ...
-    @overload
-    def compose(self, other: "PrivacyLoss") -> "PrivacyLoss": ...
     def compose(self, other: "PrivacyLoss") -> "PrivacyLoss":
         """The loss of both releases together; the second may be chosen after seeing the first. See `compose`."""
         return compose(self, other)
@@ -40,7 +37,7 @@ class PureDP:
         Requires: people >= 1 (checked here).
         Checked by: tests/kernel/test_losses.py::test_group_of_randomised_response_is_enumerated
         """
-        people = whole_number(people, "people", 1)
+        people = _group_size(people)
         return PureDP(sum_exactly(people * Fraction(self.epsilon)))
 
     def to_approx(self, delta: Number = 0) -> "ApproxDP":
@@ -79,10 +76,6 @@ class ApproxDP:
     def __repr__(self) -> str:
         return f"ApproxDP(epsilon={plain(self.epsilon)}, delta={plain(self.delta)})"
 
-    @overload
-    def compose(self, other: "PureDP | ApproxDP") -> "ApproxDP": ...
-    @overload
-    def compose(self, other: "PrivacyLoss") -> "PrivacyLoss": ...
     def compose(self, other: "PrivacyLoss") -> "PrivacyLoss":
         """The loss of both releases together; the second may be chosen after seeing the first. See `compose`."""
         return compose(self, other)
@@ -95,7 +88,7 @@ class ApproxDP:
         Relies on: K-01 (enclosures).
         Checked by: tests/kernel/test_losses.py::test_group_of_leaky_response_is_enumerated
         """
-        people = whole_number(people, "people", 1)
+        people = _group_size(people)
         epsilon, delta = Fraction(self.epsilon), Fraction(self.delta)
         if people == 1 or delta == 0:
             grown = delta
@@ -154,14 +147,10 @@ class ZCDP:
         Requires: people >= 1 (checked here); delta = 0, or a group of one (checked here).
         Checked by: tests/kernel/test_losses.py::test_group_of_gaussians_is_tight
         """
-        people = whole_number(people, "people", 1)
+        people = _group_size(people)
         if people > 1 and self.delta:
-            raise InvalidParameter(
-                "people",
-                "must be 1 for a zCDP loss that carries a delta",
-                "a group",
-                "Convert first: loss.to_approx(delta).group(people).",
-            )
+            hint = "Convert first: loss.to_approx(delta).group(people)."
+            raise InvalidParameter("people", "must be 1 for a zCDP loss that carries a delta", "a group", hint)
         return ZCDP(sum_exactly(people**2 * Fraction(self.rho)), self.delta)
 
     def to_approx(self, delta: Number) -> ApproxDP:
@@ -172,11 +161,11 @@ class ZCDP:
         Relies on: K-01 (enclosures); floats only choose alpha.
         Checked by: tests/kernel/test_losses.py::test_zcdp_to_approx_against_the_oracle
         """
-        total = probability_inside(delta, "delta")
-        spare = total - Fraction(self.delta)
-        if spare <= 0:
+        total = _delta(delta)
+        if total <= self.delta:
             raise InvalidParameter("delta", "must exceed the delta that was already spent", "no more than that")
-        return ApproxDP(decimal_up(_tight_epsilon(Fraction(self.rho), spare)), decimal_up(total))
+        spare = Fraction(total) - Fraction(self.delta)
+        return ApproxDP(decimal_up(_tight_epsilon(Fraction(self.rho), spare)), total)
 
     def to_zcdp(self) -> "ZCDP":
         """Itself: so that any loss can be asked for its zCDP form.
@@ -198,24 +187,21 @@ def compose(first: PrivacyLoss, second: PrivacyLoss) -> PrivacyLoss:
     Relies on: K-16 for mixed currencies.
     Checked by: tests/kernel/test_losses.py::test_adaptive_composition_is_enumerated
     """
-    for each in (first, second):
-        if not isinstance(each, PrivacyLoss):
-            raise InvalidParameter("other", "must be a privacy loss: PureDP, ApproxDP or ZCDP", kind_of(each))
+    if not isinstance(second, PrivacyLoss):
+        raise InvalidParameter("other", "must be a privacy loss: PureDP, ApproxDP or ZCDP", kind_of(second))
     match first, second:
         case PureDP(one), PureDP(two):
             return PureDP(sum_exactly(one, two))
         case PureDP() | ApproxDP(), PureDP() | ApproxDP():
-            one_approx, two_approx = first.to_approx(), second.to_approx()
-            return ApproxDP(
-                sum_exactly(one_approx.epsilon, two_approx.epsilon), _sum_deltas(one_approx.delta, two_approx.delta)
-            )
+            approximate = first.to_approx(), second.to_approx()
+            return ApproxDP(sum_exactly(*(loss.epsilon for loss in approximate)), _sum_deltas(*approximate))
         case _:
-            one_zcdp, two_zcdp = first.to_zcdp(), second.to_zcdp()
-            return ZCDP(sum_exactly(one_zcdp.rho, two_zcdp.rho), _sum_deltas(one_zcdp.delta, two_zcdp.delta))
+            concentrated = first.to_zcdp(), second.to_zcdp()
+            return ZCDP(sum_exactly(*(loss.rho for loss in concentrated)), _sum_deltas(*concentrated))
 
 
-def _sum_deltas(one: Decimal, two: Decimal) -> Decimal:
-    total = sum_exactly(one, two)
+def _sum_deltas(one: ApproxDP | ZCDP, two: ApproxDP | ZCDP) -> Decimal:
+    total = sum_exactly(one.delta, two.delta)
     if total >= 1:
         raise _no_guarantee("for the two releases together", "Spend less delta.")
     return total
@@ -226,6 +212,12 @@ def _delta(value: object) -> Decimal:
     if delta >= 1:
         raise InvalidParameter("delta", "must lie in [0, 1)", "a number of 1 or more")
     return delta
+
+
+def _group_size(people: int) -> int:
+    if isinstance(people, bool) or not hasattr(people, "__index__") or not 1 <= people <= MOST_PEOPLE:
+        raise InvalidParameter("people", f"must be a whole number from 1 to {MOST_PEOPLE}", "something else")
+    return index(people)
 
 
 def _no_guarantee(where: str, hint: str) -> InvalidParameter:

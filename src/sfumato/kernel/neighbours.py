@@ -29,9 +29,9 @@ class Neighbours(Enum):
         Claim: K-14. Only a known relation is ever used: an unknown one is refused, never taken for another.
         Checked by: tests/kernel/test_neighbours.py::test_unknown_relations_are_refused
         """
-        for each in cls:
-            if value is each or (isinstance(value, str) and value == each.value):
-                return each
+        for relation in cls:
+            if value is relation or (isinstance(value, str) and value == relation.value):
+                return relation
         raise InvalidParameter("neighbours", "must be 'add-remove' or 'replace-one'", kind_of(value))
 
     @property
@@ -49,18 +49,11 @@ class PrivacyUnit:
     neighbours: Neighbours = Neighbours.ADD_REMOVE
 
     def __post_init__(self) -> None:
-        for name, value in (("table", self.table), ("id_column", self.id_column)):
-            if value is ROW and name == "id_column":
-                continue
-            if not isinstance(value, str) or not value.strip():
-                raise InvalidParameter(name, "must be the name of a table or column", "nothing to name it by")
+        for name in (self.table, "row" if self.id_column is ROW else self.id_column):
+            if not isinstance(name, str) or not name.strip():
+                raise InvalidParameter("table and id_column", "must be names", "nothing to name it by")
         object.__setattr__(self, "neighbours", Neighbours.read(self.neighbours))
 
     @property
     def per_row(self) -> bool:
         return self.id_column is ROW
-
-    def __str__(self) -> str:
-        who = f"one row of {self.table}" if self.per_row else f"all rows of one {self.id_column} in {self.table}"
-        how = "added or removed" if self.neighbours is Neighbours.ADD_REMOVE else "replaced by another's"
-        return f"{who}, {how}"

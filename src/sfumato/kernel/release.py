@@ -16,10 +16,10 @@ from sfumato.kernel.expressions import Scalar
 from sfumato.kernel.grid import add_saturating, saturate
 from sfumato.kernel.plan import BoundedPlan
 from sfumato.kernel.reservation import Reservation
+from sfumato.kernel.samplers import ROWS_AT_ONCE
 
 IntVector = npt.NDArray[np.int64]
 CellKey = tuple[Scalar, ...]
-MOST_AT_ONCE = 1 << 22
 
 
 class ExactAggregates:
@@ -170,9 +170,9 @@ def _add_noise(exact: ExactAggregates, certificate: Certificate, entry_number: i
 
 
 def _choose_bins(measured: Certified, rule: BinChoice, bins: list[dict[int, int]], entropy: Entropy) -> IntVector:
-    """The chosen bins, one row a cell; a few cells at a time, since most bins are empty."""
+    """The chosen bins, one row a cell; as many cells at a time as fit the cache."""
     chosen: list[object] = []
-    block = max(1, MOST_AT_ONCE // rule.bins)
+    block = max(1, ROWS_AT_ONCE // rule.bins)
     for begin in range(0, len(bins), block):
         part = bins[begin : begin + block]
         weights = np.zeros((len(part), rule.bins), np.int64)

@@ -1,9 +1,9 @@
 """Exact samplers. One draw or a million go through the same code; tails are not cut; no step rounds."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import lru_cache
 from math import isqrt
 from typing import Any
 
@@ -11,38 +11,18 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import KernelFault
-from sfumato.kernel.coins import BoolArray, Coins, flip_exp_neg
+from sfumato.kernel.coins import Coins, flip_exp_neg
 from sfumato.kernel.entropy import Entropy
 from sfumato.kernel.exact import ExpNeg, Logistic, Probability, Rational
 
 # int64; or object, holding Python integers, in the rare case that some drawn integer does not fit
 IntArray = npt.NDArray[Any]
 # the coins of each draw as the bits of a signed integer
-Words = npt.NDArray[np.signedinteger[Any]] | int
+Words = npt.NDArray[np.signedinteger[Any]]
 
 ROWS_AT_ONCE = 1 << 15
 LEAST_SCALE = Fraction(1, 1 << 10)
 GREATEST_SCALE = Fraction(1 << 60)
-
-
-def bernoulli(probability: Probability, size: int, entropy: Entropy) -> BoolArray:
-    """Flip one coin `size` times.
-
-    Claim: K-05. Flips are independent, and heads has exactly the stated probability: rational, exp(-x) or logistic.
-    Requires: the probability does not depend on the data (caller).
-    Relies on: Coins.flip.
-    Checked by: tests/kernel/test_samplers.py::test_bernoulli_mass_is_exact
-    """
-    coins = _single_coin(probability)
-    heads = np.empty(size, np.bool_)
-    for rows in _chunks(size):
-        heads[rows] = coins.flip(rows.stop - rows.start, entropy)[:, 0]
-    return heads
-
-
-@lru_cache(maxsize=256)
-def _single_coin(probability: Probability) -> Coins:
-    return Coins((probability,))
 
 
 def uniform_below(bound: int, size: int, entropy: Entropy) -> npt.NDArray[np.int64]:
@@ -55,15 +35,15 @@ def uniform_below(bound: int, size: int, entropy: Entropy) -> npt.NDArray[np.int
     """
     if not 1 <= bound <= 1 << 62:
         raise KernelFault("uniform_below takes a bound from 1 to 2**62.")
-    width = next(each for each in (1, 2, 4, 8) if 1 << 8 * each >= bound)
+    width = next(size_of for size_of in (1, 2, 4, 8) if 1 << 8 * size_of >= bound)
     last = np.uint64((1 << 8 * width) // bound * bound - 1)
     drawn = np.empty(size, np.int64)
     todo = np.arange(size)
     while todo.size:
         words = entropy.take(width * todo.size).view(f"<u{width}").astype(np.uint64)
-        kept = words <= last
-        drawn[todo[kept]] = words[kept] % np.uint64(bound)
-        todo = todo[~kept]
+        valid = words <= last
+        drawn[todo[valid]] = words[valid] % np.uint64(bound)
+        todo = todo[~valid]
     return drawn
 
 
@@ -79,7 +59,7 @@ class GeometricCoins:
     tail: Coins
 
     @classmethod
-    def of(cls, digits: Sequence[Probability], tail: Probability, nonzero: Probability) -> "GeometricCoins":
+    def make(cls, digits: Sequence[Probability], tail: Probability, nonzero: Probability) -> "GeometricCoins":
         if (len(digits) + 3) % 8 or not 5 <= len(digits) <= 61:
             raise KernelFault("The coins of one draw must fill the bytes of one word.")
         return cls(len(digits), Coins((*digits, tail, nonzero, Rational(Fraction(1, 2)))), Coins((tail,)))
@@ -97,7 +77,7 @@ def geometric_coins(scale: Fraction) -> GeometricCoins:
     if not isinstance(scale, Fraction) or not LEAST_SCALE <= scale <= GREATEST_SCALE:
         raise KernelFault("The scale of the noise is no Fraction that the samplers carry.")
     digits = next(count for count in range(5, 62, 8) if 1 << count >= 2 * scale)
-    return GeometricCoins.of(
+    return GeometricCoins.make(
         [Logistic((1 << place) / scale) for place in range(digits)],
         ExpNeg((1 << digits) / scale),
         Logistic(1 / scale, numerator=2),
@@ -155,13 +135,8 @@ def two_sided(coins: GeometricCoins, size: int, entropy: Entropy) -> IntArray:
 
 
 def _words(coins: GeometricCoins, size: int, entropy: Entropy) -> Words:
-    """Flip the coins of `size` draws: the coins of each are the bits of one signed integer, the last its sign bit.
-
-    A single draw is a Python integer: the formulas are the same, without numpy's price for each small step.
-    """
+    """Flip the coins of `size` draws: the coins of each are the bits of one signed integer, the last its sign bit."""
     packed = np.packbits(coins.coins.flip(size, entropy), bitorder="little")
-    if size == 1:
-        return int.from_bytes(packed.tobytes(), "little", signed=True)
     width = (coins.digits + 3) // 8
     if width in (1, 2, 4, 8):
         return packed.view(f"<i{width}")
@@ -173,14 +148,8 @@ def _words(coins: GeometricCoins, size: int, entropy: Entropy) -> Words:
 
 def _with_tail(drawn: Words, words: Words, sign: Words, coins: GeometricCoins, entropy: Entropy) -> IntArray:
     """Add sign * 2**digits * K where K >= 1: one more for every further head of the tail's coin."""
-    in_tail = words & (1 << coins.digits)
-    if isinstance(drawn, int):
-        total: IntArray = np.array([drawn], np.int64)
-        if not in_tail:
-            return total
-    else:
-        total = drawn.astype(np.int64)
-    places = np.flatnonzero(in_tail)
+    total: IntArray = drawn.astype(np.int64)
+    places = np.flatnonzero(words & (1 << coins.digits))
     if not places.size:
         return total
     multiple: IntArray = np.ones(places.size, np.int64)
@@ -190,7 +159,7 @@ def _with_tail(drawn: Words, words: Words, sign: Words, coins: GeometricCoins, e
         multiple[going] += 1
     if (int(multiple.max()) + 1) << coins.digits > 1 << 62:
         total, multiple = total.astype(object), multiple.astype(object)
-    total[places] += np.atleast_1d(sign)[places] * (multiple << coins.digits)
+    total[places] += sign[places] * (multiple << coins.digits)
     return total
 
 
@@ -215,17 +184,13 @@ def _gaussian_rows(variance: Fraction, size: int, entropy: Entropy) -> IntArray:
     while drawn.size < size:
         proposed = discrete_laplace(Fraction(scale), (size - drawn.size) * 3 // 2 + 8, entropy)
         distance = np.abs(proposed)
-        kept = flip_exp_neg(
-            (distance.astype(np.float64) - float(shift)) ** 2 / float(twice),
-            partial(_acceptance_exponent, distance, shift, twice),
-            entropy,
-        )
-        drawn = np.concatenate((drawn, proposed[kept]))
+
+        def exponent(index: int, distance: IntArray = distance) -> Fraction:
+            return (int(distance[index]) - shift) ** 2 / twice
+
+        approximate = (distance.astype(np.float64) - float(shift)) ** 2 / float(twice)
+        drawn = np.concatenate((drawn, proposed[flip_exp_neg(approximate, exponent, entropy)]))
     return drawn[:size]
-
-
-def _acceptance_exponent(distance: IntArray, shift: Fraction, twice: Fraction, index: int) -> Fraction:
-    return (int(distance[index]) - shift) ** 2 / twice
 
 
 def _in_chunks(size: int, draw: Callable[[int], IntArray]) -> IntArray:
@@ -233,14 +198,9 @@ def _in_chunks(size: int, draw: Callable[[int], IntArray]) -> IntArray:
     if size <= ROWS_AT_ONCE:
         return draw(size)
     drawn: IntArray = np.empty(size, np.int64)
-    for rows in _chunks(size):
-        part = draw(rows.stop - rows.start)
+    for start in range(0, size, ROWS_AT_ONCE):
+        part = draw(min(ROWS_AT_ONCE, size - start))
         if part.dtype == object and drawn.dtype != object:
             drawn = drawn.astype(object)
-        drawn[rows] = part
+        drawn[start : start + part.size] = part
     return drawn
-
-
-def _chunks(size: int) -> Iterator[slice]:
-    for start in range(0, size, ROWS_AT_ONCE):
-        yield slice(start, min(start + ROWS_AT_ONCE, size))

@@ -8,9 +8,8 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from sfumato.errors import InvalidParameter, LedgerError
+from sfumato.errors import InvalidParameter, LedgerError, kind_of
 from sfumato.kernel.losses import PrivacyLoss
-from sfumato.kernel.parameters import kind_of
 from sfumato.ledger.adoption import make_mark
 from sfumato.ledger.audit import Seen, refuse_older
 from sfumato.ledger.database import Database

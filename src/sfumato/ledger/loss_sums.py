@@ -14,7 +14,8 @@ from typing import assert_never
 from sfumato.errors import KernelFault, LedgerError
 from sfumato.kernel.exact import plain, sum_exactly
 from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP, compose
-from sfumato.kernel.parameters import AMOUNT_DIGITS, MOST_DIGITS
+from sfumato.kernel.parameters import MOST_DIGITS
+from sfumato.number_arguments import AMOUNT_DIGITS
 
 UNCONVERTIBLE = "ledger-currency"
 

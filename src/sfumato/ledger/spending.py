@@ -5,11 +5,11 @@ from decimal import ROUND_CEILING, ROUND_FLOOR
 from fractions import Fraction
 from math import isqrt
 
-from sfumato.errors import BudgetExceeded, InvalidParameter, LedgerError
+from sfumato.errors import BudgetExceeded, InvalidParameter, LedgerError, kind_of
 from sfumato.kernel.exact import plain, sum_exactly
 from sfumato.kernel.losses import ZCDP, PrivacyLoss, PureDP
-from sfumato.kernel.parameters import kind_of, privacy_amount
 from sfumato.ledger.loss_sums import amounts_of, convert_loss, fits, make_loss, round_long, zero_loss
+from sfumato.number_arguments import privacy_amount
 
 LONG = 500  # digits: more than any sum of amounts that pass `refuse_long_amounts`
 

@@ -11,7 +11,8 @@ from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.exact import plain
 from sfumato.kernel.losses import ZCDP, PureDP
 from sfumato.kernel.mechanisms import Additive, Of, release_on_grid
-from sfumato.kernel.parameters import Number, positive_decimal, positive_fraction
+from sfumato.kernel.parameters import Number
+from sfumato.number_arguments import positive_decimal, positive_fraction
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)

@@ -10,7 +10,8 @@ from sfumato.kernel.choice import choose_index, spread_for
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.exact import plain
 from sfumato.kernel.losses import PureDP
-from sfumato.kernel.parameters import Number, positive_decimal, positive_fraction, probability_inside, whole_number
+from sfumato.kernel.parameters import Number
+from sfumato.number_arguments import positive_decimal, positive_fraction, probability_inside, whole_number
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)

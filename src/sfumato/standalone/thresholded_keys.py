@@ -13,7 +13,8 @@ from sfumato.kernel.exact import plain
 from sfumato.kernel.keys import KeyRule, release_keys
 from sfumato.kernel.losses import ApproxDP
 from sfumato.kernel.neighbours import Neighbours
-from sfumato.kernel.parameters import Number, positive_decimal, probability_inside, whole_number
+from sfumato.kernel.parameters import Number
+from sfumato.number_arguments import positive_decimal, probability_inside, whole_number
 
 Key = TypeVar("Key", bound=Hashable)
 

@@ -13,11 +13,11 @@ import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter
 from sfumato.kernel.entropy import Entropy
-from sfumato.kernel.parameters import whole_number
 from sfumato.local.mechanisms.binary_fields import check_polynomial, multiply
 from sfumato.local.mechanisms.coin_tables import flip_units
 from sfumato.local.mechanisms.kary import Kary, keep_or_move
 from sfumato.local.mechanisms.table_limits import check_categories, check_coin
+from sfumato.number_arguments import whole_number
 
 MOST_HASH_BITS = 20
 

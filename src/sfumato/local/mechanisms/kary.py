@@ -15,7 +15,8 @@ from sfumato.kernel.coins import BoolArray
 from sfumato.kernel.entropy import Entropy
 from sfumato.kernel.exact import Logistic, Probability, Rational
 from sfumato.kernel.losses import PureDP
-from sfumato.kernel.samplers import bernoulli, uniform_below
+from sfumato.kernel.samplers import uniform_below
+from sfumato.local.mechanisms.biased_coins import bernoulli
 from sfumato.local.mechanisms.coin_tables import UNITS, flip_units, loss_of_ratio
 from sfumato.local.mechanisms.table_limits import check_categories, check_coin
 

@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter
 from sfumato.kernel.entropy import Entropy
-from sfumato.kernel.parameters import whole_number
 from sfumato.kernel.samplers import uniform_below
 from sfumato.local.mechanisms.coin_tables import UNITS, draw_rows, flip_units, loss_of_ratio, loss_of_rows
 from sfumato.local.mechanisms.kary import Kary
 from sfumato.local.mechanisms.table_limits import check_coin
+from sfumato.number_arguments import whole_number
 
 MOST_STEPS = 1 << 16
 Positions = npt.NDArray[np.int64]

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter
 from sfumato.kernel.entropy import Entropy
-from sfumato.kernel.parameters import whole_number
 from sfumato.local.mechanisms.coin_tables import UNITS, flip_units, uniform_subsets
 from sfumato.local.mechanisms.table_limits import check_categories, check_coin
+from sfumato.number_arguments import whole_number
 
 
 @dataclass(frozen=True, slots=True)

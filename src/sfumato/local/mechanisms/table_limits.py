@@ -4,8 +4,8 @@ Part of the trusted perimeter.
 """
 
 from sfumato.errors import InvalidParameter, kind_of
-from sfumato.kernel.parameters import whole_number
 from sfumato.local.mechanisms.coin_tables import UNITS
+from sfumato.number_arguments import whole_number
 
 MOST_CATEGORIES = 1 << 20
 

@@ -12,7 +12,7 @@ from sfumato.errors import InvalidParameter, kind_of
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.exact import plain
 from sfumato.kernel.grid import plain_array
-from sfumato.kernel.parameters import Number, positive_decimal, probability_inside, whole_number
+from sfumato.kernel.parameters import Number
 from sfumato.local.mechanisms.coin_tables import UNITS, loss_of_ratio
 from sfumato.local.mechanisms.kary import Kary
 from sfumato.local.randomisers.category_tables import (
@@ -35,6 +35,7 @@ from sfumato.local.randomisers.share_estimates import (
 )
 from sfumato.local.randomisers.support_counts import count_supports
 from sfumato.local.randomisers.tally import Tally
+from sfumato.number_arguments import positive_decimal, probability_inside, whole_number
 
 
 @dataclass(frozen=True, slots=True)

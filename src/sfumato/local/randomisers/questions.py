@@ -10,7 +10,7 @@ from sfumato.errors import InvalidParameter, kind_of
 from sfumato.kernel.entropy import SYSTEM, Entropy
 from sfumato.kernel.exact import plain
 from sfumato.kernel.grid import plain_array
-from sfumato.kernel.parameters import Number, positive_decimal, probability_inside, whole_number
+from sfumato.kernel.parameters import Number
 from sfumato.local.mechanisms.coin_tables import UNITS, loss_of_ratio
 from sfumato.local.mechanisms.question_coins import answer_all, answer_one, questions_ratio
 from sfumato.local.mechanisms.table_limits import check_coin
@@ -18,6 +18,7 @@ from sfumato.local.randomisers.coin_search import greatest_coin
 from sfumato.local.randomisers.report_forms import BitRows, Codes, Counts, Reports, check_reports, draw_in_blocks
 from sfumato.local.randomisers.share_estimates import FloatArray, normal_quantile, wilson_interval
 from sfumato.local.randomisers.tally import Tally
+from sfumato.number_arguments import positive_decimal, probability_inside, whole_number
 
 MOST_QUESTIONS = 1 << 12
 METHODS = ("split", "sample")

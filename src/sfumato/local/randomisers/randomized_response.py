@@ -15,11 +15,12 @@ from sfumato.kernel.entropy import SYSTEM, Entropy
 from sfumato.kernel.exact import Probability, Rational, enclose, plain
 from sfumato.kernel.grid import plain_array
 from sfumato.kernel.losses import PureDP
-from sfumato.kernel.parameters import Number, positive_decimal, probability_inside, whole_number
+from sfumato.kernel.parameters import Number
 from sfumato.local.mechanisms.kary import ExactKary
 from sfumato.local.mechanisms.table_limits import MOST_CATEGORIES
 from sfumato.local.randomisers.share_estimates import estimate_shares
 from sfumato.local.randomisers.tally import Tally
+from sfumato.number_arguments import positive_decimal, probability_inside, whole_number
 
 _BITS = 256
 LEAST_EPSILON = Decimal("1e-12")

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter, kind_of
-from sfumato.kernel.parameters import whole_number
+from sfumato.number_arguments import whole_number
 
 MOST_BITS = 512
 BitRow = npt.NDArray[np.uint8]  # the first bit is the highest of the first byte

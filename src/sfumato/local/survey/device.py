@@ -18,13 +18,14 @@ from pathlib import Path
 from sfumato.errors import BudgetExceeded, InvalidParameter, LedgerError
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.exact import plain, sum_exactly
-from sfumato.kernel.parameters import Number, positive_decimal
+from sfumato.kernel.parameters import Number
 from sfumato.local.mechanisms.permanent_coins import PermanentCoins
 from sfumato.local.mechanisms.two_stage import TwoStage
 from sfumato.local.randomisers.category_randomisers import Randomiser
 from sfumato.local.survey.canonical_json import canonical
 from sfumato.local.survey.domains import Answer, draw_one
 from sfumato.local.survey.manifest import SECONDS_A_DAY, Manifest
+from sfumato.number_arguments import positive_decimal
 
 FORMAT = "sfumato-device 1"
 DAYS_A_MONTH = 30
