@@ -48,7 +48,7 @@ def test_a_bundle_costs_the_sum_and_releases_its_parts_only():
             again()
     stored = join_releases(whole, released)
     assert {name: len(cells) for name, cells in stored.integers.items()} == {"0.n": 1, "1.n": 2}
-    assert split_release(stored, certificates) == released
+    assert split_release(7, stored.integers, certificates) == released
     for others in ([certify(ONE)], certificates[::-1], [certify(ONE), certify(replace(TWO, filters=(Literal(True),)))]):
         with pytest.raises(KernelFault, match="not charged together"):
             release_bundle(exact, others, Reservation(7, whole))
