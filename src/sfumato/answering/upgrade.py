@@ -23,7 +23,8 @@ from sfumato.kernel.plan import BoundedPlan, Choice
 from sfumato.kernel.release import Released
 from sfumato.ledger.earlier_releases import EarlierReleases
 from sfumato.ledger.ledger import AlreadyAnswered
-from sfumato.ledger.loss_sums import read_charge, write_loss
+from sfumato.ledger.loss_sums import write_loss
+from sfumato.ledger.spending import read_charge
 from sfumato.number_arguments import probability_inside
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse

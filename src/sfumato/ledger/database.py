@@ -7,6 +7,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -24,6 +25,8 @@ from sfumato.private_files import make_private, tighten
 
 WAIT_SECONDS = 30
 SUFFIXES = ("", "-wal", "-shm")  # of the files that are one SQLite database
+# bytes that are not UTF-8 become text that fails its hash, so that the damaged entry is named
+TEXT = partial(str, encoding="utf-8", errors="surrogateescape")
 DAMAGED = (ValueError, LookupError, TypeError, ArithmeticError, AttributeError, RecursionError)
 _INHERITED: list[Pool] = []  # pools of the parent process: a child that closed them would close the parent's files
 
@@ -123,7 +126,7 @@ class Database:
         return f"file:{quote(os.path.join(self._scratch.name, 'ledger.db'))}?mode=rw"
 
     def _set_up_sqlite(self, connection: Any, record: Any) -> None:  # noqa: ANN401
-        connection.text_factory = _decode
+        connection.text_factory = TEXT
         if self._read_only:
             return
         for pragma in (f"busy_timeout = {1000 * WAIT_SECONDS}", *DURABLE):
@@ -192,11 +195,6 @@ def _identify_files(path: str) -> tuple[tuple[tuple[int, int], ...], int]:
 def _replaced_error() -> LedgerError:
     hint = "Put the newest ledger back at its path, and open the dataset again. Nothing is answered without it."
     return LedgerError("ledger-replaced", "The ledger was deleted, moved or replaced while it was open.", hint)
-
-
-def _decode(content: bytes) -> str:
-    """Text from bytes. Bytes that are not UTF-8 become text that fails its hash, so that the damaged entry is named."""
-    return content.decode("utf-8", "surrogateescape")
 
 
 def _read_address(url: str | None) -> sa.URL:

@@ -1,4 +1,4 @@
-"""Queries over the entries that charging does not need: audits, lists, anchors, and the names of analysts."""
+"""Indexes of the entries, and queries that charging does not need: audits, lists, anchors, names of analysts."""
 
 from collections.abc import Generator
 
@@ -6,10 +6,19 @@ import sqlalchemy as sa
 
 from sfumato.ledger.entries import ANCHORS, Entry, Row, altered_error, sha256
 from sfumato.ledger.ledger_rows import LedgerRows
-from sfumato.ledger.ledger_tables import ANALYST, CHARGE_NUMBER, ENTRIES, GET_HEAD, PLAIN, add_index, is_kind, newest
+from sfumato.ledger.ledger_tables import ANALYST, CHARGE_NUMBER, ENTRIES, GET_HEAD, PLAIN, is_kind, newest
 from sfumato.ledger.prepared_statement import PreparedStatement
 
+
+def add_index(name: str, kind: str, *columns: str, unique: bool = False) -> sa.Index:
+    """Declare an index over the entries of one kind."""
+    parts, where = [ENTRIES.c[column] for column in columns], is_kind(kind)
+    return sa.Index(f"sfumato_{name}", *parts, unique=unique, sqlite_where=where, postgresql_where=where)
+
+
 add_index("charges", "charge", "plan_digest", "analyst", "number")
+add_index("one_answer", "answer", "about", unique=True)  # also the database refuses a second answer to a charge
+add_index("seen_once", "seen", "about", "analyst", unique=True)
 sa.Index("sfumato_analysts", ENTRIES.c.analyst, ENTRIES.c.number)
 
 _NUMBER, _HASH = sa.bindparam("number", type_=sa.Integer), sa.bindparam("hash", type_=sa.Text)
@@ -18,7 +27,7 @@ _answer = ENTRIES.alias("answer")
 _NO_ANALYST = ENTRIES.c.analyst == sa.literal_column("''")  # few entries, and the index finds them
 _BY_ANALYST = ENTRIES.c.analyst == ANALYST
 _IS_ANCHOR = sa.or_(*(is_kind(kind) for kind in ANCHORS))
-_ANSWERED = sa.exists().where(_answer.c.kind == "answer", _answer.c.about == ENTRIES.c.number)
+_ANSWERED = sa.exists().where(_answer.c.kind == sa.literal_column("'answer'"), _answer.c.about == ENTRIES.c.number)
 _KIND, _ABOUT = sa.bindparam("kind", type_=sa.Text), sa.bindparam("about", type_=sa.Integer)
 
 GET_FIRST = PreparedStatement(sa.select(ENTRIES.c.payload, ENTRIES.c.payload_hash).where(ENTRIES.c.number == 1))

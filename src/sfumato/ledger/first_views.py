@@ -4,8 +4,9 @@ from sfumato.ledger.charging import read_own_spent
 from sfumato.ledger.entries import Head, Row
 from sfumato.ledger.entry_queries import find_newest_of, has_seen
 from sfumato.ledger.ledger_rows import LedgerRows
-from sfumato.ledger.loss_sums import add_losses, convert_loss, read_charge
+from sfumato.ledger.loss_sums import add_losses, convert_loss
 from sfumato.ledger.release_index import index_release
+from sfumato.ledger.spending import read_charge
 from sfumato.ledger.sublimits import Sublimits
 
 

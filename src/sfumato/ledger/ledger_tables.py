@@ -1,8 +1,8 @@
 """The ledger's tables, and the statements that read and write the last entry.
 
 Part of the trusted perimeter. `sfumato_entries` holds the chained entries and is only ever appended to. The one row of
-`sfumato_head` repeats the totals of the last entry. The unique indexes allow one answer per charge, and one view per
-charge and analyst. Every other statement is in `entry_queries` and `release_index`.
+`sfumato_head` repeats the totals of the last entry. Indexes and every other statement are in `entry_queries` and
+`release_index`.
 """
 
 import sqlalchemy as sa
@@ -44,19 +44,10 @@ def is_kind(kind: str) -> sa.ColumnElement[bool]:
     return ENTRIES.c.kind == sa.literal_column(f"'{kind}'")
 
 
-def add_index(name: str, kind: str, *columns: str, unique: bool = False) -> sa.Index:
-    """An index over the entries of one kind."""
-    parts, where = [ENTRIES.c[column] for column in columns], is_kind(kind)
-    return sa.Index(f"sfumato_{name}", *parts, unique=unique, sqlite_where=where, postgresql_where=where)
-
-
 def newest(*conditions: sa.ColumnElement[bool]) -> sa.ScalarSelect[int]:
     """The number of the newest entry that meets the conditions."""
     return sa.select(sa.func.max(ENTRIES.c.number)).where(*conditions).scalar_subquery()
 
-
-add_index("one_answer", "answer", "about", unique=True)
-add_index("seen_once", "seen", "about", "analyst", unique=True)
 
 CHARGE_NUMBER = sa.bindparam("charge", type_=sa.Integer)
 ANALYST, _PLAN = (sa.bindparam(name, type_=sa.Text) for name in ("analyst", "plan"))

@@ -11,7 +11,7 @@ from fractions import Fraction
 from functools import lru_cache, reduce
 from typing import assert_never
 
-from sfumato.errors import KernelFault, LedgerError
+from sfumato.errors import LedgerError
 from sfumato.kernel.exact import plain, sum_exactly
 from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP, compose
 from sfumato.kernel.parameters import MOST_DIGITS
@@ -20,6 +20,7 @@ from sfumato.number_arguments import AMOUNT_DIGITS
 UNCONVERTIBLE = "ledger-currency"
 
 
+@lru_cache(maxsize=4096)
 def amounts_of(loss: PrivacyLoss) -> tuple[Fraction, Fraction]:
     """Epsilon or rho, and delta."""
     match loss:
@@ -60,6 +61,7 @@ def round_long(amount: Fraction, rounding: str, most_digits: int = MOST_DIGITS) 
     return Context(prec=AMOUNT_DIGITS, rounding=rounding).plus(exact)
 
 
+@lru_cache(maxsize=64)
 def zero_loss(kind: PrivacyLoss) -> PrivacyLoss:
     """The loss of nothing, of the same kind as `kind`."""
     return make_loss(kind, Fraction(0), Fraction(0))
@@ -77,6 +79,7 @@ def fits(charge: PrivacyLoss, spent: PrivacyLoss, limit: PrivacyLoss) -> bool:
     return all(more + before <= most for more, before, most in parts)
 
 
+@lru_cache(maxsize=4096)
 def convert_loss(loss: PrivacyLoss, budget: PrivacyLoss) -> PrivacyLoss:
     """The loss in the kind of the budget. It is never smaller; a loss that cannot be converted is refused."""
     match budget, loss:
@@ -130,11 +133,3 @@ def read_loss(text: str) -> PrivacyLoss | None:
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError):
         hint = "Run `sfumato ledger verify`, and restore the newest intact backup."
         raise LedgerError("ledger-altered", "The ledger holds an amount that it never wrote.", hint) from None
-
-
-def read_charge(text: str) -> PrivacyLoss:
-    """The loss of a charge, which is never empty."""
-    loss = read_loss(text)
-    if loss is None:
-        raise KernelFault("A charge has a loss.")
-    return loss

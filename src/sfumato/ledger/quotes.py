@@ -8,9 +8,9 @@ from sfumato.kernel.losses import PrivacyLoss
 from sfumato.ledger.charging import list_shares, read_own_spent
 from sfumato.ledger.entries import Head, Row
 from sfumato.ledger.ledger_rows import LedgerRows
-from sfumato.ledger.loss_sums import convert_loss, fits, price, read_charge, zero_loss
+from sfumato.ledger.loss_sums import convert_loss, fits, price, zero_loss
 from sfumato.ledger.release_index import Order, Release, find_releases
-from sfumato.ledger.spending import Spending, spend_nothing, spend_on
+from sfumato.ledger.spending import Spending, read_charge, spend_nothing, spend_on
 from sfumato.ledger.stored_answers import describe_certificate, is_precise_enough, read_certified
 
 

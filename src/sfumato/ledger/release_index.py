@@ -16,8 +16,9 @@ import sqlalchemy as sa
 from sfumato.kernel.certify import Certificate
 from sfumato.kernel.losses import PrivacyLoss
 from sfumato.ledger.entries import Row, altered_error, sha256
+from sfumato.ledger.entry_queries import add_index
 from sfumato.ledger.ledger_rows import LedgerRows
-from sfumato.ledger.ledger_tables import ANALYST, ENTRIES, PLAIN, TABLES, add_index, is_kind
+from sfumato.ledger.ledger_tables import ANALYST, ENTRIES, PLAIN, TABLES, is_kind
 from sfumato.ledger.loss_sums import amounts_of
 from sfumato.ledger.prepared_statement import PreparedStatement
 from sfumato.ledger.stored_answers import VOID, bound_variance, read_certified
@@ -34,14 +35,16 @@ RELEASES = sa.Table(
     sa.Column("variance", sa.Float, nullable=False),  # of the first measurement by name, rounded
 )
 _IS_ANSWER = RELEASES.c.number == RELEASES.c.answer
-_QUESTION = (RELEASES.c.answer_key, RELEASES.c.delta)
-BY_PRECISION = sa.Index(
+sa.Index(
     "sfumato_by_precision",
-    *(*_QUESTION, RELEASES.c.variance, RELEASES.c.number),
+    *(RELEASES.c[name] for name in ("answer_key", "delta", "variance", "number")),
     sqlite_where=_IS_ANSWER,
     postgresql_where=_IS_ANSWER,
 )
-BY_ANALYST = sa.Index("sfumato_by_analyst", *_QUESTION, RELEASES.c.analyst, RELEASES.c.variance, RELEASES.c.number)
+sa.Index(
+    "sfumato_by_analyst",
+    *(RELEASES.c[name] for name in ("answer_key", "analyst", "delta", "variance", "number")),
+)
 OWN_ANSWERS = add_index("own_answers", "answer", "answer_key", "analyst", "number")
 MOST_CANDIDATES = 32
 LARGEST = 1e300  # variances beyond it are equal in the index

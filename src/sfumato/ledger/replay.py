@@ -18,8 +18,8 @@ from sfumato.ledger.entry_queries import (
 )
 from sfumato.ledger.keyring import is_signed
 from sfumato.ledger.ledger_rows import LedgerRows
-from sfumato.ledger.loss_sums import add_losses, convert_loss, fits, price, read_charge, zero_loss
-from sfumato.ledger.spending import shorten
+from sfumato.ledger.loss_sums import add_losses, convert_loss, fits, price, zero_loss
+from sfumato.ledger.spending import read_charge, shorten
 
 _NEIGHBOURS = ("neighbours", None, "")
 

@@ -15,8 +15,8 @@ from sfumato.ledger.entries import Row
 from sfumato.ledger.entry_queries import find_entry, find_whole_entry, list_anchors
 from sfumato.ledger.keyring import Keyring, Mark
 from sfumato.ledger.ledger_rows import LedgerRows
-from sfumato.ledger.loss_sums import add_losses, convert_loss, read_charge, write_loss, zero_loss
-from sfumato.ledger.spending import find_excess
+from sfumato.ledger.loss_sums import add_losses, convert_loss, write_loss, zero_loss
+from sfumato.ledger.spending import find_excess, read_charge
 
 NOTE = "histories"  # the segments that this user has seen, beside the mark
 

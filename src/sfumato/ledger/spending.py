@@ -3,12 +3,13 @@
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR
 from fractions import Fraction
+from functools import lru_cache
 from math import isqrt
 
-from sfumato.errors import BudgetExceeded, InvalidParameter, LedgerError, kind_of
+from sfumato.errors import BudgetExceeded, InvalidParameter, KernelFault, LedgerError, kind_of
 from sfumato.kernel.exact import plain, sum_exactly
 from sfumato.kernel.losses import ZCDP, PrivacyLoss, PureDP
-from sfumato.ledger.loss_sums import amounts_of, convert_loss, fits, make_loss, round_long, zero_loss
+from sfumato.ledger.loss_sums import amounts_of, convert_loss, fits, make_loss, read_loss, round_long, zero_loss
 from sfumato.number_arguments import privacy_amount
 
 LONG = 500  # digits: more than any sum of amounts that pass `refuse_long_amounts`
@@ -49,6 +50,14 @@ class Spending:
     loss: PrivacyLoss
 
 
+def read_charge(text: str) -> PrivacyLoss:
+    """The loss of a charge, which is never empty."""
+    loss = read_loss(text)
+    if loss is None:
+        raise KernelFault("A charge has a loss.")
+    return loss
+
+
 def spend_on(loss: PrivacyLoss, population: PrivacyLoss, limit: PrivacyLoss | None) -> Spending:
     """What a new charge takes: the same from the population's budget and from the analyst's own limit."""
     return Spending(population, None if limit is None else population, loss)
@@ -77,6 +86,7 @@ def shorten(spent: PrivacyLoss) -> PrivacyLoss:
     return make_loss(spent, amount, delta)
 
 
+@lru_cache(maxsize=4096)
 def refuse_long_amounts(loss: PrivacyLoss) -> None:
     """Refuse a loss with an amount of too many digits, or out of range."""
     name = "rho" if isinstance(loss, ZCDP) else "epsilon"

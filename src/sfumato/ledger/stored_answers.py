@@ -16,8 +16,8 @@ from sfumato.kernel.losses import PrivacyLoss
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
 from sfumato.kernel.release import Released
 from sfumato.ledger.entries import Head, Row, altered_error
-from sfumato.ledger.loss_sums import amounts_of, read_charge, write_loss
-from sfumato.ledger.spending import Spending
+from sfumato.ledger.loss_sums import amounts_of, write_loss
+from sfumato.ledger.spending import Spending, read_charge
 
 
 @dataclass(frozen=True, slots=True)
