@@ -12,10 +12,10 @@ from sfumato.answers.released_values import aggregate_values, measured_as
 from sfumato.engines.engine import UNIT, told_apart
 from sfumato.kernel.certify import certify
 from sfumato.kernel.plan import Count, Keys, People, exponent_of
+from sfumato.planning.formulas import ChoiceFormula, MeanFormula, SumFormula, VarianceFormula
 from sfumato.query.query import AggregateRef, KeyRef
 
 WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
-CHOSEN = ("CHOICE", "MODE", "TOP_K")
 
 
 def plain_tables(clinic):
@@ -78,23 +78,20 @@ def _values(planned, exact, cells):
     return {
         index: np.broadcast_to(aggregate_values(formula, measured), cells)
         for index, formula in enumerate(planned.formulas)
-        if formula.function not in CHOSEN
+        if not isinstance(formula, ChoiceFormula)
     }
 
 
 def _tolerance(formula, plan, value):
     """What the grids of its sums may be off by."""
-    terms = [name.split(".")[0] for made in (formula.total, formula.squares) if made for name, _ in made.terms]
+    if isinstance(formula, VarianceFormula):
+        return (4e-5 * formula.cap) ** (0.5 if formula.root else 1)
+    totals = [formula.total] if isinstance(formula, SumFormula | MeanFormula) else []
+    terms = [name.split(".")[0] for total in totals for name, _ in total.terms]
     steps = sum(
         2.0 ** exponent_of(each.quantity, per_row=plan.unit.per_row) for each in plan.measurements if each.name in terms
     )
-    match formula.function:
-        case "VARIANCE":
-            return 4e-5 * formula.upper
-        case "STDDEV":
-            return (4e-5 * formula.upper) ** 0.5
-        case _:
-            return 1e-9 * abs(value) + 100 * steps
+    return 1e-9 * abs(value) + 100 * steps
 
 
 def _told(values):

@@ -10,12 +10,12 @@ from sfumato.answers.released_values import Reading, linear_margin, read
 from sfumato.kernel.certify import Certificate
 from sfumato.kernel.keys import KeyRule
 from sfumato.kernel.losses import ApproxDP
+from sfumato.planning.formulas import CountFormula, MeanFormula, SumFormula, VarianceFormula, sums_of
 from sfumato.planning.moment_measurements import Linear
 from sfumato.planning.planner import Planned
 from sfumato.query.query import AggregateRef, Post, PostCall, Query
 
 MOST_NAMED = 3
-OVER_A_COUNT = ("AVG", "VARIANCE", "STDDEV")
 FEW_ROWS = (
     "the noisy number of rows that it is divided by is within its own margin of zero, so there may be no rows at all, "
     "and the value may be noise alone."
@@ -78,10 +78,9 @@ def _counts_below(post: Post, planned: Planned) -> list[Linear]:
     match post:
         case AggregateRef(index):
             formula = planned.formulas[index]
-            return [formula.count] if formula.function in OVER_A_COUNT and formula.count is not None else []
-        case PostCall("/", (_, AggregateRef(index))) if planned.formulas[index].function == "COUNT":
-            count = planned.formulas[index].count
-            return [*_counts_below(post.arguments[0], planned), *([count] if count is not None else [])]
+            return [formula.count] if isinstance(formula, MeanFormula | VarianceFormula) else []
+        case PostCall("/", (over, AggregateRef(index))) if isinstance(planned.formulas[index], CountFormula):
+            return [*_counts_below(over, planned), *sums_of(planned.formulas[index])]
         case PostCall(_, arguments):
             return [count for each in arguments for count in _counts_below(each, planned)]
         case _:
@@ -94,11 +93,9 @@ def _totals_below(post: Post, planned: Planned) -> list[Linear]:
         case PostCall("/", (over, AggregateRef(index))):
             formula = planned.formulas[index]
             found = _totals_below(over, planned)
-            if formula.total is None or formula.function not in ("SUM", "AVG"):
-                return found
-            if formula.function == "AVG" and formula.count is not None:  # its total is that of the values less a centre
+            if isinstance(formula, MeanFormula):  # its total is that of the values less a centre
                 return [*found, formula.total.plus(formula.count, Fraction(formula.centre))]
-            return [*found, formula.total]
+            return [*found, formula.total] if isinstance(formula, SumFormula) else found
         case PostCall(_, arguments):
             return [total for each in arguments for total in _totals_below(each, planned)]
         case _:

@@ -13,7 +13,6 @@ from sfumato.answers.possible_ranges import EVERYWHERE, Ends, cut, image, of_com
 from sfumato.answers.ratio_intervals import ratio_ends
 from sfumato.answers.released_values import linear_margin, margin_of, simulated
 from sfumato.answers.shown_rows import (
-    CHOSEN,
     Shown,
     decides_alone,
     edges_within,
@@ -29,8 +28,16 @@ from sfumato.answers.variance_intervals import Sums, variance_ends
 from sfumato.kernel.certify import BinChoice
 from sfumato.kernel.expressions import Literal
 from sfumato.kernel.mechanisms import Noise
+from sfumato.planning.formulas import (
+    ChoiceFormula,
+    CountFormula,
+    Formula,
+    MeanFormula,
+    SumFormula,
+    VarianceFormula,
+    sums_of,
+)
 from sfumato.planning.moment_measurements import Linear
-from sfumato.planning.planner import Formula
 from sfumato.query.query import AggregateRef, KeyRef, Post, PostCall
 
 SURE = 3.0  # standard deviations: a count that is further from zero can be simulated
@@ -61,7 +68,7 @@ def has_interval(post: Post, formulas: Sequence[Formula]) -> bool:
     """Is a column a number that is read from aggregates? A key, a choice and a truth have no interval."""
     match post:
         case AggregateRef(index):
-            return formulas[index].function not in CHOSEN
+            return not isinstance(formulas[index], ChoiceFormula)
         case PostCall(function, arguments):
             numbers = [each for each in arguments if not isinstance(each, (Literal, KeyRef))]
             return function in NUMBERS and bool(numbers) and all(has_interval(each, formulas) for each in numbers)
@@ -113,10 +120,10 @@ def _as_ratio(post: Post, formulas: Sequence[Formula]) -> tuple[Linear, Linear, 
     """A column that is a quotient of two such sums, plus a number; and where it can be."""
     match post:
         case AggregateRef(index):
-            match formulas[index]:
-                case Formula("AVG", count=Linear() as count, total=Linear() as total) as formula:
-                    low, high = (float(end) for end in possible(formula))
-                    return total, count, formula.centre, (low - formula.centre, high - formula.centre)
+            mean = formulas[index]
+            if isinstance(mean, MeanFormula):
+                low, high = (float(end) for end in possible(mean))
+                return mean.total, mean.count, mean.centre, (low - mean.centre, high - mean.centre)
         case PostCall("/", (left, right)):
             top, bottom = as_linear(left, formulas), as_linear(right, formulas)
             if top is not None and bottom is not None:
@@ -126,15 +133,17 @@ def _as_ratio(post: Post, formulas: Sequence[Formula]) -> tuple[Linear, Linear, 
 
 def _as_mean(top: Post, bottom: Post, formulas: Sequence[Formula]) -> tuple[float, float]:
     """Between which numbers a quotient is: a sum's value has bounds, if the rows that it adds up are all counted."""
-    if isinstance(top, AggregateRef) and isinstance(bottom, AggregateRef):
-        total, count = formulas[top.index], formulas[bottom.index]
-        value = total.rows_of if total.function == "SUM" else None
-        if value is not None and value.lower is not None and value.upper is not None and count.function == "COUNT":
-            same = count.rows_of is not None and count.rows_of.expression == value.expression
-            if same or (count.of_all_rows and not value.nullable):
-                return value.lower, value.upper
-            if count.of_all_rows:  # the others add nothing
-                return min(value.lower, 0.0), max(value.upper, 0.0)
+    if not isinstance(top, AggregateRef) or not isinstance(bottom, AggregateRef):
+        return -np.inf, np.inf
+    total, count = formulas[top.index], formulas[bottom.index]
+    if isinstance(total, SumFormula) and isinstance(count, CountFormula):
+        lower, upper = total.value.lower, total.value.upper
+        same = count.value is not None and count.value.expression == total.value.expression
+        if lower is not None and upper is not None:
+            if same or (count.all_rows and not total.value.nullable):
+                return lower, upper
+            if count.all_rows:  # rows where the value is NULL add nothing
+                return min(lower, 0.0), max(upper, 0.0)
     return -np.inf, np.inf
 
 
@@ -191,21 +200,21 @@ def _free_ends(leaf: Post, shown: Shown, miss: Fraction) -> Ends:
     if not isinstance(leaf, AggregateRef):
         raise AssertionError("a leaf is linear, a ratio or an aggregate")
     formula = shown.formulas[leaf.index]
+    if not isinstance(formula, VarianceFormula):
+        raise AssertionError("an aggregate that is neither linear nor a ratio is a variance")
     return _variance_ends(formula, shown, miss)
 
 
-def _variance_ends(formula: Formula, shown: Shown, miss: Fraction) -> Ends:
+def _variance_ends(formula: VarianceFormula, shown: Shown, miss: Fraction) -> Ends:
     count, total, squares = formula.count, formula.total, formula.squares
-    if count is None or total is None or squares is None:
-        raise AssertionError("a variance has three sums")
     names, noises = _noises({name for each in (count, total, squares) for name, _ in each.terms}, shown)
     weights = [_weights(each, names, shown) for each in (count, total, squares)]
     rows = None if count.terms else float(count.constant)
-    sums = Sums(weights[0], weights[1], weights[2], *formula.around, rows)
+    sums = Sums(weights[0], weights[1], weights[2], -formula.reach, formula.reach, rows)
     values = [values_of(each, shown) for each in (count, total, squares)]
     low, high = variance_ends(values[0], values[1], values[2], sums, noises, miss)
     low, high = (np.maximum(each, 0) for each in (low, high))
-    return (np.sqrt(low), np.sqrt(high)) if formula.function == "STDDEV" else (low, high)
+    return (np.sqrt(low), np.sqrt(high)) if formula.root else (low, high)
 
 
 def _noises(names: frozenset[str] | set[str], shown: Shown) -> tuple[list[str], tuple[Noise | WeightedNoise, ...]]:
@@ -269,8 +278,8 @@ def _boxed(post: Post, names: frozenset[str], shown: Shown, miss: Fraction) -> E
 
 
 def _reads(formula: Formula, components: dict[str, Ends]) -> bool:
-    linears = [each for each in (formula.count, formula.total, formula.squares) if each is not None]
-    return bool(linears) and all(name in components for each in linears for name, _ in each.terms)
+    sums = sums_of(formula)
+    return bool(sums) and all(name in components for linear in sums for name, _ in linear.terms)
 
 
 def _ends_of_several(post: Post, shown: Shown, miss: Fraction) -> Ends:
@@ -292,7 +301,7 @@ def _unsure(post: Post, shown: Shown, miss: Fraction) -> npt.NDArray[np.bool_]:
     match post:
         case AggregateRef(index):
             formula = shown.formulas[index]
-            if formula.total is not None and formula.count is not None and formula.count.terms:
+            if isinstance(formula, MeanFormula | VarianceFormula) and formula.count.terms:
                 return np.asarray(values_of(formula.count, shown) < SURE * noise_of(formula.count, shown).spread)
         case PostCall(function, arguments):
             for each in arguments:

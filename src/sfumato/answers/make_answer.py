@@ -25,6 +25,7 @@ from sfumato.kernel.certify import Certificate
 from sfumato.kernel.expressions import Scalar
 from sfumato.kernel.losses import PrivacyLoss
 from sfumato.kernel.plan import exponent_of
+from sfumato.planning.formulas import BinFormula, CountFormula, SumFormula
 from sfumato.planning.moment_measurements import names_of
 from sfumato.planning.planner import Planned
 from sfumato.query.query import AggregateRef, KeyRef, Query
@@ -172,19 +173,19 @@ def _is_whole(post: object, planned: Planned) -> bool:
     if not isinstance(post, AggregateRef):
         return False
     formula = planned.formulas[post.index]
-    if formula.function == "COUNT":
+    if isinstance(formula, CountFormula):
         return True
-    if formula.function == "CHOICE":
-        return bool(formula.lower == 1)
+    if isinstance(formula, BinFormula):
+        return formula.step == 1
+    if not isinstance(formula, SumFormula):
+        return False
     plan = planned.plan
     grids = {
         name: exponent_of(measurement.quantity, per_row=plan.unit.per_row)
         for measurement in plan.measurements
         for name in names_of(measurement)
     }
-    sums = formula.function == "SUM" and formula.total is not None
-    terms = formula.total.terms if sums and formula.total is not None else ()
-    return sums and all(grids[name] == 0 and factor.denominator == 1 for name, factor in terms)
+    return all(grids[name] == 0 and factor.denominator == 1 for name, factor in formula.total.terms)
 
 
 def _plain(value: object, *, whole: bool) -> object:

@@ -14,6 +14,7 @@ from sfumato.kernel.expressions import Literal
 from sfumato.kernel.neighbours import Neighbours
 from sfumato.kernel.plan import BoundedPlan
 from sfumato.kernel.row_sources import PerUnit, Scan
+from sfumato.planning.formulas import count_of
 from sfumato.planning.planner import Planned
 from sfumato.query.query import Aggregate, AggregateRef, KeyRef, Post, PostCall, Query, Typed
 
@@ -105,7 +106,7 @@ def _aggregates_of(post: Post) -> tuple[int, ...]:
 
 def _rows(place: int, planned: Planned, counts: Mapping[int, float]) -> float | None:
     """The number of rows of an aggregate: public, or as given."""
-    count = planned.formulas[place].count
+    count = count_of(planned.formulas[place])
     if count is not None and not count.terms:
         return float(count.constant)
     return counts.get(place)

@@ -2,15 +2,24 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 import numpy.typing as npt
 
 from sfumato.answers.output_values import rounded
 from sfumato.kernel.expressions import Literal
+from sfumato.planning.formulas import (
+    BinFormula,
+    CountFormula,
+    Formula,
+    ListFormula,
+    MeanFormula,
+    SumFormula,
+    VarianceFormula,
+    possible_values,
+)
 from sfumato.planning.moment_measurements import Linear
-from sfumato.planning.planner import Formula
 from sfumato.query.query import AggregateRef, KeyRef, Post, PostCall
 
 Floats = npt.NDArray[np.float64]
@@ -21,8 +30,7 @@ MOST_TRIED = 9  # counts at which a variance is tried, between the ends of its c
 
 def possible(formula: Formula) -> Ends:
     """All values that an aggregate can have."""
-    lower = -math.inf if formula.least is None else formula.least
-    upper = math.inf if formula.most is None else formula.most
+    lower, upper = possible_values(formula)
     return np.asarray(lower), np.asarray(upper)
 
 
@@ -34,18 +42,20 @@ def cut(ends: Ends, within: Ends) -> Ends:
 def of_components(formula: Formula, components: Mapping[str, Ends]) -> Ends:
     """All values of an aggregate while every released vector that it is read from is within its ends."""
     match formula:
-        case Formula("COUNT", count=Linear() as linear) | Formula("SUM", total=Linear() as linear):
+        case CountFormula(linear) | SumFormula(linear):
             found = linear_image(linear, components)
-        case Formula("AVG", count=Linear() as count, total=Linear() as total):
+        case MeanFormula(count, total, centre):
             low, high = _divided(linear_image(total, components), _at_least(linear_image(count, components), 1))
-            found = (low + formula.centre, high + formula.centre)
-        case Formula(function, None, Linear() as count, Linear() as total, Linear() as squares):
+            found = (low + centre, high + centre)
+        case VarianceFormula(count, total, squares):
             found = _variances(*(linear_image(each, components) for each in (count, total, squares)))
             found = cut(found, (np.asarray(0.0), np.asarray(math.inf)))
-            if function == "STDDEV":
+            if formula.root:
                 found = (np.sqrt(found[0]), np.sqrt(found[1]))
-        case _:
+        case BinFormula() | ListFormula():
             return EVERYWHERE
+        case _:
+            assert_never(formula)
     return cut(found, possible(formula))
 
 

@@ -18,11 +18,11 @@ from sfumato.answers.output_values import Floats, Objects
 from sfumato.answers.released_values import (
     Measured,
     Reading,
-    aggregate_values,
     chosen_by,
     linear_margin,
     margin_of,
     measured_as,
+    read,
 )
 from sfumato.answers.shown_rows import Shown, names_in
 from sfumato.kernel.bin_choice import QuantileChoice
@@ -49,9 +49,10 @@ from sfumato.kernel.plan import (
 )
 from sfumato.kernel.row_sources import TIMES_MET
 from sfumato.kernel.split_sums import halfway
+from sfumato.planning.formulas import VarianceFormula, count_of
 from sfumato.planning.groups import drops_groups
 from sfumato.planning.moment_measurements import names_of
-from sfumato.planning.planner import Formula, Planned
+from sfumato.planning.planner import Planned
 from sfumato.planning.unit_and_version import most_rows_read
 from sfumato.query.query import KeyRef, Post, Query
 
@@ -76,8 +77,9 @@ def asked_of(query: Query, planned: Planned, reading: Reading) -> tuple[AsAsked,
     """What one person can change of each column, for the released number of rows where there is one group."""
     counts = {}
     for place, formula in enumerate(planned.formulas):
-        if formula.count is not None and formula.count.terms and planned.plan.cells == 1:
-            (found,) = aggregate_values(Formula("COUNT", count=formula.count), reading.values)
+        count = count_of(formula)
+        if count is not None and count.terms and planned.plan.cells == 1:
+            (found,) = read(count, reading.values)
             counts[place] = max(1, round(float(found)))
     return as_asked(query, planned, counts)
 
@@ -122,10 +124,10 @@ def margins_of(
 def _assumed(post: Post, planned: Planned, certificate: Certificate, miss: Fraction, people: float) -> float:
     """Half the interval that an answer would have if each cell had so many people, spread evenly: one cell tells."""
     squares = {
-        name: (each.upper or 0) / 6  # a third of the square of half the width
-        for each in planned.formulas
-        if each.squares is not None
-        for name, _ in each.squares.terms
+        name: formula.reach**2 / 3  # the average square of values that are spread evenly around the centre
+        for formula in planned.formulas
+        if isinstance(formula, VarianceFormula)
+        for name, _ in formula.squares.terms
     }
     middle = {}
     for each in planned.plan.measurements:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +17,17 @@ from sfumato.kernel.certify import BinChoice, Certified
 from sfumato.kernel.expressions import Scalar
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise, Noise
 from sfumato.kernel.release import Released
+from sfumato.planning.formulas import (
+    BinFormula,
+    ChoiceFormula,
+    CountFormula,
+    Formula,
+    ListFormula,
+    MeanFormula,
+    SumFormula,
+    VarianceFormula,
+)
 from sfumato.planning.moment_measurements import Linear, part_name
-from sfumato.planning.planner import Formula
 from sfumato.query.query import AggregateRef, Post, PostCall
 
 MOST_SIMULATED = 1 << 16
@@ -80,28 +89,27 @@ def measured_as(each: Certified, values: Floats) -> list[Measured]:
 def aggregate_values(formula: Formula, measured: Mapping[str, Floats]) -> npt.NDArray[Any]:
     """An aggregate, for each cell. AVG is never NULL and never leaves its bounds."""
     match formula:
-        case Formula("COUNT", count=Linear() as count):
-            return read(count, measured)
-        case Formula("SUM", total=Linear() as total):
-            return read(total, measured)
-        case Formula("AVG", count=Linear() as count, total=Linear() as total):
-            mean = formula.centre + read(total, measured) / np.maximum(read(count, measured), 1)
-            return np.clip(mean, formula.lower, formula.upper)
-        case Formula(function, None, Linear() as count, Linear() as total, Linear() as squares):
+        case CountFormula(linear) | SumFormula(linear):
+            return read(linear, measured)
+        case MeanFormula(count, total, centre, lower, upper):
+            mean = centre + read(total, measured) / np.maximum(read(count, measured), 1)
+            return np.clip(mean, lower, upper)
+        case VarianceFormula(count, total, squares):
             people = np.maximum(read(count, measured), 2)
             variance = (read(squares, measured) - read(total, measured) ** 2 / people) / (people - 1)
-            held = np.clip(variance, 0, formula.upper)
+            held = np.clip(variance, 0, formula.cap)
             deviation: Floats = np.sqrt(held)
-            return deviation if function == "STDDEV" else held
-        case Formula("CHOICE", str(chosen)):
-            bins = measured[chosen].reshape(-1, formula.width)[:, formula.place]
-            return np.minimum(formula.centre + bins * (formula.lower or 1.0), formula.upper or 0.0)
-        case Formula("MODE" | "TOP_K" as function, str(chosen), values=tuple(values)):
-            rows = measured[chosen].astype(int).reshape(-1, formula.width).tolist()
+            return deviation if formula.root else held
+        case BinFormula(chosen, place, width, first, step, largest):
+            bins = measured[chosen].reshape(-1, width)[:, place]
+            return np.minimum(first + bins * step, largest or 0.0)
+        case ListFormula(chosen, values, width, several):
+            rows = measured[chosen].astype(int).reshape(-1, width).tolist()
             found = np.empty(len(rows), object)
-            found[:] = [values[row[0]] if function == "MODE" else [values[each] for each in row] for row in rows]
+            found[:] = [[values[number] for number in row] if several else values[row[0]] for row in rows]
             return found
-    raise AssertionError("every formula is one of these")
+        case _:
+            assert_never(formula)
 
 
 def read(linear: Linear, measured: Mapping[str, Floats]) -> Floats:
@@ -148,7 +156,7 @@ def chosen_by(post: Post, formulas: Sequence[Formula]) -> bool:
     """Does an output column depend on a choice? Its interval is then in rank, not in value."""
     match post:
         case AggregateRef(index):
-            return formulas[index].function in ("CHOICE", "MODE", "TOP_K")
+            return isinstance(formulas[index], ChoiceFormula)
         case PostCall(_, arguments):
             return any(chosen_by(each, formulas) for each in arguments)
         case _:
@@ -175,7 +183,7 @@ def simulated(
             for each, drawn_noise in zip(noisy, noise, strict=True)
         }
         aggregates = [
-            np.asarray(0.0) if formula.function in ("CHOICE", "MODE", "TOP_K") else aggregate_values(formula, drawn)
+            np.asarray(0.0) if isinstance(formula, ChoiceFormula) else aggregate_values(formula, drawn)
             for formula in formulas
         ]
         here = [key[part, None] for key in keys]

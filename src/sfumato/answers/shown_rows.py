@@ -13,13 +13,12 @@ from sfumato.answers.noise_laws import Floats, NoiseLaw, law_of
 from sfumato.answers.output_values import Objects, passes
 from sfumato.answers.released_values import Measured, Reading, aggregate_values, read
 from sfumato.kernel.certify import BinChoice
+from sfumato.planning.formulas import ChoiceFormula, CountFormula, Formula, MeanFormula, SumFormula, sums_of
 from sfumato.planning.moment_measurements import Linear
-from sfumato.planning.planner import Formula
 from sfumato.query.query import AggregateRef, Post, PostCall
 
 NEAR = 5.0  # standard deviations: a number that is further inside of its condition would be shown in any case
 BLOCK = 1 << 12  # cells whose condition is tried at once
-CHOSEN = ("CHOICE", "MODE", "TOP_K")
 
 
 @dataclass(frozen=True)
@@ -66,9 +65,9 @@ def names_in(post: Post, formulas: Sequence[Formula]) -> frozenset[str]:
     match post:
         case AggregateRef(index):
             formula = formulas[index]
-            linears = (formula.count, formula.total, formula.squares)
-            names = {name for each in linears if each is not None for name, _ in each.terms}
-            return frozenset(names | ({formula.chosen} if formula.chosen is not None else set()))
+            if isinstance(formula, ChoiceFormula):
+                return frozenset({formula.chosen})
+            return frozenset(name for linear in sums_of(formula) for name, _ in linear.terms)
         case PostCall(_, arguments):
             return frozenset().union(*(names_in(each, formulas) for each in arguments))
         case _:
@@ -92,10 +91,10 @@ def noise_of(linear: Linear, shown: Shown) -> NoiseLaw:
 def linear_of(formula: Formula) -> Linear | None:
     """An aggregate that is a sum of released vectors, each times a number."""
     match formula:
-        case Formula("COUNT", count=Linear() as linear) | Formula("SUM", total=Linear() as linear):
+        case CountFormula(linear) | SumFormula(linear):
             return linear
-        case Formula("AVG", count=Linear((), known), total=Linear() as total):
-            return Linear(total.terms, total.constant).times(1 / known).plus(Linear((), Fraction(formula.centre)))
+        case MeanFormula(Linear((), known), total, centre):  # of a public number of rows
+            return total.times(1 / known).plus(Linear((), Fraction(centre)))
         case _:
             return None
 
@@ -174,8 +173,8 @@ def _changed(moves: dict[str, float], values: Floats, shown: Shown) -> Change:
         for name, times in moves.items():
             vectors[name] = vectors[name] + times * (tried - values[part, None])
         return [
-            shown.aggregates[index][part, None] if formula.function in CHOSEN else aggregate_values(formula, vectors)
-            for index, formula in enumerate(shown.formulas)
+            released[part, None] if isinstance(formula, ChoiceFormula) else aggregate_values(formula, vectors)
+            for released, formula in zip(shown.aggregates, shown.formulas, strict=True)
         ]
 
     return change

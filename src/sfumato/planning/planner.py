@@ -7,14 +7,14 @@ share one choice. Undeclared keys are released with their numbers of people.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
 from sfumato.catalog.dataset import Dataset
 from sfumato.errors import InvalidParameter, KernelFault
 from sfumato.kernel.exact import exact_decimal
-from sfumato.kernel.expressions import Call, Literal, Scalar
+from sfumato.kernel.expressions import Call, Literal
 from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
 from sfumato.kernel.neighbours import ROW, Neighbours
 from sfumato.kernel.plan import (
@@ -35,6 +35,15 @@ from sfumato.kernel.plan import (
     kind_of,
 )
 from sfumato.kernel.row_sources import PerUnit, Scan
+from sfumato.planning.formulas import (
+    BinFormula,
+    CountFormula,
+    Formula,
+    ListFormula,
+    MeanFormula,
+    SumFormula,
+    VarianceFormula,
+)
 from sfumato.planning.grids import bin_grid, squared_grid, sum_grid
 from sfumato.planning.moment_measurements import Linear, Moments, Rows, of_curve, of_halves, of_thirds, together
 from sfumato.planning.unit_and_version import pinned, whose
@@ -43,36 +52,6 @@ from sfumato.query.query import Aggregate, Query, Typed
 
 SHARE_DIGITS = Decimal("1e-12")
 SHARE_OF_DELTA = 10  # a question that needs a delta and is given none takes one tenth of the budget's
-
-
-@dataclass(frozen=True, slots=True)
-class Formula:
-    """How an aggregate follows from what was released: total, count and squares, around a centre, within bounds.
-
-    A choice, by its name, gives one of `values`, or `place` + bins on a grid.
-    """
-
-    function: str
-    chosen: str | None = None
-    count: Linear | None = None
-    total: Linear | None = None
-    squares: Linear | None = None
-    centre: float = 0.0
-    lower: float | None = None
-    upper: float | None = None
-    place: int = 0
-    width: int = 1
-    values: tuple[Scalar, ...] | None = None
-    least: float | None = None  # what the aggregate can be at all, by the catalog
-    most: float | None = None
-    rows_of: Typed | None = None  # of a sum: its value; of a count: the value that is not NULL in the rows it counts
-    of_all_rows: bool = False  # of a count
-
-    @property
-    def around(self) -> tuple[float, float]:
-        """Of a variance: between which numbers its values are, less their centre."""
-        reach = math.sqrt((self.upper or 0.0) / 2)
-        return -reach, reach
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,50 +172,47 @@ class _Chooser:
         value = aggregate.value
         match aggregate.function:
             case "COUNT":
-                every = value is None or not value.nullable
-                count = self._count(value)
-                return Formula("COUNT", count=count, least=0.0, most=self.most_rows, rows_of=value, of_all_rows=every)
+                all_rows = value is None or not value.nullable
+                return CountFormula(self._count(value), 0.0, self.most_rows, value, all_rows)
             case "PEOPLE" if self.public.people is not None:
-                return Formula("COUNT", count=Linear((), Fraction(self.public.people)))
+                return CountFormula(Linear((), Fraction(self.public.people)))
             case "PEOPLE":
                 counted = Linear.of(self.keys or self._add(People()))
-                return Formula("COUNT", count=counted, least=1.0 if self.keys else 0.0, most=self.most_people)
+                return CountFormula(counted, 1.0 if self.keys else 0.0, self.most_people)
             case "SUM" if value is not None:
-                least, most = self._sums_between(value)
-                return Formula("SUM", total=self._whole_sum(value), least=least, most=most, rows_of=value)
+                return SumFormula(self._whole_sum(value), value, *self._sums_between(value))
             case "AVG" if value is not None:
                 found = self._moments(value)
-                centre = float(found.centre)
-                return Formula(
-                    "AVG", None, found.count, found.total, None, centre, value.lower, value.upper,
-                    least=value.lower, most=value.upper,
-                )  # fmt: skip
+                return MeanFormula(found.count, found.total, float(found.centre), value.lower, value.upper)
             case "VARIANCE" | "STDDEV" if value is not None:
-                found = self._squares(value)
-                centre = float(found.centre)
-                reach = max(abs((value.lower or 0) - centre), abs((value.upper or 0) - centre))
-                # a sample's variance divides by n - 1, and so reaches n/(n - 1) of the square: at most twice
-                rows = 2 if found.count.terms else max(int(found.count.constant), 2)
-                most = ((value.upper or 0) - (value.lower or 0)) ** 2 / 4 * rows / (rows - 1)
-                return Formula(
-                    aggregate.function, None, found.count, found.total, found.squares, centre, 0.0, 2 * reach**2,
-                    least=0.0, most=most if aggregate.function == "VARIANCE" else math.sqrt(most),
-                )  # fmt: skip
+                return self._variance(value, root=aggregate.function == "STDDEV")
             case "QUANTILE" if value is not None and aggregate.fraction is not None:
                 fractions = self._fractions[value]
-                chosen = self._choice(value, Quantiles(value.expression, bin_grid(value), fractions))
-                return replace(chosen, place=fractions.index(aggregate.fraction))
+                quantiles = Quantiles(value.expression, bin_grid(value), fractions)
+                return self._chosen_bin(value, quantiles, fractions.index(aggregate.fraction))
             case "MIN" | "MAX" if value is not None:
-                return self._choice(value, Extreme(value.expression, bin_grid(value), aggregate.function == "MAX"))
+                extreme = Extreme(value.expression, bin_grid(value), aggregate.function == "MAX")
+                return self._chosen_bin(value, extreme, 0)
             case "MODE" | "TOP_K" if value is not None and value.values:
                 name = self._add(Mode(value.expression, aggregate.most, value.values), value)
-                return Formula(aggregate.function, name, width=aggregate.most, values=value.values)
+                return ListFormula(name, value.values, aggregate.most, aggregate.function == "TOP_K")
         raise KernelFault("An aggregate has no plan.")
 
-    def _choice(self, value: Typed, choice: Quantiles | Extreme) -> Formula:
+    def _chosen_bin(self, value: Typed, choice: Quantiles | Extreme, place: int) -> BinFormula:
         name, grid = self._add(choice, value), choice.grid
         step = 2.0**grid.exponent
-        return Formula("CHOICE", name, centre=grid.lower * step, lower=step, upper=value.upper, width=choice.width)
+        return BinFormula(name, place, choice.width, grid.lower * step, step, value.upper)
+
+    def _variance(self, value: Typed, *, root: bool) -> VarianceFormula:
+        found = self._squares(value)
+        centre, lower, upper = float(found.centre), value.lower or 0, value.upper or 0
+        reach = max(abs(lower - centre), abs(upper - centre))
+        # a sample's variance divides by n - 1, and so reaches n/(n - 1) of the square: at most twice
+        rows = 2 if found.count.terms else max(int(found.count.constant), 2)
+        largest = (upper - lower) ** 2 / 4 * rows / (rows - 1)
+        if found.squares is None:
+            raise KernelFault("A variance is read from squares.")
+        return VarianceFormula(found.count, found.total, found.squares, reach, largest, root)
 
     def _count(self, value: Typed | None) -> Linear:
         """Public, or that of the keys, or of a value in parts, or a noisy one that all who can share."""

@@ -1,0 +1,128 @@
+"""How an aggregate is read from released vectors: a closed union, with one class for each form.
+
+To add a form: add its class to `Formula`, and make it in planner.py. mypy (assert_never) then names the places that
+need a case: `sums_of` and `possible_values` here, answers/released_values.py and answers/possible_ranges.py.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import assert_never
+
+from sfumato.kernel.expressions import Scalar
+from sfumato.planning.moment_measurements import Linear
+from sfumato.query.query import Typed
+
+
+@dataclass(frozen=True, slots=True)
+class CountFormula:
+    """A number of rows or of people."""
+
+    count: Linear
+    least: float | None = None  # what the catalog makes possible
+    most: float | None = None
+    value: Typed | None = None  # only rows where it is not NULL are counted
+    all_rows: bool = False  # all rows are counted
+
+
+@dataclass(frozen=True, slots=True)
+class SumFormula:
+    """The sum of a value."""
+
+    total: Linear
+    value: Typed
+    least: float | None  # what the catalog makes possible
+    most: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class MeanFormula:
+    """centre + total/count, clamped to the bounds of the value. The total is that of the values less the centre."""
+
+    count: Linear
+    total: Linear
+    centre: float
+    lower: float | None
+    upper: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class VarianceFormula:
+    """The variance of a sample, or its root. The sums are those of the values less a centre, and of their squares."""
+
+    count: Linear
+    total: Linear
+    squares: Linear
+    reach: float  # no value is further from the centre
+    largest: float  # the largest variance that values within the bounds can have
+    root: bool  # the standard deviation
+
+    @property
+    def cap(self) -> float:
+        """Released variances are clamped to [0, cap]: a sample of two values reaches twice the square of the reach."""
+        return 2 * self.reach**2
+
+
+@dataclass(frozen=True, slots=True)
+class BinFormula:
+    """The value of a chosen bin: first + number * step, at most `upper`."""
+
+    chosen: str  # the name of the measurement
+    place: int  # of the bin among those that are chosen in a cell
+    width: int  # how many are chosen in a cell
+    first: float
+    step: float
+    upper: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ListFormula:
+    """The most frequent of public values, or a list of the `width` most frequent ones."""
+
+    chosen: str  # the name of the measurement
+    values: tuple[Scalar, ...]
+    width: int
+    several: bool
+
+
+ChoiceFormula = BinFormula | ListFormula
+Formula = CountFormula | SumFormula | MeanFormula | VarianceFormula | ChoiceFormula
+
+
+def sums_of(formula: Formula) -> tuple[Linear, ...]:
+    """The sums of released vectors that an aggregate is computed from. A choice is computed from none."""
+    match formula:
+        case CountFormula(count):
+            return (count,)
+        case SumFormula(total):
+            return (total,)
+        case MeanFormula(count, total):
+            return count, total
+        case VarianceFormula(count, total, squares):
+            return count, total, squares
+        case BinFormula() | ListFormula():
+            return ()
+        case _:
+            assert_never(formula)
+
+
+def count_of(formula: Formula) -> Linear | None:
+    """The number of rows that an aggregate counts, or divides by."""
+    return formula.count if isinstance(formula, CountFormula | MeanFormula | VarianceFormula) else None
+
+
+def possible_values(formula: Formula) -> tuple[float, float]:
+    """The smallest and the largest value that the catalog makes possible; of a choice, nothing is said."""
+    least: float | None
+    most: float | None
+    match formula:
+        case CountFormula(_, least, most) | SumFormula(_, _, least, most):
+            pass
+        case MeanFormula(lower=least, upper=most):
+            pass
+        case VarianceFormula(largest=largest, root=root):
+            least, most = 0.0, math.sqrt(largest) if root else largest
+        case BinFormula() | ListFormula():
+            least, most = None, None
+        case _:
+            assert_never(formula)
+    return -math.inf if least is None else least, math.inf if most is None else most
