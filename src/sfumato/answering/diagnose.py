@@ -18,8 +18,8 @@ from sfumato.kernel.parameters import Number
 from sfumato.kernel.plan import BoundedPlan, Count, Grid, Measurement, People, Quantiles
 from sfumato.kernel.row_sources import Scan
 from sfumato.number_arguments import privacy_amount
-from sfumato.planning.planner import split
-from sfumato.planning.unit_and_version import pinned, whose
+from sfumato.planning.shares import split_evenly
+from sfumato.planning.unit_and_version import find_unit, pin_versions
 from sfumato.query.bind import bind
 from sfumato.query.dp_options import refuse_epsilon
 from sfumato.query.parse import parse
@@ -111,16 +111,16 @@ def _share(value: float) -> float:
 def _counts(
     desk: Desk, source: Scan, conditions: dict[str, tuple[Expression, ...]], counted: Count | People
 ) -> dict[str, BoundedPlan]:
-    unit, groups = whose(source, desk.dataset)
+    unit, groups = find_unit(source, desk.dataset)
     count = Measurement("count", counted, PureDP(1))
-    plan = BoundedPlan(desk.dataset.population, pinned(source, desk.versions), unit, groups, (), (), (count,))
+    plan = BoundedPlan(desk.dataset.population, pin_versions(source, desk.versions), unit, groups, (), (), (count,))
     return {name: replace(plan, filters=filters) for name, filters in conditions.items()}
 
 
 def _count(
     desk: Desk, plans: dict[str, BoundedPlan], epsilon: Number, analyst: str, record: str
 ) -> tuple[dict[str, float], Cost, float]:
-    shares = split(PureDP(privacy_amount(epsilon, "epsilon")), len(plans))
+    shares = split_evenly(PureDP(privacy_amount(epsilon, "epsilon")), len(plans))
     priced = [
         replace(plan, measurements=tuple(replace(each, loss=share) for each in plan.measurements))
         for plan, share in zip(plans.values(), shares, strict=True)
@@ -154,11 +154,11 @@ def find_bounds(desk: Desk, column: str, epsilon: Number, table: str | None, ana
         branches += [Call("<=", (found, Literal(edge))), Literal(number)]
     number_of = Call("case", (Call("is null", (found,)), Literal(None), *branches, Literal(len(edges) - 1)))
     source = Scan(about.name, "", about.max_rows_per_unit)
-    unit, groups = whose(source, desk.dataset)
+    unit, groups = find_unit(source, desk.dataset)
     loss = PureDP(privacy_amount(epsilon, "epsilon"))
     choice = Quantiles(number_of, Grid(0, len(edges) - 1, 0), (OUTER, 1 - OUTER))
     measured = Measurement("bounds", choice, loss)
-    plan = BoundedPlan(desk.dataset.population, pinned(source, desk.versions), unit, groups, (), (), (measured,))
+    plan = BoundedPlan(desk.dataset.population, pin_versions(source, desk.versions), unit, groups, (), (), (measured,))
     record = write_record("bounds", table=about.name, column=found.name)
     answered = desk.answer(certify_together([plan]), desk.admit(analyst), lambda: record)
     low, high = answered.released[0].integers["bounds"]

@@ -11,7 +11,7 @@ from sfumato.kernel.certify import Certificate
 from sfumato.kernel.keys import KeyRule
 from sfumato.kernel.losses import ApproxDP
 from sfumato.planning.formulas import CountFormula, MeanFormula, SumFormula, VarianceFormula, sums_of
-from sfumato.planning.moment_measurements import Linear
+from sfumato.planning.linear import Linear
 from sfumato.planning.planner import Planned
 from sfumato.query.query import AggregateRef, Post, PostCall, Query
 

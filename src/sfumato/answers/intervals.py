@@ -37,7 +37,7 @@ from sfumato.planning.formulas import (
     VarianceFormula,
     sums_of,
 )
-from sfumato.planning.moment_measurements import Linear
+from sfumato.planning.linear import Linear
 from sfumato.query.query import AggregateRef, KeyRef, Post, PostCall
 
 SURE = 3.0  # standard deviations: a count that is further from zero can be simulated
@@ -258,7 +258,7 @@ def _boxed(post: Post, names: frozenset[str], shown: Shown, miss: Fraction) -> E
         each = shown.by_name[name]
         if isinstance(each.noise, BinChoice):
             return EVERYWHERE
-        linear = Linear.of(name)
+        linear = Linear.from_vector(name)
         share = miss / len(names)
         law = noise_of(linear, shown)
         values = values_of(linear, shown)

@@ -26,7 +26,7 @@ from sfumato.kernel.expressions import Scalar
 from sfumato.kernel.losses import PrivacyLoss
 from sfumato.kernel.plan import exponent_of
 from sfumato.planning.formulas import BinFormula, CountFormula, SumFormula
-from sfumato.planning.moment_measurements import names_of
+from sfumato.planning.moment_measurements import name_vectors
 from sfumato.planning.planner import Planned
 from sfumato.query.query import AggregateRef, KeyRef, Query
 
@@ -159,7 +159,7 @@ def make_answer(  # noqa: PLR0917 - its caller names what it passes
 def _weights(planned: Planned) -> frozenset[str]:
     """The released vectors that add up weights of rows, or parts of them (kernel/split_sums.py)."""
     measurements = planned.plan.measurements
-    return frozenset(name for each in measurements if isinstance(each.quantity, WEIGHTS) for name in names_of(each))
+    return frozenset(name for each in measurements if isinstance(each.quantity, WEIGHTS) for name in name_vectors(each))
 
 
 def _count_compared(query: Query, aggregates: list[Floats], keys: list[Objects], cells: int) -> int:
@@ -183,7 +183,7 @@ def _is_whole(post: object, planned: Planned) -> bool:
     grids = {
         name: exponent_of(measurement.quantity, per_row=plan.unit.per_row)
         for measurement in plan.measurements
-        for name in names_of(measurement)
+        for name in name_vectors(measurement)
     }
     return all(grids[name] == 0 and factor.denominator == 1 for name, factor in formula.total.terms)
 

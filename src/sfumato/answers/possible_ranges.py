@@ -19,7 +19,7 @@ from sfumato.planning.formulas import (
     VarianceFormula,
     possible_values,
 )
-from sfumato.planning.moment_measurements import Linear
+from sfumato.planning.linear import Linear
 from sfumato.query.query import AggregateRef, KeyRef, Post, PostCall
 
 Floats = npt.NDArray[np.float64]

@@ -51,9 +51,9 @@ from sfumato.kernel.row_sources import TIMES_MET
 from sfumato.kernel.split_sums import halfway
 from sfumato.planning.formulas import VarianceFormula, count_of
 from sfumato.planning.groups import drops_groups
-from sfumato.planning.moment_measurements import names_of
+from sfumato.planning.moment_measurements import name_vectors
 from sfumato.planning.planner import Planned
-from sfumato.planning.unit_and_version import most_rows_read
+from sfumato.planning.unit_and_version import find_row_limits
 from sfumato.query.query import KeyRef, Post, Query
 
 PRIVATE_COUNT = (
@@ -186,7 +186,7 @@ def sentences(query: Query, planned: Planned, certificate: Certificate, confiden
     if not planned.plan.unit.per_row or planned.plan.reach > 1:
         rows = planned.plan.reach
         said.append(f"One person counts for at most {rows} rows here. {SENTENCES[1]}")
-    limits = most_rows_read(planned.plan.source)
+    limits = find_row_limits(planned.plan.source)
     if limits:
         read = " and ".join(f"{most:,} rows in {table}" for table, most in sorted(limits.items()))
         said.append(
@@ -224,7 +224,7 @@ def _in_words(
             share = f"rho = {plain(rho)}"
         case PureDP(epsilon) | ApproxDP(epsilon):
             share = f"ε = {plain(epsilon)}"
-    as_released = next(one for one in released if one.name in names_of(measurement))
+    as_released = next(one for one in released if one.name in name_vectors(measurement))
     margin = margin_of(as_released, confidence)
     if isinstance(each.noise, BinChoice):
         grid = Fraction(2) ** each.weight_exponent

@@ -27,7 +27,8 @@ from sfumato.planning.formulas import (
     SumFormula,
     VarianceFormula,
 )
-from sfumato.planning.moment_measurements import Linear, part_name
+from sfumato.planning.linear import Linear
+from sfumato.planning.moment_measurements import name_part
 from sfumato.query.query import AggregateRef, Post, PostCall
 
 MOST_SIMULATED = 1 << 16
@@ -83,7 +84,7 @@ def measured_as(each: Certified, values: Floats) -> list[Measured]:
     if each.width == 1:
         return [Measured(each.name, values, each.noise, step)]
     parts = values.reshape(-1, each.width).T
-    return [Measured(part_name(each.name, place), part, each.noise, step) for place, part in enumerate(parts)]
+    return [Measured(name_part(each.name, place), part, each.noise, step) for place, part in enumerate(parts)]
 
 
 def aggregate_values(formula: Formula, measured: Mapping[str, Floats]) -> npt.NDArray[Any]:

@@ -14,7 +14,7 @@ from sfumato.answers.output_values import Objects, passes
 from sfumato.answers.released_values import Measured, Reading, aggregate_values, read
 from sfumato.kernel.certify import BinChoice
 from sfumato.planning.formulas import ChoiceFormula, CountFormula, Formula, MeanFormula, SumFormula, sums_of
-from sfumato.planning.moment_measurements import Linear
+from sfumato.planning.linear import Linear
 from sfumato.query.query import AggregateRef, Post, PostCall
 
 NEAR = 5.0  # standard deviations: a number that is further inside of its condition would be shown in any case
@@ -54,7 +54,7 @@ class Shown:
         found = {}
         for each in self.reading.measured:
             if not isinstance(each.noise, BinChoice):
-                linear = Linear.of(each.name)
+                linear = Linear.from_vector(each.name)
                 least, most = _edges_along({each.name: 1.0}, values_of(linear, self), self, noise_of(linear, self))
                 found[each.name] = (np.maximum(least, thresholds.get(each.name, -np.inf)), most)
         return found
@@ -200,6 +200,6 @@ def near_condition(names: frozenset[str], shown: Shown) -> npt.NDArray[np.bool_]
     """The cells in which one of these vectors might as well not have been shown."""
     near = np.zeros(shown.cells, bool)
     for name in sorted(names & shown.conditioned):
-        linear = Linear.of(name)
+        linear = Linear.from_vector(name)
         near |= near_edges(values_of(linear, shown), *shown.edges[name], noise_of(linear, shown))
     return near

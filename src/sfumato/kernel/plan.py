@@ -6,7 +6,7 @@ engines/sql/lowering.py, engines/reference, planning/planner.py and answers/pres
 """
 
 import hashlib
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum
@@ -168,16 +168,12 @@ class Measurement:
             raise KernelFault("An offset is too many steps of its grid.")
         if isinstance(quantity, Thirds | Curve) and quantity.grid.span > MOST_SPAN:
             raise KernelFault("Squares are of few enough steps.")
-        if isinstance(quantity, Choice) and not (count_bins(quantity) <= MOST_BINS and quantity.width <= MOST_CHOSEN):
+        if isinstance(quantity, Choice) and not (
+            1 <= count_bins(quantity) <= MOST_BINS and 1 <= quantity.width <= MOST_CHOSEN
+        ):
             raise KernelFault("A choice has few enough bins, and chooses few enough.")
-        pays = (
-            ApproxDP
-            if isinstance(quantity, Keys)
-            else PureDP | ZCDP
-            if isinstance(quantity, Count | Sum | People)
-            else PureDP
-        )
-        if not isinstance(loss, pays) or (isinstance(loss, ZCDP) and loss.delta):
+        gaussian = isinstance(quantity, Count | Sum | People) and isinstance(loss, ZCDP) and not loss.delta
+        if not gaussian and not isinstance(loss, ApproxDP if isinstance(quantity, Keys) else PureDP):
             raise KernelFault("This kind of loss cannot pay for this quantity.")
 
 
@@ -306,7 +302,6 @@ def answer_key(plan: BoundedPlan) -> str:
 
 
 _ATOMS = (type(None), bool, int, float, str, date, datetime, Decimal, Fraction)
-_FIELDS: dict[type, tuple[str, ...]] = {}  # of the plan's own classes, found once
 _LOSS = 6  # the place of the loss in a record
 
 
@@ -341,8 +336,7 @@ def _encode(thing: object, without: tuple[str, ...] = ()) -> list[object]:
     if isinstance(thing, Call):  # function and unit in one text, as existing ledgers have it
         name = thing.function if thing.unit is None else f"{thing.function} {thing.unit}"
         return ["Call", _encode(name), _encode(thing.arguments)]
-    if kind not in _FIELDS:
-        if not is_dataclass(kind):
-            raise KernelFault("A plan holds something that has no canonical text.")
-        _FIELDS[kind] = tuple(field.name for field in fields(kind))
-    return [kind.__name__, *(_encode(getattr(thing, name)) for name in _FIELDS[kind] if name not in without)]
+    names: tuple[str, ...] | None = getattr(kind, "__match_args__", None)  # all fields of a dataclass, in order
+    if names is None:
+        raise KernelFault("A plan holds something that has no canonical text.")
+    return [kind.__name__, *(_encode(getattr(thing, name)) for name in names if name not in without)]

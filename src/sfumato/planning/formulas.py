@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from sfumato.kernel.expressions import Scalar
-from sfumato.planning.moment_measurements import Linear
+from sfumato.planning.linear import Linear
 from sfumato.query.query import Typed
 
 

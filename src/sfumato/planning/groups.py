@@ -1,80 +1,62 @@
-"""In how many groups one person is counted. The engine holds a plan to its bound, whatever it is (K-25)."""
+"""In how many groups one person is counted. The engine keeps a person in at most that many groups (K-25)."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from math import prod
 from typing import assert_never
 
-from sfumato.catalog.dataset import Dataset
 from sfumato.kernel.expressions import columns_of
 from sfumato.kernel.plan import BoundedPlan, Key
 from sfumato.kernel.row_sources import Derived, Join, PerUnit, PublicScan, Scan, Source, Union, extent
 
 
-def columns_read(keys: Iterable[Key]) -> set[str]:
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """The most groups that one person is in: it follows from the question, or else tables declare it."""
+
+    most: int
+    follows: bool
+
+
+def columns_of_keys(keys: Iterable[Key]) -> set[str]:
     """The columns that the group keys read."""
     return set[str]().union(*(columns_of(key.expression) for key in keys))
 
 
-def groups_of(source: Source, read: set[str], dataset: Dataset) -> int:
-    """The bound of a question that names none: what follows from it, or else what its tables declare.
+def count_groups(source: Source, read: set[str], declared: Callable[[str], int]) -> Groups:
+    """The bound of a question that names none. `read`: the columns of the keys; `declared`: the bound of a table.
 
     A subquery with one row for each person declares nothing. Its row is in one group, or in as many as the rows of
-    public tables that it meets: dropping some of them would only make the answer wrong.
+    public tables that it meets: to drop some of them would only make the answer wrong.
     """
-    follows = most_groups(source, read)
-    if follows is not None:
-        return follows
     match source:
         case Scan(table):
-            return dataset.table(table).max_groups_per_unit
-        case Derived(inner):
-            return groups_of(inner, _below(source, read), dataset)
-        case Join(left, right, multiplicity=multiplicity):
-            if multiplicity is not None:
-                return groups_of(left, read, dataset)
-            sides = [groups_of(each, read, dataset) for each in (left, right)]
-            declared = [most_groups(each, read) is None for each in (left, right)]
-            return max(sides) if all(declared) else prod(sides)
-        case Union(parts):
-            following = [most for each in parts if (most := most_groups(each, read)) is not None]
-            declared_parts = [groups_of(each, read, dataset) for each in parts if most_groups(each, read) is None]
-            return sum(following) + max(declared_parts)
-    raise AssertionError("the others follow from the question")
-
-
-def most_groups(source: Source, read: set[str]) -> int | None:
-    """The most groups that one person can be in, where it follows from the question; None: a table's rows decide."""
-    match source:
-        case Scan():
-            return None
+            return Groups(declared(table), follows=False)
         case PublicScan() | PerUnit():
-            return 1
-        case Derived(inner):
-            return most_groups(inner, _below(source, read))
+            return Groups(1, follows=True)
+        case Derived(inner, _, columns):
+            below = [columns_of(expression) for name, expression in columns if name in read]
+            return count_groups(inner, set[str]().union(*below), declared)
+        case Join(left, right, multiplicity=None):
+            sides = [count_groups(side, read, declared) for side in (left, right)]
+            both_declared = not any(side.follows for side in sides)
+            most = (max if both_declared else prod)(side.most for side in sides)
+            return Groups(most, follows=all(side.follows for side in sides))
         case Join(left, right, multiplicity=multiplicity):
-            mine = most_groups(left, read)
-            theirs = (
-                most_groups(right, read)
-                if multiplicity is None
-                else multiplicity
-                if extent(right).find_columns(read)
-                else 1
-            )
-            return None if mine is None or theirs is None else mine * theirs
+            found = count_groups(left, read, declared)
+            grows = found.follows and extent(right).find_columns(read)
+            return Groups(found.most * (multiplicity or 1), follows=True) if grows else found
         case Union(parts):
-            each = [most_groups(part, read) for part in parts]
-            found = [most for most in each if most is not None]
-            return sum(found) if len(found) == len(each) else None
+            found_parts = [count_groups(part, read, declared) for part in parts]
+            from_tables = [part.most for part in found_parts if not part.follows]
+            most = sum(part.most for part in found_parts if part.follows) + max(from_tables, default=0)
+            return Groups(most, follows=not from_tables)
         case _:
             assert_never(source)
 
 
-def _below(source: Derived, read: set[str]) -> set[str]:
-    return set[str]().union(*(columns_of(made) for name, made in source.columns if name in read))
-
-
 def drops_groups(plan: BoundedPlan) -> bool:
-    """May a person be in more groups than count them?"""
-    follows = most_groups(plan.source, columns_read(plan.keys))
-    possible = [each for each in (follows, plan.cells) if each is not None]
+    """May a person be in more groups than the plan counts?"""
+    found = count_groups(plan.source, columns_of_keys(plan.keys), lambda _: 1)
+    possible = [most for most in (found.most if found.follows else None, plan.cells) if most is not None]
     return not plan.unit.per_row and (not possible or plan.max_groups_per_unit < min(possible))

@@ -1,7 +1,7 @@
-"""Which measurements give the count, the sum and the squares of each value: as few as will do, since they share a loss.
+"""The measurements that give the count, the sum and the squares of a value. Few share the loss better than many.
 
-A value whose count is wanted with its sum is measured in halves, one whose variance is wanted in thirds
-(kernel/split_sums.py): each is one measurement. One such value gives its count to all others that have no NULLs.
+A value whose count and sum are both wanted is measured in halves, one whose variance is wanted in thirds
+(kernel/split_sums.py): each is one measurement. Other values without NULLs take their count from it.
 """
 
 from collections.abc import Sequence
@@ -12,6 +12,7 @@ from sfumato.kernel.expressions import Column
 from sfumato.kernel.plan import Curve, Grid, Halves, Measurement, Split, Thirds
 from sfumato.kernel.split_sums import halfway
 from sfumato.planning.grids import squared_grid, sum_grid
+from sfumato.planning.linear import Linear
 from sfumato.query.query import Aggregate, Typed
 
 MOST_WIDENED = 1.02  # of halves: a person's distance is rounded up to whole weights
@@ -19,33 +20,8 @@ SPREAD = ("VARIANCE", "STDDEV")
 
 
 @dataclass(frozen=True, slots=True)
-class Linear:
-    """A sum of released vectors, each times a number, and a constant; exact, so that what cancels is gone."""
-
-    terms: tuple[tuple[str, Fraction], ...]
-    constant: Fraction = Fraction(0)
-
-    @classmethod
-    def of(cls, name: str) -> "Linear":
-        """One released vector."""
-        return cls(((name, Fraction(1)),))
-
-    def plus(self, other: "Linear", times: Fraction | int = 1) -> "Linear":
-        """This, and another so many times."""
-        together = dict(self.terms)
-        for name, factor in other.terms:
-            together[name] = together.get(name, Fraction(0)) + times * factor
-        kept = tuple((name, factor) for name, factor in together.items() if factor)
-        return Linear(kept, self.constant + times * other.constant)
-
-    def times(self, factor: Fraction) -> "Linear":
-        """This, so many times."""
-        return Linear(()).plus(self, factor)
-
-
-@dataclass(frozen=True, slots=True)
 class Moments:
-    """The count of a value, and the sums of it and of its square, less a centre: what is known of them."""
+    """How the count of a value, the sum of its differences from a centre and the sum of their squares are read."""
 
     count: Linear
     total: Linear
@@ -54,22 +30,22 @@ class Moments:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
-    """What is known of the rows that a question is about."""
+class RowFacts:
+    """What the planner knows about the rows of a question."""
 
     per_row: bool  # a row is a person
-    counted: bool  # a count of all of them is there in any case
+    counted: bool  # a count of all of them is measured in any case
     known: bool  # their number is public
-    one_cell_replaced: bool  # one group, whose rows are replaced: a sum and a count are better apart than together
+    one_cell_replaced: bool  # one group, replace-one: a sum and a count are more accurate apart than together
 
 
-def together(aggregates: Sequence[Aggregate], rows: Rows) -> dict[Typed, type[Split]]:
-    """The values that are measured in parts."""
+def choose_splits(aggregates: Sequence[Aggregate], rows: RowFacts) -> dict[Typed, type[Split]]:
+    """Choose the values that are measured in parts."""
     per_row = rows.per_row
     asked: dict[Typed, set[str]] = {}
-    for each in aggregates:
-        if each.value is not None:
-            asked.setdefault(each.value, set()).add(each.function)
+    for aggregate in aggregates:
+        if aggregate.value is not None:
+            asked.setdefault(aggregate.value, set()).add(aggregate.function)
     found: dict[Typed, type[Split]] = {}
     for value, functions in asked.items():
         known = rows.known and not value.nullable
@@ -77,27 +53,28 @@ def together(aggregates: Sequence[Aggregate], rows: Rows) -> dict[Typed, type[Sp
             curved = known and per_row and isinstance(value.expression, Column)  # rows of people are rounded (K-37)
             if squares_fit(value) and (curved or not known):
                 found[value] = Curve if known else Thirds
-        elif not known and _halves(value, functions, rows) and fits(value, per_row=per_row):
+        elif not known and _wants_halves(value, functions, rows) and halves_fit(value, per_row=per_row):
             found[value] = Halves
-    wanted = any(each.function == "COUNT" and (each.value is None or not each.value.nullable) for each in aggregates)
+    counts = [aggregate.value for aggregate in aggregates if aggregate.function == "COUNT"]
+    wanted = any(value is None or not value.nullable for value in counts)
     wanted = wanted or any("AVG" in functions for value, functions in asked.items() if not value.nullable)
     useful = {"AVG"} if rows.one_cell_replaced else {"AVG", "SUM"}
     if wanted and not rows.counted and all(value.nullable for value in found):
         for value, functions in sorted(asked.items(), key=lambda item: "AVG" not in item[1]):
-            if functions & useful and not value.nullable and fits(value, per_row=per_row):
+            if functions & useful and not value.nullable and halves_fit(value, per_row=per_row):
                 return {value: Halves, **found}
     return found
 
 
-def _halves(value: Typed, functions: set[str], rows: Rows) -> bool:
-    """Are both the sum and the count of this very value wanted?"""
+def _wants_halves(value: Typed, functions: set[str], rows: RowFacts) -> bool:
+    """Are both the sum and the count of this value wanted?"""
     if value.nullable:
         return "AVG" in functions or ({"COUNT", "SUM"} <= functions and not rows.one_cell_replaced)
     return {"AVG", "SUM"} <= functions
 
 
-def fits(value: Typed, *, per_row: bool) -> bool:
-    """Do halves cost next to nothing more than the bounds do?"""
+def halves_fit(value: Typed, *, per_row: bool) -> bool:
+    """Is the sensitivity of the halves close to the span of the bounds? For a person it is rounded up."""
     grid = sum_grid(value, per_row=per_row)
     if per_row or not grid.span:
         return grid.span > 0
@@ -106,46 +83,46 @@ def fits(value: Typed, *, per_row: bool) -> bool:
 
 
 def squares_fit(value: Typed) -> bool:
-    """Has a value more than one step to be squared?"""
+    """Has the grid of the squares more than one step?"""
     return squared_grid(value).span > 0
 
 
-def of_halves(name: str, grid: Grid, *, per_row: bool) -> Moments:
-    """Below and above: the count is their sum, and what is above more than the middle has is the total."""
+def read_halves(name: str, grid: Grid, *, per_row: bool) -> Moments:
+    """The count is the sum of both halves; the total is their difference, each half times its distance."""
     middle, down, up = halfway(grid, per_row=per_row)
     step, both = Fraction(2) ** grid.exponent, down + up
-    below, above = part_name(name, 0), part_name(name, 1)
+    below, above = name_part(name, 0), name_part(name, 1)
     one = 1 / (both * step)
     total = Linear(((above, Fraction(up, both)), (below, Fraction(-down, both))))
     return Moments(Linear(((below, one), (above, one))), total, None, middle * step)
 
 
-def of_thirds(name: str, grid: Grid) -> Moments:
-    """Squared distances from both bounds, and twice their product: around the middle."""
+def read_thirds(name: str, grid: Grid) -> Moments:
+    """From the squared distances to both bounds, and twice their product; the centre is the middle."""
     step = Fraction(2) ** grid.exponent
     span = grid.span * step
-    below, both, above = (Linear.of(part_name(name, place)) for place in range(3))
+    below, both, above = (Linear.from_vector(name_part(name, place)) for place in range(3))
     count = below.plus(both).plus(above).times(1 / span**2)
     total = above.plus(below, -1).times(1 / (2 * span))
     squares = above.plus(both, -1).plus(below).times(Fraction(1, 4))
     return Moments(count, total, squares, Fraction(grid.lower + grid.upper, 2) * step)
 
 
-def of_curve(name: str, grid: Grid, rows: int) -> Moments:
-    """Of a public number of rows."""
+def read_curve(name: str, grid: Grid, rows: int) -> Moments:
+    """From a sum and squares; the number of rows is public."""
     middle, _, half = halfway(grid, per_row=True)
     step = Fraction(2) ** grid.exponent
-    first, second = (Linear.of(part_name(name, place)) for place in range(2))
+    first, second = (Linear.from_vector(name_part(name, place)) for place in range(2))
     return Moments(Linear((), Fraction(rows)), first.times(1 / (half * step)), second, middle * step)
 
 
-def part_name(name: str, place: int) -> str:
-    """One part of a measurement, among what was released."""
+def name_part(name: str, place: int) -> str:
+    """Name one part of a measurement as a released vector."""
     return f"{name}.{place}"
 
 
-def names_of(measurement: Measurement) -> tuple[str, ...]:
-    """How a measurement is named among what was released: by itself, or part by part."""
+def name_vectors(measurement: Measurement) -> tuple[str, ...]:
+    """Name the released vectors of a measurement: one, or one for each part."""
     if isinstance(measurement.quantity, Split):
-        return tuple(part_name(measurement.name, place) for place in range(measurement.quantity.width))
+        return tuple(name_part(measurement.name, place) for place in range(measurement.quantity.width))
     return (measurement.name,)

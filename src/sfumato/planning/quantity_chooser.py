@@ -1,0 +1,192 @@
+"""Choose the quantities that answer the aggregates of a query: as few as possible, since they share one loss.
+
+The count and the sum of a value are one quantity where both are wanted. Its count serves COUNT(*) and every AVG of a
+column without NULLs (moment_measurements.py). Quantiles of one value share one choice. Undeclared keys are released
+with their numbers of people.
+"""
+
+import math
+from fractions import Fraction
+
+from sfumato.catalog.dataset import Dataset
+from sfumato.errors import KernelFault
+from sfumato.kernel.expressions import Call, Literal
+from sfumato.kernel.neighbours import Neighbours
+from sfumato.kernel.plan import (
+    Count,
+    Curve,
+    Extreme,
+    Halves,
+    Keys,
+    Mode,
+    People,
+    Quantiles,
+    Quantity,
+    Sum,
+    Thirds,
+    kind_of,
+)
+from sfumato.planning.formulas import (
+    BinFormula,
+    CountFormula,
+    Formula,
+    ListFormula,
+    MeanFormula,
+    SumFormula,
+    VarianceFormula,
+)
+from sfumato.planning.grids import bin_grid, squared_grid, sum_grid
+from sfumato.planning.linear import Linear
+from sfumato.planning.moment_measurements import (
+    Moments,
+    RowFacts,
+    choose_splits,
+    read_curve,
+    read_halves,
+    read_thirds,
+)
+from sfumato.planning.public_numbers import find_largest_numbers, find_public_numbers
+from sfumato.query.query import Aggregate, Query, Typed
+
+
+class QuantityChooser:
+    """Collects the quantities that the aggregates of a query need, each once."""
+
+    def __init__(self, query: Query, dataset: Dataset, *, per_row: bool, undeclared: bool, pure: bool) -> None:
+        self.per_row = per_row
+        self.wanted: dict[str, tuple[Quantity, Typed | None]] = {}
+        self.public = find_public_numbers(query, dataset)
+        self.most_rows, self.most_people = find_largest_numbers(query, dataset)
+        self._moments_of: dict[Typed, Moments] = {}
+        self._fractions: dict[Typed, tuple[Fraction, ...]] = {}
+        for aggregate in query.aggregates:
+            value, fraction = aggregate.value, aggregate.fraction
+            if aggregate.function == "QUANTILE" and value is not None and fraction is not None:
+                self._fractions[value] = tuple(sorted({*self._fractions.get(value, ()), fraction}))
+        self.keys = self._add(Keys()) if undeclared else None
+        fixed = self.public.rows is not None
+        one_cell = dataset.neighbours is Neighbours.REPLACE_ONE and not query.keys
+        rows = RowFacts(per_row, fixed or (undeclared and per_row), fixed, one_cell)
+        # Gaussian noise is the same in every direction: parts would gain nothing
+        self.splits = choose_splits(query.aggregates, rows) if pure else {}
+
+    def choose_formula(self, aggregate: Aggregate) -> Formula:  # noqa: PLR0911 - one return an aggregate
+        """Choose what is measured for an aggregate, and how it is read from that."""
+        value = aggregate.value
+        match aggregate.function:
+            case "COUNT":
+                all_rows = value is None or not value.nullable
+                return CountFormula(self._find_count(value), 0.0, self.most_rows, value, all_rows)
+            case "PEOPLE" if self.public.people is not None:
+                return CountFormula(Linear((), Fraction(self.public.people)))
+            case "PEOPLE":
+                counted = Linear.from_vector(self.keys or self._add(People()))
+                return CountFormula(counted, 1.0 if self.keys else 0.0, self.most_people)
+            case "SUM" if value is not None:
+                return SumFormula(self._read_sum(value), value, *self._bound_sum(value))
+            case "AVG" if value is not None:
+                found = self._find_moments(value)
+                return MeanFormula(found.count, found.total, float(found.centre), value.lower, value.upper)
+            case "VARIANCE" | "STDDEV" if value is not None:
+                return self._read_variance(value, root=aggregate.function == "STDDEV")
+            case "QUANTILE" if value is not None and aggregate.fraction is not None:
+                fractions = self._fractions[value]
+                quantiles = Quantiles(value.expression, bin_grid(value), fractions)
+                return self._choose_bin(value, quantiles, fractions.index(aggregate.fraction))
+            case "MIN" | "MAX" if value is not None:
+                extreme = Extreme(value.expression, bin_grid(value), aggregate.function == "MAX")
+                return self._choose_bin(value, extreme, 0)
+            case "MODE" | "TOP_K" if value is not None and value.values:
+                name = self._add(Mode(value.expression, aggregate.most, value.values), value)
+                return ListFormula(name, value.values, aggregate.most, aggregate.function == "TOP_K")
+        raise KernelFault("An aggregate has no plan.")
+
+    def _choose_bin(self, value: Typed, choice: Quantiles | Extreme, place: int) -> BinFormula:
+        name, grid = self._add(choice, value), choice.grid
+        step = 2.0**grid.exponent
+        return BinFormula(name, place, choice.width, grid.lower * step, step, value.upper)
+
+    def _read_variance(self, value: Typed, *, root: bool) -> VarianceFormula:
+        found = self._find_squares(value)
+        centre, lower, upper = float(found.centre), value.lower or 0, value.upper or 0
+        reach = max(abs(lower - centre), abs(upper - centre))
+        # a sample's variance divides by n - 1, and so reaches n/(n - 1) of the square: at most twice
+        rows = 2 if found.count.terms else max(int(found.count.constant), 2)
+        largest = (upper - lower) ** 2 / 4 * rows / (rows - 1)
+        if found.squares is None:
+            raise KernelFault("A variance is read from squares.")
+        return VarianceFormula(found.count, found.total, found.squares, reach, largest, root)
+
+    def _find_count(self, value: Typed | None) -> Linear:
+        """Find a count that is public or measured anyway (with the keys, or with a split value); else measure one."""
+        if value is not None and value.nullable:
+            return self._split(value).count if value in self.splits else self._measure_count(value)
+        if self.public.rows is not None:
+            return Linear((), Fraction(self.public.rows))
+        if self.keys and self.per_row:
+            return Linear.from_vector(self.keys)
+        split = sorted((one for one in self.splits if not one.nullable), key=lambda one: self.splits[one].__name__)
+        return self._split(split[0]).count if split else self._measure_count(None)
+
+    def _measure_count(self, value: Typed | None) -> Linear:
+        return Linear.from_vector(self._add(Count(None if value is None else value.expression), value))
+
+    def _read_sum(self, value: Typed) -> Linear:
+        """The sum of a value; where the sum of differences from a centre is measured, count times centre is added."""
+        if value not in self.splits and (self.public.rows is None or value.nullable):
+            return self._measure_sum(value, centred=False)[0]
+        found = self._find_moments(value)
+        return found.total.plus(found.count, found.centre)
+
+    def _find_moments(self, value: Typed) -> Moments:
+        if value in self.splits:
+            return self._split(value)
+        total, centre = self._measure_sum(value, centred=True)
+        return Moments(self._find_count(value), total, None, centre)
+
+    def _find_squares(self, value: Typed) -> Moments:
+        if value in self.splits:
+            return self._split(value)
+        total, centre = self._measure_sum(value, centred=True)
+        away = Call("-", (value.expression, Literal(float(centre))))
+        reach = max(abs((value.lower or 0) - float(centre)), abs((value.upper or 0) - float(centre)))
+        squared = Typed(Call("*", (away, away)), "number", value.nullable, 0.0, reach**2)
+        return Moments(self._find_count(value), total, self._measure_sum(squared, centred=False)[0], centre)
+
+    def _split(self, value: Typed) -> Moments:
+        if value not in self._moments_of:
+            if self.splits[value] is Halves:
+                halves = Halves(value.expression, sum_grid(value, per_row=self.per_row))
+                found = read_halves(self._add(halves, value), halves.grid, per_row=self.per_row)
+            elif self.splits[value] is Thirds:
+                thirds = Thirds(value.expression, squared_grid(value))
+                found = read_thirds(self._add(thirds, value), thirds.grid)
+            else:
+                curve = Curve(value.expression, squared_grid(value))
+                found = read_curve(self._add(curve, value), curve.grid, self.public.rows or 0)
+            self._moments_of[value] = found
+        return self._moments_of[value]
+
+    def _measure_sum(self, value: Typed, *, centred: bool) -> tuple[Linear, Fraction]:
+        grid = sum_grid(value, per_row=self.per_row)
+        offset = grid.middle if centred else 0
+        name = self._add(Sum(value.expression, grid, offset), value)
+        return Linear.from_vector(name), offset * Fraction(2) ** grid.exponent
+
+    def _bound_sum(self, value: Typed) -> tuple[float | None, float | None]:
+        """The smallest and the largest possible sum, where the number of rows is bounded."""
+        lower, upper = value.lower or 0.0, value.upper or 0.0
+        if self.public.rows is not None and not value.nullable:
+            return self.public.rows * lower, self.public.rows * upper
+        rows = math.inf if self.most_rows is None else self.most_rows
+        least, most = (rows * lower if lower < 0 else 0.0), (rows * upper if upper > 0 else 0.0)
+        return (None if math.isinf(least) else least), (None if math.isinf(most) else most)
+
+    def _add(self, quantity: Quantity, value: Typed | None = None) -> str:
+        """Name a quantity. One that is wanted twice is measured once, unless its value has another type."""
+        for name, wanted in self.wanted.items():
+            if wanted == (quantity, value):
+                return name
+        name = f"{kind_of(quantity)}{len(self.wanted) + 1}"
+        self.wanted[name] = (quantity, value)
+        return name

@@ -1,0 +1,52 @@
+"""The loss of a question, shared evenly among its measurements."""
+
+from decimal import Decimal
+from fractions import Fraction
+
+from sfumato.catalog.dataset import Dataset
+from sfumato.errors import InvalidParameter
+from sfumato.kernel.exact import exact_decimal
+from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
+from sfumato.kernel.plan import Choice, Keys, Loss, Quantity
+
+SHARE_DIGITS = Decimal("1e-12")
+SHARE_OF_DELTA = 10  # a question that needs a delta and is given none takes one tenth of the budget's
+
+
+def split_evenly(loss: PureDP | ZCDP, parts: int) -> tuple[PureDP | ZCDP, ...]:
+    """Split a loss into finite decimals that add up to it exactly; the last share takes what rounding left."""
+    whole = Fraction(loss.epsilon if isinstance(loss, PureDP) else loss.rho)
+    digits = len(str(whole.numerator)) - len(str(whole.denominator))
+    unit = Fraction(SHARE_DIGITS) * Fraction(10) ** digits
+    share = (whole / parts // unit) * unit
+    if share <= 0:
+        raise InvalidParameter("epsilon", "must be large enough to share", "a smaller one", "Raise it.")
+    amounts = [share] * (parts - 1) + [whole - share * (parts - 1)]
+    decimals = [exact_decimal(amount) for amount in amounts]
+    kind = PureDP if isinstance(loss, PureDP) else ZCDP
+    return tuple(kind(amount) for amount in decimals if amount is not None)
+
+
+def pay_for(quantity: Quantity, share: PureDP | ZCDP, delta: Decimal | None, dataset: Dataset) -> Loss:
+    """Make the loss that pays for a quantity; refuse a rho where only an epsilon can pay."""
+    if isinstance(quantity, Keys):
+        return _add_delta(share, delta, dataset)
+    if isinstance(quantity, Choice) and isinstance(share, ZCDP):
+        hint = "Ask with epsilon=."
+        raise InvalidParameter("rho", "must not be given for quantiles, MIN, MAX, MODE and TOP_K", "a rho", hint)
+    return share
+
+
+def _add_delta(share: PureDP | ZCDP, delta: Decimal | None, dataset: Dataset) -> ApproxDP:
+    """The share of undeclared keys: it has a delta."""
+    if isinstance(share, ZCDP):
+        hint = "Ask with epsilon= and delta=, or group by declared values."
+        raise InvalidParameter("rho", "must not be given where a group key is undeclared", "a rho", hint)
+    if delta is None:
+        if not dataset.budget.delta:
+            hint = "Declare the key's values, or give the budget a delta, such as 1e-6."
+            raise InvalidParameter(
+                "delta", "must be above zero where a group key is undeclared", "a budget without", hint
+            )
+        delta = dataset.budget.delta / SHARE_OF_DELTA
+    return ApproxDP(share.epsilon, delta)
