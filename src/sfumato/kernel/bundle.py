@@ -23,17 +23,18 @@ def bundle(certificates: Sequence[Certificate]) -> Certificate:
     Relies on: K-17, K-27.
     Checked by: tests/kernel/test_bundle.py::test_a_bundle_costs_the_sum_and_releases_its_parts_only
     """
-    if not certificates or any(each.cells is None for each in certificates):
+    if not certificates or any(certificate.cells is None for certificate in certificates):
         raise KernelFault("A bundle holds questions whose keys are declared.")
-    if len({each.population for each in certificates}) != 1:
+    if len({certificate.population for certificate in certificates}) != 1:
         raise KernelFault("A bundle is about one population.")
     measurements = tuple(
-        replace(each, name=part_name(number, each.name), width=(one.cells or 0) * each.width)
-        for number, one in enumerate(certificates)
-        for each in one.measurements
+        replace(measured, name=part_name(number, measured.name), width=(certificate.cells or 0) * measured.width)
+        for number, certificate in enumerate(certificates)
+        for measured in certificate.measurements
     )
-    losses: list[PrivacyLoss] = [each.loss for each in certificates]
-    digests, keys = ("\n".join(getattr(each, name) for each in certificates) for name in ("plan_digest", "answer_key"))
+    losses: list[PrivacyLoss] = [certificate.loss for certificate in certificates]
+    digests = "\n".join(certificate.plan_digest for certificate in certificates)
+    keys = "\n".join(certificate.answer_key for certificate in certificates)
     return Certificate(
         _hash("bundle", digests), _hash("bundle", keys), certificates[0].population, 1, measurements,
         reduce(compose, losses),

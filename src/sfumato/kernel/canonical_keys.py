@@ -1,4 +1,4 @@
-"""One form for all keys that are equal: 1, 1.0 and True are one key, and only one of them may be seen to come out."""
+"""One form for all keys that are equal. 1, 1.0 and True are one key: the output must not show whose form came first."""
 
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -14,7 +14,7 @@ _MOST_DIGITS = 800  # a Decimal of more has a numerator or a denominator above B
 
 
 class NoKey:
-    """What has no canonical form, and is never released."""
+    """A key without a canonical form. It is never released."""
 
 
 NO_KEY: Final = NoKey()
@@ -22,7 +22,7 @@ Ordered = tuple[Any, ...]
 
 
 def canonical(key: object, depth: int = 0) -> tuple[object, Ordered] | NoKey:  # noqa: PLR0911 - one for each kind
-    """The form in which all keys equal to this one come out, and where it stands among others.
+    """The form in which all keys equal to this one come out, and its place in the order of keys.
 
     Claim: K-21. Equal keys have one form, different keys have different ones; it depends on the key alone, and never
         fails. NaN, numbers whose numerator or denominator exceeds BEYOND, tuples deeper than MOST_DEPTH and kinds of
@@ -47,8 +47,8 @@ def canonical(key: object, depth: int = 0) -> tuple[object, Ordered] | NoKey:  #
         case date() | timedelta():
             return _rebuilt(key)
         case tuple() if depth < MOST_DEPTH:
-            parts = [canonical(each, depth + 1) for each in key]
-            whole = [each for each in parts if not isinstance(each, NoKey)]
+            parts = [canonical(part, depth + 1) for part in key]
+            whole = [part for part in parts if not isinstance(part, NoKey)]
             if len(whole) < len(parts):
                 return NO_KEY
             return tuple(form for form, _ in whole), (8, *(place for _, place in whole))
@@ -89,5 +89,5 @@ def _rebuilt(key: date | timedelta) -> tuple[object, Ordered] | NoKey:
                 form = timedelta(key.days, key.seconds, key.microseconds)
                 place = (7, form)
         return (form, place) if form == key else NO_KEY
-    except Exception:  # its fields are none, or it lies beyond the years 1 and 9999
+    except Exception:  # its fields are missing, or it lies outside the years 1 to 9999
         return NO_KEY

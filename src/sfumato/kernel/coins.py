@@ -1,4 +1,4 @@
-"""Exact biased coins: a random byte against a byte of the probability's expansion; only ties look further."""
+"""Exact biased coins: compare a random byte with a byte of the probability's expansion; only ties need another."""
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -24,11 +24,10 @@ class Coins:
         self._digits: dict[int, ByteArray] = {}
 
     def _digit(self, level: int) -> ByteArray:
-        """Byte number `level` of each coin's expansion. Computed once; two threads may compute it twice, alike."""
+        """Byte number `level` of each coin's expansion. If two threads compute it at once, both get the same bytes."""
         if level not in self._digits:
-            self._digits[level] = np.array(
-                [leading_bits(each, 8 * level + 8) & 0xFF for each in self.probabilities], np.uint8
-            )
+            bits = 8 * level + 8
+            self._digits[level] = np.array([leading_bits(p, bits) & 0xFF for p in self.probabilities], np.uint8)
         return self._digits[level]
 
     def flip(self, size: int, entropy: Entropy) -> BoolArray:

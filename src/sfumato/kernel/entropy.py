@@ -20,15 +20,15 @@ _ZEROS = bytes(_MOST_AT_ONCE)
 
 
 class Entropy(Protocol):
-    """Where samplers take their bytes from. Tests script one; no public function accepts one."""
+    """A source of random bytes for samplers. Tests script one; no public function accepts one."""
 
     def take(self, count: int) -> ByteArray:
-        """The next `count` bytes; none of them is ever given out again."""
+        """The next `count` bytes. No byte is given out twice."""
         ...
 
 
 class _Stream:
-    """One key's worth after another, for one process: AES-256 in counter mode, and a pool for small requests."""
+    """The stream of one process: AES-256 in counter mode, a new key after BYTES_PER_KEY, a pool for small requests."""
 
     def __init__(self) -> None:
         self.process = os.getpid()
@@ -71,7 +71,7 @@ class SystemEntropy:
         os.register_at_fork(after_in_child=self._start_over)
 
     def _start_over(self) -> None:
-        """Forget key, pool and lock: at birth, and in the child of every fork before any of its own code."""
+        """Forget key, pool and lock: when the object is made, and in the child of a fork before it runs other code."""
         self._stream = _Stream()
 
     def take(self, count: int) -> ByteArray:

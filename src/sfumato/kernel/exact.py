@@ -1,4 +1,4 @@
-"""Exact numbers: enclosures by integer interval arithmetic, and probabilities known to as many digits as asked."""
+"""Exact numbers: enclosures by integer interval arithmetic, and as many certain digits of a probability as needed."""
 
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal, Inexact, InvalidOperation
@@ -57,10 +57,8 @@ def log(argument: Fraction, bits: int) -> Enclosure:
     work = bits + abs(power).bit_length() + 32
     low, high = _twice_artanh((mantissa - 1) / (mantissa + 1), work)
     low_two, high_two = _twice_artanh(Fraction(1, 3), work)
-    if power >= 0:
-        low, high = low + power * low_two, high + power * high_two
-    else:
-        low, high = low + power * high_two, high + power * low_two
+    ends = power * low_two, power * high_two
+    low, high = low + min(ends), high + max(ends)
     return low >> (work - bits), -(-high >> (work - bits))
 
 
@@ -227,7 +225,7 @@ def _plainest(value: Decimal) -> Decimal:
 
 
 def plain(value: Decimal | Fraction) -> str:
-    """The number as a person would write it: 0.5, 3, 1e-9, 1/3."""
+    """Write the number as a person would: 0.5, 3, 1e-9, 1/3. No digit is lost."""
     if isinstance(value, Fraction):
         exact = exact_decimal(value)
         if exact is None:

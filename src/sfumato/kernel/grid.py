@@ -1,4 +1,4 @@
-"""Values onto a public grid and back. A grid step is a power of two, so that scaling by it is exact."""
+"""Values to steps of a public grid, and back. A grid step is a power of two, so scaling by it is exact."""
 
 import math
 from dataclasses import dataclass
@@ -113,7 +113,7 @@ def _beyond(entry: Decimal) -> int:
 
 
 def to_grid(flat: npt.NDArray[Any], exponent: int) -> npt.NDArray[np.int64]:
-    """floor(x / 2**exponent + 1/2) for each x, held at plus or minus LARGEST.
+    """floor(x / 2**exponent + 1/2) for each x, clamped to plus or minus LARGEST.
 
     Claim: K-13. The result is exact, and depends on each x's value alone, not on its type; two inputs a apart are at
         most floor(a / 2**exponent) + 1 steps apart, and at most ceil(a / 2**exponent).
@@ -168,7 +168,7 @@ def one_to_grid(value: int | float | Fraction, exponent: int) -> int:
 
 
 def to_integers(steps: npt.NDArray[np.int64], exponent: int) -> npt.NDArray[np.int64]:
-    """The integers nearest to steps * 2**exponent, held at plus or minus LARGEST.
+    """The integers nearest to steps * 2**exponent, clamped to plus or minus LARGEST.
 
     Claim: K-13. A function of `steps` alone: post-processing.
     Requires: |exponent| <= MOST_EXPONENT (step_for).
@@ -189,7 +189,7 @@ def from_grid(steps: npt.NDArray[np.int64], exponent: int) -> FloatArray:
 
 
 def add_saturating(values: npt.NDArray[np.int64], noise: IntArray) -> npt.NDArray[np.int64]:
-    """values + noise, held at plus or minus LARGEST where the sum does not fit.
+    """values + noise, clamped to plus or minus LARGEST where the sum does not fit.
 
     Claim: K-13. Equal to the clamped exact sum: post-processing of values + noise.
     Requires: |values| <= LARGEST (to_grid).
@@ -207,7 +207,7 @@ def add_saturating(values: npt.NDArray[np.int64], noise: IntArray) -> npt.NDArra
 
 
 def saturate(total: int) -> int:
-    """The integer itself, held at plus or minus LARGEST.
+    """The integer itself, clamped to plus or minus LARGEST.
 
     Claim: K-13. Post-processing of `total`.
     Checked by: tests/kernel/test_grid.py::test_addition_saturates

@@ -1,4 +1,4 @@
-"""What a release costs: three currencies, their sums, their price for a group, and exchange that only rounds up."""
+"""Privacy losses: three kinds, their composition, group privacy, and conversions that only round up."""
 
 import math
 from dataclasses import dataclass
@@ -168,7 +168,7 @@ class ZCDP:
         return ApproxDP(decimal_up(_tight_epsilon(Fraction(self.rho), spare)), total)
 
     def to_zcdp(self) -> "ZCDP":
-        """Itself: so that any loss can be asked for its zCDP form.
+        """The loss itself: every kind of loss has this method.
 
         Claim: K-16. Identity.
         Checked by: tests/kernel/test_losses.py::test_approx_to_zcdp_carries_delta

@@ -1,4 +1,4 @@
-"""Who is protected, and from what comparison: the pairs of datasets that must be hard to tell apart."""
+"""The privacy unit and the neighbouring relation: which pairs of datasets must be hard to distinguish."""
 
 from dataclasses import dataclass
 from enum import Enum

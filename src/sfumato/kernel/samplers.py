@@ -1,4 +1,4 @@
-"""Exact samplers. One draw or a million go through the same code; tails are not cut; no step rounds."""
+"""Exact samplers. One draw and a million draws use the same code. Tails are not cut, and no step rounds."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
