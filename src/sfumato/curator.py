@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from sfumato.answering.ask import ask
 from sfumato.answering.current_data import CurrentData
 from sfumato.answering.desk import DEFAULT_ANALYST, Desk
-from sfumato.answering.diagnose import Bounds, Diagnosis, diagnose, find_bounds
+from sfumato.answering.diagnose import Diagnosis, diagnose
+from sfumato.answering.find_bounds import Bounds, find_bounds
 from sfumato.answering.preview import Preview, preview
 from sfumato.answering.rehearse import rehearse
 from sfumato.answering.selection import Question, Selection

@@ -1,4 +1,4 @@
-"""The ledger of a dataset: where the catalog says it is, begun once, and changed only by the owner's own commands."""
+"""The ledger of a dataset: where it is, how it is begun once, and the owner's commands that change it."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,19 +20,20 @@ LEDGER = "ledger.db"
 ExpectedHead = str | tuple[int, str] | None
 
 
-def address_of(folder: Path, dataset: Dataset) -> str:
-    """The ledger's path or URL. A path in the catalog is seen from the folder."""
+def find_address(folder: Path, dataset: Dataset) -> str:
+    """The ledger's path or URL. A path in the catalog is relative to the folder."""
     return resolve_address(folder, dataset.ledger or LEDGER)
 
 
 def open_ledger(folder: Path, dataset: Dataset, address: str, expected_head: ExpectedHead) -> Ledger:
-    """The ledger of a folder; where the catalog names none yet, it is begun, or the one that is there is joined.
+    """Open the ledger of a folder. If the catalog names no ledger id yet, begin one, or join the one at the address.
 
-    The caller holds the folder's lock where the catalog names none. A crash at any step leaves what this call joins.
+    The caller holds the folder's lock if the catalog names no id. After a crash at any step, the next call joins the
+    ledger that this call began.
     """
     if dataset.ledger_id is not None:
-        return _opened(address, dataset.ledger_id, dataset, expected_head)
-    books = _begun(address, dataset, expected_head)
+        return _open(address, dataset.ledger_id, dataset, expected_head)
+    books = _begin_or_join(address, dataset, expected_head)
     try:
         set_ledger_id(folder, books.ledger_id)
     except BaseException:
@@ -41,38 +42,38 @@ def open_ledger(folder: Path, dataset: Dataset, address: str, expected_head: Exp
     return books
 
 
-def ledger_at(path: Path, dataset: Dataset) -> Ledger:
-    """A ledger at a path, with its id in a file beside it: while that is there, a lost ledger is not begun anew."""
+def open_ledger_at(path: Path, dataset: Dataset) -> Ledger:
+    """Open the ledger at a path, or begin it. A file next to it has its id, so a lost ledger is not begun anew."""
     known = Path(f"{path}.id")
     try:
         with locked(known):
             tighten(known)
             ledger_id = known.read_text().strip()
             if ledger_id:
-                return _opened(str(path), ledger_id, dataset, None)
-            books = _begun(str(path), dataset, None)
+                return _open(str(path), ledger_id, dataset, None)
+            books = _begin_or_join(str(path), dataset, None)
             known.write_text(books.ledger_id)
             return books
     except OSError as error:
-        message = f"The ledger's id cannot be kept beside it: {error.strerror}."
+        message = f"The ledger's id cannot be stored next to it: {error.strerror}."
         raise LedgerError("ledger-unreachable", message, f"Check that {path.parent} is a folder of yours.") from None
 
 
 def read_ledger(folder: Path, dataset: Dataset) -> Ledger:
-    """The ledger of a folder, to be listed and verified: also in a read-only folder, and of a copy.
+    """Open the ledger of a folder to list and verify it. It may be a copy, or in a read-only folder.
 
-    Before the first question there is none; then it is an empty one in memory.
+    Before the first question there is no ledger; then this returns an empty one in memory.
     """
     if dataset.ledger_id is None:
-        return new_ledger(None, dataset)
-    return Ledger.read(address_of(folder, dataset), dataset.ledger_id, dataset.population, sublimits_of(dataset))
+        return create_ledger(None, dataset)
+    return Ledger.read(find_address(folder, dataset), dataset.ledger_id, dataset.population, list_sublimits(dataset))
 
 
 def set_budget(place: str | Path, budget: Budget | None = None) -> None:
-    """Change the budget of a folder with a catalog, or of a ledger's file that `protect` made. It is an entry.
+    """Change the budget of a folder with a catalog, or of a ledger file that `protect` made. The ledger records it.
 
-    Without a budget, the one that the catalog declares is taken. A budget below what is spent is allowed: nothing more
-    can be charged then.
+    Without `budget`, the catalog's budget is used. A budget below what is already spent is allowed: then nothing more
+    can be charged.
     """
     folder = check_path(place, "place")
     if budget is not None and not isinstance(budget, Budget):
@@ -81,41 +82,41 @@ def set_budget(place: str | Path, budget: Budget | None = None) -> None:
     if not (folder / FILE).exists():
         if budget is None:
             raise InvalidParameter("budget", "must be given for a ledger without a catalog", "nothing (None)")
-        ledger_id, population = _known_at(folder)
+        ledger_id, population = _read_identity_at(folder)
         with Ledger.open(str(folder), ledger_id, population) as books:
             books.set_limit(Limit(budget.loss))
         return
     dataset = load_catalog(folder)
     wanted = budget or dataset.budget
     if dataset.ledger_id is not None:
-        address = address_of(folder, dataset)
-        own = sublimits_of(dataset)
+        address = find_address(folder, dataset)
+        own = list_sublimits(dataset)
         with Ledger.open(address, dataset.ledger_id, dataset.population, None, own) as books:
             books.set_limit(Limit(wanted.loss))
     write_budget(folder, wanted)
 
 
 def adopt_ledger(folder: Path, *, accept_missing: bool = False, accept_key: bool = False) -> Adoption:
-    """Say that the ledger of this folder is the one that continues. It is an entry."""
-    dataset, ledger_id = _with_ledger(folder)
-    address, population = address_of(folder, dataset), dataset.population
+    """Declare that the ledger of this folder is the one that continues. The ledger records it."""
+    dataset, ledger_id = _load_with_ledger(folder)
+    address, population = find_address(folder, dataset), dataset.population
     return adopt(address, ledger_id, population, accept_missing=accept_missing, accept_key=accept_key)
 
 
 def back_up_ledger(folder: Path, target: Path) -> None:
-    """Write the folder's ledger as it is now into a new file."""
-    dataset, _ = _with_ledger(folder)
-    back_up(address_of(folder, dataset), target)
+    """Write the folder's ledger, as it is now, to a new file."""
+    dataset, _ = _load_with_ledger(folder)
+    back_up(find_address(folder, dataset), target)
 
 
 def restore_ledger(folder: Path, backup: Path, *, accept_missing: bool = False, accept_key: bool = False) -> Adoption:
-    """Put a backup in the place of the folder's ledger. It is an entry."""
-    dataset, ledger_id = _with_ledger(folder)
-    address, population = address_of(folder, dataset), dataset.population
+    """Replace the folder's ledger by a backup. The ledger records it."""
+    dataset, ledger_id = _load_with_ledger(folder)
+    address, population = find_address(folder, dataset), dataset.population
     return restore(address, ledger_id, population, backup, accept_missing=accept_missing, accept_key=accept_key)
 
 
-def _with_ledger(folder: Path) -> tuple[Dataset, str]:
+def _load_with_ledger(folder: Path) -> tuple[Dataset, str]:
     dataset = load_catalog(folder)
     if dataset.ledger_id is None:
         hint = "It begins with the first question: sfumato ask."
@@ -123,47 +124,47 @@ def _with_ledger(folder: Path) -> tuple[Dataset, str]:
     return dataset, dataset.ledger_id
 
 
-def sublimits_of(dataset: Dataset) -> Mapping[str, PrivacyLoss]:
+def list_sublimits(dataset: Dataset) -> Mapping[str, PrivacyLoss]:
     """The analysts' own limits."""
-    return {who: each.loss for who, each in dataset.analysts.items()}
+    return {analyst: budget.loss for analyst, budget in dataset.analysts.items()}
 
 
-def new_ledger(address: str | None, dataset: Dataset) -> Ledger:
-    """A new ledger as the dataset declares it: at an address, or in memory."""
+def create_ledger(address: str | None, dataset: Dataset) -> Ledger:
+    """Create a ledger as the dataset declares it: at an address, or in memory (None)."""
     limit = Limit(dataset.budget.loss)
-    return Ledger.create(address, dataset.population, limit, sublimits_of(dataset), dataset.neighbours)
+    return Ledger.create(address, dataset.population, limit, list_sublimits(dataset), dataset.neighbours)
 
 
-def _opened(address: str, ledger_id: str, dataset: Dataset, expected_head: ExpectedHead) -> Ledger:
-    limit, own = Limit(dataset.budget.loss), sublimits_of(dataset)
+def _open(address: str, ledger_id: str, dataset: Dataset, expected_head: ExpectedHead) -> Ledger:
+    limit, own = Limit(dataset.budget.loss), list_sublimits(dataset)
     return Ledger.open(address, ledger_id, dataset.population, limit, own, expected_head, dataset.neighbours)
 
 
-def _begun(address: str, dataset: Dataset, expected_head: ExpectedHead) -> Ledger:
-    """A new ledger; or the one that is there, if it is about the same people.
+def _begin_or_join(address: str, dataset: Dataset, expected_head: ExpectedHead) -> Ledger:
+    """Create a ledger, or join the one at this address if it is about the same population.
 
-    To join a ledger forgets no charge. It may be there because another dataset about these people began it, or because
+    Joining forgets no charge. A ledger may be there because another dataset about these people began it, or because
     a process ended before it wrote down the ledger's id.
     """
     found = Ledger.read_identity(address)
     if found is None and expected_head is None:
         try:
-            return new_ledger(address, dataset)
+            return create_ledger(address, dataset)
         except LedgerError as error:
             if error.code != "ledger-exists":
                 raise
-        found = Ledger.read_identity(address)  # another dataset began it meanwhile
+        found = Ledger.read_identity(address)  # another dataset has begun it in the meantime
     if found is None:
         raise LedgerError("ledger-missing", "There is no ledger at this address.", "Check the address.")
     if found.population != dataset.population:
         message = "The ledger at this address is about another population."
         hint = "Datasets about the same people declare the same population; others need a ledger of their own."
         raise LedgerError("ledger-foreign", message, hint)
-    return _opened(address, found.ledger_id, dataset, expected_head)
+    return _open(address, found.ledger_id, dataset, expected_head)
 
 
-def _known_at(path: Path) -> tuple[str, str]:
-    """The id and the population of a ledger that `protect` made here."""
+def _read_identity_at(path: Path) -> tuple[str, str]:
+    """The id and the population of the ledger that `protect` made at this path."""
     known = Path(f"{path}.id")
     found = Ledger.read_identity(str(path)) if path.exists() else None
     if found is None or not known.exists() or known.read_text().strip() != found.ledger_id:
@@ -172,8 +173,8 @@ def _known_at(path: Path) -> tuple[str, str]:
     return found.ledger_id, found.population
 
 
-def lock_of(folder: Path) -> Path:
-    """The file that is locked while a folder is opened for the first time."""
+def make_lock_file(folder: Path) -> Path:
+    """The file that is locked while a folder is opened for the first time. It is made if it does not exist."""
     path = folder / ".sfumato" / "lock"
     make_private(path)
     return path

@@ -1,4 +1,4 @@
-"""Opening what an owner protects: one table in Python, or a folder with a catalog."""
+"""Open protected data: one table in Python (`protect`), or a folder with a catalog (`open_folder`)."""
 
 import os
 import warnings
@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Literal
 
-from sfumato.answering.current_data import CurrentData, stamp
+from sfumato.answering.current_data import CurrentData, read_stamp
 from sfumato.answers.disclosure import Signer
 from sfumato.arguments import check_file_path, check_path, check_text, check_truth
 from sfumato.catalog.budget import Budget
@@ -19,7 +19,14 @@ from sfumato.curator import Curator
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.engines.snapshot import declared_digest
 from sfumato.errors import CatalogError, InvalidParameter, LoadWarning, kind_of
-from sfumato.folder_ledger import address_of, ledger_at, lock_of, new_ledger, open_ledger, sublimits_of
+from sfumato.folder_ledger import (
+    create_ledger,
+    find_address,
+    list_sublimits,
+    make_lock_file,
+    open_ledger,
+    open_ledger_at,
+)
 from sfumato.ingest.frame_kinds import kind_of_frame
 from sfumato.ingest.load_report import Loading, LoadReport
 from sfumato.ingest.source_refusals import NOT_A_FRAME
@@ -27,7 +34,7 @@ from sfumato.kernel.neighbours import Row
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.ledger_address import resolve_address
 from sfumato.private_files import locked, private_folder, tighten
-from sfumato.shared_ledgers import SECRET, shared_ledger
+from sfumato.shared_ledgers import SECRET, open_shared_ledger
 
 FIRST_VERSION = "1"
 SINGLE_COLUMNS = ("Series", "Index", "Array", "ChunkedArray")
@@ -60,12 +67,13 @@ def protect(
 ) -> Curator:
     """Protect one table: a frame (pandas, polars, Arrow) or the path of a CSV or Parquet file.
 
-    `rows` (unit ROW) and `people` (unit an id) make that number public; both need neighbours="replace-one".
+    `rows` (unit ROW) and `people` (unit an id) make that number public. Both need neighbours="replace-one".
     `encoding`, `delimiter`, `decimal`, `date_format`, `on_error` and `quoted_newlines` say how texts are read: see
-    the guide. A load that loses many values warns (errors.LoadWarning); `strict` refuses it (errors.CatalogError).
-    Answers in a durable ledger are never used for other data: its version is a keyed digest of its content. `version`
-    may name it besides; a new name makes the same data a new version.
-    Without `ledger`, data whose `population` is named shares one ledger in memory for the life of the process.
+    the guide. A load that loses many values warns (errors.LoadWarning). With `strict` it is refused
+    (errors.CatalogError).
+    A stored answer is never used for other data, because the data version is a keyed digest of the content. A new
+    `version` makes the same data a new data version.
+    Without `ledger`, all data with the same `population` shares one ledger in memory until the process ends.
     """
     rows_of = _check_data(data)
     check_text(version, "version")
@@ -92,7 +100,7 @@ def protect(
         raise
     shared = books_at is None and population is not None
     try:
-        books = _shared(dataset) if shared else _ledger_at(books_at, dataset)
+        books = _open_shared(dataset) if shared else _open_books(books_at, dataset)
     except BaseException:
         engine.close()
         raise
@@ -102,23 +110,23 @@ def protect(
 def open_folder(
     folder: str | Path, *, ledger: str | None = None, expected_head: str | tuple[int, str] | None = None
 ) -> Curator:
-    """Open a folder with catalog.toml; its pinned data is beside it, and its ledger too, unless the catalog says where.
+    """Open a folder with catalog.toml. Its pinned data and its ledger are in it, unless the catalog names a ledger.
 
-    `expected_head` is the hash of a ledger's entry that a reader has kept (it is in every answer's disclosure): a
-    ledger that does not hold that entry is refused.
+    `expected_head` is the hash of a ledger entry that a reader has kept (every answer's disclosure has one). A ledger
+    that lacks this entry is refused.
     """
     place = check_path(folder, "folder")
     if ledger is not None and not check_text(ledger, "ledger"):
         raise InvalidParameter("ledger", "must be a path or a URL", "an empty text", "Leave it out for the catalog's.")
     dataset = load_catalog(place)
-    address = address_of(place, dataset) if ledger is None else resolve_address(Path(), ledger)
+    address = find_address(place, dataset) if ledger is None else resolve_address(Path(), ledger)
     if not dataset.tables:
         hint = "Add one: sfumato add patients patients.csv --unit patient_id --column age:integer:0:120."
         raise CatalogError("catalog", "There is no table in this catalog yet.", hint)
     pinned = private_folder(place / ".sfumato") / "snapshot.duckdb"
     first = dataset.ledger_id is None or not pinned.exists()
     report = None
-    with locked(lock_of(place)) if first else nullcontext():
+    with locked(make_lock_file(place)) if first else nullcontext():
         if first:
             dataset = load_catalog(place)  # another process may have been first
         if not pinned.exists():
@@ -127,7 +135,7 @@ def open_folder(
         books = open_ledger(place, dataset, address, expected_head)
     try:
         _warn(report)
-        opened = stamp(pinned)
+        opened = read_stamp(pinned)
         snapshot = DuckDBEngine.open(pinned, dataset.tables)
         signer = Signer(place / ".sfumato" / "signing.key")
     except BaseException:
@@ -149,15 +157,15 @@ def _warn(report: LoadReport | None) -> None:
         warnings.warn(LoadWarning(str(problem)), stacklevel=3)
 
 
-def _shared(dataset: Dataset) -> Ledger:
-    return shared_ledger(dataset.population, dataset.budget.loss, sublimits_of(dataset), dataset.neighbours)
+def _open_shared(dataset: Dataset) -> Ledger:
+    return open_shared_ledger(dataset.population, dataset.budget.loss, list_sublimits(dataset), dataset.neighbours)
 
 
-def _ledger_at(place: Path | None, dataset: Dataset) -> Ledger:
-    """In memory; or at a path."""
+def _open_books(place: Path | None, dataset: Dataset) -> Ledger:
+    """The ledger at a path, or a new one in memory."""
     if place is not None:
-        return ledger_at(place, dataset)
-    return new_ledger(None, dataset)
+        return open_ledger_at(place, dataset)
+    return create_ledger(None, dataset)
 
 
 def _check_data(data: object) -> object:

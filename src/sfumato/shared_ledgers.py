@@ -1,7 +1,7 @@
-"""Ledgers in memory that are shared: one for each population that is named, for the life of the process.
+"""Shared ledgers in memory: one per named population, until the process ends.
 
-Whoever protects data about the same people, in one process, spends one budget. A ledger is never closed or forgotten
-here, since what was spent is spent.
+All data about the same people, in one process, spends one budget. These ledgers are never closed or dropped, because
+what was spent stays spent.
 """
 
 import threading
@@ -17,22 +17,22 @@ from sfumato.ledger.ledger import Ledger, Limit
 
 _LEDGERS: dict[str, Ledger] = {}
 _LOCK = threading.Lock()
-SECRET = SYSTEM.take(32).tobytes()  # of this process, for the versions of data
+SECRET = SYSTEM.take(32).tobytes()  # of this process: the key of data versions
 
 
-def shared_ledger(
+def open_shared_ledger(
     population: str, limit: PrivacyLoss, sublimits: Mapping[str, PrivacyLoss], neighbours: Neighbours
 ) -> Ledger:
-    """The one ledger of this population in this process."""
-    with GATE.inside(), _LOCK:  # a fork waits: the child would find the lock taken for ever
+    """Open the one ledger of this population in this process. It is made at the first call."""
+    with GATE.inside(), _LOCK:  # a fork waits until the lock is free: a child would wait for it for ever
         found = _LEDGERS.get(fold(population))
         if found is None:
             found = Ledger.create(None, population, Limit(limit), sublimits, neighbours)
             _LEDGERS[fold(population)] = found
             return found
     if found.population != population:
-        hint = "Spell it alike, or name another population."
-        raise LedgerError("ledger-foreign", f"The population {found.population!r} is spelled otherwise here.", hint)
+        hint = "Use the same spelling, or name another population."
+        raise LedgerError("ledger-foreign", f"The population {found.population!r} is spelled differently here.", hint)
     if found.totals().limit != limit or not found.has_sublimits(sublimits):
         hint = "Give the same budget and analysts as before, or name another population."
         message = f"The population {population!r} has another budget in this process."

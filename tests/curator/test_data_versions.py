@@ -10,7 +10,7 @@ import pytest
 from protected import COLUMNS, clinic, protect
 
 import sfumato as sf
-from sfumato.answering.current_data import CurrentData, stamp
+from sfumato.answering.current_data import CurrentData, read_stamp
 from sfumato.errors import CatalogError, LedgerError
 
 COUNT = "SELECT COUNT(*) AS n FROM people"
@@ -133,7 +133,7 @@ def test_an_open_curator_refuses_data_that_another_catalog_prepared(tmp_path):
         prepare_in_another_process(folder)
         spent = people.budget.spent
         for _ in range(2):
-            with pytest.raises(CatalogError, match="prepared anew") as refused:
+            with pytest.raises(CatalogError, match="prepared again") as refused:
                 people.ask(COUNT, epsilon=2)
             assert "Open the folder again" in str(refused.value)
         assert people.budget.spent == spent
@@ -144,7 +144,7 @@ def test_an_open_curator_refuses_data_that_another_catalog_prepared(tmp_path):
 def test_data_is_replaced_only_between_questions(tmp_path):
     path, reopened = tmp_path / "snapshot", []
     path.write_text("old")
-    current = CurrentData(path, stamp(path), lambda: reopened.append(True))
+    current = CurrentData(path, read_stamp(path), lambda: reopened.append(True))
     inside, leave, done = threading.Event(), threading.Event(), []
 
     def long_question():
@@ -227,7 +227,7 @@ def test_a_population_with_another_budget_is_refused():
         with pytest.raises(LedgerError, match="another budget") as refused:
             protect(population="class of 27", **options)
         assert "Give the same budget" in str(refused.value)
-    with pytest.raises(LedgerError, match="spelled otherwise"):
+    with pytest.raises(LedgerError, match="spelled differently"):
         protect(population="Class of 27")
 
 

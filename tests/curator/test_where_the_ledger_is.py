@@ -107,7 +107,7 @@ def test_a_fork_waits_for_a_thread_that_makes_a_shared_ledger(monkeypatch):
 
 
 def shared(population):
-    return shared_ledgers.shared_ledger(population, PureDP(1), {}, Neighbours.ADD_REMOVE)
+    return shared_ledgers.open_shared_ledger(population, PureDP(1), {}, Neighbours.ADD_REMOVE)
 
 
 @pytest.mark.parametrize("arguments", [(None,), (5,), ("", None), ("FOLDER", 5), ("FOLDER", "x"), ("\ud800", None)])

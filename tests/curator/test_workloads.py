@@ -440,7 +440,7 @@ def test_a_failure_after_the_draw_closes_the_charge(monkeypatch):
         raise sf.errors.LedgerError("ledger-unreachable", "The ledger cannot be written: the disk is full.")
 
     for place, failure, ask, raised in (
-        ("sfumato.answering.upgrade.Releases.summary", fails, "upgrade", sf.errors.KernelFault),
+        ("sfumato.answering.upgrade.Releases.summarise", fails, "upgrade", sf.errors.KernelFault),
         ("sfumato.ledger.ledger.write_answer", fails, "ask", sf.errors.SfumatoError),
         ("sfumato.ledger.ledger.Ledger.store", full, "ask", sf.errors.LedgerError),
     ):

@@ -7,7 +7,7 @@ from sfumato.answering.certified_plans import certify_plan
 from sfumato.answering.desk import DEFAULT_ANALYST, Desk
 from sfumato.answering.least_epsilon import find_least_epsilon
 from sfumato.answering.present_answer import PlannedQuery, present_answer
-from sfumato.answering.prices import delta_of, margins_alone, price
+from sfumato.answering.prices import choose_delta, choose_loss, read_margins
 from sfumato.answering.question_record import record_question, write_record
 from sfumato.answers.answer import Answer
 from sfumato.kernel.losses import ZCDP, PureDP
@@ -33,13 +33,13 @@ def ask(
     tree = read_question(question)
     query = bind(tree, desk.dataset)
     level = probability_inside(confidence, "confidence")
-    margins = margins_alone(query, margin, epsilon, rho)
-    loss = price(query, epsilon, rho) if margins is None else find_least_epsilon(desk, query, margins, level)
+    margins = read_margins(query, margin, epsilon, rho)
+    loss = choose_loss(query, epsilon, rho) if margins is None else find_least_epsilon(desk, query, margins, level)
 
     def write_question() -> str:
         return write_record("ask", record_question(tree, query, margins), confidence=level)
 
-    return answer_query(desk, query, loss, level, desk.admit(analyst), delta_of(query, delta), write_question)
+    return answer_query(desk, query, loss, level, desk.admit(analyst), choose_delta(query, delta), write_question)
 
 
 def answer_query(  # noqa: PLR0917 - its callers name what they pass

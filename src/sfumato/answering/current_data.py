@@ -1,4 +1,4 @@
-"""The data that a curator reads: newly prepared data takes the place of the old between questions, never within one."""
+"""The data that a curator reads. Newly prepared data replaces the old data between questions, never during one."""
 
 import os
 import threading
@@ -10,8 +10,8 @@ from sfumato.catalog.catalog_errors import catalog_error
 from sfumato.errors import CatalogError
 
 
-def stamp(path: Path) -> tuple[int, int, int] | None:
-    """What tells a file from the one that took its place; None: there is none."""
+def read_stamp(path: Path) -> tuple[int, int, int] | None:
+    """A value that changes when the file is replaced; None if there is no file."""
     try:
         found = path.stat()
     except FileNotFoundError:
@@ -20,16 +20,16 @@ def stamp(path: Path) -> tuple[int, int, int] | None:
 
 
 class CurrentData:
-    """Counts the questions that are being answered, and opens the data anew when none is and the file has changed."""
+    """Counts the questions that are being answered. If there are none, it opens a file that has changed."""
 
     def __init__(self, path: Path, opened: tuple[int, int, int] | None, reopen: Callable[[], None]) -> None:
-        """`opened` is the stamp of the file from before it was opened."""
+        """`opened` is the stamp of the file, read before the file was opened."""
         self._path = path
         self._opened = opened
         self._reopen = reopen
-        self._begin()
+        self._reset()
 
-    def _begin(self) -> None:
+    def _reset(self) -> None:
         self._process = os.getpid()
         self._free = threading.Condition()
         self._asking = 0
@@ -37,14 +37,14 @@ class CurrentData:
 
     @contextmanager
     def asking(self) -> Iterator[None]:
-        """Answer a question on the data as it is prepared now."""
-        if self._process != os.getpid():  # a forked child has none of the threads that were asking
-            self._begin()
-        if getattr(self._own, "inside", False):  # a part of a question
+        """Answer a question on the data as it is prepared now. The data stays the same until that is done."""
+        if self._process != os.getpid():  # a forked child has none of the threads that ask
+            self._reset()
+        if getattr(self._own, "inside", False):  # a question within a question
             yield
             return
         with self._free:
-            while self._asking and stamp(self._path) != self._opened:
+            while self._asking and read_stamp(self._path) != self._opened:
                 self._free.wait()
             self._renew()
             self._asking += 1
@@ -58,16 +58,17 @@ class CurrentData:
                 self._free.notify_all()
 
     def _renew(self) -> None:
-        found = stamp(self._path)
+        found = read_stamp(self._path)
         if found == self._opened:
             return
         if found is None:
-            raise catalog_error("The prepared data is gone.", "Run `sfumato prepare`.")
+            raise catalog_error("The prepared data was deleted.", "Run `sfumato prepare`.")
         try:
             self._reopen()
         except CatalogError as error:
             hint = "Open the folder again."
             raise catalog_error(
-                f"The data was prepared anew, by another catalog than is open here. {error.message}", hint
+                f"The data was prepared again, with another catalog than the one that is open here. {error.message}",
+                hint,
             ) from None
         self._opened = found

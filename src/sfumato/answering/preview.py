@@ -7,7 +7,7 @@ from functools import cached_property
 
 from sfumato.answering.certified_plans import with_shares
 from sfumato.answering.desk import DEFAULT_ANALYST, Desk
-from sfumato.answering.prices import assumed_rows, delta_of, price
+from sfumato.answering.prices import choose_delta, choose_loss, read_assumed_rows
 from sfumato.answering.receipt import cost_of, population_cost
 from sfumato.answering.suggestions import Asked, Suggestion, suggest
 from sfumato.answers.answer import Cost, Explained, explain, with_warnings
@@ -109,10 +109,10 @@ def preview(
     """Cost and margins, before spending."""
     query = bind(read_question(question), desk.dataset)
     level = probability_inside(confidence, "confidence")
-    loss, share = price(query, epsilon, rho), delta_of(query, delta)
+    loss, share = choose_loss(query, epsilon, rho), choose_delta(query, delta)
     planned = desk.plan(query, loss, share)
     certificate = certify(planned.plan)
-    count = assumed_rows(assume)
+    count = read_assumed_rows(assume)
     quote = desk.ledger.quote(desk.admit(analyst), certificate)
     if quote.shares is not None:  # asking would return a stored answer, whose noise is known
         certificate = certify(with_shares(planned.plan, quote.shares))

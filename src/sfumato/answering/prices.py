@@ -1,4 +1,4 @@
-"""What a question may spend, and how accurate it shall be: as its asker says, read and checked before anything else."""
+"""The arguments of a question: what it may spend and how precise it must be. They are checked before anything else."""
 
 from collections.abc import Mapping
 from math import inf, isfinite
@@ -10,14 +10,14 @@ from sfumato.number_arguments import positive_fraction, privacy_amount
 from sfumato.query.dp_options import refuse_epsilon
 from sfumato.query.query import Query
 
-ONE_PRICE = "For example epsilon=0.5; or margin={'n': 20}, which takes the least epsilon that gives it."
+ONE_PRICE = "For example epsilon=0.5; or margin={'n': 20}, which takes the smallest epsilon that gives it."
 
 
-def price(query: Query, epsilon: Number | None, rho: Number | None) -> PureDP | ZCDP:
-    """What the question may spend: as it says itself (OPTIONS), or as its asker says."""
+def choose_loss(query: Query, epsilon: Number | None, rho: Number | None) -> PureDP | ZCDP:
+    """What the question may spend: its own OPTIONS, or the argument of the call."""
     own = query.dp_options.epsilon if query.dp_options is not None else None
     if own is None:
-        return _loss(epsilon, rho)
+        return _read_loss(epsilon, rho)
     if rho is not None or (
         epsilon is not None and privacy_amount(epsilon, "epsilon") != privacy_amount(own, "epsilon")
     ):
@@ -25,8 +25,8 @@ def price(query: Query, epsilon: Number | None, rho: Number | None) -> PureDP | 
     return PureDP(privacy_amount(own, "epsilon"))
 
 
-def delta_of(query: Query, delta: Number | None) -> Number | None:
-    """The delta that the question says itself, or its asker."""
+def choose_delta(query: Query, delta: Number | None) -> Number | None:
+    """The delta in the question's own OPTIONS, or the argument of the call."""
     own = query.dp_options.delta if query.dp_options is not None else None
     if own is None or delta is None:
         return own if delta is None else delta
@@ -35,43 +35,43 @@ def delta_of(query: Query, delta: Number | None) -> Number | None:
     return own
 
 
-def margins_alone(query: Query, margin: object, epsilon: object, rho: object) -> dict[str, float] | None:
-    """The wanted margins, where they and nothing else decide what is spent; None where none are given."""
+def read_margins(query: Query, margin: object, epsilon: object, rho: object) -> dict[str, float] | None:
+    """The margins that the analyst wants; None if none are given. They exclude epsilon and rho."""
     if margin is None:
         return None
     if epsilon is not None or rho is not None:
         given = "epsilon" if epsilon is not None else "rho"
         raise InvalidParameter("margin", f"must be given alone, without {given}", "both", ONE_PRICE)
     refuse_epsilon(query.dp_options, "margin decides what is spent")
-    return margins_by_column(margin)
+    return check_margins(margin)
 
 
-def margins_by_column(margin: object) -> dict[str, float]:
-    """A margin for each column, such as {'n': 20}: finite numbers above zero."""
+def check_margins(margin: object) -> dict[str, float]:
+    """A margin per column, such as {'n': 20}: finite numbers above zero."""
     if not isinstance(margin, Mapping) or not margin:
         kind = "an empty mapping" if isinstance(margin, Mapping) else kind_of(margin)
         raise InvalidParameter("margin", "must map columns of the answer to margins", kind, "For example {'n': 20}.")
-    return {_column(name, "margin"): _size(each, "margin") for name, each in margin.items()}
+    return {_check_name(name): _check_size(size, "margin") for name, size in margin.items()}
 
 
-def assumed_rows(assume: object) -> float | None:
-    """The number of rows that a preview takes each group to have: assume={'n': 500}."""
+def read_assumed_rows(assume: object) -> float | None:
+    """The number of rows that a preview assumes in every group: assume={'n': 500}."""
     hint = "For example assume={'n': 500}: 500 rows in each group."
     if assume is None:
         return None
     if not isinstance(assume, Mapping) or set(assume) - {"n"}:
         kind = "another key" if isinstance(assume, Mapping) else kind_of(assume)
         raise InvalidParameter("assume", "must be a mapping with the one key 'n'", kind, hint)
-    return _size(assume["n"], "assume['n']") if assume else None
+    return _check_size(assume["n"], "assume['n']") if assume else None
 
 
-def _column(name: object, parameter: str) -> str:
+def _check_name(name: object) -> str:
     if not isinstance(name, str):
-        raise InvalidParameter(parameter, "must name columns by text", kind_of(name), "For example {'n': 20}.")
+        raise InvalidParameter("margin", "must name columns by text", kind_of(name), "For example {'n': 20}.")
     return name
 
 
-def _size(value: object, name: str) -> float:
+def _check_size(value: object, name: str) -> float:
     try:
         number = float(positive_fraction(value, name))
     except OverflowError:
@@ -81,7 +81,7 @@ def _size(value: object, name: str) -> float:
     return number
 
 
-def _loss(epsilon: Number | None, rho: Number | None) -> PureDP | ZCDP:
+def _read_loss(epsilon: Number | None, rho: Number | None) -> PureDP | ZCDP:
     if (epsilon is None) == (rho is None):
         kind = "neither" if epsilon is None else "both"
         raise InvalidParameter("epsilon", "must be given, or rho, or margin: one of them", kind, ONE_PRICE)

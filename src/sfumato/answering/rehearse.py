@@ -5,7 +5,7 @@ from dataclasses import replace
 from sfumato.answering.ask import answer_query
 from sfumato.answering.desk import DEFAULT_ANALYST, Desk
 from sfumato.answering.made_up_rows import declare_made_up, find_needed_tables, make_rows
-from sfumato.answering.prices import delta_of, price
+from sfumato.answering.prices import choose_delta, choose_loss
 from sfumato.answers.answer import Answer
 from sfumato.answers.disclosure import Signer
 from sfumato.catalog.dataset import replace_tables
@@ -27,10 +27,10 @@ def rehearse(
     Without a price, epsilon is 1.
     """
     query = bind(parse(sql), desk.dataset)
-    level, delta = probability_inside(confidence, "confidence"), delta_of(query, None)
+    level, delta = probability_inside(confidence, "confidence"), choose_delta(query, None)
     own = query.dp_options.epsilon if query.dp_options is not None else None
     priced = any(amount is not None for amount in (epsilon, rho, own))
-    loss = price(query, epsilon, rho) if priced else PureDP(1)
+    loss = choose_loss(query, epsilon, rho) if priced else PureDP(1)
     limit = loss if isinstance(loss, ZCDP) else ApproxDP(loss.epsilon, desk.dataset.budget.delta)
     tables = {
         table.name: declare_made_up(table) for table in find_needed_tables(extent(query.source).tables, desk.dataset)

@@ -1,8 +1,8 @@
-"""Which declaration of the owner's would make a margin smaller: found by planning the question under that declaration.
+"""Suggestions to the owner: declarations that would make a margin smaller, found by planning the question with them.
 
-Nothing here sees data. Only declarations that leave the promise to people as it is are tried: a column without NULLs,
-and, where neighbours replace one person by another, a public number of rows or people. Tighter bounds would help too,
-but what they cut off cannot be known here.
+No data is read. A suggestion never weakens the privacy guarantee. There are two kinds: a column without NULLs, and,
+for replace-one neighbours, a public number of rows or people. Tighter bounds would help too, but without data nobody
+knows what they would clamp.
 """
 
 import math
@@ -27,7 +27,7 @@ from sfumato.query.bind import bind
 from sfumato.query.frame import FrameQuery, read_question
 from sfumato.query.query import Query
 
-REFERENCE = 1_000  # rows, where no count is assumed: only ratios are said then
+REFERENCE_ROWS = 1_000  # if no count is assumed: then only ratios of margins are shown
 WORTH_SAYING = 1.05
 MOST_COLUMNS = 8
 MOST_SUGGESTED = 2
@@ -40,7 +40,7 @@ Margins = Mapping[str, float | None]
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """A column's margin now and then (None: it depends on a private number of rows), and how many times smaller."""
+    """A column's margin now, and with the declaration (None: it depends on a private count); and their ratio."""
 
     now: float | None
     then: float | None
@@ -62,37 +62,37 @@ class Suggestion:
 
     @property
     def times(self) -> float:
-        """How many times smaller the margin is that gains most, of those that do not vanish."""
-        return max((each.times for each in self.gains.values() if math.isfinite(each.times)), default=math.inf)
+        """The largest finite ratio of a column's margins."""
+        return max((gain.times for gain in self.gains.values() if math.isfinite(gain.times)), default=math.inf)
 
     def __str__(self) -> str:
         gained = ", ".join(f"{name} {gain}" for name, gain in self.gains.items())
-        evenly = f" {EVENLY}" if any(each.now is None for each in self.gains.values()) else ""
+        evenly = f" {EVENLY}" if any(gain.now is None for gain in self.gains.values()) else ""
         return f"Smaller margins if the owner declared {self.declaration}: {gained}.{evenly} {self.meaning}"
 
     def as_json(self) -> dict[str, object]:
         """For `preview --json`."""
-        margins = {name: {"now": each.now, "then": each.then} for name, each in self.gains.items()}
+        margins = {name: {"now": gain.now, "then": gain.then} for name, gain in self.gains.items()}
         return {"declaration": self.declaration, "meaning": self.meaning, "margins": margins}
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question, as a preview got it."""
+    """A question and its terms, as `preview` got them."""
 
     question: str | FrameQuery
     loss: PureDP | ZCDP
     delta: Number | None
     confidence: Fraction
-    count: float | None  # as assumed
+    count: float | None  # of rows, as assumed
 
-    def margins(self, dataset: Dataset, versions: Mapping[str, str]) -> tuple[Margins, Margins]:
-        """The margins under these declarations: for the assumed count, and for one of reference."""
+    def find_margins(self, dataset: Dataset, versions: Mapping[str, str]) -> tuple[Margins, Margins]:
+        """The margins with these declarations: for the assumed count, and for the reference count."""
         query = bind(read_question(self.question), dataset)
         share = None if self.delta is None else privacy_amount(self.delta, "delta")
         planned = choose_plan(query, self.loss, dataset, versions, delta=share)
         certificate = certify(planned.plan)
-        count = self.count or REFERENCE
+        count = self.count or REFERENCE_ROWS
         compared, _ = margins_of(query, planned, certificate, self.confidence, count)
         said, _ = margins_of(query, planned, certificate, self.confidence, self.count)
         return said, compared
@@ -100,7 +100,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """One table's declaration, changed."""
+    """A change of one table's declaration."""
 
     table: str
     declaration: str
@@ -109,7 +109,7 @@ class _Change:
     rows: int | None = None
     people: int | None = None
 
-    def applied(self, table: Table) -> Table:
+    def apply_to(self, table: Table) -> Table:
         columns = {
             name: replace(declared, nullable=False)
             if name in self.columns and isinstance(declared, Numeric)
@@ -120,29 +120,32 @@ class _Change:
 
 
 def suggest(asked: Asked, dataset: Dataset, versions: Mapping[str, str]) -> tuple[Suggestion, ...]:
-    """The best two: of declarations that make a margin smaller by themselves, and of all together if they gain more."""
+    """The two best suggestions. All changes together are one of them if they gain more than any single change."""
     query = bind(read_question(asked.question), dataset)
-    now = asked.margins(dataset, versions)
-    changes = [*_without_nulls(query, dataset), *_public_numbers(query, dataset, int(asked.count or REFERENCE))]
+    now = asked.find_margins(dataset, versions)
+    changes = [
+        *_list_nullable(query, dataset),
+        *_list_private_counts(query, dataset, int(asked.count or REFERENCE_ROWS)),
+    ]
     found: list[Suggestion] = []
-    for each in changes:
-        found += _tried([each], asked, dataset, versions, now)
+    for change in changes:
+        found += _try_changes([change], asked, dataset, versions, now)
     if len(changes) > 1:
-        best = max((each.times for each in found), default=1.0)
-        together = _tried(changes, asked, dataset, versions, now)
-        found += [each for each in together if each.times > WORTH_SAYING * best]
-    return tuple(sorted(found, key=lambda each: -each.times)[:MOST_SUGGESTED])
+        best = max((suggestion.times for suggestion in found), default=1.0)
+        together = _try_changes(changes, asked, dataset, versions, now)
+        found += [suggestion for suggestion in together if suggestion.times > WORTH_SAYING * best]
+    return tuple(sorted(found, key=lambda suggestion: -suggestion.times)[:MOST_SUGGESTED])
 
 
-def _tried(
+def _try_changes(
     changes: list[_Change], asked: Asked, dataset: Dataset, versions: Mapping[str, str], now: tuple[Margins, Margins]
 ) -> list[Suggestion]:
     tables = dict(dataset.tables)
     try:
-        for each in changes:
-            tables[each.table] = each.applied(tables[each.table])
-        then = asked.margins(replace_tables(dataset, tables), versions)
-    except SfumatoError:  # such as a question that would then be about nothing but public numbers
+        for change in changes:
+            tables[change.table] = change.apply_to(tables[change.table])
+        then = asked.find_margins(replace_tables(dataset, tables), versions)
+    except SfumatoError:  # for example: the question would be about public numbers only
         return []
     (said, compared), (then_said, then_compared), gains = now, then, {}
     for name, before in compared.items():
@@ -152,23 +155,25 @@ def _tried(
             gains[name] = Gain(said[name], then_said[name] if known else None, before / after if after else math.inf)
     if not gains:
         return []
-    return [Suggestion(_declaration(changes), " ".join(dict.fromkeys(each.meaning for each in changes)), gains)]
+    return [
+        Suggestion(_write_declaration(changes), " ".join(dict.fromkeys(change.meaning for change in changes)), gains)
+    ]
 
 
-def _declaration(changes: list[_Change]) -> str:
+def _write_declaration(changes: list[_Change]) -> str:
     by_table: dict[str, list[str]] = {}
-    for each in changes:
-        by_table.setdefault(each.table, []).append(each.declaration)
+    for change in changes:
+        by_table.setdefault(change.table, []).append(change.declaration)
     return "; ".join(f"{table}: {', '.join(parts)}" for table, parts in by_table.items())
 
 
-def _without_nulls(query: Query, dataset: Dataset) -> Iterator[_Change]:
-    """Nullable numbers that are added up or averaged. COUNT(x) is about its NULLs, and stays as it is."""
-    read = {name for each in _added_up(query) for name in columns_of(each)}
-    names = {name.rpartition(".")[2] for name in read}  # without the prefix of a joined table
+def _list_nullable(query: Query, dataset: Dataset) -> Iterator[_Change]:
+    """Nullable columns that are summed or averaged. COUNT(x) counts what is not NULL, so it stays as it is."""
+    read = {name for expression in _list_summed(query) for name in columns_of(expression)}
+    names = {name.rpartition(".")[2] for name in read}  # without the prefix that joins add
     found = [
         (table, name)
-        for table in _private_tables(query, dataset)
+        for table in _list_private_tables(query, dataset)
         for name, declared in table.columns.items()
         if name in names and isinstance(declared, Numeric) and declared.nullable
     ]
@@ -178,10 +183,10 @@ def _without_nulls(query: Query, dataset: Dataset) -> Iterator[_Change]:
         yield _Change(table.name, f"{name} nullable = false", meaning, (name,))
 
 
-def _public_numbers(query: Query, dataset: Dataset, count: int) -> Iterator[_Change]:
+def _list_private_counts(query: Query, dataset: Dataset, count: int) -> Iterator[_Change]:
     if dataset.neighbours is not Neighbours.REPLACE_ONE:
-        return  # who is there or not is protected
-    for table in _private_tables(query, dataset):
+        return  # the number of rows and people is protected
+    for table in _list_private_tables(query, dataset):
         if table.unit is ROW and table.rows is None:
             yield _Change(table.name, "rows = n", f"The number of rows of {table.name} is then public.", rows=count)
         elif table.unit is not ROW and table.people is None:
@@ -189,34 +194,34 @@ def _public_numbers(query: Query, dataset: Dataset, count: int) -> Iterator[_Cha
             yield _Change(table.name, "people = n", meaning, people=count)
 
 
-def _private_tables(query: Query, dataset: Dataset) -> list[Table]:
+def _list_private_tables(query: Query, dataset: Dataset) -> list[Table]:
     tables = [dataset.table(name) for name in dict.fromkeys(extent(query.source).tables)]
-    return [each for each in tables if not each.public]
+    return [table for table in tables if not table.public]
 
 
-def _added_up(query: Query) -> Iterator[Expression]:
-    for each in query.aggregates:
-        if each.function in AVERAGED and each.value is not None:
-            yield each.value.expression
-    yield from _for_each_person(query.source)
+def _list_summed(query: Query) -> Iterator[Expression]:
+    for aggregate in query.aggregates:
+        if aggregate.function in AVERAGED and aggregate.value is not None:
+            yield aggregate.value.expression
+    yield from _list_inner(query.source)
 
 
-def _for_each_person(source: Source) -> Iterator[Expression]:
-    """What subqueries add up, and what they call by other names."""
+def _list_inner(source: Source) -> Iterator[Expression]:
+    """Expressions that subqueries aggregate or rename."""
     match source:
         case Scan() | PublicScan():
             return
         case PerUnit(inner, columns=columns):
-            yield from (each.value for each in columns if each.value is not None and each.function != "count")
-            yield from _for_each_person(inner)
+            yield from (column.value for column in columns if column.value is not None and column.function != "count")
+            yield from _list_inner(inner)
         case Derived(inner, columns=named):
-            yield from (each for _, each in named)
-            yield from _for_each_person(inner)
+            yield from (expression for _, expression in named)
+            yield from _list_inner(inner)
         case Join(left, right):
-            yield from _for_each_person(left)
-            yield from _for_each_person(right)
+            yield from _list_inner(left)
+            yield from _list_inner(right)
         case Union(parts):
-            for each in parts:
-                yield from _for_each_person(each)
+            for part in parts:
+                yield from _list_inner(part)
         case _:
             assert_never(source)

@@ -8,7 +8,7 @@ from typing import Any
 from sfumato.answering.certified_plans import certify_plan, read_stored
 from sfumato.answering.desk import DEFAULT_ANALYST, Desk
 from sfumato.answering.present_answer import CombinedReleases, PlannedQuery, present_answer
-from sfumato.answering.prices import price
+from sfumato.answering.prices import choose_loss
 from sfumato.answering.question_record import record_question, write_record
 from sfumato.answering.receipt import Receipt
 from sfumato.answers.answer import Answer
@@ -29,12 +29,12 @@ from sfumato.number_arguments import probability_inside
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
 
-MOST_TRIES = 100  # of processes that upgrade the same question at once, each of which makes progress
+MOST_TRIES = 100  # of processes that upgrade one question at once; at every try, one of them succeeds
 
 
 @dataclass(frozen=True, slots=True)
 class Releases:
-    """The releases of one question that an analyst has: how many, what they cost together, and their mean."""
+    """The releases of one question that an analyst has: their number, their loss together, and their weighted mean."""
 
     number: int
     loss: PrivacyLoss
@@ -44,21 +44,21 @@ class Releases:
     rho: Fraction  # of those with Gaussian noise
 
     @classmethod
-    def of(cls, released: Released) -> "Releases":
+    def from_one(cls, released: Released) -> "Releases":
         """One release."""
         loss = released.certificate.loss
-        return cls(1, loss, Combined.of(Reading.of(released)), released, *_amounts(loss))
+        return cls(1, loss, Combined.of(Reading.of(released)), released, *_read_amounts(loss))
 
-    def and_one(self, released: Released) -> "Releases":
-        """One more."""
+    def add(self, released: Released) -> "Releases":
+        """With one more."""
         loss, combined = released.certificate.loss, self.combined.and_one(Reading.of(released))
-        epsilon, rho = _amounts(loss)
+        epsilon, rho = _read_amounts(loss)
         return Releases(
             self.number + 1, compose(self.loss, loss), combined, released, self.epsilon + epsilon, self.rho + rho
         )
 
-    def difference(self, wanted: PureDP | ZCDP) -> PureDP | ZCDP | None:
-        """What is still to be paid for a total of `wanted`; None: nothing."""
+    def find_missing(self, wanted: PureDP | ZCDP) -> PureDP | ZCDP | None:
+        """The loss that is missing for a total of `wanted`; None: nothing is missing."""
         if isinstance(wanted, PureDP):
             more = Fraction(wanted.epsilon) - self.epsilon
             return PureDP(sum_exactly(more)) if more > 0 else None
@@ -70,8 +70,8 @@ class Releases:
         """All of them, to be presented like one release."""
         return CombinedReleases(self.combined.reading(), self.loss)
 
-    def summary(self, through: int) -> dict[str, Any]:
-        """As it is kept with the newest release."""
+    def summarise(self, through: int) -> dict[str, Any]:
+        """What the ledger stores with the newest release, so that older ones need not be read again."""
         return {
             "through": through,
             "number": self.number,
@@ -97,17 +97,17 @@ def upgrade(
     """
     tree = parse(sql)
     query = bind(tree, desk.dataset)
-    level, wanted = probability_inside(confidence, "confidence"), price(query, epsilon, rho)
+    level, wanted = probability_inside(confidence, "confidence"), choose_loss(query, epsilon, rho)
     who, record = desk.admit(analyst), write_record("upgrade", record_question(tree, query), confidence=level)
     planned = desk.plan(query, wanted)
     certificate = certify(planned.plan)
-    if certificate.cells is None or any(isinstance(each.quantity, Choice) for each in planned.plan.measurements):
+    if certificate.cells is None or any(isinstance(part.quantity, Choice) for part in planned.plan.measurements):
         hint = "Ask it again with a larger epsilon."
-        raise UnsupportedSyntax("upgrade", "Only counts and what is added up can be improved.", hint)
+        raise UnsupportedSyntax("upgrade", "Only counts, sums and what is computed from them can be improved.", hint)
     for _ in range(MOST_TRIES):
         earlier = desk.ledger.find_earlier(certificate.answer_key, who)
-        before = _releases(planned.plan, earlier)
-        more = wanted if before is None else before.difference(wanted)
+        before = _combine_earlier(planned.plan, earlier)
+        more = wanted if before is None else before.find_missing(wanted)
         if before is not None and more is None:
             stored = earlier.rest[-1] if earlier.rest or earlier.summed_up is None else earlier.summed_up[1]
             receipt = Receipt(who, earlier.head, stored.taken, cached=True)
@@ -116,22 +116,22 @@ def upgrade(
         now = desk.plan(query, more or wanted)
         now = replace(now, plan=replace(now.plan, repeat=0 if before is None else before.number))
 
-        def add(released: Released, before: Releases | None = before) -> Releases:
-            return Releases.of(released) if before is None else before.and_one(released)
+        def combine(released: Released, before: Releases | None = before) -> Releases:
+            return Releases.from_one(released) if before is None else before.add(released)
 
         def summarise(released: Released, through: int = earlier.through) -> dict[str, Any]:
-            return add(released).summary(through)
+            return combine(released).summarise(through)
 
         with suppress(AlreadyAnswered):  # by another process, meanwhile: look again, and use its answer
             answered = desk.charge_and_release(certify_plan(now.plan), who, record, summarise)
             (released,) = answered.released
             asked = PlannedQuery(query, now, level)
-            return present_answer(desk, asked, released, answered.receipt, add(released).combined_releases)
+            return present_answer(desk, asked, released, answered.receipt, combine(released).combined_releases)
     hint = "Nothing was lost. Try again when fewer processes upgrade it."
     raise LedgerError("ledger-busy", "Other processes upgraded this question at the same time.", hint)
 
 
-def _releases(plan: BoundedPlan, earlier: EarlierReleases) -> Releases | None:
+def _combine_earlier(plan: BoundedPlan, earlier: EarlierReleases) -> Releases | None:
     """All releases that the analyst has, from the newest summary on."""
     made: Releases | None = None
     if earlier.summed_up is not None:
@@ -146,12 +146,12 @@ def _releases(plan: BoundedPlan, earlier: EarlierReleases) -> Releases | None:
         )
     for stored in earlier.rest:
         released = read_stored(plan, stored)
-        made = Releases.of(released) if made is None else made.and_one(released)
+        made = Releases.from_one(released) if made is None else made.add(released)
     return made
 
 
-def _amounts(loss: PrivacyLoss) -> tuple[Fraction, Fraction]:
-    """Its epsilon and its rho."""
+def _read_amounts(loss: PrivacyLoss) -> tuple[Fraction, Fraction]:
+    """The epsilon of a pure loss, and the rho of a zCDP loss."""
     match loss:
         case PureDP(epsilon):
             return Fraction(epsilon), Fraction(0)

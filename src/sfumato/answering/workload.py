@@ -9,7 +9,7 @@ from sfumato.answering.certified_plans import certify_together
 from sfumato.answering.desk import Desk
 from sfumato.answering.least_epsilon import find_least_epsilon
 from sfumato.answering.present_answer import PlannedQuery, present_answer
-from sfumato.answering.prices import margins_by_column
+from sfumato.answering.prices import check_margins
 from sfumato.answering.question_record import record_question, write_record
 from sfumato.answers.answer import Answer, Cost
 from sfumato.errors import InvalidParameter, kind_of
@@ -85,8 +85,8 @@ def _pairs(wanted: object) -> list[tuple[str, Margin]]:
 
 def _margins(query: Query, margin: Margin) -> dict[str, float]:
     if isinstance(margin, Mapping):
-        return margins_by_column(margin)
-    return margins_by_column({name: margin for name, post in query.columns if not isinstance(post, KeyRef)})
+        return check_margins(margin)
+    return check_margins({name: margin for name, post in query.columns if not isinstance(post, KeyRef)})
 
 
 def ask_workload(desk: Desk, workload: Workload, analyst: str) -> list[Answer]:
