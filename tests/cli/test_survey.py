@@ -28,18 +28,23 @@ def new(*arguments, name="s.json", question="Which browser do you use?"):
 def test_the_whole_way(tmp_path):
     made = survey("new", "s.json", "Which browser do you use?", *LABELS, "--minimum-batch", "2", "--people", "50000")
     assert made.exit_code == 0, made.output
-    for part in ("50,000 people. Chosen: krr", "derived from the table (krr)", "±0.01371", "Wrote s.json"):
+    for part in (
+        "50,000 people. Chosen: krr",
+        "computed from the table (krr)",
+        "±1.37 points (95 % confidence)",
+        "Wrote s.json",
+    ):
         assert part in made.stdout
     assert (tmp_path / "s.json.key").stat().st_mode & 0o777 == 0o600
     key = json_of(survey("show", "s.json", "--json"))["public_key"]
-    assert "The signature holds" in survey("verify", "s.json", "--public-key", key).stdout
+    assert "The signature is valid" in survey("verify", "s.json", "--public-key", key).stdout
     assert "chrome, firefox" in survey("show", "s.json").stdout
     for person in range(3):
         done = survey("report", "s.json", "firefox", "--device", f"{person}.db", "--out", "r.jsonl")
         assert done.exit_code == 0, done.output
         assert "It cost ε = 1." in done.stdout
     again = survey("report", "s.json", "edge", "--device", "2.db", "--out", "r.jsonl")
-    assert "It cost nothing" in again.stdout
+    assert "so it cost nothing" in again.stdout
     with open("r.jsonl", "a") as file:
         file.write("nonsense\n")
     shown = json_of(survey("ingest", "s.json", "r.jsonl", "--json"))
@@ -47,9 +52,16 @@ def test_the_whole_way(tmp_path):
     assert shown["periods"] == {"0": 3}
     found = survey("results", "s.json")
     assert found.exit_code == 0, found.output
-    headline, labels = found.stdout.index("Local ε = 1"), found.stdout.index("Shuffled among 3")
+    headline, labels = found.stdout.index("Local ε = 1"), found.stdout.index("With a shuffler and 3 reports")
     assert headline < found.stdout.index("chrome") < labels
-    for part in ("unbiased", "95 % interval", "consistent", "1 % fakes", "in league neither"):
+    for part in (
+        "unbiased",
+        "95 % interval",
+        "consistent",
+        "1 % fake",
+        "colludes neither",
+        "do not cover fake reports",
+    ):
         assert part in found.stdout
     shown = json_of(survey("results", "s.json", "--json", "--fakes", "5", "--simultaneous", "--confidence", "0.9"))
     assert [each["label"] for each in shown["estimates"]] == ["chrome", "firefox", "safari", "edge", "other"]
@@ -79,8 +91,8 @@ def test_simulate_shows_the_truth_and_keeps_files(tmp_path):
     done = survey("simulate", "s.json", "--people", "3000", "--shares", "0.2,0.8", "--workers", "3", "--keep", "kept")
     assert done.exit_code == 0, done.output
     assert "truth" in done.stdout
-    assert "of 2 intervals hold" in done.stdout
-    assert "3,000 people, from the device to the result" in done.stdout
+    assert "of 2 intervals contain" in done.stdout
+    assert "Simulated 3,000 people" in done.stdout
     kept = sorted(path.name for path in (tmp_path / "kept").iterdir())
     assert kept == [f"collected-{each}.db" for each in range(3)] + [f"reports-{each}.parquet" for each in range(3)]
     files = [f"kept/reports-{each}.parquet" for each in range(3)]
@@ -167,19 +179,19 @@ def test_a_survey_that_is_refused_leaves_no_key_behind(tmp_path):
 
 def test_a_new_survey_warns_of_what_devices_will_refuse():
     made = survey("new", "a.json", "Which?", "--labels", "a,b,c", "--epsilon", "6")
-    assert "people give at most ε = 4 to one survey" in made.stdout
+    assert "the default cap for one survey is ε = 4" in made.stdout
     made = survey(
         "new", "b.json", "Which?", "--labels", "a,b,c", "--epsilon", "1", "--lifetime", "9", "--every-days", "7"
     )
-    assert "Devices stop at ε = 4 by themselves" in made.stdout
-    assert "a device can answer in 9 of 53 periods" in made.stdout
-    assert "After 9 of 53 periods" in made.stdout
+    assert "Devices stop at ε = 4 by default" in made.stdout
+    assert "the epsilon in total allows 9 of 53 periods" in made.stdout
+    assert "A device can answer in 9 of 53 periods" in made.stdout
     made = survey(
         "new", "c.json", "Which?", "--labels", "a,b,c", "--epsilon", "1", "--every-days", "7", "--keep-epsilon", "2",
         "--keep-periods", "53",
     )  # fmt: skip
-    assert "a device can answer in 53 of 53 periods" in made.stdout
-    for warning in ("Devices", "After"):
+    assert "the epsilon in total allows 53 of 53 periods" in made.stdout
+    for warning in ("Devices", "A device"):
         assert warning not in made.stdout
 
 
@@ -197,7 +209,7 @@ def test_results_say_how_many_reports_wait():
     assert "Period 0: 3 reports." in survey("ingest", "s.json", "1.jsonl").stdout
     shown = json_of(survey("results", "s.json", "--json"))
     assert (shown["people"], shown["waiting"]) == (2, 1)
-    assert "Not in it yet: 1 report." in survey("results", "s.json").stdout
+    assert "Not included yet: 1 report." in survey("results", "s.json").stdout
 
 
 @pytest.mark.parametrize(("width", "places"), [(0.0063, 4), (0.11, 2), (0.72, 2), (7, 1), (70, 0), (0, 4), (1e-30, 12)])
@@ -251,7 +263,7 @@ def test_results_wait_for_enough_reports():
     with open("r.jsonl", "w") as file:
         file.write(survey("report", "s.json", "edge").stdout)
     survey("ingest", "s.json", "r.jsonl")
-    assert "waits for 1,000" in survey("ingest", "s.json", "r.jsonl").stdout
+    assert "shown from 1,000 reports on" in survey("ingest", "s.json", "r.jsonl").stdout
     assert refused(survey("results", "s.json", "--json"), 4)["error"] == "survey-batch"
     assert refused(survey("plot", "s.json", "p.svg", "--json"), 4)["error"] == "survey-batch"
     assert refused(survey("plot", "s.json", "p.pdf", "--json"), 2)

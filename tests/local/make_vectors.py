@@ -27,7 +27,7 @@ from sfumato.local.randomisers.category_tables import describe_category_table
 from sfumato.local.randomisers.two_stage_randomisers import memoise
 from sfumato.local.survey.canonical_json import NotCanonical, canonical, parse_canonical
 from sfumato.local.survey.device import permanent_purpose
-from sfumato.local.survey.domains import draw_one
+from sfumato.local.survey.domains import draw_report
 from sfumato.local.survey.manifest import MOST_BYTES, REFUSALS, identify, read_manifest
 from sfumato.local.survey.new_survey import Renewal, SurveyKey, new_survey
 
@@ -102,7 +102,7 @@ def scripts(table, name):
 def a_report(table, answer, script):
     source = Scripted(script)
     try:
-        report = draw_one(table, answer, source)
+        report = draw_report(table, answer, source)
     except Exception as error:
         if type(error).__name__ == "Exhausted":
             return None
@@ -154,7 +154,7 @@ def memos():
         digest = sha256(f"survey {index}".encode()).hexdigest()
         for renewal in (0, 3):
             answer = answers(table)[-1]
-            report = draw_one(table, answer, PermanentCoins(secret, permanent_purpose(digest, renewal, answer)))
+            report = draw_report(table, answer, PermanentCoins(secret, permanent_purpose(digest, renewal, answer)))
             yield {
                 "secret": secret.hex(), "digest": digest, "renewal": renewal, "answer": answer,
                 "description": table.describe(), "report": report,

@@ -18,9 +18,9 @@ from scipy import stats
 import sfumato as sf
 from sfumato.errors import InvalidParameter, LedgerError, QueryError
 from sfumato.local.collect import collector as collector_module
-from sfumato.local.collect.collector import Collector, Received
-from sfumato.local.collect.report_files import ParquetReports, read_lines, schema, write_lines
-from sfumato.local.collect.results import results_of
+from sfumato.local.collect.collector import Collector, ReceivedCounts
+from sfumato.local.collect.report_files import ParquetReports, read_lines, report_schema, write_lines
+from sfumato.local.collect.results import make_results
 from sfumato.local.collect.simulation import simulate
 from sfumato.local.survey.new_survey import new_survey
 from sfumato.local.survey.signed_survey import Survey
@@ -77,8 +77,8 @@ def tallies(collector):
 
 
 def collector_tally(collector, period):
-    with collector._state() as state:
-        return collector._tally(state, period)
+    with collector._open_state() as state:
+        return collector._read_tally(state, period)
 
 
 # counting
@@ -91,7 +91,7 @@ def test_both_kinds_of_file_give_the_tally_of_the_reports(name, tmp_path):
     for write, ending in ((write_json, "jsonl"), (write_parquet, "parquet")):
         path = write(tmp_path / f"reports.{ending}", manifest, ids, periods, reports)
         collector = Collector(manifest, tmp_path / f"{ending}.db")
-        assert collector.ingest(path) == Received(accepted=500)
+        assert collector.ingest(path) == ReceivedCounts(accepted=500)
         assert collector.periods() == {int(each): int((periods == each).sum()) for each in np.unique(periods)}
         for period in collector.periods():
             assert collector_tally(collector, period) == manifest.table.tally(reports[periods == period])
@@ -101,23 +101,23 @@ def test_a_report_counts_once_however_often_it_comes(tmp_path):
     ids, periods, reports = some(SMALL, 300)
     path = write_json(tmp_path / "a.jsonl", SMALL, ids, periods, reports)
     collector = Collector(SMALL, tmp_path / "c.db")
-    assert collector.ingest(path) == Received(300)
-    assert collector.ingest(path) == Received(0, 300)
+    assert collector.ingest(path) == ReceivedCounts(300)
+    assert collector.ingest(path) == ReceivedCounts(0, 300)
     twice = write_parquet(
         tmp_path / "b.parquet", SMALL, np.concatenate((ids, ids)), *(np.concatenate((x, x)) for x in (periods, reports))
     )
-    assert collector.ingest(twice) == Received(0, 600)
+    assert collector.ingest(twice) == ReceivedCounts(0, 600)
     fresh = Collector(SMALL, tmp_path / "fresh.db")
-    assert fresh.ingest(twice) == Received(300, 300)
+    assert fresh.ingest(twice) == ReceivedCounts(300, 300)
     assert collector.tally() == fresh.tally() == SMALL.table.tally(reports)
-    assert collector.received() == Received(300, 900)
+    assert collector.received() == ReceivedCounts(300, 900)
 
 
 def test_of_two_reports_with_one_id_the_first_counts(tmp_path):
     first = {"survey": SMALL.id, "period": 0, "id": "0" * 32, "report": 1}
     collector = Collector(SMALL, tmp_path / "c.db")
-    assert collector.ingest_lines([json.dumps(first), json.dumps({**first, "report": 2})]) == Received(1, 1)
-    assert collector.ingest_lines([json.dumps({**first, "report": 3})]) == Received(0, 1)
+    assert collector.ingest_lines([json.dumps(first), json.dumps({**first, "report": 2})]) == ReceivedCounts(1, 1)
+    assert collector.ingest_lines([json.dumps({**first, "report": 3})]) == ReceivedCounts(0, 1)
     assert collector_tally(collector, 0).counts.tolist() == [0, 1, 0, 0, 0, 0]
 
 
@@ -126,7 +126,7 @@ def test_ids_that_differ_in_any_byte_are_different(tmp_path):
     ids[np.arange(1, 257), np.arange(256) % 16] = 1 + np.arange(256) // 16
     collector = Collector(SMALL, tmp_path / "c.db")
     lines = [json.dumps({"survey": SMALL.id, "period": 0, "id": bytes(each).hex(), "report": 0}) for each in ids]
-    assert collector.ingest_lines(lines) == Received(257)
+    assert collector.ingest_lines(lines) == ReceivedCounts(257)
 
 
 def test_a_crash_in_the_middle_loses_and_doubles_nothing(tmp_path, monkeypatch):
@@ -141,12 +141,14 @@ def test_a_crash_in_the_middle_loses_and_doubles_nothing(tmp_path, monkeypatch):
         if len(calls) == 4:
             raise KeyboardInterrupt
 
-    note = collector_module._note
-    monkeypatch.setattr(collector_module, "_note", lambda state, found: (failing(state, found), note(state, found)))
+    note = collector_module._add_received
+    monkeypatch.setattr(
+        collector_module, "_add_received", lambda state, found: (failing(state, found), note(state, found))
+    )
     with pytest.raises(KeyboardInterrupt):
         collector.ingest(path)
-    assert collector.received() == Received(300)
-    assert collector.ingest(path) == Received(700, 300)
+    assert collector.received() == ReceivedCounts(300)
+    assert collector.ingest(path) == ReceivedCounts(700, 300)
     assert collector.tally() == SMALL.table.tally(reports)
 
 
@@ -168,7 +170,7 @@ def test_workers_add_up_in_any_order_whatever_they_share(tmp_path):
         for name in order:
             total.merge(tmp_path / f"{name}.db")
         assert tallies(total) == tallies(whole)
-        assert total.received() == Received(400, 150)
+        assert total.received() == ReceivedCounts(400, 150)
 
 
 def test_merging_is_addition_where_nothing_is_shared(tmp_path):
@@ -177,9 +179,9 @@ def test_merging_is_addition_where_nothing_is_shared(tmp_path):
         Collector(SMALL, tmp_path / f"{name}.db").ingest(write_parquet(tmp_path / f"{name}.parquet", SMALL, *columns))
     total = Collector(SMALL, tmp_path / "a.db")
     expected = total.tally() + Collector(SMALL, tmp_path / "b.db").tally()
-    assert total.merge(tmp_path / "b.db") == Received(100)
+    assert total.merge(tmp_path / "b.db") == ReceivedCounts(100)
     assert total.tally() == expected == sf.local.Tally.from_json(json.loads(json.dumps(expected.to_json())))
-    assert total.merge(tmp_path / "b.db") == Received()
+    assert total.merge(tmp_path / "b.db") == ReceivedCounts()
     assert total.tally() == expected
     with pytest.raises(InvalidParameter):
         total.merge(tmp_path / "a.db")
@@ -191,16 +193,16 @@ def test_a_worker_is_added_again_as_it_grows(tmp_path):
     lines = lines_of(manifest, 30)
     worker, whole = (Collector(manifest, tmp_path / name) for name in ("worker.db", "whole.db"))
     worker.ingest_lines([*lines[:10], lines[0], "nonsense"])
-    assert whole.merge(worker.path) == Received(10, 1, 1, 0)
-    assert whole.merge(worker.path) == Received()
+    assert whole.merge(worker.path) == ReceivedCounts(10, 1, 1, 0)
+    assert whole.merge(worker.path) == ReceivedCounts()
     older = tmp_path / "older.db"
     older.write_bytes(worker.path.read_bytes())
     whole.ingest_lines(lines[15:20])
     worker.ingest_lines([*lines[10:20], "more nonsense"])
-    assert whole.merge(worker.path) == Received(5, 5, 1, 0)
-    assert whole.merge(older) == Received()
-    assert whole.merge(worker.path) == Received()
-    assert whole.received() == Received(20, 6, 2, 0)
+    assert whole.merge(worker.path) == ReceivedCounts(5, 5, 1, 0)
+    assert whole.merge(older) == ReceivedCounts()
+    assert whole.merge(worker.path) == ReceivedCounts()
+    assert whole.received() == ReceivedCounts(20, 6, 2, 0)
     assert whole.tally(0).people == 20
 
 
@@ -351,7 +353,7 @@ def test_a_line_of_any_length_takes_little_memory(tmp_path):
     found = collector.ingest(path)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert found == Received(2, 0, 1)
+    assert found == ReceivedCounts(2, 0, 1)
     assert peak < 8_000_000
 
 
@@ -359,7 +361,7 @@ def test_a_line_of_any_length_takes_little_memory(tmp_path):
 def test_lines_at_the_limit_are_told_apart_from_the_next(tmp_path, length):
     path = tmp_path / "edge.jsonl"
     path.write_text("x" * length + "\n" + lines_of(SMALL, 1)[0] + "\n")
-    assert Collector(SMALL, tmp_path / "c.db").ingest(path) == Received(1, 0, 1)
+    assert Collector(SMALL, tmp_path / "c.db").ingest(path) == ReceivedCounts(1, 0, 1)
 
 
 def test_malformed_rows_of_parquet_are_counted_and_left_out(tmp_path):
@@ -376,14 +378,14 @@ def test_malformed_rows_of_parquet_are_counted_and_left_out(tmp_path):
         ]
         records += [(manifest.id, 10**6, b"d" * 16, good), (manifest.id, 0, None, good), ("other", 0, b"e" * 16, good)]
         columns = list(zip(*records, strict=True))
-        fields = schema(manifest)
+        fields = report_schema(manifest)
         table = pa.Table.from_arrays(
             [pa.array(each, field.type) for each, field in zip(columns, fields, strict=True)], schema=fields
         )
         pq.write_table(table, tmp_path / "bad.parquet")
         collector = Collector(manifest, tmp_path / f"{manifest.id}.db")
         right = 2 if manifest is rows else 1  # forty bits may all be set
-        assert collector.ingest(tmp_path / "bad.parquet") == Received(right, 0, len(records) - right - 1, 1)
+        assert collector.ingest(tmp_path / "bad.parquet") == ReceivedCounts(right, 0, len(records) - right - 1, 1)
 
 
 def test_rows_with_bits_that_cannot_be_are_malformed(tmp_path):
@@ -396,7 +398,7 @@ def test_rows_with_bits_that_cannot_be_are_malformed(tmp_path):
     for write, ending in ((write_json, "jsonl"), (write_parquet, "parquet")):
         path = write(tmp_path / f"r.{ending}", manifest, ids, np.zeros(5, np.int64), rows)
         collector = Collector(manifest, tmp_path / f"{ending}.db")
-        assert collector.ingest(path) == Received(2, 0, 3)
+        assert collector.ingest(path) == ReceivedCounts(2, 0, 3)
         assert collector_tally(collector, 0) == manifest.table.tally(rows[:2])
 
 
@@ -443,7 +445,7 @@ def test_no_result_before_the_minimum_batch(tmp_path):
     ids, _, reports = some(manifest, 250)
     periods = np.repeat([0, 1, 2], [100, 99, 51])
     collector.ingest(write_parquet(tmp_path / "r.parquet", manifest, ids, periods, reports))
-    assert collector.enough()[0] == 0
+    assert collector.select_tally()[0] == 0
     assert collector.tally(0).people == 100
     for period in (1, 2, 3, -1):
         with pytest.raises(QueryError) as caught:
@@ -451,7 +453,7 @@ def test_no_result_before_the_minimum_batch(tmp_path):
         assert caught.value.code == "survey-batch"
     extra = some(manifest, 1, 9)
     collector.ingest(write_parquet(tmp_path / "x.parquet", manifest, extra[0], np.array([1]), extra[2]))
-    assert collector.enough()[0] == 1
+    assert collector.select_tally()[0] == 1
     with pytest.raises(QueryError):
         Collector(manifest, tmp_path / "empty.db").tally()
 
@@ -460,7 +462,7 @@ def test_no_result_before_the_minimum_batch(tmp_path):
 def test_results_show_everything_with_its_name(name):
     manifest = SURVEYS[name]
     tally = manifest.table.tally(some(manifest, 4000)[2])
-    found = results_of(manifest, 0, tally, fakes="0.02", delta="1e-7")
+    found = make_results(manifest, 0, tally, fakes="0.02", delta="1e-7")
     shown = json.loads(json.dumps(found.to_dict()))
     assert shown["people"] == 4000
     assert shown["fakes"] == 0.02
@@ -474,7 +476,7 @@ def test_results_show_everything_with_its_name(name):
         assert all(0 <= each <= 1 for each in consistent)
         if name not in ("questions",):
             assert sum(consistent) == pytest.approx(1)
-        wide = results_of(manifest, 0, tally, simultaneous=True)
+        wide = make_results(manifest, 0, tally, simultaneous=True)
         assert wide.lines[0].high > found.lines[0].high
     assert found.plot().to_dict()["title"]["text"] == manifest.question
 
@@ -489,12 +491,12 @@ def test_fakes_move_a_question_as_far_as_is_said(method):
     for question, lie, worst in ((0, 0, True), (0, 1, False), (1, 1, True), (1, 0, False)):
         row = np.full((100, 1), 3 * lie, np.uint8)
         fakes = np.full(100, 2 * question + lie) if method == "sample" else row
-        found = results_of(manifest, 0, table.tally(np.concatenate((honest, fakes))), fakes="0.1").lines[question]
+        found = make_results(manifest, 0, table.tally(np.concatenate((honest, fakes))), fakes="0.1").lines[question]
         moved = abs(found.unbiased - before[question])
         assert moved <= found.moved + 1e-9
         assert (moved == pytest.approx(found.moved)) == worst
     few = table.tally(honest[:20])
-    assert np.isinf(results_of(manifest, 0, few, fakes="0.9").lines[0].moved) == (method == "sample")
+    assert np.isinf(make_results(manifest, 0, few, fakes="0.9").lines[0].moved) == (method == "sample")
 
 
 def test_a_simulation_goes_the_whole_way(tmp_path):
@@ -505,7 +507,7 @@ def test_a_simulation_goes_the_whole_way(tmp_path):
         found = simulate(
             SURVEYS[name], 5000, folder, workers=3, progress=lambda stage, count, into=seen: into.append((stage, count))
         )
-        assert found.received == Received(5000)
+        assert found.received == ReceivedCounts(5000)
         assert found.results.people == 5000
         for line, truth, asked in zip(found.results.lines, found.population, found.asked, strict=True):
             spread = (line.high - line.low) / 2
@@ -536,9 +538,9 @@ def test_from_devices_to_results(tmp_path):
                     report = survey.report(person % 3 == 0, at=BEGINS + timedelta(days=7 * week))
                     file.write(report.to_json() + "\n")
     collector = Collector(manifest, tmp_path / "c.db")
-    assert collector.ingest(path) == Received(180, 90)
+    assert collector.ingest(path) == ReceivedCounts(180, 90)
     assert collector.periods() == {0: 60, 1: 60, 2: 60}
-    assert results_of(manifest, *collector.enough()).longitudinal_epsilon <= 2
+    assert make_results(manifest, *collector.select_tally()).longitudinal_epsilon <= 2
 
 
 def test_coverage_through_the_file_and_the_collector(tmp_path):

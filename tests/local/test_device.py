@@ -25,7 +25,7 @@ from sfumato.kernel.exact import sum_exactly
 from sfumato.local.mechanisms.permanent_coins import PermanentCoins
 from sfumato.local.survey import device as device_module
 from sfumato.local.survey.device import Caps, Device, default_place, permanent_purpose
-from sfumato.local.survey.domains import draw_one
+from sfumato.local.survey.domains import draw_report
 from sfumato.local.survey.new_survey import Renewal, new_survey
 from sfumato.local.survey.signed_survey import Survey
 
@@ -88,7 +88,7 @@ def test_a_kept_answer_costs_once_for_a_renewal(device):
         survey.longitudinal_epsilon if day in (0, 30) else 0 for day in range(0, 60, 5)
     ]
     assert len({each.report for each in reports}) == len(reports)
-    with pytest.raises(BudgetExceeded, match="this survey may ever have"):
+    with pytest.raises(BudgetExceeded, match="the survey's lifetime epsilon"):
         survey.report(0, at=at(61))
 
 
@@ -106,7 +106,7 @@ def test_what_is_charged_never_depends_on_the_answer(tmp_path):
 
 @pytest.mark.parametrize(
     ("cap", "words"),
-    [("per_survey", "you give to one survey"), ("per_month", "in thirty days"), ("lifetime", "you ever give")],
+    [("per_survey", "your cap for one survey"), ("per_month", "for thirty days"), ("lifetime", "your total cap")],
 )
 def test_each_cap_of_the_person_holds(device, cap, words):
     books = Device(device)
@@ -166,7 +166,7 @@ def test_a_clock_that_was_set_back_and_is_right_again_buys_nothing(device):
     Device(device).set_caps(per_survey=9, per_month="2.5")
     survey.report("a", at=at(50))
     survey.report("a", at=at(3))
-    with pytest.raises(BudgetExceeded, match="in thirty days"):
+    with pytest.raises(BudgetExceeded, match="your cap for thirty days"):
         survey.report("a", at=at(57))
     assert Device(device).spent(survey.manifest, at(57)).month == sum_exactly(survey.epsilon, survey.epsilon)
     assert Device(device).spent(survey.manifest, at(81)).month == 0
@@ -181,12 +181,12 @@ def test_a_time_without_its_zone_is_refused(device):
 
 def test_the_refusal_says_whose_cap_it_was(device):
     dear = new_survey("Which?", labels=list("abc"), epsilon=6, key=KEY, begins=BEGINS)
-    with pytest.raises(BudgetExceeded, match="4 is left of what you give to one survey"):
+    with pytest.raises(BudgetExceeded, match="4 is left of your cap for one survey"):
         Survey(dear.manifest, device).report("a", at=at(1))
     survey = Survey(weekly().manifest, device)
     for week in range(2):
         survey.report("a", at=at(7 * week))
-    with pytest.raises(BudgetExceeded, match="of what this survey may ever have"):
+    with pytest.raises(BudgetExceeded, match="of the survey's lifetime epsilon"):
         survey.report("a", at=at(14))
 
 
@@ -319,7 +319,7 @@ def test_the_permanent_report_is_the_secrets_own_and_stays(device):
     manifest = survey.manifest
     answer = manifest.domain.read(0, manifest.permanent)
     stream = PermanentCoins(bytes.fromhex(secret), permanent_purpose(manifest.digest, 0, answer))
-    assert reports[0] == draw_one(manifest.permanent, answer, stream)
+    assert reports[0] == draw_report(manifest.permanent, answer, stream)
 
 
 def test_a_changed_answer_does_not_show_within_a_renewal(tmp_path):
@@ -332,7 +332,7 @@ def test_a_changed_answer_does_not_show_within_a_renewal(tmp_path):
 def test_permanent_reports_over_many_secrets_follow_the_table():
     table, people = sf.local.randomiser("krr", k=4, epsilon=1), 20_000
     drawn = [
-        draw_one(table, 2, PermanentCoins(person.to_bytes(32, "big"), permanent_purpose("d" * 64, 0, 2)))
+        draw_report(table, 2, PermanentCoins(person.to_bytes(32, "big"), permanent_purpose("d" * 64, 0, 2)))
         for person in range(people)
     ]
     true, other = (float(each) for each in table.support)
@@ -367,7 +367,7 @@ def test_a_failure_while_drawing_leaves_neither_charge_nor_report(device, monkey
     survey = on("two stages, k-ary", device)
     Device(device)
     before = device.read_bytes()
-    monkeypatch.setattr(device_module, "_again", lambda *_: 1 / 0)
+    monkeypatch.setattr(device_module, "_draw_again", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         survey.report("a", at=at(1))
     monkeypatch.undo()

@@ -75,17 +75,19 @@ def test_fakes_by_trying_all_of_them():
     randomiser = sf.local.randomiser("krr", k=3, epsilon=2)
     reports = np.array([0, 0, 1, 2, 2, 2, 2, 1])
     estimate = randomiser.estimate(reports)
-    low, high = estimate.without_fakes("0.25")
+    low, high = estimate.honest_range("0.25")
     seen = []
     for dropped in product(range(8), repeat=2):
         if dropped[0] < dropped[1]:
             seen.append(randomiser.estimate(np.delete(reports, dropped)).frequency)
     assert np.min(seen, axis=0) == pytest.approx(low)
     assert np.max(seen, axis=0) == pytest.approx(high)
-    assert estimate.moved_by("0.25") == pytest.approx(np.maximum(estimate.frequency - low, high - estimate.frequency))
+    assert estimate.worst_shift("0.25") == pytest.approx(
+        np.maximum(estimate.frequency - low, high - estimate.frequency)
+    )
     for bad in (0, 1, "0.99", -1):
         with pytest.raises(sf.errors.InvalidParameter):
-            estimate.moved_by(bad)
+            estimate.worst_shift(bad)
 
 
 def test_what_is_printed_says_both_estimates_and_the_fakes():

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from make_vectors import PLACE, FixedKey, text
 
-from sfumato.local.collect.collector import Collector, Received
+from sfumato.local.collect.collector import Collector, ReceivedCounts
 from sfumato.local.survey.new_survey import Renewal, new_survey
 
 CLIENT = Path(__file__).parents[2] / "clients" / "js"
@@ -79,5 +79,5 @@ def test_the_collector_takes_what_javascript_reports(options, value, tmp_path):
     done = run("--input-type=module", "-e", REPORTS, str(path), json.dumps(value), "40")
     assert done.returncode == 0, done.stderr
     collector = Collector(survey.manifest, tmp_path / "collected.db")
-    assert collector.ingest_lines(done.stdout.splitlines()) == Received(40)
+    assert collector.ingest_lines(done.stdout.splitlines()) == ReceivedCounts(40)
     assert collector.tally(0).people == 40

@@ -18,7 +18,7 @@ def test_the_chapter_runs_and_shows_the_truth(capsys):
     names = {}
     exec(compile(SNIPPETS, "docs/local.md", "exec"), names)
     printed = capsys.readouterr().out
-    for words in ("n x variance", "are fake", "yes-or-no questions", "Shuffled among 100,000"):
+    for words in ("n x variance", "are fake", "yes-or-no questions", "With a shuffler and 100,000 reports"):
         assert words in printed
     shown = 0
     for line in SNIPPETS.splitlines():

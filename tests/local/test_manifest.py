@@ -184,10 +184,10 @@ def test_every_step_to_a_survey_is_safe(server):
         if both:
             assert strict.redirect_request(request, None, 302, "", {}, address).full_url == address
         else:
-            with pytest.raises(fetch_module._NotSafe):
+            with pytest.raises(fetch_module._InsecureStepError):
                 strict.redirect_request(request, None, 302, "", {}, address)
     for address in ("ftp://example.org/x", "file:///etc/hosts", "data:,x"):
-        with pytest.raises(fetch_module._NotSafe):
+        with pytest.raises(fetch_module._InsecureStepError):
             known.redirect_request(request, None, 302, "", {}, address)
 
 

@@ -236,9 +236,9 @@ def test_estimates_of_a_mean():
     assert once.error == pytest.approx(math.sqrt(made.variance_asked(7.5) / 20_000), rel=0.05)
     assert abs(once.mean - 7.5) < 6 * once.error
     assert "are fake" in str(once)
-    low, high = once.without_fakes("0.01")
+    low, high = once.honest_range("0.01")
     assert low < once.mean < high
-    assert once.moved_by("0.01") == max(once.mean - low, high - once.mean)
+    assert once.worst_shift("0.01") == max(once.mean - low, high - once.mean)
     least, greatest = once.extremes
     assert (0.99 * low + 0.01 * greatest) == pytest.approx(once.mean)
     assert (0.99 * high + 0.01 * least) == pytest.approx(once.mean)

@@ -161,6 +161,6 @@ def test_the_description_shows_both_tables_and_shuffling_knows_them():
     table = made("sue", 5)
     assert set(table.describe()) == {"mechanism", "permanent", "instantaneous"}
     assert one(table.mechanism.permanent, 1, words(*[HEADS] * 5)) == b"\x1f"
-    bound = sf.local.shuffled(table, 10_000)
+    bound = sf.local.bound_shuffling(table, 10_000)
     assert bound.specific
     assert bound.epsilon < table.epsilon / 4

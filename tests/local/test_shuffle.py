@@ -8,8 +8,8 @@ import pytest
 from local_laws import law
 
 import sfumato as sf
-from sfumato.local.collect.binomials import Law, binomial
-from sfumato.local.collect.shuffle import Blanket, _Bound, any_table, blanket_of
+from sfumato.local.collect.binomials import Law, bound_binomial
+from sfumato.local.collect.shuffle import Blanket, _Bound, find_blanket, find_common_blanket
 from sfumato.local.mechanisms.mean_tables import Ends, Window
 from sfumato.local.randomisers.mean_values import laplace_table, report_probabilities
 
@@ -23,7 +23,7 @@ def exact_mass(trials, rate, value):
 @pytest.mark.parametrize("rate", [Fraction(1, 2), Fraction(1, 100), Fraction(97, 100), Fraction(3, 7)], ids=str)
 @pytest.mark.parametrize("trials", [0, 1, 2, 17, 400, 5000])
 def test_binomial_laws_are_never_below_the_truth(trials, rate):
-    drawn = binomial(trials, float(rate))
+    drawn = bound_binomial(trials, float(rate))
     inside = Fraction(0)
     step = max(1, drawn.mass.size // 200)
     for value, mass in list(zip(drawn.values.tolist(), drawn.mass.tolist(), strict=True))[::step]:
@@ -37,16 +37,18 @@ def test_binomial_laws_are_never_below_the_truth(trials, rate):
 
 
 def test_sure_binomials_are_single_points():
-    assert (binomial(5, 0.0).first, binomial(5, 1.0).first, binomial(0, 0.3).first) == (0, 5, 0)
+    assert (bound_binomial(5, 0.0).first, bound_binomial(5, 1.0).first, bound_binomial(0, 0.3).first) == (0, 5, 0)
 
 
 def test_the_expected_excess_is_never_below_the_truth():
-    drawn, rate = binomial(60, 0.3), Fraction(3, 10)
+    drawn, rate = bound_binomial(60, 0.3), Fraction(3, 10)
     levels = np.array([-3.5, -1.0, 0.0, 0.25, 10.0, 17.9, 18.0, 30.2, 59.5, 60.0, 75.0])
-    for level, bound in zip(levels.tolist(), drawn.excess().over(levels).tolist(), strict=True):
+    for level, bound in zip(levels.tolist(), drawn.find_excess().expect_above(levels).tolist(), strict=True):
         exact = sum(exact_mass(60, rate, v) * max(v - Fraction(level), 0) for v in range(61))
         assert exact - Fraction(1, 10**18) <= Fraction(bound) <= exact * (1 + Fraction(1, 10**6)) + Fraction(1, 10**18)
-    shifted = Law(100, np.array([0.25, 0.75]), 0.0).excess().over(np.array([90.5, 98.5, 99.5, 100.0, 100.5]))
+    shifted = (
+        Law(100, np.array([0.25, 0.75]), 0.0).find_excess().expect_above(np.array([90.5, 98.5, 99.5, 100.0, 100.5]))
+    )
     assert shifted == pytest.approx([10.25, 2.25, 1.25, 0.75, 0.375])
 
 
@@ -93,10 +95,10 @@ def exact_delta(blanket, people, growth):
     ("name", "k"), [("rr", 2), ("krr", 3), ("krr", 8), ("subset", 5), ("oue", 4), ("olh", 4), ("hadamard", 3)]
 )
 def test_the_bound_is_the_blankets_and_not_below_it(name, k):
-    blanket, specific = blanket_of(sf.local.randomiser(name, k=k, epsilon=1))
+    blanket, specific = find_blanket(sf.local.randomiser(name, k=k, epsilon=1))
     assert specific
     for people in (1, 2, 7):
-        bound = _Bound.of(blanket, people, 1e-6)
+        bound = _Bound.prepare(blanket, people, 1e-6)
         for epsilon in EPSILONS:
             exact = exact_delta(blanket, people, exp(epsilon))
             assert bound.delta(epsilon) >= exact * (1 - 1e-12)
@@ -108,12 +110,12 @@ def test_the_bound_is_the_blankets_and_not_below_it(name, k):
 )
 def test_one_view_is_worked_out_to_a_few_percent(name, k):
     """All reports from the blanket: no grouping by their number, so that the bound is close from above."""
-    own, _ = blanket_of(sf.local.randomiser(name, k=k, epsilon=1))
+    own, _ = find_blanket(sf.local.randomiser(name, k=k, epsilon=1))
     sure = Blanket(own.high, own.low, own.alone, own.both, Fraction(1))
     for people in (5, 16):
         for epsilon in (0.0, 0.1, 0.3):
             exact = exact_delta(sure, people, exp(epsilon))
-            assert exact * (1 - 1e-12) <= _Bound.of(sure, people, 1e-6).delta(epsilon) <= 1.03 * exact + 1e-12
+            assert exact * (1 - 1e-12) <= _Bound.prepare(sure, people, 1e-6).delta(epsilon) <= 1.03 * exact + 1e-12
 
 
 def histograms(laws):
@@ -170,9 +172,9 @@ REAL = {
 def test_no_answers_of_any_people_are_told_better_than_the_bound(name):
     randomiser, people = REAL[name]
     laws = table_of(randomiser)
-    blanket, specific = blanket_of(randomiser)
+    blanket, specific = find_blanket(randomiser)
     assert specific == (name not in ("window", "laplace"))
-    bound = _Bound.of(blanket, people, 1e-6)
+    bound = _Bound.prepare(blanket, people, 1e-6)
     for epsilon in (0.0, 0.1, 0.4, 0.8):
         growth = Fraction(exp(epsilon))
         assert true_delta(laws, people, growth) <= Fraction(bound.delta(epsilon)) * (1 + Fraction(1, 10**9))
@@ -180,16 +182,16 @@ def test_no_answers_of_any_people_are_told_better_than_the_bound(name):
 
 def test_a_blanket_that_claims_too_much_would_be_noticed():
     randomiser, people = REAL["rr"]
-    honest, _ = blanket_of(randomiser)
+    honest, _ = find_blanket(randomiser)
     boast = Blanket(honest.high, honest.low, honest.alone, honest.both, Fraction(95, 100))
-    bound, laws = _Bound.of(boast, people, 1e-6), table_of(randomiser)
+    bound, laws = _Bound.prepare(boast, people, 1e-6), table_of(randomiser)
     assert any(true_delta(laws, people, Fraction(exp(each))) > bound.delta(each) for each in (0.1, 0.4, 0.8))
 
 
 def test_more_reports_hide_better():
     """What grouping rests on: the view of more reports from the blanket never tells more."""
     for name, k in (("rr", 2), ("krr", 5), ("subset", 5), ("olh", 4)):
-        blanket, _ = blanket_of(sf.local.randomiser(name, k=k, epsilon=1))
+        blanket, _ = find_blanket(sf.local.randomiser(name, k=k, epsilon=1))
         sure = Blanket(blanket.high, blanket.low, blanket.alone, blanket.both, Fraction(1))
         for growth in (1.0, 1.3, 2.0):
             told = [exact_delta(sure, people, growth) for people in (1, 2, 3, 5, 8)]
@@ -198,17 +200,17 @@ def test_more_reports_hide_better():
 
 def test_the_known_shape():
     randomiser = sf.local.randomiser("rr", epsilon=1)
-    few, many = sf.local.shuffled(randomiser, 10_000), sf.local.shuffled(randomiser, 1_000_000)
+    few, many = sf.local.bound_shuffling(randomiser, 10_000), sf.local.bound_shuffling(randomiser, 1_000_000)
     assert 0.04 < few.epsilon < 0.05
     assert few.epsilon / many.epsilon == pytest.approx(Decimal("12.2"), rel=Decimal("0.1"))  # about the root of people
     assert few.local_epsilon == randomiser.epsilon
-    stricter = sf.local.shuffled(randomiser, 10_000, "1e-9")
+    stricter = sf.local.bound_shuffling(randomiser, 10_000, "1e-9")
     assert stricter.epsilon > few.epsilon
-    assert sf.local.shuffled(randomiser, 1).epsilon == randomiser.epsilon  # alone, nothing is gained
-    assert sf.local.shuffled(randomiser, 10**9).epsilon == sf.local.shuffled(randomiser, 10**7).epsilon
-    assert sf.local.shuffled(randomiser, 1000, "1e-300").epsilon == randomiser.epsilon
-    general = _Bound.of(any_table(randomiser.epsilon), 10_000, 1e-6)
-    own = _Bound.of(blanket_of(randomiser)[0], 10_000, 1e-6)
+    assert sf.local.bound_shuffling(randomiser, 1).epsilon == randomiser.epsilon  # alone, nothing is gained
+    assert sf.local.bound_shuffling(randomiser, 10**9).epsilon == sf.local.bound_shuffling(randomiser, 10**7).epsilon
+    assert sf.local.bound_shuffling(randomiser, 1000, "1e-300").epsilon == randomiser.epsilon
+    general = _Bound.prepare(find_common_blanket(randomiser.epsilon), 10_000, 1e-6)
+    own = _Bound.prepare(find_blanket(randomiser)[0], 10_000, 1e-6)
     assert own.delta(0.05) <= general.delta(0.05)
 
 
@@ -219,7 +221,7 @@ def test_every_kind_of_survey_has_a_bound():
         sf.local.heavy_hitters(4, 1),
         sf.local.randomiser("subset", k=100, epsilon=1),
     ):
-        told = sf.local.shuffled(randomiser, 20_000)
+        told = sf.local.bound_shuffling(randomiser, 20_000)
         assert 0 < told.epsilon < Decimal("0.1")
         text = str(told)
         assert text.startswith("Local epsilon 0.99999")
@@ -231,4 +233,4 @@ def test_refusals():
     randomiser = sf.local.randomiser("rr", epsilon=1)
     for people, delta in ((0, 0.1), (1.5, 0.1), (10, 0), (10, 1), (10, "x"), (10, inf)):
         with pytest.raises(sf.errors.InvalidParameter):
-            sf.local.shuffled(randomiser, people, delta)
+            sf.local.bound_shuffling(randomiser, people, delta)

@@ -1,5 +1,5 @@
-# ruff: noqa: PLC0415 - what is heavy is imported by the command that needs it
-"""Surveys without a trusted curator, before and on the device: new, show, verify, report."""
+# ruff: noqa: PLC0415 - a command imports the packages that only it needs
+"""Surveys in the local model, before and on the device: new, show, verify, report."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -8,67 +8,64 @@ import typer
 
 from sfumato.cli import survey_results
 from sfumato.cli.refusals import Usage, refusals
-from sfumato.cli.show import AsJson, print_json, print_table, say, working
+from sfumato.cli.show import AsJson, print_json, print_table, say
+from sfumato.cli.survey_source import PublicKey, Source, load
 
 if TYPE_CHECKING:
     from sfumato.local.survey.manifest import Manifest
     from sfumato.local.survey.signed_survey import Survey
 
-survey = typer.Typer(help="Ask people whose answers nobody may hold: each device randomises before it sends.")
-
-Source = Annotated[str, typer.Argument(metavar="SURVEY", help="The survey: a file, or an https address.")]
-PublicKey = Annotated[
-    str | None, typer.Option("--public-key", help="The key of whoever asks, in hex; any other is refused.", metavar="K")
-]
+survey = typer.Typer(help="Run a survey in the local model: each device randomises its answer before sending it.")
 
 
 @survey.command()
 def new(
-    path: Annotated[Path, typer.Argument(metavar="FILE", help="Where to write the signed survey.")],
-    question: Annotated[str, typer.Argument(help="What people are asked.")],
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="The file for the signed survey.")],
+    question: Annotated[str, typer.Argument(help="The question.")],
     *,
-    epsilon: Annotated[str, typer.Option(help="What one report may cost a person.", metavar="E")],
-    labels: Annotated[str | None, typer.Option(help="The answers, with commas between them.", metavar="A,B,C")] = None,
+    epsilon: Annotated[str, typer.Option(help="The most epsilon that one report may cost.", metavar="E")],
+    labels: Annotated[str | None, typer.Option(help="The answers, separated by commas.", metavar="A,B,C")] = None,
     labels_from: Annotated[
-        Path | None, typer.Option(help="A file with an answer on each line.", metavar="FILE")
+        Path | None, typer.Option(help="A file with one possible answer per line.", metavar="FILE")
     ] = None,
-    lower: Annotated[str | None, typer.Option(help="For a number: its least.", metavar="X")] = None,
-    upper: Annotated[str | None, typer.Option(help="For a number: its greatest.", metavar="X")] = None,
+    lower: Annotated[str | None, typer.Option(help="The lower bound of a number.", metavar="X")] = None,
+    upper: Annotated[str | None, typer.Option(help="The upper bound of a number.", metavar="X")] = None,
     questions: Annotated[
-        str | None, typer.Option(help="Yes-or-no questions, with commas between them.", metavar="A,B,C")
+        str | None, typer.Option(help="Yes-or-no questions, separated by commas.", metavar="A,B,C")
     ] = None,
     mechanism: Annotated[
-        str | None, typer.Option(help="Its name; by default the one of least variance.", metavar="NAME")
+        str | None, typer.Option(help="The mechanism. Default: the one of least variance.", metavar="NAME")
     ] = None,
-    most_bits: Annotated[int | None, typer.Option(help="The most bits that a report may have.", metavar="N")] = None,
-    every_days: Annotated[int, typer.Option(help="Ask again after so many days; 0: once.", metavar="N")] = 0,
+    most_bits: Annotated[int | None, typer.Option(help="The most bits of a report.", metavar="N")] = None,
+    every_days: Annotated[int, typer.Option(help="The length of a period in days; 0: ask once.", metavar="N")] = 0,
     keep_epsilon: Annotated[
-        str | None, typer.Option(help="Devices keep a permanent report of this epsilon.", metavar="E")
+        str | None, typer.Option(help="The epsilon of a permanent report that devices keep.", metavar="E")
     ] = None,
-    keep_periods: Annotated[int, typer.Option(help="For so many periods.", metavar="N")] = 52,
+    keep_periods: Annotated[int, typer.Option(help="The number of periods for which they keep it.", metavar="N")] = 52,
     lifetime: Annotated[
-        str | None, typer.Option(help="The most that it may ever cost a person; by default one answer.", metavar="E")
+        str | None,
+        typer.Option(help="The most epsilon in total per person. Default: one answer.", metavar="E"),
     ] = None,
-    minimum_batch: Annotated[int, typer.Option(help="No result before so many reports.", metavar="N")] = 1000,
-    endpoint: Annotated[str, typer.Option(help="The https address that takes reports.", metavar="URL")] = "",
-    days: Annotated[int, typer.Option(help="How long it runs.", metavar="N")] = 365,
+    minimum_batch: Annotated[int, typer.Option(help="Show no result from fewer reports.", metavar="N")] = 1000,
+    endpoint: Annotated[str, typer.Option(help="The https address that receives reports.", metavar="URL")] = "",
+    days: Annotated[int, typer.Option(help="The duration of the survey in days.", metavar="N")] = 365,
     key: Annotated[
         Path | None,
-        typer.Option(help="The file of the signing key; made if it is not there. Default: FILE.key", metavar="KEY"),
+        typer.Option(help="The signing key's file; created if it does not exist. Default: FILE.key", metavar="KEY"),
     ] = None,
-    people: Annotated[int, typer.Option(help="How many people you expect, for margins.", metavar="N")] = 10_000,
+    people: Annotated[int, typer.Option(help="The expected number of people, for the margins.", metavar="N")] = 10_000,
     as_json: AsJson = False,
 ) -> None:
-    """Make a survey: choose the table, sign the document, and show how wide the result will be."""
+    """Make a survey: choose the mechanism, sign the document, and show the expected accuracy."""
     with refusals(as_json):
-        answers = _answers(labels, labels_from)
+        answers = _read_labels(labels, labels_from)
         if (lower is None) != (upper is None) or sum(x is not None for x in (answers, lower, questions)) != 1:
             raise Usage(
-                "Say what may be answered: --labels, or --lower and --upper, or --questions, and only one.",
+                "Give exactly one kind of answer: --labels, or --lower and --upper, or --questions.",
                 "For example --labels yes,no.",
             )
         if path.exists():
-            raise Usage(f"There is a file {path} already.", "Choose another name: a survey does not change.")
+            raise Usage(f"The file {path} exists already.", "Choose another name: a published survey must not change.")
         from sfumato.local.survey.new_survey import Renewal, SurveyKey, new_survey
 
         asked: dict[str, Any] = {
@@ -86,14 +83,14 @@ def new(
             "days": days,
         }
         place = key or path.with_name(f"{path.name}.key")
-        if not place.exists():  # a rehearsal, so that a survey that is refused leaves no key behind
+        if not place.exists():  # try it first, so that a refused survey leaves no key file behind
             new_survey(question, key=SurveyKey(), **asked)
         made = new_survey(question, key=SurveyKey(place), **asked)
         with path.open("xb") as file:
             file.write(made.manifest.to_bytes())
         margin = _margin(made.manifest, people)
         if as_json:
-            print_json({"file": str(path), **_about(made.manifest), "people": people, "margin": margin})
+            print_json({"file": str(path), **_describe(made.manifest), "people": people, "margin": margin})
             return
         if answers is not None and mechanism is None and keep_epsilon is None:
             from sfumato.local.randomisers.category_choice import choose
@@ -107,92 +104,87 @@ def new(
             from sfumato.local.randomisers.questions import compare_questions
 
             say(str(compare_questions(len(questions.split(",")), epsilon, people=people)))
-        _print(made)
-        whole = f"a share of 1 in {len(answers)}" if answers else "a share of one half" if questions else "the mean"
-        say(f"With {people:,} people, {whole} is estimated to within ±{margin:.4g} (95 % confidence).")
-        for warning in _warnings(made.manifest):
+        _print_survey(made)
+        say(_expected_accuracy(answers, questions is not None, people, margin))
+        for warning in _find_warnings(made.manifest):
             say(warning, "yellow")
-        say(f"Wrote {path}. Whoever answers checks it with the public key {made.manifest.public_key}.", "green")
+        say(f"Wrote {path}. Publish the public key too: {made.manifest.public_key}.", "green")
 
 
 @survey.command()
 def show(source: Source, *, public_key: PublicKey = None, as_json: AsJson = False) -> None:
-    """What a survey asks and costs: checked, and its epsilon derived from its table."""
+    """Check a survey, and show its question and its epsilon, computed from its table."""
     with refusals(as_json):
         loaded = load(source, public_key)
         if as_json:
-            print_json(_about(loaded.manifest))
+            print_json(_describe(loaded.manifest))
             return
-        _print(loaded)
+        _print_survey(loaded)
 
 
 @survey.command()
 def verify(
     source: Source,
     *,
-    public_key: Annotated[str, typer.Option("--public-key", help="The key of whoever asks, in hex.", metavar="K")],
+    public_key: Annotated[str, typer.Option("--public-key", help="The team's public key, in hex.", metavar="K")],
     as_json: AsJson = False,
 ) -> None:
-    """Is the survey as the holder of this key signed it, and is its table worth what it states?"""
+    """Check the survey's signature against a key, and its table against the stated epsilon."""
     with refusals(as_json):
         loaded = load(source, public_key)
         if as_json:
-            print_json({"ok": True, "id": loaded.id, "epsilon": _about(loaded.manifest)["epsilon"]})
+            print_json({"ok": True, "id": loaded.id, "epsilon": _describe(loaded.manifest)["epsilon"]})
             return
-        say("The signature holds, and the table costs no more than it states.", "green")
+        say("The signature is valid, and the table costs no more than the stated epsilon.", "green")
 
 
-@survey.command(context_settings={"ignore_unknown_options": True})  # so that -1 is a value
+@survey.command(context_settings={"ignore_unknown_options": True})  # so that -1 is read as a value
 def report(
     source: Source,
     value: Annotated[
-        str, typer.Argument(help="A label; a number; or yes and no, with commas between them.", metavar="VALUE")
+        str, typer.Argument(help="A label, a number, or yes and no separated by commas.", metavar="VALUE")
     ],
     *,
     public_key: PublicKey = None,
-    cap: Annotated[str | None, typer.Option(help="The most that one answer may cost.", metavar="E")] = None,
+    cap: Annotated[str | None, typer.Option(help="The most epsilon that this answer may cost.", metavar="E")] = None,
     device: Annotated[
-        Path | None, typer.Option(help="The file of your own books; by default in your home.", metavar="FILE")
+        Path | None, typer.Option(help="The file of your own ledger. Default: in your home.", metavar="FILE")
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Append the report to this file of JSON lines.", metavar="FILE")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Answer a survey: the report is randomised and charged to your own books, then printed as one line."""
+    """Answer a survey: randomise the answer, charge your own ledger, and print the report as one line."""
     with refusals(as_json):
         loaded = load(source, public_key, cap=cap, device=device)
-        made = loaded.report(_value(loaded.manifest, value))
+        made = loaded.report(_read_answer(loaded.manifest, value))
         if out is not None:
             with out.open("a", encoding="utf-8") as file:
                 file.write(f"{made.to_json()}\n")
         if as_json or out is None:
             typer.echo(made.to_json())
             return
-        from sfumato.local.collect.results import shown_epsilon
+        from sfumato.local.collect.results import format_epsilon
 
-        cost = "nothing: it was made before" if made.repeated else f"ε = {shown_epsilon(made.epsilon)}"
-        say(f"Appended to {out}. It cost {cost}.")
-
-
-def load(source: str, public_key: str | None = None, *, cap: str | None = None, device: Path | None = None) -> "Survey":
-    """The survey, checked."""
-    from sfumato.local.survey.signed_survey import Survey
-
-    with working("Checking the survey"):
-        return Survey.load(source, public_key=public_key, cap=cap, device=device)
+        cost = (
+            "This is the same report as before, so it cost nothing."
+            if made.repeated
+            else f"It cost ε = {format_epsilon(made.epsilon)}."
+        )
+        say(f"Appended the report to {out}. {cost}")
 
 
-def _answers(labels: str | None, labels_from: Path | None) -> list[str] | None:
+def _read_labels(labels: str | None, labels_from: Path | None) -> list[str] | None:
     if labels is not None and labels_from is not None:
-        raise Usage("Say --labels or --labels-from, not both.", "For example --labels yes,no.")
+        raise Usage("Give --labels or --labels-from, not both.", "For example --labels yes,no.")
     if labels_from is not None:
         return [line for line in labels_from.read_text(encoding="utf-8").splitlines() if line]
     return None if labels is None else labels.split(",")
 
 
-def _value(manifest: "Manifest", text: str) -> object:
-    """What the text of the command line means in this survey."""
+def _read_answer(manifest: "Manifest", text: str) -> object:
+    """Read the text of the command line as an answer to this survey."""
     from sfumato.local.survey.domains import Categories, Numbers
 
     match manifest.domain:
@@ -202,13 +194,25 @@ def _value(manifest: "Manifest", text: str) -> object:
             try:
                 return float(text)
             except ValueError:
-                raise Usage("The answer to this survey is a number.", "For example 3.5.") from None
+                raise Usage("The answer to this survey must be a number.", "For example 3.5.") from None
         case _:
             words = {"yes": True, "no": False, "true": True, "false": False, "1": True, "0": False}
-            parts = [words.get(each.strip().lower()) for each in text.split(",")]
+            parts = [words.get(part.strip().lower()) for part in text.split(",")]
             if None in parts:
-                raise Usage("The answer to this survey is yes or no to each question.", "For example yes,no,yes.")
+                raise Usage("The answer to this survey must be yes or no to each question.", "For example yes,no,yes.")
             return parts
+
+
+def _expected_accuracy(answers: list[str] | None, yes_or_no: bool, people: int, margin: float) -> str:
+    if answers or yes_or_no:
+        share = 100 / len(answers) if answers else 50
+        found = f"a share of {share:.3g} % is estimated to within ±{100 * margin:.3g} points (95 % confidence)"
+    else:
+        found = f"the mean is estimated to within ±{margin:.4g} (95 % confidence)"
+    return (
+        f"With {people:,} people, {found}. This covers the randomisation and the sampling of the people. It does not "
+        "cover fake reports."
+    )
 
 
 def _margin(manifest: "Manifest", people: int) -> float:
@@ -225,8 +229,8 @@ def _margin(manifest: "Manifest", people: int) -> float:
     return table.margin(people)
 
 
-def _about(manifest: "Manifest") -> dict[str, Any]:
-    """The survey in plain JSON: what it says, and what follows from its table."""
+def _describe(manifest: "Manifest") -> dict[str, Any]:
+    """The survey in plain JSON, with the epsilon that is computed from its table."""
     from sfumato.kernel.exact import plain
 
     return {
@@ -238,8 +242,8 @@ def _about(manifest: "Manifest") -> dict[str, Any]:
     }
 
 
-def _print(loaded: "Survey") -> None:
-    from sfumato.local.collect.results import shown_epsilon
+def _print_survey(loaded: "Survey") -> None:
+    from sfumato.local.collect.results import format_epsilon
     from sfumato.local.survey.domains import Numbers, YesNo
 
     manifest, domain = loaded.manifest, loaded.domain
@@ -251,56 +255,56 @@ def _print(loaded: "Survey") -> None:
         answers = f"yes or no to each of {shown}" if isinstance(domain, YesNo) else shown
     rows = [
         ["answers", answers],
-        ["one report", f"ε = {shown_epsilon(loaded.epsilon)}, derived from the table ({_name(loaded)})"],
-        ["all reports on one answer", f"ε = {shown_epsilon(loaded.longitudinal_epsilon)}" + _kept(manifest)],
-        ["ever", f"at most ε = {manifest.lifetime_epsilon}"],
-        ["asked", _asked(manifest)],
-        ["result", f"not before {manifest.minimum_batch:,} reports"],
+        ["one report", f"ε = {format_epsilon(loaded.epsilon)}, computed from the table ({_mechanism_name(loaded)})"],
+        ["all reports on one answer", f"ε = {format_epsilon(loaded.longitudinal_epsilon)}" + _describe_memo(manifest)],
+        ["in total", f"at most ε = {manifest.lifetime_epsilon}"],
+        ["asked", _describe_periods(manifest)],
+        ["results", f"from {manifest.minimum_batch:,} reports on"],
         ["runs", f"{manifest.created:%Y-%m-%d} to {manifest.expires:%Y-%m-%d}"],
-        ["reports go to", manifest.endpoint or "wherever the application sends them"],
+        ["reports go to", manifest.endpoint or "no address: the application decides"],
         ["id", manifest.id],
         ["signed with", manifest.public_key],
     ]
     print_table(["survey", ""], rows)
 
 
-def _asked(manifest: "Manifest") -> str:
+def _describe_periods(manifest: "Manifest") -> str:
     if not manifest.period_days:
         return "once"
     often = f"every {manifest.period_days} days"
-    return f"{often}: a device can answer in {manifest.affordable_periods:,} of {manifest.periods:,} periods"
+    return f"{often}; the epsilon in total allows {manifest.affordable_periods:,} of {manifest.periods:,} periods"
 
 
-def _warnings(manifest: "Manifest") -> list[str]:
-    """What a team would rather know before it publishes."""
-    from sfumato.local.collect.results import shown_epsilon
+def _find_warnings(manifest: "Manifest") -> list[str]:
+    """Warnings for the team before it publishes the survey."""
+    from sfumato.local.collect.results import format_epsilon
     from sfumato.local.survey.device import Caps
 
     cap, found = Caps().per_survey, []
     if manifest.price > cap:
         found.append(
-            f"Devices refuse this by themselves: people give at most ε = {cap} to one survey, unless they say so."
+            f"Devices refuse this survey by default: the default cap for one survey is ε = {cap}. People can raise it."
         )
     elif manifest.lifetime_epsilon > cap:
-        found.append(f"Devices stop at ε = {cap} by themselves, unless people allow a survey more.")
+        found.append(f"Devices stop at ε = {cap} by default: the default cap for one survey. People can raise it.")
     if manifest.affordable_periods < manifest.periods:
         found.append(
-            f"After {manifest.affordable_periods:,} of {manifest.periods:,} periods a device has given all that the "
-            f"survey may ever have. An answer costs ε = {shown_epsilon(manifest.price)}: raise --lifetime, ask less "
-            "often, or keep permanent reports for longer (--keep-epsilon, --keep-periods)."
+            f"A device can answer in {manifest.affordable_periods:,} of {manifest.periods:,} periods. Then its total "
+            f"epsilon is spent, because one answer costs ε = {format_epsilon(manifest.price)}. Raise --lifetime, ask "
+            "less often, or keep permanent reports for longer (--keep-epsilon, --keep-periods)."
         )
     return found
 
 
-def _name(loaded: "Survey") -> str:
+def _mechanism_name(loaded: "Survey") -> str:
     return str(loaded.manifest.permanent.describe()["mechanism"])
 
 
-def _kept(manifest: "Manifest") -> str:
+def _describe_memo(manifest: "Manifest") -> str:
     if manifest.memo is None:
-        return " each time" if manifest.period_days else ""
-    again = "with fresh coins for each" if manifest.memo.instantaneous else "sent as it is"
-    return f": a permanent report is kept for {manifest.memo.periods} periods, {again}"
+        return " for each report" if manifest.period_days else ""
+    sent = "randomised again for each report" if manifest.memo.instantaneous else "sent without change"
+    return f": a permanent report is kept for {manifest.memo.periods} periods and {sent}"
 
 
 survey.command()(survey_results.simulate)

@@ -1,6 +1,6 @@
 """Surveys without a trusted curator: each person's own device randomises, and the collector learns the crowd."""
 
-from sfumato.local.collect.shuffle import Shuffled, shuffled
+from sfumato.local.collect.shuffle import ShuffleBound, bound_shuffling
 from sfumato.local.mechanisms.two_stage import TwoStage
 from sfumato.local.randomisers.category_choice import Alternative, Choice, choose
 from sfumato.local.randomisers.category_randomisers import Randomiser, randomiser
@@ -33,11 +33,12 @@ __all__ = [
     "Randomiser",
     "Renewal",
     "Report",
-    "Shuffled",
+    "ShuffleBound",
     "Survey",
     "SurveyKey",
     "Tally",
     "TwoStage",
+    "bound_shuffling",
     "choose",
     "choose_mean",
     "compare_questions",
@@ -48,5 +49,4 @@ __all__ = [
     "questions",
     "randomiser",
     "rebuild",
-    "shuffled",
 ]

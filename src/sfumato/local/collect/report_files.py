@@ -1,4 +1,4 @@
-"""Reports in files, from anyone: JSON lines or Parquet, in batches; what is malformed is counted, and never kept."""
+"""Read and write files of reports: JSON lines or Parquet, in batches. Malformed reports are counted and left out."""
 
 import json
 import re
@@ -23,7 +23,7 @@ ID_BYTES = 16
 ENDINGS = (".jsonl", ".ndjson", ".parquet")
 _FIELDS = {"survey", "period", "id", "report"}
 _ID = re.compile(r"[0-9a-f]{32}")
-_AROUND = 1024  # letters of a line besides the report
+_AROUND = 1024  # the most characters of a line besides the report
 _REST = 1 << 20
 
 
@@ -32,7 +32,7 @@ Ids = npt.NDArray[np.uint8]  # of shape (reports, 16)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
-    """Well-formed reports with their ids and periods, and how many others there were."""
+    """Well-formed reports with their ids and periods, and the number of other reports."""
 
     ids: Ids
     periods: Counts
@@ -42,23 +42,23 @@ class Batch:
 
 
 def read_reports(manifest: Manifest, path: Path | str) -> Iterator[Batch]:
-    """The reports of a file, in batches of bounded size; the ending of its name says which kind it is."""
+    """Read the reports of a file in batches of bounded size. The ending of its name gives its format."""
     place = Path(path)
     if place.suffix.lower() == ".parquet":
-        return _parquet(manifest, place)
+        return _read_parquet(manifest, place)
     if place.suffix.lower() in ENDINGS:
-        return _json_lines(manifest, place)
+        return _read_json_lines(manifest, place)
     raise InvalidParameter("reports", f"must be in a file that ends in {', '.join(ENDINGS)}", "another")
 
 
 def read_lines(manifest: Manifest, lines: Iterable[bytes | str]) -> Batch:
-    """The reports of some lines of JSON, each a record of one report."""
+    """Read reports from lines of JSON, one record per line."""
     ids: list[str] = []
     periods: list[int] = []
     reports: list[object] = []
     malformed = foreign = 0
     for line in lines:
-        record = _record(line)
+        record = _parse_record(line)
         if record is None or type(record["period"]) is not int or not 0 <= record["period"] < manifest.periods:
             malformed += 1
         elif record["survey"] != manifest.id:
@@ -71,7 +71,7 @@ def read_lines(manifest: Manifest, lines: Iterable[bytes | str]) -> Batch:
             reports.append(record["report"])
     form = _form(manifest)
     decoded, wrong = form.decode(reports)
-    if wrong:  # rare: look at each by itself, to leave out its id too
+    if wrong:  # rare: decode one by one, to leave out the ids of the wrong ones too
         good = [place for place, report in enumerate(reports) if form.decode([report])[1] == 0]
         ids, periods = [ids[place] for place in good], [periods[place] for place in good]
     names = np.frombuffer(bytes.fromhex("".join(ids)), np.uint8).reshape(-1, ID_BYTES)
@@ -79,10 +79,10 @@ def read_lines(manifest: Manifest, lines: Iterable[bytes | str]) -> Batch:
 
 
 def write_lines(file: BinaryIO, manifest: Manifest, ids: Ids, periods: Counts, reports: Reports) -> None:
-    """Reports as lines of JSON."""
-    values = (json.dumps(each) for each in _form(manifest).encode(reports))
-    for each, period, report in zip(ids, periods.tolist(), values, strict=True):
-        line = f'{{"survey":"{manifest.id}","period":{period},"id":"{bytes(each).hex()}","report":{report}}}\n'
+    """Write reports as lines of JSON."""
+    values = (json.dumps(value) for value in _form(manifest).encode(reports))
+    for name, period, report in zip(ids, periods.tolist(), values, strict=True):
+        line = f'{{"survey":"{manifest.id}","period":{period},"id":"{bytes(name).hex()}","report":{report}}}\n'
         file.write(line.encode())
 
 
@@ -91,7 +91,7 @@ class ParquetReports:
 
     def __init__(self, path: Path | str, manifest: Manifest) -> None:
         self._manifest = manifest
-        self._writer = pq.ParquetWriter(str(path), schema(manifest))
+        self._writer = pq.ParquetWriter(str(path), report_schema(manifest))
 
     def write(self, ids: Ids, periods: Counts, reports: Reports) -> None:
         rows = isinstance(_form(self._manifest), BitRows)
@@ -101,7 +101,7 @@ class ParquetReports:
             pa.Array.from_buffers(pa.binary(ID_BYTES), len(ids), [None, pa.py_buffer(ids.tobytes())]),
             pa.array([bytes(row) for row in reports], pa.binary()) if rows else pa.array(reports, pa.int64()),
         ]
-        self._writer.write_table(pa.Table.from_arrays(columns, schema=schema(self._manifest)))
+        self._writer.write_table(pa.Table.from_arrays(columns, schema=report_schema(self._manifest)))
 
     def __enter__(self) -> "ParquetReports":
         return self
@@ -112,7 +112,7 @@ class ParquetReports:
         self._writer.close()
 
 
-def schema(manifest: Manifest) -> Any:  # noqa: ANN401 - pyarrow has no types
+def report_schema(manifest: Manifest) -> Any:  # noqa: ANN401 - pyarrow has no types
     """The columns of a Parquet file of reports."""
     report = pa.binary() if isinstance(_form(manifest), BitRows) else pa.int64()
     return pa.schema([("survey", pa.string()), ("period", pa.int32()), ("id", pa.binary(ID_BYTES)), ("report", report)])
@@ -122,7 +122,7 @@ def _form(manifest: Manifest) -> Form:
     return manifest.table.form
 
 
-def _record(line: bytes | str) -> dict[str, Any] | None:
+def _parse_record(line: bytes | str) -> dict[str, Any] | None:
     try:
         text = line.decode() if isinstance(line, bytes) else line
         record = json.loads(text)
@@ -131,7 +131,7 @@ def _record(line: bytes | str) -> dict[str, Any] | None:
     return record if isinstance(record, dict) and record.keys() == _FIELDS else None
 
 
-def _json_lines(manifest: Manifest, path: Path) -> Iterator[Batch]:
+def _read_json_lines(manifest: Manifest, path: Path) -> Iterator[Batch]:
     form = _form(manifest)
     most = _AROUND + (2 * form.bytes if isinstance(form, BitRows) else 0)
     with path.open("rb") as file:
@@ -150,18 +150,18 @@ def _json_lines(manifest: Manifest, path: Path) -> Iterator[Batch]:
             yield read_lines(manifest, lines)
 
 
-def _parquet(manifest: Manifest, path: Path) -> Iterator[Batch]:
+def _read_parquet(manifest: Manifest, path: Path) -> Iterator[Batch]:
     try:
         with pq.ParquetFile(str(path)) as file:
-            if not file.schema_arrow.equals(schema(manifest)):
-                raise InvalidParameter("reports", "must have the columns that this survey's reports have", "others")
+            if not file.schema_arrow.equals(report_schema(manifest)):
+                raise InvalidParameter("reports", "must have the columns of this survey's reports", "others")
             for batch in file.iter_batches(batch_size=AT_ONCE):
-                yield _from_columns(manifest, batch)
+                yield _read_columns(manifest, batch)
     except pa.ArrowException:
-        raise InvalidParameter("reports", "must be a Parquet file that can be read", "something else") from None
+        raise InvalidParameter("reports", "must be a readable Parquet file", "something else") from None
 
 
-def _from_columns(manifest: Manifest, batch: Any) -> Batch:  # noqa: ANN401 - pyarrow has no types
+def _read_columns(manifest: Manifest, batch: Any) -> Batch:  # noqa: ANN401 - pyarrow has no types
     form = _form(manifest)
     own = pc.fill_null(pc.equal(batch["survey"], manifest.id), False).to_numpy(zero_copy_only=False)
     complete = np.ones(len(own), np.bool_)

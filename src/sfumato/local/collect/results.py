@@ -1,5 +1,5 @@
-# ruff: noqa: PLC0415 - plots are imported when they are wanted
-"""What a tally says: unbiased and consistent estimates, their intervals, what fakes could do, and what was promised."""
+# ruff: noqa: PLC0415 - plots are imported when they are drawn
+"""The results of a survey: estimates with confidence intervals, the effect of fake reports, and the privacy loss."""
 
 import math
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ import numpy as np
 
 from sfumato.kernel.exact import plain
 from sfumato.kernel.parameters import Number
-from sfumato.local.collect.shuffle import Shuffled, shuffled
+from sfumato.local.collect.shuffle import ShuffleBound, bound_shuffling
 from sfumato.local.randomisers.mean_randomisers import MeanRandomiser
 from sfumato.local.randomisers.questions import QuestionEstimate, Questions
 from sfumato.local.randomisers.share_estimates import FloatArray
@@ -23,12 +23,12 @@ from sfumato.number_arguments import probability_inside
 if TYPE_CHECKING:
     import altair
 
-ONE_PERIOD = "what is protected is one period's report; over several periods the longitudinal epsilon stands."
+ONE_PERIOD = "This bound protects the report of one period. Over several periods, the longitudinal epsilon applies."
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One share, or the mean. `moved`: how far the fakes could have moved the unbiased estimate."""
+    """One share, or the mean. `moved`: by how much fake reports can have moved the unbiased estimate."""
 
     label: str
     unbiased: float
@@ -40,7 +40,11 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The result of one period. Intervals are for the population, around the unbiased estimates."""
+    """The result of one period.
+
+    The confidence intervals are for the population. They cover the randomisation and the sampling of the people;
+    they do not cover people who do not answer, or fake reports.
+    """
 
     question: str
     kind: str  # "share" or "mean"
@@ -52,11 +56,11 @@ class Results:
     fakes: Fraction
     local_epsilon: Decimal
     longitudinal_epsilon: Decimal
-    shuffled: Shuffled
+    shuffle_bound: ShuffleBound
     assumptions: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """What `survey results --json` prints."""
+        """The output of `survey results --json`."""
         return {
             "question": self.question,
             "period": self.period,
@@ -68,30 +72,30 @@ class Results:
             "fakes": float(self.fakes),
             "estimates": [
                 {
-                    "label": each.label,
-                    "unbiased": each.unbiased,
-                    "low": each.low,
-                    "high": each.high,
-                    "consistent": each.consistent,
-                    "moved_by_fakes": each.moved,
+                    "label": line.label,
+                    "unbiased": line.unbiased,
+                    "low": line.low,
+                    "high": line.high,
+                    "consistent": line.consistent,
+                    "moved_by_fakes": line.moved,
                 }
-                for each in self.lines
+                for line in self.lines
             ],
             "shuffled": {
-                "epsilon": plain(self.shuffled.epsilon),
-                "delta": plain(self.shuffled.delta),
-                "specific": self.shuffled.specific,
+                "epsilon": plain(self.shuffle_bound.epsilon),
+                "delta": plain(self.shuffle_bound.delta),
+                "specific": self.shuffle_bound.specific,
                 "assumptions": list(self.assumptions),
             },
         }
 
     def plot(self) -> "altair.LayerChart | altair.FacetChart":
-        """Bars of the unbiased shares (a tick for a mean) with their intervals; a dot where the consistent one lies."""
+        """Draw the unbiased estimates with their intervals, and dots for the consistent estimates."""
         import altair
 
         values = [
-            {"label": each.label, "unbiased": each.unbiased, "low": each.low, "high": each.high, "dot": each.consistent}
-            for each in self.lines
+            {"label": line.label, "unbiased": line.unbiased, "low": line.low, "high": line.high, "dot": line.consistent}
+            for line in self.lines
         ]
         base = altair.Chart(altair.InlineData(values=values))
         down = altair.Y("label:N", sort=None, title=None, axis=altair.Axis(labelLimit=320))
@@ -104,17 +108,17 @@ class Results:
         dots = base.mark_point(color="#b5533c", filled=True, size=40, opacity=1).encode(
             y=down, x=altair.X("dot:Q", title=self.kind, scale=scale)
         )
-        together = ", all together" if self.simultaneous else ""
+        together = ", simultaneous" if self.simultaneous else ""
         caption = [
-            f"{self.people:,} reports of local ε = {shown_epsilon(self.local_epsilon)}",
-            f"{'bars' if self.kind == 'share' else 'tick'}: unbiased, with {100 * self.confidence:g} % intervals "
-            f"for the population{together}; dots: consistent",
+            f"{self.people:,} reports of local ε = {format_epsilon(self.local_epsilon)}",
+            f"{'bars' if self.kind == 'share' else 'tick'}: unbiased, with {100 * self.confidence:g} % confidence "
+            f"intervals for the population{together}; dots: consistent",
         ]
         title = altair.Title(self.question, subtitle=caption, anchor="start")
         return altair.layer(middles, rules, dots).properties(width=480, height=max(60, 26 * len(values)), title=title)
 
 
-def results_of(
+def make_results(
     manifest: Manifest,
     period: int,
     tally: Tally,
@@ -124,59 +128,60 @@ def results_of(
     fakes: Number = "0.01",
     delta: Number = "1e-6",
 ) -> Results:
-    """Everything that is shown of a period; nothing here is private, and nothing is spent."""
+    """Estimate the results of a period. This is post-processing of randomised reports: it costs no budget."""
     share = probability_inside(fakes, "fakes")
-    bound = shuffled(manifest.table, tally.people, delta)
+    bound = bound_shuffling(manifest.table, tally.people, delta)
     return Results(
         question=manifest.question,
         kind="mean" if isinstance(manifest.table, MeanRandomiser) else "share",
         period=period,
         people=tally.people,
-        lines=_lines(manifest, tally, confidence, simultaneous, share),
+        lines=_estimate_lines(manifest, tally, confidence, simultaneous, share),
         confidence=float(probability_inside(confidence, "confidence")),
         simultaneous=simultaneous,
         fakes=share,
         local_epsilon=manifest.table.epsilon,
         longitudinal_epsilon=manifest.price,
-        shuffled=bound,
+        shuffle_bound=bound,
         assumptions=bound.assumptions if not manifest.period_days else (*bound.assumptions, ONE_PERIOD),
     )
 
 
-def _lines(
+def _estimate_lines(
     manifest: Manifest, tally: Tally, confidence: Number, simultaneous: bool, fakes: Fraction
 ) -> tuple[Line, ...]:
     match manifest.table:
         case MeanRandomiser() as table:
             found = table.estimate(tally, confidence)
-            moved = found.moved_by(fakes) if tally.people > 1 else math.inf
+            moved = found.worst_shift(fakes) if tally.people > 1 else math.inf
             return (Line("mean", found.mean, found.low, found.high, found.consistent, moved),)
         case Questions() as table:
             answers = table.estimate(tally, confidence, simultaneous=simultaneous)
             columns = (answers.share, answers.low, answers.high, np.clip(answers.share, 0, 1))
-            return _labelled(manifest, *columns, _moved(table, answers, fakes))
+            return _label_estimate_lines(manifest, *columns, _bound_fakes(table, answers, fakes))
         case table:
             shares = table.estimate(tally, confidence, simultaneous=simultaneous)
-            worst = shares.moved_by(fakes) if tally.people > 1 else np.full(table.k, math.inf)
-            return _labelled(manifest, shares.frequency, shares.low, shares.high, shares.consistent, worst)
+            worst = shares.worst_shift(fakes) if tally.people > 1 else np.full(table.k, math.inf)
+            return _label_estimate_lines(manifest, shares.frequency, shares.low, shares.high, shares.consistent, worst)
 
 
-def _labelled(manifest: Manifest, *columns: FloatArray) -> tuple[Line, ...]:
+def _label_estimate_lines(manifest: Manifest, *columns: FloatArray) -> tuple[Line, ...]:
     labels = manifest.domain.labels if isinstance(manifest.domain, Categories | YesNo) else ()
-    return tuple(Line(label, *(float(each) for each in row)) for label, *row in zip(labels, *columns, strict=True))
+    return tuple(Line(label, *(float(number) for number in row)) for label, *row in zip(labels, *columns, strict=True))
 
 
-def _moved(table: Questions, found: QuestionEstimate, share: Fraction) -> FloatArray:
-    """The fakes may all speak of one question; where they could be all who do, they could move it anywhere."""
+def _bound_fakes(table: Questions, found: QuestionEstimate, share: Fraction) -> FloatArray:
+    """The worst effect of fake reports: all of them can be about one question. If no report is honest: unbounded."""
     slope, turned = float(2 * table.truth - 1), float(1 - table.truth)
     yes = np.rint((found.share * slope + turned) * found.answered)
     fakes = math.ceil(share * found.people)
     honest = np.maximum(found.answered - fakes, 1)
-    low, high = ((each / honest - turned) / slope for each in (np.maximum(yes - fakes, 0), np.minimum(yes, honest)))
+    extremes = (np.maximum(yes - fakes, 0), np.minimum(yes, honest))
+    low, high = ((count / honest - turned) / slope for count in extremes)
     moved = np.maximum(found.share - low, high - found.share)
     return np.where(found.answered > fakes, moved, math.inf)
 
 
-def shown_epsilon(epsilon: Decimal) -> str:
-    """Six digits, rounded up: what is shown is never less than what is true."""
+def format_epsilon(epsilon: Decimal) -> str:
+    """Write an epsilon with six digits, rounded up: never less than the true one."""
     return plain(Context(prec=6, rounding=ROUND_CEILING).plus(epsilon).normalize())

@@ -1,4 +1,4 @@
-"""A survey rehearsed: made-up people answer, their devices randomise, workers collect the files, and add up."""
+"""Rehearse a survey: simulated people answer, their devices randomise, and workers collect and merge the files."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,9 +10,9 @@ import numpy as np
 from sfumato.errors import InvalidParameter
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.parameters import Number
-from sfumato.local.collect.collector import Collector, Received
+from sfumato.local.collect.collector import Collector, ReceivedCounts
 from sfumato.local.collect.report_files import AT_ONCE, ID_BYTES, ParquetReports
-from sfumato.local.collect.results import Results, results_of
+from sfumato.local.collect.results import Results, make_results
 from sfumato.local.mechanisms.coin_tables import UNITS, draw_rows, flip_units
 from sfumato.local.randomisers.mean_randomisers import MeanRandomiser
 from sfumato.local.randomisers.report_forms import Reports
@@ -25,11 +25,11 @@ Progress = Callable[[str, int], None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Simulated:
-    """What was found, beside the truth: of the population that was made up, and of the people drawn from it."""
+class SimulatedSurvey:
+    """The results, and the true values of the simulated population and of the people who were drawn from it."""
 
     results: Results
-    received: Received
+    received: ReceivedCounts
     population: FloatArray
     asked: FloatArray
 
@@ -43,15 +43,15 @@ def simulate(
     workers: int = 2,
     progress: Progress = lambda stage, count: None,
     fakes: Number = "0.01",
-) -> Simulated:
-    """Draw people from a made-up population, have each report once, and collect what they sent with some workers.
+) -> SimulatedSurvey:
+    """Draw people from a simulated population, let each report once, and collect the reports with some workers.
 
-    `shares` is the population: of each category; of yes to each question; of a number, its mean between the bounds
-    (from 0 to 1). Without them: shares in proportion to 1, 1/2, 1/3 ...; or numbers spread evenly.
+    `shares` describes the population: the share of each category, or of yes to each question, or the mean of a number
+    between the bounds (from 0 to 1). Without it, shares are proportional to 1, 1/2, 1/3, ..., and numbers are uniform.
     """
     whole_number(people, "people", 1)
     whole_number(workers, "workers", 1)
-    made_up = _population(manifest, shares)
+    made_up = _read_population(manifest, shares)
     files = [folder / f"reports-{number}.parquet" for number in range(workers)]
     totals = np.zeros(made_up.size)
     for number, file in enumerate(files):
@@ -59,7 +59,7 @@ def simulate(
         with ParquetReports(file, manifest) as written:
             for start in range(0, own, AT_ONCE):
                 count = min(AT_ONCE, own - start)
-                values, sums = _answers(manifest, made_up, count)
+                values, sums = _draw_answers(manifest, made_up, count)
                 totals += sums
                 ids = SYSTEM.take(ID_BYTES * count).reshape(count, ID_BYTES)
                 reports: Reports = np.asarray(manifest.table.randomise(values))
@@ -71,12 +71,14 @@ def simulate(
         progress("Collecting", collector.ingest(file).accepted)
     for other in collectors[1:]:
         progress("Adding up", collectors[0].merge(other.path).accepted)
-    found = results_of(manifest, 0, collectors[0].tally(0), fakes=fakes)
-    return Simulated(found, collectors[0].received(), _scaled(manifest, made_up), _scaled(manifest, totals / people))
+    found = make_results(manifest, 0, collectors[0].tally(0), fakes=fakes)
+    return SimulatedSurvey(
+        found, collectors[0].received(), _scale_shares(manifest, made_up), _scale_shares(manifest, totals / people)
+    )
 
 
-def _population(manifest: Manifest, shares: Sequence[Number] | None) -> FloatArray:
-    """The shares, or the mean as a share of the range."""
+def _read_population(manifest: Manifest, shares: Sequence[Number] | None) -> FloatArray:
+    """Read the shares, or the mean as a share of the range."""
     match manifest.domain:
         case Numbers():
             wanted, whole = 1, False
@@ -88,17 +90,17 @@ def _population(manifest: Manifest, shares: Sequence[Number] | None) -> FloatArr
         default = 1 / np.arange(1, wanted + 1)
         return default / default.sum() if whole else default / 2
     try:
-        given = [Fraction(str(each)) for each in shares]
+        given = [Fraction(str(share)) for share in shares]
     except (ValueError, ZeroDivisionError):
         given = []
-    if len(given) != wanted or any(not 0 <= each <= 1 for each in given) or (whole and sum(given) != 1):
-        rule = f"must be {wanted} from 0 to 1" + (", which sum to 1" if whole else "")
+    if len(given) != wanted or any(not 0 <= share <= 1 for share in given) or (whole and sum(given) != 1):
+        rule = f"must be {wanted} numbers from 0 to 1" + (" with the sum 1" if whole else "")
         raise InvalidParameter("shares", rule, "others")
-    return np.array([float(each) for each in given])
+    return np.array([float(share) for share in given])
 
 
-def _answers(manifest: Manifest, shares: FloatArray, count: int) -> tuple[Reports, FloatArray]:
-    """Answers of people drawn from the population, and their sum."""
+def _draw_answers(manifest: Manifest, shares: FloatArray, count: int) -> tuple[Reports, FloatArray]:
+    """Draw people from the population; return their answers, and the sum of the answers."""
     match manifest.domain:
         case Categories():
             units = np.floor(shares * UNITS).astype(np.int64)
@@ -106,9 +108,8 @@ def _answers(manifest: Manifest, shares: FloatArray, count: int) -> tuple[Report
             values = draw_rows(units[None], np.zeros(count, np.int64), SYSTEM)
             return values, np.bincount(values, minlength=shares.size).astype(np.float64)
         case Numbers(lower, upper):
-            even = (
-                SYSTEM.take(4 * count).view("<u4") / UNITS
-            )  # spread evenly between 0 and twice the mean, or its mirror
+            # uniform between 0 and twice the mean, or mirrored
+            even = SYSTEM.take(4 * count).view("<u4") / UNITS
             mean = float(shares[0])
             placed = 2 * mean * even if mean <= 0.5 else 1 - 2 * (1 - mean) * even
             return float(lower) + placed * (float(upper) - float(lower)), np.array([placed.sum()])
@@ -118,6 +119,6 @@ def _answers(manifest: Manifest, shares: FloatArray, count: int) -> tuple[Report
             return flips, flips.sum(axis=0).astype(np.float64)
 
 
-def _scaled(manifest: Manifest, shares: FloatArray) -> FloatArray:
+def _scale_shares(manifest: Manifest, shares: FloatArray) -> FloatArray:
     table = manifest.table
     return float(table.lower) + table.span * shares if isinstance(table, MeanRandomiser) else shares

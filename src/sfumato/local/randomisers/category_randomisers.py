@@ -113,8 +113,8 @@ class Randomiser:
     def margin(self, people: int, confidence: Number = "0.95", share: float | None = None) -> float:
         """The half-width of the confidence interval of a share, before collecting.
 
-        `share` is the true share (default: 1/k). The interval covers the coins and the random draw of the people from
-        the population, by the normal approximation. It does not cover people who do not answer, or fake reports.
+        `share` is the true share (default: 1/k). The interval covers the randomisation and the sampling of the people,
+        by the normal approximation. It does not cover people who do not answer, or fake reports.
         """
         spread = self.variance_population(1 / self.k if share is None else share) / whole_number(people, "people", 1)
         return float(normal_quantile(1 - probability_inside(confidence, "confidence")) * spread**0.5)

@@ -53,16 +53,16 @@ class MeanEstimate:
     confidence: float
     extremes: tuple[float, float]  # the least and the greatest number that a report stands for
 
-    def without_fakes(self, share: Number) -> tuple[float, float]:
+    def honest_range(self, share: Number) -> tuple[float, float]:
         """If up to this share of the reports are fake: the least and the greatest estimate from the honest reports."""
         fakes = count_fakes(share, self.people)
         least, greatest = self.extremes
         total, honest = self.mean * self.people, self.people - fakes
         return (total - fakes * greatest) / honest, (total - fakes * least) / honest
 
-    def moved_by(self, share: Number) -> float:
+    def worst_shift(self, share: Number) -> float:
         """By how much this share of fake reports can have moved the estimate, at worst."""
-        low, high = self.without_fakes(share)
+        low, high = self.honest_range(share)
         return max(self.mean - low, high - self.mean)
 
     def __str__(self) -> str:
@@ -70,10 +70,10 @@ class MeanEstimate:
         lines = [
             f"{self.people:,} reports. Mean: {self.mean:.6g} (unbiased), {level} confidence interval {self.low:.6g} to "
             f"{self.high:.6g} for the population. Within the bounds: {self.consistent:.6g}.",
-            "The interval covers the coins and the random draw of the people. It does not cover fake reports.",
+            "The interval covers the randomisation and the sampling of the people. It does not cover fake reports.",
         ]
         if self.people > 1:
-            moved = self.moved_by("0.01")
+            moved = self.worst_shift("0.01")
             lines.append(f"If 1 % of the reports are fake, they can have moved the estimate by up to {moved:.4g}.")
         return "\n".join(lines)
 
@@ -188,7 +188,7 @@ class MeanRandomiser:
     def margin(self, people: int, confidence: Number = "0.95") -> float:
         """The half-width of the confidence interval of the mean, before collecting, for the worst population.
 
-        The interval covers the coins and the random draw of the people, by the normal approximation.
+        The interval covers the randomisation and the sampling of the people, by the normal approximation.
         """
         quantile = normal_quantile(1 - probability_inside(confidence, "confidence"))
         return quantile * self.span * math.sqrt(self._greatest_variance() / whole_number(people, "people", 1))

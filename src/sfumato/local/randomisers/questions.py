@@ -28,7 +28,7 @@ METHODS = ("split", "sample")
 class QuestionEstimate:
     """For each question, an unbiased estimate of the share of yes in the population, with a confidence interval.
 
-    The intervals cover the coins and the random draw of the people, not people who do not answer or fake reports.
+    The intervals cover the randomisation and the sampling of the people, not people who do not answer or fake reports.
     """
 
     share: FloatArray
@@ -170,7 +170,7 @@ class Comparison:
                 f"{quantile * (wide / self.people) ** 0.5:>9.4f}"
             )
         lines.append("For a true share of 50 %. Margin: half-width of the 95 % confidence interval for the population.")
-        lines.append("It covers the coins and the random draw of the people.")
+        lines.append("It covers the randomisation and the sampling of the people.")
         return "\n".join(lines)
 
     __repr__ = __str__

@@ -27,8 +27,8 @@ class Estimate:
 
     `frequency` is unbiased and not clipped, so it can fall outside [0, 1]. `consistent` is its projection on the
     possible shares (none negative, sum 1): better for a picture, but biased. `low` and `high` are confidence intervals
-    for the population, each alone or all simultaneously. They cover the coins and the random draw of the people; they
-    do not cover people who do not answer, or fake reports.
+    for the population, each alone or all simultaneously. They cover the randomisation and the sampling of the people;
+    they do not cover people who do not answer, or fake reports.
     """
 
     frequency: FloatArray
@@ -43,7 +43,7 @@ class Estimate:
     tally: Tally
     support: tuple[Fraction, Fraction]
 
-    def without_fakes(self, share: Number) -> tuple[FloatArray, FloatArray]:
+    def honest_range(self, share: Number) -> tuple[FloatArray, FloatArray]:
         """If up to this share of the reports are fake: the least and the greatest estimates from the honest reports."""
         fakes = count_fakes(share, self.people)
         honest = self.people - fakes
@@ -53,16 +53,16 @@ class Estimate:
             remove_bias(np.minimum(supporting, honest) / honest, self.support),
         )
 
-    def moved_by(self, share: Number) -> FloatArray:
+    def worst_shift(self, share: Number) -> FloatArray:
         """By how much this share of fake reports can have moved each frequency, at worst."""
-        low, high = self.without_fakes(share)
+        low, high = self.honest_range(share)
         return np.maximum(self.frequency - low, high - self.frequency)
 
     def __str__(self) -> str:
         scope = "simultaneous for all categories" if self.simultaneous else "for each category alone"
         lines = [
             f"{self.people:,} reports. {100 * self.confidence:g} % confidence intervals for the population, {scope}.",
-            "The intervals cover the coins and the random draw of the people. They do not cover fake reports.",
+            "The intervals cover the randomisation and the sampling of the people. They do not cover fake reports.",
             f"{'category':>10}{'unbiased':>11}{'low':>10}{'high':>10}{'consistent':>12}",
         ]
         for index in range(min(self.frequency.size, _ROWS_SHOWN)):
@@ -71,7 +71,7 @@ class Estimate:
         if self.frequency.size > _ROWS_SHOWN:
             lines.append(f"{'...':>10} {self.frequency.size - _ROWS_SHOWN} more")
         if self.people > 1:
-            moved = float(self.moved_by("0.01").max())
+            moved = float(self.worst_shift("0.01").max())
             lines.append(f"If 1 % of the reports are fake, they can have moved a share by up to {moved:.4f}.")
         return "\n".join(lines)
 

@@ -1,7 +1,7 @@
-"""A person's own books: what each survey has cost them, their caps, and the permanent reports that they keep.
+"""A person's own ledger: what each survey has cost, the person's caps, and the permanent reports.
 
-One SQLite file. A charge, the permanent report and the report are committed together, to the disk, before the report
-leaves: a crash leaves all of them or none.
+It is one SQLite file. A charge, the permanent report and the report are committed to disk in one transaction before the
+report is returned. After a crash, either all of them are there or none.
 """
 
 import json
@@ -23,7 +23,7 @@ from sfumato.local.mechanisms.permanent_coins import PermanentCoins
 from sfumato.local.mechanisms.two_stage import TwoStage
 from sfumato.local.randomisers.category_randomisers import Randomiser
 from sfumato.local.survey.canonical_json import canonical
-from sfumato.local.survey.domains import Answer, draw_one
+from sfumato.local.survey.domains import Answer, draw_report
 from sfumato.local.survey.manifest import SECONDS_A_DAY, Manifest
 from sfumato.number_arguments import positive_decimal
 
@@ -44,7 +44,7 @@ _SCHEMA = """
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """The most epsilon that a person gives: to one survey, in any thirty days, and ever."""
+    """The most epsilon that a person allows: for one survey, in any thirty days, and in total."""
 
     per_survey: Decimal = Decimal(4)
     per_month: Decimal = Decimal(8)
@@ -53,7 +53,7 @@ class Caps:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What leaves the device: a record of one line. `epsilon` is what it cost, and `repeated` if it was made before."""
+    """The record that leaves the device. `epsilon` is its cost; `repeated` says that it was made before."""
 
     survey: str
     period: int
@@ -63,14 +63,14 @@ class Report:
     repeated: bool = False
 
     def to_json(self) -> str:
-        """The line that is sent: which survey and period, a number that is used once, and the report."""
+        """The line that is sent: the survey, the period, a random id that is used once, and the report."""
         record = {"survey": self.survey, "period": self.period, "id": self.id, "report": self.report}
         return json.dumps(record, separators=(",", ":"))
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
-    """What was charged so far: for one survey, in the last thirty days, and ever."""
+class SpentEpsilon:
+    """The epsilon that was charged so far: for one survey, in the last thirty days, and in total."""
 
     survey: Decimal
     month: Decimal
@@ -78,142 +78,144 @@ class Spent:
 
 
 class Device:
-    """The books in one file, which is made if it is not there; the secret in it never leaves."""
+    """The ledger in one file, which is created if it does not exist. Its secret never leaves the device."""
 
     def __init__(self, path: Path | str | None = None) -> None:
         self.path = default_place() if path is None else Path(path)
         if not self.path.exists():
-            self._begin()
+            self._create()
 
     def caps(self) -> Caps:
-        with self._books() as books:
-            return _caps(books)
+        with self._open_ledger() as ledger:
+            return _read_caps(ledger)
 
     def set_caps(
         self, *, per_survey: Number | None = None, per_month: Number | None = None, lifetime: Number | None = None
     ) -> Caps:
-        """Change what the person allows; what was charged stays."""
+        """Change the person's caps. Charges stay."""
         given = {"per_survey": per_survey, "per_month": per_month, "lifetime": lifetime}
         wanted = {name: positive_decimal(value, name) for name, value in given.items() if value is not None}
-        with self._books() as books:
+        with self._open_ledger() as ledger:
             for name, cap in wanted.items():
-                books.execute("UPDATE settings SET value = ? WHERE name = ?", (str(cap), name))
-            return _caps(books)
+                ledger.execute("UPDATE settings SET value = ? WHERE name = ?", (str(cap), name))
+            return _read_caps(ledger)
 
-    def spent(self, survey: Manifest, at: datetime) -> Spent:
-        with self._books() as books:
-            return _spent(books, survey, _day(at))
+    def spent(self, survey: Manifest, at: datetime) -> SpentEpsilon:
+        with self._open_ledger() as ledger:
+            return _sum_charges(ledger, survey, _day_number(at))
 
     def report(self, survey: Manifest, answer: Answer, at: datetime) -> Report:
-        """The report for the period of this moment. Asked again in the same period, it is the same one, and free.
+        """Make the report for the period of this time. A second call in the period returns the same report, for free.
 
-        Whether it is charged or refused depends on what happened before and on public numbers, never on the answer.
+        The charge and a refusal depend on earlier charges and on public numbers, never on the answer.
         """
         if at.tzinfo is None:
-            raise InvalidParameter("at", "must say its time zone", "a time without one", "datetime.now(UTC) does.")
+            raise InvalidParameter("at", "must have a time zone", "a time without one", "Use datetime.now(UTC).")
         period = survey.period_at(at)
-        with self._books() as books:
-            made = books.execute(
+        with self._open_ledger() as ledger:
+            made = ledger.execute(
                 "SELECT record FROM reports WHERE survey = ? AND period = ?", (survey.digest, period)
             ).fetchone()
             if made:
-                return _read(made[0])
+                return _read_record(made[0])
             if survey.memo is None:
-                self._charge(books, survey, period, at)
-                price, report = survey.price, draw_one(survey.permanent, answer, SYSTEM)
+                self._charge(ledger, survey, period, at)
+                price, report = survey.price, draw_report(survey.permanent, answer, SYSTEM)
             else:
-                price, kept = self._permanent(books, survey, answer, period, at)
-                report = _again(survey, kept)
+                price, kept = self._keep_permanent(ledger, survey, answer, period, at)
+                report = _draw_again(survey, kept)
             record = Report(survey.id, period, SYSTEM.take(16).tobytes().hex(), report, price)
-            books.execute("INSERT INTO reports VALUES (?, ?, ?)", (survey.digest, period, record.to_json()))
+            ledger.execute("INSERT INTO reports VALUES (?, ?, ?)", (survey.digest, period, record.to_json()))
         return record
 
-    def _permanent(
-        self, books: sqlite3.Connection, survey: Manifest, answer: Answer, period: int, at: datetime
+    def _keep_permanent(
+        self, ledger: sqlite3.Connection, survey: Manifest, answer: Answer, period: int, at: datetime
     ) -> tuple[Decimal, int | str]:
-        """What the permanent report of this renewal costs now, and the report itself.
+        """Return the cost of this renewal's permanent report now, and the report itself.
 
-        The first answer of a renewal is the one that is kept: were a new report drawn when the answer changes, the
-        reports would show that it changed.
+        The first answer of a renewal is kept. If a changed answer led to a new permanent report, the reports would
+        reveal the change.
         """
         renewal = period // survey.memo.periods if survey.memo else 0
-        kept = books.execute(
+        kept = ledger.execute(
             "SELECT report FROM permanent WHERE survey = ? AND renewal = ?", (survey.digest, renewal)
         ).fetchone()
         if kept:
-            return Decimal(0), _kept(kept[0])
-        self._charge(books, survey, period, at)
-        stream = PermanentCoins(_secret(books), permanent_purpose(survey.digest, renewal, answer))
-        drawn = draw_one(survey.permanent, answer, stream)
-        books.execute("INSERT INTO permanent VALUES (?, ?, ?)", (survey.digest, renewal, json.dumps(drawn)))
+            return Decimal(0), _read_permanent(kept[0])
+        self._charge(ledger, survey, period, at)
+        stream = PermanentCoins(_read_secret(ledger), permanent_purpose(survey.digest, renewal, answer))
+        drawn = draw_report(survey.permanent, answer, stream)
+        ledger.execute("INSERT INTO permanent VALUES (?, ?, ?)", (survey.digest, renewal, json.dumps(drawn)))
         return survey.price, drawn
 
-    def _charge(self, books: sqlite3.Connection, survey: Manifest, period: int, at: datetime) -> None:
-        caps, spent = _caps(books), _spent(books, survey, _day(at))
+    def _charge(self, ledger: sqlite3.Connection, survey: Manifest, period: int, at: datetime) -> None:
+        caps, spent = _read_caps(ledger), _sum_charges(ledger, survey, _day_number(at))
         limits = (
-            (survey.lifetime_epsilon, spent.survey, "this survey may ever have"),
-            (caps.per_survey, spent.survey, "you give to one survey"),
-            (caps.per_month, spent.month, "you give in thirty days"),
-            (caps.lifetime, spent.lifetime, "you ever give"),
+            (survey.lifetime_epsilon, spent.survey, "the survey's lifetime epsilon"),
+            (caps.per_survey, spent.survey, "your cap for one survey"),
+            (caps.per_month, spent.month, "your cap for thirty days"),
+            (caps.lifetime, spent.lifetime, "your total cap"),
         )
-        for limit, so_far, whom in limits:
-            left = max(sum_exactly(limit, -Fraction(so_far)), Decimal(0))  # -Decimal would round to 28 digits
+        for limit, so_far, name in limits:
+            left = max(
+                sum_exactly(limit, -Fraction(so_far)), Decimal(0)
+            )  # negating a Decimal would round it to 28 digits
             if survey.price > left:
                 raise BudgetExceeded(
-                    f"This costs epsilon {plain(survey.price)}; {plain(left)} is left of what {whom}.",
-                    "Nothing was sent or spent.",
+                    f"This costs epsilon {plain(survey.price)}, but only {plain(left)} is left of {name}.",
+                    "Nothing was sent, and no budget was spent.",
                     survey.price,
                     left,
                 )
-        books.execute(
+        ledger.execute(
             "INSERT INTO charges (survey, period, day, epsilon) VALUES (?, ?, ?, ?)",
-            (survey.digest, period, _day(at), str(survey.price)),
+            (survey.digest, period, _day_number(at), str(survey.price)),
         )
 
     @contextmanager
-    def _books(self) -> Iterator[sqlite3.Connection]:
-        """One transaction, alone among all processes: committed and on the disk when it is left."""
+    def _open_ledger(self) -> Iterator[sqlite3.Connection]:
+        """Open one exclusive transaction. It is committed to disk at the end."""
         if not self.path.exists():
-            raise _damaged("is gone")
+            raise _build_error("is missing")
         try:
-            with closing(sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None)) as books:
-                books.execute("PRAGMA synchronous = FULL")
-                books.execute("BEGIN IMMEDIATE")
-                found = books.execute("SELECT value FROM settings WHERE name = 'format'").fetchone()
+            with closing(sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None)) as ledger:
+                ledger.execute("PRAGMA synchronous = FULL")
+                ledger.execute("BEGIN IMMEDIATE")
+                found = ledger.execute("SELECT value FROM settings WHERE name = 'format'").fetchone()
                 if found != (FORMAT,):
-                    raise _damaged("is of another version")
+                    raise _build_error("has another format version")
                 try:
-                    yield books
+                    yield ledger
                 except BaseException:
-                    books.execute("ROLLBACK")
+                    ledger.execute("ROLLBACK")
                     raise
-                books.execute("COMMIT")
-        except (sqlite3.Error, UnicodeDecodeError):  # the second where sqlite3 quotes a damaged file in its message
-            raise _damaged("cannot be read or written") from None
+                ledger.execute("COMMIT")
+        except (sqlite3.Error, UnicodeDecodeError):  # UnicodeDecodeError: sqlite3 quotes a damaged file in its message
+            raise _build_error("cannot be read or written") from None
 
-    def _begin(self) -> None:
-        """Make the file under another name, whole, and put it in its place if nobody else has."""
+    def _create(self) -> None:
+        """Write the whole file under another name, then link it to its place, unless another process did so first."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         fresh = self.path.with_name(f"{self.path.name}.{SYSTEM.take(8).tobytes().hex()}")
         os.close(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         try:
-            with closing(sqlite3.connect(fresh)) as books, books:
-                books.executescript(_SCHEMA)
-                caps = [(each.name, str(each.default)) for each in fields(Caps)]
+            with closing(sqlite3.connect(fresh)) as ledger, ledger:
+                ledger.executescript(_SCHEMA)
+                caps = [(cap.name, str(cap.default)) for cap in fields(Caps)]
                 secret = ("secret", SYSTEM.take(SECRET_BYTES).tobytes().hex())
-                books.executemany("INSERT INTO settings VALUES (?, ?)", [("format", FORMAT), secret, *caps])
-            with suppress(FileExistsError):  # another process was first: its books are the books
+                ledger.executemany("INSERT INTO settings VALUES (?, ?)", [("format", FORMAT), secret, *caps])
+            with suppress(FileExistsError):  # another process was first: its ledger is used
                 os.link(fresh, self.path)
         finally:
             fresh.unlink()
-        if os.name == "posix":  # the name, too, has to be on the disk before a report leaves
+        if os.name == "posix":  # the file's name must be on disk, too, before a report leaves
             folder = os.open(self.path.parent, os.O_RDONLY)
             os.fsync(folder)
             os.close(folder)
 
 
 def default_place() -> Path:
-    """Where SFUMATO_DEVICE says, or in the person's home."""
+    """The path in SFUMATO_DEVICE, or a file in the person's home."""
     return Path(os.environ.get(PLACE) or Path.home() / ".sfumato" / "device.db")
 
 
@@ -222,90 +224,90 @@ def permanent_purpose(digest: str, renewal: int, answer: Answer) -> bytes:
     return canonical({"purpose": PURPOSE, "survey": digest, "renewal": renewal, "answer": answer})
 
 
-def _again(survey: Manifest, kept: int | str) -> int | str:
+def _draw_again(survey: Manifest, kept: int | str) -> int | str:
     match survey.table:
         case Randomiser(mechanism=TwoStage() as staged):
             row, malformed = survey.table.form.decode([kept])
             if malformed:
-                raise _damaged("holds a report that cannot have been made")
+                raise _build_error("holds an invalid report")
             return survey.table.form.encode(staged.draw_again(row, SYSTEM))[0]
     return kept
 
 
-def _read(record: str) -> Report:
+def _read_record(record: str) -> Report:
     try:
         match json.loads(record):
             case {"survey": str(survey), "period": int(period), "id": str(name), "report": int() | str() as report}:
                 return Report(survey, period, name, report, Decimal(0), repeated=True)
     except (ValueError, TypeError):
         pass
-    raise _damaged("holds a report that cannot have been made")
+    raise _build_error("holds an invalid report")
 
 
-def _kept(report: str) -> int | str:
+def _read_permanent(report: str) -> int | str:
     try:
         match json.loads(report):
             case int() | str() as kept:
                 return kept
     except (ValueError, TypeError):
         pass
-    raise _damaged("holds a report that cannot have been made")
+    raise _build_error("holds an invalid report")
 
 
-def _secret(books: sqlite3.Connection) -> bytes:
+def _read_secret(ledger: sqlite3.Connection) -> bytes:
     try:
-        (value,) = books.execute("SELECT value FROM settings WHERE name = 'secret'").fetchone()
+        (value,) = ledger.execute("SELECT value FROM settings WHERE name = 'secret'").fetchone()
         secret = bytes.fromhex(value)
     except (ValueError, TypeError):
         secret = b""
     if len(secret) != SECRET_BYTES:
-        raise _damaged("has lost its secret")
+        raise _build_error("has no valid secret")
     return secret
 
 
-def _caps(books: sqlite3.Connection) -> Caps:
-    found = dict(books.execute("SELECT name, value FROM settings"))
+def _read_caps(ledger: sqlite3.Connection) -> Caps:
+    found = dict(ledger.execute("SELECT name, value FROM settings"))
     try:
-        return Caps(*(positive_decimal(found[each.name], each.name) for each in fields(Caps)))
+        return Caps(*(positive_decimal(found[cap.name], cap.name) for cap in fields(Caps)))
     except (KeyError, InvalidParameter):
-        raise _damaged("has lost its caps") from None
+        raise _build_error("has no valid caps") from None
 
 
-def _spent(books: sqlite3.Connection, survey: Manifest, today: int) -> Spent:
-    """What was charged, in the order in which it was.
+def _sum_charges(ledger: sqlite3.Connection, survey: Manifest, today: int) -> SpentEpsilon:
+    """Sum the charges, in the order in which they were made.
 
-    Time only moves on: what was charged after a charge of the last thirty days is of these thirty days too, whatever
-    day the clock said. So a clock that is set back, and right again later, does not make a month of more days.
+    A charge that was made after a charge of the last thirty days also counts for these thirty days, whatever date it
+    carries. So setting the clock back does not give a person more budget.
     """
     charges = [
-        (digest, when, _charged(epsilon))
-        for digest, when, epsilon in books.execute("SELECT survey, day, epsilon FROM charges ORDER BY number")
+        (digest, when, _read_charge(epsilon))
+        for digest, when, epsilon in ledger.execute("SELECT survey, day, epsilon FROM charges ORDER BY number")
     ]
     first = next((place for place, (_, when, _) in enumerate(charges) if when > today - DAYS_A_MONTH), len(charges))
-    return Spent(
+    return SpentEpsilon(
         sum_exactly(*(epsilon for digest, _, epsilon in charges if digest == survey.digest)),
         sum_exactly(*(epsilon for _, _, epsilon in charges[first:])),
         sum_exactly(*(epsilon for _, _, epsilon in charges)),
     )
 
 
-def _charged(text: str) -> Decimal:
+def _read_charge(text: str) -> Decimal:
     try:
         epsilon = Decimal(text)
         if epsilon.is_finite() and epsilon >= 0:
             return epsilon
     except (InvalidOperation, TypeError, ValueError):
         pass
-    raise _damaged("holds a charge that cannot have been made")
+    raise _build_error("holds an invalid charge")
 
 
-def _day(at: datetime) -> int:
+def _day_number(at: datetime) -> int:
     return int(at.timestamp()) // SECONDS_A_DAY
 
 
-def _damaged(what: str) -> LedgerError:
+def _build_error(what: str) -> LedgerError:
     return LedgerError(
         "device-ledger",
         f"The device's own ledger {what}.",
-        "Nothing was sent. Put the file back from a copy; a new one would forget what was spent.",
+        "Nothing was sent. Restore the file from a backup; a new file would lose the record of what was spent.",
     )

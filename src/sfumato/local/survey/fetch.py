@@ -1,4 +1,4 @@
-"""A document from an address: so many bytes of it at most, in so much time at most, and over https all the way."""
+"""Fetch a document from an address, with a limit on its size and on the time, and over https at every step."""
 
 import threading
 from http.client import HTTPException, HTTPMessage
@@ -11,19 +11,19 @@ from sfumato.errors import SfumatoError
 TIMEOUT = 20.0  # seconds, for all of it
 
 
-class _NotSafe(Exception):
-    """A step that is not over https."""
+class _InsecureStepError(Exception):
+    """A redirect that is not over https."""
 
 
 class _Redirects(HTTPRedirectHandler):
-    """Follows where an answer leads, as urllib does; every step is looked at, not only the last."""
+    """Follow redirects as urllib does, and check every step, not only the last."""
 
     def __init__(self, secure: bool) -> None:
         self._allowed = ("https://",) if secure else ("https://", "http://")
 
     def check(self, address: str) -> None:
         if not address.lower().startswith(self._allowed):
-            raise _NotSafe
+            raise _InsecureStepError
 
     def redirect_request(  # noqa: PLR0917 - as urllib calls it
         self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
@@ -33,17 +33,17 @@ class _Redirects(HTTPRedirectHandler):
 
 
 def fetch(address: str, most_bytes: int, *, secure: bool) -> bytes:
-    """The first bytes of what is at an http or https address. `secure`: refuse every step that is not over https.
+    """Fetch the first bytes of the document at an address. `secure`: refuse every step that is not over https.
 
-    The whole takes TIMEOUT at most, whatever the other side does: a socket's own limit would begin again with each
-    byte that arrives. What has not come by then is left to a thread that nobody waits for.
+    The fetch takes at most TIMEOUT. A socket's own limit starts again with every byte that arrives, so the fetch runs
+    in a thread, which is abandoned when the time is over.
     """
     found: list[bytes | Exception] = []
 
     def work() -> None:
         try:
-            found.append(_answer(address, most_bytes, secure))
-        except Exception as error:  # told to whoever waits
+            found.append(_read_address(address, most_bytes, secure))
+        except Exception as error:  # raised again by the caller's thread
             found.append(error)
 
     thread = threading.Thread(target=work, daemon=True)
@@ -52,18 +52,18 @@ def fetch(address: str, most_bytes: int, *, secure: bool) -> bytes:
     match found:
         case [bytes() as data]:
             return data
-        case [_NotSafe()]:
+        case [_InsecureStepError()]:
             raise SfumatoError(
                 "survey-address",
-                "Over http anyone on the way can put another survey in its place.",
-                "Use https, or pass the public key of whoever asks.",
+                "Over http, anyone on the network can replace the survey.",
+                "Use https, or pass the public key of the team that asks.",
             )
         case [Exception() as error] if not isinstance(error, OSError | HTTPException | ValueError):
             raise error
     raise SfumatoError("survey-unreachable", "The survey could not be fetched.", "Check the address and the network.")
 
 
-def _answer(address: str, most_bytes: int, secure: bool) -> bytes:
+def _read_address(address: str, most_bytes: int, secure: bool) -> bytes:
     redirects = _Redirects(secure)
     redirects.check(address)
     request = Request(address, headers={"Accept": "application/json"})  # noqa: S310 - checked on the line above

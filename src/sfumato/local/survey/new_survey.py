@@ -1,4 +1,4 @@
-"""Making a survey: the table for the epsilon, the promises around it, and the signature of whoever asks."""
+"""Make and sign a survey: choose the table for the epsilon, and fill in the other fields."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ from sfumato.local.randomisers.questions import compare_questions, questions
 from sfumato.local.randomisers.two_stage_randomisers import memoise
 from sfumato.local.survey.canonical_json import canonical
 from sfumato.local.survey.domains import Table
-from sfumato.local.survey.manifest import ENDPOINT, FORMAT, VERSION, envelope, identify, read_manifest
+from sfumato.local.survey.manifest import ENDPOINT, FORMAT, VERSION, identify, read_manifest, write_document
 from sfumato.local.survey.signed_survey import Survey
 from sfumato.number_arguments import positive_decimal, whole_number
 from sfumato.signing import make_secret, public_key_of, read_key, sign
@@ -30,7 +30,7 @@ MINIMUM_BATCH = 1000
 
 
 class SurveyKey:
-    """The Ed25519 key that signs surveys: kept in a file that only its owner reads, or for this process only."""
+    """The Ed25519 key that signs surveys: in a file that only its owner can read, or for this process only."""
 
     def __init__(self, path: Path | str | None = None) -> None:
         place = None if path is None else Path(path)
@@ -49,13 +49,13 @@ class SurveyKey:
         self.public_key = public_key_of(self._key)
 
     def sign(self, statement: Mapping[str, object]) -> bytes:
-        """The whole document, ready to be published."""
-        return envelope(statement, self.public_key, sign(self._key, canonical(statement)))
+        """Sign a statement; return the document that is published."""
+        return write_document(statement, self.public_key, sign(self._key, canonical(statement)))
 
 
 @dataclass(frozen=True, slots=True)
 class Renewal:
-    """Keep a permanent report of at most this epsilon for so many periods, and report from it."""
+    """Devices keep a permanent report, of at most this epsilon, for this number of periods."""
 
     epsilon: Number
     periods: int
@@ -79,27 +79,29 @@ def new_survey(
     begins: datetime | None = None,
     days: int = DAYS,
 ) -> Survey:
-    """A signed survey on one of some labels, a number between bounds, or yes or no to some questions.
+    """Make a signed survey: one of several labels, a number between bounds, or yes or no to questions.
 
-    The mechanism is the one of least variance, if none is named. `period_days=0` asks each person once; otherwise once
-    a period. With a renewal, a device keeps its permanent report for some periods, and reports are made from that.
+    Without a name, the mechanism of least variance is used. `period_days=0` asks each person once; otherwise once per
+    period. With a renewal, a device keeps its permanent report for some periods and draws its reports from that.
     """
-    if sum(each is not None for each in (labels, bounds, questions)) != 1:
-        raise InvalidParameter("labels", "or bounds or questions must be given, one of the three", "none, or several")
+    if sum(given is not None for given in (labels, bounds, questions)) != 1:
+        raise InvalidParameter(
+            "labels", "or bounds or questions must be given, exactly one of the three", "none, or several"
+        )
     if not isinstance(endpoint, str) or not ENDPOINT.fullmatch(endpoint):
-        raise InvalidParameter("endpoint", "must be an https address, or nothing", "another")
+        raise InvalidParameter("endpoint", "must be an https address, or empty", "something else")
     asked = positive_decimal(epsilon, "epsilon")
     kept = None if renewal is None else positive_decimal(renewal.epsilon, "renewal")
     if labels is not None:
-        domain: dict[str, object] = {"kind": "categories", "labels": _labels(labels, "labels", 2)}
-        table = _for_labels(len(labels), asked, kept, mechanism, most_bits)
+        domain: dict[str, object] = {"kind": "categories", "labels": _check_labels(labels, "labels", 2)}
+        table = _make_for_labels(len(labels), asked, kept, mechanism, most_bits)
     elif bounds is not None:
-        made = _for_bounds(bounds, _once(asked, kept), mechanism, most_bits)
+        made = _make_for_bounds(bounds, _single_epsilon(asked, kept), mechanism, most_bits)
         domain = {"kind": "numbers", "lower": plain(made.lower), "upper": plain(made.upper)}
         table = made
     else:
-        domain = {"kind": "questions", "labels": _labels(questions or (), "questions", 1)}
-        table = _for_questions(len(questions or ()), _once(asked, kept), mechanism)
+        domain = {"kind": "questions", "labels": _check_labels(questions or (), "questions", 1)}
+        table = _make_for_questions(len(questions or ()), _single_epsilon(asked, kept), mechanism)
     staged = table.mechanism if isinstance(table, Randomiser) and isinstance(table.mechanism, TwoStage) else None
     start = (begins or datetime.now(UTC)).astimezone(UTC).replace(microsecond=0)
     statement: dict[str, object] = {
@@ -122,26 +124,26 @@ def new_survey(
         "period_days": whole_number(period_days, "period_days", 0),
         "minimum_batch": whole_number(minimum_batch, "minimum_batch", 1),
         "endpoint": endpoint,
-        "created": _text(start),
-        "expires": _text(start + timedelta(days=min(whole_number(days, "days", 1), MOST_DAYS))),
+        "created": _format_time(start),
+        "expires": _format_time(start + timedelta(days=min(whole_number(days, "days", 1), MOST_DAYS))),
     }
     statement["id"] = identify(statement)
-    return Survey(read_manifest(key.sign(statement)))  # checked as any reader checks it
+    return Survey(read_manifest(key.sign(statement)))  # the same checks as for any reader
 
 
-def _for_labels(k: int, epsilon: Decimal, kept: Decimal | None, name: str | None, most_bits: int | None) -> Table:
+def _make_for_labels(k: int, epsilon: Decimal, kept: Decimal | None, name: str | None, most_bits: int | None) -> Table:
     if kept is not None and epsilon < kept:
         names = (name,) if name else ("rr",) if k == 2 else ("krr", "oue", "sue")
-        staged = [memoise(each, k=k, longitudinal_epsilon=kept, epsilon=epsilon) for each in names]
-        fits = [each for each in staged if most_bits is None or each.form.bits <= most_bits] or staged
-        return min(fits, key=lambda each: each.variance_asked(1 / k))
-    one = _once(epsilon, kept)
+        staged = [memoise(candidate, k=k, longitudinal_epsilon=kept, epsilon=epsilon) for candidate in names]
+        fits = [table for table in staged if most_bits is None or table.form.bits <= most_bits] or staged
+        return min(fits, key=lambda table: table.variance_asked(1 / k))
+    one = _single_epsilon(epsilon, kept)
     if name is None:
         return choose(k, one, most_bits=most_bits).randomiser
     return randomiser(name, k=k, epsilon=one)
 
 
-def _for_bounds(
+def _make_for_bounds(
     bounds: tuple[Number, Number], epsilon: Decimal, name: str | None, most_bits: int | None
 ) -> MeanRandomiser:
     lower, upper = bounds
@@ -150,23 +152,23 @@ def _for_bounds(
     return mean_randomiser(name, lower=lower, upper=upper, epsilon=epsilon)
 
 
-def _for_questions(count: int, epsilon: Decimal, method: str | None) -> Table:
+def _make_for_questions(count: int, epsilon: Decimal, method: str | None) -> Table:
     return compare_questions(count, epsilon).better if method is None else questions(count, epsilon, method)
 
 
-def _once(epsilon: Decimal, kept: Decimal | None) -> Decimal:
-    """Where the permanent report is sent as it is, it has to be worth both what it and what a report may cost."""
+def _single_epsilon(epsilon: Decimal, kept: Decimal | None) -> Decimal:
+    """The epsilon of a table that makes both the permanent report and the report that is sent."""
     return epsilon if kept is None else min(epsilon, kept)
 
 
-def _labels(texts: Sequence[str], name: str, least: int) -> list[str]:
+def _check_labels(texts: Sequence[str], name: str, least: int) -> list[str]:
     given = list(texts)
     if len(given) < least:
         raise InvalidParameter(name, f"must be {least} or more", "fewer")
-    if not all(isinstance(each, str) and each for each in given) or len(set(given)) != len(given):
-        raise InvalidParameter(name, "must be texts, none of them empty and no two the same", "others")
+    if not all(isinstance(text, str) and text for text in given) or len(set(given)) != len(given):
+        raise InvalidParameter(name, "must be different texts, none of them empty", "others")
     return given
 
 
-def _text(moment: datetime) -> str:
+def _format_time(moment: datetime) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,4 +1,4 @@
-"""A survey as a person's device sees it: load it, check it, and report."""
+"""A survey on a person's device: load it, check it, and report."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,7 +10,7 @@ from sfumato.kernel.parameters import Number
 from sfumato.local.survey.device import Device, Report
 from sfumato.local.survey.domains import Domain, Table
 from sfumato.local.survey.fetch import fetch
-from sfumato.local.survey.manifest import MOST_BYTES, Manifest, read_manifest, refused, signature_fits
+from sfumato.local.survey.manifest import MOST_BYTES, Manifest, build_refusal, read_manifest, signature_fits
 from sfumato.number_arguments import positive_decimal
 
 
@@ -30,28 +30,28 @@ class Survey:
         cap: Number | None = None,
         device: Path | str | None = None,
     ) -> "Survey":
-        """Read a survey from a file or an https address, and refuse it if anything about it is not as it says.
+        """Read a survey from a file or an https address. Refuse it if its signature, table or epsilon is wrong.
 
-        `public_key` is the key of whoever asks, from somewhere else than the survey; without it, the signature only
-        shows that the survey is as somebody signed it. `cap` is the most epsilon that one answer may cost.
-        `device` is the file of the person's own books.
+        `public_key` is the key of the team that asks; get it from another source than the survey. Without it, the
+        signature only shows that the survey was not changed since somebody signed it. `cap` is the most epsilon that
+        one answer may cost. `device` is the file of the person's own ledger.
         """
         survey = cls(read_manifest(_read(str(source), public_key is not None)), device)
         if public_key is not None and not survey.verify(public_key):
-            raise refused("survey-key")
+            raise build_refusal("survey-key")
         if cap is not None and survey.manifest.price > positive_decimal(cap, "cap"):
-            raise refused("survey-cap")
+            raise build_refusal("survey-cap")
         return survey
 
     def verify(self, public_key: str) -> bool:
-        """Was this survey signed by the holder of this key, and not changed since?"""
+        """Whether the holder of this key signed this survey, and it was not changed since."""
         known = isinstance(public_key, str) and public_key.strip().lower() == self.manifest.public_key
         return known and signature_fits(self.manifest.statement, self.manifest.public_key, self.manifest.signature)
 
     def report(self, value: object, *, at: datetime | None = None) -> Report:
-        """A report on this answer, charged to the person's own books before it is returned.
+        """Randomise an answer. The loss is charged to the person's own ledger before the report is returned.
 
-        Asked again in the same period it is the same report, and free. `at` is the moment that counts; default: now.
+        A second call in the same period returns the same report and costs nothing. `at` is the time (default: now).
         """
         answer = self.manifest.domain.read(value, self.manifest.permanent)
         return Device(self.device).report(self.manifest, answer, at or datetime.now(UTC))
@@ -70,21 +70,21 @@ class Survey:
 
     @property
     def table(self) -> Table:
-        """What one report is drawn from, and what the collector undoes."""
+        """The table of one report: the device draws from it, and the collector estimates with it."""
         return self.manifest.table
 
     @property
     def epsilon(self) -> Decimal:
-        """The loss of one report by itself, derived from the table."""
+        """The privacy loss of a single report, computed from the table."""
         return self.manifest.table.epsilon
 
     @property
     def longitudinal_epsilon(self) -> Decimal:
-        """The loss of all reports on one answer: where a permanent report is kept, of that; else of each report."""
+        """The privacy loss of all reports on one answer: that of the permanent report, if one is kept."""
         return self.manifest.price
 
     def __repr__(self) -> str:
-        return f"<survey {self.id}, epsilon {plain(self.epsilon)} a report>"
+        return f"<survey {self.id}, epsilon {plain(self.epsilon)} per report>"
 
 
 def _read(source: str, key_is_known: bool) -> bytes:
