@@ -16,8 +16,8 @@ from sfumato.number_arguments import positive_decimal, whole_number
 
 PEOPLE = 10_000
 MARGIN_NOTE = (
-    "Margin: half-width of the 95 % confidence interval for the population. It covers the randomisation and the sampling "
-    "of the people."
+    "Margin: half-width of the 95 % confidence interval for the population. It covers the randomisation and the "
+    "sampling of the people."
 )
 Made = TypeVar("Made")
 
