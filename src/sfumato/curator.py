@@ -18,7 +18,6 @@ from sfumato.answering.workload import Wanted, Workload, ask_workload, plan_work
 from sfumato.answers.answer import Answer, Cost
 from sfumato.answers.disclosure import Signer
 from sfumato.catalog.dataset import Dataset
-from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.engines.engine import Engine
 from sfumato.errors import InvalidParameter
 from sfumato.ingest.load_report import LoadReport
@@ -64,8 +63,7 @@ class Curator:
         """Replace the data by newly prepared data. The caller makes sure that no question is being answered."""
         old = self.desk.engine
         self.desk = replace(self.desk, dataset=dataset, engine=engine, versions=versions)
-        if isinstance(old, DuckDBEngine):
-            old.close()
+        old.close()
 
     @contextmanager
     def at_desk(self) -> Iterator[Desk]:
@@ -223,8 +221,7 @@ class Curator:
         self._closed = True
         if not self._shares_ledger:
             self.desk.ledger.close()
-        if isinstance(self.desk.engine, DuckDBEngine):
-            self.desk.engine.close()
+        self.desk.engine.close()
 
     def __enter__(self) -> "Curator":
         return self

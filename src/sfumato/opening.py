@@ -17,7 +17,6 @@ from sfumato.catalog.dataset import Dataset, Table, replace_tables
 from sfumato.catalog.text_format import TextFormat
 from sfumato.curator import Curator
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
-from sfumato.engines.snapshot import declared_digest
 from sfumato.errors import CatalogError, InvalidParameter, LoadWarning, kind_of
 from sfumato.folder_ledger import (
     create_ledger,
@@ -29,6 +28,7 @@ from sfumato.folder_ledger import (
 )
 from sfumato.ingest.frame_kinds import kind_of_frame
 from sfumato.ingest.load_report import Loading, LoadReport
+from sfumato.ingest.snapshot import declared_digest
 from sfumato.ingest.source_refusals import NOT_A_FRAME
 from sfumato.kernel.neighbours import Row
 from sfumato.ledger.ledger import Ledger

@@ -7,8 +7,8 @@ import sfumato as sf
 from sfumato.catalog.catalog_file import load_catalog
 from sfumato.catalog.dataset import Table
 from sfumato.catalog.text_format import TextFormat
-from sfumato.engines.snapshot import declared_digest
 from sfumato.errors import CatalogError
+from sfumato.ingest.snapshot import declared_digest
 
 FRAME = pd.DataFrame({"x": [1]})
 CATALOG = """

@@ -9,7 +9,8 @@ import duckdb
 import numpy as np
 
 from sfumato.answers.released_values import aggregate_values, measured_as
-from sfumato.engines.engine import UNIT, told_apart
+from sfumato.engines.engine import told_apart
+from sfumato.ingest.hidden_names import UNIT
 from sfumato.kernel.certify import certify
 from sfumato.kernel.plan import Count, Keys, People, exponent_of
 from sfumato.planning.formulas import ChoiceFormula, MeanFormula, SumFormula, VarianceFormula

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.catalog.dataset import Table
-from sfumato.engines import snapshot_file
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
-from sfumato.engines.snapshot_file import pinnings
+from sfumato.ingest import snapshot_file
 from sfumato.ingest.load_report import Loading
+from sfumato.ingest.snapshot_file import pinnings
 from sfumato.ingest.source_state import SourceStatus
 
 X = {"x": sf.Integer(0, 9)}

@@ -15,9 +15,9 @@ from sfumato.catalog.dataset import Table
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.engines.reference.reference_dates import moment_text
 from sfumato.engines.reference.reference_engine import ReferenceEngine, evaluate
-from sfumato.engines.snapshot import pin
 from sfumato.engines.sql.scalars import expression
 from sfumato.errors import KernelFault
+from sfumato.ingest.snapshot import pin
 from sfumato.kernel.expressions import Call, Column, ColumnType, Literal
 from sfumato.kernel.losses import ApproxDP, PureDP
 from sfumato.kernel.neighbours import Neighbours, PrivacyUnit

@@ -7,7 +7,7 @@ SHOWN = """
 import pathlib, tempfile, duckdb, pandas as pd
 import sfumato as sf
 from sfumato.catalog.dataset import Table
-from sfumato.engines import snapshot_file
+from sfumato.ingest import snapshot_file
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 
 def bar(connection):

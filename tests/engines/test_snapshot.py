@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.catalog.dataset import Table
-from sfumato.engines import snapshot
 from sfumato.engines.reference.reference_engine import _place
-from sfumato.engines.snapshot import layout, pin, stored_steps, versions_of
-from sfumato.engines.sql.lowering import CENTRED, STEPS, WEIGHT
+from sfumato.ingest import snapshot
+from sfumato.ingest.hidden_names import CENTRED, STEPS, WEIGHT
+from sfumato.ingest.snapshot import layout, pin, stored_steps, versions_of
 
 ODD = [None, math.nan, math.inf, -math.inf, -0.0, 0.5, -0.5, 1.5, 2.5, 0.49999999999999994, 1e300, 5e-324, 2.0**53]
 numbers = st.one_of(st.sampled_from(ODD), st.floats(-300, 300), st.integers(-200, 200).map(lambda each: each / 2))

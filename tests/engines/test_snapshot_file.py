@@ -9,10 +9,9 @@ import pytest
 
 import sfumato as sf
 from sfumato.catalog.dataset import Table
-from sfumato.engines import snapshot, snapshot_file
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
-from sfumato.engines.snapshot_file import SEALED, open_to_read
-from sfumato.ingest import csv_files
+from sfumato.ingest import csv_files, snapshot, snapshot_file
+from sfumato.ingest.snapshot_file import SEALED, open_to_read
 from sfumato.ingest.source_refusals import NotEnoughMemory
 
 COLUMNS = {"x": sf.Integer(0, 9)}

@@ -12,8 +12,8 @@ from pyarrow import parquet
 
 import sfumato as sf
 from sfumato.catalog.dataset import Table
-from sfumato.engines import snapshot
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
+from sfumato.ingest import snapshot
 from sfumato.ingest.readers import columns_of, database_of, files_of
 
 ROWS = {"who": [1, 1, 2, 3, None], "age": [40, 41, 150, None, 7], "city": ["Rome", "Oslo", "Atlantis", "Rome", "Oslo"]}

@@ -13,9 +13,9 @@ from sfumato.answering.suggestions import Asked, suggest
 from sfumato.answers.output_sensitivity import as_asked
 from sfumato.catalog.dataset import Dataset, Table
 from sfumato.engines.engine import Added
-from sfumato.engines.snapshot import stored_steps
 from sfumato.engines.sql.lowering import lower, lower_bins, lower_people
 from sfumato.errors import QueryError
+from sfumato.ingest.snapshot import stored_steps
 from sfumato.kernel.certify import certify
 from sfumato.kernel.expressions import Call, Column, Literal
 from sfumato.kernel.plan import Choice, Keys, People

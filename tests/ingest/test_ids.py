@@ -15,9 +15,9 @@ from pyarrow import parquet
 
 import sfumato as sf
 from sfumato.catalog.dataset import Table
-from sfumato.engines import unit_rows
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.ingest import ids as module
+from sfumato.ingest import unit_rows
 from sfumato.ingest.ids import id_of, id_text
 
 DUCKDB = duckdb.connect()

@@ -24,9 +24,9 @@ MAY_IMPORT = {  # a package of ours, or a module at the root -> what of ours it 
     "standalone": {"accuracy", "kernel", "number_arguments", "errors"},
     "catalog": {"kernel", "number_arguments", "errors"},
     "query": BELOW,
-    "ingest": BELOW,
+    "ingest": {"private_files", *BELOW},
     "planning": {"query", *BELOW},
-    "engines": {"ingest", "private_files", *BELOW},
+    "engines": {"ingest", *BELOW},
     "ledger": {"private_files", "signing", *BELOW},
     "answers": {
         "accuracy",

@@ -9,8 +9,8 @@ from sfumato.answering.desk import Desk
 from sfumato.answering.question_record import record_question, write_record
 from sfumato.answers.answer import Cost
 from sfumato.catalog.columns import Integer, Real
-from sfumato.engines.engine import ROWS_OF_UNIT
 from sfumato.errors import KernelFault, UnsupportedSyntax
+from sfumato.ingest.hidden_names import ROWS_OF_UNIT
 from sfumato.kernel.certify import BinChoice
 from sfumato.kernel.expressions import Call, Column, ColumnType, Expression, Literal, columns_of
 from sfumato.kernel.losses import PureDP

@@ -24,14 +24,14 @@ from sfumato.cli.show import AsJson, print_json, print_table, say, working
 
 if TYPE_CHECKING:
     from sfumato.catalog.dataset import Dataset
-    from sfumato.engines.snapshot_file import Pinning, Prepared
+    from sfumato.ingest.snapshot_file import Pinning, Prepared
 
 
 def check(context: typer.Context, as_json: AsJson = False) -> None:
     """Is the catalog valid, and is the pinned data up to date? Shows tables, units, bounds and changed sources."""
     with refusals(as_json):
         from sfumato.catalog.catalog_file import load_catalog
-        from sfumato.engines.snapshot_file import pinnings
+        from sfumato.ingest.snapshot_file import pinnings
 
         folder = Path(context.obj)
         dataset = load_catalog(folder)

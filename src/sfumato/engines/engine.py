@@ -10,12 +10,6 @@ from sfumato.kernel.plan import BoundedPlan, Choice, Count, Curve, Halves, Mode,
 from sfumato.kernel.release import ExactAggregates
 from sfumato.kernel.split_sums import halves
 
-# columns that a snapshot adds to the declared ones
-UNIT = "__sfumato_unit"  # whose row it is, as text; no row is without
-ROWS_OF_UNIT = "__sfumato_rows"  # how many rows of the snapshot are theirs
-MET = "__sfumato_met"  # do joins of private tables, and groups of undeclared keys, read the row?
-HELD = "__sfumato_held"  # what a row's weight divides by, where rows come from more than one table
-
 ToldApart = tuple[tuple[str, Scalar], ...]
 Bins = dict[int, int]  # the weight in each bin that has any
 
@@ -106,4 +100,8 @@ class Engine(Protocol):
 
     def aggregate(self, plan: BoundedPlan) -> ExactAggregates:
         """Measure. It reads data, and so comes after the charge; no data can make it raise."""
+        ...
+
+    def close(self) -> None:
+        """Release connections and memory. A closed engine answers nothing."""
         ...

@@ -19,7 +19,7 @@ from math import isfinite, isnan
 
 import numpy as np
 
-from sfumato.ingest.sql_text import prefer
+from sfumato.ingest.sql_quoting import prefer
 
 INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")  # BIGINT holds them all
 WHOLE = (*INTEGERS, "UBIGINT")

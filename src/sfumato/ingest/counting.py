@@ -14,12 +14,12 @@ from sfumato.catalog.catalog_file import NAMES
 from sfumato.catalog.columns import Boolean, Category, ColumnDeclaration, Date, DateTime, Id, Integer, Real, Text
 from sfumato.catalog.dataset import Table
 from sfumato.ingest.canonical import FLOATS
+from sfumato.ingest.hidden_names import ABSENT, OUTCOME, PARSED, VALUE
 from sfumato.ingest.load_report import ColumnReport, PeopleReport
 from sfumato.ingest.parsing import declared_value, rounded
-from sfumato.ingest.sql_text import quoted
+from sfumato.ingest.sql_quoting import quoted
 
-OUTCOME, PARSED, ABSENT = (f"__sfumato_{each}_" for each in ("outcome", "parsed", "absent"))
-VALUE, MOST_SAMPLED = "__sfumato_value", 1_000
+MOST_SAMPLED = 1_000
 AT_ONCE = 5  # columns in one number: so few outcomes are counted in an array, not in a hash table
 RANGE_BITS = 21  # ids within so many bits are counted in an array instead of a hash table
 PIECE = (1 << 16) - 2  # of these ids at once: the array has a place for NULL too

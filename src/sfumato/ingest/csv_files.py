@@ -25,7 +25,7 @@ from sfumato.ingest.records import (
     separate,
     without,
 )
-from sfumato.ingest.sql_text import listed, text
+from sfumato.ingest.sql_quoting import listed, text
 
 BOM = codecs.BOM_UTF8
 BUFFER = 8_000_000  # bytes that DuckDB's reader holds at once, a few times; four of its longest lines

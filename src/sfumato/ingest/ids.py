@@ -16,7 +16,7 @@ import re
 import unicodedata
 
 from sfumato.ingest.canonical import EXACT, FLOATS, WHOLE, canonical, canonical_text
-from sfumato.ingest.sql_text import text
+from sfumato.ingest.sql_quoting import text
 
 SPACES = "".join(chr(each) for each in (*range(9, 14), 32, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029,
                                         0x202F, 0x205F, 0x3000, 0xFEFF))  # fmt: skip

@@ -3,7 +3,7 @@
 The report exists in the process that read the source, and is not stored. Nothing on an analyst's path reads it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -261,9 +261,10 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %".replace(".0 %", " %")
 
 
-def refuse_losses(report: LoadReport) -> None:
-    """Refuse a load that gave a warning: what `strict` asks for."""
-    if report.problems:
+def combine_reports(tables: Iterable[TableReport], loading: Loading) -> LoadReport:
+    """The report of a whole load. Strict loading refuses a load that has a warning."""
+    report = LoadReport(tuple(tables))
+    if loading.strict and report.problems:
         told = "\n".join(f"- {each}" for each in report.problems)
         count = count_of(len(report.problems), "problem")
         raise CatalogError(
@@ -271,3 +272,4 @@ def refuse_losses(report: LoadReport) -> None:
             f"The load is refused, as strict loading asks, for {count}:\n{told}",
             "Nothing was pinned. Correct the source or the declaration, or load without strict.",
         )
+    return report

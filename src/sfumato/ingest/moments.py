@@ -10,7 +10,7 @@ Part of the trusted perimeter: claim K-50.
 """
 
 from sfumato.ingest.canonical import FOREVER, NEVER, TYPED
-from sfumato.ingest.sql_text import text
+from sfumato.ingest.sql_quoting import text
 
 DAY = r"[0-9]{4,5}(?:-[0-9]{1,2}-|/[0-9]{1,2}/)[0-9]{1,2}"
 TIME = r"[T ](?:[01]?[0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:[.][0-9]+)?)?"

@@ -15,7 +15,7 @@ from pathlib import Path
 import duckdb
 
 from sfumato.ingest.source_refusals import refused, two_columns
-from sfumato.ingest.sql_text import listed, quoted, text
+from sfumato.ingest.sql_quoting import listed, quoted, text
 
 IN_PARQUET = ("arrow.uuid", "arrow.json")  # extension types that DuckDB reads as such
 EXTENSION_KEY = b"ARROW:extension:name"

@@ -25,7 +25,7 @@ from sfumato.ingest.canonical import (
 )
 from sfumato.ingest.ids import form, form_of, id_of
 from sfumato.ingest.moments import moment_of_text
-from sfumato.ingest.sql_text import prefer, quoted, text
+from sfumato.ingest.sql_quoting import prefer, quoted, text
 
 YES, NO = ("true", "t", "yes", "y"), ("false", "f", "no", "n")  # beside 1 and 0
 NUMBERS = (*WHOLE, *WIDE, *FLOATS)

@@ -21,12 +21,12 @@ from sfumato.ingest.canonical import (
     has_rule,
     is_decimal,
 )
+from sfumato.ingest.hidden_names import FACTS
 from sfumato.ingest.parsing import read
 from sfumato.ingest.readers import Source
-from sfumato.ingest.sql_text import quoted
-from sfumato.ingest.sql_text import text as text_literal
+from sfumato.ingest.sql_quoting import quoted
+from sfumato.ingest.sql_quoting import text as text_literal
 
-FACTS = "__sfumato_public"
 MOST_VALUES = 10_000
 WHOLE_TEXT = r"0|-?[1-9][0-9]*"
 REAL_TEXT = r"-?(?:0|[1-9][0-9]*)(?:[.][0-9]+)?"

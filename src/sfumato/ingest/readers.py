@@ -19,10 +19,11 @@ from sfumato.catalog.text_format import PLAIN_TEXT, TextFormat
 from sfumato.errors import SfumatoError
 from sfumato.ingest.canonical import EXACT, FLOATS, has_rule
 from sfumato.ingest.csv_files import csv_files
+from sfumato.ingest.hidden_names import ATTACHED, FRAME
 from sfumato.ingest.parquet_files import parquet_files
 from sfumato.ingest.parsing import NUMBERS, ambiguous, as_text_of
 from sfumato.ingest.source_refusals import KINDS, no_rule, refused, unreadable
-from sfumato.ingest.sql_text import quoted, text
+from sfumato.ingest.sql_quoting import quoted, text
 
 if TYPE_CHECKING:
     import pyarrow
@@ -31,7 +32,6 @@ CSV, PARQUET = (".csv", ".tsv", ".txt"), (".parquet", ".pq")
 DATABASE = re.compile(r"(?P<path>.+?\.(?:duckdb|ddb|db))(?:::(?P<name>.+))?", re.IGNORECASE)
 NAMES = re.compile(r'(?:(?P<schema>[^."]+|"(?:[^"]|"")+")\.)?(?P<table>[^."]+|"(?:[^"]|"")+")')
 PATTERN = re.compile(r"[*?[]")
-FRAME, ATTACHED = "__sfumato_frame", "__sfumato_source"
 NOTHING: Mapping[str, ColumnDeclaration] = MappingProxyType({})
 Settings = dict[str, str | bool | int | float | list[str]]  # as DuckDB takes them
 WITHOUT_EXTENSIONS: Settings = {
@@ -135,7 +135,7 @@ def readable(
             raise refused(table, f"values {twins[0]} and {twins[1]} of {name} are one number in this source.", hint)
         if kind in FLOATS and as_text_of(each):
             column = quoted(name)
-            beyond = f"SELECT 1 FROM {source.relation} WHERE isfinite({column}) AND ABS({column}) > {EXACT} LIMIT 1"  # noqa: S608
+            beyond = f"SELECT 1 FROM {source.relation} WHERE isfinite({column}) AND ABS({column}) > {EXACT} LIMIT 1"
             if connection.execute(beyond).fetchall():
                 raise no_rule(table, name, "floating-point numbers beyond 2**53")
 
@@ -238,7 +238,7 @@ def _attached(connection: duckdb.DuckDBPyConnection, table: str, path: Path, nam
     wanted = [_bare(names["schema"] or "main"), _bare(names["table"])]
     for kind in ("table", "view"):
         found = connection.execute(
-            f"SELECT schema_name, {kind}_name FROM duckdb_{kind}s() WHERE database_name = '{ATTACHED}' "  # noqa: S608
+            f"SELECT schema_name, {kind}_name FROM duckdb_{kind}s() WHERE database_name = '{ATTACHED}' "
             f"AND lower(schema_name) = lower(?) AND lower({kind}_name) = lower(?)",
             wanted,
         ).fetchone()
@@ -254,7 +254,7 @@ def _attached(connection: duckdb.DuckDBPyConnection, table: str, path: Path, nam
 
 def _refuse_volatile(connection: duckdb.DuckDBPyConnection, table: str, names: Sequence[str]) -> None:
     """Refuse generated columns of random numbers: they have other values whenever they are read."""
-    query = f"SELECT sql FROM duckdb_tables() WHERE database_name = '{ATTACHED}' AND schema_name = ? AND table_name = ?"  # noqa: S608
+    query = f"SELECT sql FROM duckdb_tables() WHERE database_name = '{ATTACHED}' AND schema_name = ? AND table_name = ?"
     _, generated, rest = str(connection.execute(query, list(names)).fetchall()[0][0]).partition("GENERATED ALWAYS AS")
     if generated:
         volatile = connection.execute(
@@ -267,7 +267,7 @@ def _refuse_volatile(connection: duckdb.DuckDBPyConnection, table: str, names: S
 
 
 def _described(connection: duckdb.DuckDBPyConnection, relation: str) -> dict[str, str]:
-    return {row[0]: str(row[1]) for row in connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()}  # noqa: S608
+    return {row[0]: str(row[1]) for row in connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()}
 
 
 def _states(files: Sequence[Path]) -> list[tuple[int, int, int]]:

@@ -5,10 +5,9 @@ import hmac
 
 import duckdb
 
-from sfumato.engines.engine import UNIT
-from sfumato.ingest.sql_text import quoted
+from sfumato.ingest.hidden_names import HIDDEN, UNIT
+from sfumato.ingest.sql_quoting import quoted
 
-OWN = "__sfumato"  # columns that are computed from the others and from the declaration
 DIGITS, PIECES = 15, 4  # hexadecimal digits that fit a BIGINT, and how many such pieces of each row's digest count
 
 
@@ -19,7 +18,7 @@ def content_digest(connection: duckdb.DuckDBPyConnection, table: str, key: bytes
     out guesses, takes the key.
     """
     described = connection.execute(f"DESCRIBE {quoted(table)}").fetchall()
-    columns = sorted((str(row[0]), str(row[1])) for row in described if row[0] == UNIT or not row[0].startswith(OWN))
+    columns = sorted((str(row[0]), str(row[1])) for row in described if row[0] == UNIT or not row[0].startswith(HIDDEN))
     texts = [f"CAST({quoted(name)} AS VARCHAR)" for name, _ in columns]
     parts = ["?", *(f"COALESCE(strlen({text}) || ':' || {text}, '-')" for text in texts)]
     sums = [

@@ -14,13 +14,14 @@ from sfumato.engines.duckdb.content_version import content_digest
 from sfumato.engines.duckdb.empty_tables import EmptyTables
 from sfumato.engines.engine import Added, Bins, Cells, bin_numbers, integers_of
 from sfumato.engines.plan_agrees import agrees, has_values
-from sfumato.engines.snapshot import in_order, pin, stored_steps, versions_of
-from sfumato.engines.snapshot_file import SEALED, Prepared, add, open_to_read, prepare
+from sfumato.engines.sql.dialect import DUCKDB
 from sfumato.engines.sql.lowering import lower, lower_bins, lower_people
 from sfumato.errors import EngineFailed, KernelFault
-from sfumato.ingest.load_report import AS_USUAL, Loading, LoadReport, refuse_losses
+from sfumato.ingest.load_report import AS_USUAL, Loading, LoadReport, combine_reports
 from sfumato.ingest.public import with_facts
 from sfumato.ingest.readers import connected
+from sfumato.ingest.snapshot import in_order, pin, stored_steps, versions_of
+from sfumato.ingest.snapshot_file import SEALED, Prepared, add, open_to_read, prepare
 from sfumato.kernel.plan import BoundedPlan, Choice, Keys, People, digest
 from sfumato.kernel.release import ExactAggregates
 from sfumato.kernel.row_sources import Scan
@@ -66,11 +67,9 @@ class DuckDBEngine:
         connection = connected()
         try:
             ordered = in_order({name: table for name, (table, _) in tables.items()})
-            report = LoadReport(
-                tuple(pin(connection, table, tables[table.name][1], None, loading) for table in ordered)
+            report = combine_reports(
+                (pin(connection, table, tables[table.name][1], None, loading) for table in ordered), loading
             )
-            if loading.strict:
-                refuse_losses(report)
             for setting, value in SEALED.items():
                 connection.execute(f"SET {setting} = {value}")
             engine = cls(connection, {name: table for name, (table, _) in tables.items()})
@@ -205,9 +204,9 @@ class DuckDBEngine:
         return Queries(
             name,
             # where the data names the keys, what is added up comes with the people of each
-            lower_people(plan).sql(dialect="duckdb", copy=False) if counted and (plan.cells or not adds) else None,
-            lower(plan, stored).sql(dialect="duckdb", copy=False) if adds else None,
-            {name: lower_bins(plan, name, choice).sql(dialect="duckdb", copy=False) for name, choice in chosen.items()},
+            DUCKDB.write(lower_people(plan)) if counted and (plan.cells or not adds) else None,
+            DUCKDB.write(lower(plan, stored)) if adds else None,
+            {name: DUCKDB.write(lower_bins(plan, name, choice)) for name, choice in chosen.items()},
         )
 
     def close(self) -> None:

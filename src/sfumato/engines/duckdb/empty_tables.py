@@ -8,9 +8,9 @@ from collections.abc import Mapping
 import duckdb
 
 from sfumato.catalog.dataset import Table
-from sfumato.engines.snapshot import layout
-from sfumato.engines.snapshot_file import SEALED
-from sfumato.ingest.sql_text import quoted
+from sfumato.ingest.snapshot import layout
+from sfumato.ingest.snapshot_file import SEALED
+from sfumato.ingest.sql_quoting import quoted
 
 MOST_REMEMBERED = 500
 TEXTS = re.compile(r"'(?:[^']|'')*'")

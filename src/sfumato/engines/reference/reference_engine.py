@@ -10,9 +10,10 @@ from datetime import datetime
 from typing import assert_never
 
 from sfumato.catalog.names import is_like
-from sfumato.engines.engine import UNIT, Added, Bins, Cells, addends, bin_numbers, integers_of
+from sfumato.engines.engine import Added, Bins, Cells, addends, bin_numbers, integers_of
 from sfumato.engines.reference.reference_dates import DATE_FUNCTIONS, apply_to_dates, moment_text
 from sfumato.engines.sql.source_sql import MOST_ADDED
+from sfumato.ingest.hidden_names import HIDDEN, UNIT
 from sfumato.kernel.expressions import Call, Column, ColumnType, Expression, Literal, Scalar
 from sfumato.kernel.plan import (
     ROW_WEIGHT_EXPONENT,
@@ -60,6 +61,9 @@ class ReferenceEngine:
 
     def check(self, plan: BoundedPlan) -> None:
         """Whatever a plan can say can be run."""
+
+    def close(self) -> None:
+        """Nothing is open: the rows are the caller's."""
 
     def aggregate(self, plan: BoundedPlan) -> ExactAggregates:
         """Add up row by row."""
@@ -161,7 +165,7 @@ def _met(rows: Sequence[Row], most: int) -> list[Row]:
 
 def _place(row: Row) -> tuple[str, bytes, list[float]]:
     """What puts one unit's rows in order; rows that are alike in it are equal in everything."""
-    declared = [row[name] for name in sorted(row) if not name.startswith("__sfumato")]
+    declared = [row[name] for name in sorted(row) if not name.startswith(HIDDEN)]
     content = "".join("-" if each is None else f"{len(_content(each).encode())}:{_content(each)}" for each in declared)
     text = content.encode()
     return hashlib.md5(text, usedforsecurity=False).hexdigest(), text, [x for x in declared if isinstance(x, float)]

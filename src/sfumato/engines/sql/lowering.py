@@ -10,9 +10,10 @@ from typing import TypeGuard, assert_never
 
 from sqlglot import exp
 
-from sfumato.engines.engine import UNIT, Added, addends
+from sfumato.engines.engine import Added, addends
 from sfumato.engines.sql.scalars import double, expression, held_to, integer, literal, matched, rounded
 from sfumato.engines.sql.source_sql import from_clause, held_column, is_as_pinned
+from sfumato.ingest.hidden_names import BIN, CENTRED, KEY, ROUNDED, SCALED, STEPS, UNIT, WEIGHT
 from sfumato.kernel.expressions import Column, Expression, columns_of, may_be_negative_zero
 from sfumato.kernel.plan import (
     ROW_WEIGHT_EXPONENT,
@@ -30,16 +31,6 @@ from sfumato.kernel.plan import (
 )
 from sfumato.kernel.row_sources import extent
 from sfumato.kernel.split_sums import halfway
-
-# what the snapshot holds ready for each numeric column: its contributions on the grid of its declared bounds, weighed
-STEPS = "__sfumato_steps_"
-CENTRED = "__sfumato_centred_"  # the same, less the middle of the bounds
-KEY = "__sfumato_key_"  # no declared column may begin like this, so that GROUP BY means the alias
-WEIGHT = "__sfumato_weight"  # a row's contribution to a person's count
-BIN = "__sfumato_bin"
-SCALED = "__sfumato_scaled_"
-ROUNDED = "__sfumato_rounded_"
-
 
 Stored = Mapping[str, Grid]  # the numeric columns that the snapshot holds in steps, and their grids
 AddedByName = Mapping[str, Added]

@@ -7,9 +7,9 @@ from typing import TypeGuard, assert_never
 
 from sqlglot import exp
 
-from sfumato.engines.engine import HELD, MET, ROWS_OF_UNIT, UNIT
 from sfumato.engines.sql.scalars import double, expression, held_to, integer, matched, rounded, table
 from sfumato.errors import KernelFault
+from sfumato.ingest.hidden_names import HELD, MET, ROWS_OF_UNIT, UNIT
 from sfumato.kernel.expressions import Expression, Literal, columns_of
 from sfumato.kernel.plan import BoundedPlan
 from sfumato.kernel.row_sources import (

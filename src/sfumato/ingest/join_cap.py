@@ -7,13 +7,12 @@ import duckdb
 
 from sfumato.catalog.columns import ColumnDeclaration, Real
 from sfumato.catalog.dataset import Table
-from sfumato.engines.engine import MET, ROWS_OF_UNIT, UNIT
-from sfumato.ingest.sql_text import quoted
+from sfumato.ingest.hidden_names import ANEW, CONTENT, MET, PLACE, ROWS_OF_UNIT, UNIT
+from sfumato.ingest.sql_quoting import quoted
 from sfumato.kernel.row_sources import TIMES_MET
 
 FAR = float(1 << 62)
 FINE = float(1 << 53)
-CONTENT, PLACE, ANEW = "__sfumato_content", "__sfumato_place", "__sfumato_anew"
 
 
 def mark_met(connection: duckdb.DuckDBPyConnection, table: Table) -> None:

@@ -12,17 +12,16 @@ import duckdb
 
 from sfumato.catalog.dataset import Table
 from sfumato.catalog.names import find_name
-from sfumato.engines.snapshot import PINNED, in_order, made_from, pin
 from sfumato.errors import CatalogError
-from sfumato.ingest.load_report import AS_USUAL, Loading, LoadReport, TableReport, refuse_losses
-from sfumato.ingest.public import FACTS
+from sfumato.ingest.hidden_names import FACTS, PINNED, SOURCES
+from sfumato.ingest.load_report import AS_USUAL, Loading, LoadReport, TableReport, combine_reports
 from sfumato.ingest.readers import CSV, WITHOUT_EXTENSIONS, Settings, connected
+from sfumato.ingest.snapshot import in_order, made_from, pin
 from sfumato.ingest.source_refusals import NotEnoughMemory, refused
 from sfumato.ingest.source_state import SourceState, SourceStatus, compared, state_of, unchanged_while_read
-from sfumato.ingest.sql_text import quoted
+from sfumato.ingest.sql_quoting import quoted
 from sfumato.private_files import FOR_THE_OWNER, private_folder, sync_folder
 
-SOURCES = "__sfumato_sources"
 NOT_PINNED, ASKED_FOR = "it was not pinned", "it was asked for"
 # Memory for DuckDB while it loads a table. A load that lacks memory begins again with the next; then without a limit.
 MEMORY = ("55MB", "500MB")
@@ -116,10 +115,7 @@ def add(path: Path, tables: Mapping[str, Table], newest: str, folder: Path, load
 
 
 def _load(connection: duckdb.DuckDBPyConnection, tables: Sequence[Table], folder: Path, loading: Loading) -> LoadReport:
-    report = LoadReport(tuple(_pin(connection, table, folder, loading) for table in tables))
-    if loading.strict:
-        refuse_losses(report)
-    return report
+    return combine_reports((_pin(connection, table, folder, loading) for table in tables), loading)
 
 
 def pinnings(path: Path, tables: Mapping[str, Table], folder: Path) -> dict[str, Pinning]:

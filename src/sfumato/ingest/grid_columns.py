@@ -3,7 +3,7 @@
 from sfumato.catalog.columns import ColumnDeclaration, Integer
 from sfumato.errors import KernelFault
 from sfumato.ingest.parsing import double, rounded
-from sfumato.ingest.sql_text import quoted
+from sfumato.ingest.sql_quoting import quoted
 from sfumato.kernel.plan import Grid
 
 

@@ -18,23 +18,9 @@ from sfumato.catalog.columns import ColumnDeclaration, Integer, Real
 from sfumato.catalog.dataset import Table
 from sfumato.catalog.names import find_name
 from sfumato.catalog.text_format import KEYS as READING_KEYS
-from sfumato.engines.engine import MET, ROWS_OF_UNIT, UNIT
-from sfumato.engines.sql.grid_columns import steps_of, width
-from sfumato.engines.sql.join_cap import mark_met
-from sfumato.engines.sql.lowering import CENTRED, STEPS, WEIGHT
-from sfumato.engines.unit_rows import (
-    OWNER,
-    PEOPLE,
-    SPELLED,
-    People,
-    count_rows_of_people,
-    drop_people,
-    owner_of,
-)
 from sfumato.ingest.canonical import WHOLE, canonical
 from sfumato.ingest.counting import (
     RANGE_BITS,
-    VALUE,
     Outcome,
     beside_held,
     beside_parsed,
@@ -43,7 +29,22 @@ from sfumato.ingest.counting import (
     lost_values,
     packed,
 )
+from sfumato.ingest.grid_columns import steps_of, width
+from sfumato.ingest.hidden_names import (
+    CENTRED,
+    MET,
+    OWNER,
+    PEOPLE,
+    PINNED,
+    ROWS_OF_UNIT,
+    SPELLED,
+    STEPS,
+    UNIT,
+    VALUE,
+    WEIGHT,
+)
 from sfumato.ingest.ids import id_of
+from sfumato.ingest.join_cap import mark_met
 from sfumato.ingest.load_report import AS_USUAL, ColumnReport, Loading, PeopleReport, TableReport
 from sfumato.ingest.parsing import held, read, sql_type
 from sfumato.ingest.problems import with_problems
@@ -51,12 +52,17 @@ from sfumato.ingest.progress import progress_bar
 from sfumato.ingest.public import described, keep_facts
 from sfumato.ingest.readers import Source, opened, readable
 from sfumato.ingest.source_refusals import not_enough_memory, refused, unreadable
-from sfumato.ingest.sql_text import quoted
+from sfumato.ingest.sql_quoting import quoted
+from sfumato.ingest.unit_rows import (
+    People,
+    count_rows_of_people,
+    drop_people,
+    owner_of,
+)
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.neighbours import ROW
 from sfumato.kernel.plan import LOWERING_VERSION, ROW_WEIGHT_EXPONENT, Grid, grid_exponent
 
-PINNED = "__sfumato_pinned"
 FIRST_ROWS = 100_000  # are searched for examples of what is rare
 LAYOUT = 7  # of what a snapshot holds: one that was made by other rules is made anew
 MOST_ROWS = (1 << 31) - 1  # of one unit; a larger bound bounds nothing

@@ -8,16 +8,11 @@ from dataclasses import dataclass
 import duckdb
 
 from sfumato.catalog.dataset import Table
-from sfumato.engines.engine import ROWS_OF_UNIT, UNIT
 from sfumato.ingest.canonical import WHOLE, canonical
+from sfumato.ingest.hidden_names import OWNER, PEOPLE, ROWS_OF_UNIT, SPELLED, SPELLINGS, UNIT
 from sfumato.ingest.ids import is_canonical_id, merge_spellings
 from sfumato.ingest.readers import Source
-from sfumato.ingest.sql_text import quoted
-
-PEOPLE = "__sfumato_people"  # one row for each person, and one for NULL if rows have no person
-SPELLINGS = "__sfumato_spellings"  # one row for each spelling of an id
-SPELLED = "__sfumato_spelled"
-OWNER = "__sfumato_owner"  # the person's id, where another table names the people of a source
+from sfumato.ingest.sql_quoting import quoted
 
 
 @dataclass(frozen=True, slots=True)

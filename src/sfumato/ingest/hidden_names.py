@@ -1,0 +1,41 @@
+"""The names that Sfumato adds to a database: hidden columns and tables. A catalog cannot declare such a name.
+
+Every hidden name begins with HIDDEN. Names that end in _ are prefixes: the name of a column or a number follows.
+"""
+
+HIDDEN = "__sfumato"
+
+# columns of a snapshot
+UNIT = f"{HIDDEN}_unit"  # the id of the row's privacy unit; never NULL
+ROWS_OF_UNIT = f"{HIDDEN}_rows"  # how many rows of the snapshot belong to that unit
+MET = f"{HIDDEN}_met"  # TRUE: joins of private tables and groups of undeclared keys read this row
+WEIGHT = f"{HIDDEN}_weight"  # what the row adds to a count
+STEPS = f"{HIDDEN}_steps_"  # what the row adds to a sum of the column, on the grid of the declared bounds
+CENTRED = f"{HIDDEN}_centred_"  # the same, for the column minus the middle of its bounds
+
+# columns of a query that measures a plan
+HELD = f"{HIDDEN}_held"  # the divisor of a row's weight, where rows come from several tables
+KEY = f"{HIDDEN}_key_"  # the value of a key; GROUP BY must mean this alias and no declared column
+BIN = f"{HIDDEN}_bin"
+SCALED = f"{HIDDEN}_scaled_"
+ROUNDED = f"{HIDDEN}_rounded_"
+
+# columns and tables that exist while a table is pinned
+PEOPLE = f"{HIDDEN}_people"  # one row for each unit, and one with NULL for the rows without a unit
+SPELLINGS = f"{HIDDEN}_spellings"  # one row for each spelling of an id
+SPELLED = f"{HIDDEN}_spelled"
+OWNER = f"{HIDDEN}_owner"  # the unit's id, where another table names the units of a source
+OUTCOME = f"{HIDDEN}_outcome_"
+PARSED = f"{HIDDEN}_parsed_"
+ABSENT = f"{HIDDEN}_absent_"
+VALUE = f"{HIDDEN}_value"
+CONTENT = f"{HIDDEN}_content"
+PLACE = f"{HIDDEN}_place"
+ANEW = f"{HIDDEN}_anew"
+FRAME = f"{HIDDEN}_frame"
+ATTACHED = f"{HIDDEN}_source"
+
+# tables of a snapshot file
+PINNED = f"{HIDDEN}_pinned"  # the declaration and the version of each pinned table
+FACTS = f"{HIDDEN}_public"  # what was read from public tables
+SOURCES = f"{HIDDEN}_sources"  # the state of each source when it was pinned
