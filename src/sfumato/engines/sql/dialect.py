@@ -41,12 +41,10 @@ class Dialect:
     def write(self, tree: exp.Expression) -> str:
         """The SQL text of a tree. The tree may be changed."""
         if self.replacements:
-            tree = tree.transform(self._replace, copy=False)
+            for node in reversed(list(tree.find_all(*self.replacements))):  # the inner ones first
+                if replace := self.replacements.get(type(node)):
+                    node.replace(replace(node))
         return tree.sql(dialect=self.generator, copy=False)
-
-    def _replace(self, node: exp.Expression) -> exp.Expression:
-        replace = self.replacements.get(type(node))
-        return node if replace is None else replace(node)
 
 
 DUCKDB = Dialect("duckdb")
