@@ -33,7 +33,7 @@ def test_demo_is_a_tour_of_the_commands(tmp_path):
         "$ sfumato -C clinic init", "$ sfumato -C clinic add patients", "$ sfumato -C clinic check", "0 to 120",
         "$ sfumato -C clinic preview", "Nothing was spent", "$ sfumato -C clinic ask", "Cost: ε = 0.5.",
         "The truth is 270", "Free: answered before", "GROUP BY ward", "Left: ε = 0.5.", "Saved sfumato-demo.svg",
-        "Every entry holds", "Refused: This costs epsilon = 1", "A question of at most epsilon = 0.5 still fits.",
+        "All entries are correct", "Refused: This costs epsilon = 1", "A question of at most epsilon = 0.5 still fits.",
         "the plot is in sfumato-demo.svg",
     )  # fmt: skip
     places = [result.stdout.find(part) for part in parts]

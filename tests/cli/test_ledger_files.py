@@ -33,7 +33,7 @@ def test_a_budget_is_changed_by_its_own_command(clinic):
     assert json_of(clinic("budget", "--json"))["limit"]["epsilon"] == "2"
     assert json_of(clinic("budget", "set", "--json"))["limit"]["epsilon"] == "20"
     assert clinic("ask", COUNT, "--epsilon", "1").exit_code == 0
-    assert "The budget is ε = 5." in clinic("budget", "set", "--epsilon", "5").stdout
+    assert "The budget is now ε = 5." in clinic("budget", "set", "--epsilon", "5").stdout
     assert 'epsilon = "5"' in catalog.read_text()
     assert json_of(clinic("budget", "--json"))["limit"]["epsilon"] == "5"
     kinds = [each["kind"] for each in json_of(clinic("ledger", "--json"))["entries"]]
@@ -145,7 +145,7 @@ def test_another_key_is_told_and_needs_a_flag(clinic, tmp_path, monkeypatch):
     with monkeypatch.context() as elsewhere:
         elsewhere.setenv("SFUMATO_HOME", str(tmp_path / "elsewhere"))
         told = clinic("ledger", "adopt").output.replace("\n", " ")
-        assert "The key that signed it before is not here" in told
+        assert "The key that signed until now is not here" in told
     assert "--accept-key" in refused(clinic("ledger", "adopt", "--json"), 1)["hint"]
     assert json_of(clinic("ledger", "adopt", "--accept-key", "--json"))["key_before"]
     assert clinic("ask", COUNT, "--epsilon", "0.5").exit_code == 0
@@ -267,7 +267,7 @@ def test_a_number_that_no_ledger_has_is_refused_as_such(clinic, arguments):
 
 
 def test_lists_say_what_was_asked_and_are_not_too_wide(clinic):
-    assert clinic("ledger", "open-charges").stdout.strip() == "None."
+    assert clinic("ledger", "open-charges").stdout.strip() == "Every charge has its answer."
     with sf.open(clinic.folder) as books:
         books.watch(COUNT, above=3, epsilon="0.5")
     shown = clinic("ledger", "open-charges").stdout

@@ -33,7 +33,7 @@ def books(path):
         for i in range(3):
             ask(ledger, "ann", question(PureDP("0.5"), f"q{i}"))
         ledger.find_stored(question(PureDP("0.5"), "q0"), "bob")
-        assert ledger.verify() == Verification(True, ENTRIES, None, "Every entry holds.")
+        assert ledger.verify() == Verification(True, ENTRIES, None, "All entries are correct.")
         return ledger.ledger_id, ledger.head()
 
 

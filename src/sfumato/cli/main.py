@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from sfumato.cli import ask, improve, ledger_commands, ledger_files, owner, pinning, survey_commands
+from sfumato.cli import ask, budget_commands, improve, ledger_commands, ledger_files, owner, pinning, survey_commands
 from sfumato.cli.refusals import USAGE, tell
 from sfumato.cli.show import AsJson
 from sfumato.errors import SfumatoError
@@ -93,9 +93,9 @@ app.command(rich_help_panel="Ask")(ask.explain)
 app.command(rich_help_panel="Ask")(improve.upgrade)
 app.command(rich_help_panel="Ask")(improve.diagnose)
 app.command(rich_help_panel="Own")(improve.bounds)
-app.add_typer(ledger_commands.budget, name="budget", rich_help_panel="Keep the books")
+app.add_typer(budget_commands.budget, name="budget", rich_help_panel="Budget and ledger")
 ledger_files.add_to(ledger_commands.ledger)
-app.add_typer(ledger_commands.ledger, name="ledger", rich_help_panel="Keep the books")
+app.add_typer(ledger_commands.ledger, name="ledger", rich_help_panel="Budget and ledger")
 app.add_typer(survey_commands.survey, name="survey", rich_help_panel="Survey without a curator")
 
 

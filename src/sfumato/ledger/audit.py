@@ -63,7 +63,7 @@ def walk(entries: Iterable[Row], sums: Replay, start: Seen, known: Sequence[Seen
         if reason:
             return Verification(False, held, held + 1, reason, start[0])
         held, previous = held + 1, row["hash"]
-    return Verification(True, held, None, "Every entry holds.", start[0])
+    return Verification(True, held, None, "All entries are correct.", start[0])
 
 
 def _is_recorded(rows: LedgerRows, seen: Seen) -> bool:

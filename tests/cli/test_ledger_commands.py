@@ -80,7 +80,7 @@ def test_ledger_shows_the_question(clinic):
 
 def test_ledger_verify(clinic):
     clinic("ask", COUNT, "--epsilon", "0.5")
-    assert clinic("ledger", "verify").stdout.startswith("Every entry holds. 3 entries")
+    assert clinic("ledger", "verify").stdout.startswith("All entries are correct. 3 entries")
     shown = json_of(clinic("ledger", "verify", "--json"))
     assert (shown["ok"], shown["entries"], shown["first_broken"]) == (True, 3, None)
     assert shown["head"] == json_of(clinic("ledger", "--json"))["entries"][-1]["hash"]
