@@ -22,18 +22,18 @@ def test_the_loss_of_an_answer_grows_with_the_group():
         answer = curator.ask(COUNT, epsilon="0.5")
         assert answer.loss == sf.PureDP("0.5")
         assert answer.loss.group(3) == sf.PureDP("1.5")
-        assert "a group of 3 people the loss is ε = 1.5: whether they are in the data or not" in answer.explain(
-            people=3
-        )
+        assert "a group of 3 people: ε = 1.5. Adding or removing them makes any outcome" in answer.explain(people=3)
         assert f"e^1.5 = {math.exp(1.5):.4g} times as likely" in answer.explain(people=3)
-        assert "For one person the loss is ε = 0.5" in answer.explain()
+        assert "Privacy loss for one person: ε = 0.5" in answer.explain()
         assert answer.to_dict(people=3)["loss"] == {"people": 3, "epsilon": "1.5", "delta": "0"}
 
 
 def test_the_words_say_what_is_compared():
     with marks(neighbours="replace-one") as curator:
-        assert "replacing them by others makes no outcome" in curator.preview(COUNT, epsilon=1).explain(people=2)
-        assert "replacing that person by another makes" in curator.preview(COUNT, epsilon=1).explain()
+        assert "Replacing them by others makes any outcome at most" in curator.preview(COUNT, epsilon=1).explain(
+            people=2
+        )
+        assert "Replacing that person by another makes" in curator.preview(COUNT, epsilon=1).explain()
 
 
 def test_a_cached_answer_has_the_loss_of_its_release_and_no_cost():
@@ -60,8 +60,8 @@ def test_a_delta_grows_faster_than_the_group():
         assert answer.loss == sf.ApproxDP(1, "1e-6")
         delta = 1e-6 * (math.exp(3) - 1) / (math.exp(1) - 1)
         assert float(answer.loss.group(3).delta) == pytest.approx(delta)
-        assert "ε = 3, δ = 0.00001111: whether" in answer.explain(people=3)
-        assert "guarantees nothing" in answer.explain(people=40)
+        assert "ε = 3, δ = 0.00001111. Adding" in answer.explain(people=3)
+        assert "no guarantee" in answer.explain(people=40)
         assert answer.to_dict(people=40)["loss"] == {"people": 40}
 
 
@@ -70,9 +70,8 @@ def test_zcdp_grows_with_the_square():
         answer = curator.ask(COUNT, rho="0.1")
         assert answer.loss.group(3) == sf.ZCDP("0.9")
         implied = float(sf.ZCDP("0.9").to_approx("1e-6").epsilon)
-        assert (
-            f"rho = 0.9: whether they are in the data or not makes no outcome more than e^{implied:.4g}"
-            in answer.explain(people=3)
+        assert f"rho = 0.9. Adding or removing them makes any outcome at most e^{implied:.4g}" in answer.explain(
+            people=3
         )
 
 
@@ -89,11 +88,11 @@ def test_what_one_person_changes_is_said_for_what_was_asked_and_for_what_is_meas
         top, mean, total = answer.asked
         assert (top.one_person_changes, total.one_person_changes) == (9, 10)
         assert mean.one_person_changes == pytest.approx(9 / 240, rel=0.05)  # for the released number of rows
-        asked, measured = answer.explain().split("Measured:")
-        assert "top (maximum, values from 1 to 10): one person can change it by at most 9, its whole range." in asked
+        asked, measured = answer.explain().split("Measurements:")
+        assert "top (maximum, values from 1 to 10): one person can change it by at most 9, the whole range." in asked
         assert "9/n" in asked
         assert "private choice" in asked
-        assert measured.count("one person changes it by at most") == 2
+        assert measured.count(": sensitivity ") == 2
         said = answer.disclosure["statement"]["asked"]
         assert said[0] == {"column": "top", "one_person_changes": 9}
         assert answer.to_dict()["one_person_changes"]["total"] == 10

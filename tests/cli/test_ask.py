@@ -53,7 +53,7 @@ def test_piped_it_is_plain(clinic):
     assert lines[1].startswith("Rome  ")
     assert lines[-1] == (
         "Cost: ε = 1. Left: ε = 1. Intervals: 95 % confidence, for the noise only. "
-        "Values clamped to bounds and rows over a contribution bound are not covered."
+        "Contribution bounds and clamping can add bias; `diagnose` estimates how much."
     )
     assert not set(shown) & set("\x1b│┃─━●")
 
@@ -90,7 +90,7 @@ def test_preview_says_what_does_not_fit(clinic):
 
 def test_explain(clinic):
     text = clinic("explain", COUNT, "--epsilon", "0.5").stdout
-    assert "one person changes it by at most 1" in text
+    assert "sensitivity 1;" in text
     shown = json_of(clinic("explain", COUNT, "--epsilon", "0.5", "--json"))
     assert set(shown) == {"cost", "loss", "asked", "measurements", "text"}
     assert shown["measurements"][0]["mechanism"] == "discrete Laplace"
@@ -98,7 +98,7 @@ def test_explain(clinic):
 
 
 def test_the_loss_for_a_group_of_people(clinic):
-    words = "For a group of 4 people the loss is ε = 2: whether they are in the data or not"
+    words = "Privacy loss for a group of 4 people: ε = 2. Adding or removing them"
     assert words in clinic("explain", COUNT, "--epsilon", "0.5", "--people", "4").stdout
     shown = json_of(clinic("explain", COUNT, "--epsilon", "0.5", "--people", "4", "--json"))
     assert shown["loss"] == {"people": 4, "epsilon": "2", "delta": "0"}

@@ -49,7 +49,7 @@ def test_a_first_view_costs_the_viewer_and_not_the_population():
         assert seen.population_cost.epsilon == preview.population_cost.epsilon == 0
         assert people.budget.spent == spent
         assert own(people, "ann") == Fraction("0.3")
-        assert "0.3 of your limit, nothing of the population's budget" in seen.price()
+        assert "0.3 of your limit, 0 of the population's budget" in seen.price()
         assert seen.to_dict()["population_cost"]["epsilon"] == "0"
         assert seen.to_dict()["own_remaining"]["epsilon"] == "1.7"
         again = people.ask(COUNT, epsilon="0.3", analyst="ann")

@@ -126,7 +126,7 @@ def test_margin_finds_the_least_epsilon():
         assert less.margins["n"] > 20
         with pytest.raises(InvalidParameter, match="margin"):
             people.ask("SELECT COUNT(*) AS n FROM people", margin={"m": 20})
-        with pytest.raises(MissingBounds, match=r"private count; preview.* expect\. Ask for .* with preview\("):
+        with pytest.raises(MissingBounds, match=r"private count\. preview.* assumed count\. Ask for .* with preview\("):
             people.ask("SELECT AVG(age) AS a FROM people", margin={"a": 1})
 
 
@@ -142,7 +142,7 @@ def test_preview_reads_nothing_and_costs_nothing(people, monkeypatch):
     assert people.preview(GROUPED, epsilon=0.5, assume={"n": 5000}).margins["age"] < assumed.margins["age"]
     assert preview.fits
     assert not people.preview(GROUPED, epsilon=5).fits
-    assert "one person changes it by at most" in preview.explain()
+    assert ": sensitivity " in preview.explain()
     assert float(people.budget.spent.epsilon) == 0
 
 
@@ -241,7 +241,7 @@ def test_tables_plots_and_words(people, tmp_path):
     assert answer.to_polars().columns == ["city", "n", "age"]
     assert answer.to_arrow(intervals=True).num_rows == 4
     assert "<table>" in answer._repr_html_()
-    assert "contribution bound" in answer.explain()
+    assert "Contribution bound" in answer.explain()
     chart = answer.plot("age")
     chart.save(tmp_path / "age.svg")
     assert (tmp_path / "age.svg").read_text().startswith("<svg")
@@ -328,7 +328,7 @@ def test_a_replaced_row_changes_two_bins_of_a_choice():
         answer = people.ask("SELECT MEDIAN(age) AS m, MAX(age) AS top, MODE(city) AS c FROM people", epsilon=2)
         said = answer.disclosure["statement"]["measurements"]
         assert [each["one_person_changes"] for each in said] == [2.0] * 3
-        assert str(answer.explain()).count("one person changes it by at most 2;") == 3
+        assert str(answer.explain()).count("sensitivity 2;") == 3
 
 
 def test_the_small_print_is_signed(tmp_path):

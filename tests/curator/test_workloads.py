@@ -359,7 +359,7 @@ def test_keys_that_the_data_names_come_with_what_it_takes_to_be_seen():
     with people() as curator:
         preview = curator.preview("SELECT job, COUNT(*) AS n FROM people GROUP BY job", epsilon=2)
         assert preview.cost.delta == Decimal("0.00001")  # a tenth of the budget's
-        assert "50 of 100" in preview.explain()
+        assert "probability of 50 %" in preview.explain()
         answer = curator.ask(
             "SELECT job, COUNT(*) AS n, AVG(age) AS a FROM people GROUP BY job ORDER BY n DESC", epsilon=4
         )

@@ -165,11 +165,11 @@ def test_computed_columns_name_what_they_are_computed_from():
     ratio, rounded, count = stated(sql, "add-remove")
     assert "sum, values from 1 to 4: one person can change it by at most 4" in str(ratio)
     assert "average" in str(rounded)
-    assert count.text.endswith("at most 1 over all groups together")
+    assert count.text.endswith("at most 1, summed over all groups")
 
 
 @pytest.mark.parametrize("function", ["MODE(city)", "TOP_K(city, 2)"])
 def test_a_list_has_no_number(function):
     (found,) = stated(f"SELECT {function} AS y FROM t", "add-remove")
     assert found.one_person_changes is None
-    assert "chosen among the public ones" in found.text
+    assert "chosen from the declared ones" in found.text

@@ -1,4 +1,4 @@
-"""Answer: tables, intervals, explanation, plots. Everything here is post-processing of released values."""
+"""Answer: the rows, their intervals, an explanation and plots. It is computed from released values only."""
 
 import html
 from collections.abc import Sequence
@@ -24,16 +24,17 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 NOT_COVERED = (
-    "Intervals cover the noise only. They do not cover the bias from clamping values to their bounds and from dropping "
-    "rows over a contribution bound."
+    "Margins and intervals cover the noise only. Contribution bounds and clamping can add bias, which is not covered. "
+    "`diagnose` estimates how much; the owner's load report states it exactly."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What was spent, or is left: exact decimals that float() accepts; rho only under zCDP accounting.
+    """A privacy loss that was spent or remains, in exact decimals that float() accepts.
 
-    Laplace noise under zCDP accounting has both: its epsilon, and the rho that it takes from the budget.
+    `rho` is set only under zCDP accounting. There, Laplace noise has both an epsilon and the rho that it takes from
+    the budget.
     """
 
     epsilon: Decimal | None
@@ -52,7 +53,7 @@ class Cost:
 
     @classmethod
     def taken(cls, loss: PrivacyLoss, counted: PrivacyLoss) -> "Cost":
-        """A loss as it was certified, and as a budget counts it."""
+        """The certified loss, with the rho that a zCDP budget counts for it."""
         cost = cls.of(loss)
         return replace(cost, rho=counted.rho) if isinstance(counted, ZCDP) else cost
 
@@ -69,7 +70,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """One measurement: what one person can change, the noise that hides it, its share, its margin."""
+    """One measurement: its sensitivity, its noise, its share of the cost, and its margin."""
 
     measures: str
     one_person_changes: str
@@ -77,11 +78,11 @@ class Explained:
     scale: str
     share: str
     margin: float
-    of: str = ""  # what the margin is of, where it is not the measurement itself
+    of: str = ""  # what the margin refers to, if not to the measurement's own value
 
 
 class Details(Protocol):
-    """What an answer computes when it is first read (make_answer.py)."""
+    """The parts of an answer that are computed when they are first read (make_answer.py)."""
 
     def intervals(self) -> list[dict[str, tuple[float, float]]]: ...
     def explained(self) -> tuple[Explained, ...]: ...
@@ -97,10 +98,11 @@ DETAILS = ("intervals", "explained", "sentences", "asked", "warnings", "interval
 
 @dataclass(frozen=True)
 class Answer:
-    """Rows of plain Python values, with an interval for every number.
+    """Rows of plain Python values, with a confidence interval for every number.
 
-    `cost` is what the answer took from the asker: of their own limit if they have one, else of the population's
-    budget. `population_cost` is what it took from the population's budget: nothing, if it was answered before.
+    `cost` is the loss that was charged to the analyst: to the analyst's own limit if there is one, otherwise to the
+    population's budget. `population_cost` is the loss that was charged to the population's budget: zero for a stored
+    answer.
     """
 
     columns: tuple[str, ...]
@@ -112,40 +114,40 @@ class Answer:
     cached: bool
     head: str
     population_cost: Cost
-    own_remaining: Cost | None  # of the analyst's own limit, where there is one
+    own_remaining: Cost | None  # of the analyst's own limit; None without one
     keys: tuple[str, ...] = field(repr=False)
     neighbours: Neighbours = field(repr=False)
-    loss: PrivacyLoss = field(repr=False)  # of the releases that it shows; also where it cost nothing
+    loss: PrivacyLoss = field(repr=False)  # of all releases that the answer shows, also if the answer was free
     _details: Details = field(repr=False, compare=False)
 
     @cached_property
     def intervals(self) -> list[dict[str, tuple[float, float]]]:
-        """For each row: the ends of each number's interval."""
+        """For each row, the two ends of each number's confidence interval."""
         return self._details.intervals()
 
     @cached_property
     def explained(self) -> tuple[Explained, ...]:
-        """What was measured, for explain()."""
+        """The measurements, for explain()."""
         return self._details.explained()
 
     @cached_property
     def sentences(self) -> tuple[str, ...]:
-        """What holds for the whole answer, for explain()."""
+        """Sentences about the whole answer, for explain()."""
         return self._details.sentences()
 
     @cached_property
     def asked(self) -> tuple[AsAsked, ...]:
-        """What one person can change in each column."""
+        """How much one person can change each column."""
         return self._details.asked()
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
-        """What the rows should be read with."""
+        """Reasons to distrust some of the rows."""
         return self._details.warnings()
 
     @cached_property
     def interval_note(self) -> str:
-        """What the intervals promise, in one sentence."""
+        """The confidence of the intervals and what they do not cover. Empty if the answer has no interval."""
         return self._details.interval_note()
 
     @cached_property
@@ -154,31 +156,32 @@ class Answer:
         return self._details.disclosure()
 
     def __getstate__(self) -> dict[str, Any]:
-        """For pickle and copy: everything computed, and without the key that signs."""
+        """For pickle and copy: compute everything now, so that the signing key is not copied."""
         computed = {name: getattr(self, name) for name in DETAILS}
         return {**self.__dict__, **computed, "_details": None}
 
     def explain(self, people: int = 1) -> str:
-        """What one person can change, what was measured, the loss for a group of people, and what is not covered."""
+        """How the answer was made: sensitivities, noise, bounds, the loss for a group of people, and what intervals
+        do not cover."""
         loss = in_words(self.loss, self.neighbours, people)
         text = explain(self.asked, self.explained, self.sentences, self.confidence, loss)
         return with_warnings(self.warnings, text)
 
     def price(self) -> str:
-        """What it took, of whose budget, and what is left, in words."""
+        """The cost, the budget that was charged, and what remains, as text."""
         own = "" if self.own_remaining is None else f" of the population's budget, {self.own_remaining} of your limit"
         left = f"Left: {self.remaining}{own}."
         if not self.cached:
             return f"Cost: {self.cost}. {left}"
         if self.cost == self.population_cost:
             return f"Free: answered before, as entry {self.entry}. {left}"
-        seen = f"Answered before, as entry {self.entry}, for somebody else"
-        return f"{seen}: {self.cost} of your limit, nothing of the population's budget. {left}"
+        stored = f"Answered before for another analyst, as entry {self.entry}"
+        return f"{stored}. Cost: {self.cost} of your limit, 0 of the population's budget. {left}"
 
     def to_dict(self, people: int = 1) -> dict[str, Any]:
-        """What `ask --json` prints. `loss` is for a group of `people`; None: there is no guarantee for that many.
+        """The JSON of `ask --json`. `loss` is for a group of `people`, without numbers if there is no guarantee.
 
-        For an analyst with a limit of their own it says what was taken of whose budget.
+        For an analyst with an own limit it also has the costs and remainders of both budgets.
         """
         whose: dict[str, Any] = {}
         if self.own_remaining is not None:
@@ -208,23 +211,23 @@ class Answer:
             if intervals and any(name in row for row in self.intervals):
                 for place, end in enumerate(("_low", "_high")):
                     heading = name + end
-                    while heading in self.columns:  # a column that the question itself named so
+                    while heading in self.columns:  # the question has a column of this name
                         heading += "_"
                     table[heading] = [row.get(name, (None, None))[place] for row in self.intervals]
         return table
 
     def to_pandas(self, intervals: bool = False) -> "pandas.DataFrame":
-        """As a pandas frame; with intervals, `_low` and `_high` beside each number."""
+        """A pandas frame. With `intervals`, each number has two more columns: `_low` and `_high`."""
         made: pandas.DataFrame = imported("pandas").DataFrame(self._table(intervals))
         return made
 
     def to_polars(self, intervals: bool = False) -> "polars.DataFrame":
-        """As a polars frame."""
+        """A polars frame, like to_pandas."""
         made: polars.DataFrame = imported("polars").DataFrame(self._table(intervals))
         return made
 
     def to_arrow(self, intervals: bool = False) -> "pyarrow.Table":
-        """As an Arrow table."""
+        """An Arrow table, like to_pandas."""
         import pyarrow
 
         return pyarrow.table(self._table(intervals))
@@ -239,7 +242,7 @@ class Answer:
         return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table><p>{note}</p>"
 
     def plot(self, column: str | None = None) -> "altair.LayerChart | altair.FacetChart":
-        """Bars with error bars, one for each row."""
+        """A bar chart of one column with its confidence intervals, one bar per row."""
         import altair
 
         measured = [name for name in self.columns if name not in self.keys]
@@ -261,13 +264,16 @@ class Answer:
         rules = base.mark_rule(color="#22303c", strokeWidth=2).encode(
             x=across, y=altair.Y("low:Q", title=name), y2="high:Q"
         )
-        caption = f"{round(100 * self.confidence)} % intervals of the noise; {self.cost}"
+        caption = [
+            f"{100 * self.confidence:.4g} % confidence intervals; {self.cost}",
+            "Intervals cover the noise, not the bias from contribution bounds and clamping (see diagnose).",
+        ]
         width = max(240, 36 * len(values))
         return altair.layer(bars, rules).properties(width=width, height=260, title=altair.Title(name, subtitle=caption))
 
 
 def shown(value: object, ends: tuple[float, float] | None) -> str:
-    """A value with its margin, as a person reads it."""
+    """A value and its interval as text, rounded to the digits that the noise leaves."""
     if not isinstance(value, (int, float)) or isinstance(value, bool) or ends is None:
         return "NULL" if value is None else str(value)
     low, high = ends
@@ -276,12 +282,12 @@ def shown(value: object, ends: tuple[float, float] | None) -> str:
 
 
 def _digits(margin: float) -> int:
-    """Two figures of the margin are worth showing."""
+    """The number of decimals that shows two digits of the margin."""
     return next((places for places in range(7) if margin >= 10.0 ** (1 - places)), 7) if margin > 0 else 0
 
 
 def loss_json(loss: PrivacyLoss, people: int) -> dict[str, Any]:
-    """The loss for a group of people; without numbers where there is no guarantee."""
+    """The loss for a group of people as JSON, without numbers if there is no guarantee."""
     grown = group_of(loss, people)
     return {"people": people, **({} if grown is None else Cost.of(grown).as_text())}
 
@@ -289,15 +295,16 @@ def loss_json(loss: PrivacyLoss, people: int) -> dict[str, Any]:
 def explain(
     asked: Sequence[AsAsked], explained: Sequence[Explained], sentences: Sequence[str], confidence: float, loss: str
 ) -> str:
-    """The explanation as text."""
+    """Join the parts of an explanation."""
     measured = [
-        f"{each.measures}: one person changes it by at most {each.one_person_changes}; {each.mechanism} noise of scale "
-        f"{each.scale}; {each.share}; ±{each.margin:,.4g}{each.of} with {100 * confidence:.4g} % confidence."
-        for each in explained
+        f"{summary.measures}: sensitivity {summary.one_person_changes}; {summary.mechanism} mechanism, "
+        f"scale {summary.scale}; {summary.share}; "
+        f"margin ±{summary.margin:,.4g}{summary.of} ({100 * confidence:.4g} % confidence)."
+        for summary in explained
     ]
-    return "\n".join(["Asked:", *map(str, asked), "Measured:", *measured, *sentences, loss, NOT_COVERED])
+    return "\n".join(["Columns:", *map(str, asked), "Measurements:", *measured, *sentences, loss, NOT_COVERED])
 
 
 def with_warnings(warnings: Sequence[str], text: str) -> str:
-    """Warnings first: they say what the rest may not be worth."""
+    """Put the warnings before a text."""
     return "\n".join([*(f"Warning: {each}" for each in warnings), text])

@@ -1,4 +1,4 @@
-"""What an answer should be read with: divisors near zero, and undeclared keys of which none was shown."""
+"""Warnings about an answer: divisors near zero, and no undeclared key that passed its threshold."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -17,12 +17,12 @@ from sfumato.query.query import AggregateRef, Post, PostCall, Query
 
 MOST_NAMED = 3
 FEW_ROWS = (
-    "the noisy number of rows that it is divided by is within its own margin of zero, so there may be no rows at all, "
-    "and the value may be noise alone."
+    "the divisor, a noisy number of rows, is not further from zero than its margin. There may be no rows at all, and "
+    "the value may be noise only."
 )
 SMALL_TOTAL = (
-    "the noisy number that it is divided by is within its own margin of zero, so the true one may be zero, and the "
-    "value may be noise alone."
+    "the noisy divisor is not further from zero than its margin. The true divisor may be zero, and the value may be "
+    "noise only."
 )
 
 
@@ -60,15 +60,16 @@ def _near_zero(name: str, labels: list[str], rows: int, why: str) -> str:
 
 
 def no_key(planned: Planned, certificate: Certificate) -> str:
-    """That no key was shown, and what one needs."""
+    """State that no key was shown, and how many people a key needs."""
     for each in certificate.measurements:
         if each.threshold is not None and isinstance(each.loss, ApproxDP):
             plan = planned.plan
             rule = KeyRule(each.loss.epsilon, each.loss.delta, plan.max_groups_per_unit, plan.unit.neighbours)
             return (
-                f"No key passed the threshold: one is shown if its noisy number of people is at least "
-                f"{each.threshold}, which {people_needed(rule, '0.5')} people reach in 50 of 100 cases. A larger "
-                "epsilon or delta lowers it; coarser or declared keys need fewer people, or none."
+                "No undeclared key reached the threshold: a key is shown if its noisy number of people is at least "
+                f"{each.threshold}. A key with {people_needed(rule, '0.5')} people is shown with a probability of "
+                "50 %. A larger epsilon or delta lowers the threshold. Coarser keys have more people each. "
+                "Declared keys need no threshold."
             )
     raise AssertionError("only keys that the data names are held back")
 

@@ -1,4 +1,4 @@
-"""What intervals promise, in words: for the noise alone, given that a row is shown, and for which rows together."""
+"""The conditions of confidence intervals, as text: on which rows they depend, and what they do not cover."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,55 +9,54 @@ from sfumato.kernel.certify import Certificate
 from sfumato.planning.planner import Planned
 from sfumato.query.query import Query
 
-CUT = "No interval goes beyond what the catalog makes possible: counts begin at 0, averages stay within the bounds."
+CUT = "Intervals end at the limits that the catalog implies: 0 for a count, the declared bounds for an average."
 
 
 @dataclass(frozen=True, slots=True)
 class IntervalTerms:
-    """Columns whose intervals hold for all rows together, and those that are conditional on being shown, and why."""
+    """Which columns have intervals that hold for all rows together, or only given that the row is shown."""
 
     together: tuple[str, ...] = ()
     by_having: tuple[str, ...] = ()
     by_threshold: tuple[str, ...] = ()
 
     def note(self, confidence: float) -> str:
-        """One sentence below an answer."""
+        """The line below an answer."""
         level = f"{100 * confidence:.4g} %"
         rows = f" (for all rows together: {', '.join(self.together)})" if self.together else ""
         return (
-            f"Intervals: {level} confidence{rows}, for the noise only. "
-            "Values clamped to bounds and rows over a contribution bound are not covered."
+            f"Intervals: {level} confidence{rows}, for the noise only. Contribution bounds and clamping can add bias; "
+            "`diagnose` estimates how much."
         )
 
     def sentences(self, confidence: float) -> tuple[str, ...]:
-        """For the explanation."""
+        """The sentences of explain() about intervals."""
         level = f"{100 * confidence:.4g} %"
         said = [CUT]
         if self.by_threshold:
             said.append(
-                f"An undeclared key is shown only if its noise is high enough to pass the threshold. The intervals of "
-                f"{_listed(self.by_threshold)} hold with {level} confidence given that the key is shown: the lower end "
-                "of a key near the threshold is small, because its true number of people may be far below."
+                "An undeclared key is shown only if its noisy number of people reaches the threshold, so the noise of "
+                f"a shown key tends to be positive. The intervals of {_listed(self.by_threshold)} account for this: "
+                f"given that a key is shown, they hold with {level} confidence. Near the threshold they reach far down."
             )
         if self.by_having:
             said.append(
-                f"HAVING selects rows by their noise. The intervals of {_listed(self.by_having)} hold with {level} "
-                "confidence given that the row is shown. For a row near the limit of HAVING one end may be far away "
-                "or infinite, or the interval may be everything that is possible: it is widest where a column and "
-                "HAVING read different aggregates of the same released numbers."
+                f"HAVING selects rows by noisy values. The intervals of {_listed(self.by_having)} account for this: "
+                f"given that a row is shown, they hold with {level} confidence. For a row near the limit of HAVING, an "
+                "end of the interval may be far away or infinite. If the column and HAVING use different aggregates "
+                "of one measurement, the interval of such a row may be the whole possible range."
             )
         if self.together:
             said.append(
-                f"Rows are sorted by noisy numbers, and the first row is partly first because of its noise. So the "
-                f"intervals of {_listed(self.together)} are wider: all rows hold together with {level} confidence, "
-                "and so does the row that is read first. Without ORDER BY each group's interval is narrower, and "
-                f"holds with {level} confidence by itself."
+                "ORDER BY sorts by noisy values, so a row may come first because of its noise. The intervals of "
+                f"{_listed(self.together)} account for this: with {level} confidence they hold for all rows at once. "
+                f"Without ORDER BY they are narrower, and each holds with {level} confidence by itself."
             )
         return tuple(said)
 
 
 def interval_terms(query: Query, planned: Planned, certificate: Certificate) -> IntervalTerms:
-    """What the intervals of a question's columns are conditional on."""
+    """Find the conditions of the intervals of a question's columns."""
     reads = {
         name: names_in(post, planned.formulas) for name, post in query.columns if has_interval(post, planned.formulas)
     }

@@ -19,7 +19,7 @@ from sfumato.planning.planner import Planned
 from sfumato.query.query import Aggregate, AggregateRef, KeyRef, Post, PostCall, Query, Typed
 
 WHY_A_CHOICE = (
-    "Laplace noise that hides such a change would hide the answer, so one of the public values is chosen instead "
+    "Noise that hides such a change would make the answer useless, so a value is chosen from public ones instead "
     "(private choice)"
 )
 NAMES = {
@@ -27,7 +27,7 @@ NAMES = {
     "STDDEV": "standard deviation", "MIN": "minimum", "MAX": "maximum", "MODE": "most frequent value",
     "TOP_K": "most frequent values",
 }  # fmt: skip
-WHY_A_LIST = "a change of one row can put another value first, so the value is chosen among the public ones"
+WHY_A_LIST = "one row can make another value the most frequent, so the value is chosen from the declared ones"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class _Reach:
 
     @property
     def of_groups(self) -> str:
-        return " over all groups together" if self.several else ""
+        return ", summed over all groups" if self.several else ""
 
 
 def as_asked(query: Query, planned: Planned, counts: Mapping[int, float]) -> tuple[AsAsked, ...]:
@@ -89,7 +89,7 @@ def _column(name: str, post: Post, query: Query, planned: Planned, counts: Mappi
         (most,) = changes
         return AsAsked(name, _words(query.aggregates[post.index]), most.number, most.formula, most.words)
     each = "; ".join(f"{_words(query.aggregates[at])}: {most.words}" for at, most in zip(places, changes, strict=True))
-    return AsAsked(name, "computed from released numbers", None, "", each or "one person changes nothing of it")
+    return AsAsked(name, "computed from released numbers", None, "", each or "one person cannot change it")
 
 
 def _aggregates_of(post: Post) -> tuple[int, ...]:
@@ -153,12 +153,12 @@ def _change(aggregate: Aggregate, reach: _Reach, rows: float | None) -> _Most:  
             return _shared(f"{span * math.sqrt(times):g}/√n", most, rows, reach)
         case "MIN" | "MAX" | "QUANTILE" if value is not None:
             if value.type != "number":
-                return _Most(None, "its range", f"one person can change it by its whole range. {WHY_A_CHOICE}")
+                return _Most(None, "its range", f"one person can change it by the whole range. {WHY_A_CHOICE}")
             span = _span(value)
-            words = f"one person can change it by at most {span:g}, its whole range. {WHY_A_CHOICE}"
+            words = f"one person can change it by at most {span:g}, the whole range. {WHY_A_CHOICE}"
             return _Most(span, f"{span:g}", words)
         case _:
-            return _Most(None, "", f"one person can change which values it names: {WHY_A_LIST}")
+            return _Most(None, "", f"one person can change which values it shows: {WHY_A_LIST}")
 
 
 def _difference(low: float, high: float, reach: _Reach) -> float:
@@ -171,7 +171,7 @@ def _difference(low: float, high: float, reach: _Reach) -> float:
 
 def _at_most(most: float, reach: _Reach) -> _Most:
     if most == 0:
-        return _Most(0.0, "0", "one person changes nothing of it: replacing one keeps it")
+        return _Most(0.0, "0", "replacing one person does not change it")
     return _Most(float(most), f"{most:g}", f"one person can change it by at most {most:g}{reach.of_groups}")
 
 

@@ -56,21 +56,15 @@ from sfumato.planning.planner import Planned
 from sfumato.planning.unit_and_version import find_row_limits
 from sfumato.query.query import KeyRef, Post, Query
 
-PRIVATE_COUNT = (
-    "its margin depends on a private count; preview(..., assume={'n': ...}) shows it for a count you expect."
-)
-NO_NUMBER = "it is not a number."
-IN_RANK = "a choice is off in rank, not in value; see the explanation."
-EVENLY = "For margins of means and variances, values are taken to be spread evenly between their bounds."
+PRIVATE_COUNT = "The margin depends on a private count. preview(..., assume={'n': ...}) shows it for an assumed count."
+NO_NUMBER = "The column is not a number."
+IN_RANK = "The error of this choice is in rank, not in value. explain() states it in rows."
+EVENLY = "Margins of averages and variances assume values that are spread evenly between the declared bounds."
 TOGETHER = (
-    "What is measured together shares one noise: each row's weight is split by where its value lies between the "
-    "bounds, and counts, sums and means are read from the parts."
+    "Aggregates that are measured together share their noise: each row is split into parts by the position of its "
+    "value between the bounds, each part gets noise, and counts, sums and averages are computed from the noisy parts."
 )
 WEIGHTS = Count | People | Keys | Halves | Thirds  # never negative
-SENTENCES = (
-    "Each measurement has an equal share of the cost; one release covers all groups.",
-    "Bounding each person's rows comes before WHERE.",
-)
 
 
 def asked_of(query: Query, planned: Planned, reading: Reading) -> tuple[AsAsked, ...]:
@@ -179,28 +173,32 @@ def explained(
 
 
 def sentences(query: Query, planned: Planned, certificate: Certificate, confidence: Fraction) -> tuple[str, ...]:
-    """What holds for the whole answer: how it was split, how far one person reaches, who can be seen, intervals."""
-    said = [SENTENCES[0]]
+    """Sentences about the whole answer: shares of the cost, contribution bounds, undeclared keys, intervals."""
+    said = []
+    measurements = len(planned.plan.measurements)
+    if measurements > 1:
+        said.append(f"The cost is divided equally among the {measurements} measurements.")
+    if planned.plan.keys:
+        said.append("Each measurement covers all groups: the number of groups does not change the cost.")
     if any(isinstance(each.quantity, Split) for each in planned.plan.measurements):
         said.append(TOGETHER)
     if not planned.plan.unit.per_row or planned.plan.reach > 1:
         rows = planned.plan.reach
-        said.append(f"One person counts for at most {rows} rows here. {SENTENCES[1]}")
+        said.append(f"Contribution bound: {rows} {'row' if rows == 1 else 'rows'} per person, applied before WHERE.")
     limits = find_row_limits(planned.plan.source)
     if limits:
-        read = " and ".join(f"{most:,} rows in {table}" for table, most in sorted(limits.items()))
+        read = " and ".join(f"{most:,} rows per person from {table}" for table, most in sorted(limits.items()))
         said.append(
-            f"The engine reads at most {read} of one person. Of a person with more rows it reads those with the "
-            f"smallest hashes. The limit is {TIMES_MET} times max_rows_per_unit, and keeps answering times from "
-            "showing that one person has very many rows."
+            f"The engine reads at most {read} ({TIMES_MET} times max_rows_per_unit). A hash selects the rows of a "
+            "person who has more. Without this limit, the answering time could reveal that a person has very many rows."
         )
     counts_people = any(isinstance(each.quantity, People | Keys) for each in planned.plan.measurements)
     if counts_people and drops_groups(planned.plan):
         most = planned.plan.max_groups_per_unit
         groups = "1 group" if most == 1 else f"{most} groups"
         said.append(
-            f"One person is counted in at most {groups}: who is in more is left out of the others, which are chosen "
-            "by a hash. max_groups_per_unit in the catalog, or max_groups_contributed in OPTIONS, sets this bound."
+            f"Contribution bound: {groups} per person. A hash selects the groups that count for a person who is in "
+            "more. max_groups_per_unit in the catalog, or max_groups_contributed in OPTIONS, sets this bound."
         )
     for each in certificate.measurements:
         if each.threshold is not None and isinstance(each.loss, ApproxDP):
@@ -208,8 +206,9 @@ def sentences(query: Query, planned: Planned, certificate: Certificate, confiden
             rule = KeyRule(each.loss.epsilon, each.loss.delta, plan.max_groups_per_unit, plan.unit.neighbours)
             half, most = people_needed(rule, "0.5"), people_needed(rule, "0.95")
             said.append(
-                f"The data names the keys (δ = {plain(each.loss.delta)}): one is shown if its noisy number of people "
-                f"is at least {each.threshold}, which {half} people reach in 50 of 100 cases, and {most} in 95."
+                f"The keys are undeclared: a key is shown if its noisy number of people is at least {each.threshold} "
+                f"(δ = {plain(each.loss.delta)}). A key with {half} people is shown with a probability of 50 %, a key "
+                f"with {most} people with 95 %."
             )
     if any(has_interval(post, planned.formulas) for _, post in query.columns):
         said += interval_terms(query, planned, certificate).sentences(float(confidence))
@@ -229,7 +228,7 @@ def _in_words(
     if isinstance(each.noise, BinChoice):
         grid = Fraction(2) ** each.weight_exponent
         moved, spread = each.sensitivity.l1 * grid, float(each.noise.spread * grid)
-        name, how = f"{each.name} ({_describe(measurement.quantity)})", "permute-and-flip among public bins"
+        name, how = f"{each.name} ({_describe(measurement.quantity)})", "permute-and-flip"
         return Explained(
             name, f"{float(moved):g}", how, f"{spread:g}", share, margin, _in_rank(each.noise, grid, confidence)
         )
@@ -251,19 +250,19 @@ def _in_rank(choice: BinChoice, grid: Fraction, confidence: Fraction) -> str:
     if not isinstance(choice, QuantileChoice):
         return " rows of rank"
     even = even_bin_margin(choice, confidence) * float(grid)
-    return f" rows of rank for any data (±{even:,.4g} if values are spread evenly between the bounds)"
+    return f" rows of rank for any data, ±{even:,.4g} if values are spread evenly between the bounds"
 
 
 def _describe(quantity: Quantity) -> str:  # noqa: PLR0911 - one return a quantity
     match quantity:
         case Count():
-            return "count of rows"
+            return "number of rows"
         case Sum():
             return "sum"
         case People():
-            return "count of people"
+            return "number of people"
         case Keys():
-            return "people of each key"
+            return "number of people per undeclared key"
         case Halves():
             return "count and sum together"
         case Thirds():
@@ -271,14 +270,15 @@ def _describe(quantity: Quantity) -> str:  # noqa: PLR0911 - one return a quanti
         case Curve():
             return "sum and squares together"
         case Quantiles(fractions=fractions):
-            return f"quantiles {', '.join(f'{float(each):g}' for each in fractions)} among {_describe_bins(quantity)}"
+            names = ", ".join(f"{float(fraction):g}" for fraction in fractions)
+            return f"{'quantile' if len(fractions) == 1 else 'quantiles'} {names}, {_describe_bins(quantity)}"
         case Extreme(largest=largest):
-            return f"{'maximum' if largest else 'minimum'} among {_describe_bins(quantity)}"
+            return f"{'maximum' if largest else 'minimum'}, {_describe_bins(quantity)}"
         case Mode():
-            return f"most frequent of {count_bins(quantity):,} values"
+            return f"most frequent, chosen from {count_bins(quantity):,} declared values"
         case _:
             assert_never(quantity)
 
 
 def _describe_bins(choice: Quantiles | Extreme) -> str:
-    return f"{count_bins(choice):,} bins of {2.0**choice.grid.exponent:g}"
+    return f"chosen from {count_bins(choice):,} public bins of width {2.0**choice.grid.exponent:g}"
