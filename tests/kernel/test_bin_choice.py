@@ -427,7 +427,6 @@ GOOD = {"bins": 4, "reach": 1, "neighbours": ADD, "epsilon": Decimal(1)}
         (QuantileChoice, {"fractions": (Fraction(1, 2), Fraction(1, 2))}, "raction"),
         (QuantileChoice, {"fractions": (Fraction(3, 4), Fraction(1, 2))}, "raction"),
         (QuantileChoice, {"fractions": (Fraction(1),)}, "raction"),
-        (QuantileChoice, {"fractions": (Fraction(1, 1_000_003),)}, "raction"),
         (QuantileChoice, {"bins": 0}, "above zero"),
         (QuantileChoice, {"epsilon": 0}, "above zero"),
         (QuantileChoice, {"epsilon": Decimal("1e-30")}, "epsilon"),

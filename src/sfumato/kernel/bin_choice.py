@@ -24,7 +24,6 @@ from sfumato.kernel.tails import least_tail
 
 Weights = npt.NDArray[np.int64]
 
-MOST_PARTS = 10**6  # the greatest denominator of a fraction
 OVERSHOOT = Fraction(1, 100)  # the chance that an extreme is put beyond all weight
 _FITS = 2.0**61
 
@@ -47,8 +46,6 @@ class QuantileChoice:
         ordered = self.fractions and list(self.fractions) == sorted(set(self.fractions))
         if not ordered or not 0 < self.fractions[0] <= self.fractions[-1] < 1:
             raise KernelFault("Fractions are one or more, in ascending order, between 0 and 1.")
-        if max(fraction.denominator for fraction in self.fractions) > MOST_PARTS:
-            raise KernelFault("A fraction of a quantile is too fine.")
         _check_parameters(self)
 
     @property

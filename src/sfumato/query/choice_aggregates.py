@@ -5,7 +5,6 @@ from fractions import Fraction
 from sqlglot import exp
 
 from sfumato.errors import MissingBounds
-from sfumato.kernel.bin_choice import MOST_PARTS
 from sfumato.kernel.plan import MOST_BINS, MOST_CHOSEN
 from sfumato.query import functions
 from sfumato.query.constants import read_exact_number
@@ -14,6 +13,7 @@ from sfumato.query.parse import locate, name_node, syntax_refusal
 from sfumato.query.query import Aggregate, Typed
 from sfumato.query.row_expressions import RowBinder
 
+FINEST_FRACTION = 10**6  # the greatest denominator of a quantile's fraction
 BOUNDS = "Declare bounds, or use an expression of columns that have bounds."
 
 
@@ -82,7 +82,7 @@ def _bind_listed(node: exp.Expr, inner: exp.Expr, rows: RowBinder) -> Typed:
 
 def _read_fraction(node: exp.Expr, inner: exp.Expr) -> Fraction:
     value = read_exact_number(inner) or Fraction(0)
-    if not 0 < value < 1 or value.denominator > MOST_PARTS:
+    if not 0 < value < 1 or value.denominator > FINEST_FRACTION:
         hint = "Write a number such as 0.5 or 0.95. For 0 and 1, use MIN and MAX."
         raise syntax_refusal(node, "The fraction of a quantile must be between 0 and 1", hint)
     return value
