@@ -9,6 +9,7 @@ import pytest
 
 from sfumato.answering import ask, certified_plans, desk, present_answer
 from sfumato.curator import Curator
+from sfumato.query import bound_question
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "sfumato"
@@ -68,7 +69,9 @@ def test_the_functions_of_the_path_exist(step):
 def test_the_steps_are_those_of_the_code_in_their_order():
     assert [number for number, *_ in STEPS] == ["1", "2", "3", "4", "5", "", "6", "7", "8", "9", "10", "11"]
     in_order(Curator.ask, "at_desk", "ask(")
-    in_order(ask.ask, "read_question(", "bind(", "answer_query(")
+    in_order(ask.ask, "bind_question(", "answer_query(")
+    in_order(bound_question.bind_question, "parse(", "_REMEMBERED[key] =")
+    in_order(bound_question._bind_tree, "bind(")
     in_order(ask.answer_query, "desk.plan(", "certify_plan(", "desk.answer(", "present_answer(")
     in_order(certified_plans.certify_plan, "certify(")
     in_order(desk.Desk.answer, "find_stored(", "charge_and_release(")

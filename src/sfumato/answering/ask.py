@@ -13,8 +13,8 @@ from sfumato.answers.answer import Answer
 from sfumato.kernel.losses import ZCDP, PureDP
 from sfumato.kernel.parameters import Number
 from sfumato.number_arguments import probability_inside
-from sfumato.query.bind import bind
-from sfumato.query.frame import FrameQuery, read_question
+from sfumato.query.bound_question import bind_question
+from sfumato.query.frame import FrameQuery
 from sfumato.query.query import Query
 
 
@@ -30,14 +30,14 @@ def ask(
     analyst: str = DEFAULT_ANALYST,
 ) -> Answer:
     """Answer a question for its price. If the ledger has an answer that is as precise, it is free."""
-    tree = read_question(question)
-    query = bind(tree, desk.dataset)
+    bound = bind_question(question, desk.dataset)
+    query = bound.query
     level = probability_inside(confidence, "confidence")
     margins = read_margins(query, margin, epsilon, rho)
     loss = choose_loss(query, epsilon, rho) if margins is None else find_least_epsilon(desk, query, margins, level)
 
     def write_question() -> str:
-        return write_record("ask", record_question(tree, query, margins), confidence=level)
+        return write_record("ask", record_question(bound.tree, query, margins), confidence=level)
 
     return answer_query(desk, query, loss, level, desk.admit(analyst), choose_delta(query, delta), write_question)
 

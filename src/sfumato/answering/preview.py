@@ -21,8 +21,8 @@ from sfumato.kernel.neighbours import Neighbours
 from sfumato.kernel.parameters import Number
 from sfumato.number_arguments import probability_inside
 from sfumato.planning.planner import Planned
-from sfumato.query.bind import bind
-from sfumato.query.frame import FrameQuery, read_question
+from sfumato.query.bound_question import bind_question
+from sfumato.query.frame import FrameQuery
 from sfumato.query.query import Query
 
 
@@ -107,7 +107,7 @@ def preview(
     analyst: str = DEFAULT_ANALYST,
 ) -> Preview:
     """Cost and margins, before spending."""
-    query = bind(read_question(question), desk.dataset)
+    query = bind_question(question, desk.dataset).query
     level = probability_inside(confidence, "confidence")
     loss, share = choose_loss(query, epsilon, rho), choose_delta(query, delta)
     planned = desk.plan(query, loss, share)
