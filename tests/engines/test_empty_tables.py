@@ -94,13 +94,13 @@ def test_two_counts_of_one_cell_are_a_fault():
     plan = planned(PEOPLE[1], dataset)
     engine._measure(plan)
     queries = engine._queries(plan)
-    engine._ready[queries.plan_digest] = replace(queries, people="SELECT 'Rome', 1 UNION ALL SELECT 'Rome', 2")
+    engine._ready[id(plan)] = plan, replace(queries, people="SELECT 'Rome', 1 UNION ALL SELECT 'Rome', 2")
     with pytest.raises(sf.errors.KernelFault, match="one cell"):
         engine._measure(plan)
     with pytest.raises(sf.errors.EngineFailed):
         engine.aggregate(plan)
     elsewhere = "SELECT 'Bern', 1 UNION ALL SELECT 'Bern', 2"  # no cell of the plan
-    engine._ready[queries.plan_digest] = replace(queries, people=elsewhere)
+    engine._ready[id(plan)] = plan, replace(queries, people=elsewhere)
     engine._measure(plan)
     engine.close()
 

@@ -24,6 +24,11 @@ def read_analyst(name: object) -> str:
     """A name that can be recorded, without what is not seen of it."""
     if not isinstance(name, str):
         raise InvalidParameter("analyst", "must be a name", kind_of(name), 'For example: analyst="ann".')
+    return _read_text(name)
+
+
+@lru_cache(maxsize=4096)
+def _read_text(name: str) -> str:
     if len(name) > MOST_LETTERS:
         hint = "Use a shorter name."
         raise InvalidParameter("analyst", f"must have at most {MOST_LETTERS} characters", str(len(name)), hint)

@@ -53,7 +53,7 @@ class DuckDBEngine:
         self.tables = with_facts(connection, tables)
         self._stored = {name: stored_steps(table) for name, table in tables.items()}
         self._empty = EmptyTables(self.tables)
-        self._ready: dict[str, Queries] = {}
+        self._ready: dict[int, tuple[BoundedPlan, Queries | None]] = {}
         self._lock = threading.Lock()
 
     @classmethod
@@ -182,14 +182,12 @@ class DuckDBEngine:
         return found
 
     def _queries(self, plan: BoundedPlan) -> Queries:
-        """The texts of a plan, as its check left them; by digest, since equal plans may differ in a literal's type."""
-        name = digest(plan)
+        """The queries of a plan: those of its check, if it is the same object (equal plans may differ in a literal)."""
         with self._lock:
-            ready = self._ready.pop(name, None)
-        if ready is None:
-            ready = self._lowered(plan, name)
+            _, ready = self._ready.pop(id(plan), (plan, None))
+        ready = ready or self._lowered(plan, digest(plan))
         with self._lock:
-            self._ready[name] = ready
+            self._ready[id(plan)] = (plan, ready)  # holding the plan keeps its id from being used again
             while len(self._ready) > MOST_READY:
                 del self._ready[next(iter(self._ready))]
         return ready
