@@ -1,11 +1,11 @@
-/** Canonical JSON (RFC 8785), for documents whose numbers are whole: one document, one text, in every language. */
+/** Canonical JSON (RFC 8785) for documents with whole numbers only: every client computes the same text. */
 
 const MOST_DEPTH = 16;
 const HALF_A_PAIR = /\p{Surrogate}/u;
 
 export class NotCanonical extends Error {}
 
-/** The one text of a value. */
+/** Write a value as its canonical text. */
 export function canonical(value, depth = 0) {
   if (depth > MOST_DEPTH) throw new NotCanonical();
   if (value === null || typeof value === "boolean") return JSON.stringify(value);
@@ -17,13 +17,13 @@ export function canonical(value, depth = 0) {
     if (!Number.isSafeInteger(value)) throw new NotCanonical();
     return String(value);
   }
-  if (Array.isArray(value)) return `[${value.map((each) => canonical(each, depth + 1)).join(",")}]`;
+  if (Array.isArray(value)) return `[${value.map((item) => canonical(item, depth + 1)).join(",")}]`;
   if (typeof value !== "object") throw new NotCanonical();
-  const names = Object.keys(value).sort(); // by UTF-16 units, as the standard wants
+  const names = Object.keys(value).sort(); // by UTF-16 units, as the standard requires
   return `{${names.map((name) => `${canonical(name, depth)}:${canonical(value[name], depth + 1)}`).join(",")}}`;
 }
 
-/** The value of a canonical text in UTF-8; a text that says the same in another way is refused. */
+/** Read the value of a canonical text in UTF-8. Any other text of the same value is refused. */
 export function parseCanonical(bytes) {
   let text, value;
   try {
@@ -36,7 +36,7 @@ export function parseCanonical(bytes) {
   return value;
 }
 
-/** Is it a plain object with exactly these names? */
+/** Whether this is a plain object with exactly these names. */
 export function hasExactly(value, names) {
   if (value === null || typeof value !== "object" || Array.isArray(value)) return false;
   const own = Object.keys(value);

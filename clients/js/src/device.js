@@ -1,7 +1,7 @@
 /**
- * A person's own books: what each survey has cost them, their caps, and the permanent reports that they keep.
+ * A person's own ledger: what each survey has cost, the person's caps, and the permanent reports.
  *
- * A charge, the permanent report and the report are kept together, before the report leaves.
+ * A charge, the permanent report and the report are stored together, before the report is returned.
  */
 
 import { canonical } from "./canonical.js";
@@ -17,7 +17,7 @@ const DAYS_A_MONTH = 30;
 const FIRST_BLOCKS = 64;
 const ZERO = ratio(0n);
 
-/** The most epsilon that a person gives: to one survey, in any thirty days, and ever. */
+/** The most epsilon that a person allows: for one survey, in any thirty days, and in total. */
 export const DEFAULT_CAPS = Object.freeze({ perSurvey: "4", perMonth: "8", lifetime: "32" });
 
 export class Device {
@@ -25,37 +25,37 @@ export class Device {
     this.store = store;
   }
 
-  /** The caps of this person; with `changes`, after changing some. */
+  /** Return the person's caps, after the given changes. */
   caps(changes = {}) {
     for (const value of Object.values(changes)) positive(value);
-    return this.#books((books) => {
-      for (const name of Object.keys(DEFAULT_CAPS)) if (name in changes) books.caps[name] = String(changes[name]);
-      return { ...books.caps };
+    return this.#ledger((ledger) => {
+      for (const name of Object.keys(DEFAULT_CAPS)) if (name in changes) ledger.caps[name] = String(changes[name]);
+      return { ...ledger.caps };
     });
   }
 
-  /** What was charged so far, as decimal texts. */
+  /** Return the epsilon that was charged so far, as decimal texts. */
   spent(manifest, at = new Date()) {
-    return this.#books((books) => {
-      const found = spent(books, manifest.digest, at);
+    return this.#ledger((ledger) => {
+      const found = spent(ledger, manifest.digest, at);
       return Object.fromEntries(Object.entries(found).map(([name, value]) => [name, decimalText(value)]));
     });
   }
 
-  /** The report for the period of this moment. Asked again in the same period, it is the same one, and free. */
+  /** Make the report for the period of this time. A second call in the period returns the same report, for free. */
   report(manifest, answer, at) {
     const period = periodAt(manifest, at);
-    return this.#books(async (books) => {
-      const made = (books.reports[manifest.digest] ??= {});
+    return this.#ledger(async (ledger) => {
+      const made = (ledger.reports[manifest.digest] ??= {});
       if (made[period]) return { ...made[period], epsilon: "0", repeated: true };
       let price = manifest.price.text;
       let report;
       if (manifest.memo) {
-        const kept = await this.#permanent(books, manifest, answer, period, at);
+        const kept = await this.#permanent(ledger, manifest, answer, period, at);
         if (!kept.charged) price = "0";
         report = manifest.memo.instantaneous ? manifest.memo.instantaneous.again(kept.report, system) : kept.report;
       } else {
-        charge(books, manifest, period, at);
+        charge(ledger, manifest, period, at);
         report = manifest.permanent.draw(answer, system);
       }
       made[period] = { survey: manifest.id, period, id: toHex(system.take(16)), report };
@@ -63,26 +63,26 @@ export class Device {
     });
   }
 
-  /** The first answer of a renewal is the one that is kept: reports must not show that an answer changed. */
-  async #permanent(books, manifest, answer, period, at) {
+  /** The first answer of a renewal is kept: reports must not reveal that an answer changed. */
+  async #permanent(ledger, manifest, answer, period, at) {
     const renewal = Math.floor(period / manifest.memo.periods);
-    const kept = (books.permanent[manifest.digest] ??= {});
+    const kept = (ledger.permanent[manifest.digest] ??= {});
     if (renewal in kept) return { report: kept[renewal], charged: false };
-    charge(books, manifest, period, at);
-    kept[renewal] = await permanentReport(manifest, answer, fromHex(books.secret), renewal);
+    charge(ledger, manifest, period, at);
+    kept[renewal] = await permanentReport(manifest, answer, fromHex(ledger.secret), renewal);
     return { report: kept[renewal], charged: true };
   }
 
-  #books(change) {
+  #ledger(change) {
     return this.store.update(async (text) => {
-      const books = text === null ? fresh() : read(text);
-      const result = await change(books);
-      return [JSON.stringify(books), result];
+      const ledger = text === null ? fresh() : read(text);
+      const result = await change(ledger);
+      return [JSON.stringify(ledger), result];
     });
   }
 }
 
-/** The report that this secret always draws for this survey, renewal and answer. */
+/** The report that this secret determines for this survey, renewal and answer. */
 export async function permanentReport(manifest, answer, secret, renewal) {
   const about = { purpose: PURPOSE, survey: manifest.digest, renewal, answer };
   const message = new TextEncoder().encode(canonical(about));
@@ -90,36 +90,36 @@ export async function permanentReport(manifest, answer, secret, renewal) {
     try {
       return manifest.permanent.draw(answer, new Given(await memoBytes(secret, message, blocks)));
     } catch (error) {
-      if (!(error instanceof Exhausted)) throw error; // else again, from the same beginning, with more to read
+      if (!(error instanceof Exhausted)) throw error; // otherwise start again with more bytes
     }
   }
 }
 
-function charge(books, manifest, period, at) {
-  const so = spent(books, manifest.digest, at);
-  const own = positive(books.caps.perSurvey);
+function charge(ledger, manifest, period, at) {
+  const so = spent(ledger, manifest.digest, at);
+  const own = positive(ledger.caps.perSurvey);
   const limits = [
     [compare(own, manifest.lifetime) < 0 ? own : manifest.lifetime, so.survey],
-    [positive(books.caps.perMonth), so.month],
-    [positive(books.caps.lifetime), so.lifetime],
+    [positive(ledger.caps.perMonth), so.month],
+    [positive(ledger.caps.lifetime), so.lifetime],
   ];
   for (const [limit, already] of limits) {
     if (compare(manifest.price, add(limit, negative(already))) > 0) throw new Refused("budget-exceeded");
   }
-  books.charges.push({ survey: manifest.digest, period, day: dayOf(at), epsilon: decimalText(manifest.price) });
+  ledger.charges.push({ survey: manifest.digest, period, day: dayOf(at), epsilon: decimalText(manifest.price) });
 }
 
 /**
- * Charges are in the order in which they were made, and time only moves on: what was charged after a charge of the last
- * thirty days is of these thirty days too, whatever day the clock said.
+ * Charges are in the order in which they were made. A charge that was made after a charge of the last thirty days also
+ * counts for these thirty days, whatever date it carries.
  */
-function spent(books, digest, at) {
-  const recent = books.charges.findIndex((each) => each.day > dayOf(at) - DAYS_A_MONTH);
-  const total = (charges) => charges.map((each) => decimalOf(each.epsilon)).reduce(add, ZERO);
+function spent(ledger, digest, at) {
+  const recent = ledger.charges.findIndex((charged) => charged.day > dayOf(at) - DAYS_A_MONTH);
+  const total = (charges) => charges.map((charged) => decimalOf(charged.epsilon)).reduce(add, ZERO);
   return {
-    survey: total(books.charges.filter((each) => each.survey === digest)),
-    month: total(recent < 0 ? [] : books.charges.slice(recent)),
-    lifetime: total(books.charges),
+    survey: total(ledger.charges.filter((charged) => charged.survey === digest)),
+    month: total(recent < 0 ? [] : ledger.charges.slice(recent)),
+    lifetime: total(ledger.charges),
   };
 }
 
@@ -142,15 +142,15 @@ function fresh() {
   return { format: FORMAT, secret, caps: { ...DEFAULT_CAPS }, charges: [], permanent: {}, reports: {} };
 }
 
-/** Books that cannot be read are never replaced by new ones: those would forget what was spent. */
+/** A ledger that cannot be read is never replaced by a new one, which would lose the record of what was spent. */
 function read(text) {
-  let books;
+  let ledger;
   try {
-    books = JSON.parse(text);
+    ledger = JSON.parse(text);
   } catch {
     throw new Refused("device-ledger");
   }
-  const { format, secret, caps, charges, permanent, reports } = books ?? {};
+  const { format, secret, caps, charges, permanent, reports } = ledger ?? {};
   const whole =
     format === FORMAT &&
     typeof secret === "string" &&
@@ -158,12 +158,12 @@ function read(text) {
     [caps, permanent, reports].every(isPlain) &&
     Object.keys(DEFAULT_CAPS).every((name) => decimal(caps[name])?.n > 0n) &&
     [...Object.values(permanent), ...Object.values(reports)].every(isPlain) &&
-    Object.values(permanent).every((each) => Object.values(each).every(isReport)) &&
-    Object.values(reports).every((each) => Object.values(each).every((made) => isPlain(made) && isReport(made.report))) &&
+    Object.values(permanent).every((renewals) => Object.values(renewals).every(isReport)) &&
+    Object.values(reports).every((made) => Object.values(made).every((one) => isPlain(one) && isReport(one.report))) &&
     Array.isArray(charges) &&
-    charges.every((each) => isPlain(each) && typeof each.survey === "string" && Number.isSafeInteger(each.day));
+    charges.every((one) => isPlain(one) && typeof one.survey === "string" && Number.isSafeInteger(one.day));
   if (!whole) throw new Refused("device-ledger");
-  return books;
+  return ledger;
 }
 
 const isPlain = (value) => value !== null && typeof value === "object" && !Array.isArray(value);

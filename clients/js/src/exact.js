@@ -1,4 +1,4 @@
-/** Exact numbers: ratios of BigInts, and logarithms rounded up. No float decides what a report costs. */
+/** Exact numbers: ratios of BigInts, and logarithms rounded up. No loss is computed with floats. */
 
 const SIGNIFICANT_DIGITS = 30;
 const BITS = 256n;
@@ -20,7 +20,7 @@ export const negative = (value) => ({ n: -value.n, d: value.d });
 export const times = (left, right) => ratio(left.n * right.n, left.d * right.d);
 export const greater = (left, right) => (compare(left, right) >= 0 ? left : right);
 
-/** The number that a decimal text means, or null where it is none. */
+/** The number of a decimal text, or null if it is no number. */
 export function decimal(text) {
   const found = typeof text === "string" ? DECIMAL.exec(text) : null;
   if (!found) return null;
@@ -30,7 +30,7 @@ export function decimal(text) {
   return places >= 0n ? ratio(number * 10n ** places) : ratio(number, 10n ** -places);
 }
 
-/** A number whose denominator divides a power of ten, in all its digits. */
+/** All digits of a number whose denominator divides a power of ten. */
 export function decimalText({ n, d }) {
   let places = 0;
   for (let power = 1n; (n * power) % d; power *= 10n) places += 1;
@@ -41,8 +41,8 @@ export function decimalText({ n, d }) {
 }
 
 /**
- * The loss of a table whose most telling report is `value` times as likely for one answer as for another: ln of it (or
- * of its inverse), rounded up at the thirtieth digit. `{ n, d, text }`.
+ * The loss of a table whose greatest ratio between two answers is `value`: ln of it (or of its inverse), rounded up at
+ * the thirtieth digit. `{ n, d, text }`.
  */
 export function lossOfRatio(value) {
   const above = value.n >= value.d ? value : { n: value.d, d: value.n };
@@ -76,10 +76,10 @@ function twiceArtanh(numerator, denominator, work) {
   return numerator >= 0n ? [low, high] : [-high, -low];
 }
 
-/** The least decimal of thirty digits that is not below n / d, as a ratio and as a person would write it. */
+/** The least decimal of thirty digits that is not below n / d, as a ratio and as a text. */
 export function roundedUp(n, d) {
   if (n === 0n) return { n: 0n, d: 1n, text: "0" };
-  let places = SIGNIFICANT_DIGITS - (n.toString().length - d.toString().length); // right, or one too many
+  let places = SIGNIFICANT_DIGITS - (n.toString().length - d.toString().length); // exact, or one too many
   const scaled = (count) => (count >= 0 ? [n * 10n ** BigInt(count), d] : [n, d * 10n ** BigInt(-count)]);
   let [top, bottom] = scaled(places);
   if (top / bottom >= 10n ** BigInt(SIGNIFICANT_DIGITS)) [top, bottom] = scaled((places -= 1));

@@ -17,7 +17,7 @@ export function parity(value) {
   return odd;
 }
 
-/** Irreducible, and of this degree? Ben-Or's test: no common factor with x**(2**i) - x for i up to half the degree. */
+/** Whether a polynomial is irreducible and of this degree. Ben-Or's test: no common factor with x**(2**i) - x for i up to half the degree. */
 export function irreducible(polynomial, degree) {
   if (!Number.isSafeInteger(polynomial) || polynomial < 2 ** degree || polynomial >= 2 ** (degree + 1)) return false;
   if (degree === 1) return true;

@@ -1,9 +1,9 @@
 /**
- * A device's books in a folder, for Node: each change is a file of its own, with the next number.
+ * A device's ledger in a folder, for Node: every change is a new file with the next number.
  *
- * There is no lock that a killed process could leave behind. A file is written whole under another name, to the disk,
- * and then given its number, which fails if the number is taken: of two processes that change the same books, one is
- * first, and the other reads again. Charges of both count, or one of them is refused.
+ * There is no lock that a killed process could leave behind. A file is written to disk under another name and then gets
+ * its number, which fails if the number is taken. Of two processes that change the same ledger, one is first, and the
+ * other reads again. The charges of both count, or one of them is refused.
  */
 
 import { link, mkdir, open, readdir, readFile, unlink } from "node:fs/promises";
@@ -29,14 +29,14 @@ export class FileStore {
 
   async #changed(change) {
     for (;;) {
-      const before = await this.#books(() => this.#latest());
-      if (!before) continue; // somebody was faster
+      const before = await this.#ledger(() => this.#latest());
+      if (!before) continue; // another process was faster
       const [text, result] = await change(before.text);
-      if (text === before.text || (await this.#books(() => this.#kept(before.number + 1, text)))) return result;
+      if (text === before.text || (await this.#ledger(() => this.#kept(before.number + 1, text)))) return result;
     }
   }
 
-  /** The books with the greatest number; null if they were replaced while they were read. */
+  /** The ledger with the greatest number; null if it was replaced while it was read. */
   async #latest() {
     await mkdir(this.folder, { recursive: true, mode: 0o700 });
     const number = Math.max(0, ...(await this.#numbers()));
@@ -48,7 +48,7 @@ export class FileStore {
     return text === null ? null : { number, text };
   }
 
-  /** Whether these became the latest books; if not, nothing was changed. */
+  /** Whether this became the latest ledger. If not, nothing was changed. */
   async #kept(number, text) {
     const fresh = join(this.folder, `${toHex(system.take(8))}.new`);
     const file = await open(fresh, "wx", 0o600);
@@ -67,8 +67,8 @@ export class FileStore {
       await unlink(fresh);
     }
     const numbers = await this.#numbers();
-    if (numbers.some((each) => each > number)) {
-      await this.#removed(number); // the number was free only because later books had cleared it away
+    if (numbers.some((other) => other > number)) {
+      await this.#remove(number); // the number was free only because a later ledger removed its file
       return false;
     }
     const folder = await open(this.folder, "r");
@@ -77,7 +77,7 @@ export class FileStore {
     } finally {
       await folder.close();
     }
-    for (const each of numbers) if (each < number) await this.#removed(each);
+    for (const earlier of numbers) if (earlier < number) await this.#remove(earlier);
     return true;
   }
 
@@ -85,7 +85,7 @@ export class FileStore {
     return (await readdir(this.folder)).map((name) => Number(NAME.exec(name)?.[1] ?? 0));
   }
 
-  async #removed(number) {
+  async #remove(number) {
     await unlink(this.#path(number)).catch((error) => {
       if (error.code !== "ENOENT") throw error;
     });
@@ -95,7 +95,7 @@ export class FileStore {
     return join(this.folder, `${number}.json`);
   }
 
-  async #books(work) {
+  async #ledger(work) {
     try {
       return await work();
     } catch {

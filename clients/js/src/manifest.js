@@ -1,4 +1,4 @@
-/** A survey as a document, checked: size, form, version, signature, fields, table, epsilon, in this order. */
+/** Check the document of a survey: size, form, version, signature, fields, table, epsilon, in this order. */
 
 import { canonical, hasExactly, NotCanonical, parseCanonical } from "./canonical.js";
 import { compare, decimal } from "./exact.js";
@@ -20,7 +20,7 @@ const TIME = /^2[01][0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$/;
 const ENDPOINT = /^(https:\/\/[!-~]{1,2000})?$/;
 const encoder = new TextEncoder();
 
-/** Check a document from anyone; nothing that it says about epsilon is believed. */
+/** Check a document of unknown origin. The stated epsilon is not trusted: it is computed from the table. */
 export async function readManifest(data) {
   if (data.length > MOST_BYTES) throw new Refused("survey-size");
   let document;
@@ -47,12 +47,12 @@ export async function signatureFits(statement, publicKey, signature) {
     const key = await subtle.importKey("raw", fromHex(publicKey), "Ed25519", false, ["verify"]);
     return await subtle.verify("Ed25519", key, fromHex(signature), encoder.encode(canonical(statement)));
   } catch (error) {
-    if (error?.name === "NotSupportedError") throw error; // an old browser: to be told, not to be taken for a forgery
+    if (error?.name === "NotSupportedError") throw error; // an old browser, not a forged signature
     return false;
   }
 }
 
-/** The number of the period at a moment, from 0. */
+/** The number of the period at a time, from 0. */
 export function periodAt(manifest, moment) {
   const since = moment.getTime() - manifest.created;
   if (!(since >= 0)) throw new Refused("survey-early");
@@ -92,7 +92,7 @@ async function checked(statement) {
 function domainOf(value) {
   if (hasExactly(value, ["kind", "labels"]) && ["categories", "questions"].includes(value.kind)) {
     if (!Array.isArray(value.labels)) throw new Refused("survey-field");
-    const labels = value.labels.map((each) => text(each, 400));
+    const labels = value.labels.map((label) => text(label, 400));
     if (new Set(labels).size !== labels.length) throw new Refused("survey-field");
     return { kind: value.kind, labels };
   }

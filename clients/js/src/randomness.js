@@ -1,4 +1,4 @@
-/** Where coins come from: the system, or bytes that a device can make again. One report reads them in a fixed order. */
+/** Random bytes: from the system, or bytes that a device can derive again. A report reads them in a fixed order. */
 
 const MOST_AT_ONCE = 65536; // of one call of getRandomValues
 
@@ -15,7 +15,7 @@ export const system = {
   },
 };
 
-/** Bytes that are given, in order. */
+/** Given bytes, in order. */
 export class Given {
   constructor(bytes) {
     this.bytes = bytes;
@@ -29,7 +29,7 @@ export class Given {
   }
 }
 
-/** A little-endian whole number of so many bytes (up to four). */
+/** A little-endian whole number of up to four bytes. */
 export function number(source, width) {
   return source.take(width).reduceRight((total, byte) => total * 256 + byte, 0);
 }
@@ -39,9 +39,9 @@ export function coin(source, units) {
   return number(source, 4) < units;
 }
 
-/** A whole number below `bound`, each alike: a word outside a whole multiple of the range is read again. */
+/** A uniform whole number below `bound`: a word outside a whole multiple of the range is read again. */
 export function even(source, bound) {
-  const width = [1, 2, 4].find((each) => 256 ** each >= bound);
+  const width = [1, 2, 4].find((bytes) => 256 ** bytes >= bound);
   const most = Math.floor(256 ** width / bound) * bound;
   for (;;) {
     const word = number(source, width);
@@ -49,7 +49,7 @@ export function even(source, bound) {
   }
 }
 
-/** So many bytes of HMAC-SHA256(key, 0), HMAC(key, 1) ... with key = HMAC(secret, about). */
+/** Bytes of HMAC-SHA256(key, 0), HMAC(key, 1), ... with key = HMAC(secret, purpose). */
 export async function memoBytes(secret, about, blocks) {
   const key = await hmac(secret, about);
   const bytes = new Uint8Array(32 * blocks);

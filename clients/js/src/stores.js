@@ -1,8 +1,8 @@
-/** Where a device keeps its books. A store has `update(change)`: read, change, keep, one at a time. */
+/** Stores for a device's ledger. A store has `update(change)`: read, change and store, one at a time. */
 
 import { Refused } from "./refusals.js";
 
-/** For as long as the page or process lives. */
+/** Keeps the ledger as long as the page or process lives. */
 export class MemoryStore {
   #text = null;
   #last = Promise.resolve();
@@ -18,7 +18,7 @@ export class MemoryStore {
   }
 }
 
-/** In a browser's localStorage, one tab at a time: through the browser's locks, which every page over https has. */
+/** Keeps the ledger in a browser's localStorage, one tab at a time: with the browser's locks, which https pages have. */
 export class WebStore {
   #last = Promise.resolve();
 
@@ -43,7 +43,7 @@ export class WebStore {
   }
 }
 
-/** Storage may be full, or forbidden by the person: then nothing is reported. */
+/** If storage is full or forbidden, nothing is reported. */
 function stored(work) {
   try {
     return work();

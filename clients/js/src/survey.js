@@ -1,4 +1,4 @@
-/** A survey as a person's device sees it: load it, check it, and report. */
+/** A survey on a person's device: load it, check it, and report. */
 
 import { compare, decimal } from "./exact.js";
 import { Device } from "./device.js";
@@ -36,7 +36,7 @@ export class Survey {
     return survey;
   }
 
-  /** Was this survey signed by the holder of this key, and not changed since? */
+  /** Whether the holder of this key signed this survey, and it was not changed since. */
   async verify(publicKey) {
     const { statement, publicKey: own, signature } = this.manifest;
     const known = typeof publicKey === "string" && publicKey.trim().toLowerCase() === own;
@@ -58,7 +58,7 @@ export class Survey {
     return JSON.stringify({ survey, period, id, report });
   }
 
-  /** What goes into the table: a category, a position between the bounds, or a row of bits. */
+  /** The input of the table: a category, a position between the bounds, or a row of bits. */
   read(value) {
     const { domain, permanent } = this.manifest;
     if (domain.kind === "categories") return category(value, domain.labels);
@@ -78,12 +78,12 @@ export class Survey {
     return this.manifest.domain;
   }
 
-  /** The loss of one report by itself, derived from the table: a decimal text. */
+  /** The privacy loss of a single report, computed from the table: a decimal text. */
   get epsilon() {
     return this.manifest.table.epsilon.text;
   }
 
-  /** The loss of all reports on one answer. */
+  /** The privacy loss of all reports on one answer. */
   get longitudinalEpsilon() {
     return this.manifest.price.text;
   }
@@ -96,7 +96,7 @@ function category(value, labels) {
   throw new Refused("survey-value");
 }
 
-/** In doubles, as every client does it: the same number has the same position everywhere. */
+/** Computed in doubles by every client: the same number has the same position everywhere. */
 function position(value, { lower, upper }) {
   if (typeof value !== "number" || !Number.isFinite(value)) throw new Refused("survey-value");
   const inside = Math.min(Math.max(value, lower), upper);
@@ -111,14 +111,14 @@ function answers(value, labels) {
     given = known ? labels.map((label) => given[label]) : null;
   }
   const whole = Array.isArray(given) && given.length === labels.length;
-  if (!whole || !given.every((each) => typeof each === "boolean")) throw new Refused("survey-value");
+  if (!whole || !given.every((answer) => typeof answer === "boolean")) throw new Refused("survey-value");
   return row(labels.length, (place) => given[place]);
 }
 
 let shared = null;
 
 function defaultDevice() {
-  if (!globalThis.document) return null; // not a page: there is no storage that is surely the person's own
+  if (!globalThis.document) return null; // not a page: no storage is known to be the person's own
   shared ??= new Device(new WebStore());
   return shared;
 }

@@ -1,5 +1,5 @@
 /**
- * The published tables, in whole units of 2**-32: whether they may be used, what one report costs, and the draw.
+ * The published tables, in whole units of 2**-32: checks, the loss of one report, and draws.
  *
  * A table is `{ kind, size, epsilon, form, draw(answer, source) }`. The answer of "categories" is a place from 0; of
  * "numbers" a position from 0 to 2**32 between the bounds; of "questions" the hex of a row of bits.
@@ -19,7 +19,7 @@ const MOST_STEPS = 2 ** 16;
 const MOST_ROWS = 33;
 const MOST_QUESTIONS = 2 ** 12;
 
-/** The table of a description; whatever is not exactly one is refused. What it says about epsilon is never read. */
+/** The table of a description. Any other document is refused. A stated epsilon is never read. */
 export function rebuild(description) {
   const make = description !== null && typeof description === "object" && MADE[description.mechanism];
   require(typeof description?.mechanism === "string" && Object.hasOwn(MADE, description.mechanism) && make);
@@ -42,13 +42,13 @@ const over = (left, right) => ratio(left.n * right.d, left.d * right.n);
 const codes = (count) => ({ kind: "codes", count });
 const bits = (width, ones = null) => ({ kind: "bits", width, ones });
 
-/** A table over categories: p and q are how often a report supports its own category, and another given one. */
+/** A table over categories: a report supports its own category with p, and another given one with q. */
 function categories(k, [own, other], loss, form, draw, more = {}) {
   require(compare(own, other) > 0);
   return { kind: "categories", size: k, epsilon: lossOfRatio(loss), form, draw, ...more };
 }
 
-/** A value where kept, else the value an even 1 .. k-1 steps further around the circle. */
+/** Return the value if kept, otherwise one of the k - 1 others, uniformly. */
 function moveOn(value, kept, k, source) {
   if (k === 2) return kept ? value : 1 - value;
   const step = even(source, k - 1) + 1;
@@ -65,7 +65,7 @@ function kary({ mechanism, ...description }) {
   return categories(k, support, over(own, support[1]), codes(k), draw, { staged: "kary", support, again: draw });
 }
 
-/** What is left of a probability, for each of the others alike. */
+/** The rest of a probability, shared equally by the others. */
 function spread(own, k) {
   return times(rest(own), ratio(1n, BigInt(k - 1)));
 }
@@ -80,12 +80,12 @@ function unary(description) {
   return categories(k, support, oddsRatio(support), bits(k), draw, { staged: "unary", support, again });
 }
 
-/** Another answer moves two bits: one that was set less likely, and one that was set more likely. */
+/** Two answers differ in two bits, and their two ratios multiply. */
 function oddsRatio([own, other]) {
   return over(times(own, rest(other)), times(other, rest(own)));
 }
 
-/** The table of one report that passed a permanent table and an instantaneous one of the same kind. */
+/** The table of one report after a permanent table and an instantaneous one of the same kind. */
 export function staged(permanent, fresh) {
   require(permanent.staged && permanent.staged === fresh.staged && permanent.size === fresh.size);
   const [own, other] = permanent.support;
@@ -116,7 +116,7 @@ function subset(description) {
   return categories(k, [own, times(filled, ratio(1n, BigInt(k - 1)))], loss, bits(k, size), draw);
 }
 
-/** An even set of `chosen` of the places, or of one fewer: those of the least words; drawn again where words tie. */
+/** A uniform set of `chosen` places, or of one fewer: those of the least words; drawn again if words tie. */
 function evenSubset(places, chosen, fewer, source) {
   for (;;) {
     const bytes = source.take(4 * places);
@@ -163,7 +163,7 @@ function hadamard(description) {
   return categories(k, [share(keep), ratio(1n, 2n)], ratio(BigInt(keep), WHOLE - BigInt(keep)), codes(columns), draw);
 }
 
-/** A table for numbers: `draw` is of a position from 0 to 2**32. */
+/** A table for numbers: `draw` takes a position from 0 to 2**32. */
 function means({ mechanism, lower, upper, ...description }) {
   const [low, high] = [decimal(lower), decimal(upper)];
   require(low && high);
@@ -173,7 +173,7 @@ function means({ mechanism, lower, upper, ...description }) {
   return { kind: "numbers", low, high, ...bounds, epsilon, form: codes(outputs), draw };
 }
 
-/** Up or down to a step at random. */
+/** Round up or down to a step at random. */
 function roundToSteps(position, steps, source) {
   const scaled = position * steps;
   return Math.floor(scaled / UNITS) + (coin(source, scaled % UNITS) ? 1 : 0);
@@ -228,7 +228,7 @@ function fullTable(description) {
   for (const line of table) {
     require(Array.isArray(line) && line.length === size);
     line.forEach(unit);
-    require(line.reduce((total, each) => total + each, 0) === UNITS);
+    require(line.reduce((total, units) => total + units, 0) === UNITS);
   }
   require(tellsApart(table));
   let loss = ratio(1n);
@@ -246,7 +246,7 @@ function fullTable(description) {
   return { outputs: size, epsilon: lossOfRatio(loss), draw };
 }
 
-/** Is the determinant other than zero? Elimination without fractions. */
+/** Whether the determinant is not zero. Elimination without fractions. */
 function tellsApart(table) {
   const rows = table.map((line) => line.map(BigInt));
   let before = 1n;
