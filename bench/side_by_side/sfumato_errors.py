@@ -14,7 +14,7 @@ from figures import Figure, Floats, averaged, discrete_variance, repeated, run
 
 import sfumato as sf
 from sfumato.answers.output_values import evaluate
-from sfumato.answers.released_values import Reading, aggregate_values
+from sfumato.answers.released_values import Reading, compute_aggregate
 from sfumato.kernel.certify import Certified, certify
 from sfumato.kernel.losses import PureDP
 from sfumato.kernel.mechanisms import LaplaceNoise
@@ -61,9 +61,9 @@ class Asked:
 
     def values(self, times: int) -> Floats:
         """The last output column: a row for each release, a column for each cell."""
-        readings = [Reading.of(each).values for each in self.releases(times)]
+        readings = [Reading.from_release(each).values for each in self.releases(times)]
         together = {name: np.concatenate([each[name] for each in readings]) for name in readings[0]}
-        aggregates = [aggregate_values(formula, together) for formula in self.planned.formulas]
+        aggregates = [compute_aggregate(formula, together) for formula in self.planned.formulas]
         _, post = self.query.columns[-1]
         return np.asarray(evaluate(post, aggregates, []), float).reshape(times, -1)
 

@@ -201,7 +201,7 @@ class Curator:
     def budget(self) -> Spending:
         """The population's budget."""
         totals = self.desk.ledger.totals()
-        return Spending(Cost.of(totals.limit), Cost.of(totals.spent), Cost.of(totals.remaining))
+        return Spending(Cost.from_loss(totals.limit), Cost.from_loss(totals.spent), Cost.from_loss(totals.remaining))
 
     @property
     def load_report(self) -> LoadReport | None:

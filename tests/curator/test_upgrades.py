@@ -12,9 +12,9 @@ import pytest
 from protected import protect
 
 import sfumato as sf
-from sfumato.answers.combined_releases import MOST_PARTS, Combined
-from sfumato.answers.released_values import Measured, Reading
-from sfumato.answers.simulated_noise import WeightedNoise, likenesses
+from sfumato.answers.combined_releases import MOST_PARTS, RunningMeans
+from sfumato.answers.released_values import Reading, ReleasedVector
+from sfumato.answers.simulated_noise import WeightedNoise, imitate_noises
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
 from sfumato.ledger.entry_queries import walk_entries
 from sfumato.ledger.prepared_statement import PreparedStatement
@@ -80,9 +80,9 @@ def test_a_summary_is_the_same_as_adding_up_every_release():
         made = None
         for each in kept:
             (released,) = each["integers"].values()
-            reading = Reading((Measured("n", np.array(released, float) * first["step"], noise, first["step"]),))
-            made = Combined.of(reading) if made is None else made.and_one(reading)
-        (found,) = Combined.from_json(kept[-1]["summary"]["combined"]).means
+            reading = Reading((ReleasedVector("n", np.array(released, float) * first["step"], noise, first["step"]),))
+            made = RunningMeans.start(reading) if made is None else made.add(reading)
+        (found,) = RunningMeans.from_json(kept[-1]["summary"]["combined"]).means
         assert np.array_equal(found.values, made.means[0].values), "bit for bit"
         assert (found.precision, found.fourth) == (made.means[0].precision, made.means[0].fourth)
         assert people.upgrade(count, epsilon=12).rows == summed_up.rows
@@ -118,15 +118,15 @@ def test_views_and_asks_between_upgrades_are_combined_too():
 def test_the_margin_of_many_releases_holds_and_is_not_too_wide(noises, miss):
     made = None
     for noise in noises:
-        reading = Reading((Measured("n", np.zeros(1), noise, 1.0),))
-        made = Combined.of(reading) if made is None else made.and_one(reading)
+        reading = Reading((ReleasedVector("n", np.zeros(1), noise, 1.0),))
+        made = RunningMeans.start(reading) if made is None else made.add(reading)
     (mean,) = made.means
     assert mean.noises is None
     margin = mean.noise().margin(miss)
     weights = [1 / (2 * float(n.scale) ** 2 if isinstance(n, LaplaceNoise) else float(n.variance)) for n in noises]
     whole = WeightedNoise(tuple((w / sum(weights), n) for w, n in zip(weights, noises, strict=True)))
     times = 1 << 17
-    drawn = np.abs(likenesses((whole,), times)[0])
+    drawn = np.abs(imitate_noises((whole,), times)[0])
     slack = 5 * (float(miss) / times) ** 0.5  # one in FALSE_ALARM
     assert FALSE_ALARM == 1e-6
     assert (drawn > margin).mean() <= float(miss) + slack

@@ -19,10 +19,10 @@ def cells_with_intervals(monkeypatch):
 
     def counted(post, shown, miss):
         found.append(shown.cells)
-        return column_ends(post, shown, miss)
+        return find_column_ends(post, shown, miss)
 
-    column_ends = presenting.column_ends
-    monkeypatch.setattr(presenting, "column_ends", counted)
+    find_column_ends = presenting.find_column_ends
+    monkeypatch.setattr(presenting, "find_column_ends", counted)
     return found
 
 

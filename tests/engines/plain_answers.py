@@ -8,7 +8,7 @@ from itertools import product
 import duckdb
 import numpy as np
 
-from sfumato.answers.released_values import aggregate_values, measured_as
+from sfumato.answers.released_values import compute_aggregate, split_parts
 from sfumato.engines.engine import told_apart
 from sfumato.ingest.hidden_names import UNIT
 from sfumato.kernel.certify import certify
@@ -74,10 +74,10 @@ def _values(planned, exact, cells):
         one.name: one.values
         for each in certify(planned.plan).measurements
         if each.name in exact._integers
-        for one in measured_as(each, np.array(exact._integers[each.name].tolist(), float) * 2.0**each.exponent)
+        for one in split_parts(each, np.array(exact._integers[each.name].tolist(), float) * 2.0**each.exponent)
     }
     return {
-        index: np.broadcast_to(aggregate_values(formula, measured), cells)
+        index: np.broadcast_to(compute_aggregate(formula, measured), cells)
         for index, formula in enumerate(planned.formulas)
         if not isinstance(formula, ChoiceFormula)
     }

@@ -10,7 +10,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.answering.suggestions import Asked, suggest
-from sfumato.answers.output_sensitivity import as_asked
+from sfumato.answers.output_sensitivity import find_sensitivities
 from sfumato.catalog.dataset import Dataset, Table
 from sfumato.engines.engine import Added
 from sfumato.engines.sql.lowering import lower, lower_bins, lower_people
@@ -220,7 +220,7 @@ def test_what_one_person_changes_is_said_of_every_question(neighbours):
         if "```refusal" in outcome_said:
             continue
         query = bind(parse(sql), dataset)
-        asked = as_asked(query, choose_plan(query, sf.PureDP(1), dataset, VERSIONS), {})
+        asked = find_sensitivities(query, choose_plan(query, sf.PureDP(1), dataset, VERSIONS), {})
         assert [each.column for each in asked] == [name for name, post in query.columns if not isinstance(post, KeyRef)]
         assert all("one person" in str(each) for each in asked), sql
         suggest(Asked(sql, sf.PureDP(1), None, Fraction(19, 20), None), dataset, VERSIONS)

@@ -6,7 +6,7 @@ import statistics
 import pytest
 
 import sfumato as sf
-from sfumato.answers.output_sensitivity import as_asked
+from sfumato.answers.output_sensitivity import find_sensitivities
 from sfumato.catalog.dataset import Dataset, Table
 from sfumato.planning.planner import choose_plan
 from sfumato.query.bind import bind
@@ -24,7 +24,7 @@ def stated(sql, neighbours, *, nullable=False, unit=sf.ROW, count=N, **declared)
     dataset = Dataset("t", [table], sf.Budget(epsilon=9), neighbours=neighbours)
     query = bind(parse(sql), dataset)
     planned = choose_plan(query, sf.PureDP(1), dataset, {"t": "1"})
-    return as_asked(query, planned, dict.fromkeys(range(len(query.aggregates)), count))
+    return find_sensitivities(query, planned, dict.fromkeys(range(len(query.aggregates)), count))
 
 
 def change(sql, neighbours, **given):
@@ -98,7 +98,7 @@ def test_the_numbers_of_the_lectures():
         column = sf.Real(0, 10, nullable=False) if "AVG" in sql else sf.Integer(1, 10, nullable=False)
         dataset = Dataset("t", [Table("t", None, sf.ROW, {"x": column}, **given)], sf.Budget(1), neighbours=neighbours)
         query = bind(parse(sql), dataset)
-        (found,) = as_asked(query, choose_plan(query, sf.PureDP(1), dataset, {"t": "1"}), {})
+        (found,) = find_sensitivities(query, choose_plan(query, sf.PureDP(1), dataset, {"t": "1"}), {})
         return found
 
     assert of("SELECT SUM(x) FROM t", "add-remove").one_person_changes == 10

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.answers.output_values import column, rounded, shown_cells
+from sfumato.answers.output_values import compute_column, round_half_away, select_cells
 from sfumato.catalog.dataset import Dataset, Table
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
@@ -38,7 +38,7 @@ def cells_of(after):
     values = {"COUNT": COUNTS, "SUM": SUMS}
     aggregates = [values[each.function] for each in query.aggregates]
     keys = [np.arange(8).astype(object)]
-    return shown_cells(query, aggregates, keys, 8)
+    return select_cells(query, aggregates, keys, 8)
 
 
 def expected(plain, condition="TRUE", order="k"):
@@ -86,7 +86,7 @@ def test_limit_counts_what_is_there_first(plain):
 def test_a_condition_in_the_result_is_true_false_or_null():
     query = bind(parse("SELECT k, COUNT(*) AS n, SUM(x) / COUNT(*) > 0.5 AS big, COUNT(*) > 2 AS many, b "
                        "FROM t GROUP BY k, b"), DATASET)  # fmt: skip
-    found = {name: column(post, [COUNTS, SUMS], [np.arange(8), np.arange(8)]) for name, post in query.columns}
+    found = {name: compute_column(post, [COUNTS, SUMS], [np.arange(8), np.arange(8)]) for name, post in query.columns}
     assert found["big"].tolist() == [False, None, False, None, True, False, None, True]
     assert found["many"].tolist() == [True, False, True, False, True, False, False, False]
 
@@ -104,7 +104,7 @@ def test_a_condition_in_the_result_is_true_false_or_null():
     ],
 )  # fmt: skip
 def test_round_is_half_away_from_zero(value, digits, wanted):
-    (found,) = rounded(np.array([value]), digits)
+    (found,) = round_half_away(np.array([value]), digits)
     assert repr(float(found)) == repr(wanted)
 
 
@@ -112,7 +112,7 @@ def test_round_is_half_away_from_zero(value, digits, wanted):
 @settings(max_examples=2000)
 def test_round_equals_decimals(value, digits):
     near = [value, float(f"{value:.3g}"), float(f"{value:.6f}") if abs(value) < 1e9 else value]
-    for each, found in zip(near, rounded(np.array(near), digits).tolist(), strict=True):
+    for each, found in zip(near, round_half_away(np.array(near), digits).tolist(), strict=True):
         with_digits = Decimal(repr(each)).scaleb(digits).to_integral_value(ROUND_HALF_UP) if abs(each) < 1e25 else None
         if with_digits is not None:
             assert found == float(with_digits.scaleb(-digits)), (each, digits)
@@ -120,9 +120,9 @@ def test_round_equals_decimals(value, digits):
 
 def test_rounding_half_to_even_would_differ():
     """Negative control."""
-    assert np.round(2.5) != rounded(np.array([2.5]), 0)[0]
-    assert np.floor(1.005 * 100 + 0.5) / 100 != rounded(np.array([1.005]), 2)[0]
+    assert np.round(2.5) != round_half_away(np.array([2.5]), 0)[0]
+    assert np.floor(1.005 * 100 + 0.5) / 100 != round_half_away(np.array([1.005]), 2)[0]
 
 
 def test_what_has_no_value_stays_without_one():
-    assert np.isnan(rounded(np.array([np.nan]), 2)[0])
+    assert np.isnan(round_half_away(np.array([np.nan]), 2)[0])

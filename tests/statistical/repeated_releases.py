@@ -9,11 +9,11 @@ from math import isfinite
 import numpy as np
 
 from sfumato.answers.answer import Cost
-from sfumato.answers.combined_releases import Combined
+from sfumato.answers.combined_releases import RunningMeans
 from sfumato.answers.intervals import has_interval
-from sfumato.answers.make_answer import Paid, make_answer
+from sfumato.answers.make_answer import Payment, make_answer
 from sfumato.answers.output_values import evaluate
-from sfumato.answers.released_values import Reading, aggregate_values
+from sfumato.answers.released_values import Reading, compute_aggregate
 from sfumato.kernel.certify import Certificate, certify
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.losses import ZCDP, PureDP
@@ -39,11 +39,11 @@ class Asked:
     def answer(self, level=LEVEL, wider=Fraction(1), releases=1):
         """One answer with fresh noise; `wider` noise than is stated is for negative controls."""
         drawn = [self._released(wider) for _ in range(releases)]
-        first, *others = (Reading.of(each) for each in drawn)
-        reading = reduce(Combined.and_one, others, Combined.of(first)).reading() if others else first
+        first, *others = (Reading.from_release(each) for each in drawn)
+        reading = reduce(RunningMeans.add, others, RunningMeans.start(first)).to_reading() if others else first
         loss = self.certificate.loss
-        cost = Cost.of(loss)
-        paid = Paid(1, cost, False, "", cost, cost, None, loss)
+        cost = Cost.from_loss(loss)
+        paid = Payment(1, cost, False, "", cost, cost, None, loss)
         return make_answer(self.query, self.planned, self.certificate, reading, level, paid, lambda _: {})
 
     def _released(self, wider):
@@ -94,10 +94,10 @@ def _truth(query, planned, certificate, exact):
     """What the question would answer without noise, for each key."""
     integers = {name: tuple(each.tolist()) for name, each in exact._integers.items()}
     integers |= {name: (0,) * len(bins) for name, bins in exact._bins.items()}
-    reading = Reading.of(Released(1, certificate, integers, exact._keys))
+    reading = Reading.from_release(Released(1, certificate, integers, exact._keys))
     cells = list(exact._keys if exact._keys is not None else product(*(key.values or () for key in query.keys)))
     keys = [np.array([cell[index] for cell in cells] + [None], object)[:-1] for index in range(len(query.keys))]
-    aggregates = [aggregate_values(formula, reading.values) for formula in planned.formulas]
+    aggregates = [compute_aggregate(formula, reading.values) for formula in planned.formulas]
     columns = {name: np.broadcast_to(evaluate(post, aggregates, keys), len(cells)) for name, post in query.columns}
     numbers = {name for name, post in query.columns if has_interval(post, planned.formulas)}
     named = [name for name in columns if name not in numbers]

@@ -305,8 +305,8 @@ def test_keys_that_are_shown_would_not_hold_without_their_condition(monkeypatch)
     shown = [met["n"] for _ in range(150) for met in question.met(question.answer())]
     assert len(shown) > 100
     assert covers(sum(shown), len(shown))
-    real = making.Shown
-    monkeypatch.setattr(making, "Shown", lambda *parts: replace(real(*parts), thresholds=()))
+    real = making.ShownRows
+    monkeypatch.setattr(making, "ShownRows", lambda *parts: replace(real(*parts), thresholds=()))
     ignored = [met["n"] for _ in range(150) for met in question.met(question.answer())]
     assert sum(ignored) == 0
 
@@ -320,7 +320,9 @@ def test_the_first_row_would_not_hold_without_the_others(monkeypatch):
         return sum(hits), times
 
     assert covers(*first(400))
-    monkeypatch.setattr(making, "chance_to_miss", lambda query, planned, post, confidence, compared: 1 - confidence)
+    monkeypatch.setattr(
+        making, "compute_miss_chance", lambda query, planned, post, confidence, compared: 1 - confidence
+    )
     assert not covers(*first(400))
 
 

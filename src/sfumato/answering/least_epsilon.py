@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from sfumato.answering.desk import Desk
-from sfumato.answers.present import margins_of
-from sfumato.answers.released_values import three_digits_up
+from sfumato.answers.present import find_margins
+from sfumato.answers.released_values import round_up_to_three_digits
 from sfumato.errors import InvalidParameter, MissingBounds
 from sfumato.kernel.certify import certify
 from sfumato.kernel.losses import PureDP
@@ -25,7 +25,7 @@ def find_least_epsilon(desk: Desk, query: Query, wanted: Mapping[str, float], co
             certificate = certify(planned.plan)
         except InvalidParameter:
             return False
-        margins, reasons = margins_of(query, planned, certificate, confidence, None)
+        margins, reasons = find_margins(query, planned, certificate, confidence, None)
         for name, most in wanted.items():
             if name not in margins:
                 raise InvalidParameter("margin", f"must name a column of {', '.join(margins)}", "another name")
@@ -37,10 +37,10 @@ def find_least_epsilon(desk: Desk, query: Query, wanted: Mapping[str, float], co
         return True
 
     low, high = SMALLEST, LARGEST
-    if not is_enough(three_digits_up(high)):
+    if not is_enough(round_up_to_three_digits(high)):
         kind = f"one that no epsilon up to {LARGEST:g} gives"
         raise InvalidParameter("margin", "must be reachable", kind, "Ask for a wider one.")
     for _ in range(BISECTIONS):
         middle = (low * high) ** 0.5
-        low, high = (low, middle) if is_enough(three_digits_up(middle)) else (middle, high)
-    return PureDP(three_digits_up(high))
+        low, high = (low, middle) if is_enough(round_up_to_three_digits(middle)) else (middle, high)
+    return PureDP(round_up_to_three_digits(high))

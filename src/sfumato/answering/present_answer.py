@@ -8,9 +8,9 @@ from typing import Any
 from sfumato.answering.desk import Desk
 from sfumato.answering.receipt import Receipt, population_cost
 from sfumato.answers.answer import Answer, Cost
-from sfumato.answers.disclosure import statement
-from sfumato.answers.make_answer import Paid, make_answer
-from sfumato.answers.output_sensitivity import AsAsked
+from sfumato.answers.disclosure import write_statement
+from sfumato.answers.make_answer import Payment, make_answer
+from sfumato.answers.output_sensitivity import ColumnSensitivity
 from sfumato.answers.released_values import Reading
 from sfumato.kernel.losses import PrivacyLoss
 from sfumato.kernel.release import Released
@@ -40,16 +40,16 @@ def present_answer(
 ) -> Answer:
     """The answer to a question; made from all releases in `combined` if it is given."""
     certificate = released.certificate
-    reading = Reading.of(released) if combined is None else combined.reading
+    reading = Reading.from_release(released) if combined is None else combined.reading
     own = desk.ledger.read_own_remaining(receipt.analyst)
-    paid = Paid(
-        released.entry_number, receipt.cost, receipt.cached, receipt.head, Cost.of(desk.ledger.read_remaining()),
-        population_cost(receipt.taken), None if own is None else Cost.of(own),
+    paid = Payment(
+        released.entry_number, receipt.cost, receipt.cached, receipt.head, Cost.from_loss(desk.ledger.read_remaining()),
+        population_cost(receipt.taken), None if own is None else Cost.from_loss(own),
         certificate.loss if combined is None else combined.loss,
     )  # fmt: skip
 
-    def sign(sensitivities: Sequence[AsAsked]) -> dict[str, Any]:
+    def sign(sensitivities: Sequence[ColumnSensitivity]) -> dict[str, Any]:
         entry, head = released.entry_number, receipt.head
-        return desk.signer.sign(statement(asked.planned.plan, certificate, sensitivities, entry, head))
+        return desk.signer.sign(write_statement(asked.planned.plan, certificate, sensitivities, entry, head))
 
     return make_answer(asked.query, asked.planned, certificate, reading, asked.confidence, paid, sign)

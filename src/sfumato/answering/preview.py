@@ -10,10 +10,10 @@ from sfumato.answering.desk import DEFAULT_ANALYST, Desk
 from sfumato.answering.prices import choose_delta, choose_loss, read_assumed_rows
 from sfumato.answering.receipt import cost_of, population_cost
 from sfumato.answering.suggestions import Asked, Suggestion, suggest
-from sfumato.answers.answer import Cost, Explained, explain, with_warnings
-from sfumato.answers.group_loss import in_words
-from sfumato.answers.output_sensitivity import AsAsked, as_asked
-from sfumato.answers.present import EVENLY, explained, margins_of, sentences
+from sfumato.answers.answer import Cost, MeasurementSummary, join_explanation, prepend_warnings
+from sfumato.answers.group_loss import describe_loss
+from sfumato.answers.output_sensitivity import ColumnSensitivity, find_sensitivities
+from sfumato.answers.present import EVENLY, find_margins, summarise_measurements, write_sentences
 from sfumato.catalog.dataset import Dataset
 from sfumato.kernel.certify import Certificate, certify
 from sfumato.kernel.losses import ZCDP, PrivacyLoss, PureDP
@@ -62,24 +62,24 @@ class Preview:
     _details: PreviewDetails = field(repr=False, compare=False)
 
     @cached_property
-    def explained(self) -> tuple[Explained, ...]:
+    def explained(self) -> tuple[MeasurementSummary, ...]:
         """What would be measured, for explain()."""
         details = self._details
-        return explained(details.planned, details.certificate, details.confidence)
+        return summarise_measurements(details.planned, details.certificate, details.confidence)
 
     @cached_property
     def sentences(self) -> tuple[str, ...]:
         """What would hold for the whole answer, for explain()."""
         details = self._details
-        said = sentences(details.query, details.planned, details.certificate, details.confidence)
+        said = write_sentences(details.query, details.planned, details.certificate, details.confidence)
         return said if details.count is None else (*said, EVENLY)
 
     @cached_property
-    def asked(self) -> tuple[AsAsked, ...]:
+    def asked(self) -> tuple[ColumnSensitivity, ...]:
         """What one person can change in each column."""
         query, count = self._details.query, self._details.count
         counts = {} if count is None else dict.fromkeys(range(len(query.aggregates)), count)
-        return as_asked(query, self._details.planned, counts)
+        return find_sensitivities(query, self._details.planned, counts)
 
     @cached_property
     def suggestions(self) -> tuple[Suggestion, ...]:
@@ -91,8 +91,10 @@ class Preview:
     def explain(self, people: int = 1) -> str:
         """The text of the answer's explain(), and the declarations that would make a margin smaller."""
         said = (*self.sentences, *map(str, self.suggestions))
-        loss = in_words(self.loss, self.neighbours, people)
-        return with_warnings(self.warnings, explain(self.asked, self.explained, said, self.confidence, loss))
+        loss = describe_loss(self.loss, self.neighbours, people)
+        return prepend_warnings(
+            self.warnings, join_explanation(self.asked, self.explained, said, self.confidence, loss)
+        )
 
 
 def preview(
@@ -116,7 +118,7 @@ def preview(
     quote = desk.ledger.quote(desk.admit(analyst), certificate)
     if quote.shares is not None:  # asking would return a stored answer, whose noise is known
         certificate = certify(with_shares(planned.plan, quote.shares))
-    margins, reasons = margins_of(query, planned, certificate, level, count)
+    margins, reasons = find_margins(query, planned, certificate, level, count)
     details = PreviewDetails(
         question, query, planned, certificate, loss, share, level, count, desk.dataset, desk.versions
     )

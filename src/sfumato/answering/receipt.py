@@ -36,13 +36,13 @@ class Receipt:
 
 def cost_of(taken: Spending) -> Cost:
     """What an analyst pays: from their own limit if they have one, otherwise from the population's budget."""
-    return Cost.taken(taken.loss, taken.population if taken.own is None else taken.own)
+    return Cost.from_charge(taken.loss, taken.population if taken.own is None else taken.own)
 
 
 def population_cost(taken: Spending) -> Cost:
     """What the population's budget pays."""
     loss = zero_loss(taken.loss) if _is_free(taken.population) else taken.loss
-    return Cost.taken(loss, taken.population)
+    return Cost.from_charge(loss, taken.population)
 
 
 def _is_free(loss: PrivacyLoss) -> bool:

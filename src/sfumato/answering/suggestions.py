@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import assert_never
 
-from sfumato.answers.present import margins_of
+from sfumato.answers.present import find_margins
 from sfumato.catalog.columns import Boolean, Integer, Real
 from sfumato.catalog.dataset import Dataset, Table, replace_tables
 from sfumato.errors import SfumatoError
@@ -93,8 +93,8 @@ class Asked:
         planned = choose_plan(query, self.loss, dataset, versions, delta=share)
         certificate = certify(planned.plan)
         count = self.count or REFERENCE_ROWS
-        compared, _ = margins_of(query, planned, certificate, self.confidence, count)
-        said, _ = margins_of(query, planned, certificate, self.confidence, self.count)
+        compared, _ = find_margins(query, planned, certificate, self.confidence, count)
+        said, _ = find_margins(query, planned, certificate, self.confidence, self.count)
         return said, compared
 
 

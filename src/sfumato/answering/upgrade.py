@@ -12,7 +12,7 @@ from sfumato.answering.prices import choose_loss
 from sfumato.answering.question_record import record_question, write_record
 from sfumato.answering.receipt import Receipt
 from sfumato.answers.answer import Answer
-from sfumato.answers.combined_releases import Combined
+from sfumato.answers.combined_releases import RunningMeans
 from sfumato.answers.released_values import Reading
 from sfumato.errors import LedgerError, UnsupportedSyntax
 from sfumato.kernel.certify import certify
@@ -38,7 +38,7 @@ class Releases:
 
     number: int
     loss: PrivacyLoss
-    combined: Combined
+    combined: RunningMeans
     newest: Released
     epsilon: Fraction  # of those with Laplace noise
     rho: Fraction  # of those with Gaussian noise
@@ -47,11 +47,11 @@ class Releases:
     def from_one(cls, released: Released) -> "Releases":
         """One release."""
         loss = released.certificate.loss
-        return cls(1, loss, Combined.of(Reading.of(released)), released, *_read_amounts(loss))
+        return cls(1, loss, RunningMeans.start(Reading.from_release(released)), released, *_read_amounts(loss))
 
     def add(self, released: Released) -> "Releases":
         """With one more."""
-        loss, combined = released.certificate.loss, self.combined.and_one(Reading.of(released))
+        loss, combined = released.certificate.loss, self.combined.add(Reading.from_release(released))
         epsilon, rho = _read_amounts(loss)
         return Releases(
             self.number + 1, compose(self.loss, loss), combined, released, self.epsilon + epsilon, self.rho + rho
@@ -68,7 +68,7 @@ class Releases:
     @property
     def combined_releases(self) -> CombinedReleases:
         """All of them, to be presented like one release."""
-        return CombinedReleases(self.combined.reading(), self.loss)
+        return CombinedReleases(self.combined.to_reading(), self.loss)
 
     def summarise(self, through: int) -> dict[str, Any]:
         """What the ledger stores with the newest release, so that older ones need not be read again."""
@@ -139,7 +139,7 @@ def _combine_earlier(plan: BoundedPlan, earlier: EarlierReleases) -> Releases | 
         made = Releases(
             summary["number"],
             read_charge(summary["loss"]),
-            Combined.from_json(summary["combined"]),
+            RunningMeans.from_json(summary["combined"]),
             read_stored(plan, stored),
             Fraction(summary["epsilon"]),
             Fraction(summary["rho"]),

@@ -46,7 +46,7 @@ class Workload:
     def cost(self) -> Cost:
         """The total. A question that is named twice is asked and paid once."""
         once = {share.sql: Fraction(share.epsilon) for share in self.shares}
-        return Cost.of(PureDP(sum_exactly(sum(once.values(), Fraction(0)))))
+        return Cost.from_loss(PureDP(sum_exactly(sum(once.values(), Fraction(0)))))
 
     def __str__(self) -> str:
         lines = [f"ε = {share.epsilon}: {share.sql}" for share in self.shares]

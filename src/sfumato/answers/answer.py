@@ -7,8 +7,8 @@ from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
-from sfumato.answers.group_loss import group_of, in_words
-from sfumato.answers.output_sensitivity import AsAsked
+from sfumato.answers.group_loss import describe_loss, extend_to_group
+from sfumato.answers.output_sensitivity import ColumnSensitivity
 from sfumato.arguments import check_truth
 from sfumato.errors import InvalidParameter
 from sfumato.extras import imported
@@ -42,7 +42,7 @@ class Cost:
     rho: Decimal | None = None
 
     @classmethod
-    def of(cls, loss: PrivacyLoss) -> "Cost":
+    def from_loss(cls, loss: PrivacyLoss) -> "Cost":
         match loss:
             case PureDP(epsilon):
                 return cls(epsilon, Decimal(0))
@@ -52,9 +52,9 @@ class Cost:
                 return cls(None, delta, rho)
 
     @classmethod
-    def taken(cls, loss: PrivacyLoss, counted: PrivacyLoss) -> "Cost":
+    def from_charge(cls, loss: PrivacyLoss, counted: PrivacyLoss) -> "Cost":
         """The certified loss, with the rho that a zCDP budget counts for it."""
-        cost = cls.of(loss)
+        cost = cls.from_loss(loss)
         return replace(cost, rho=counted.rho) if isinstance(counted, ZCDP) else cost
 
     def as_text(self) -> dict[str, str]:
@@ -69,7 +69,7 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
-class Explained:
+class MeasurementSummary:
     """One measurement: its sensitivity, its noise, its share of the cost, and its margin."""
 
     measures: str
@@ -85,9 +85,9 @@ class Details(Protocol):
     """The parts of an answer that are computed when they are first read (make_answer.py)."""
 
     def intervals(self) -> list[dict[str, tuple[float, float]]]: ...
-    def explained(self) -> tuple[Explained, ...]: ...
+    def explained(self) -> tuple[MeasurementSummary, ...]: ...
     def sentences(self) -> tuple[str, ...]: ...
-    def asked(self) -> tuple[AsAsked, ...]: ...
+    def asked(self) -> tuple[ColumnSensitivity, ...]: ...
     def warnings(self) -> tuple[str, ...]: ...
     def interval_note(self) -> str: ...
     def disclosure(self) -> dict[str, Any]: ...
@@ -126,7 +126,7 @@ class Answer:
         return self._details.intervals()
 
     @cached_property
-    def explained(self) -> tuple[Explained, ...]:
+    def explained(self) -> tuple[MeasurementSummary, ...]:
         """The measurements, for explain()."""
         return self._details.explained()
 
@@ -136,7 +136,7 @@ class Answer:
         return self._details.sentences()
 
     @cached_property
-    def asked(self) -> tuple[AsAsked, ...]:
+    def asked(self) -> tuple[ColumnSensitivity, ...]:
         """How much one person can change each column."""
         return self._details.asked()
 
@@ -163,9 +163,9 @@ class Answer:
     def explain(self, people: int = 1) -> str:
         """How the answer was made: sensitivities, noise, bounds, the loss for a group of people, and what intervals
         do not cover."""
-        loss = in_words(self.loss, self.neighbours, people)
-        text = explain(self.asked, self.explained, self.sentences, self.confidence, loss)
-        return with_warnings(self.warnings, text)
+        loss = describe_loss(self.loss, self.neighbours, people)
+        text = join_explanation(self.asked, self.explained, self.sentences, self.confidence, loss)
+        return prepend_warnings(self.warnings, text)
 
     def price(self) -> str:
         """The cost, the budget that was charged, and what remains, as text."""
@@ -198,7 +198,7 @@ class Answer:
             "entry": self.entry,
             "cached": self.cached,
             "warnings": list(self.warnings),
-            "loss": loss_json(self.loss, people),
+            "loss": write_loss_json(self.loss, people),
             "one_person_changes": {each.column: each.one_person_changes for each in self.asked},
             **whose,
         }
@@ -236,9 +236,9 @@ class Answer:
         head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
         body = []
         for row, ends in zip(self.rows, self.intervals, strict=True):
-            cells = (f"<td>{html.escape(shown(row[name], ends.get(name)))}</td>" for name in self.columns)
+            cells = (f"<td>{html.escape(format_value(row[name], ends.get(name)))}</td>" for name in self.columns)
             body.append(f"<tr>{''.join(cells)}</tr>")
-        note = html.escape(with_warnings(self.warnings, f"{self.price()} {self.interval_note}".rstrip()))
+        note = html.escape(prepend_warnings(self.warnings, f"{self.price()} {self.interval_note}".rstrip()))
         return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table><p>{note}</p>"
 
     def plot(self, column: str | None = None) -> "altair.LayerChart | altair.FacetChart":
@@ -272,28 +272,32 @@ class Answer:
         return altair.layer(bars, rules).properties(width=width, height=260, title=altair.Title(name, subtitle=caption))
 
 
-def shown(value: object, ends: tuple[float, float] | None) -> str:
+def format_value(value: object, ends: tuple[float, float] | None) -> str:
     """A value and its interval as text, rounded to the digits that the noise leaves."""
     if not isinstance(value, (int, float)) or isinstance(value, bool) or ends is None:
         return "NULL" if value is None else str(value)
     low, high = ends
-    digits = 0 if isinstance(value, int) else _digits((high - low) / 2)
+    digits = 0 if isinstance(value, int) else _count_decimals((high - low) / 2)
     return f"{value:,.{digits}f} [{low:,.{digits}f}, {high:,.{digits}f}]"
 
 
-def _digits(margin: float) -> int:
+def _count_decimals(margin: float) -> int:
     """The number of decimals that shows two digits of the margin."""
     return next((places for places in range(7) if margin >= 10.0 ** (1 - places)), 7) if margin > 0 else 0
 
 
-def loss_json(loss: PrivacyLoss, people: int) -> dict[str, Any]:
+def write_loss_json(loss: PrivacyLoss, people: int) -> dict[str, Any]:
     """The loss for a group of people as JSON, without numbers if there is no guarantee."""
-    grown = group_of(loss, people)
-    return {"people": people, **({} if grown is None else Cost.of(grown).as_text())}
+    grown = extend_to_group(loss, people)
+    return {"people": people, **({} if grown is None else Cost.from_loss(grown).as_text())}
 
 
-def explain(
-    asked: Sequence[AsAsked], explained: Sequence[Explained], sentences: Sequence[str], confidence: float, loss: str
+def join_explanation(
+    asked: Sequence[ColumnSensitivity],
+    explained: Sequence[MeasurementSummary],
+    sentences: Sequence[str],
+    confidence: float,
+    loss: str,
 ) -> str:
     """Join the parts of an explanation."""
     measured = [
@@ -305,6 +309,6 @@ def explain(
     return "\n".join(["Columns:", *map(str, asked), "Measurements:", *measured, *sentences, loss, NOT_COVERED])
 
 
-def with_warnings(warnings: Sequence[str], text: str) -> str:
+def prepend_warnings(warnings: Sequence[str], text: str) -> str:
     """Put the warnings before a text."""
     return "\n".join([*(f"Warning: {each}" for each in warnings), text])

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 
 from sfumato.accuracy.key_margins import people_needed
-from sfumato.answers.released_values import Reading, linear_margin, read
+from sfumato.answers.released_values import Reading, find_linear_margin, read_linear
 from sfumato.kernel.certify import Certificate
 from sfumato.kernel.keys import KeyRule
 from sfumato.kernel.losses import ApproxDP
@@ -26,31 +26,31 @@ SMALL_TOTAL = (
 )
 
 
-def cautions_of(
+def find_cautions(
     query: Query, planned: Planned, certificate: Certificate, shown: Reading, labels: Sequence[str],
     *, cells: int, confidence: Fraction,
 ) -> tuple[str, ...]:  # fmt: skip
     """Of the question, and of the rows that are shown; `labels` names them. `cells`: how many were released."""
     said = list(query.cautions)
     if not cells:
-        said.append(no_key(planned, certificate))
+        said.append(describe_missing_keys(planned, certificate))
     by_name = {each.name: each for each in shown.measured}
     for name, post in query.columns if labels else ():
-        counts, totals = _counts_below(post, planned), _totals_below(post, planned)
+        counts, totals = _find_count_divisors(post, planned), _find_total_divisors(post, planned)
         for divisors, why in ((counts, FEW_ROWS), (totals, SMALL_TOTAL)):
             near = np.zeros(len(labels), bool)
             for divisor in divisors:
                 if divisor.terms:
-                    found = np.broadcast_to(read(divisor, shown.values), len(labels))
+                    found = np.broadcast_to(read_linear(divisor, shown.values), len(labels))
                     found = found if divisors is counts else np.abs(found)
-                    near |= found <= linear_margin(divisor, by_name, confidence)
+                    near |= found <= find_linear_margin(divisor, by_name, confidence)
             if near.any():
                 where = [labels[place] for place in np.flatnonzero(near).tolist()]
-                said.append(_near_zero(name, where, len(labels), why))
+                said.append(_describe_near_zero(name, where, len(labels), why))
     return tuple(said)
 
 
-def _near_zero(name: str, labels: list[str], rows: int, why: str) -> str:
+def _describe_near_zero(name: str, labels: list[str], rows: int, why: str) -> str:
     if rows == 1 and labels == [""]:
         where = ""
     else:
@@ -59,7 +59,7 @@ def _near_zero(name: str, labels: list[str], rows: int, why: str) -> str:
     return f"{name}{where}: {why}"
 
 
-def no_key(planned: Planned, certificate: Certificate) -> str:
+def describe_missing_keys(planned: Planned, certificate: Certificate) -> str:
     """State that no key was shown, and how many people a key needs."""
     for each in certificate.measurements:
         if each.threshold is not None and isinstance(each.loss, ApproxDP):
@@ -74,30 +74,30 @@ def no_key(planned: Planned, certificate: Certificate) -> str:
     raise AssertionError("only keys that the data names are held back")
 
 
-def _counts_below(post: Post, planned: Planned) -> list[Linear]:
+def _find_count_divisors(post: Post, planned: Planned) -> list[Linear]:
     """The noisy counts that an output divides by."""
     match post:
         case AggregateRef(index):
             formula = planned.formulas[index]
             return [formula.count] if isinstance(formula, MeanFormula | VarianceFormula) else []
         case PostCall("/", (over, AggregateRef(index))) if isinstance(planned.formulas[index], CountFormula):
-            return [*_counts_below(over, planned), *sums_of(planned.formulas[index])]
+            return [*_find_count_divisors(over, planned), *sums_of(planned.formulas[index])]
         case PostCall(_, arguments):
-            return [count for each in arguments for count in _counts_below(each, planned)]
+            return [count for each in arguments for count in _find_count_divisors(each, planned)]
         case _:
             return []
 
 
-def _totals_below(post: Post, planned: Planned) -> list[Linear]:
+def _find_total_divisors(post: Post, planned: Planned) -> list[Linear]:
     """The noisy sums that an output divides by; for an average, the sum of its values."""
     match post:
         case PostCall("/", (over, AggregateRef(index))):
             formula = planned.formulas[index]
-            found = _totals_below(over, planned)
+            found = _find_total_divisors(over, planned)
             if isinstance(formula, MeanFormula):  # its total is that of the values less a centre
                 return [*found, formula.total.plus(formula.count, Fraction(formula.centre))]
             return [*found, formula.total] if isinstance(formula, SumFormula) else found
         case PostCall(_, arguments):
-            return [total for each in arguments for total in _totals_below(each, planned)]
+            return [total for each in arguments for total in _find_total_divisors(each, planned)]
         case _:
             return []

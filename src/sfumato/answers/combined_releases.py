@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.answers.released_values import Measured, Reading
-from sfumato.answers.simulated_noise import WIDE, Floats, WeightedNoise, variance_of
+from sfumato.answers.released_values import Reading, ReleasedVector
+from sfumato.answers.simulated_noise import WIDE, Floats, WeightedNoise, compute_variance
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise, Noise
 
 WIDER = 1.01  # by which the margin of many is too wide: two cumulants alone would miss 5.1 times in 100, not 5
@@ -21,7 +21,7 @@ MOST_PARTS = 8  # releases whose noises are kept one by one; those of more are k
 
 
 @dataclass(frozen=True, slots=True)
-class Mean:
+class RunningMean:
     """The weighted mean of one released vector, in units. `precision` and `fourth` are of its noise, in steps.
 
     `precision` is the sum of the inverse variances p, `fourth` that of (p b)^4 over Laplace noises of scale b. The
@@ -45,7 +45,7 @@ class Mean:
         if self.noises is not None:
             if len(self.noises) == 1:
                 return self.noises[0]
-            return WeightedNoise(tuple((1 / variance_of(each) / self.precision, each) for each in self.noises))
+            return WeightedNoise(tuple((1 / compute_variance(each) / self.precision, each) for each in self.noises))
         scale = self.fourth**0.25 / self.precision
         rest = max(1 / self.precision - 2 * scale**2, 0.0)
         parts: list[tuple[float, Noise]] = []
@@ -57,24 +57,24 @@ class Mean:
 
 
 @dataclass(frozen=True, slots=True)
-class Combined:
+class RunningMeans:
     """Releases of one question, combined."""
 
-    means: tuple[Mean, ...]
+    means: tuple[RunningMean, ...]
 
     @classmethod
-    def of(cls, reading: Reading) -> "Combined":
+    def start(cls, reading: Reading) -> "RunningMeans":
         """One release."""
-        return cls(tuple(_first(each) for each in reading.measured))
+        return cls(tuple(_start_mean(each) for each in reading.measured))
 
-    def and_one(self, reading: Reading) -> "Combined":
+    def add(self, reading: Reading) -> "RunningMeans":
         """One more release of the same question."""
         pairs = zip(self.means, reading.measured, strict=True)
-        return Combined(tuple(_more(mean, _first(each)) for mean, each in pairs))
+        return RunningMeans(tuple(_merge_means(mean, _start_mean(each)) for mean, each in pairs))
 
-    def reading(self) -> Reading:
+    def to_reading(self) -> Reading:
         """The combined release, to be read like one."""
-        return Reading(tuple(Measured(each.name, each.values, each.noise(), each.step) for each in self.means))
+        return Reading(tuple(ReleasedVector(each.name, each.values, each.noise(), each.step) for each in self.means))
 
     def to_json(self) -> list[dict[str, Any]]:
         """As it is kept with an answer: every number reads back as it was."""
@@ -85,34 +85,36 @@ class Combined:
                 "step": each.step,
                 "precision": each.precision,
                 "fourth": each.fourth,
-                "noises": None if each.noises is None else [_noise_json(noise) for noise in each.noises],
+                "noises": None if each.noises is None else [_write_noise(noise) for noise in each.noises],
             }
             for each in self.means
         ]
 
     @classmethod
-    def from_json(cls, kept: Sequence[dict[str, Any]]) -> "Combined":
+    def from_json(cls, kept: Sequence[dict[str, Any]]) -> "RunningMeans":
         """What `to_json` wrote."""
         means = []
         for each in kept:
-            noises = None if each["noises"] is None else tuple(_noise_of(noise) for noise in each["noises"])
+            noises = None if each["noises"] is None else tuple(_read_noise(noise) for noise in each["noises"])
             values = np.array(each["values"], np.float64)
-            means.append(Mean(each["name"], values, each["step"], each["precision"], each["fourth"], noises))
+            means.append(RunningMean(each["name"], values, each["step"], each["precision"], each["fourth"], noises))
         return cls(tuple(means))
 
 
-def _first(each: Measured) -> Mean:
+def _start_mean(each: ReleasedVector) -> RunningMean:
     match each.noise:
         case LaplaceNoise(scale):
-            precision = 1 / variance_of(each.noise)
-            return Mean(each.name, each.values, each.step, precision, (precision * float(scale)) ** 4, (each.noise,))
+            precision = 1 / compute_variance(each.noise)
+            return RunningMean(
+                each.name, each.values, each.step, precision, (precision * float(scale)) ** 4, (each.noise,)
+            )
         case GaussianNoise():
-            return Mean(each.name, each.values, each.step, 1 / variance_of(each.noise), 0.0, (each.noise,))
+            return RunningMean(each.name, each.values, each.step, 1 / compute_variance(each.noise), 0.0, (each.noise,))
         case _:
             raise AssertionError("choices are not combined")
 
 
-def _more(mean: Mean, one: Mean) -> Mean:
+def _merge_means(mean: RunningMean, one: RunningMean) -> RunningMean:
     precision = mean.precision + one.precision
     noises = None if mean.noises is None or one.noises is None else (*mean.noises, *one.noises)
     return replace(
@@ -124,7 +126,7 @@ def _more(mean: Mean, one: Mean) -> Mean:
     )
 
 
-def _noise_json(noise: Noise) -> list[str]:
+def _write_noise(noise: Noise) -> list[str]:
     match noise:
         case LaplaceNoise(scale):
             return ["laplace", str(scale)]
@@ -132,6 +134,6 @@ def _noise_json(noise: Noise) -> list[str]:
             return ["gaussian", str(variance)]
 
 
-def _noise_of(kept: Sequence[str]) -> Noise:
+def _read_noise(kept: Sequence[str]) -> Noise:
     kind, amount = kept
     return LaplaceNoise(Fraction(amount)) if kind == "laplace" else GaussianNoise(Fraction(amount))

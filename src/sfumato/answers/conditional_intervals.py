@@ -14,7 +14,9 @@ COARSE = 8  # points of each standard deviation at which a condition is tried
 HALVINGS = 48
 
 
-def ends_given(values: Floats, least: Floats, most: Floats, law: NoiseLaw, miss: float) -> tuple[Floats, Floats]:
+def find_conditional_ends(
+    values: Floats, least: Floats, most: Floats, law: NoiseLaw, miss: float
+) -> tuple[Floats, Floats]:
     """Intervals of numbers of which it is known that they are shown, since least <= released <= most.
 
     The set of truths t such that, of all releases of t that are shown, those at least as far from t as this one have
@@ -26,22 +28,22 @@ def ends_given(values: Floats, least: Floats, most: Floats, law: NoiseLaw, miss:
     no memory, so a number just above `least` does not say how far below the truth is.
     """
     below, above = values - least, most - values
-    low = values - _reach(below, above, law, miss)
-    return low, values + _reach(above, below, law, miss)
+    low = values - _find_reach(below, above, law, miss)
+    return low, values + _find_reach(above, below, law, miss)
 
 
-def _reach(behind: Floats, ahead: Floats, law: NoiseLaw, miss: float) -> Floats:
+def _find_reach(behind: Floats, ahead: Floats, law: NoiseLaw, miss: float) -> Floats:
     """How far towards `behind` truths are accepted; infinite if there is no end to it."""
     step = law.step or law.spread * 2.0**-HALVINGS
     far = np.ceil(FURTHEST * law.spread / step)
 
     def accepted(steps: Floats) -> Truths:
         away = steps * step
-        beyond = law.above(ahead + away)
-        forward = law.at_least(away) - beyond
-        backward = np.where(behind >= 2 * away, law.at_least(away) - law.above(behind - away), 0)
+        beyond = law.compute_tail_beyond(ahead + away)
+        forward = law.compute_tail_from(away) - beyond
+        backward = np.where(behind >= 2 * away, law.compute_tail_from(away) - law.compute_tail_beyond(behind - away), 0)
         return np.asarray(
-            np.maximum(forward, 0) + np.maximum(backward, 0) > miss * (law.at_least(away - behind) - beyond)
+            np.maximum(forward, 0) + np.maximum(backward, 0) > miss * (law.compute_tail_from(away - behind) - beyond)
         )
 
     near, out = np.zeros_like(behind), np.full_like(behind, far)
@@ -53,7 +55,7 @@ def _reach(behind: Floats, ahead: Floats, law: NoiseLaw, miss: float) -> Floats:
     return np.where(endless, np.inf, near * step)
 
 
-def edges_of(passes: Callable[[Floats], Truths], values: Floats, law: NoiseLaw) -> tuple[Floats, Floats]:
+def find_edges(passes: Callable[[Floats], Truths], values: Floats, law: NoiseLaw) -> tuple[Floats, Floats]:
     """The ends of the stretch around each value in which a condition holds; infinite where it is far away.
 
     `passes` takes candidates, several for each value, and says which would be shown.

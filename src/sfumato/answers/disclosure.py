@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from sfumato.answers.output_sensitivity import AsAsked
+from sfumato.answers.output_sensitivity import ColumnSensitivity
 from sfumato.errors import InvalidParameter
 from sfumato.kernel.canonical_text import canonical_text
 from sfumato.kernel.certify import BinChoice, Certificate, Certified
@@ -49,25 +49,25 @@ def verify(disclosure: dict[str, Any], public_key: str) -> bool:
         return False
 
 
-def statement(
-    plan: BoundedPlan, certificate: Certificate, asked: Sequence[AsAsked], entry: int, head: str
+def write_statement(
+    plan: BoundedPlan, certificate: Certificate, asked: Sequence[ColumnSensitivity], entry: int, head: str
 ) -> dict[str, Any]:
     """What an answer promises, in plain words and exact numbers."""
     return {
         "unit": describe_unit(plan.unit),
         "neighbours": plan.unit.neighbours.value,
         "population": plan.population,
-        "loss": _text(certificate.loss),
-        "family_of_four": _for_a_family(certificate.loss),
+        "loss": _write_loss(certificate.loss),
+        "family_of_four": _write_family_loss(certificate.loss),
         "max_rows_per_unit": plan.reach,
         "max_groups_per_unit": plan.max_groups_per_unit,
         "asked": [{"column": each.column, "one_person_changes": each.one_person_changes} for each in asked],
         "measurements": [
             {
                 "kind": kind_of(measurement.quantity),
-                **_bounds_of(measurement.quantity),
-                "one_person_changes": float(each.sensitivity.l1) * 2.0 ** _grid(each),
-                "loss": _text(each.loss),
+                **_read_bounds(measurement.quantity),
+                "one_person_changes": float(each.sensitivity.l1) * 2.0 ** _choose_exponent(each),
+                "loss": _write_loss(each.loss),
             }
             for measurement, each in zip(plan.measurements, certificate.measurements, strict=True)
         ],
@@ -77,7 +77,7 @@ def statement(
     }
 
 
-def _bounds_of(quantity: Quantity) -> dict[str, float]:
+def _read_bounds(quantity: Quantity) -> dict[str, float]:
     """The bounds that a value is clamped to; zeros for a quantity without bounds."""
     grid: Grid = getattr(quantity, "grid", Grid(0, 0, 0))
     return {"lower": grid.lower * 2.0**grid.exponent, "upper": grid.upper * 2.0**grid.exponent}
@@ -90,19 +90,19 @@ def describe_unit(unit: PrivacyUnit) -> str:
     return f"{who}, {how}"
 
 
-def _grid(each: Certified) -> int:
+def _choose_exponent(each: Certified) -> int:
     """The grid of what one person changes: of a choice it is the weights in its bins, not its values."""
     return each.weight_exponent if isinstance(each.noise, BinChoice) else each.exponent
 
 
-def _for_a_family(loss: PrivacyLoss) -> dict[str, str] | str:
+def _write_family_loss(loss: PrivacyLoss) -> dict[str, str] | str:
     try:
-        return _text(loss.group(FAMILY))
+        return _write_loss(loss.group(FAMILY))
     except InvalidParameter:
         return "no guarantee"
 
 
-def _text(loss: PrivacyLoss) -> dict[str, str]:
+def _write_loss(loss: PrivacyLoss) -> dict[str, str]:
     match loss:
         case PureDP(epsilon):
             return {"epsilon": plain(epsilon)}

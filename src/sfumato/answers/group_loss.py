@@ -13,7 +13,7 @@ DELTA = Decimal("1e-6")  # the delta at which a zCDP loss is stated as an epsilo
 MOST_SHOWN = 700  # e to a higher power overflows a double
 
 
-def group_of(loss: PrivacyLoss, people: int) -> PrivacyLoss | None:
+def extend_to_group(loss: PrivacyLoss, people: int) -> PrivacyLoss | None:
     """The loss for a group of this size; None if the release guarantees nothing for it."""
     whole_number(people, "people", 1)
     try:
@@ -22,25 +22,27 @@ def group_of(loss: PrivacyLoss, people: int) -> PrivacyLoss | None:
         return None
 
 
-def in_words(loss: PrivacyLoss, neighbours: Neighbours, people: int = 1) -> str:
+def describe_loss(loss: PrivacyLoss, neighbours: Neighbours, people: int = 1) -> str:
     """State the loss for a group: the factor by which the group can change the probability of any outcome."""
-    grown = group_of(loss, people)
+    grown = extend_to_group(loss, people)
     stated = f"Privacy loss for {'one person' if people == 1 else f'a group of {people:,} people'}"
     if grown is None:
         return f"{stated}: no guarantee, because delta would reach 1. Ask about a smaller group."
     match grown:
         case PureDP(epsilon):
-            return f"{stated}: ε = {plain(epsilon)}. {_times(epsilon, neighbours, people)}."
+            return f"{stated}: ε = {plain(epsilon)}. {_describe_factor(epsilon, neighbours, people)}."
         case ApproxDP(epsilon, delta):
-            factor = _times(epsilon, neighbours, people)
-            return f"{stated}: ε = {plain(epsilon)}, δ = {_up(delta)}. {factor}, plus a probability of at most δ."
+            factor = _describe_factor(epsilon, neighbours, people)
+            return f"{stated}: ε = {plain(epsilon)}, δ = {_round_up(delta)}. {factor}, plus a probability of at most δ."
         case ZCDP(rho, delta):
             implied = grown.to_approx(DELTA if delta < DELTA else (delta + 1) / 2)
-            factor = _times(implied.epsilon, neighbours, people)
-            return f"{stated}: rho = {plain(rho)}. {factor}, plus a probability of at most δ = {_up(implied.delta)}."
+            factor = _describe_factor(implied.epsilon, neighbours, people)
+            return (
+                f"{stated}: rho = {plain(rho)}. {factor}, plus a probability of at most δ = {_round_up(implied.delta)}."
+            )
 
 
-def _times(epsilon: Decimal, neighbours: Neighbours, people: int) -> str:
+def _describe_factor(epsilon: Decimal, neighbours: Neighbours, people: int) -> str:
     size = f"e^{float(epsilon):.4g}"
     if epsilon < MOST_SHOWN:
         size += f" = {float(epsilon.exp()):,.4g}"
@@ -54,6 +56,6 @@ def _times(epsilon: Decimal, neighbours: Neighbours, people: int) -> str:
     return f"{change} makes any outcome at most {size} times as likely"
 
 
-def _up(delta: Decimal) -> str:
+def _round_up(delta: Decimal) -> str:
     """Round up to four digits."""
     return plain(Context(prec=4, rounding=ROUND_CEILING).plus(delta).normalize())

@@ -34,21 +34,21 @@ class Acceptance:
             return np.asarray(self.slope * np.abs(at - self.best) <= self.margin(at) + self.spare)
 
 
-def last_accepted(test: Acceptance, limit: Floats, sign: float) -> Floats:
+def find_last_accepted(test: Acceptance, limit: Floats, sign: float) -> Floats:
     """The last accepted number on one side of the best, up to a limit there."""
     infinite = np.isinf(limit)
     near_limit = np.where(infinite, test.best, limit)
     endless = np.where(infinite, test.slope <= test.steepest, test.accepts(near_limit))
-    found, settled = _settled(test, sign)
+    found, settled = _iterate_distance(test, sign)
     inside = sign * (np.where(infinite, np.inf, near_limit) - found) >= 0
     if bool((endless | (settled & inside)).all()):
         return np.where(endless, limit, found)
-    out = np.where(infinite, _rejected(test, sign), near_limit)
+    out = np.where(infinite, _find_rejected(test, sign), near_limit)
     endless = endless | test.accepts(out)
-    return np.where(endless, limit, np.where(settled & inside, found, _halved(test, out)))
+    return np.where(endless, limit, np.where(settled & inside, found, _bisect_end(test, out)))
 
 
-def _settled(test: Acceptance, sign: float) -> tuple[Floats, Truths]:
+def _iterate_distance(test: Acceptance, sign: float) -> tuple[Floats, Truths]:
     """Where the distance is what the margin allows, found by trying that distance: a few steps where noise is small."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         distance = np.maximum(test.margin(test.best) + test.spare, 0) / test.slope
@@ -61,7 +61,7 @@ def _settled(test: Acceptance, sign: float) -> tuple[Floats, Truths]:
     return np.where(settled, test.best + sign * distance, test.best), settled
 
 
-def _rejected(test: Acceptance, sign: float) -> Floats:
+def _find_rejected(test: Acceptance, sign: float) -> Floats:
     """A number so far away that it is rejected, where there is one."""
     distance = np.maximum(test.margin(test.best), np.abs(test.best)) + 1e-300
     for _ in range(DOUBLINGS):
@@ -69,7 +69,7 @@ def _rejected(test: Acceptance, sign: float) -> Floats:
     return np.asarray(test.best + sign * distance)
 
 
-def _halved(test: Acceptance, out: Floats) -> Floats:
+def _bisect_end(test: Acceptance, out: Floats) -> Floats:
     inside = test.best
     for _ in range(HALVINGS):
         middle = (inside + out) / 2

@@ -1,10 +1,9 @@
 """The conditions of confidence intervals, as text: on which rows they depend, and what they do not cover."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sfumato.answers.intervals import has_interval
-from sfumato.answers.shown_rows import names_in
+from sfumato.answers.shown_rows import find_vector_names
 from sfumato.kernel.certify import Certificate
 from sfumato.planning.planner import Planned
 from sfumato.query.query import Query
@@ -20,7 +19,7 @@ class IntervalTerms:
     by_having: tuple[str, ...] = ()
     by_threshold: tuple[str, ...] = ()
 
-    def note(self, confidence: float) -> str:
+    def write_note(self, confidence: float) -> str:
         """The line below an answer."""
         level = f"{100 * confidence:.4g} %"
         rows = f" (for all rows together: {', '.join(self.together)})" if self.together else ""
@@ -29,19 +28,19 @@ class IntervalTerms:
             "`diagnose` estimates how much."
         )
 
-    def sentences(self, confidence: float) -> tuple[str, ...]:
+    def write_sentences(self, confidence: float) -> tuple[str, ...]:
         """The sentences of explain() about intervals."""
         level = f"{100 * confidence:.4g} %"
         said = [CUT]
         if self.by_threshold:
             said.append(
                 "An undeclared key is shown only if its noisy number of people reaches the threshold, so the noise of "
-                f"a shown key tends to be positive. The intervals of {_listed(self.by_threshold)} account for this: "
+                f"a shown key tends to be positive. The intervals of {', '.join(self.by_threshold)} account for this: "
                 f"given that a key is shown, they hold with {level} confidence. Near the threshold they reach far down."
             )
         if self.by_having:
             said.append(
-                f"HAVING selects rows by noisy values. The intervals of {_listed(self.by_having)} account for this: "
+                f"HAVING selects rows by noisy values. The intervals of {', '.join(self.by_having)} account for this: "
                 f"given that a row is shown, they hold with {level} confidence. For a row near the limit of HAVING, an "
                 "end of the interval may be far away or infinite. If the column and HAVING use different aggregates "
                 "of one measurement, the interval of such a row may be the whole possible range."
@@ -49,19 +48,21 @@ class IntervalTerms:
         if self.together:
             said.append(
                 "ORDER BY sorts by noisy values, so a row may come first because of its noise. The intervals of "
-                f"{_listed(self.together)} account for this: with {level} confidence they hold for all rows at once. "
+                f"{', '.join(self.together)} account for this: with {level} confidence they hold for all rows at once. "
                 f"Without ORDER BY they are narrower, and each holds with {level} confidence by itself."
             )
         return tuple(said)
 
 
-def interval_terms(query: Query, planned: Planned, certificate: Certificate) -> IntervalTerms:
+def find_interval_terms(query: Query, planned: Planned, certificate: Certificate) -> IntervalTerms:
     """Find the conditions of the intervals of a question's columns."""
     reads = {
-        name: names_in(post, planned.formulas) for name, post in query.columns if has_interval(post, planned.formulas)
+        name: find_vector_names(post, planned.formulas)
+        for name, post in query.columns
+        if has_interval(post, planned.formulas)
     }
-    sorts = frozenset[str]().union(*(names_in(term.by, planned.formulas) for term in query.order))
-    having = names_in(query.having, planned.formulas) if query.having is not None else frozenset[str]()
+    sorts = frozenset[str]().union(*(find_vector_names(term.by, planned.formulas) for term in query.order))
+    having = find_vector_names(query.having, planned.formulas) if query.having is not None else frozenset[str]()
     keys = frozenset(each.name for each in certificate.measurements if each.threshold is not None)
     one_cell = certificate.cells == 1
     return IntervalTerms(
@@ -69,7 +70,3 @@ def interval_terms(query: Query, planned: Planned, certificate: Certificate) -> 
         tuple(name for name, names in reads.items() if names & having),
         tuple(name for name, names in reads.items() if names & keys),
     )
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names)

@@ -7,24 +7,31 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.answers.conditional_intervals import ends_given
+from sfumato.answers.conditional_intervals import find_conditional_ends
 from sfumato.answers.output_values import Objects, evaluate
-from sfumato.answers.possible_ranges import EVERYWHERE, Ends, cut, image, of_components, possible
-from sfumato.answers.ratio_intervals import ratio_ends
-from sfumato.answers.released_values import linear_margin, margin_of, simulated
+from sfumato.answers.possible_ranges import (
+    EVERYWHERE,
+    Ends,
+    bound_formula,
+    bound_from_components,
+    bound_post,
+    clip_ends,
+)
+from sfumato.answers.ratio_intervals import find_ratio_ends
+from sfumato.answers.released_values import find_linear_margin, find_margin, simulate_ends
 from sfumato.answers.shown_rows import (
-    Shown,
+    ShownRows,
+    compute_values,
     decides_alone,
-    edges_within,
-    linear_of,
-    names_in,
-    near_condition,
-    near_edges,
-    noise_of,
-    values_of,
+    express_formula,
+    find_edges_within,
+    find_near_condition,
+    find_noise,
+    find_vector_names,
+    is_near_edges,
 )
 from sfumato.answers.simulated_noise import WeightedNoise
-from sfumato.answers.variance_intervals import Sums, variance_ends
+from sfumato.answers.variance_intervals import Sums, find_variance_ends
 from sfumato.kernel.certify import BinChoice
 from sfumato.kernel.expressions import Literal
 from sfumato.kernel.mechanisms import Noise
@@ -47,20 +54,20 @@ MOST_WEIGHT = Fraction(10) ** 200
 NUMBERS = ("neg", "abs", "round", "+", "-", "*", "/")
 
 
-def column_ends(post: Post, shown: Shown, miss: Fraction) -> Ends:
+def find_column_ends(post: Post, shown: ShownRows, miss: Fraction) -> Ends:
     """An interval of one output column for each cell; it misses with probability `miss` at most, given it is shown."""
-    leaves = _leaves(post, shown.formulas)
+    leaves = _find_leaves(post, shown.formulas)
     if not leaves:
         known = np.broadcast_to(evaluate(post, shown.aggregates, shown.keys).astype(np.float64), shown.cells)
         return known, known
     if len(leaves) == 1:
         leaf = leaves[0]
-        found = _leaf_ends(leaf, shown, miss)
+        found = _find_leaf_ends(leaf, shown, miss)
         if leaf != post:
-            found = image(_with_hole(post, leaf), [found], shown.keys)
+            found = bound_post(_replace_leaf(post, leaf), [found], shown.keys)
     else:
-        found = _ends_of_several(post, shown, miss)
-    low, high = cut(found, possible_of(post, shown.formulas, shown.keys))
+        found = _find_ends_of_several(post, shown, miss)
+    low, high = clip_ends(found, bound_column(post, shown.formulas, shown.keys))
     return np.broadcast_to(low, shown.cells), np.broadcast_to(high, shown.cells)
 
 
@@ -76,25 +83,25 @@ def has_interval(post: Post, formulas: Sequence[Formula]) -> bool:
             return False
 
 
-def as_linear(post: Post, formulas: Sequence[Formula]) -> Linear | None:
+def express_as_linear(post: Post, formulas: Sequence[Formula]) -> Linear | None:
     """A column that is a sum of released vectors, each times a number."""
     match post:
         case AggregateRef(index):
-            return linear_of(formulas[index])
+            return express_formula(formulas[index])
         case Literal(value) if isinstance(value, (int, float, Decimal)) and not isinstance(value, bool):
             return Linear((), Fraction(value)) if abs(value) < float("inf") else None
         case PostCall("neg", (inner,)):
-            found = as_linear(inner, formulas)
+            found = express_as_linear(inner, formulas)
             return None if found is None else found.times(Fraction(-1))
         case PostCall("+" | "-" | "*" | "/" as function, (left, right)):
-            one, two = as_linear(left, formulas), as_linear(right, formulas)
-            found = None if one is None or two is None else _combined(function, one, two)
-            return found if found is not None and _within_floats(found) else None
+            one, two = express_as_linear(left, formulas), express_as_linear(right, formulas)
+            found = None if one is None or two is None else _combine(function, one, two)
+            return found if found is not None and _fits_floats(found) else None
         case _:
             return None
 
 
-def _combined(function: str, one: Linear, two: Linear) -> Linear | None:
+def _combine(function: str, one: Linear, two: Linear) -> Linear | None:
     match function:
         case "+":
             return one.plus(two)
@@ -110,28 +117,30 @@ def _combined(function: str, one: Linear, two: Linear) -> Linear | None:
             return None
 
 
-def _within_floats(linear: Linear) -> bool:
+def _fits_floats(linear: Linear) -> bool:
     """Are its weights doubles, with room for what they are multiplied with?"""
     weights = [abs(factor) for _, factor in linear.terms]
     return abs(linear.constant) < MOST_WEIGHT and all(1 / MOST_WEIGHT < each < MOST_WEIGHT for each in weights)
 
 
-def _as_ratio(post: Post, formulas: Sequence[Formula]) -> tuple[Linear, Linear, float, tuple[float, float]] | None:
+def _express_as_ratio(
+    post: Post, formulas: Sequence[Formula]
+) -> tuple[Linear, Linear, float, tuple[float, float]] | None:
     """A column that is a quotient of two such sums, plus a number; and where it can be."""
     match post:
         case AggregateRef(index):
             mean = formulas[index]
             if isinstance(mean, MeanFormula):
-                low, high = (float(end) for end in possible(mean))
+                low, high = (float(end) for end in bound_formula(mean))
                 return mean.total, mean.count, mean.centre, (low - mean.centre, high - mean.centre)
         case PostCall("/", (left, right)):
-            top, bottom = as_linear(left, formulas), as_linear(right, formulas)
+            top, bottom = express_as_linear(left, formulas), express_as_linear(right, formulas)
             if top is not None and bottom is not None:
-                return top, bottom, 0.0, _as_mean(left, right, formulas)
+                return top, bottom, 0.0, _bound_ratio(left, right, formulas)
     return None
 
 
-def _as_mean(top: Post, bottom: Post, formulas: Sequence[Formula]) -> tuple[float, float]:
+def _bound_ratio(top: Post, bottom: Post, formulas: Sequence[Formula]) -> tuple[float, float]:
     """Between which numbers a quotient is: a sum's value has bounds, if the rows that it adds up are all counted."""
     if not isinstance(top, AggregateRef) or not isinstance(bottom, AggregateRef):
         return -np.inf, np.inf
@@ -147,110 +156,116 @@ def _as_mean(top: Post, bottom: Post, formulas: Sequence[Formula]) -> tuple[floa
     return -np.inf, np.inf
 
 
-def _leaves(post: Post, formulas: Sequence[Formula]) -> list[Post]:
+def _find_leaves(post: Post, formulas: Sequence[Formula]) -> list[Post]:
     """The parts of a column whose intervals are found as a whole, each as often as it occurs."""
-    if not names_in(post, formulas):
+    if not find_vector_names(post, formulas):
         return []
-    if isinstance(post, AggregateRef) or as_linear(post, formulas) or _as_ratio(post, formulas):
+    if isinstance(post, AggregateRef) or express_as_linear(post, formulas) or _express_as_ratio(post, formulas):
         return [post]
-    return [leaf for each in post.arguments for leaf in _leaves(each, formulas)] if isinstance(post, PostCall) else []
+    return (
+        [leaf for each in post.arguments for leaf in _find_leaves(each, formulas)] if isinstance(post, PostCall) else []
+    )
 
 
-def _with_hole(post: Post, leaf: Post) -> Post:
+def _replace_leaf(post: Post, leaf: Post) -> Post:
     """The column as a function of its only leaf."""
     if post == leaf:
         return AggregateRef(0)
     if isinstance(post, PostCall):
-        return PostCall(post.function, tuple(_with_hole(each, leaf) for each in post.arguments))
+        return PostCall(post.function, tuple(_replace_leaf(each, leaf) for each in post.arguments))
     return post
 
 
-def possible_of(post: Post, formulas: Sequence[Formula], keys: Sequence[Objects] = ()) -> Ends:
+def bound_column(post: Post, formulas: Sequence[Formula], keys: Sequence[Objects] = ()) -> Ends:
     """Between which numbers a column can be, by the catalog."""
-    return image(post, [possible(each) for each in formulas], keys)
+    return bound_post(post, [bound_formula(each) for each in formulas], keys)
 
 
-def _leaf_ends(leaf: Post, shown: Shown, miss: Fraction) -> Ends:
-    names = names_in(leaf, shown.formulas)
-    linear = as_linear(leaf, shown.formulas)
+def _find_leaf_ends(leaf: Post, shown: ShownRows, miss: Fraction) -> Ends:
+    names = find_vector_names(leaf, shown.formulas)
+    linear = express_as_linear(leaf, shown.formulas)
     if linear is not None:
-        return _linear_ends(leaf, linear, shown, miss)
-    near = near_condition(names, shown)
+        return _find_linear_ends(leaf, linear, shown, miss)
+    near = find_near_condition(names, shown)
     if not near.any():
-        return _free_ends(leaf, shown, miss)
-    boxed = _boxed(leaf, names, shown, miss)
-    ratio = _as_ratio(leaf, shown.formulas)
+        return _find_free_ends(leaf, shown, miss)
+    boxed = _box_ends(leaf, names, shown, miss)
+    ratio = _express_as_ratio(leaf, shown.formulas)
     if ratio is not None:
-        boxed = cut(boxed, (np.asarray(ratio[3][0] + ratio[2]), np.asarray(ratio[3][1] + ratio[2])))
+        boxed = clip_ends(boxed, (np.asarray(ratio[3][0] + ratio[2]), np.asarray(ratio[3][1] + ratio[2])))
     if near.all():
         return boxed
-    found = _free_ends(leaf, shown, miss)
+    found = _find_free_ends(leaf, shown, miss)
     return np.where(near, boxed[0], found[0]), np.where(near, boxed[1], found[1])
 
 
-def _free_ends(leaf: Post, shown: Shown, miss: Fraction) -> Ends:
+def _find_free_ends(leaf: Post, shown: ShownRows, miss: Fraction) -> Ends:
     """Of a mean, a ratio or a variance whose parts would be shown in any case."""
-    ratio = _as_ratio(leaf, shown.formulas)
+    ratio = _express_as_ratio(leaf, shown.formulas)
     if ratio is not None:
         top, bottom, centre, within = ratio
-        names, noises = _noises(names_in(leaf, shown.formulas), shown)
-        weights = (_weights(top, names, shown), _weights(bottom, names, shown))
-        low, high = ratio_ends(values_of(top, shown), values_of(bottom, shown), weights, noises, miss, within)
+        names, noises = _list_noises(find_vector_names(leaf, shown.formulas), shown)
+        weights = (_list_weights(top, names, shown), _list_weights(bottom, names, shown))
+        low, high = find_ratio_ends(
+            compute_values(top, shown), compute_values(bottom, shown), weights, noises, miss, within
+        )
         return low + centre, high + centre
     if not isinstance(leaf, AggregateRef):
         raise AssertionError("a leaf is linear, a ratio or an aggregate")
     formula = shown.formulas[leaf.index]
     if not isinstance(formula, VarianceFormula):
         raise AssertionError("an aggregate that is neither linear nor a ratio is a variance")
-    return _variance_ends(formula, shown, miss)
+    return _find_variance_ends(formula, shown, miss)
 
 
-def _variance_ends(formula: VarianceFormula, shown: Shown, miss: Fraction) -> Ends:
+def _find_variance_ends(formula: VarianceFormula, shown: ShownRows, miss: Fraction) -> Ends:
     count, total, squares = formula.count, formula.total, formula.squares
-    names, noises = _noises({name for each in (count, total, squares) for name, _ in each.terms}, shown)
-    weights = [_weights(each, names, shown) for each in (count, total, squares)]
+    names, noises = _list_noises({name for each in (count, total, squares) for name, _ in each.terms}, shown)
+    weights = [_list_weights(each, names, shown) for each in (count, total, squares)]
     rows = None if count.terms else float(count.constant)
     sums = Sums(weights[0], weights[1], weights[2], -formula.reach, formula.reach, rows)
-    values = [values_of(each, shown) for each in (count, total, squares)]
-    low, high = variance_ends(values[0], values[1], values[2], sums, noises, miss)
+    values = [compute_values(each, shown) for each in (count, total, squares)]
+    low, high = find_variance_ends(values[0], values[1], values[2], sums, noises, miss)
     low, high = (np.maximum(each, 0) for each in (low, high))
     return (np.sqrt(low), np.sqrt(high)) if formula.root else (low, high)
 
 
-def _noises(names: frozenset[str] | set[str], shown: Shown) -> tuple[list[str], tuple[Noise | WeightedNoise, ...]]:
+def _list_noises(
+    names: frozenset[str] | set[str], shown: ShownRows
+) -> tuple[list[str], tuple[Noise | WeightedNoise, ...]]:
     order = sorted(names)
     found = [shown.by_name[name].noise for name in order]
     return order, tuple(each for each in found if not isinstance(each, BinChoice))
 
 
-def _weights(linear: Linear, names: Sequence[str], shown: Shown) -> tuple[float, ...]:
+def _list_weights(linear: Linear, names: Sequence[str], shown: ShownRows) -> tuple[float, ...]:
     factors = dict(linear.terms)
     return tuple(float(factors.get(name, 0)) * shown.by_name[name].step for name in names)
 
 
-def _linear_ends(leaf: Post, linear: Linear, shown: Shown, miss: Fraction) -> Ends:
-    values = values_of(linear, shown)
-    within = possible_of(leaf, shown.formulas, shown.keys)
-    margin = linear_margin(linear, shown.by_name, 1 - miss)
+def _find_linear_ends(leaf: Post, linear: Linear, shown: ShownRows, miss: Fraction) -> Ends:
+    values = compute_values(linear, shown)
+    within = bound_column(leaf, shown.formulas, shown.keys)
+    margin = find_linear_margin(linear, shown.by_name, 1 - miss)
     nearest = np.clip(values, *within)  # a number that cannot be true has the interval of the nearest that can
-    found = cut((nearest - margin, nearest + margin), within)
+    found = clip_ends((nearest - margin, nearest + margin), within)
     names = frozenset(name for name, _ in linear.terms)
-    if not names & shown.conditioned:
+    if not names & shown.condition_names:
         return found
     if not decides_alone(linear, shown):
-        near = near_condition(names, shown)
-        boxed = cut(_boxed(leaf, names, shown, miss), within)
+        near = find_near_condition(names, shown)
+        boxed = clip_ends(_box_ends(leaf, names, shown, miss), within)
         return np.where(near, boxed[0], found[0]), np.where(near, boxed[1], found[1])
-    law = noise_of(linear, shown)
-    least, most = edges_within(linear, shown, law)
-    near = near_edges(values, least, most, law)
-    given = ends_given(values[near], least[near], most[near], law, float(miss))
+    law = find_noise(linear, shown)
+    least, most = find_edges_within(linear, shown, law)
+    near = is_near_edges(values, least, most, law)
+    given = find_conditional_ends(values[near], least[near], most[near], law, float(miss))
     low, high = (np.array(np.broadcast_to(each, shown.cells)) for each in found)
-    low[near], high[near] = cut(given, within)
+    low[near], high[near] = clip_ends(given, within)
     return low, high
 
 
-def _boxed(post: Post, names: frozenset[str], shown: Shown, miss: Fraction) -> Ends:
+def _box_ends(post: Post, names: frozenset[str], shown: ShownRows, miss: Fraction) -> Ends:
     """All values of a column while each vector is in its own interval: they share the probability to miss."""
     components: dict[str, Ends] = {}
     thresholds = dict(shown.thresholds)
@@ -260,19 +275,22 @@ def _boxed(post: Post, names: frozenset[str], shown: Shown, miss: Fraction) -> E
             return EVERYWHERE
         linear = Linear.from_vector(name)
         share = miss / len(names)
-        law = noise_of(linear, shown)
-        values = values_of(linear, shown)
-        margin = margin_of(each, 1 - share)
+        law = find_noise(linear, shown)
+        values = compute_values(linear, shown)
+        margin = find_margin(each, 1 - share)
         components[name] = (values - margin, values + margin)
-        if name in shown.conditioned:
-            components[name] = ends_given(values, *shown.edges[name], law, float(share))
+        if name in shown.condition_names:
+            components[name] = find_conditional_ends(values, *shown.edges[name], law, float(share))
         if name in shown.weights:
-            components[name] = cut(components[name], (np.asarray(0.0), np.asarray(np.inf)))
+            components[name] = clip_ends(components[name], (np.asarray(0.0), np.asarray(np.inf)))
         if name in thresholds:
-            components[name] = cut(components[name], (np.asarray(1.0), np.asarray(np.inf)))
-    return image(
+            components[name] = clip_ends(components[name], (np.asarray(1.0), np.asarray(np.inf)))
+    return bound_post(
         post,
-        [of_components(each, components) if _reads(each, components) else EVERYWHERE for each in shown.formulas],
+        [
+            bound_from_components(each, components) if _reads(each, components) else EVERYWHERE
+            for each in shown.formulas
+        ],
         shown.keys,
     )
 
@@ -282,32 +300,32 @@ def _reads(formula: Formula, components: dict[str, Ends]) -> bool:
     return bool(sums) and all(name in components for linear in sums for name, _ in linear.terms)
 
 
-def _ends_of_several(post: Post, shown: Shown, miss: Fraction) -> Ends:
+def _find_ends_of_several(post: Post, shown: ShownRows, miss: Fraction) -> Ends:
     """Of what is computed from several numbers: simulated where they are sure, else from the interval of each."""
-    names = names_in(post, shown.formulas)
-    unsure = near_condition(names, shown) | _unsure(post, shown, miss)
+    names = find_vector_names(post, shown.formulas)
+    unsure = find_near_condition(names, shown) | _find_unsure_cells(post, shown, miss)
     if unsure.all():
-        return _boxed(post, names, shown, miss)
-    ((low, high),) = simulated(shown.reading, shown.formulas, [post], shown.keys, 1 - miss * SIMULATED)
+        return _box_ends(post, names, shown, miss)
+    ((low, high),) = simulate_ends(shown.reading, shown.formulas, [post], shown.keys, 1 - miss * SIMULATED)
     if not unsure.any():
         return low, high
-    boxed = _boxed(post, names, shown, miss)
+    boxed = _box_ends(post, names, shown, miss)
     return np.where(unsure, boxed[0], low), np.where(unsure, boxed[1], high)
 
 
-def _unsure(post: Post, shown: Shown, miss: Fraction) -> npt.NDArray[np.bool_]:
+def _find_unsure_cells(post: Post, shown: ShownRows, miss: Fraction) -> npt.NDArray[np.bool_]:
     """The cells in which a divisor may be near zero: there noise around the released values is no guide."""
     unsure = np.zeros(shown.cells, bool)
     match post:
         case AggregateRef(index):
             formula = shown.formulas[index]
             if isinstance(formula, MeanFormula | VarianceFormula) and formula.count.terms:
-                return np.asarray(values_of(formula.count, shown) < SURE * noise_of(formula.count, shown).spread)
+                return np.asarray(compute_values(formula.count, shown) < SURE * find_noise(formula.count, shown).spread)
         case PostCall(function, arguments):
             for each in arguments:
-                unsure |= _unsure(each, shown, miss)
+                unsure |= _find_unsure_cells(each, shown, miss)
             if function == "/":
-                low, high = _boxed(arguments[1], names_in(arguments[1], shown.formulas), shown, miss)
+                low, high = _box_ends(arguments[1], find_vector_names(arguments[1], shown.formulas), shown, miss)
                 near, far = np.minimum(abs(low), abs(high)), np.maximum(abs(low), abs(high))
                 unsure |= ((low <= 0) & (high >= 0)) | (far > CLOSE * near)
     return unsure

@@ -12,15 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.answers.answer import Answer, Cost, Explained
-from sfumato.answers.answer_cautions import cautions_of
-from sfumato.answers.interval_words import interval_terms
-from sfumato.answers.intervals import column_ends, has_interval
-from sfumato.answers.output_sensitivity import AsAsked
-from sfumato.answers.output_values import Floats, Objects, column, passes, shown_cells
-from sfumato.answers.present import WEIGHTS, asked_of, chance_to_miss, explained, sentences
-from sfumato.answers.released_values import Reading, aggregate_values
-from sfumato.answers.shown_rows import Shown
+from sfumato.answers.answer import Answer, Cost, MeasurementSummary
+from sfumato.answers.answer_cautions import find_cautions
+from sfumato.answers.interval_words import find_interval_terms
+from sfumato.answers.intervals import find_column_ends, has_interval
+from sfumato.answers.output_sensitivity import ColumnSensitivity
+from sfumato.answers.output_values import Floats, Objects, compute_column, passes, select_cells
+from sfumato.answers.present import (
+    WEIGHTS,
+    compute_miss_chance,
+    find_released_sensitivities,
+    summarise_measurements,
+    write_sentences,
+)
+from sfumato.answers.released_values import Reading, compute_aggregate
+from sfumato.answers.shown_rows import ShownRows
 from sfumato.kernel.certify import Certificate
 from sfumato.kernel.expressions import Scalar
 from sfumato.kernel.losses import PrivacyLoss
@@ -32,7 +38,7 @@ from sfumato.query.query import AggregateRef, KeyRef, Query
 
 
 @dataclass(frozen=True, slots=True)
-class Paid:
+class Payment:
     """What the ledger says about an answer: its entry, its cost, what is left, and the head of the chain."""
 
     entry_number: int
@@ -59,14 +65,16 @@ class Details:
     cells: list[tuple[Scalar, ...]]
     kept: list[int]  # the cells that are shown, in their order
     columns: dict[str, Objects]  # the values of the shown cells
-    sign: Callable[[Sequence[AsAsked]], dict[str, Any]]
+    sign: Callable[[Sequence[ColumnSensitivity]], dict[str, Any]]
 
     def intervals(self) -> list[dict[str, tuple[float, float]]]:
         """An interval per row and number."""
         compared = _count_compared(self.query, self.aggregates, self.keys, len(self.cells))
         shown = self._shown() if self.kept else None
         ends = {
-            name: column_ends(post, shown, chance_to_miss(self.query, self.planned, post, self.confidence, compared))
+            name: find_column_ends(
+                post, shown, compute_miss_chance(self.query, self.planned, post, self.confidence, compared)
+            )
             for name, post in self.query.columns
             if shown is not None and has_interval(post, self.planned.formulas)
         }
@@ -74,28 +82,28 @@ class Details:
             {
                 name: (float(low[place]), float(high[place]))
                 for name, (low, high) in ends.items()
-                if _plain(self.columns[name][place], whole=False) is not None
+                if _to_plain_value(self.columns[name][place], whole=False) is not None
             }
             for place in range(len(self.kept))
         ]
 
-    def explained(self) -> tuple[Explained, ...]:
+    def explained(self) -> tuple[MeasurementSummary, ...]:
         """The measurements, in words."""
-        return explained(self.planned, self.certificate, self.confidence, self.reading)
+        return summarise_measurements(self.planned, self.certificate, self.confidence, self.reading)
 
     def sentences(self) -> tuple[str, ...]:
         """What holds for the whole answer, in words."""
-        return sentences(self.query, self.planned, self.certificate, self.confidence)
+        return write_sentences(self.query, self.planned, self.certificate, self.confidence)
 
-    def asked(self) -> tuple[AsAsked, ...]:
+    def asked(self) -> tuple[ColumnSensitivity, ...]:
         """What one person can change in each column."""
-        return asked_of(self.query, self.planned, self.reading)
+        return find_released_sensitivities(self.query, self.planned, self.reading)
 
     def warnings(self) -> tuple[str, ...]:
         """What the rows should be read with."""
         labels = [", ".join(map(str, self.cells[cell])) for cell in self.kept]
-        shown = self.reading.of_cells(self.kept, len(self.cells))
-        return cautions_of(
+        shown = self.reading.select_cells(self.kept, len(self.cells))
+        return find_cautions(
             self.query, self.planned, self.certificate, shown, labels, cells=len(self.cells),
             confidence=self.confidence,
         )  # fmt: skip
@@ -104,24 +112,24 @@ class Details:
         """What the intervals promise, in one sentence; empty if there is no interval."""
         visible = any(
             has_interval(post, self.planned.formulas)
-            and any(_plain(value, whole=False) is not None for value in self.columns[name])
+            and any(_to_plain_value(value, whole=False) is not None for value in self.columns[name])
             for name, post in self.query.columns
         )
-        terms = interval_terms(self.query, self.planned, self.certificate)
-        return terms.note(float(self.confidence)) if visible else ""
+        terms = find_interval_terms(self.query, self.planned, self.certificate)
+        return terms.write_note(float(self.confidence)) if visible else ""
 
     def disclosure(self) -> dict[str, Any]:
         """The signed statement. It is signed when it is read; nothing that it says can change before that."""
         return self.sign(self.asked())
 
-    def _shown(self) -> Shown:
+    def _shown(self) -> ShownRows:
         thresholds = tuple(
             (each.name, each.threshold) for each in self.certificate.measurements if each.threshold is not None
         )
-        return Shown(
-            self.reading.of_cells(self.kept, len(self.cells)), self.planned.formulas,
+        return ShownRows(
+            self.reading.select_cells(self.kept, len(self.cells)), self.planned.formulas,
             [key[self.kept] for key in self.keys], len(self.kept), self.query.having, thresholds,
-            _weights(self.planned),
+            _find_weight_vectors(self.planned),
         )  # fmt: skip
 
 
@@ -131,20 +139,20 @@ def make_answer(  # noqa: PLR0917 - its caller names what it passes
     certificate: Certificate,
     reading: Reading,
     confidence: Fraction,
-    paid: Paid,
-    sign: Callable[[Sequence[AsAsked]], dict[str, Any]],
+    paid: Payment,
+    sign: Callable[[Sequence[ColumnSensitivity]], dict[str, Any]],
 ) -> Answer:
     """The answer to a query from what was released."""
     values = reading.values
-    aggregates = [aggregate_values(formula, values) for formula in planned.formulas]
+    aggregates = [compute_aggregate(formula, values) for formula in planned.formulas]
     cells = list(reading.keys if reading.keys is not None else product(*(key.values or () for key in query.keys)))
     keys = [np.array([cell[index] for cell in cells] + [None], object)[:-1] for index in range(len(query.keys))]
-    columns = {name: column(post, aggregates, keys) for name, post in query.columns}
-    kept = shown_cells(query, aggregates, keys, len(cells))
+    columns = {name: compute_column(post, aggregates, keys) for name, post in query.columns}
+    kept = select_cells(query, aggregates, keys, len(cells))
     whole = {name for name, post in query.columns if _is_whole(post, planned)}
     shown_columns = {name: np.broadcast_to(values, len(cells))[kept] for name, values in columns.items()}
     rows = [
-        {name: _plain(values[place], whole=name in whole) for name, values in shown_columns.items()}
+        {name: _to_plain_value(values[place], whole=name in whole) for name, values in shown_columns.items()}
         for place in range(len(kept))
     ]
     return Answer(
@@ -156,7 +164,7 @@ def make_answer(  # noqa: PLR0917 - its caller names what it passes
     )  # fmt: skip
 
 
-def _weights(planned: Planned) -> frozenset[str]:
+def _find_weight_vectors(planned: Planned) -> frozenset[str]:
     """The released vectors that add up weights of rows, or parts of them (kernel/split_sums.py)."""
     measurements = planned.plan.measurements
     return frozenset(name for each in measurements if isinstance(each.quantity, WEIGHTS) for name in name_vectors(each))
@@ -188,7 +196,7 @@ def _is_whole(post: object, planned: Planned) -> bool:
     return all(grids[name] == 0 and factor.denominator == 1 for name, factor in formula.total.terms)
 
 
-def _plain(value: object, *, whole: bool) -> object:
+def _to_plain_value(value: object, *, whole: bool) -> object:
     if isinstance(value, (float, np.floating)):
         if np.isnan(value):
             return None

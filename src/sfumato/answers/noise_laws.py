@@ -12,12 +12,12 @@ import numpy.typing as npt
 from sfumato.answers.simulated_noise import (
     MOST_SMOOTH,
     TIMES,
-    likenesses,
-    many_margins,
-    of_many,
-    smooth_margins,
-    smooth_tail,
-    variance_of,
+    compute_many_margins,
+    compute_smooth_margins,
+    compute_smooth_tail,
+    compute_variance,
+    imitate_noises,
+    stands_for_many,
 )
 from sfumato.answers.simulated_noise import WeightedNoise as Weighted
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise, Noise
@@ -44,24 +44,24 @@ class NoiseLaw:
     @property
     def spread(self) -> float:
         """A standard deviation."""
-        return math.sqrt(sum(weight**2 * variance_of(noise) for weight, noise in self.parts))
+        return math.sqrt(sum(weight**2 * compute_variance(noise) for weight, noise in self.parts))
 
-    def at_least(self, at: Floats) -> Floats:
+    def compute_tail_from(self, at: Floats) -> Floats:
         """P(noise >= at)."""
         if len(self.parts) > 1:
-            return _sum_tail(self.parts, at)
+            return _compute_sum_tail(self.parts, at)
         ((weight, noise),) = self.parts
-        return _lattice_tail(noise, np.ceil(at / abs(weight) - ROUNDING))
+        return _compute_lattice_tail(noise, np.ceil(at / abs(weight) - ROUNDING))
 
-    def above(self, at: Floats) -> Floats:
+    def compute_tail_beyond(self, at: Floats) -> Floats:
         """P(noise > at)."""
         if len(self.parts) > 1:
-            return _sum_tail(self.parts, at)
+            return _compute_sum_tail(self.parts, at)
         ((weight, noise),) = self.parts
-        return _lattice_tail(noise, np.floor(at / abs(weight) + ROUNDING) + 1)
+        return _compute_lattice_tail(noise, np.floor(at / abs(weight) + ROUNDING) + 1)
 
 
-def law_of(parts: Sequence[tuple[float, Noise | Weighted]]) -> NoiseLaw:
+def add_noises(parts: Sequence[tuple[float, Noise | Weighted]]) -> NoiseLaw:
     """The law of a sum; what is itself a sum of several releases is taken apart."""
     made: list[tuple[float, Noise]] = []
     for weight, noise in parts:
@@ -72,28 +72,28 @@ def law_of(parts: Sequence[tuple[float, Noise | Weighted]]) -> NoiseLaw:
     return NoiseLaw(tuple(made))
 
 
-def margins(weights: Floats, noises: Sequence[Noise | Weighted], miss: Fraction) -> Floats:
+def compute_margins(weights: Floats, noises: Sequence[Noise | Weighted], miss: Fraction) -> Floats:
     """For each row of weights, the margin of that sum of noises."""
-    flat = law_of([(1.0, each) for each in noises]).parts
+    flat = add_noises([(1.0, each) for each in noises]).parts
     owner = [place for place, each in enumerate(noises) for _ in (each.parts if isinstance(each, Weighted) else (1,))]
     spreads = np.abs(weights[:, owner]) * np.array([abs(inner) for inner, _ in flat])
     if all(isinstance(each, GaussianNoise) for _, each in flat):
-        deviation = np.sqrt((spreads**2) @ np.array([float(variance_of(each)) for _, each in flat]))
-        return np.asarray(_normal_margin(float(miss)) * deviation)
+        deviation = np.sqrt((spreads**2) @ np.array([float(compute_variance(each)) for _, each in flat]))
+        return np.asarray(_compute_normal_margin(float(miss)) * deviation)
     if len(flat) <= MOST_SMOOTH and all(isinstance(each, LaplaceNoise) for _, each in flat):
         scales = spreads * np.array([float(each.scale) for _, each in flat if isinstance(each, LaplaceNoise)])
-        return smooth_margins(scales, float(miss))
-    if of_many(flat):
-        variances = (spreads**2) @ np.array([float(variance_of(each)) for _, each in flat])
+        return compute_smooth_margins(scales, float(miss))
+    if stands_for_many(flat):
+        variances = (spreads**2) @ np.array([float(compute_variance(each)) for _, each in flat])
         widths = np.array([float(each.scale) if isinstance(each, LaplaceNoise) else 0.0 for _, each in flat])
-        return many_margins(np.sqrt(variances), ((spreads * widths) ** 4).sum(axis=1) ** 0.25, float(miss))
+        return compute_many_margins(np.sqrt(variances), ((spreads * widths) ** 4).sum(axis=1) ** 0.25, float(miss))
     times = min(max(FEW_TIMES, int(OFTEN / float(miss))), TIMES)
-    drawn = np.array(likenesses(tuple(noises), times))
+    drawn = np.array(imitate_noises(tuple(noises), times))
     most = min(math.ceil((1 - float(miss)) * times), times - 1)
     return np.array([np.sort(np.abs(row @ drawn))[most] for row in weights])
 
 
-def _normal_margin(miss: float) -> float:
+def _compute_normal_margin(miss: float) -> float:
     low, high = 0.0, 40.0
     for _ in range(100):
         middle = (low + high) / 2
@@ -101,11 +101,11 @@ def _normal_margin(miss: float) -> float:
     return high
 
 
-def _normal_tail(deviations: Floats) -> Floats:
+def _compute_normal_tail(deviations: Floats) -> Floats:
     return np.asarray(_erfc(deviations / math.sqrt(2)), np.float64) / 2
 
 
-def _lattice_tail(noise: Noise, at: Floats) -> Floats:
+def _compute_lattice_tail(noise: Noise, at: Floats) -> Floats:
     """P(Z >= at) of one noise, at whole numbers of steps."""
     if isinstance(noise, LaplaceNoise):
         rate = float(1 / noise.scale)
@@ -113,28 +113,28 @@ def _lattice_tail(noise: Noise, at: Floats) -> Floats:
         return np.where(at >= 1, far, 1 - far)
     deviation = math.sqrt(noise.variance)
     if deviation > SUMMED:
-        return _normal_tail((at - 0.5) / deviation)
-    table = _gaussian_tails(float(noise.variance))
+        return _compute_normal_tail((at - 0.5) / deviation)
+    table = _tabulate_gaussian_tails(float(noise.variance))
     reach = len(table) - 1
     far = table[np.clip(np.where(at >= 1, at, 1 - at), 0, reach).astype(np.int64)]
     return np.where(at >= 1, far, 1 - far)
 
 
 @lru_cache(maxsize=64)
-def _gaussian_tails(variance: float) -> Floats:
+def _tabulate_gaussian_tails(variance: float) -> Floats:
     """P(Z >= k) for k = 0, 1, ..."""
     reach = math.ceil(math.sqrt(variance) * 36) + 2
     mass = np.exp(-(np.arange(reach + 1, dtype=np.float64) ** 2) / (2 * variance))
     return np.asarray(np.cumsum(mass[::-1])[::-1] / (mass[0] + 2 * mass[1:].sum()))
 
 
-def _sum_tail(parts: tuple[tuple[float, Noise], ...], at: Floats) -> Floats:
+def _compute_sum_tail(parts: tuple[tuple[float, Noise], ...], at: Floats) -> Floats:
     if all(isinstance(noise, GaussianNoise) for _, noise in parts):
-        return _normal_tail(at / NoiseLaw(parts).spread)
+        return _compute_normal_tail(at / NoiseLaw(parts).spread)
     scales = [abs(weight) * float(noise.scale) for weight, noise in parts if isinstance(noise, LaplaceNoise)]
     if len(scales) == len(parts) <= MOST_SMOOTH:
-        return smooth_tail(np.array(scales), at)
-    drawn = _sorted_draws(parts)
+        return compute_smooth_tail(np.array(scales), at)
+    drawn = _sort_draws(parts)
     size = np.abs(at)
     seen = 1 - np.searchsorted(drawn, size) / len(drawn)
     last = drawn[int((1 - SEEN) * len(drawn))]
@@ -144,5 +144,5 @@ def _sum_tail(parts: tuple[tuple[float, Noise], ...], at: Floats) -> Floats:
 
 
 @lru_cache(maxsize=64)
-def _sorted_draws(parts: tuple[tuple[float, Noise], ...]) -> Floats:
-    return np.sort(np.abs(likenesses((Weighted(parts),), TIMES)[0]))
+def _sort_draws(parts: tuple[tuple[float, Noise], ...]) -> Floats:
+    return np.sort(np.abs(imitate_noises((Weighted(parts),), TIMES)[0]))

@@ -31,7 +31,7 @@ WHY_A_LIST = "one row can make another value the most frequent, so the value is 
 
 
 @dataclass(frozen=True, slots=True)
-class AsAsked:
+class ColumnSensitivity:
     """One output column, and the most that one person can change of it."""
 
     column: str
@@ -45,7 +45,7 @@ class AsAsked:
 
 
 @dataclass(frozen=True, slots=True)
-class _Most:
+class _Change:
     """The most that one person changes of an aggregate: as a number, in short, and in words."""
 
     number: float | None
@@ -72,39 +72,51 @@ class _Reach:
         return ", summed over all groups" if self.several else ""
 
 
-def as_asked(query: Query, planned: Planned, counts: Mapping[int, float]) -> tuple[AsAsked, ...]:
+def find_sensitivities(query: Query, planned: Planned, counts: Mapping[int, float]) -> tuple[ColumnSensitivity, ...]:
     """Each output column that is no key. `counts`: the number of rows of an aggregate, where it is known or assumed."""
     return tuple(
-        _column(name, post, query, planned, counts) for name, post in query.columns if not isinstance(post, KeyRef)
+        _describe_column(name, post, query, planned, counts)
+        for name, post in query.columns
+        if not isinstance(post, KeyRef)
     )
 
 
-def _column(name: str, post: Post, query: Query, planned: Planned, counts: Mapping[int, float]) -> AsAsked:
-    places = list(dict.fromkeys(_aggregates_of(post)))
+def _describe_column(
+    name: str, post: Post, query: Query, planned: Planned, counts: Mapping[int, float]
+) -> ColumnSensitivity:
+    places = list(dict.fromkeys(_find_aggregates(post)))
     changes = [
-        _change(query.aggregates[place], _reach(query.aggregates[place], query, planned), _rows(place, planned, counts))
+        _bound_change(
+            query.aggregates[place],
+            _find_reach(query.aggregates[place], query, planned),
+            _find_row_count(place, planned, counts),
+        )
         for place in places
     ]
     if isinstance(post, AggregateRef):
         (most,) = changes
-        return AsAsked(name, _words(query.aggregates[post.index]), most.number, most.formula, most.words)
-    each = "; ".join(f"{_words(query.aggregates[at])}: {most.words}" for at, most in zip(places, changes, strict=True))
-    return AsAsked(name, "computed from released numbers", None, "", each or "one person cannot change it")
+        return ColumnSensitivity(
+            name, _describe_aggregate(query.aggregates[post.index]), most.number, most.formula, most.words
+        )
+    each = "; ".join(
+        f"{_describe_aggregate(query.aggregates[at])}: {most.words}" for at, most in zip(places, changes, strict=True)
+    )
+    return ColumnSensitivity(name, "computed from released numbers", None, "", each or "one person cannot change it")
 
 
-def _aggregates_of(post: Post) -> tuple[int, ...]:
+def _find_aggregates(post: Post) -> tuple[int, ...]:
     match post:
         case AggregateRef(index):
             return (index,)
         case PostCall(_, arguments):
-            return tuple(index for each in arguments for index in _aggregates_of(each))
+            return tuple(index for each in arguments for index in _find_aggregates(each))
         case KeyRef() | Literal():
             return ()
         case _:
             assert_never(post)
 
 
-def _rows(place: int, planned: Planned, counts: Mapping[int, float]) -> float | None:
+def _find_row_count(place: int, planned: Planned, counts: Mapping[int, float]) -> float | None:
     """The number of rows of an aggregate: public, or as given."""
     count = count_of(planned.formulas[place])
     if count is not None and not count.terms:
@@ -112,56 +124,56 @@ def _rows(place: int, planned: Planned, counts: Mapping[int, float]) -> float | 
     return counts.get(place)
 
 
-def _reach(aggregate: Aggregate, query: Query, planned: Planned) -> _Reach:
+def _find_reach(aggregate: Aggregate, query: Query, planned: Planned) -> _Reach:
     """A person's rows always count where nothing drops them: all rows of a table, and no NULL."""
     plan = planned.plan
     never_null = aggregate.value is None or not aggregate.value.nullable
     all_rows = not query.filters and not query.keys and isinstance(query.source, (Scan, PerUnit))
     there = plan.unit.per_row or planned.public.people is not None  # else a replaced person may have no row here
     replaced = plan.unit.neighbours is Neighbours.REPLACE_ONE
-    least = 1 if all_rows and _unfiltered(plan) and never_null and there and replaced else 0
+    least = 1 if all_rows and _is_unfiltered(plan) and never_null and there and replaced else 0
     return _Reach(least, plan.reach, plan.cells, plan.max_groups_per_unit, replaced)
 
 
-def _unfiltered(plan: BoundedPlan) -> bool:
+def _is_unfiltered(plan: BoundedPlan) -> bool:
     return not isinstance(plan.source, PerUnit) or (isinstance(plan.source.source, Scan) and not plan.source.filters)
 
 
-def _change(aggregate: Aggregate, reach: _Reach, rows: float | None) -> _Most:  # noqa: PLR0911
+def _bound_change(aggregate: Aggregate, reach: _Reach, rows: float | None) -> _Change:  # noqa: PLR0911
     value = aggregate.value
     match aggregate.function:
         case "COUNT":
-            return _at_most(_difference(reach.least, reach.most, reach), reach)
+            return _state_constant(_find_largest_difference(reach.least, reach.most, reach), reach)
         case "PEOPLE":
             cells = reach.groups if reach.cells is None else min(reach.groups, reach.cells)
-            return _at_most(_difference(reach.least, cells, reach), reach)
+            return _state_constant(_find_largest_difference(reach.least, cells, reach), reach)
         case "SUM" if value is not None:
-            lower, upper = _bounds(value)
+            lower, upper = _read_bounds(value)
             low, high = (pick(end * reach.least, end * reach.most) for pick, end in ((min, lower), (max, upper)))
-            return _at_most(_difference(low, high, reach), reach)
+            return _state_constant(_find_largest_difference(low, high, reach), reach)
         case "AVG" if value is not None:
-            span = _span(value)
+            span = _compute_span(value)
             most = None if rows is None else min(reach.most * span / max(rows, 1), span)
-            return _shared(f"{reach.most * span:g}/n", most, rows, reach)
+            return _state_per_row(f"{reach.most * span:g}/n", most, rows, reach)
         case "VARIANCE" if value is not None:
-            square, times = _span(value) ** 2, _times(reach)
+            square, times = _compute_span(value) ** 2, _count_squared_spans(reach)
             most = None if rows is None else min(times * square / max(rows, 1), square / 2)
-            return _shared(f"{times * square:g}/n", most, rows, reach)
+            return _state_per_row(f"{times * square:g}/n", most, rows, reach)
         case "STDDEV" if value is not None:
-            span, times = _span(value), _times(reach)
+            span, times = _compute_span(value), _count_squared_spans(reach)
             most = None if rows is None else min(span * math.sqrt(times / max(rows, 1)), span / math.sqrt(2))
-            return _shared(f"{span * math.sqrt(times):g}/√n", most, rows, reach)
+            return _state_per_row(f"{span * math.sqrt(times):g}/√n", most, rows, reach)
         case "MIN" | "MAX" | "QUANTILE" if value is not None:
             if value.type != "number":
-                return _Most(None, "its range", f"one person can change it by the whole range. {WHY_A_CHOICE}")
-            span = _span(value)
+                return _Change(None, "its range", f"one person can change it by the whole range. {WHY_A_CHOICE}")
+            span = _compute_span(value)
             words = f"one person can change it by at most {span:g}, the whole range. {WHY_A_CHOICE}"
-            return _Most(span, f"{span:g}", words)
+            return _Change(span, f"{span:g}", words)
         case _:
-            return _Most(None, "", f"one person can change which values it shows: {WHY_A_LIST}")
+            return _Change(None, "", f"one person can change which values it shows: {WHY_A_LIST}")
 
 
-def _difference(low: float, high: float, reach: _Reach) -> float:
+def _find_largest_difference(low: float, high: float, reach: _Reach) -> float:
     """Of a sum over people, where one adds a number from low to high: the largest change over all cells together."""
     farthest = max(abs(low), abs(high))
     if not reach.replaced:
@@ -169,25 +181,25 @@ def _difference(low: float, high: float, reach: _Reach) -> float:
     return 2 * farthest if reach.several else high - low
 
 
-def _at_most(most: float, reach: _Reach) -> _Most:
+def _state_constant(most: float, reach: _Reach) -> _Change:
     if most == 0:
-        return _Most(0.0, "0", "replacing one person does not change it")
-    return _Most(float(most), f"{most:g}", f"one person can change it by at most {most:g}{reach.of_groups}")
+        return _Change(0.0, "0", "replacing one person does not change it")
+    return _Change(float(most), f"{most:g}", f"one person can change it by at most {most:g}{reach.of_groups}")
 
 
-def _shared(formula: str, most: float | None, rows: float | None, reach: _Reach) -> _Most:
+def _state_per_row(formula: str, most: float | None, rows: float | None, reach: _Reach) -> _Change:
     """A change that is divided by the number of rows."""
-    words = f"one person can change it by at most {formula}, where n is the number of rows{_in_a_group(reach)}"
+    words = f"one person can change it by at most {formula}, where n is the number of rows{_name_group(reach)}"
     if most is None:
-        return _Most(None, formula, words)
-    return _Most(most, f"{most:.4g}", f"{words}: {most:.4g} for n = {rows:,.6g}")
+        return _Change(None, formula, words)
+    return _Change(most, f"{most:.4g}", f"{words}: {most:.4g} for n = {rows:,.6g}")
 
 
-def _in_a_group(reach: _Reach) -> str:
+def _name_group(reach: _Reach) -> str:
     return " in a group" if reach.several else ""
 
 
-def _times(reach: _Reach) -> int:
+def _count_squared_spans(reach: _Reach) -> int:
     """Of a variance: by how many times the square of the span, over n, one person's rows change it.
 
     s² is the sum of w_i w_j (x_i - x_j)² over pairs, over n(n - 1). One row is in n - 1 pairs: at most the square over
@@ -197,16 +209,16 @@ def _times(reach: _Reach) -> int:
     return reach.most * (2 if reach.replaced and reach.most > 1 else 1)
 
 
-def _bounds(value: Typed) -> tuple[float, float]:
+def _read_bounds(value: Typed) -> tuple[float, float]:
     return value.lower or 0.0, value.upper or 0.0
 
 
-def _span(value: Typed) -> float:
-    lower, upper = _bounds(value)
+def _compute_span(value: Typed) -> float:
+    lower, upper = _read_bounds(value)
     return upper - lower
 
 
-def _words(aggregate: Aggregate) -> str:
+def _describe_aggregate(aggregate: Aggregate) -> str:
     value, function = aggregate.value, NAMES.get(aggregate.function, aggregate.function)
     if aggregate.fraction is not None:
         function = "median" if aggregate.fraction == Fraction(1, 2) else f"{float(aggregate.fraction):g} quantile"

@@ -34,14 +34,14 @@ def evaluate(post: Post, aggregates: Sequence[Floats], keys: Sequence[Objects]) 
         case Literal(value):
             return np.asarray(value)
         case PostCall("round", (inner, Literal(int(digits)))):
-            return rounded(evaluate(inner, aggregates, keys).astype(np.float64), digits)
+            return round_half_away(evaluate(inner, aggregates, keys).astype(np.float64), digits)
         case PostCall(function, arguments):
             values = [evaluate(each, aggregates, keys) for each in arguments]
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                return _applied(function, values)
+                return _apply(function, values)
 
 
-def column(post: Post, aggregates: Sequence[Floats], keys: Sequence[Objects]) -> Values:
+def compute_column(post: Post, aggregates: Sequence[Floats], keys: Sequence[Objects]) -> Values:
     """An output column as it is shown: a condition is True, False or None."""
     values = evaluate(post, aggregates, keys)
     if not isinstance(post, PostCall) or post.function not in CONDITIONS:
@@ -52,22 +52,22 @@ def column(post: Post, aggregates: Sequence[Floats], keys: Sequence[Objects]) ->
     return shown.reshape(values.shape)
 
 
-def shown_cells(query: Query, aggregates: Sequence[Floats], keys: Sequence[Objects], cells: int) -> list[int]:
+def select_cells(query: Query, aggregates: Sequence[Floats], keys: Sequence[Objects], cells: int) -> list[int]:
     """HAVING, ORDER BY and LIMIT, over released values: the cells that are shown, in their order."""
     kept = list(range(cells))
     if query.having is not None:
         kept = np.flatnonzero(np.broadcast_to(passes(query.having, aggregates, keys), cells)).tolist()
     for term in reversed(query.order):
-        kept = _in_order(kept, term, np.broadcast_to(evaluate(term.by, aggregates, keys), cells))
+        kept = _sort_cells(kept, term, np.broadcast_to(evaluate(term.by, aggregates, keys), cells))
     return kept if query.limit is None else kept[: query.limit]
 
 
 def passes(condition: Post, aggregates: Sequence[Floats], keys: Sequence[Objects]) -> npt.NDArray[np.bool_]:
     """Where a condition is true; what is NULL has not passed."""
-    return np.asarray(_truths(evaluate(condition, aggregates, keys)) == 1)
+    return np.asarray(_to_truths(evaluate(condition, aggregates, keys)) == 1)
 
 
-def _in_order(cells: list[int], term: Ordering, values: Values) -> list[int]:
+def _sort_cells(cells: list[int], term: Ordering, values: Values) -> list[int]:
     """Cells by their values; those without one stand together, last unless NULLS FIRST is said."""
     null = np.broadcast_to(_is_null(values), values.shape)
     there = sorted((cell for cell in cells if not null[cell]), key=values.__getitem__, reverse=term.descending)
@@ -75,7 +75,7 @@ def _in_order(cells: list[int], term: Ordering, values: Values) -> list[int]:
     return missing + there if term.nulls_first else there + missing
 
 
-def _applied(function: str, values: list[Values]) -> Values:
+def _apply(function: str, values: list[Values]) -> Values:
     if function == "is null":
         return np.asarray(_is_null(values[0]), np.float64)
     if function in COMPARED:
@@ -83,12 +83,12 @@ def _applied(function: str, values: list[Values]) -> Values:
         made = np.asarray(COMPARED[function](one, two), np.float64)
         return np.where(_is_null(one) | _is_null(two), np.nan, made)
     if function in ("and", "or", "not"):
-        return _logic(function, [_truths(each) for each in values])
+        return _combine_truths(function, [_to_truths(each) for each in values])
     made = COMPUTED[function](*(each.astype(np.float64) for each in values))
     return np.where(np.isfinite(made), made, np.nan)  # what overflowed or was divided by zero has no value
 
 
-def _logic(function: str, truths: list[Floats]) -> Floats:
+def _combine_truths(function: str, truths: list[Floats]) -> Floats:
     """NULL AND FALSE is false, NULL OR TRUE is true; NULL otherwise where a part is NULL."""
     if function == "not":
         return np.asarray(1 - truths[0])
@@ -99,7 +99,7 @@ def _logic(function: str, truths: list[Floats]) -> Floats:
     return np.where((one == decides) | (two == decides), decides, made)
 
 
-def _truths(values: Values) -> Floats:
+def _to_truths(values: Values) -> Floats:
     return np.asarray(values, np.float64)
 
 
@@ -109,7 +109,7 @@ def _is_null(values: Values) -> npt.NDArray[np.bool_]:
     return np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, bool)
 
 
-def rounded(values: Floats, digits: int) -> Floats:
+def round_half_away(values: Floats, digits: int) -> Floats:
     """Each number to so many decimals, half away from zero, as SQL does it: 2.675 is 2.68 at two.
 
     A number is read by its shortest decimal. Where it is near a half, doubles could not tell, and decimals decide.

@@ -7,7 +7,7 @@ from typing import Any, assert_never
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.answers.output_values import rounded
+from sfumato.answers.output_values import round_half_away
 from sfumato.kernel.expressions import Literal
 from sfumato.planning.formulas import (
     BinFormula,
@@ -28,38 +28,38 @@ EVERYWHERE = (np.asarray(-math.inf), np.asarray(math.inf))
 MOST_TRIED = 9  # counts at which a variance is tried, between the ends of its count
 
 
-def possible(formula: Formula) -> Ends:
+def bound_formula(formula: Formula) -> Ends:
     """All values that an aggregate can have."""
     lower, upper = possible_values(formula)
     return np.asarray(lower), np.asarray(upper)
 
 
-def cut(ends: Ends, within: Ends) -> Ends:
+def clip_ends(ends: Ends, within: Ends) -> Ends:
     """The part of an interval that is possible; of one that is not, the nearest possible number."""
     return np.clip(ends[0], *within), np.clip(ends[1], *within)
 
 
-def of_components(formula: Formula, components: Mapping[str, Ends]) -> Ends:
+def bound_from_components(formula: Formula, components: Mapping[str, Ends]) -> Ends:
     """All values of an aggregate while every released vector that it is read from is within its ends."""
     match formula:
         case CountFormula(linear) | SumFormula(linear):
-            found = linear_image(linear, components)
+            found = bound_linear(linear, components)
         case MeanFormula(count, total, centre):
-            low, high = _divided(linear_image(total, components), _at_least(linear_image(count, components), 1))
+            low, high = _divide(bound_linear(total, components), _raise_to(bound_linear(count, components), 1))
             found = (low + centre, high + centre)
         case VarianceFormula(count, total, squares):
-            found = _variances(*(linear_image(each, components) for each in (count, total, squares)))
-            found = cut(found, (np.asarray(0.0), np.asarray(math.inf)))
+            found = _bound_variances(*(bound_linear(each, components) for each in (count, total, squares)))
+            found = clip_ends(found, (np.asarray(0.0), np.asarray(math.inf)))
             if formula.root:
                 found = (np.sqrt(found[0]), np.sqrt(found[1]))
         case BinFormula() | ListFormula():
             return EVERYWHERE
         case _:
             assert_never(formula)
-    return cut(found, possible(formula))
+    return clip_ends(found, bound_formula(formula))
 
 
-def linear_image(linear: Linear, components: Mapping[str, Ends]) -> Ends:
+def bound_linear(linear: Linear, components: Mapping[str, Ends]) -> Ends:
     low = high = np.asarray(float(linear.constant))
     for name, factor in linear.terms:
         one, two = (float(factor) * end for end in components[name])
@@ -67,7 +67,7 @@ def linear_image(linear: Linear, components: Mapping[str, Ends]) -> Ends:
     return low, high
 
 
-def image(post: Post, aggregates: Sequence[Ends], keys: Sequence[npt.NDArray[Any]]) -> Ends:
+def bound_post(post: Post, aggregates: Sequence[Ends], keys: Sequence[npt.NDArray[Any]]) -> Ends:
     """All values of an output column while every aggregate is within its ends."""
     match post:
         case AggregateRef(index):
@@ -77,16 +77,16 @@ def image(post: Post, aggregates: Sequence[Ends], keys: Sequence[npt.NDArray[Any
         case Literal(value):
             return np.asarray(float(value)), np.asarray(float(value))  # type: ignore[arg-type]
         case KeyRef(index):
-            return _of_key(keys[index])
+            return _bound_key(keys[index])
         case PostCall("round", (inner, Literal(int(digits)))):
-            low, high = image(inner, aggregates, keys)
-            return rounded(np.array(low), digits), rounded(np.array(high), digits)
+            low, high = bound_post(inner, aggregates, keys)
+            return round_half_away(np.array(low), digits), round_half_away(np.array(high), digits)
         case PostCall(function, arguments):
             with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-                return _applied(function, [image(each, aggregates, keys) for each in arguments])
+                return _apply(function, [bound_post(each, aggregates, keys) for each in arguments])
 
 
-def _of_key(values: npt.NDArray[Any]) -> Ends:
+def _bound_key(values: npt.NDArray[Any]) -> Ends:
     try:
         numbers = np.array([math.nan if each is None else each for each in values.ravel()], np.float64)
     except (TypeError, ValueError):
@@ -94,7 +94,7 @@ def _of_key(values: npt.NDArray[Any]) -> Ends:
     return np.nan_to_num(numbers, nan=-math.inf), np.nan_to_num(numbers, nan=math.inf)
 
 
-def _applied(function: str, ends: Sequence[Ends]) -> Ends:  # noqa: PLR0911 - one return a function
+def _apply(function: str, ends: Sequence[Ends]) -> Ends:  # noqa: PLR0911 - one return a function
     low, high = ends[0]
     match function:
         case "neg":
@@ -107,34 +107,34 @@ def _applied(function: str, ends: Sequence[Ends]) -> Ends:  # noqa: PLR0911 - on
         case "-":
             return low - ends[1][1], high - ends[1][0]
         case "*":
-            return _products(ends[0], ends[1])
+            return _multiply(ends[0], ends[1])
         case "/":
-            return _divided(ends[0], ends[1])
+            return _divide(ends[0], ends[1])
         case _:
             return EVERYWHERE
 
 
-def _products(one: Ends, two: Ends) -> Ends:
+def _multiply(one: Ends, two: Ends) -> Ends:
     with np.errstate(invalid="ignore"):
         corners = np.array(np.broadcast_arrays(*(left * right for left in one for right in two)))
     corners = np.where(np.isnan(corners), 0, corners)  # zero times infinity
     return corners.min(axis=0), corners.max(axis=0)
 
 
-def _divided(one: Ends, two: Ends) -> Ends:
+def _divide(one: Ends, two: Ends) -> Ends:
     """All quotients; everything where the divisor may be zero."""
     with np.errstate(divide="ignore"):
-        low, high = _products(one, (1 / two[1], 1 / two[0]))
+        low, high = _multiply(one, (1 / two[1], 1 / two[0]))
     zero = (two[0] <= 0) & (two[1] >= 0)
     return np.where(zero, -math.inf, low), np.where(zero, math.inf, high)
 
 
-def _at_least(ends: Ends, least: float) -> Ends:
+def _raise_to(ends: Ends, least: float) -> Ends:
     return np.maximum(ends[0], least), np.maximum(ends[1], least)
 
 
-def _variances(count: Ends, total: Ends, squares: Ends) -> Ends:
-    few, many = _at_least(count, 2)
+def _bound_variances(count: Ends, total: Ends, squares: Ends) -> Ends:
+    few, many = _raise_to(count, 2)
     straddles = (total[0] <= 0) & (total[1] >= 0)
     near = np.where(straddles, 0, np.minimum(abs(total[0]), abs(total[1])))
     far = np.maximum(abs(total[0]), abs(total[1]))

@@ -10,21 +10,21 @@ import numpy as np
 from sfumato.accuracy.choice_margins import even_bin_margin
 from sfumato.accuracy.key_margins import people_needed
 from sfumato.accuracy.noise_margins import per_coordinate
-from sfumato.answers.answer import Explained
-from sfumato.answers.interval_words import interval_terms
-from sfumato.answers.intervals import as_linear, column_ends, has_interval, possible_of
-from sfumato.answers.output_sensitivity import AsAsked, as_asked
+from sfumato.answers.answer import MeasurementSummary
+from sfumato.answers.interval_words import find_interval_terms
+from sfumato.answers.intervals import bound_column, express_as_linear, find_column_ends, has_interval
+from sfumato.answers.output_sensitivity import ColumnSensitivity, find_sensitivities
 from sfumato.answers.output_values import Floats, Objects
 from sfumato.answers.released_values import (
-    Measured,
     Reading,
-    chosen_by,
-    linear_margin,
-    margin_of,
-    measured_as,
-    read,
+    ReleasedVector,
+    depends_on_choice,
+    find_linear_margin,
+    find_margin,
+    read_linear,
+    split_parts,
 )
-from sfumato.answers.shown_rows import Shown, names_in
+from sfumato.answers.shown_rows import ShownRows, find_vector_names
 from sfumato.kernel.bin_choice import QuantileChoice
 from sfumato.kernel.certify import BinChoice, Certificate, Certified
 from sfumato.kernel.exact import plain
@@ -67,55 +67,57 @@ TOGETHER = (
 WEIGHTS = Count | People | Keys | Halves | Thirds  # never negative
 
 
-def asked_of(query: Query, planned: Planned, reading: Reading) -> tuple[AsAsked, ...]:
+def find_released_sensitivities(query: Query, planned: Planned, reading: Reading) -> tuple[ColumnSensitivity, ...]:
     """What one person can change of each column, for the released number of rows where there is one group."""
     counts = {}
     for place, formula in enumerate(planned.formulas):
         count = count_of(formula)
         if count is not None and count.terms and planned.plan.cells == 1:
-            (found,) = read(count, reading.values)
+            (found,) = read_linear(count, reading.values)
             counts[place] = max(1, round(float(found)))
-    return as_asked(query, planned, counts)
+    return find_sensitivities(query, planned, counts)
 
 
-def chance_to_miss(query: Query, planned: Planned, post: Post, confidence: Fraction, compared: int) -> Fraction:
+def compute_miss_chance(query: Query, planned: Planned, post: Post, confidence: Fraction, compared: int) -> Fraction:
     """How often one interval may miss. Sorted by its own noise, all intervals of a column hold together.
 
     The first row is first partly for its noise: only if all hold does the one that is read first.
     """
-    sorts = [names_in(term.by, planned.formulas) for term in query.order]
-    together = any(each & names_in(post, planned.formulas) for each in sorts)
+    sorts = [find_vector_names(term.by, planned.formulas) for term in query.order]
+    together = any(each & find_vector_names(post, planned.formulas) for each in sorts)
     return per_coordinate(1 - confidence, compared) if together else 1 - confidence
 
 
-def margins_of(
+def find_margins(
     query: Query, planned: Planned, certificate: Certificate, confidence: Fraction, people: float | None
 ) -> tuple[dict[str, float | None], dict[str, str]]:
     """Half the width of each column's intervals, before release; None, with the reason, where it is not known."""
-    by_name = {each.name: each for each in _before_release(certificate, {}).measured}
+    by_name = {each.name: each for each in _assume_release(certificate, {}).measured}
     margins: dict[str, float | None] = {}
     reasons: dict[str, str] = {}
     for name, post in query.columns:
         if isinstance(post, KeyRef):
             continue
         margins[name] = None
-        miss = chance_to_miss(query, planned, post, confidence, certificate.cells or 1)
-        linear = as_linear(post, planned.formulas)
-        if chosen_by(post, planned.formulas):
+        miss = compute_miss_chance(query, planned, post, confidence, certificate.cells or 1)
+        linear = express_as_linear(post, planned.formulas)
+        if depends_on_choice(post, planned.formulas):
             reasons[name] = IN_RANK
         elif not has_interval(post, planned.formulas):
             reasons[name] = NO_NUMBER
         elif linear is not None:
-            low, high = (float(end) for end in possible_of(post, planned.formulas))
-            margins[name] = min(linear_margin(linear, by_name, 1 - miss), high - low)
+            low, high = (float(end) for end in bound_column(post, planned.formulas))
+            margins[name] = min(find_linear_margin(linear, by_name, 1 - miss), high - low)
         elif people is None:
             reasons[name] = PRIVATE_COUNT
         else:
-            margins[name] = _assumed(post, planned, certificate, miss, people)
+            margins[name] = _find_assumed_margin(post, planned, certificate, miss, people)
     return margins, reasons
 
 
-def _assumed(post: Post, planned: Planned, certificate: Certificate, miss: Fraction, people: float) -> float:
+def _find_assumed_margin(
+    post: Post, planned: Planned, certificate: Certificate, miss: Fraction, people: float
+) -> float:
     """Half the interval that an answer would have if each cell had so many people, spread evenly: one cell tells."""
     squares = {
         name: formula.reach**2 / 3  # the average square of values that are spread evenly around the centre
@@ -125,17 +127,17 @@ def _assumed(post: Post, planned: Planned, certificate: Certificate, miss: Fract
     }
     middle = {}
     for each in planned.plan.measurements:
-        parts = _evenly(each.quantity, per_row=planned.plan.unit.per_row)
+        parts = _spread_evenly(each.quantity, per_row=planned.plan.unit.per_row)
         if each.name in squares:
             parts = (squares[each.name],)
         middle[each.name] = np.array(parts) * people
     keys: list[Objects] = [np.array([None], object) for _ in planned.plan.keys]
-    shown = Shown(_before_release(certificate, middle), planned.formulas, keys, 1)
-    low, high = (float(each[0]) for each in column_ends(post, shown, miss))
+    shown = ShownRows(_assume_release(certificate, middle), planned.formulas, keys, 1)
+    low, high = (float(each[0]) for each in find_column_ends(post, shown, miss))
     return (high - low) / 2 if math.isfinite(low) and math.isfinite(high) else math.inf
 
 
-def _evenly(quantity: Quantity, *, per_row: bool) -> tuple[float, ...]:
+def _spread_evenly(quantity: Quantity, *, per_row: bool) -> tuple[float, ...]:
     """What a row adds on average, in units, if values are spread evenly between their bounds."""
     match quantity:
         case Count() | People() | Keys():
@@ -154,25 +156,25 @@ def _evenly(quantity: Quantity, *, per_row: bool) -> tuple[float, ...]:
             assert_never(quantity)
 
 
-def _before_release(certificate: Certificate, values: Mapping[str, Floats]) -> Reading:
+def _assume_release(certificate: Certificate, values: Mapping[str, Floats]) -> Reading:
     """The noise that a release would have, around assumed values."""
-    made: list[Measured] = []
+    made: list[ReleasedVector] = []
     for each in certificate.measurements:
-        made += measured_as(each, values.get(each.name, np.zeros(each.width)))
+        made += split_parts(each, values.get(each.name, np.zeros(each.width)))
     return Reading(tuple(made))
 
 
-def explained(
+def summarise_measurements(
     planned: Planned, certificate: Certificate, confidence: Fraction, reading: Reading | None = None
-) -> tuple[Explained, ...]:
-    released = (reading or _before_release(certificate, {})).measured
+) -> tuple[MeasurementSummary, ...]:
+    released = (reading or _assume_release(certificate, {})).measured
     return tuple(
-        _in_words(measurement, each, released, confidence)
+        _summarise_measurement(measurement, each, released, confidence)
         for measurement, each in zip(planned.plan.measurements, certificate.measurements, strict=True)
     )
 
 
-def sentences(query: Query, planned: Planned, certificate: Certificate, confidence: Fraction) -> tuple[str, ...]:
+def write_sentences(query: Query, planned: Planned, certificate: Certificate, confidence: Fraction) -> tuple[str, ...]:
     """Sentences about the whole answer: shares of the cost, contribution bounds, undeclared keys, intervals."""
     said = []
     measurements = len(planned.plan.measurements)
@@ -211,31 +213,37 @@ def sentences(query: Query, planned: Planned, certificate: Certificate, confiden
                 f"with {most} people with 95 %."
             )
     if any(has_interval(post, planned.formulas) for _, post in query.columns):
-        said += interval_terms(query, planned, certificate).sentences(float(confidence))
+        said += find_interval_terms(query, planned, certificate).write_sentences(float(confidence))
     return tuple(said)
 
 
-def _in_words(
-    measurement: Measurement, each: Certified, released: Sequence[Measured], confidence: Fraction
-) -> Explained:
+def _summarise_measurement(
+    measurement: Measurement, each: Certified, released: Sequence[ReleasedVector], confidence: Fraction
+) -> MeasurementSummary:
     match each.loss:
         case ZCDP(rho):
             share = f"rho = {plain(rho)}"
         case PureDP(epsilon) | ApproxDP(epsilon):
             share = f"ε = {plain(epsilon)}"
     as_released = next(one for one in released if one.name in name_vectors(measurement))
-    margin = margin_of(as_released, confidence)
+    margin = find_margin(as_released, confidence)
     if isinstance(each.noise, BinChoice):
         grid = Fraction(2) ** each.weight_exponent
         moved, spread = each.sensitivity.l1 * grid, float(each.noise.spread * grid)
         name, how = f"{each.name} ({_describe(measurement.quantity)})", "permute-and-flip"
-        return Explained(
-            name, f"{float(moved):g}", how, f"{spread:g}", share, margin, _in_rank(each.noise, grid, confidence)
+        return MeasurementSummary(
+            name,
+            f"{float(moved):g}",
+            how,
+            f"{spread:g}",
+            share,
+            margin,
+            _describe_rank_margin(each.noise, grid, confidence),
         )
     step = Fraction(2) ** each.exponent
     laplace = isinstance(each.noise, LaplaceNoise)
     size = each.noise.scale * step if isinstance(each.noise, LaplaceNoise) else each.noise.variance * step**2
-    return Explained(
+    return MeasurementSummary(
         f"{each.name} ({_describe(measurement.quantity)})",
         f"{float(each.sensitivity.l1 * step):g}",
         "discrete Laplace" if laplace else "discrete Gaussian",
@@ -246,7 +254,7 @@ def _in_words(
     )
 
 
-def _in_rank(choice: BinChoice, grid: Fraction, confidence: Fraction) -> str:
+def _describe_rank_margin(choice: BinChoice, grid: Fraction, confidence: Fraction) -> str:
     if not isinstance(choice, QuantileChoice):
         return " rows of rank"
     even = even_bin_margin(choice, confidence) * float(grid)

@@ -10,8 +10,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from sfumato.answers.interval_inversion import Acceptance, last_accepted
-from sfumato.answers.noise_laws import Floats, law_of, margins
+from sfumato.answers.interval_inversion import Acceptance, find_last_accepted
+from sfumato.answers.noise_laws import Floats, add_noises, compute_margins
 from sfumato.answers.possible_ranges import Ends
 from sfumato.answers.simulated_noise import WeightedNoise
 from sfumato.kernel.mechanisms import Noise
@@ -22,7 +22,7 @@ TURN = np.linspace(0, math.pi, ANGLES)
 Weights = tuple[tuple[float, ...], tuple[float, ...]]  # of each noise, in the top and in the bottom
 
 
-def ratio_ends(  # noqa: PLR0917
+def find_ratio_ends(  # noqa: PLR0917
     top: Floats, bottom: Floats, weights: Weights, noises: tuple[Noise | WeightedNoise, ...], miss: Fraction,
     within: tuple[float, float],
 ) -> Ends:  # fmt: skip
@@ -30,8 +30,8 @@ def ratio_ends(  # noqa: PLR0917
 
     If the estimate is not possible, the nearest possible ratio stands for it: then the interval is never empty.
     """
-    table = _margins_by_angle(weights, noises, miss)
-    lengths = _lengths(weights, noises)
+    table = _tabulate_margins(weights, noises, miss)
+    lengths = _compute_deviations(weights, noises)
 
     def margin(at: Floats) -> Floats:
         size = np.hypot(lengths[0], lengths[1] * at)
@@ -43,20 +43,22 @@ def ratio_ends(  # noqa: PLR0917
     steepest = lengths[1] * float(table[ANGLES // 2]) if any(weights[1]) else 0.0
     test = Acceptance(best, np.abs(bottom), np.zeros_like(best), margin, steepest)
     low, high = (np.full_like(best, end) for end in within)
-    return last_accepted(test, low, -1.0), last_accepted(test, high, 1.0)
+    return find_last_accepted(test, low, -1.0), find_last_accepted(test, high, 1.0)
 
 
 @lru_cache(maxsize=128)
-def _margins_by_angle(weights: Weights, noises: tuple[Noise | WeightedNoise, ...], miss: Fraction) -> Floats:
+def _tabulate_margins(weights: Weights, noises: tuple[Noise | WeightedNoise, ...], miss: Fraction) -> Floats:
     """Margins of cos(angle) * top - sin(angle) * bottom, each scaled to length 1, for angles from 0 to pi."""
-    top, bottom = (np.array(each) / length for each, length in zip(weights, _lengths(weights, noises), strict=True))
+    top, bottom = (
+        np.array(each) / length for each, length in zip(weights, _compute_deviations(weights, noises), strict=True)
+    )
     angles = TURN[:, None]
-    return margins(np.cos(angles) * top - np.sin(angles) * bottom, noises, miss)
+    return compute_margins(np.cos(angles) * top - np.sin(angles) * bottom, noises, miss)
 
 
-def _lengths(weights: Weights, noises: tuple[Noise | WeightedNoise, ...]) -> list[float]:
+def _compute_deviations(weights: Weights, noises: tuple[Noise | WeightedNoise, ...]) -> list[float]:
     """Standard deviations of the top's and the bottom's noise."""
-    spreads = [law_of([(1.0, each)]).spread for each in noises]
+    spreads = [add_noises([(1.0, each)]).spread for each in noises]
     return [
         math.hypot(*(weight * spread for weight, spread in zip(each, spreads, strict=True))) or 1.0 for each in weights
     ]

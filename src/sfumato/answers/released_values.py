@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sfumato.accuracy.choice_margins import bin_margin
 from sfumato.accuracy.noise_margins import noise_margin
 from sfumato.answers.output_values import Floats, Objects, evaluate
-from sfumato.answers.simulated_noise import WeightedNoise, likenesses
+from sfumato.answers.simulated_noise import WeightedNoise, imitate_noises
 from sfumato.kernel.certify import BinChoice, Certified
 from sfumato.kernel.expressions import Scalar
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise, Noise
@@ -37,7 +37,7 @@ MOST_AT_ONCE = 1 << 16  # half a megabyte: what is made of it stays in the proce
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class ReleasedVector:
     """One measurement as it was released: its values for each cell, and the noise on them, in steps of its grid."""
 
     name: str
@@ -50,24 +50,24 @@ class Measured:
 class Reading:
     """What was released, in units; nothing here is exact."""
 
-    measured: tuple[Measured, ...]
+    measured: tuple[ReleasedVector, ...]
     keys: tuple[tuple[Scalar, ...], ...] | None = None
 
     @classmethod
-    def of(cls, released: Released) -> "Reading":
+    def from_release(cls, released: Released) -> "Reading":
         """One release, as it is."""
         made = []
         for each in released.certificate.measurements:
             choice = isinstance(each.noise, BinChoice)
             values = np.array(released.integers[each.name], np.float64)
-            made += measured_as(each, values if choice else values * 2.0**each.exponent)
+            made += split_parts(each, values if choice else values * 2.0**each.exponent)
         return cls(tuple(made), released.keys)
 
     @property
     def values(self) -> dict[str, Floats]:
         return {each.name: each.values for each in self.measured}
 
-    def of_cells(self, cells: Sequence[int], among: int) -> "Reading":
+    def select_cells(self, cells: Sequence[int], among: int) -> "Reading":
         """The same of these cells alone, of so many."""
         if not among:
             return self
@@ -76,28 +76,28 @@ class Reading:
         return Reading(tuple(chosen), keys)
 
 
-def measured_as(each: Certified, values: Floats) -> list[Measured]:
+def split_parts(each: Certified, values: Floats) -> list[ReleasedVector]:
     """A measurement's values, one a cell; those of each part by itself."""
     if isinstance(each.noise, BinChoice):
-        return [Measured(each.name, values, each.noise, 2.0**each.weight_exponent)]
+        return [ReleasedVector(each.name, values, each.noise, 2.0**each.weight_exponent)]
     step = 2.0**each.exponent
     if each.width == 1:
-        return [Measured(each.name, values, each.noise, step)]
+        return [ReleasedVector(each.name, values, each.noise, step)]
     parts = values.reshape(-1, each.width).T
-    return [Measured(name_part(each.name, place), part, each.noise, step) for place, part in enumerate(parts)]
+    return [ReleasedVector(name_part(each.name, place), part, each.noise, step) for place, part in enumerate(parts)]
 
 
-def aggregate_values(formula: Formula, measured: Mapping[str, Floats]) -> npt.NDArray[Any]:
+def compute_aggregate(formula: Formula, measured: Mapping[str, Floats]) -> npt.NDArray[Any]:
     """An aggregate, for each cell. AVG is never NULL and never leaves its bounds."""
     match formula:
         case CountFormula(linear) | SumFormula(linear):
-            return read(linear, measured)
+            return read_linear(linear, measured)
         case MeanFormula(count, total, centre, lower, upper):
-            mean = centre + read(total, measured) / np.maximum(read(count, measured), 1)
+            mean = centre + read_linear(total, measured) / np.maximum(read_linear(count, measured), 1)
             return np.clip(mean, lower, upper)
         case VarianceFormula(count, total, squares):
-            people = np.maximum(read(count, measured), 2)
-            variance = (read(squares, measured) - read(total, measured) ** 2 / people) / (people - 1)
+            people = np.maximum(read_linear(count, measured), 2)
+            variance = (read_linear(squares, measured) - read_linear(total, measured) ** 2 / people) / (people - 1)
             held = np.clip(variance, 0, formula.cap)
             deviation: Floats = np.sqrt(held)
             return deviation if formula.root else held
@@ -113,7 +113,7 @@ def aggregate_values(formula: Formula, measured: Mapping[str, Floats]) -> npt.ND
             assert_never(formula)
 
 
-def read(linear: Linear, measured: Mapping[str, Floats]) -> Floats:
+def read_linear(linear: Linear, measured: Mapping[str, Floats]) -> Floats:
     made: Floats = np.asarray(float(linear.constant))
     for name, factor in linear.terms:
         term = measured[name] if factor == 1 else float(factor) * measured[name]
@@ -121,7 +121,7 @@ def read(linear: Linear, measured: Mapping[str, Floats]) -> Floats:
     return made
 
 
-def margin_of(each: Measured, confidence: Fraction) -> float:
+def find_margin(each: ReleasedVector, confidence: Fraction) -> float:
     """|noise| of one cell of one measurement is at most this, with the stated probability: exact for one release.
 
     Of a choice: how far the rank may be from the wanted one, in rows.
@@ -135,13 +135,13 @@ def margin_of(each: Measured, confidence: Fraction) -> float:
             return bin_margin(choice, confidence) * each.step
 
 
-def linear_margin(linear: Linear, by_name: Mapping[str, Measured], confidence: Fraction) -> float:
+def find_linear_margin(linear: Linear, by_name: Mapping[str, ReleasedVector], confidence: Fraction) -> float:
     """|noise| of a sum of released vectors is at most this, with the stated probability: exact for one vector."""
     if not linear.terms:
         return 0.0
     if len(linear.terms) == 1:
         ((name, factor),) = linear.terms
-        return abs(float(factor)) * margin_of(by_name[name], confidence)
+        return abs(float(factor)) * find_margin(by_name[name], confidence)
     parts: list[tuple[float, Noise]] = []
     for name, factor in linear.terms:
         each = by_name[name]
@@ -153,18 +153,18 @@ def linear_margin(linear: Linear, by_name: Mapping[str, Measured], confidence: F
     return WeightedNoise(tuple(parts)).margin(1 - confidence)
 
 
-def chosen_by(post: Post, formulas: Sequence[Formula]) -> bool:
+def depends_on_choice(post: Post, formulas: Sequence[Formula]) -> bool:
     """Does an output column depend on a choice? Its interval is then in rank, not in value."""
     match post:
         case AggregateRef(index):
             return isinstance(formulas[index], ChoiceFormula)
         case PostCall(_, arguments):
-            return any(chosen_by(each, formulas) for each in arguments)
+            return any(depends_on_choice(each, formulas) for each in arguments)
         case _:
             return False
 
 
-def simulated(
+def simulate_ends(
     reading: Reading, formulas: Sequence[Formula], posts: Sequence[Post],
     keys: Sequence[Objects], confidence: Fraction,
 ) -> list[tuple[Floats, Floats]]:  # fmt: skip
@@ -173,7 +173,7 @@ def simulated(
     cells = max((each.values.size for each in noisy), default=1)
     miss = float(1 - confidence)
     times = min(max(1_000 if cells > 16 else 4_000, int(OFTEN / miss)), MOST_SIMULATED)
-    noise = likenesses(tuple(each.noise for each in noisy if not isinstance(each.noise, BinChoice)), times)
+    noise = imitate_noises(tuple(each.noise for each in noisy if not isinstance(each.noise, BinChoice)), times)
     low, high = (np.empty((len(posts), cells)) for _ in range(2))
     block = max(1, MOST_AT_ONCE // times)
     edge = min(int(miss / 2 * times), times // 2)
@@ -184,7 +184,7 @@ def simulated(
             for each, drawn_noise in zip(noisy, noise, strict=True)
         }
         aggregates = [
-            np.asarray(0.0) if isinstance(formula, ChoiceFormula) else aggregate_values(formula, drawn)
+            np.asarray(0.0) if isinstance(formula, ChoiceFormula) else compute_aggregate(formula, drawn)
             for formula in formulas
         ]
         here = [key[part, None] for key in keys]
@@ -196,7 +196,7 @@ def simulated(
     return list(zip(low, high, strict=True))
 
 
-def three_digits_up(value: float) -> str:
+def round_up_to_three_digits(value: float) -> str:
     """A decimal of three digits, not below the value."""
     exponent = math.floor(math.log10(value)) - 2
     digits = math.ceil(value / 10.0**exponent * (1 - 1e-12))

@@ -8,10 +8,10 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.answers.conditional_intervals import edges_of
-from sfumato.answers.noise_laws import Floats, NoiseLaw, law_of
+from sfumato.answers.conditional_intervals import find_edges
+from sfumato.answers.noise_laws import Floats, NoiseLaw, add_noises
 from sfumato.answers.output_values import Objects, passes
-from sfumato.answers.released_values import Measured, Reading, aggregate_values, read
+from sfumato.answers.released_values import Reading, ReleasedVector, compute_aggregate, read_linear
 from sfumato.kernel.certify import BinChoice
 from sfumato.planning.formulas import ChoiceFormula, CountFormula, Formula, MeanFormula, SumFormula, sums_of
 from sfumato.planning.linear import Linear
@@ -22,7 +22,7 @@ BLOCK = 1 << 12  # cells whose condition is tried at once
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownRows:
     """What an answer shows: released vectors, and the conditions that its cells have passed."""
 
     reading: Reading
@@ -34,18 +34,18 @@ class Shown:
     weights: frozenset[str] = frozenset()  # vectors that add up weights of rows: below zero none of them is true
 
     @cached_property
-    def by_name(self) -> dict[str, Measured]:
+    def by_name(self) -> dict[str, ReleasedVector]:
         return {each.name: each for each in self.reading.measured}
 
     @cached_property
     def aggregates(self) -> list[npt.NDArray[np.float64]]:
-        return [aggregate_values(formula, self.reading.values) for formula in self.formulas]
+        return [compute_aggregate(formula, self.reading.values) for formula in self.formulas]
 
     @cached_property
-    def conditioned(self) -> frozenset[str]:
+    def condition_names(self) -> frozenset[str]:
         """The vectors that decide which cells are shown."""
         names = frozenset(name for name, _ in self.thresholds)
-        return names if self.having is None else names | names_in(self.having, self.formulas)
+        return names if self.having is None else names | find_vector_names(self.having, self.formulas)
 
     @cached_property
     def edges(self) -> dict[str, tuple[Floats, Floats]]:
@@ -55,12 +55,14 @@ class Shown:
         for each in self.reading.measured:
             if not isinstance(each.noise, BinChoice):
                 linear = Linear.from_vector(each.name)
-                least, most = _edges_along({each.name: 1.0}, values_of(linear, self), self, noise_of(linear, self))
+                least, most = _find_edges_along(
+                    {each.name: 1.0}, compute_values(linear, self), self, find_noise(linear, self)
+                )
                 found[each.name] = (np.maximum(least, thresholds.get(each.name, -np.inf)), most)
         return found
 
 
-def names_in(post: Post, formulas: Sequence[Formula]) -> frozenset[str]:
+def find_vector_names(post: Post, formulas: Sequence[Formula]) -> frozenset[str]:
     """The released vectors that an output column is read from."""
     match post:
         case AggregateRef(index):
@@ -69,26 +71,26 @@ def names_in(post: Post, formulas: Sequence[Formula]) -> frozenset[str]:
                 return frozenset({formula.chosen})
             return frozenset(name for linear in sums_of(formula) for name, _ in linear.terms)
         case PostCall(_, arguments):
-            return frozenset().union(*(names_in(each, formulas) for each in arguments))
+            return frozenset().union(*(find_vector_names(each, formulas) for each in arguments))
         case _:
             return frozenset()
 
 
-def values_of(linear: Linear, shown: Shown) -> Floats:
-    return np.broadcast_to(read(linear, shown.reading.values), shown.cells)
+def compute_values(linear: Linear, shown: ShownRows) -> Floats:
+    return np.broadcast_to(read_linear(linear, shown.reading.values), shown.cells)
 
 
-def noise_of(linear: Linear, shown: Shown) -> NoiseLaw:
+def find_noise(linear: Linear, shown: ShownRows) -> NoiseLaw:
     parts = []
     for name, factor in linear.terms:
         each = shown.by_name[name]
         if isinstance(each.noise, BinChoice):
             raise AssertionError("a choice is not added up")
         parts.append((float(factor) * each.step, each.noise))
-    return law_of(parts)
+    return add_noises(parts)
 
 
-def linear_of(formula: Formula) -> Linear | None:
+def express_formula(formula: Formula) -> Linear | None:
     """An aggregate that is a sum of released vectors, each times a number."""
     match formula:
         case CountFormula(linear) | SumFormula(linear):
@@ -99,7 +101,7 @@ def linear_of(formula: Formula) -> Linear | None:
             return None
 
 
-def decides_alone(linear: Linear, shown: Shown) -> bool:
+def decides_alone(linear: Linear, shown: ShownRows) -> bool:
     """Does a sum's own value decide whether its cell is shown, whatever noise its vectors have had?
 
     So it is if it is read from one vector (the others are independent of it), or if all that HAVING reads of its
@@ -111,9 +113,9 @@ def decides_alone(linear: Linear, shown: Shown) -> bool:
     if names & {name for name, _ in shown.thresholds}:
         return False
     read_too = [
-        linear_of(shown.formulas[index])
+        express_formula(shown.formulas[index])
         for index in _aggregates_in(shown.having)
-        if names & names_in(AggregateRef(index), shown.formulas)
+        if names & find_vector_names(AggregateRef(index), shown.formulas)
     ]
     return all(each is not None and _is_multiple(each, linear) for each in read_too)
 
@@ -133,7 +135,7 @@ def _is_multiple(one: Linear, two: Linear) -> bool:
     return factors.keys() == others.keys() and len({factors[name] / others[name] for name in factors}) == 1
 
 
-def edges_within(linear: Linear, shown: Shown, law: NoiseLaw) -> tuple[Floats, Floats]:
+def find_edges_within(linear: Linear, shown: ShownRows, law: NoiseLaw) -> tuple[Floats, Floats]:
     """Between which values a sum is shown, the other released numbers being as they are.
 
     Requires: the sum decides alone.
@@ -143,25 +145,27 @@ def edges_within(linear: Linear, shown: Shown, law: NoiseLaw) -> tuple[Floats, F
         one, two = (float(factor) * each + float(linear.constant) for each in shown.edges[name])
         return (one, two) if factor > 0 else (two, one)
     moves = {name: 1 / (float(factor) * len(linear.terms)) for name, factor in linear.terms}
-    return _edges_along(moves, values_of(linear, shown), shown, law)
+    return _find_edges_along(moves, compute_values(linear, shown), shown, law)
 
 
-def _edges_along(moves: dict[str, float], values: Floats, shown: Shown, law: NoiseLaw) -> tuple[Floats, Floats]:
+def _find_edges_along(
+    moves: dict[str, float], values: Floats, shown: ShownRows, law: NoiseLaw
+) -> tuple[Floats, Floats]:
     """The edges of HAVING, if a value changes and each of its vectors moves with it so many times."""
     least, most = np.full(shown.cells, -np.inf), np.full(shown.cells, np.inf)
-    if shown.having is None or not names_in(shown.having, shown.formulas) & moves.keys():
+    if shown.having is None or not find_vector_names(shown.having, shown.formulas) & moves.keys():
         return least, most
     for begin in range(0, shown.cells, BLOCK):
         part = slice(begin, begin + BLOCK)
-        change = _changed(moves, values, shown)
-        least[part], most[part] = edges_of(_passes(shown, part, change), values[part], law)
+        change = _make_change(moves, values, shown)
+        least[part], most[part] = find_edges(_make_condition(shown, part, change), values[part], law)
     return least, most
 
 
 Change = Callable[[slice, Floats], list[npt.NDArray[np.float64]]]
 
 
-def _changed(moves: dict[str, float], values: Floats, shown: Shown) -> Change:
+def _make_change(moves: dict[str, float], values: Floats, shown: ShownRows) -> Change:
     """The aggregates, if a sum had other values."""
 
     def change(part: slice, tried: Floats) -> list[npt.NDArray[np.float64]]:
@@ -173,14 +177,14 @@ def _changed(moves: dict[str, float], values: Floats, shown: Shown) -> Change:
         for name, times in moves.items():
             vectors[name] = vectors[name] + times * (tried - values[part, None])
         return [
-            released[part, None] if isinstance(formula, ChoiceFormula) else aggregate_values(formula, vectors)
+            released[part, None] if isinstance(formula, ChoiceFormula) else compute_aggregate(formula, vectors)
             for released, formula in zip(shown.aggregates, shown.formulas, strict=True)
         ]
 
     return change
 
 
-def _passes(shown: Shown, part: slice, change: Change) -> Callable[[Floats], npt.NDArray[np.bool_]]:
+def _make_condition(shown: ShownRows, part: slice, change: Change) -> Callable[[Floats], npt.NDArray[np.bool_]]:
     keys = [key[part, None] for key in shown.keys]
 
     def passing(tried: Floats) -> npt.NDArray[np.bool_]:
@@ -191,15 +195,15 @@ def _passes(shown: Shown, part: slice, change: Change) -> Callable[[Floats], npt
     return passing
 
 
-def near_edges(values: Floats, least: Floats, most: Floats, law: NoiseLaw) -> npt.NDArray[np.bool_]:
+def is_near_edges(values: Floats, least: Floats, most: Floats, law: NoiseLaw) -> npt.NDArray[np.bool_]:
     reach = NEAR * law.spread
     return np.asarray((values - least < reach) | (most - values < reach))
 
 
-def near_condition(names: frozenset[str], shown: Shown) -> npt.NDArray[np.bool_]:
+def find_near_condition(names: frozenset[str], shown: ShownRows) -> npt.NDArray[np.bool_]:
     """The cells in which one of these vectors might as well not have been shown."""
     near = np.zeros(shown.cells, bool)
-    for name in sorted(names & shown.conditioned):
+    for name in sorted(names & shown.condition_names):
         linear = Linear.from_vector(name)
-        near |= near_edges(values_of(linear, shown), *shown.edges[name], noise_of(linear, shown))
+        near |= is_near_edges(compute_values(linear, shown), *shown.edges[name], find_noise(linear, shown))
     return near

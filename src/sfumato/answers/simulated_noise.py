@@ -43,28 +43,28 @@ class WeightedNoise:
         )
         if smooth:
             wide = max(scales)
-            return _smooth_margin(tuple(scale / wide for scale in scales), float(miss)) * wide
-        if of_many(self.parts):
-            variance = sum(weight**2 * variance_of(noise) for weight, noise in self.parts)
+            return _compute_smooth_margin(tuple(scale / wide for scale in scales), float(miss)) * wide
+        if stands_for_many(self.parts):
+            variance = sum(weight**2 * compute_variance(noise) for weight, noise in self.parts)
             scale = sum(each**4 for each in scales) ** 0.25
-            return _mixed_margin(scale, math.sqrt(max(variance - 2 * scale**2, 0.0)), float(miss))
-        return _drawn_margin(self, miss)
+            return _compute_mixed_margin(scale, math.sqrt(max(variance - 2 * scale**2, 0.0)), float(miss))
+        return _draw_margin(self, miss)
 
 
-def of_many(parts: Sequence[tuple[float, Noise]]) -> bool:
+def stands_for_many(parts: Sequence[tuple[float, Noise]]) -> bool:
     """Whether this stands for many releases: a Gaussian variable and perhaps Laplace ones, whose steps do not show.
 
     Two cumulants are then enough (answers/combined_releases.py).
     """
     gaussian = any(isinstance(noise, GaussianNoise) for _, noise in parts)
-    return gaussian and all(variance_of(noise) >= WIDE**2 for _, noise in parts)
+    return gaussian and all(compute_variance(noise) >= WIDE**2 for _, noise in parts)
 
 
-def smooth_margins(scales: Floats, miss: float) -> Floats:
+def compute_smooth_margins(scales: Floats, miss: float) -> Floats:
     """Of sums of Laplace variables, one sum a row of `scales`: their margins. The tail is a sum of exponentials."""
     wide = scales.max(axis=1)
     unit = np.where(wide > 0, wide, 1.0)  # what has no noise has no margin
-    apart, weights = _exponentials(np.where(wide[:, None] > 0, scales / unit[:, None], 1.0))
+    apart, weights = _expand_exponentials(np.where(wide[:, None] > 0, scales / unit[:, None], 1.0))
     terms = scales.shape[1]
     union = apart[:, -1] * terms * math.log(terms / miss)  # holds in any case
     if miss < LEAST_TAIL:
@@ -78,19 +78,19 @@ def smooth_margins(scales: Floats, miss: float) -> Floats:
 
 
 @lru_cache(maxsize=1024)
-def _smooth_margin(scales: tuple[float, ...], miss: float) -> float:
+def _compute_smooth_margin(scales: tuple[float, ...], miss: float) -> float:
     """Of one sum whose largest scale is 1: questions of one form differ in that scale only."""
-    return float(smooth_margins(np.array([scales]), miss)[0])
+    return float(compute_smooth_margins(np.array([scales]), miss)[0])
 
 
-def smooth_tail(scales: Floats, at: Floats) -> Floats:
+def compute_smooth_tail(scales: Floats, at: Floats) -> Floats:
     """P(sum >= at), of one sum of Laplace variables."""
-    (apart,), (weights,) = _exponentials(scales[None, :])
+    (apart,), (weights,) = _expand_exponentials(scales[None, :])
     beyond = np.exp(-np.abs(at)[..., None] / apart) @ weights / 2
     return np.asarray(np.where(at >= 0, beyond, 1 - beyond))
 
 
-def _exponentials(scales: Floats) -> tuple[Floats, Floats]:
+def _expand_exponentials(scales: Floats) -> tuple[Floats, Floats]:
     """P(|sum| > z) = sum of weight * exp(-z / scale). Equal scales are taken a bit apart, upward."""
     apart = np.sort(scales, axis=1)
     apart = np.maximum(apart, apart[:, -1:] * LEAST_PART)
@@ -102,11 +102,11 @@ def _exponentials(scales: Floats) -> tuple[Floats, Floats]:
     return apart, ratios.prod(axis=2)
 
 
-def _mixed_margin(scale: float, deviation: float, miss: float) -> float:
+def _compute_mixed_margin(scale: float, deviation: float, miss: float) -> float:
     """Of a Laplace variable and a Gaussian one, both smooth: the tail of their sum is known."""
     ratio = deviation / scale if scale else math.inf
     if ratio > MOST_MIXED:  # the Laplace part is too narrow to show, and its terms would overflow
-        return math.hypot(deviation, math.sqrt(2) * scale) * _halved(
+        return math.hypot(deviation, math.sqrt(2) * scale) * _bisect_tail(
             lambda at: math.erfc(at / math.sqrt(2)), 40.0, miss
         )
 
@@ -119,21 +119,21 @@ def _mixed_margin(scale: float, deviation: float, miss: float) -> float:
         near = math.exp(min(ratio * (ratio / 2 + at), 700.0)) * math.erfc((ratio + at) / math.sqrt(2))
         return math.erfc(at / math.sqrt(2)) + (far - near) / 2
 
-    return deviation * _halved(beyond, 40.0 + 40.0 / ratio, miss)
+    return deviation * _bisect_tail(beyond, 40.0 + 40.0 / ratio, miss)
 
 
-def many_margins(deviations: Floats, scales: Floats, miss: float) -> Floats:
+def compute_many_margins(deviations: Floats, scales: Floats, miss: float) -> Floats:
     """Margins of sums with these standard deviations, whose fourth cumulants are 12 scale^4: for sums of many releases.
 
     A sum with deviation 1 has a margin that depends on its scale alone, and smoothly; so few are worked out.
     """
     shares = np.minimum(scales / np.where(deviations > 0, deviations, 1.0), math.sqrt(0.5))
     knots = np.linspace(0, float(shares.max()), KNOTS)
-    found = [_mixed_margin(each, math.sqrt(max(1 - 2 * each**2, 0.0)), miss) for each in knots.tolist()]
+    found = [_compute_mixed_margin(each, math.sqrt(max(1 - 2 * each**2, 0.0)), miss) for each in knots.tolist()]
     return np.asarray(deviations * np.interp(shares, knots, found))
 
 
-def _halved(tail: Callable[[float], float], high: float, miss: float) -> float:
+def _bisect_tail(tail: Callable[[float], float], high: float, miss: float) -> float:
     """Where a falling tail reaches `miss`, from above."""
     low = 0.0
     while high - low > CLOSE * high:
@@ -143,19 +143,19 @@ def _halved(tail: Callable[[float], float], high: float, miss: float) -> float:
 
 
 @lru_cache(maxsize=256)
-def _drawn_margin(noise: "WeightedNoise", miss: Fraction) -> float:
-    drawn = np.sort(np.abs(likenesses((noise,), TIMES)[0]))
+def _draw_margin(noise: "WeightedNoise", miss: Fraction) -> float:
+    drawn = np.sort(np.abs(imitate_noises((noise,), TIMES)[0]))
     return float(drawn[min(math.ceil((1 - float(miss)) * TIMES), TIMES - 1)])
 
 
-def variance_of(noise: Noise) -> float:
+def compute_variance(noise: Noise) -> float:
     return float(noise.variance) if isinstance(noise, GaussianNoise) else 2 * float(noise.scale) ** 2
 
 
-def likenesses(noises: Sequence[Noise | WeightedNoise], times: int) -> list[Floats]:
+def imitate_noises(noises: Sequence[Noise | WeightedNoise], times: int) -> list[Floats]:
     """For each noise, `times` values of it: together they are like independent draws."""
     parts = [part for each in noises for part in (each.parts if isinstance(each, WeightedNoise) else ((1.0, each),))]
-    drawn = iter(_drawn([noise for _, noise in parts], times))
+    drawn = iter(_draw([noise for _, noise in parts], times))
     return [
         sum((weight * next(drawn) for weight, _ in each.parts), np.zeros(times))
         if isinstance(each, WeightedNoise)
@@ -164,10 +164,10 @@ def likenesses(noises: Sequence[Noise | WeightedNoise], times: int) -> list[Floa
     ]
 
 
-def _drawn(noises: Sequence[Noise], times: int) -> list[Floats]:
+def _draw(noises: Sequence[Noise], times: int) -> list[Floats]:
     made = []
     at = 0
-    points = _points(sum(2 if isinstance(each, GaussianNoise) else 1 for each in noises), times)
+    points = _make_points(sum(2 if isinstance(each, GaussianNoise) else 1 for each in noises), times)
     for noise in noises:
         if isinstance(noise, GaussianNoise):
             spread = math.sqrt(noise.variance)
@@ -175,12 +175,12 @@ def _drawn(noises: Sequence[Noise], times: int) -> list[Floats]:
             made.append(np.rint(normal) if spread < SMOOTH else normal)
             at += 2
         else:
-            made.append(_laplace(float(noise.scale), points[at]))
+            made.append(_draw_laplace(float(noise.scale), points[at]))
             at += 1
     return made
 
 
-def _laplace(scale: float, uniform: Floats) -> Floats:
+def _draw_laplace(scale: float, uniform: Floats) -> Floats:
     """The inverse of the distribution function: of the discrete noise where its steps show, else of its likeness."""
     if scale >= SMOOTH:
         centred = uniform - 0.5
@@ -196,7 +196,7 @@ def _laplace(scale: float, uniform: Floats) -> Floats:
 
 
 @lru_cache(maxsize=64)
-def _points(dimensions: int, times: int) -> Floats:
+def _make_points(dimensions: int, times: int) -> Floats:
     """`times` points inside the unit cube, one row a dimension: multiples of powers of a generalised golden ratio."""
     if dimensions > MOST_EVEN:
         words = np.frombuffer(hashlib.shake_256(b"points").digest(8 * dimensions * times), "<u8")

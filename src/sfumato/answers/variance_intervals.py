@@ -13,10 +13,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from sfumato.answers.interval_inversion import Acceptance, last_accepted
-from sfumato.answers.noise_laws import Floats, margins
+from sfumato.answers.interval_inversion import Acceptance, find_last_accepted
+from sfumato.answers.noise_laws import Floats, compute_margins
 from sfumato.answers.possible_ranges import Ends
-from sfumato.answers.ratio_intervals import ratio_ends
+from sfumato.answers.ratio_intervals import find_ratio_ends
 from sfumato.answers.simulated_noise import WeightedNoise
 from sfumato.kernel.mechanisms import Noise
 
@@ -37,11 +37,11 @@ class Sums:
     rows: float | None  # their public number
 
 
-def variance_ends(  # noqa: PLR0917
+def find_variance_ends(  # noqa: PLR0917
     count: Floats, total: Floats, squares: Floats, sums: Sums, noises: tuple[Noise | WeightedNoise, ...], miss: Fraction
 ) -> Ends:
     """The interval of each cell's variance."""
-    first, last = ratio_ends(
+    first, last = find_ratio_ends(
         total, count, (sums.total, sums.count), noises, miss * FOR_THE_MEAN, (sums.lower, sums.upper)
     )
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -58,23 +58,23 @@ def variance_ends(  # noqa: PLR0917
         best = np.clip(np.nan_to_num(np.where(slope == 0, 0.0, around / slope)), 0, most)
 
     def margin(at: Floats) -> Floats:
-        return _margin(sums, noises, miss, means, at)
+        return _interpolate_margin(sums, noises, miss, means, at)
 
     missed = np.abs(around - best * slope)
     allowed = margin(best)
     spare = np.maximum(missed - allowed, 0).min(axis=1, keepdims=True) - missed  # no cell is without any variance
     test = Acceptance(best, np.abs(slope), spare, margin, 0.0)
     possible = allowed + spare >= 0
-    low = np.where(possible, last_accepted(test, np.zeros_like(best), -1.0), np.inf).min(axis=1)
-    high = np.where(possible, last_accepted(test, most, 1.0), -np.inf).max(axis=1)
+    low = np.where(possible, find_last_accepted(test, np.zeros_like(best), -1.0), np.inf).min(axis=1)
+    high = np.where(possible, find_last_accepted(test, most, 1.0), -np.inf).max(axis=1)
     return low, high
 
 
-def _margin(
+def _interpolate_margin(
     sums: Sums, noises: tuple[Noise | WeightedNoise, ...], miss: Fraction, means: Floats, variances: Floats
 ) -> Floats:
     """The margin of what is noise alone, between the points of a table; it is convex, so never below the truth."""
-    table = _table(sums, noises, miss * (1 - FOR_THE_MEAN))
+    table = _tabulate_margins(sums, noises, miss * (1 - FOR_THE_MEAN))
     across = (means - sums.lower) / (sums.upper - sums.lower) * (TABLE - 1)
     along = variances / ((sums.upper - sums.lower) ** 2 / 2) * (TABLE - 1)
     row, column = (np.clip(each.astype(np.int64), 0, TABLE - 2) for each in (across, along))
@@ -85,9 +85,9 @@ def _margin(
 
 
 @lru_cache(maxsize=64)
-def _table(sums: Sums, noises: tuple[Noise | WeightedNoise, ...], miss: Fraction) -> Floats:
+def _tabulate_margins(sums: Sums, noises: tuple[Noise | WeightedNoise, ...], miss: Fraction) -> Floats:
     means = np.linspace(sums.lower, sums.upper, TABLE)[:, None, None]
     variances = np.linspace(0, (sums.upper - sums.lower) ** 2 / 2, TABLE)[None, :, None]
     count, total, squares = (np.array(each) for each in (sums.count, sums.total, sums.squares))
     weights = squares - 2 * means * total + (means**2 - variances) * count
-    return margins(weights.reshape(TABLE * TABLE, -1), noises, miss).reshape(TABLE, TABLE)
+    return compute_margins(weights.reshape(TABLE * TABLE, -1), noises, miss).reshape(TABLE, TABLE)

@@ -121,7 +121,7 @@ def ask(
         require_one_price(epsilon=epsilon or _states_epsilon(sql), rho=rho, margin=margin)
         _require_writable("plot", plot, PLOTS)  # before anything is spent
         _require_writable("out", out, TABLES)
-        from sfumato.answers.group_loss import in_words
+        from sfumato.answers.group_loss import describe_loss
         from sfumato.opening import open_folder
 
         with working("Asking"), open_folder(context.obj) as curator:
@@ -133,7 +133,7 @@ def ask(
         else:
             print_answer(answer)
             if people > 1:
-                say(in_words(answer.loss, answer.neighbours, people), "dim")
+                say(describe_loss(answer.loss, answer.neighbours, people), "dim")
         for path, save in ((plot, _save_plot), (out, _save_table)):
             if path is not None:
                 with working(f"Saving {path}"):
@@ -157,7 +157,7 @@ def explain(
     """Explain how a question would be answered: what is measured, what one person can change, and the noise."""
     with refusals(as_json):
         require_one_price(epsilon=epsilon or _states_epsilon(sql), rho=rho)
-        from sfumato.answers.answer import loss_json
+        from sfumato.answers.answer import write_loss_json
         from sfumato.opening import open_folder
 
         with working("Explaining"), open_folder(context.obj) as curator:
@@ -166,7 +166,7 @@ def explain(
             print_json(
                 {
                     "cost": found.cost.as_text(),
-                    "loss": loss_json(found.loss, people),
+                    "loss": write_loss_json(found.loss, people),
                     "asked": [asdict(output) for output in found.asked],
                     "measurements": [asdict(measurement) for measurement in found.explained],
                     "text": found.explain(people),

@@ -83,4 +83,4 @@ def set_budget(
 def _totals_json(totals: "Totals") -> dict[str, dict[str, str]]:
     from sfumato.answers.answer import Cost
 
-    return {name: Cost.of(getattr(totals, name)).as_text() for name in ("limit", "spent", "remaining")}
+    return {name: Cost.from_loss(getattr(totals, name)).as_text() for name in ("limit", "spent", "remaining")}

@@ -20,7 +20,7 @@ def dataset_json(dataset: "Dataset") -> dict[str, Any]:
         "name": dataset.name,
         "population": dataset.population,
         "neighbours": dataset.neighbours.value,
-        "budget": Cost.of(dataset.budget.loss).as_text(),
+        "budget": Cost.from_loss(dataset.budget.loss).as_text(),
         "tables": [table_json(table) for table in dataset.tables.values()],
     }
 

@@ -48,7 +48,7 @@ def loss_json(loss: "PrivacyLoss | None") -> dict[str, str] | None:
     """A loss as `--json` prints it."""
     from sfumato.answers.answer import Cost
 
-    return None if loss is None else Cost.of(loss).as_text()
+    return None if loss is None else Cost.from_loss(loss).as_text()
 
 
 def describe_amounts(loss: dict[str, str] | None) -> str:

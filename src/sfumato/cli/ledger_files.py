@@ -131,7 +131,7 @@ def open_charges(context: typer.Context, as_json: AsJson = False) -> None:
 def _print_adoption(done: "Adoption", as_json: bool, what: str) -> None:
     from sfumato.answers.answer import Cost
 
-    carried = None if done.carried is None else Cost.of(done.carried).as_text()
+    carried = None if done.carried is None else Cost.from_loss(done.carried).as_text()
     if as_json:
         told = {"entry": done.entry, "head": done.hash, "missing": done.missing, "carried": carried}
         print_json({**told, "key_before": done.key_before or None})

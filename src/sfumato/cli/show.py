@@ -85,11 +85,11 @@ def print_table(
 
 def print_answer(answer: "Answer") -> None:
     """Print the rows with their intervals (at a terminal also as bars), then the cost."""
-    from sfumato.answers.answer import shown
+    from sfumato.answers.answer import format_value
 
     measured = [name for name in answer.columns if any(name in ends for ends in answer.intervals)]
     rows = [
-        [shown(row[name], ends.get(name)) for name in answer.columns]
+        [format_value(row[name], ends.get(name)) for name in answer.columns]
         for row, ends in zip(answer.rows, answer.intervals, strict=True)
     ]
     headings = list(answer.columns)
