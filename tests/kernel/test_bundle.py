@@ -10,7 +10,7 @@ from sfumato.accuracy.crossing_margins import balance_noise
 from sfumato.answering.joined_releases import join_releases, split_release
 from sfumato.errors import KernelFault
 from sfumato.kernel.above_threshold import AboveThreshold
-from sfumato.kernel.bundle import allowance, bundle
+from sfumato.kernel.bundle import bundle, certify_sequence
 from sfumato.kernel.certify import certify
 from sfumato.kernel.expressions import Literal
 from sfumato.kernel.losses import PureDP
@@ -64,10 +64,12 @@ def measured(plan, *cells):
 
 def test_a_sequence_is_charged_once_and_checks_every_question():
     watch = watching(Fraction(1), True)
-    certificate = allowance(watch, ONE)
+    certificate = certify_sequence(watch, ONE)
     assert certificate.loss == PureDP("0.5")
-    assert certificate == allowance(watch, replace(ONE, filters=(Literal(True),))), "it is for all questions alike"
-    assert certificate.plan_digest != allowance(watching(Fraction(1), True), ONE).plan_digest
+    assert certificate == certify_sequence(watch, replace(ONE, filters=(Literal(True),))), (
+        "it is for all questions alike"
+    )
+    assert certificate.plan_digest != certify_sequence(watching(Fraction(1), True), ONE).plan_digest
     paid = Reservation(1, certificate)
     assert crosses(measured(ONE, -(10**6)), ONE, watch, paid) is False
     others = [
@@ -95,7 +97,7 @@ def test_a_sequence_is_of_counts_of_one_kind():
     """Moving no further than was declared is not enough: units, kinds, steps and neighbours are the same too."""
     wide = watching(Fraction(3 << 16))
     for plan in (ONE, PERSON, PEOPLE, REPLACED):
-        paid = Reservation(1, allowance(wide, plan))
+        paid = Reservation(1, certify_sequence(wide, plan))
         assert crosses(measured(plan, -(10**9)), plan, wide, paid) is False
         for other in (ONE, PERSON, PEOPLE, REPLACED):
             if other is not plan:
@@ -103,7 +105,7 @@ def test_a_sequence_is_of_counts_of_one_kind():
                     crosses(measured(other, 0), other, wide, paid)
     narrow = watching(Fraction((3 << 16) - 1))
     with pytest.raises(KernelFault, match="further than"):
-        crosses(measured(PERSON, 0), PERSON, narrow, Reservation(1, allowance(narrow, PERSON)))
+        crosses(measured(PERSON, 0), PERSON, narrow, Reservation(1, certify_sequence(narrow, PERSON)))
 
 
 @pytest.mark.parametrize(
@@ -117,25 +119,25 @@ def test_a_sequence_is_of_counts_of_one_kind():
 )
 def test_what_is_no_count_has_no_sequence(plan):
     with pytest.raises(KernelFault, match="one count"):
-        allowance(watching(Fraction(9)), plan)
+        certify_sequence(watching(Fraction(9)), plan)
 
 
 def test_the_cheaper_rule_is_for_counts_that_move_one_way():
     """Of two people, one may be counted by one question and the other by the next."""
-    assert allowance(watching(Fraction(1), False), REPLACED).loss == PureDP("0.5")
+    assert certify_sequence(watching(Fraction(1), False), REPLACED).loss == PureDP("0.5")
     with pytest.raises(KernelFault, match="same way"):
-        allowance(watching(Fraction(1), True), REPLACED)
+        certify_sequence(watching(Fraction(1), True), REPLACED)
 
 
 def test_a_charged_sequence_serves_one_sequence_and_no_release():
     watch, plan = watching(Fraction(1), True), ONE
-    paid = Reservation(1, allowance(watch, plan))
+    paid = Reservation(1, certify_sequence(watch, plan))
     for _ in range(3):
         assert crosses(measured(plan, -(10**6)), plan, watch, paid) is False
     forged = ExactAggregates(paid.certificate.plan_digest, {"crossed": [5]})
     with pytest.raises(KernelFault, match="pays for one release"):
         release(forged, paid)
-    released = Reservation(2, allowance(watch, plan))
+    released = Reservation(2, certify_sequence(watch, plan))
     release(forged, released)
     with pytest.raises(KernelFault, match="pays for one release"):
         crosses(measured(plan, 0), plan, watch, released)

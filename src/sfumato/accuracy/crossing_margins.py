@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from sfumato.kernel.above_threshold import AboveThreshold, CrossingNoise
-from sfumato.kernel.mechanisms import carried_scale
+from sfumato.kernel.mechanisms import check_scale
 from sfumato.kernel.parameters import Number
 from sfumato.number_arguments import probability_inside, whole_number
 
@@ -27,8 +27,8 @@ def balance_noise(sensitivity: Fraction, epsilon: Decimal, monotonic: bool, quer
     shifts = 1 if monotonic else 2
     once, often = math.log(1 / _RISK), math.log(queries / _RISK)
     share = Fraction(round(100 / (1 + math.sqrt(shifts * often / once))), 100)
-    threshold_scale = carried_scale(sensitivity / (share * Fraction(epsilon)), "epsilon")
-    value_scale = carried_scale(shifts * sensitivity / ((1 - share) * Fraction(epsilon)), "epsilon")
+    threshold_scale = check_scale(sensitivity / (share * Fraction(epsilon)), "epsilon")
+    value_scale = check_scale(shifts * sensitivity / ((1 - share) * Fraction(epsilon)), "epsilon")
     rarer = math.log(value_scale / (threshold_scale + value_scale))
     rise = round((float(value_scale) * (often + rarer) - float(threshold_scale) * once) / 2)
     return CrossingNoise(threshold_scale, value_scale, rise)

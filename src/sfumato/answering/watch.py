@@ -12,7 +12,7 @@ from sfumato.answering.receipt import cost_of
 from sfumato.answers.answer import Cost
 from sfumato.errors import KernelFault, LedgerError, QueryError, UnsupportedSyntax
 from sfumato.kernel.above_threshold import AboveThreshold
-from sfumato.kernel.bundle import allowance
+from sfumato.kernel.bundle import certify_sequence
 from sfumato.kernel.certify import certify
 from sfumato.kernel.losses import PureDP
 from sfumato.kernel.neighbours import Neighbours
@@ -82,7 +82,7 @@ def begin_watch(  # noqa: PLR0917 - its caller names what it passes
         sequence = AboveThreshold(steps, moved, amount, monotonic, noise)
         question = record_question(tree, bind(tree, desk.dataset))
         record = write_record("watch", question, above=above, questions_at_most=questions)
-        reservation, taken = desk.ledger.charge(desk.admit(analyst), allowance(sequence, planned.plan), record)
+        reservation, taken = desk.ledger.charge(desk.admit(analyst), certify_sequence(sequence, planned.plan), record)
         return Watch(at_desk, reservation, sequence, planned, cost_of(taken), expected)
 
 

@@ -10,7 +10,7 @@ from operator import index
 from sfumato.errors import KernelFault, QueryError
 from sfumato.kernel.entropy import SYSTEM, Entropy
 from sfumato.kernel.losses import PureDP
-from sfumato.kernel.mechanisms import carried_scale
+from sfumato.kernel.mechanisms import check_scale
 from sfumato.kernel.samplers import geometric
 from sfumato.kernel.sealed import seal
 
@@ -51,7 +51,7 @@ class AboveThreshold:
     def __post_init__(self) -> None:
         if self.sensitivity <= 0 or self.epsilon <= 0 or type(self.monotonic) is not bool:
             raise KernelFault("A sequence has a sensitivity and an epsilon above zero.")
-        once, often = (carried_scale(s, "epsilon") for s in (self.noise.threshold_scale, self.noise.value_scale))
+        once, often = (check_scale(s, "epsilon") for s in (self.noise.threshold_scale, self.noise.value_scale))
         if self.sensitivity * (1 / once + (1 if self.monotonic else 2) / often) > Fraction(self.epsilon):
             raise KernelFault("The noise of this sequence does not pay for its epsilon.")
         object.__setattr__(self, "threshold", index(self.threshold))

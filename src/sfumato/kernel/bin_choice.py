@@ -17,7 +17,7 @@ from sfumato.kernel.choice import permute_and_flip
 from sfumato.kernel.coins import FloatArray, flip_exp_neg
 from sfumato.kernel.entropy import Entropy
 from sfumato.kernel.grid import add_saturating
-from sfumato.kernel.mechanisms import carried_scale
+from sfumato.kernel.mechanisms import check_scale
 from sfumato.kernel.neighbours import Neighbours
 from sfumato.kernel.samplers import IntArray, discrete_laplace, geometric
 from sfumato.kernel.tails import least_tail
@@ -227,4 +227,4 @@ def _widen(weights: Weights, parts: int) -> IntArray:
 def _check_parameters(choice: QuantileChoice | ExtremeChoice | ModeChoice) -> None:
     if min(choice.bins, choice.reach) < 1 or not isinstance(choice.neighbours, Neighbours) or choice.epsilon <= 0:
         raise KernelFault("A choice among bins has parameters above zero.")
-    carried_scale(choice.spread, "epsilon")
+    check_scale(choice.spread, "epsilon")

@@ -41,7 +41,7 @@ def bundle(certificates: Sequence[Certificate]) -> Certificate:
     )  # fmt: skip
 
 
-def allowance(watch: AboveThreshold, plan: BoundedPlan) -> Certificate:
+def certify_sequence(watch: AboveThreshold, plan: BoundedPlan) -> Certificate:
     """What a sequence of questions like this one against one threshold costs, to be charged before the first of them.
 
     Claim: K-36. The certificate's loss is that of the whole sequence (K-34); no two sequences share a certificate, and

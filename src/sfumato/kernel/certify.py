@@ -10,7 +10,7 @@ from sfumato.errors import InvalidParameter, KernelFault
 from sfumato.kernel.bin_choice import ExtremeChoice, ModeChoice, QuantileChoice
 from sfumato.kernel.keys import KeyRule
 from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP, compose
-from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise, Noise, carried_scale, carried_variance
+from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise, Noise, check_scale, check_variance
 from sfumato.kernel.plan import (
     ROW_WEIGHT_EXPONENT,
     BoundedPlan,
@@ -109,7 +109,7 @@ def _choose_noise(name: str, moved: Sensitivity, loss: PureDP | ZCDP) -> Noise:
         raise InvalidParameter(name, "must depend on the data", "a constant", hint)
     match loss:
         case PureDP(epsilon) if epsilon:
-            return LaplaceNoise(carried_scale(moved.l1 / Fraction(epsilon), "epsilon"))
+            return LaplaceNoise(check_scale(moved.l1 / Fraction(epsilon), "epsilon"))
         case ZCDP(rho) if rho:
-            return GaussianNoise(carried_variance(moved.l2_squared / (2 * Fraction(rho)), "rho"))
+            return GaussianNoise(check_variance(moved.l2_squared / (2 * Fraction(rho)), "rho"))
     raise KernelFault("A measurement must spend something.")

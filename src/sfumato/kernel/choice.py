@@ -12,7 +12,7 @@ from sfumato.errors import InvalidParameter, KernelFault
 from sfumato.kernel.coins import FloatArray, flip_exp_neg
 from sfumato.kernel.entropy import Entropy
 from sfumato.kernel.grid import read_numbers
-from sfumato.kernel.mechanisms import carried_scale
+from sfumato.kernel.mechanisms import check_scale
 from sfumato.kernel.samplers import uniform_below
 
 GREATEST_SCORE = sys.float_info.max  # scores beyond are clamped to it: no score is refused
@@ -30,7 +30,7 @@ def spread_for(sensitivity: Fraction, epsilon: Decimal, monotonic: bool) -> Frac
     """
     if sensitivity <= 0 or epsilon <= 0:
         raise KernelFault("A choice has a sensitivity and an epsilon above zero.")
-    return carried_scale((1 if monotonic else 2) * sensitivity / Fraction(epsilon), "epsilon")
+    return check_scale((1 if monotonic else 2) * sensitivity / Fraction(epsilon), "epsilon")
 
 
 def permute_and_flip(approximate: FloatArray, exact: Callable[[int], Fraction], entropy: Entropy) -> list[int]:

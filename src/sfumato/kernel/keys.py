@@ -12,7 +12,7 @@ from sfumato.errors import InvalidParameter, KernelFault, kind_of
 from sfumato.kernel.canonical_keys import NoKey, Ordered, canonical
 from sfumato.kernel.entropy import Entropy
 from sfumato.kernel.grid import add_saturating, read_numbers, to_grid
-from sfumato.kernel.mechanisms import carried_scale
+from sfumato.kernel.mechanisms import check_scale
 from sfumato.kernel.neighbours import Neighbours
 from sfumato.kernel.samplers import discrete_laplace
 from sfumato.kernel.tails import least_tail
@@ -32,7 +32,7 @@ class KeyRule:
     def __post_init__(self) -> None:
         if self.epsilon <= 0 or not 0 < self.delta < 1 or self.max_groups_per_unit < 1:
             raise KernelFault("Keys need an epsilon and a delta above zero, and at least one group.")
-        carried_scale(self.scale, "epsilon")
+        check_scale(self.scale, "epsilon")
 
     @property
     def scale(self) -> Fraction:

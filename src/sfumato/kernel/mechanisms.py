@@ -133,9 +133,9 @@ def noise_for(sensitivity: Fraction, loss: PureDP | ZCDP) -> Noise:
     """
     match loss:
         case PureDP(epsilon) if epsilon:
-            return LaplaceNoise(carried_scale(sensitivity / Fraction(epsilon), "epsilon"))
+            return LaplaceNoise(check_scale(sensitivity / Fraction(epsilon), "epsilon"))
         case ZCDP(rho, delta) if rho and not delta:
-            return GaussianNoise(carried_variance(sensitivity**2 / (2 * Fraction(rho)), "rho"))
+            return GaussianNoise(check_variance(sensitivity**2 / (2 * Fraction(rho)), "rho"))
         case _:
             raise KernelFault("Noise is paid for by an epsilon or a rho above zero, without a delta.")
 
@@ -175,7 +175,7 @@ def _release_one(mechanism: Additive, value: int | float, entropy: Entropy) -> i
     return noisy if mechanism.of == "integers" else noisy * 2.0**exponent
 
 
-def carried_scale(scale: Fraction, name: str) -> Fraction:
+def check_scale(scale: Fraction, name: str) -> Fraction:
     """The scale itself, refused where the samplers cannot draw it. `name` is the parameter to blame.
 
     Claim: K-18. LEAST_SCALE <= result <= GREATEST_SCALE: no scale is silently changed.
@@ -190,7 +190,7 @@ def carried_scale(scale: Fraction, name: str) -> Fraction:
     return scale
 
 
-def carried_variance(variance: Fraction, name: str) -> Fraction:
+def check_variance(variance: Fraction, name: str) -> Fraction:
     """The variance itself, refused where the samplers cannot draw it. `name` is the parameter to blame.
 
     Claim: K-19. No variance is silently changed.

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from sfumato.errors import KernelFault
 from sfumato.kernel.above_threshold import AboveThreshold
-from sfumato.kernel.bundle import allowance, bundle
+from sfumato.kernel.bundle import bundle, certify_sequence
 from sfumato.kernel.certify import BinChoice, Certificate, Certified, certify
 from sfumato.kernel.entropy import SYSTEM, Entropy
 from sfumato.kernel.expressions import Scalar
@@ -113,13 +113,13 @@ def release_bundle(
 def crosses(exact: ExactAggregates, plan: BoundedPlan, watch: AboveThreshold, reservation: Reservation) -> bool:
     """Has the one count that was measured reached the sequence's threshold?
 
-    Claim: K-36. The answers to all questions of the sequence together satisfy the allowance's loss.
-    Requires: the reservation of the allowance was committed (ledger).
+    Claim: K-36. The answers to all questions of the sequence together satisfy the loss that was charged for it.
+    Requires: the charge of the sequence was committed (ledger).
     Relies on: K-25, K-34.
     Checked by: tests/kernel/test_bundle.py::test_a_sequence_is_charged_once_and_checks_every_question
     """
     certificate = certify(plan)
-    if reservation.certificate != allowance(watch, plan):
+    if reservation.certificate != certify_sequence(watch, plan):
         raise KernelFault("This question was not paid for.")
     _check_measured(exact, certificate)
     (measured,), (cells,) = certificate.measurements, exact._integers.values()
