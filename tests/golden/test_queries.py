@@ -1,4 +1,4 @@
-"""SQL in -> bound query and lowered DuckDB SQL, or the exact refusal. SFUMATO_GOLDEN=write writes the file anew."""
+"""SQL -> bound query, certificate and DuckDB SQL, or the exact refusal. SFUMATO_GOLDEN=write regenerates the file."""
 
 import os
 import re
@@ -28,16 +28,16 @@ from sfumato.query.sql_text import normalise_sql, print_sql
 
 GOLDEN = Path(__file__).parent / "queries.md"
 WRITES = os.environ.get("SFUMATO_GOLDEN") == "write"
-HEAD = """# Questions and what becomes of them
+HEAD = """# Questions and their plans or refusals
 
-Each question, then the bound query, one line a part, then the SQL that DuckDB is given; or the refusal. Questions are
-kept here; the rest is written by `SFUMATO_GOLDEN=write pytest tests/golden`, and read by whoever reviews the change.
+After each question stand the bound query (one part per line), the certificate and the SQL for DuckDB, or the refusal.
+Add questions to this file. `SFUMATO_GOLDEN=write pytest tests/golden` writes the rest; review the difference.
 
 - `people(age integer 0..120, pay real 0..9000, base real 10..20 not null, city Rome/Oslo, ward 1/2, smoker boolean,
-  job text, born date)`: every row is a person
-- `visits(person id, cost real 0..500, kind a/b, seen datetime)`: a person has at most 10 rows, in 2 groups
-- `homes(person id, rooms integer 1..9, town text)`: a person has at most 2 rows
-- `kinds(kind a/b, price real 0..9)`: public; a kind has one row, a price at most two
+  job text, born date)`: each row is one person
+- `visits(person id, cost real 0..500, kind a/b, seen datetime)`: contribution bound 10 rows, 2 groups
+- `homes(person id, rooms integer 1..9, town text)`: contribution bound 2 rows
+- `kinds(kind a/b, price real 0..9)`: a public table with one row per kind and at most two per price
 - `dear`: a view, `SELECT person, cost, kind FROM visits WHERE cost > 100`
 """
 DATASET = Dataset(
@@ -96,8 +96,8 @@ def shown(part):
 
 def summary(query):
     lines = [f"from {from_what(query.source)}"]
-    lines += [f"where {shown(each)}" for each in query.filters]
-    lines += [f"key{index} {shown(each.expression)} in {within(each)}" for index, each in enumerate(query.keys)]
+    lines += [f"where {shown(condition)}" for condition in query.filters]
+    lines += [f"key{index} {shown(key.expression)} {within(key)}" for index, key in enumerate(query.keys)]
     for index, each in enumerate(query.aggregates):
         value = each.value
         text = f"aggregate{index} {each.function}" + (f" {each.fraction}" if each.fraction else "")
@@ -113,11 +113,9 @@ def summary(query):
 
 
 def within(key):
-    return (
-        "what the data names"
-        if key.values is None
-        else [str(each) if hasattr(each, "year") else each for each in key.values]
-    )
+    if key.values is None:
+        return "undeclared"
+    return f"in {[str(value) if hasattr(value, 'year') else value for value in key.values]}"
 
 
 def from_what(source):

@@ -21,11 +21,11 @@ from sfumato.query.periods import (
     PARTS,
     UNITS,
     Moment,
+    convert_to_moment,
+    convert_to_number,
     find_part,
     find_period,
     list_starts,
-    to_moment,
-    to_number,
 )
 from sfumato.query.query import Typed
 
@@ -71,7 +71,7 @@ def truncate(unit: str, one: Typed) -> Typed:
     call = Call(f"{one.type}_trunc", (one.expression,), unit)
     if ends is None:
         return Typed(call, one.type, one.nullable)
-    lower, upper = (to_number(next(list_starts(one.type, unit, end, end))) for end in ends)
+    lower, upper = (convert_to_number(next(list_starts(one.type, unit, end, end))) for end in ends)
     return Typed(call, one.type, one.nullable, lower, upper, values=list_keys_between(one.type, unit, *ends))
 
 
@@ -106,7 +106,7 @@ def read_beside(node: exp.Expr, one: Typed, other: Typed) -> Typed:
     if (one.type, other.type) != ("date", "datetime"):
         return one
     lower, upper = (
-        None if bound is None else to_number(_to_midnight(date.fromordinal(int(bound))))
+        None if bound is None else convert_to_number(_convert_to_midnight(date.fromordinal(int(bound))))
         for bound in (one.lower, one.upper)
     )
     return Typed(Call("midnight", (one.expression,)), "datetime", one.nullable, lower, upper)
@@ -120,7 +120,7 @@ def read_literal_beside(node: exp.Expr, value: Scalar, kind: str) -> Scalar:
         case "datetime", str():
             return read_moment(node, value)
         case "datetime", date() if not isinstance(value, datetime):
-            return _to_midnight(value)
+            return _convert_to_midnight(value)
     return value
 
 
@@ -157,7 +157,7 @@ def _list_parts_between(kind: str, name: str, first: Moment, last: Moment) -> tu
     return tuple(sorted({find_part(name, moment) for moment in islice(list_starts(kind, unit, first, last), enough)}))
 
 
-def _to_midnight(value: date) -> datetime:
+def _convert_to_midnight(value: date) -> datetime:
     return datetime(value.year, value.month, value.day)
 
 
@@ -171,7 +171,7 @@ def _read_bounds(function: str, one: Typed, unit: str) -> tuple[Moment, Moment] 
         raise UnsupportedSyntax("syntax", f"A date has no {unit}.", hint)
     if one.lower is None or one.upper is None:
         return None
-    return to_moment(one.type, one.lower), to_moment(one.type, one.upper)
+    return convert_to_moment(one.type, one.lower), convert_to_moment(one.type, one.upper)
 
 
 def _read_unit(node: exp.Expr, given: exp.Expr | None, known: tuple[str, ...], example: str) -> str:

@@ -8,7 +8,7 @@ from sfumato.catalog.dataset import Table
 from sfumato.kernel.expressions import Column, ColumnType
 from sfumato.query import functions
 from sfumato.query.date_functions import list_keys_between
-from sfumato.query.periods import to_number
+from sfumato.query.periods import convert_to_number
 from sfumato.query.query import Typed
 
 TYPES = {
@@ -55,7 +55,9 @@ def type_column(table: Table, name: str, prefix: str = "") -> Typed:  # noqa: PL
             return Typed(column, kind, column.nullable, values=functions.TRUTHS)
         case Date(lower=first, upper=last):
             values = list_keys_between("date", "day", first, last)
-            return Typed(column, kind, column.nullable, to_number(first), to_number(last), values=values)
+            return Typed(
+                column, kind, column.nullable, convert_to_number(first), convert_to_number(last), values=values
+            )
         case DateTime(lower=first, upper=last):
-            return Typed(column, kind, column.nullable, to_number(first), to_number(last))
+            return Typed(column, kind, column.nullable, convert_to_number(first), convert_to_number(last))
     return Typed(column, kind, column.nullable)

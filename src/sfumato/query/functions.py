@@ -11,7 +11,7 @@ from datetime import datetime
 
 from sfumato.errors import MissingBounds, UnsupportedSyntax
 from sfumato.kernel.expressions import Call, Column, ColumnType, Expression, Literal, Scalar
-from sfumato.query.periods import to_number
+from sfumato.query.periods import convert_to_number
 from sfumato.query.query import Typed
 
 MOST_REACH = 1e100
@@ -36,7 +36,7 @@ def type_literal(value: Scalar) -> Typed:
         case str():
             return Typed(Literal(value), "text", False, values=(value,))
         case _:
-            kind, number = "datetime" if isinstance(value, datetime) else "date", to_number(value)
+            kind, number = "datetime" if isinstance(value, datetime) else "date", convert_to_number(value)
             return Typed(Literal(value), kind, False, number, number, values=(value,))
 
 
@@ -57,7 +57,7 @@ def combine_logic(function: str, arguments: Sequence[Typed]) -> Typed:
     return Typed(call, "boolean", nullable, values=TRUTHS)
 
 
-def test_null(one: Typed) -> Typed:
+def check_null(one: Typed) -> Typed:
     """IS NULL. The result is never NULL."""
     return Typed(Call("is null", (one.expression,)), "boolean", False, values=TRUTHS)
 

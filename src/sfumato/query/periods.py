@@ -21,14 +21,14 @@ PARTS = {  # a part of a date -> the unit during which it is constant, and how m
 }  # fmt: skip
 
 
-def to_number(moment: Moment) -> float:
+def convert_to_number(moment: Moment) -> float:
     """A date as its day number; a datetime as whole seconds since 1970, rounded down."""
     if isinstance(moment, datetime):
         return float((moment - EPOCH) // timedelta(seconds=1))
     return float(moment.toordinal())
 
 
-def to_moment(kind: str, number: float) -> Moment:
+def convert_to_moment(kind: str, number: float) -> Moment:
     """The date or datetime with this number."""
     return EPOCH + timedelta(seconds=int(number)) if kind == "datetime" else date.fromordinal(int(number))
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from sfumato.kernel.expressions import Call, Expression, Literal, Scalar
+from sfumato.kernel.expressions import Expression, Literal, Scalar
 from sfumato.kernel.plan import Key
 from sfumato.kernel.row_sources import Source
 from sfumato.query.dp_options import DpOptions
@@ -84,6 +84,3 @@ class Query:
     limit: int | None = None
     dp_options: DpOptions | None = None
     cautions: tuple[str, ...] = field(default=(), compare=False)  # see decided_comparisons.py
-
-
-__all__ = ["Aggregate", "AggregateRef", "Call", "KeyRef", "Ordering", "Post", "PostCall", "Query", "Typed"]

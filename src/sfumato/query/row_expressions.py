@@ -105,7 +105,7 @@ class RowBinder:
     def _bind_special(self, node: exp.Expr) -> Typed:  # noqa: PLR0911 - one return a form
         match node:
             case exp.Is() if isinstance(node.expression, exp.Null):
-                return functions.test_null(self.bind(node.this))
+                return functions.check_null(self.bind(node.this))
             case exp.Is():
                 raise syntax_refusal(
                     node,
