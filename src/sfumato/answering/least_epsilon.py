@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from sfumato.answering.desk import Desk
-from sfumato.answers.present import find_margins
+from sfumato.answers.column_margins import find_margins
 from sfumato.answers.released_values import round_up_to_three_digits
 from sfumato.errors import InvalidParameter, MissingBounds
 from sfumato.kernel.certify import certify

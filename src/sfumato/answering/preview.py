@@ -10,10 +10,17 @@ from sfumato.answering.desk import DEFAULT_ANALYST, Desk
 from sfumato.answering.prices import choose_delta, choose_loss, read_assumed_rows
 from sfumato.answering.receipt import cost_of, population_cost
 from sfumato.answering.suggestions import Asked, Suggestion, suggest
-from sfumato.answers.answer import Cost, MeasurementSummary, join_explanation, prepend_warnings
+from sfumato.answers.answer import Cost
+from sfumato.answers.column_margins import EVENLY, find_margins
+from sfumato.answers.explanation import (
+    MeasurementSummary,
+    join_explanation,
+    prepend_warnings,
+    summarise_measurements,
+    write_sentences,
+)
 from sfumato.answers.group_loss import describe_loss
 from sfumato.answers.output_sensitivity import ColumnSensitivity, find_sensitivities
-from sfumato.answers.present import EVENLY, find_margins, summarise_measurements, write_sentences
 from sfumato.catalog.dataset import Dataset
 from sfumato.kernel.certify import Certificate, certify
 from sfumato.kernel.losses import ZCDP, PrivacyLoss, PureDP

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import assert_never
 
-from sfumato.answers.present import find_margins
+from sfumato.answers.column_margins import find_margins
 from sfumato.catalog.columns import Boolean, Integer, Real
 from sfumato.catalog.dataset import Dataset, Table, replace_tables
 from sfumato.errors import SfumatoError

@@ -1,12 +1,12 @@
 """Answer: the rows, their intervals, an explanation and plots. It is computed from released values only."""
 
 import html
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
+from sfumato.answers.explanation import MeasurementSummary, join_explanation, prepend_warnings
 from sfumato.answers.group_loss import describe_loss, extend_to_group
 from sfumato.answers.output_sensitivity import ColumnSensitivity
 from sfumato.arguments import check_truth
@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     import pyarrow
 
 Row = dict[str, Any]
-NOT_COVERED = (
-    "Margins and intervals cover the noise only. Contribution bounds and clamping can add bias, which is not covered. "
-    "`diagnose` estimates how much; the owner's load report states it exactly."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,19 +62,6 @@ class Cost:
         return ", ".join(
             f"{shown[name]} = {text}" for name, text in self.as_text().items() if name != "delta" or text != "0"
         )
-
-
-@dataclass(frozen=True, slots=True)
-class MeasurementSummary:
-    """One measurement: its sensitivity, its noise, its share of the cost, and its margin."""
-
-    measures: str
-    one_person_changes: str
-    mechanism: str
-    scale: str
-    share: str
-    margin: float
-    of: str = ""  # what the margin refers to, if not to the measurement's own value
 
 
 class Details(Protocol):
@@ -199,7 +182,7 @@ class Answer:
             "cached": self.cached,
             "warnings": list(self.warnings),
             "loss": write_loss_json(self.loss, people),
-            "one_person_changes": {each.column: each.one_person_changes for each in self.asked},
+            "one_person_changes": {output.column: output.one_person_changes for output in self.asked},
             **whose,
         }
 
@@ -290,25 +273,3 @@ def write_loss_json(loss: PrivacyLoss, people: int) -> dict[str, Any]:
     """The loss for a group of people as JSON, without numbers if there is no guarantee."""
     grown = extend_to_group(loss, people)
     return {"people": people, **({} if grown is None else Cost.from_loss(grown).as_text())}
-
-
-def join_explanation(
-    asked: Sequence[ColumnSensitivity],
-    explained: Sequence[MeasurementSummary],
-    sentences: Sequence[str],
-    confidence: float,
-    loss: str,
-) -> str:
-    """Join the parts of an explanation."""
-    measured = [
-        f"{summary.measures}: sensitivity {summary.one_person_changes}; {summary.mechanism} mechanism, "
-        f"scale {summary.scale}; {summary.share}; "
-        f"margin ±{summary.margin:,.4g}{summary.of} ({100 * confidence:.4g} % confidence)."
-        for summary in explained
-    ]
-    return "\n".join(["Columns:", *map(str, asked), "Measurements:", *measured, *sentences, loss, NOT_COVERED])
-
-
-def prepend_warnings(warnings: Sequence[str], text: str) -> str:
-    """Put the warnings before a text."""
-    return "\n".join([*(f"Warning: {each}" for each in warnings), text])

@@ -5,17 +5,19 @@ from fractions import Fraction
 
 import numpy as np
 
-from sfumato.accuracy.key_margins import people_needed
+from sfumato.answers.key_threshold import describe_key_threshold
 from sfumato.answers.released_values import Reading, find_linear_margin, read_linear
 from sfumato.kernel.certify import Certificate
-from sfumato.kernel.keys import KeyRule
-from sfumato.kernel.losses import ApproxDP
 from sfumato.planning.formulas import CountFormula, MeanFormula, SumFormula, VarianceFormula, sums_of
 from sfumato.planning.linear import Linear
 from sfumato.planning.planner import Planned
 from sfumato.query.query import AggregateRef, Post, PostCall, Query
 
 MOST_NAMED = 3
+NO_KEY = "No undeclared key reached the threshold."
+MORE_KEYS = (
+    "A larger epsilon or delta lowers the threshold. Coarser keys have more people. Declared keys need no threshold."
+)
 FEW_ROWS = (
     "the divisor, a noisy number of rows, is not further from zero than its margin. There may be no rows at all, and "
     "the value may be noise only."
@@ -33,8 +35,8 @@ def find_cautions(
     """Of the question, and of the rows that are shown; `labels` names them. `cells`: how many were released."""
     said = list(query.cautions)
     if not cells:
-        said.append(describe_missing_keys(planned, certificate))
-    by_name = {each.name: each for each in shown.measured}
+        said.append(f"{NO_KEY} {describe_key_threshold(planned, certificate)} {MORE_KEYS}")
+    by_name = {vector.name: vector for vector in shown.measured}
     for name, post in query.columns if labels else ():
         counts, totals = _find_count_divisors(post, planned), _find_total_divisors(post, planned)
         for divisors, why in ((counts, FEW_ROWS), (totals, SMALL_TOTAL)):
@@ -59,21 +61,6 @@ def _describe_near_zero(name: str, labels: list[str], rows: int, why: str) -> st
     return f"{name}{where}: {why}"
 
 
-def describe_missing_keys(planned: Planned, certificate: Certificate) -> str:
-    """State that no key was shown, and how many people a key needs."""
-    for each in certificate.measurements:
-        if each.threshold is not None and isinstance(each.loss, ApproxDP):
-            plan = planned.plan
-            rule = KeyRule(each.loss.epsilon, each.loss.delta, plan.max_groups_per_unit, plan.unit.neighbours)
-            return (
-                "No undeclared key reached the threshold: a key is shown if its noisy number of people is at least "
-                f"{each.threshold}. A key with {people_needed(rule, '0.5')} people is shown with a probability of "
-                "50 %. A larger epsilon or delta lowers the threshold. Coarser keys have more people each. "
-                "Declared keys need no threshold."
-            )
-    raise AssertionError("only keys that the data names are held back")
-
-
 def _find_count_divisors(post: Post, planned: Planned) -> list[Linear]:
     """The noisy counts that an output divides by."""
     match post:
@@ -83,7 +70,7 @@ def _find_count_divisors(post: Post, planned: Planned) -> list[Linear]:
         case PostCall("/", (over, AggregateRef(index))) if isinstance(planned.formulas[index], CountFormula):
             return [*_find_count_divisors(over, planned), *sums_of(planned.formulas[index])]
         case PostCall(_, arguments):
-            return [count for each in arguments for count in _find_count_divisors(each, planned)]
+            return [count for argument in arguments for count in _find_count_divisors(argument, planned)]
         case _:
             return []
 
@@ -98,6 +85,6 @@ def _find_total_divisors(post: Post, planned: Planned) -> list[Linear]:
                 return [*found, formula.total.plus(formula.count, Fraction(formula.centre))]
             return [*found, formula.total] if isinstance(formula, SumFormula) else found
         case PostCall(_, arguments):
-            return [total for each in arguments for total in _find_total_divisors(each, planned)]
+            return [total for argument in arguments for total in _find_total_divisors(argument, planned)]
         case _:
             return []

@@ -45,7 +45,7 @@ class RunningMean:
         if self.noises is not None:
             if len(self.noises) == 1:
                 return self.noises[0]
-            return WeightedNoise(tuple((1 / compute_variance(each) / self.precision, each) for each in self.noises))
+            return WeightedNoise(tuple((1 / compute_variance(noise) / self.precision, noise) for noise in self.noises))
         scale = self.fourth**0.25 / self.precision
         rest = max(1 / self.precision - 2 * scale**2, 0.0)
         parts: list[tuple[float, Noise]] = []
@@ -65,51 +65,55 @@ class RunningMeans:
     @classmethod
     def start(cls, reading: Reading) -> "RunningMeans":
         """One release."""
-        return cls(tuple(_start_mean(each) for each in reading.measured))
+        return cls(tuple(_start_mean(vector) for vector in reading.measured))
 
     def add(self, reading: Reading) -> "RunningMeans":
         """One more release of the same question."""
         pairs = zip(self.means, reading.measured, strict=True)
-        return RunningMeans(tuple(_merge_means(mean, _start_mean(each)) for mean, each in pairs))
+        return RunningMeans(tuple(_merge_means(mean, _start_mean(vector)) for mean, vector in pairs))
 
     def to_reading(self) -> Reading:
         """The combined release, to be read like one."""
-        return Reading(tuple(ReleasedVector(each.name, each.values, each.noise(), each.step) for each in self.means))
+        return Reading(tuple(ReleasedVector(mean.name, mean.values, mean.noise(), mean.step) for mean in self.means))
 
     def to_json(self) -> list[dict[str, Any]]:
         """As it is kept with an answer: every number reads back as it was."""
         return [
             {
-                "name": each.name,
-                "values": each.values.tolist(),
-                "step": each.step,
-                "precision": each.precision,
-                "fourth": each.fourth,
-                "noises": None if each.noises is None else [_write_noise(noise) for noise in each.noises],
+                "name": mean.name,
+                "values": mean.values.tolist(),
+                "step": mean.step,
+                "precision": mean.precision,
+                "fourth": mean.fourth,
+                "noises": None if mean.noises is None else [_write_noise(noise) for noise in mean.noises],
             }
-            for each in self.means
+            for mean in self.means
         ]
 
     @classmethod
     def from_json(cls, kept: Sequence[dict[str, Any]]) -> "RunningMeans":
         """What `to_json` wrote."""
         means = []
-        for each in kept:
-            noises = None if each["noises"] is None else tuple(_read_noise(noise) for noise in each["noises"])
-            values = np.array(each["values"], np.float64)
-            means.append(RunningMean(each["name"], values, each["step"], each["precision"], each["fourth"], noises))
+        for written in kept:
+            noises = None if written["noises"] is None else tuple(_read_noise(noise) for noise in written["noises"])
+            values = np.array(written["values"], np.float64)
+            means.append(
+                RunningMean(written["name"], values, written["step"], written["precision"], written["fourth"], noises)
+            )
         return cls(tuple(means))
 
 
-def _start_mean(each: ReleasedVector) -> RunningMean:
-    match each.noise:
+def _start_mean(vector: ReleasedVector) -> RunningMean:
+    match vector.noise:
         case LaplaceNoise(scale):
-            precision = 1 / compute_variance(each.noise)
+            precision = 1 / compute_variance(vector.noise)
             return RunningMean(
-                each.name, each.values, each.step, precision, (precision * float(scale)) ** 4, (each.noise,)
+                vector.name, vector.values, vector.step, precision, (precision * float(scale)) ** 4, (vector.noise,)
             )
         case GaussianNoise():
-            return RunningMean(each.name, each.values, each.step, 1 / compute_variance(each.noise), 0.0, (each.noise,))
+            return RunningMean(
+                vector.name, vector.values, vector.step, 1 / compute_variance(vector.noise), 0.0, (vector.noise,)
+            )
         case _:
             raise AssertionError("choices are not combined")
 

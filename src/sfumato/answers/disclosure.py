@@ -61,15 +61,15 @@ def write_statement(
         "family_of_four": _write_family_loss(certificate.loss),
         "max_rows_per_unit": plan.reach,
         "max_groups_per_unit": plan.max_groups_per_unit,
-        "asked": [{"column": each.column, "one_person_changes": each.one_person_changes} for each in asked],
+        "asked": [{"column": output.column, "one_person_changes": output.one_person_changes} for output in asked],
         "measurements": [
             {
                 "kind": kind_of(measurement.quantity),
                 **_read_bounds(measurement.quantity),
-                "one_person_changes": float(each.sensitivity.l1) * 2.0 ** _choose_exponent(each),
-                "loss": _write_loss(each.loss),
+                "one_person_changes": float(certified.sensitivity.l1) * 2.0 ** _choose_exponent(certified),
+                "loss": _write_loss(certified.loss),
             }
-            for measurement, each in zip(plan.measurements, certificate.measurements, strict=True)
+            for measurement, certified in zip(plan.measurements, certificate.measurements, strict=True)
         ],
         "plan": certificate.plan_digest,
         "entry": entry,
@@ -90,9 +90,9 @@ def describe_unit(unit: PrivacyUnit) -> str:
     return f"{who}, {how}"
 
 
-def _choose_exponent(each: Certified) -> int:
+def _choose_exponent(certified: Certified) -> int:
     """The grid of what one person changes: of a choice it is the weights in its bins, not its values."""
-    return each.weight_exponent if isinstance(each.noise, BinChoice) else each.exponent
+    return certified.weight_exponent if isinstance(certified.noise, BinChoice) else certified.exponent
 
 
 def _write_family_loss(loss: PrivacyLoss) -> dict[str, str] | str:

@@ -63,7 +63,7 @@ def find_interval_terms(query: Query, planned: Planned, certificate: Certificate
     }
     sorts = frozenset[str]().union(*(find_vector_names(term.by, planned.formulas) for term in query.order))
     having = find_vector_names(query.having, planned.formulas) if query.having is not None else frozenset[str]()
-    keys = frozenset(each.name for each in certificate.measurements if each.threshold is not None)
+    keys = frozenset(certified.name for certified in certificate.measurements if certified.threshold is not None)
     one_cell = certificate.cells == 1
     return IntervalTerms(
         () if one_cell else tuple(name for name, names in reads.items() if names & sorts),

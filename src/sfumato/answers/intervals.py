@@ -77,8 +77,8 @@ def has_interval(post: Post, formulas: Sequence[Formula]) -> bool:
         case AggregateRef(index):
             return not isinstance(formulas[index], ChoiceFormula)
         case PostCall(function, arguments):
-            numbers = [each for each in arguments if not isinstance(each, (Literal, KeyRef))]
-            return function in NUMBERS and bool(numbers) and all(has_interval(each, formulas) for each in numbers)
+            numbers = [argument for argument in arguments if not isinstance(argument, (Literal, KeyRef))]
+            return function in NUMBERS and bool(numbers) and all(has_interval(number, formulas) for number in numbers)
         case _:
             return False
 
@@ -120,7 +120,7 @@ def _combine(function: str, one: Linear, two: Linear) -> Linear | None:
 def _fits_floats(linear: Linear) -> bool:
     """Are its weights doubles, with room for what they are multiplied with?"""
     weights = [abs(factor) for _, factor in linear.terms]
-    return abs(linear.constant) < MOST_WEIGHT and all(1 / MOST_WEIGHT < each < MOST_WEIGHT for each in weights)
+    return abs(linear.constant) < MOST_WEIGHT and all(1 / MOST_WEIGHT < weight < MOST_WEIGHT for weight in weights)
 
 
 def _express_as_ratio(
@@ -163,7 +163,9 @@ def _find_leaves(post: Post, formulas: Sequence[Formula]) -> list[Post]:
     if isinstance(post, AggregateRef) or express_as_linear(post, formulas) or _express_as_ratio(post, formulas):
         return [post]
     return (
-        [leaf for each in post.arguments for leaf in _find_leaves(each, formulas)] if isinstance(post, PostCall) else []
+        [leaf for argument in post.arguments for leaf in _find_leaves(argument, formulas)]
+        if isinstance(post, PostCall)
+        else []
     )
 
 
@@ -172,13 +174,13 @@ def _replace_leaf(post: Post, leaf: Post) -> Post:
     if post == leaf:
         return AggregateRef(0)
     if isinstance(post, PostCall):
-        return PostCall(post.function, tuple(_replace_leaf(each, leaf) for each in post.arguments))
+        return PostCall(post.function, tuple(_replace_leaf(argument, leaf) for argument in post.arguments))
     return post
 
 
 def bound_column(post: Post, formulas: Sequence[Formula], keys: Sequence[Objects] = ()) -> Ends:
     """Between which numbers a column can be, by the catalog."""
-    return bound_post(post, [bound_formula(each) for each in formulas], keys)
+    return bound_post(post, [bound_formula(formula) for formula in formulas], keys)
 
 
 def _find_leaf_ends(leaf: Post, shown: ShownRows, miss: Fraction) -> Ends:
@@ -220,13 +222,13 @@ def _find_free_ends(leaf: Post, shown: ShownRows, miss: Fraction) -> Ends:
 
 def _find_variance_ends(formula: VarianceFormula, shown: ShownRows, miss: Fraction) -> Ends:
     count, total, squares = formula.count, formula.total, formula.squares
-    names, noises = _list_noises({name for each in (count, total, squares) for name, _ in each.terms}, shown)
-    weights = [_list_weights(each, names, shown) for each in (count, total, squares)]
+    names, noises = _list_noises({name for linear in (count, total, squares) for name, _ in linear.terms}, shown)
+    weights = [_list_weights(linear, names, shown) for linear in (count, total, squares)]
     rows = None if count.terms else float(count.constant)
     sums = Sums(weights[0], weights[1], weights[2], -formula.reach, formula.reach, rows)
-    values = [compute_values(each, shown) for each in (count, total, squares)]
+    values = [compute_values(linear, shown) for linear in (count, total, squares)]
     low, high = find_variance_ends(values[0], values[1], values[2], sums, noises, miss)
-    low, high = (np.maximum(each, 0) for each in (low, high))
+    low, high = (np.maximum(ends, 0) for ends in (low, high))
     return (np.sqrt(low), np.sqrt(high)) if formula.root else (low, high)
 
 
@@ -235,7 +237,7 @@ def _list_noises(
 ) -> tuple[list[str], tuple[Noise | WeightedNoise, ...]]:
     order = sorted(names)
     found = [shown.by_name[name].noise for name in order]
-    return order, tuple(each for each in found if not isinstance(each, BinChoice))
+    return order, tuple(noise for noise in found if not isinstance(noise, BinChoice))
 
 
 def _list_weights(linear: Linear, names: Sequence[str], shown: ShownRows) -> tuple[float, ...]:
@@ -260,7 +262,7 @@ def _find_linear_ends(leaf: Post, linear: Linear, shown: ShownRows, miss: Fracti
     least, most = find_edges_within(linear, shown, law)
     near = is_near_edges(values, least, most, law)
     given = find_conditional_ends(values[near], least[near], most[near], law, float(miss))
-    low, high = (np.array(np.broadcast_to(each, shown.cells)) for each in found)
+    low, high = (np.array(np.broadcast_to(ends, shown.cells)) for ends in found)
     low[near], high[near] = clip_ends(given, within)
     return low, high
 
@@ -270,14 +272,14 @@ def _box_ends(post: Post, names: frozenset[str], shown: ShownRows, miss: Fractio
     components: dict[str, Ends] = {}
     thresholds = dict(shown.thresholds)
     for name in names:
-        each = shown.by_name[name]
-        if isinstance(each.noise, BinChoice):
+        vector = shown.by_name[name]
+        if isinstance(vector.noise, BinChoice):
             return EVERYWHERE
         linear = Linear.from_vector(name)
         share = miss / len(names)
         law = find_noise(linear, shown)
         values = compute_values(linear, shown)
-        margin = find_margin(each, 1 - share)
+        margin = find_margin(vector, 1 - share)
         components[name] = (values - margin, values + margin)
         if name in shown.condition_names:
             components[name] = find_conditional_ends(values, *shown.edges[name], law, float(share))
@@ -288,8 +290,8 @@ def _box_ends(post: Post, names: frozenset[str], shown: ShownRows, miss: Fractio
     return bound_post(
         post,
         [
-            bound_from_components(each, components) if _reads(each, components) else EVERYWHERE
-            for each in shown.formulas
+            bound_from_components(formula, components) if _reads(formula, components) else EVERYWHERE
+            for formula in shown.formulas
         ],
         shown.keys,
     )
@@ -322,8 +324,8 @@ def _find_unsure_cells(post: Post, shown: ShownRows, miss: Fraction) -> npt.NDAr
             if isinstance(formula, MeanFormula | VarianceFormula) and formula.count.terms:
                 return np.asarray(compute_values(formula.count, shown) < SURE * find_noise(formula.count, shown).spread)
         case PostCall(function, arguments):
-            for each in arguments:
-                unsure |= _find_unsure_cells(each, shown, miss)
+            for argument in arguments:
+                unsure |= _find_unsure_cells(argument, shown, miss)
             if function == "/":
                 low, high = _box_ends(arguments[1], find_vector_names(arguments[1], shown.formulas), shown, miss)
                 near, far = np.minimum(abs(low), abs(high)), np.maximum(abs(low), abs(high))

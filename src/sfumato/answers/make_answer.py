@@ -12,29 +12,26 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.answers.answer import Answer, Cost, MeasurementSummary
+from sfumato.answers.answer import Answer, Cost
 from sfumato.answers.answer_cautions import find_cautions
+from sfumato.answers.column_margins import compute_miss_chance
+from sfumato.answers.explanation import MeasurementSummary, summarise_measurements, write_sentences
 from sfumato.answers.interval_words import find_interval_terms
 from sfumato.answers.intervals import find_column_ends, has_interval
-from sfumato.answers.output_sensitivity import ColumnSensitivity
+from sfumato.answers.output_sensitivity import ColumnSensitivity, find_released_sensitivities
 from sfumato.answers.output_values import Floats, Objects, compute_column, passes, select_cells
-from sfumato.answers.present import (
-    WEIGHTS,
-    compute_miss_chance,
-    find_released_sensitivities,
-    summarise_measurements,
-    write_sentences,
-)
 from sfumato.answers.released_values import Reading, compute_aggregate
 from sfumato.answers.shown_rows import ShownRows
 from sfumato.kernel.certify import Certificate
 from sfumato.kernel.expressions import Scalar
 from sfumato.kernel.losses import PrivacyLoss
-from sfumato.kernel.plan import exponent_of
+from sfumato.kernel.plan import Count, Halves, Keys, People, Thirds, exponent_of
 from sfumato.planning.formulas import BinFormula, CountFormula, SumFormula
 from sfumato.planning.moment_measurements import name_vectors
 from sfumato.planning.planner import Planned
 from sfumato.query.query import AggregateRef, KeyRef, Query
+
+WEIGHTS = Count | People | Keys | Halves | Thirds  # never negative
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +121,9 @@ class Details:
 
     def _shown(self) -> ShownRows:
         thresholds = tuple(
-            (each.name, each.threshold) for each in self.certificate.measurements if each.threshold is not None
+            (certified.name, certified.threshold)
+            for certified in self.certificate.measurements
+            if certified.threshold is not None
         )
         return ShownRows(
             self.reading.select_cells(self.kept, len(self.cells)), self.planned.formulas,
@@ -167,7 +166,12 @@ def make_answer(  # noqa: PLR0917 - its caller names what it passes
 def _find_weight_vectors(planned: Planned) -> frozenset[str]:
     """The released vectors that add up weights of rows, or parts of them (kernel/split_sums.py)."""
     measurements = planned.plan.measurements
-    return frozenset(name for each in measurements if isinstance(each.quantity, WEIGHTS) for name in name_vectors(each))
+    return frozenset(
+        name
+        for measurement in measurements
+        if isinstance(measurement.quantity, WEIGHTS)
+        for name in name_vectors(measurement)
+    )
 
 
 def _count_compared(query: Query, aggregates: list[Floats], keys: list[Objects], cells: int) -> int:

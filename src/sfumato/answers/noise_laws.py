@@ -66,7 +66,7 @@ def add_noises(parts: Sequence[tuple[float, Noise | Weighted]]) -> NoiseLaw:
     made: list[tuple[float, Noise]] = []
     for weight, noise in parts:
         if isinstance(noise, Weighted):
-            made += [(weight * inner, each) for inner, each in noise.parts]
+            made += [(weight * inner, part) for inner, part in noise.parts]
         else:
             made.append((weight, noise))
     return NoiseLaw(tuple(made))
@@ -74,18 +74,20 @@ def add_noises(parts: Sequence[tuple[float, Noise | Weighted]]) -> NoiseLaw:
 
 def compute_margins(weights: Floats, noises: Sequence[Noise | Weighted], miss: Fraction) -> Floats:
     """For each row of weights, the margin of that sum of noises."""
-    flat = add_noises([(1.0, each) for each in noises]).parts
-    owner = [place for place, each in enumerate(noises) for _ in (each.parts if isinstance(each, Weighted) else (1,))]
+    flat = add_noises([(1.0, noise) for noise in noises]).parts
+    owner = [
+        place for place, noise in enumerate(noises) for _ in (noise.parts if isinstance(noise, Weighted) else (1,))
+    ]
     spreads = np.abs(weights[:, owner]) * np.array([abs(inner) for inner, _ in flat])
-    if all(isinstance(each, GaussianNoise) for _, each in flat):
-        deviation = np.sqrt((spreads**2) @ np.array([float(compute_variance(each)) for _, each in flat]))
+    if all(isinstance(noise, GaussianNoise) for _, noise in flat):
+        deviation = np.sqrt((spreads**2) @ np.array([float(compute_variance(noise)) for _, noise in flat]))
         return np.asarray(_compute_normal_margin(float(miss)) * deviation)
-    if len(flat) <= MOST_SMOOTH and all(isinstance(each, LaplaceNoise) for _, each in flat):
-        scales = spreads * np.array([float(each.scale) for _, each in flat if isinstance(each, LaplaceNoise)])
+    if len(flat) <= MOST_SMOOTH and all(isinstance(noise, LaplaceNoise) for _, noise in flat):
+        scales = spreads * np.array([float(noise.scale) for _, noise in flat if isinstance(noise, LaplaceNoise)])
         return compute_smooth_margins(scales, float(miss))
     if stands_for_many(flat):
-        variances = (spreads**2) @ np.array([float(compute_variance(each)) for _, each in flat])
-        widths = np.array([float(each.scale) if isinstance(each, LaplaceNoise) else 0.0 for _, each in flat])
+        variances = (spreads**2) @ np.array([float(compute_variance(noise)) for _, noise in flat])
+        widths = np.array([float(noise.scale) if isinstance(noise, LaplaceNoise) else 0.0 for _, noise in flat])
         return compute_many_margins(np.sqrt(variances), ((spreads * widths) ** 4).sum(axis=1) ** 0.25, float(miss))
     times = min(max(FEW_TIMES, int(OFTEN / float(miss))), TIMES)
     drawn = np.array(imitate_noises(tuple(noises), times))

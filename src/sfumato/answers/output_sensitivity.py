@@ -8,15 +8,15 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import assert_never
 
-from sfumato.kernel.expressions import Literal
+from sfumato.answers.output_values import find_aggregates
+from sfumato.answers.released_values import Reading, read_linear
 from sfumato.kernel.neighbours import Neighbours
 from sfumato.kernel.plan import BoundedPlan
 from sfumato.kernel.row_sources import PerUnit, Scan
 from sfumato.planning.formulas import count_of
 from sfumato.planning.planner import Planned
-from sfumato.query.query import Aggregate, AggregateRef, KeyRef, Post, PostCall, Query, Typed
+from sfumato.query.query import Aggregate, AggregateRef, KeyRef, Post, Query, Typed
 
 WHY_A_CHOICE = (
     "Noise that hides such a change would make the answer useless, so a value is chosen from public ones instead "
@@ -81,10 +81,21 @@ def find_sensitivities(query: Query, planned: Planned, counts: Mapping[int, floa
     )
 
 
+def find_released_sensitivities(query: Query, planned: Planned, reading: Reading) -> tuple[ColumnSensitivity, ...]:
+    """What one person can change of each column, for the released number of rows where there is one group."""
+    counts = {}
+    for place, formula in enumerate(planned.formulas):
+        count = count_of(formula)
+        if count is not None and count.terms and planned.plan.cells == 1:
+            (found,) = read_linear(count, reading.values)
+            counts[place] = max(1, round(float(found)))
+    return find_sensitivities(query, planned, counts)
+
+
 def _describe_column(
     name: str, post: Post, query: Query, planned: Planned, counts: Mapping[int, float]
 ) -> ColumnSensitivity:
-    places = list(dict.fromkeys(_find_aggregates(post)))
+    places = find_aggregates(post)
     changes = [
         _bound_change(
             query.aggregates[place],
@@ -98,22 +109,10 @@ def _describe_column(
         return ColumnSensitivity(
             name, _describe_aggregate(query.aggregates[post.index]), most.number, most.formula, most.words
         )
-    each = "; ".join(
+    words = "; ".join(
         f"{_describe_aggregate(query.aggregates[at])}: {most.words}" for at, most in zip(places, changes, strict=True)
     )
-    return ColumnSensitivity(name, "computed from released numbers", None, "", each or "one person cannot change it")
-
-
-def _find_aggregates(post: Post) -> tuple[int, ...]:
-    match post:
-        case AggregateRef(index):
-            return (index,)
-        case PostCall(_, arguments):
-            return tuple(index for each in arguments for index in _find_aggregates(each))
-        case KeyRef() | Literal():
-            return ()
-        case _:
-            assert_never(post)
+    return ColumnSensitivity(name, "computed from released numbers", None, "", words or "one person cannot change it")
 
 
 def _find_row_count(place: int, planned: Planned, counts: Mapping[int, float]) -> float | None:

@@ -5,7 +5,7 @@ Conditions have three values, as in SQL: true, false, and NULL where a part of t
 
 from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Context, Decimal
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 import numpy.typing as npt
@@ -36,9 +36,22 @@ def evaluate(post: Post, aggregates: Sequence[Floats], keys: Sequence[Objects]) 
         case PostCall("round", (inner, Literal(int(digits)))):
             return round_half_away(evaluate(inner, aggregates, keys).astype(np.float64), digits)
         case PostCall(function, arguments):
-            values = [evaluate(each, aggregates, keys) for each in arguments]
+            values = [evaluate(argument, aggregates, keys) for argument in arguments]
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 return _apply(function, values)
+
+
+def find_aggregates(post: Post) -> tuple[int, ...]:
+    """The indexes of the aggregates that an output column or a condition uses, without repeats."""
+    match post:
+        case AggregateRef(index):
+            return (index,)
+        case PostCall(_, arguments):
+            return tuple(dict.fromkeys(index for argument in arguments for index in find_aggregates(argument)))
+        case KeyRef() | Literal():
+            return ()
+        case _:
+            assert_never(post)
 
 
 def compute_column(post: Post, aggregates: Sequence[Floats], keys: Sequence[Objects]) -> Values:
@@ -46,7 +59,7 @@ def compute_column(post: Post, aggregates: Sequence[Floats], keys: Sequence[Obje
     values = evaluate(post, aggregates, keys)
     if not isinstance(post, PostCall) or post.function not in CONDITIONS:
         return values
-    flat = [None if np.isnan(each) else bool(each) for each in values.ravel().tolist()]
+    flat = [None if np.isnan(value) else bool(value) for value in values.ravel().tolist()]
     shown = np.empty(len(flat), object)
     shown[:] = flat
     return shown.reshape(values.shape)
@@ -83,8 +96,8 @@ def _apply(function: str, values: list[Values]) -> Values:
         made = np.asarray(COMPARED[function](one, two), np.float64)
         return np.where(_is_null(one) | _is_null(two), np.nan, made)
     if function in ("and", "or", "not"):
-        return _combine_truths(function, [_to_truths(each) for each in values])
-    made = COMPUTED[function](*(each.astype(np.float64) for each in values))
+        return _combine_truths(function, [_to_truths(value) for value in values])
+    made = COMPUTED[function](*(value.astype(np.float64) for value in values))
     return np.where(np.isfinite(made), made, np.nan)  # what overflowed or was divided by zero has no value
 
 
@@ -105,7 +118,7 @@ def _to_truths(values: Values) -> Floats:
 
 def _is_null(values: Values) -> npt.NDArray[np.bool_]:
     if values.dtype == object:
-        return np.array([each is None for each in values.ravel()], bool).reshape(values.shape)
+        return np.array([value is None for value in values.ravel()], bool).reshape(values.shape)
     return np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, bool)
 
 
@@ -123,6 +136,6 @@ def round_half_away(values: Floats, digits: int) -> Floats:
         near = np.isfinite(values) & ~(np.abs(scaled - below - 0.5) > 1e-15 * scaled + 1e-300)
     if near.any():
         step = Decimal(1).scaleb(-digits)
-        found = [float(Decimal(repr(each)).quantize(step, context=WIDE)) + 0.0 for each in values[near].tolist()]
+        found = [float(Decimal(repr(value)).quantize(step, context=WIDE)) + 0.0 for value in values[near].tolist()]
         made[near] = found
     return made

@@ -48,7 +48,7 @@ def bound_from_components(formula: Formula, components: Mapping[str, Ends]) -> E
             low, high = _divide(bound_linear(total, components), _raise_to(bound_linear(count, components), 1))
             found = (low + centre, high + centre)
         case VarianceFormula(count, total, squares):
-            found = _bound_variances(*(bound_linear(each, components) for each in (count, total, squares)))
+            found = _bound_variances(*(bound_linear(linear, components) for linear in (count, total, squares)))
             found = clip_ends(found, (np.asarray(0.0), np.asarray(math.inf)))
             if formula.root:
                 found = (np.sqrt(found[0]), np.sqrt(found[1]))
@@ -83,12 +83,12 @@ def bound_post(post: Post, aggregates: Sequence[Ends], keys: Sequence[npt.NDArra
             return round_half_away(np.array(low), digits), round_half_away(np.array(high), digits)
         case PostCall(function, arguments):
             with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-                return _apply(function, [bound_post(each, aggregates, keys) for each in arguments])
+                return _apply(function, [bound_post(argument, aggregates, keys) for argument in arguments])
 
 
 def _bound_key(values: npt.NDArray[Any]) -> Ends:
     try:
-        numbers = np.array([math.nan if each is None else each for each in values.ravel()], np.float64)
+        numbers = np.array([math.nan if value is None else value for value in values.ravel()], np.float64)
     except (TypeError, ValueError):
         return EVERYWHERE
     return np.nan_to_num(numbers, nan=-math.inf), np.nan_to_num(numbers, nan=math.inf)
@@ -140,6 +140,6 @@ def _bound_variances(count: Ends, total: Ends, squares: Ends) -> Ends:
     far = np.maximum(abs(total[0]), abs(total[1]))
     tried = [few + (np.minimum(many, 1e300) - few) * place for place in np.linspace(0, 1, MOST_TRIED)]
     with np.errstate(invalid="ignore", over="ignore"):
-        low = np.min([(squares[0] - far**2 / each) / (each - 1) for each in tried], axis=0)
-        high = np.max([(squares[1] - near**2 / each) / (each - 1) for each in tried], axis=0)
+        low = np.min([(squares[0] - far**2 / rows) / (rows - 1) for rows in tried], axis=0)
+        high = np.max([(squares[1] - near**2 / rows) / (rows - 1) for rows in tried], axis=0)
     return low, high

@@ -50,7 +50,7 @@ def find_ratio_ends(  # noqa: PLR0917
 def _tabulate_margins(weights: Weights, noises: tuple[Noise | WeightedNoise, ...], miss: Fraction) -> Floats:
     """Margins of cos(angle) * top - sin(angle) * bottom, each scaled to length 1, for angles from 0 to pi."""
     top, bottom = (
-        np.array(each) / length for each, length in zip(weights, _compute_deviations(weights, noises), strict=True)
+        np.array(side) / length for side, length in zip(weights, _compute_deviations(weights, noises), strict=True)
     )
     angles = TURN[:, None]
     return compute_margins(np.cos(angles) * top - np.sin(angles) * bottom, noises, miss)
@@ -58,7 +58,7 @@ def _tabulate_margins(weights: Weights, noises: tuple[Noise | WeightedNoise, ...
 
 def _compute_deviations(weights: Weights, noises: tuple[Noise | WeightedNoise, ...]) -> list[float]:
     """Standard deviations of the top's and the bottom's noise."""
-    spreads = [add_noises([(1.0, each)]).spread for each in noises]
+    spreads = [add_noises([(1.0, noise)]).spread for noise in noises]
     return [
-        math.hypot(*(weight * spread for weight, spread in zip(each, spreads, strict=True))) or 1.0 for each in weights
+        math.hypot(*(weight * spread for weight, spread in zip(side, spreads, strict=True))) or 1.0 for side in weights
     ]

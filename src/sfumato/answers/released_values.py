@@ -57,34 +57,37 @@ class Reading:
     def from_release(cls, released: Released) -> "Reading":
         """One release, as it is."""
         made = []
-        for each in released.certificate.measurements:
-            choice = isinstance(each.noise, BinChoice)
-            values = np.array(released.integers[each.name], np.float64)
-            made += split_parts(each, values if choice else values * 2.0**each.exponent)
+        for certified in released.certificate.measurements:
+            choice = isinstance(certified.noise, BinChoice)
+            values = np.array(released.integers[certified.name], np.float64)
+            made += split_parts(certified, values if choice else values * 2.0**certified.exponent)
         return cls(tuple(made), released.keys)
 
     @property
     def values(self) -> dict[str, Floats]:
-        return {each.name: each.values for each in self.measured}
+        return {vector.name: vector.values for vector in self.measured}
 
     def select_cells(self, cells: Sequence[int], among: int) -> "Reading":
         """The same of these cells alone, of so many."""
         if not among:
             return self
-        chosen = [replace(each, values=each.values.reshape(among, -1)[cells].ravel()) for each in self.measured]
+        chosen = [replace(vector, values=vector.values.reshape(among, -1)[cells].ravel()) for vector in self.measured]
         keys = None if self.keys is None else tuple(self.keys[cell] for cell in cells)
         return Reading(tuple(chosen), keys)
 
 
-def split_parts(each: Certified, values: Floats) -> list[ReleasedVector]:
+def split_parts(certified: Certified, values: Floats) -> list[ReleasedVector]:
     """A measurement's values, one a cell; those of each part by itself."""
-    if isinstance(each.noise, BinChoice):
-        return [ReleasedVector(each.name, values, each.noise, 2.0**each.weight_exponent)]
-    step = 2.0**each.exponent
-    if each.width == 1:
-        return [ReleasedVector(each.name, values, each.noise, step)]
-    parts = values.reshape(-1, each.width).T
-    return [ReleasedVector(name_part(each.name, place), part, each.noise, step) for place, part in enumerate(parts)]
+    if isinstance(certified.noise, BinChoice):
+        return [ReleasedVector(certified.name, values, certified.noise, 2.0**certified.weight_exponent)]
+    step = 2.0**certified.exponent
+    if certified.width == 1:
+        return [ReleasedVector(certified.name, values, certified.noise, step)]
+    parts = values.reshape(-1, certified.width).T
+    return [
+        ReleasedVector(name_part(certified.name, place), part, certified.noise, step)
+        for place, part in enumerate(parts)
+    ]
 
 
 def compute_aggregate(formula: Formula, measured: Mapping[str, Floats]) -> npt.NDArray[Any]:
@@ -121,18 +124,18 @@ def read_linear(linear: Linear, measured: Mapping[str, Floats]) -> Floats:
     return made
 
 
-def find_margin(each: ReleasedVector, confidence: Fraction) -> float:
+def find_margin(vector: ReleasedVector, confidence: Fraction) -> float:
     """|noise| of one cell of one measurement is at most this, with the stated probability: exact for one release.
 
     Of a choice: how far the rank may be from the wanted one, in rows.
     """
-    match each.noise:
+    match vector.noise:
         case LaplaceNoise() | GaussianNoise():
-            return noise_margin(each.noise, 1 - confidence) * each.step
+            return noise_margin(vector.noise, 1 - confidence) * vector.step
         case WeightedNoise():
-            return each.noise.margin(1 - confidence) * each.step
+            return vector.noise.margin(1 - confidence) * vector.step
         case choice:
-            return bin_margin(choice, confidence) * each.step
+            return bin_margin(choice, confidence) * vector.step
 
 
 def find_linear_margin(linear: Linear, by_name: Mapping[str, ReleasedVector], confidence: Fraction) -> float:
@@ -144,12 +147,12 @@ def find_linear_margin(linear: Linear, by_name: Mapping[str, ReleasedVector], co
         return abs(float(factor)) * find_margin(by_name[name], confidence)
     parts: list[tuple[float, Noise]] = []
     for name, factor in linear.terms:
-        each = by_name[name]
-        match each.noise:
+        vector = by_name[name]
+        match vector.noise:
             case WeightedNoise(several):
-                parts += [(float(factor) * each.step * weight, noise) for weight, noise in several]
+                parts += [(float(factor) * vector.step * weight, noise) for weight, noise in several]
             case LaplaceNoise() | GaussianNoise():
-                parts.append((float(factor) * each.step, each.noise))
+                parts.append((float(factor) * vector.step, vector.noise))
     return WeightedNoise(tuple(parts)).margin(1 - confidence)
 
 
@@ -159,7 +162,7 @@ def depends_on_choice(post: Post, formulas: Sequence[Formula]) -> bool:
         case AggregateRef(index):
             return isinstance(formulas[index], ChoiceFormula)
         case PostCall(_, arguments):
-            return any(depends_on_choice(each, formulas) for each in arguments)
+            return any(depends_on_choice(argument, formulas) for argument in arguments)
         case _:
             return False
 
@@ -169,19 +172,19 @@ def simulate_ends(
     keys: Sequence[Objects], confidence: Fraction,
 ) -> list[tuple[Floats, Floats]]:  # fmt: skip
     """Intervals of output columns, by adding the known noise again around the released values."""
-    noisy = [each for each in reading.measured if not isinstance(each.noise, BinChoice)]
-    cells = max((each.values.size for each in noisy), default=1)
+    noisy = [vector for vector in reading.measured if not isinstance(vector.noise, BinChoice)]
+    cells = max((vector.values.size for vector in noisy), default=1)
     miss = float(1 - confidence)
     times = min(max(1_000 if cells > 16 else 4_000, int(OFTEN / miss)), MOST_SIMULATED)
-    noise = imitate_noises(tuple(each.noise for each in noisy if not isinstance(each.noise, BinChoice)), times)
+    noise = imitate_noises(tuple(vector.noise for vector in noisy if not isinstance(vector.noise, BinChoice)), times)
     low, high = (np.empty((len(posts), cells)) for _ in range(2))
     block = max(1, MOST_AT_ONCE // times)
     edge = min(int(miss / 2 * times), times // 2)
     for begin in range(0, cells, block):
         part = slice(begin, begin + block)
         drawn = {
-            each.name: each.values[part, None] - drawn_noise[None, :] * each.step
-            for each, drawn_noise in zip(noisy, noise, strict=True)
+            vector.name: vector.values[part, None] - drawn_noise[None, :] * vector.step
+            for vector, drawn_noise in zip(noisy, noise, strict=True)
         }
         aggregates = [
             np.asarray(0.0) if isinstance(formula, ChoiceFormula) else compute_aggregate(formula, drawn)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from sfumato.answers.conditional_intervals import find_edges
 from sfumato.answers.noise_laws import Floats, NoiseLaw, add_noises
-from sfumato.answers.output_values import Objects, passes
+from sfumato.answers.output_values import Objects, find_aggregates, passes
 from sfumato.answers.released_values import Reading, ReleasedVector, compute_aggregate, read_linear
 from sfumato.kernel.certify import BinChoice
 from sfumato.planning.formulas import ChoiceFormula, CountFormula, Formula, MeanFormula, SumFormula, sums_of
@@ -35,7 +35,7 @@ class ShownRows:
 
     @cached_property
     def by_name(self) -> dict[str, ReleasedVector]:
-        return {each.name: each for each in self.reading.measured}
+        return {vector.name: vector for vector in self.reading.measured}
 
     @cached_property
     def aggregates(self) -> list[npt.NDArray[np.float64]]:
@@ -52,13 +52,13 @@ class ShownRows:
         """For each vector that was released with noise: between which values it is shown, the others as they are."""
         thresholds = dict(self.thresholds)
         found = {}
-        for each in self.reading.measured:
-            if not isinstance(each.noise, BinChoice):
-                linear = Linear.from_vector(each.name)
+        for vector in self.reading.measured:
+            if not isinstance(vector.noise, BinChoice):
+                linear = Linear.from_vector(vector.name)
                 least, most = _find_edges_along(
-                    {each.name: 1.0}, compute_values(linear, self), self, find_noise(linear, self)
+                    {vector.name: 1.0}, compute_values(linear, self), self, find_noise(linear, self)
                 )
-                found[each.name] = (np.maximum(least, thresholds.get(each.name, -np.inf)), most)
+                found[vector.name] = (np.maximum(least, thresholds.get(vector.name, -np.inf)), most)
         return found
 
 
@@ -71,7 +71,7 @@ def find_vector_names(post: Post, formulas: Sequence[Formula]) -> frozenset[str]
                 return frozenset({formula.chosen})
             return frozenset(name for linear in sums_of(formula) for name, _ in linear.terms)
         case PostCall(_, arguments):
-            return frozenset().union(*(find_vector_names(each, formulas) for each in arguments))
+            return frozenset().union(*(find_vector_names(argument, formulas) for argument in arguments))
         case _:
             return frozenset()
 
@@ -83,10 +83,10 @@ def compute_values(linear: Linear, shown: ShownRows) -> Floats:
 def find_noise(linear: Linear, shown: ShownRows) -> NoiseLaw:
     parts = []
     for name, factor in linear.terms:
-        each = shown.by_name[name]
-        if isinstance(each.noise, BinChoice):
+        vector = shown.by_name[name]
+        if isinstance(vector.noise, BinChoice):
             raise AssertionError("a choice is not added up")
-        parts.append((float(factor) * each.step, each.noise))
+        parts.append((float(factor) * vector.step, vector.noise))
     return add_noises(parts)
 
 
@@ -114,20 +114,10 @@ def decides_alone(linear: Linear, shown: ShownRows) -> bool:
         return False
     read_too = [
         express_formula(shown.formulas[index])
-        for index in _aggregates_in(shown.having)
+        for index in (() if shown.having is None else find_aggregates(shown.having))
         if names & find_vector_names(AggregateRef(index), shown.formulas)
     ]
-    return all(each is not None and _is_multiple(each, linear) for each in read_too)
-
-
-def _aggregates_in(post: Post | None) -> frozenset[int]:
-    match post:
-        case AggregateRef(index):
-            return frozenset({index})
-        case PostCall(_, arguments):
-            return frozenset().union(*(_aggregates_in(each) for each in arguments))
-        case _:
-            return frozenset()
+    return all(other is not None and _is_multiple(other, linear) for other in read_too)
 
 
 def _is_multiple(one: Linear, two: Linear) -> bool:
@@ -142,7 +132,7 @@ def find_edges_within(linear: Linear, shown: ShownRows, law: NoiseLaw) -> tuple[
     """
     if len(linear.terms) == 1:
         ((name, factor),) = linear.terms
-        one, two = (float(factor) * each + float(linear.constant) for each in shown.edges[name])
+        one, two = (float(factor) * edge + float(linear.constant) for edge in shown.edges[name])
         return (one, two) if factor > 0 else (two, one)
     moves = {name: 1 / (float(factor) * len(linear.terms)) for name, factor in linear.terms}
     return _find_edges_along(moves, compute_values(linear, shown), shown, law)
@@ -170,9 +160,9 @@ def _make_change(moves: dict[str, float], values: Floats, shown: ShownRows) -> C
 
     def change(part: slice, tried: Floats) -> list[npt.NDArray[np.float64]]:
         vectors = {
-            each.name: each.values[part, None]
-            for each in shown.reading.measured
-            if not isinstance(each.noise, BinChoice)
+            vector.name: vector.values[part, None]
+            for vector in shown.reading.measured
+            if not isinstance(vector.noise, BinChoice)
         }
         for name, times in moves.items():
             vectors[name] = vectors[name] + times * (tried - values[part, None])

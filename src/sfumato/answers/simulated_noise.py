@@ -46,7 +46,7 @@ class WeightedNoise:
             return _compute_smooth_margin(tuple(scale / wide for scale in scales), float(miss)) * wide
         if stands_for_many(self.parts):
             variance = sum(weight**2 * compute_variance(noise) for weight, noise in self.parts)
-            scale = sum(each**4 for each in scales) ** 0.25
+            scale = sum(width**4 for width in scales) ** 0.25
             return _compute_mixed_margin(scale, math.sqrt(max(variance - 2 * scale**2, 0.0)), float(miss))
         return _draw_margin(self, miss)
 
@@ -129,7 +129,7 @@ def compute_many_margins(deviations: Floats, scales: Floats, miss: float) -> Flo
     """
     shares = np.minimum(scales / np.where(deviations > 0, deviations, 1.0), math.sqrt(0.5))
     knots = np.linspace(0, float(shares.max()), KNOTS)
-    found = [_compute_mixed_margin(each, math.sqrt(max(1 - 2 * each**2, 0.0)), miss) for each in knots.tolist()]
+    found = [_compute_mixed_margin(share, math.sqrt(max(1 - 2 * share**2, 0.0)), miss) for share in knots.tolist()]
     return np.asarray(deviations * np.interp(shares, knots, found))
 
 
@@ -154,20 +154,22 @@ def compute_variance(noise: Noise) -> float:
 
 def imitate_noises(noises: Sequence[Noise | WeightedNoise], times: int) -> list[Floats]:
     """For each noise, `times` values of it: together they are like independent draws."""
-    parts = [part for each in noises for part in (each.parts if isinstance(each, WeightedNoise) else ((1.0, each),))]
+    parts = [
+        part for noise in noises for part in (noise.parts if isinstance(noise, WeightedNoise) else ((1.0, noise),))
+    ]
     drawn = iter(_draw([noise for _, noise in parts], times))
     return [
-        sum((weight * next(drawn) for weight, _ in each.parts), np.zeros(times))
-        if isinstance(each, WeightedNoise)
+        sum((weight * next(drawn) for weight, _ in noise.parts), np.zeros(times))
+        if isinstance(noise, WeightedNoise)
         else next(drawn)
-        for each in noises
+        for noise in noises
     ]
 
 
 def _draw(noises: Sequence[Noise], times: int) -> list[Floats]:
     made = []
     at = 0
-    points = _make_points(sum(2 if isinstance(each, GaussianNoise) else 1 for each in noises), times)
+    points = _make_points(sum(2 if isinstance(noise, GaussianNoise) else 1 for noise in noises), times)
     for noise in noises:
         if isinstance(noise, GaussianNoise):
             spread = math.sqrt(noise.variance)

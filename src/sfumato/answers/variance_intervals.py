@@ -77,7 +77,7 @@ def _interpolate_margin(
     table = _tabulate_margins(sums, noises, miss * (1 - FOR_THE_MEAN))
     across = (means - sums.lower) / (sums.upper - sums.lower) * (TABLE - 1)
     along = variances / ((sums.upper - sums.lower) ** 2 / 2) * (TABLE - 1)
-    row, column = (np.clip(each.astype(np.int64), 0, TABLE - 2) for each in (across, along))
+    row, column = (np.clip(position.astype(np.int64), 0, TABLE - 2) for position in (across, along))
     right, down = across - row, along - column
     upper = table[row, column] * (1 - down) + table[row, column + 1] * down
     lower = table[row + 1, column] * (1 - down) + table[row + 1, column + 1] * down
@@ -88,6 +88,6 @@ def _interpolate_margin(
 def _tabulate_margins(sums: Sums, noises: tuple[Noise | WeightedNoise, ...], miss: Fraction) -> Floats:
     means = np.linspace(sums.lower, sums.upper, TABLE)[:, None, None]
     variances = np.linspace(0, (sums.upper - sums.lower) ** 2 / 2, TABLE)[None, :, None]
-    count, total, squares = (np.array(each) for each in (sums.count, sums.total, sums.squares))
+    count, total, squares = (np.array(part) for part in (sums.count, sums.total, sums.squares))
     weights = squares - 2 * means * total + (means**2 - variances) * count
     return compute_margins(weights.reshape(TABLE * TABLE, -1), noises, miss).reshape(TABLE, TABLE)

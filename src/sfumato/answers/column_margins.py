@@ -1,0 +1,129 @@
+"""The margins of output columns before release: half the width that their intervals would have. No data is read."""
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import assert_never
+
+import numpy as np
+
+from sfumato.accuracy.noise_margins import per_coordinate
+from sfumato.answers.intervals import bound_column, express_as_linear, find_column_ends, has_interval
+from sfumato.answers.output_values import Floats, Objects
+from sfumato.answers.released_values import (
+    Reading,
+    ReleasedVector,
+    depends_on_choice,
+    find_linear_margin,
+    split_parts,
+)
+from sfumato.answers.shown_rows import ShownRows, find_vector_names
+from sfumato.kernel.certify import Certificate
+from sfumato.kernel.plan import (
+    Count,
+    Curve,
+    Extreme,
+    Halves,
+    Keys,
+    Mode,
+    People,
+    Quantiles,
+    Quantity,
+    Sum,
+    Thirds,
+)
+from sfumato.kernel.split_sums import halfway
+from sfumato.planning.formulas import VarianceFormula
+from sfumato.planning.planner import Planned
+from sfumato.query.query import KeyRef, Post, Query
+
+PRIVATE_COUNT = "The margin depends on a private count. preview(..., assume={'n': ...}) shows it for an assumed count."
+NO_NUMBER = "The column is not a number."
+IN_RANK = "The error of this choice is in rank, not in value. explain() states it in rows."
+EVENLY = "Margins of averages and variances assume values that are spread evenly between the declared bounds."
+
+
+def compute_miss_chance(query: Query, planned: Planned, post: Post, confidence: Fraction, compared: int) -> Fraction:
+    """How often one interval may miss. Sorted by its own noise, all intervals of a column hold together.
+
+    The first row is first partly for its noise: only if all hold does the one that is read first.
+    """
+    sorts = [find_vector_names(term.by, planned.formulas) for term in query.order]
+    together = any(names & find_vector_names(post, planned.formulas) for names in sorts)
+    return per_coordinate(1 - confidence, compared) if together else 1 - confidence
+
+
+def find_margins(
+    query: Query, planned: Planned, certificate: Certificate, confidence: Fraction, people: float | None
+) -> tuple[dict[str, float | None], dict[str, str]]:
+    """Half the width of each column's intervals, before release; None, with the reason, where it is not known."""
+    by_name = {vector.name: vector for vector in assume_release(certificate, {}).measured}
+    margins: dict[str, float | None] = {}
+    reasons: dict[str, str] = {}
+    for name, post in query.columns:
+        if isinstance(post, KeyRef):
+            continue
+        margins[name] = None
+        miss = compute_miss_chance(query, planned, post, confidence, certificate.cells or 1)
+        linear = express_as_linear(post, planned.formulas)
+        if depends_on_choice(post, planned.formulas):
+            reasons[name] = IN_RANK
+        elif not has_interval(post, planned.formulas):
+            reasons[name] = NO_NUMBER
+        elif linear is not None:
+            low, high = (float(end) for end in bound_column(post, planned.formulas))
+            margins[name] = min(find_linear_margin(linear, by_name, 1 - miss), high - low)
+        elif people is None:
+            reasons[name] = PRIVATE_COUNT
+        else:
+            margins[name] = _find_assumed_margin(post, planned, certificate, miss, people)
+    return margins, reasons
+
+
+def _find_assumed_margin(
+    post: Post, planned: Planned, certificate: Certificate, miss: Fraction, people: float
+) -> float:
+    """Half the interval that an answer would have if each cell had so many people, spread evenly: one cell tells."""
+    squares = {
+        name: formula.reach**2 / 3  # the average square of values that are spread evenly around the centre
+        for formula in planned.formulas
+        if isinstance(formula, VarianceFormula)
+        for name, _ in formula.squares.terms
+    }
+    middle = {}
+    for measurement in planned.plan.measurements:
+        parts = _spread_evenly(measurement.quantity, per_row=planned.plan.unit.per_row)
+        if measurement.name in squares:
+            parts = (squares[measurement.name],)
+        middle[measurement.name] = np.array(parts) * people
+    keys: list[Objects] = [np.array([None], object) for _ in planned.plan.keys]
+    shown = ShownRows(assume_release(certificate, middle), planned.formulas, keys, 1)
+    low, high = (float(ends[0]) for ends in find_column_ends(post, shown, miss))
+    return (high - low) / 2 if math.isfinite(low) and math.isfinite(high) else math.inf
+
+
+def _spread_evenly(quantity: Quantity, *, per_row: bool) -> tuple[float, ...]:
+    """What a row adds on average, in units, if values are spread evenly between their bounds."""
+    match quantity:
+        case Count() | People() | Keys():
+            return (1.0,)
+        case Sum() | Quantiles() | Extreme() | Mode():
+            return (0.0,) * quantity.width
+        case Halves(grid=grid):
+            _, down, up = halfway(grid, per_row=per_row)
+            return (up * 2.0**grid.exponent, down * 2.0**grid.exponent)
+        case Thirds(grid=grid):
+            return ((grid.span * 2.0**grid.exponent) ** 2 / 3,) * 3
+        case Curve(grid=grid):
+            _, _, up = halfway(grid, per_row=per_row)
+            return (0.0, (up * 2.0**grid.exponent) ** 2 / 3)
+        case _:
+            assert_never(quantity)
+
+
+def assume_release(certificate: Certificate, values: Mapping[str, Floats]) -> Reading:
+    """The noise that a release would have, around assumed values."""
+    made: list[ReleasedVector] = []
+    for certified in certificate.measurements:
+        made += split_parts(certified, values.get(certified.name, np.zeros(certified.width)))
+    return Reading(tuple(made))

@@ -1,0 +1,214 @@
+"""The text of explain(): the measurements, sentences about the whole answer, and what intervals do not cover."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import assert_never
+
+from sfumato.accuracy.choice_margins import even_bin_margin
+from sfumato.answers.column_margins import assume_release
+from sfumato.answers.interval_words import find_interval_terms
+from sfumato.answers.intervals import has_interval
+from sfumato.answers.key_threshold import describe_key_threshold
+from sfumato.answers.output_sensitivity import ColumnSensitivity
+from sfumato.answers.released_values import (
+    Reading,
+    ReleasedVector,
+    find_margin,
+)
+from sfumato.kernel.bin_choice import QuantileChoice
+from sfumato.kernel.certify import BinChoice, Certificate, Certified
+from sfumato.kernel.exact import plain
+from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
+from sfumato.kernel.mechanisms import LaplaceNoise
+from sfumato.kernel.plan import (
+    Count,
+    Curve,
+    Extreme,
+    Halves,
+    Keys,
+    Measurement,
+    Mode,
+    People,
+    Quantiles,
+    Quantity,
+    Split,
+    Sum,
+    Thirds,
+    count_bins,
+)
+from sfumato.kernel.row_sources import TIMES_MET
+from sfumato.planning.groups import drops_groups
+from sfumato.planning.moment_measurements import name_vectors
+from sfumato.planning.planner import Planned
+from sfumato.planning.unit_and_version import find_row_limits
+from sfumato.query.query import Query
+
+NOT_COVERED = (
+    "Margins and intervals cover the noise only. Contribution bounds and clamping can add bias, which is not covered. "
+    "`diagnose` estimates how much; the owner's load report states it exactly."
+)
+TOGETHER = (
+    "Aggregates that are measured together share their noise: each row is split into parts by the position of its "
+    "value between the bounds, each part gets noise, and counts, sums and averages are computed from the noisy parts."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MeasurementSummary:
+    """One measurement: its sensitivity, its noise, its share of the cost, and its margin."""
+
+    measures: str
+    one_person_changes: str
+    mechanism: str
+    scale: str
+    share: str
+    margin: float
+    of: str = ""  # what the margin refers to, if not to the measurement's own value
+
+
+def summarise_measurements(
+    planned: Planned, certificate: Certificate, confidence: Fraction, reading: Reading | None = None
+) -> tuple[MeasurementSummary, ...]:
+    released = (reading or assume_release(certificate, {})).measured
+    return tuple(
+        _summarise_measurement(measurement, certified, released, confidence)
+        for measurement, certified in zip(planned.plan.measurements, certificate.measurements, strict=True)
+    )
+
+
+def write_sentences(query: Query, planned: Planned, certificate: Certificate, confidence: Fraction) -> tuple[str, ...]:
+    """Sentences about the whole answer: shares of the cost, contribution bounds, undeclared keys, intervals."""
+    said = []
+    measurements = len(planned.plan.measurements)
+    if measurements > 1:
+        said.append(f"The cost is divided equally among the {measurements} measurements.")
+    if planned.plan.keys:
+        said.append("Each measurement covers all groups: the number of groups does not change the cost.")
+    if any(isinstance(measurement.quantity, Split) for measurement in planned.plan.measurements):
+        said.append(TOGETHER)
+    if not planned.plan.unit.per_row or planned.plan.reach > 1:
+        rows = planned.plan.reach
+        said.append(f"Contribution bound: {rows} {'row' if rows == 1 else 'rows'} per person, applied before WHERE.")
+    limits = find_row_limits(planned.plan.source)
+    if limits:
+        read = " and ".join(f"{most:,} rows per person from {table}" for table, most in sorted(limits.items()))
+        said.append(
+            f"The engine reads at most {read} ({TIMES_MET} times max_rows_per_unit). A hash selects the rows of a "
+            "person who has more. Without this limit, the answering time could reveal that a person has very many rows."
+        )
+    counts_people = any(isinstance(measurement.quantity, People | Keys) for measurement in planned.plan.measurements)
+    if counts_people and drops_groups(planned.plan):
+        most = planned.plan.max_groups_per_unit
+        groups = "1 group" if most == 1 else f"{most} groups"
+        said.append(
+            f"Contribution bound: {groups} per person. A hash selects the groups that count for a person who is in "
+            "more. max_groups_per_unit in the catalog, or max_groups_contributed in OPTIONS, sets this bound."
+        )
+    threshold = describe_key_threshold(planned, certificate)
+    if threshold is not None:
+        said.append(threshold)
+    if any(has_interval(post, planned.formulas) for _, post in query.columns):
+        said += find_interval_terms(query, planned, certificate).write_sentences(float(confidence))
+    return tuple(said)
+
+
+def _summarise_measurement(
+    measurement: Measurement, certified: Certified, released: Sequence[ReleasedVector], confidence: Fraction
+) -> MeasurementSummary:
+    match certified.loss:
+        case ZCDP(rho):
+            share = f"rho = {plain(rho)}"
+        case PureDP(epsilon) | ApproxDP(epsilon):
+            share = f"ε = {plain(epsilon)}"
+    as_released = next(one for one in released if one.name in name_vectors(measurement))
+    margin = find_margin(as_released, confidence)
+    if isinstance(certified.noise, BinChoice):
+        grid = Fraction(2) ** certified.weight_exponent
+        moved, spread = certified.sensitivity.l1 * grid, float(certified.noise.spread * grid)
+        name, how = f"{certified.name} ({_describe(measurement.quantity)})", "permute-and-flip"
+        return MeasurementSummary(
+            name,
+            f"{float(moved):g}",
+            how,
+            f"{spread:g}",
+            share,
+            margin,
+            _describe_rank_margin(certified.noise, grid, confidence),
+        )
+    step = Fraction(2) ** certified.exponent
+    laplace = isinstance(certified.noise, LaplaceNoise)
+    size = (
+        certified.noise.scale * step
+        if isinstance(certified.noise, LaplaceNoise)
+        else certified.noise.variance * step**2
+    )
+    return MeasurementSummary(
+        f"{certified.name} ({_describe(measurement.quantity)})",
+        f"{float(certified.sensitivity.l1 * step):g}",
+        "discrete Laplace" if laplace else "discrete Gaussian",
+        f"{float(size) if laplace else float(size) ** 0.5:g}",
+        share,
+        margin,
+        " in each part" if isinstance(measurement.quantity, Split) else "",
+    )
+
+
+def _describe_rank_margin(choice: BinChoice, grid: Fraction, confidence: Fraction) -> str:
+    if not isinstance(choice, QuantileChoice):
+        return " rows of rank"
+    even = even_bin_margin(choice, confidence) * float(grid)
+    return f" rows of rank for any data, ±{even:,.4g} if values are spread evenly between the bounds"
+
+
+def _describe(quantity: Quantity) -> str:  # noqa: PLR0911 - one return a quantity
+    match quantity:
+        case Count():
+            return "number of rows"
+        case Sum():
+            return "sum"
+        case People():
+            return "number of people"
+        case Keys():
+            return "number of people per undeclared key"
+        case Halves():
+            return "count and sum together"
+        case Thirds():
+            return "count, sum and squares together"
+        case Curve():
+            return "sum and squares together"
+        case Quantiles(fractions=fractions):
+            names = ", ".join(f"{float(fraction):g}" for fraction in fractions)
+            return f"{'quantile' if len(fractions) == 1 else 'quantiles'} {names}, {_describe_bins(quantity)}"
+        case Extreme(largest=largest):
+            return f"{'maximum' if largest else 'minimum'}, {_describe_bins(quantity)}"
+        case Mode():
+            return f"most frequent, chosen from {count_bins(quantity):,} declared values"
+        case _:
+            assert_never(quantity)
+
+
+def _describe_bins(choice: Quantiles | Extreme) -> str:
+    return f"chosen from {count_bins(choice):,} public bins of width {2.0**choice.grid.exponent:g}"
+
+
+def join_explanation(
+    asked: Sequence[ColumnSensitivity],
+    explained: Sequence[MeasurementSummary],
+    sentences: Sequence[str],
+    confidence: float,
+    loss: str,
+) -> str:
+    """Join the parts of an explanation."""
+    measured = [
+        f"{summary.measures}: sensitivity {summary.one_person_changes}; {summary.mechanism} mechanism, "
+        f"scale {summary.scale}; {summary.share}; "
+        f"margin ±{summary.margin:,.4g}{summary.of} ({100 * confidence:.4g} % confidence)."
+        for summary in explained
+    ]
+    return "\n".join(["Columns:", *map(str, asked), "Measurements:", *measured, *sentences, loss, NOT_COVERED])
+
+
+def prepend_warnings(warnings: Sequence[str], text: str) -> str:
+    """Put the warnings before a text."""
+    return "\n".join([*(f"Warning: {warning}" for warning in warnings), text])
