@@ -25,7 +25,7 @@ from sfumato.local.mechanisms.permanent_coins import PermanentCoins
 from sfumato.local.mechanisms.two_stage import TwoStage
 from sfumato.local.randomisers.category_tables import describe_category_table
 from sfumato.local.randomisers.two_stage_randomisers import memoise
-from sfumato.local.survey.canonical_json import NotCanonical, canonical, parse_canonical
+from sfumato.local.survey.canonical_json import NotCanonical, parse_canonical, write_canonical
 from sfumato.local.survey.device import permanent_purpose
 from sfumato.local.survey.domains import draw_report
 from sfumato.local.survey.manifest import MOST_BYTES, REFUSALS, identify, read_manifest
@@ -257,19 +257,19 @@ def altered(key):
     yield "spaces", json.dumps(json.loads(text)).encode()
     yield "empty", b""
     yield "not an object", b"[]\n"
-    yield "unsigned", canonical({"survey": plain_one})
+    yield "unsigned", write_canonical({"survey": plain_one})
     yield "huge", text[:-1] + b" " * MOST_BYTES
     yield "not text", b"\xff\xfe" + text
-    yield "more around it", canonical({**json.loads(text), "more": 1})
+    yield "more around it", write_canonical({**json.loads(text), "more": 1})
     for name in ("public_key", "signature"):
         around = json.loads(text)
-        yield f"{name}: upper case", canonical({**around, name: around[name].upper()})
+        yield f"{name}: upper case", write_canonical({**around, name: around[name].upper()})
         yield (
             f"{name}: one digit",
-            canonical({**around, name: ("0" if around[name][0] != "0" else "1") + around[name][1:]}),
+            write_canonical({**around, name: ("0" if around[name][0] != "0" else "1") + around[name][1:]}),
         )
-        yield f"{name}: short", canonical({**around, name: around[name][:-2]})
-        yield f"{name}: a number", canonical({**around, name: 1})
+        yield f"{name}: short", write_canonical({**around, name: around[name][:-2]})
+        yield f"{name}: a number", write_canonical({**around, name: 1})
     yield "question altered", text.replace(b"Which?", b"Whose?")
     coins = plain_one["mechanism"]["coins"]
     name = next(iter(coins))

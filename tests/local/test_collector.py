@@ -110,7 +110,7 @@ def test_a_report_counts_once_however_often_it_comes(tmp_path):
     fresh = Collector(SMALL, tmp_path / "fresh.db")
     assert fresh.ingest(twice) == ReceivedCounts(300, 300)
     assert collector.tally() == fresh.tally() == SMALL.table.tally(reports)
-    assert collector.received() == ReceivedCounts(300, 900)
+    assert collector.count_received() == ReceivedCounts(300, 900)
 
 
 def test_of_two_reports_with_one_id_the_first_counts(tmp_path):
@@ -147,7 +147,7 @@ def test_a_crash_in_the_middle_loses_and_doubles_nothing(tmp_path, monkeypatch):
     )
     with pytest.raises(KeyboardInterrupt):
         collector.ingest(path)
-    assert collector.received() == ReceivedCounts(300)
+    assert collector.count_received() == ReceivedCounts(300)
     assert collector.ingest(path) == ReceivedCounts(700, 300)
     assert collector.tally() == SMALL.table.tally(reports)
 
@@ -170,7 +170,7 @@ def test_workers_add_up_in_any_order_whatever_they_share(tmp_path):
         for name in order:
             total.merge(tmp_path / f"{name}.db")
         assert tallies(total) == tallies(whole)
-        assert total.received() == ReceivedCounts(400, 150)
+        assert total.count_received() == ReceivedCounts(400, 150)
 
 
 def test_merging_is_addition_where_nothing_is_shared(tmp_path):
@@ -202,7 +202,7 @@ def test_a_worker_is_added_again_as_it_grows(tmp_path):
     assert whole.merge(worker.path) == ReceivedCounts(5, 5, 1, 0)
     assert whole.merge(older) == ReceivedCounts()
     assert whole.merge(worker.path) == ReceivedCounts()
-    assert whole.received() == ReceivedCounts(20, 6, 2, 0)
+    assert whole.count_received() == ReceivedCounts(20, 6, 2, 0)
     assert whole.tally(0).people == 20
 
 
@@ -228,7 +228,7 @@ def test_files_that_say_what_cannot_be_are_refused(change, tmp_path):
     state.close()
     refused = []
     for use in (
-        lambda: Collector(SMALL, first.path).received(),
+        lambda: Collector(SMALL, first.path).count_received(),
         lambda: Collector(SMALL, first.path).tally(0),
         lambda: first.merge(second.path),
         lambda: second.merge(first.path),
@@ -245,7 +245,7 @@ def test_a_damaged_schema_is_a_file_that_cannot_be_read(tmp_path):
     whole = collector.path.read_bytes()
     collector.path.write_bytes(whole.replace(b"CREATE TABLE tallies", b"CREATE TABLE\xd2tallies", 1))
     with pytest.raises(LedgerError):
-        collector.received()
+        collector.count_received()
 
 
 def test_a_worker_that_is_not_there_is_not_made_up(tmp_path):

@@ -65,7 +65,7 @@ def test_a_report_is_charged_once_for_its_period_and_repeated_for_free(device):
     assert again.epsilon == 0
     assert again.to_json() == first.to_json()
     assert json.loads(first.to_json()) == {"survey": survey.id, "period": 0, "id": first.id, "report": first.report}
-    assert Device(device).spent(survey.manifest, at(1)).lifetime == survey.epsilon
+    assert Device(device).sum_spent(survey.manifest, at(1)).lifetime == survey.epsilon
 
 
 def test_every_period_costs_where_nothing_is_kept_until_the_lifetime_is_spent(device):
@@ -114,7 +114,7 @@ def test_each_cap_of_the_person_holds(device, cap, words):
     books.set_caps(**{cap: "0.999"})
     with pytest.raises(BudgetExceeded, match=words):
         on("categories", device).report("a", at=at(1))
-    assert books.spent(SURVEYS["categories"].manifest, at(1)).lifetime == 0
+    assert books.sum_spent(SURVEYS["categories"].manifest, at(1)).lifetime == 0
     books.set_caps(**{cap: 1})
     on("categories", device).report("a", at=at(1))
     for wrong in (0, -1, "x", float("inf"), True):
@@ -131,7 +131,7 @@ def test_caps_are_over_all_surveys_and_months_pass(device):
     on("yes or no", device).report(True, at=at(31))
     with pytest.raises(BudgetExceeded):
         on("questions", device).report([True, False, True], at=at(200))
-    spent = books.spent(SURVEYS["questions"].manifest, at(31))
+    spent = books.sum_spent(SURVEYS["questions"].manifest, at(31))
     assert spent.survey == 0
     assert spent.month == SURVEYS["yes or no"].epsilon
     assert spent.lifetime == sum_exactly(SURVEYS["yes or no"].epsilon, SURVEYS["categories"].epsilon)
@@ -168,15 +168,15 @@ def test_a_clock_that_was_set_back_and_is_right_again_buys_nothing(device):
     survey.report("a", at=at(3))
     with pytest.raises(BudgetExceeded, match="your cap for thirty days"):
         survey.report("a", at=at(57))
-    assert Device(device).spent(survey.manifest, at(57)).month == sum_exactly(survey.epsilon, survey.epsilon)
-    assert Device(device).spent(survey.manifest, at(81)).month == 0
+    assert Device(device).sum_spent(survey.manifest, at(57)).month == sum_exactly(survey.epsilon, survey.epsilon)
+    assert Device(device).sum_spent(survey.manifest, at(81)).month == 0
     survey.report("a", at=at(81))
 
 
 def test_a_time_without_its_zone_is_refused(device):
     with pytest.raises(InvalidParameter, match="time zone"):
         on("categories", device).report("a", at=at(1).replace(tzinfo=None))
-    assert Device(device).spent(SURVEYS["categories"].manifest, at(1)).lifetime == 0
+    assert Device(device).sum_spent(SURVEYS["categories"].manifest, at(1)).lifetime == 0
 
 
 def test_the_refusal_says_whose_cap_it_was(device):
@@ -245,7 +245,7 @@ def test_before_and_after_the_survey_nothing_is_charged(device):
         with pytest.raises(CatalogError) as caught:
             on("categories", device).report("a", at=at(day))
         assert caught.value.code == code
-    assert Device(device).spent(SURVEYS["categories"].manifest, at(0)).lifetime == 0
+    assert Device(device).sum_spent(SURVEYS["categories"].manifest, at(0)).lifetime == 0
 
 
 # answers
@@ -371,7 +371,7 @@ def test_a_failure_while_drawing_leaves_neither_charge_nor_report(device, monkey
     with pytest.raises(ZeroDivisionError):
         survey.report("a", at=at(1))
     monkeypatch.undo()
-    assert Device(device).spent(survey.manifest, at(1)).lifetime == 0
+    assert Device(device).sum_spent(survey.manifest, at(1)).lifetime == 0
     assert survey.report("a", at=at(1)).epsilon == survey.longitudinal_epsilon
     assert before != device.read_bytes()
 
@@ -392,7 +392,7 @@ def test_racing_processes_make_one_report(device):
     for each in racers:
         each.join()
     assert len(lines) == 1
-    assert Device(device).spent(SURVEYS["categories"].manifest, at(1)).lifetime == SURVEYS["categories"].epsilon
+    assert Device(device).sum_spent(SURVEYS["categories"].manifest, at(1)).lifetime == SURVEYS["categories"].epsilon
 
 
 REPORT_FOREVER = """

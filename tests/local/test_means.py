@@ -20,6 +20,7 @@ SMALL = {
     "window": Window(4, 2, 3 << 30),
     "narrow": Window(4, 1, 3 << 30),
     "mixture": Mixture(1 << 30, Window(4, 3, 3 << 30), Ends(3_000_000_000)),
+    "bold ends": Mixture(1 << 30, Window(4, 3, 3 << 30), Ends(3_900_000_000)),
     "never": Mixture(0, Window(2, 1, 3 << 30), Ends(3 << 30)),
     "rows": laplace_table(Decimal(1), 4),
 }

@@ -115,7 +115,7 @@ def ingest(
                 total += collector.ingest(path)
             for path in merge or ():
                 total += collector.merge(path)
-        whole, periods = collector.received(), collector.periods()
+        whole, periods = collector.count_received(), collector.periods()
         if as_json:
             print_json({"received": total.to_dict(), "total": whole.to_dict(), "periods": periods})
             return

@@ -141,7 +141,7 @@ class Collector:
                 both[period] = both.get(period, self._empty_tally()) + tally
         return both
 
-    def received(self) -> ReceivedCounts:
+    def count_received(self) -> ReceivedCounts:
         with self._open_state() as state:
             return _read_received(dict(state.execute("SELECT name, count FROM received")))
 

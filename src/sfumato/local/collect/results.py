@@ -158,14 +158,14 @@ def _estimate_lines(
         case Questions() as table:
             answers = table.estimate(tally, confidence, simultaneous=simultaneous)
             columns = (answers.share, answers.low, answers.high, np.clip(answers.share, 0, 1))
-            return _label_estimate_lines(manifest, *columns, _bound_fakes(table, answers, fakes))
+            return _label_lines(manifest, *columns, _bound_fakes(table, answers, fakes))
         case table:
             shares = table.estimate(tally, confidence, simultaneous=simultaneous)
             worst = shares.worst_shift(fakes) if tally.people > 1 else np.full(table.k, math.inf)
-            return _label_estimate_lines(manifest, shares.frequency, shares.low, shares.high, shares.consistent, worst)
+            return _label_lines(manifest, shares.frequency, shares.low, shares.high, shares.consistent, worst)
 
 
-def _label_estimate_lines(manifest: Manifest, *columns: FloatArray) -> tuple[Line, ...]:
+def _label_lines(manifest: Manifest, *columns: FloatArray) -> tuple[Line, ...]:
     labels = manifest.domain.labels if isinstance(manifest.domain, Categories | YesNo) else ()
     return tuple(Line(label, *(float(number) for number in row)) for label, *row in zip(labels, *columns, strict=True))
 

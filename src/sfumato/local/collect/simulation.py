@@ -73,7 +73,10 @@ def simulate(
         progress("Adding up", collectors[0].merge(other.path).accepted)
     found = make_results(manifest, 0, collectors[0].tally(0), fakes=fakes)
     return SimulatedSurvey(
-        found, collectors[0].received(), _scale_shares(manifest, made_up), _scale_shares(manifest, totals / people)
+        found,
+        collectors[0].count_received(),
+        _scale_shares(manifest, made_up),
+        _scale_shares(manifest, totals / people),
     )
 
 

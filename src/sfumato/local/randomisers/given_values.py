@@ -18,23 +18,23 @@ def read_values(value: object, name: str = "value") -> Values:
     double would round, and anything that is not a number are refused.
     """
     array = plain_array(value, name)
-    flat = _as_int64(array, name) if array.dtype.kind in "iu" else _as_float64(array, value, name)
+    flat = _to_int64(array, name) if array.dtype.kind in "iu" else _to_float64(array, value, name)
     if not flat.size and not isinstance(value, np.ndarray):
         flat = flat.astype(np.int64)  # numpy calls an empty list an array of floats
     return Values(flat, array.shape if array.ndim else None)
 
 
-def _as_int64(array: npt.NDArray[Any], name: str) -> npt.NDArray[np.int64]:
+def _to_int64(array: npt.NDArray[Any], name: str) -> npt.NDArray[np.int64]:
     if array.size and not -LARGEST <= int(array.min()) <= int(array.max()) <= LARGEST:
-        raise _too_large(name)
+        raise _build_size_error(name)
     return array.astype(np.int64, copy=False).reshape(-1)
 
 
-def _as_float64(array: npt.NDArray[Any], value: object, name: str) -> npt.NDArray[Any]:
+def _to_float64(array: npt.NDArray[Any], value: object, name: str) -> npt.NDArray[Any]:
     if array.dtype.kind == "b":
         raise InvalidParameter(name, _RULE, "truth values", "Count them: int(flag), or flags.sum().")
     if array.dtype.kind != "f":
-        raise _not_numbers(value, array, name)
+        raise _build_kind_error(value, array, name)
     if array.dtype.itemsize > 8:
         raise InvalidParameter(name, _RULE, "floats wider than 64 bits", "Convert to float64 first, and pay for it.")
     flat = array.astype(np.float64, copy=False).reshape(-1)
@@ -47,13 +47,13 @@ def _as_float64(array: npt.NDArray[Any], value: object, name: str) -> npt.NDArra
     return flat
 
 
-def _too_large(name: str) -> InvalidParameter:
+def _build_size_error(name: str) -> InvalidParameter:
     hint = "Use larger units (thousands, say), or clamp the value to public bounds first."
     return InvalidParameter(name, "must fit 64-bit integers", "a number too large for them", hint)
 
 
-def _not_numbers(value: object, array: npt.NDArray[Any], name: str) -> InvalidParameter:
+def _build_kind_error(value: object, array: npt.NDArray[Any], name: str) -> InvalidParameter:
     if array.dtype.kind == "O" and any(type(entry) is int and abs(entry) > LARGEST for entry in array.flat):
-        return _too_large(name)
+        return _build_size_error(name)
     kind = kind_of(value) if array.ndim == 0 else "an array of something else"
     return InvalidParameter(name, _RULE, kind, "Convert it first, for example with float(...).")

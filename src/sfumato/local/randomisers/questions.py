@@ -65,7 +65,7 @@ class Questions:
     @property
     def epsilon(self) -> Decimal:
         """The privacy loss of one report, computed from the coin and rounded up at the thirtieth digit."""
-        return loss_of_ratio(questions_ratio(_answered_by(self.method, self.count), self.keep))
+        return loss_of_ratio(questions_ratio(_count_answered(self.method, self.count), self.keep))
 
     @property
     def truth(self) -> Fraction:
@@ -141,7 +141,7 @@ def questions(count: int, epsilon: Number, method: str = "sample") -> Questions:
     exact = positive_decimal(epsilon, "epsilon")
     if method not in METHODS:
         raise InvalidParameter("method", f"must be one of {', '.join(METHODS)}", "another")
-    answered = _answered_by(method, count)
+    answered = _count_answered(method, count)
     return Questions(method, count, greatest_coin(lambda keep: questions_ratio(answered, keep), exact))
 
 
@@ -196,6 +196,6 @@ def rebuild_questions(description: object) -> Questions:
     raise InvalidParameter("description", "must be the published coin of some questions", "something else")
 
 
-def _answered_by(method: str, count: int) -> int:
+def _count_answered(method: str, count: int) -> int:
     """The number of questions that one report answers."""
     return count if method == "split" else 1

@@ -15,7 +15,7 @@ class NotCanonical(ValueError):
     """The value has no canonical text, or the text is not the canonical one of its value."""
 
 
-def canonical(value: object) -> bytes:
+def write_canonical(value: object) -> bytes:
     """Write a value as UTF-8: names sorted by their UTF-16 units, no spaces, whole numbers only."""
     try:
         return _write(value, 0).encode()
@@ -32,7 +32,7 @@ def parse_canonical(data: bytes) -> object:
         value = json.loads(data.decode(), parse_float=_refuse, parse_constant=_refuse)
     except (ValueError, RecursionError):  # bad UTF-8 and bad JSON are ValueErrors
         raise NotCanonical from None
-    if canonical(value) != data:
+    if write_canonical(value) != data:
         raise NotCanonical
     return value
 

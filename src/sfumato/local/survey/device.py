@@ -22,7 +22,7 @@ from sfumato.kernel.parameters import Number
 from sfumato.local.mechanisms.permanent_coins import PermanentCoins
 from sfumato.local.mechanisms.two_stage import TwoStage
 from sfumato.local.randomisers.category_randomisers import Randomiser
-from sfumato.local.survey.canonical_json import canonical
+from sfumato.local.survey.canonical_json import write_canonical
 from sfumato.local.survey.domains import Answer, draw_report
 from sfumato.local.survey.manifest import SECONDS_A_DAY, Manifest
 from sfumato.number_arguments import positive_decimal
@@ -100,7 +100,7 @@ class Device:
                 ledger.execute("UPDATE settings SET value = ? WHERE name = ?", (str(cap), name))
             return _read_caps(ledger)
 
-    def spent(self, survey: Manifest, at: datetime) -> SpentEpsilon:
+    def sum_spent(self, survey: Manifest, at: datetime) -> SpentEpsilon:
         with self._open_ledger() as ledger:
             return _sum_charges(ledger, survey, _day_number(at))
 
@@ -221,7 +221,7 @@ def default_place() -> Path:
 
 def permanent_purpose(digest: str, renewal: int, answer: Answer) -> bytes:
     """The purpose of a permanent report's coins. The digest is of the whole survey, so two tables never share coins."""
-    return canonical({"purpose": PURPOSE, "survey": digest, "renewal": renewal, "answer": answer})
+    return write_canonical({"purpose": PURPOSE, "survey": digest, "renewal": renewal, "answer": answer})
 
 
 def _draw_again(survey: Manifest, kept: int | str) -> int | str:

@@ -21,7 +21,7 @@ from sfumato.local.randomisers.mean_randomisers import MeanRandomiser
 from sfumato.local.randomisers.published import rebuild
 from sfumato.local.randomisers.questions import Questions
 from sfumato.local.randomisers.two_stage_randomisers import STAGED
-from sfumato.local.survey.canonical_json import NotCanonical, canonical, parse_canonical
+from sfumato.local.survey.canonical_json import NotCanonical, parse_canonical, write_canonical
 from sfumato.local.survey.domains import Categories, Domain, Numbers, Table, YesNo
 from sfumato.signing import verify_signature
 
@@ -174,17 +174,17 @@ def read_manifest(data: bytes) -> Manifest:
 
 
 def write_document(statement: Mapping[str, object], public_key: str, signature: str) -> bytes:
-    return canonical({"survey": statement, "public_key": public_key, "signature": signature}) + b"\n"
+    return write_canonical({"survey": statement, "public_key": public_key, "signature": signature}) + b"\n"
 
 
 def signature_fits(statement: Mapping[str, object], public_key: str, signature: str) -> bool:
-    return verify_signature(canonical(statement), signature, public_key)
+    return verify_signature(write_canonical(statement), signature, public_key)
 
 
 def identify(statement: Mapping[str, object]) -> str:
     """The id that a statement must have: a hash of all its other fields."""
     rest = {name: value for name, value in statement.items() if name != "id"}
-    return sha256(canonical(rest)).hexdigest()[:32]
+    return sha256(write_canonical(rest)).hexdigest()[:32]
 
 
 def _read_statement(statement: Mapping[str, object], public_key: str, signature: str) -> Manifest:
@@ -221,7 +221,7 @@ def _read_statement(statement: Mapping[str, object], public_key: str, signature:
         endpoint=endpoint,
         created=created,
         expires=expires,
-        digest=sha256(canonical(statement)).hexdigest(),
+        digest=sha256(write_canonical(statement)).hexdigest(),
     )
     if found.periods > MOST_PERIODS:
         raise build_refusal("survey-field")

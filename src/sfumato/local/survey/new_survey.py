@@ -18,7 +18,7 @@ from sfumato.local.randomisers.mean_choice import choose_mean
 from sfumato.local.randomisers.mean_randomisers import MeanRandomiser, mean_randomiser
 from sfumato.local.randomisers.questions import compare_questions, questions
 from sfumato.local.randomisers.two_stage_randomisers import memoise
-from sfumato.local.survey.canonical_json import canonical
+from sfumato.local.survey.canonical_json import write_canonical
 from sfumato.local.survey.domains import Table
 from sfumato.local.survey.manifest import ENDPOINT, FORMAT, VERSION, identify, read_manifest, write_document
 from sfumato.local.survey.signed_survey import Survey
@@ -50,7 +50,7 @@ class SurveyKey:
 
     def sign(self, statement: Mapping[str, object]) -> bytes:
         """Sign a statement; return the document that is published."""
-        return write_document(statement, self.public_key, sign(self._key, canonical(statement)))
+        return write_document(statement, self.public_key, sign(self._key, write_canonical(statement)))
 
 
 @dataclass(frozen=True, slots=True)
