@@ -36,14 +36,14 @@ def test_bounds_are_moments():
 @pytest.mark.parametrize(
     ("lower", "upper", "word"),
     [
-        ("2020-01-01", HIGH, "lower must be a moment"),  # midnight or the whole day? It is not guessed
-        (LOW, "2026-12-31", "upper must be a moment"),
+        ("2020-01-01", HIGH, "lower must be a date and time"),  # midnight or the whole day? It is not guessed
+        (LOW, "2026-12-31", "upper must be a date and time"),
         (LOW, "2026-12-31T23:59:59Z", "without a time zone"),
         (LOW, "2026-12-31T23:59:59+00:00", "without a time zone"),
         (LOW, datetime(2026, 1, 1, tzinfo=UTC), "without a time zone"),
-        (LOW, "2026-02-30T00:00:00", "upper must be a moment"),
-        (LOW, "2026-12-31T24:00:00", "upper must be a moment"),
-        (LOW, "2026-12-31T23:59:59.1234567", "upper must be a moment"),
+        (LOW, "2026-02-30T00:00:00", "upper must be a date and time"),
+        (LOW, "2026-12-31T24:00:00", "upper must be a date and time"),
+        (LOW, "2026-12-31T23:59:59.1234567", "upper must be a date and time"),
         (LOW, 5, "got an int"),
         (HIGH, LOW, "must not exceed"),
     ],
@@ -68,7 +68,7 @@ def test_toml_has_moments_of_its_own(tmp_path):
     (tmp_path / "catalog.toml").write_text(f"{CATALOG}lower = {LOW}, upper = {HIGH} }}\n")
     assert load_catalog(tmp_path).tables["t"].columns["seen"] == SEEN
     (tmp_path / "catalog.toml").write_text(f"{CATALOG}lower = {LOW}Z, upper = {HIGH} }}\n")
-    with pytest.raises(CatalogError, match=r"columns\.seen: lower must be a moment without a time zone"):
+    with pytest.raises(CatalogError, match=r"columns\.seen: lower must be a date and time without a time zone"):
         load_catalog(tmp_path)
 
 
@@ -80,7 +80,7 @@ def test_the_command_line_takes_bounds_that_hold_colons():
         with pytest.raises(Usage, match="lower and an upper bound") as refused:
             parse_column(wrong)
         assert f"seen:datetime:{LOW}:{HIGH}" in refused.value.hint
-    with pytest.raises(CatalogError, match="lower must be a moment"):
+    with pytest.raises(CatalogError, match="lower must be a date and time"):
         parse_column(f"seen:datetime:2020-01-01:{HIGH}")
 
 

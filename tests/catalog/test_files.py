@@ -76,7 +76,7 @@ def test_the_design_example_loads(tmp_path):
     assert list(clinic.tables) == ["patients", "visits", "sites"]
     assert clinic.table("patients").columns == {"patient_id": Id(), "age": Integer(0, 120)}
     assert clinic.unit("visits") == PrivacyUnit("visits", "patient_id")
-    assert clinic.bound("visits") == ContributionBound(10, 4)
+    assert clinic.table("visits")._bound == ContributionBound(10, 4)
     visits = {"site": Category(["north", "south"]), "cost": Real(0, 500), "patient_id": Id()}
     assert clinic.table("visits").columns == visits  # to name the unit's column is to declare it
     assert clinic.table("sites") == Table("sites", "sites.csv", ROW, {}, public=True)
@@ -167,7 +167,7 @@ def test_windows_files_load(tmp_path):
         (LEAST + "[analysts]\nana = 1\n", ["analysts.ana must be a section"]),
         (LEAST + "tables = 1", ["budget: there is no key 'tables'"]),
         (LEAST + "[tables]\nt = 1", ["tables.t must be a section"]),
-        (LEAST + "[tables.t]\n", ["tables.t does not say whose privacy", "unit_column", "public = true"]),
+        (LEAST + "[tables.t]\n", ["tables.t has no privacy unit", "unit_column", "public = true"]),
         (LEAST + '[tables.t]\nunit = "person"\n', ['tables.t: unit can only be "row".', "unit_column"]),
         (LEAST + "[tables.t]\nunit = []\n", ['tables.t: unit can only be "row".']),
         (TABLE + 'unit_column = "p"\n', ["tables.t: unit_column and unit contradict each other"]),
@@ -194,7 +194,7 @@ def test_windows_files_load(tmp_path):
         (TABLE + 'columns.a = { type = "category", values = [0.5] }', ["columns.a: values must be all texts"]),
         (TABLE + 'columns.a = { type = "integer", lower = 0.5, upper = 1 }', ["columns.a: lower must be a whole"]),
         (TABLE + 'columns.a = { type = "real", lower = inf, upper = 1 }', ["columns.a: lower must be a number"]),
-        (TABLE + 'columns.a = { type = "date", lower = 1900-01-01T00:00:00, upper = "1900-01-01" }', ["a day"]),
+        (TABLE + 'columns.a = { type = "date", lower = 1900-01-01T00:00:00, upper = "1900-01-01" }', ["a date"]),
         (TABLE + 'columns.a = { type = "text" }\ncolumns.A = { type = "text" }', ["tables.t: columns:", "same name"]),
         (LEAST + '[tables.t]\nunit_column = "a"\ncolumns.A = { type = "text" }', ["must be declared as an id"]),
         (LEAST + "[tables.t]\nunit_column = 3\n", ["tables.t: the unit must be a column's name"]),

@@ -37,7 +37,11 @@ def test_a_path_is_seen_from_the_folder(tmp_path, address, monkeypatch):
 
 @pytest.mark.parametrize(
     ("address", "message"),
-    [("no/such/x.db", "folder is not there: .*no/such"), (".", "is a folder"), ("~nobody-here/x.db", "no user")],
+    [
+        ("no/such/x.db", "folder does not exist: .*no/such"),
+        (".", "is a folder"),
+        ("~nobody-here/x.db", "begins with ~"),
+    ],
 )
 def test_a_place_that_cannot_hold_a_ledger_is_named(tmp_path, address, message):
     with pytest.raises(sf.errors.LedgerError, match=message):

@@ -124,7 +124,7 @@ def test_a_charge_in_another_copy_while_one_is_adopted_is_told(path, ledger_id, 
 
     with monkeypatch.context() as slow:
         slow.setattr(adoption, "audit", checked_slowly)
-        with pytest.raises(LedgerError, match="in another copy of the ledger meanwhile"):
+        with pytest.raises(LedgerError, match="Another copy of the ledger was charged meanwhile"):
             adopt(copy, ledger_id, POPULATION)
     assert adopt(copy, ledger_id, POPULATION, accept_missing=True).carried == SHARE
     assert spent(copy, ledger_id) == PureDP("0.2")
@@ -173,7 +173,7 @@ def forged(path, ledger_id, monkeypatch, tmp_path):
 def test_entries_of_another_key_are_not_adopted_by_default(path, ledger_id, tmp_path, monkeypatch):
     back_up(path, tmp_path / "backup")
     key = forged(path, ledger_id, monkeypatch, tmp_path)
-    with pytest.raises(LedgerError, match=f"Entries 4 to 5 were signed with another key than yours: {key}") as refused:
+    with pytest.raises(LedgerError, match=f"Entries 4 to 5 were signed with a key that is not yours: {key}") as refused:
         adopt(path, ledger_id, POPULATION, accept_missing=True)
     assert "--accept-key" in refused.value.hint
     restore(path, ledger_id, POPULATION, tmp_path / "backup", accept_missing=True)
@@ -206,7 +206,7 @@ def test_a_mark_that_cannot_be_used_is_told(path, ledger_id, caplog, damage):
     else:
         mark.write_bytes(os.urandom(8192))
     asked(path, ledger_id, "without a mark")
-    assert "may not be noticed" in caplog.text
+    assert "may not notice" in caplog.text
 
 
 def test_what_killed_restores_left_is_removed(path, ledger_id, tmp_path):

@@ -1,1 +1,1 @@
-"""What the owner declares: tables, columns, units and budgets, and the file that keeps them."""
+"""What the owner declares: tables, columns, privacy units and budgets, and the file catalog.toml."""

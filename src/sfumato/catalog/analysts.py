@@ -1,8 +1,8 @@
-"""Names of analysts: which are the same, and who may ask.
+"""Names of analysts: which names mean the same analyst, and who may ask.
 
-A name is typed by whoever asks, so it proves nothing. Names are compared so that a sub-limit is not escaped by how a
-name is spelled: case, accents' encoding, spaces, punctuation, invisible characters and look-alike letters (Unicode
-Technical Standard 39) do not tell two analysts apart.
+Whoever asks types a name, so a name proves nothing. Nobody may escape a limit by another spelling of a name. So names
+are the same if they differ only in case, in the encoding of accents, in spaces, punctuation or invisible characters, or
+in look-alike letters (Unicode Technical Standard 39).
 """
 
 import unicodedata
@@ -13,15 +13,15 @@ from importlib.resources import files
 from sfumato.catalog.catalog_errors import catalog_error, show_value
 from sfumato.errors import InvalidParameter, PermissionDenied, kind_of
 
-DEFAULT = "default"  # in [analysts]: the limit of each name that is not listed
+DEFAULT = "default"  # in [analysts]: the limit of every name that is not listed
 MOST_LETTERS = 200
-LETTERS_MARKS_DIGITS = "LMN"  # what tells names apart; a name without any of them is taken as it is
-FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")  # shown as nothing, although they count as letters
+LETTERS_MARKS_DIGITS = "LMN"  # these distinguish names; a name without any of them is compared as it is
+FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")  # invisible, although they count as letters
 SELECTORS = (range(0x180B, 0x1810), range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0))
 
 
 def read_analyst(name: object) -> str:
-    """A name that can be recorded, without what is not seen of it."""
+    """A name that can be recorded, without its invisible characters."""
     if not isinstance(name, str):
         raise InvalidParameter("analyst", "must be a name", kind_of(name), 'For example: analyst="ann".')
     return _read_text(name)
@@ -32,7 +32,7 @@ def _read_text(name: str) -> str:
     if len(name) > MOST_LETTERS:
         hint = "Use a shorter name."
         raise InvalidParameter("analyst", f"must have at most {MOST_LETTERS} characters", str(len(name)), hint)
-    seen = " ".join("".join(each for each in name if not _is_invisible(each)).split())
+    seen = " ".join("".join(letter for letter in name if not _is_invisible(letter)).split())
     if not seen or not seen.isprintable():
         raise InvalidParameter("analyst", "must be a name in printable characters", kind_of(name))
     return seen
@@ -40,9 +40,9 @@ def _read_text(name: str) -> str:
 
 @lru_cache(maxsize=4096)
 def list_readings(name: str) -> frozenset[str]:
-    """How a name may be read. Two names are of one analyst if they share a reading.
+    """How a name may be read. Two names mean the same analyst if they share a reading.
 
-    There are two, since letters that look alike in upper case may not in lower case: I is read as i and as l.
+    There are two readings, because letters may look alike only in upper or only in lower case: I is read as i and as l.
     """
     decomposed = unicodedata.normalize("NFKD", name)
     as_lower = unicodedata.normalize("NFKD", decomposed.casefold())
@@ -50,20 +50,20 @@ def list_readings(name: str) -> frozenset[str]:
 
 
 def find_analyst(name: str, among: Iterable[str]) -> str | None:
-    """The first of these names that is of the same analyst."""
+    """The first of these names that means the same analyst."""
     readings = list_readings(name)
-    return next((each for each in among if readings & list_readings(each)), None)
+    return next((one for one in among if readings & list_readings(one)), None)
 
 
 def check_analysts(names: Iterable[str]) -> None:
-    """Refuse a catalog in which two names are of one analyst."""
+    """Refuse a catalog in which two names mean the same analyst."""
     seen: dict[str, str] = {}
     for name in names:
         if name != DEFAULT and find_analyst(name, [DEFAULT]):
             raise catalog_error(
                 f"analysts: {show_value(name)} looks like {DEFAULT}.", f"Write {DEFAULT}, or another name."
             )
-        twin = next((seen[each] for each in list_readings(name) if each in seen), None)
+        twin = next((seen[reading] for reading in list_readings(name) if reading in seen), None)
         if twin is not None:
             message = f"analysts: {show_value(twin)} and {show_value(name)} are the same name, or look alike."
             raise catalog_error(message, "Rename one of them, by more than case, punctuation or look-alike letters.")
@@ -71,9 +71,9 @@ def check_analysts(names: Iterable[str]) -> None:
 
 
 def admit_analyst(name: object, listed: Iterable[str]) -> str:
-    """The listed spelling of a name. A catalog that lists analysts admits no other, unless it has a default."""
+    """The listed spelling of a name. If the catalog lists analysts and has no default, other names are refused."""
     asked, names = read_analyst(name), tuple(listed)
-    found = find_analyst(asked, (each for each in names if each != DEFAULT))
+    found = find_analyst(asked, (one for one in names if one != DEFAULT))
     if found is None and names and DEFAULT not in names:
         hint = (
             "Say who asks (analyst=, --analyst) by a name that the owner listed. "
@@ -87,14 +87,14 @@ def admit_analyst(name: object, listed: Iterable[str]) -> str:
 
 def _read_letters(decomposed: str) -> str:
     table = _look_alikes()
-    read = "".join(table.get(each, each) for each in decomposed if not _is_invisible(each)).casefold()
-    counted = "".join(each for each in read if unicodedata.category(each)[0] in LETTERS_MARKS_DIGITS)
+    read = "".join(table.get(letter, letter) for letter in decomposed if not _is_invisible(letter)).casefold()
+    counted = "".join(letter for letter in read if unicodedata.category(letter)[0] in LETTERS_MARKS_DIGITS)
     return unicodedata.normalize("NFC", counted or "".join(read.split()))
 
 
 def _is_invisible(letter: str) -> bool:
     hidden = unicodedata.category(letter) == "Cf" or letter in FILLERS
-    return hidden or any(ord(letter) in each for each in SELECTORS)
+    return hidden or any(ord(letter) in block for block in SELECTORS)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""How much privacy may be spent."""
+"""The budget: a limit on privacy loss."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -14,7 +14,7 @@ from sfumato.number_arguments import privacy_amount
 
 @dataclass(frozen=True, slots=True, init=False)
 class Budget:
-    """A limit on privacy loss: epsilon and perhaps delta; under zcdp accounting, rho, or the two exchanged for it."""
+    """A limit on privacy loss: epsilon and perhaps delta. Under zcdp accounting: rho, or both converted to rho."""
 
     epsilon: Decimal | None
     delta: Decimal
@@ -46,11 +46,11 @@ class Budget:
                 raise catalog_error(
                     "zcdp accounting of an epsilon needs a delta above zero.", 'For example: delta = "1e-6".'
                 )
-            _ = self.loss  # so that a limit that cannot be exchanged is refused here
+            _ = self.loss  # refuses a limit that cannot be converted
 
     @property
     def loss(self) -> PureDP | ApproxDP | ZCDP:
-        """The limit as a loss; an epsilon and delta under zcdp accounting are exchanged for rho, rounded down."""
+        """The limit as a loss. Under zcdp accounting, epsilon and delta are converted to rho, rounded down."""
         if self.epsilon is None:
             return ZCDP(self.rho or 0, self.delta)
         if self.accounting == "zcdp":
@@ -65,7 +65,7 @@ def _read_delta(value: Number) -> Decimal:
 
 @cache
 def _find_largest_rho(epsilon: Decimal, delta: Decimal) -> Decimal:
-    """The largest rho of six digits that implies (epsilon, delta): each is tried, so it is never too large."""
+    """The largest rho of six digits that implies (epsilon, delta). Every candidate is tested, so none is too large."""
 
     def fits(digits: int, power: int) -> bool:
         return ZCDP(Decimal(f"{digits}e{power}")).to_approx(delta).epsilon <= epsilon

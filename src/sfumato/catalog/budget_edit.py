@@ -1,13 +1,12 @@
-"""Changing the budget in catalog.toml: everything else stays as the owner wrote it."""
+"""Changing the budget in catalog.toml. The rest of the owner's text is unchanged."""
 
 import re
-from dataclasses import fields
 from pathlib import Path
 
 from sfumato.catalog.budget import Budget
 from sfumato.catalog.catalog_errors import catalog_error
 from sfumato.catalog.catalog_file import FILE, LIMITS, read_bytes, read_dataset, replace_file, write_budget_lines
-from sfumato.catalog.dataset import Dataset
+from sfumato.catalog.dataset import change_dataset
 from sfumato.errors import CatalogError
 
 HEAD = re.compile(r"""\ufeff?\s*\[\s*["']?budget["']?\s*\]""")
@@ -19,7 +18,7 @@ def write_budget(folder: Path, budget: Budget) -> None:
     path = Path(folder) / FILE
     before = read_bytes(path)
     declared = read_dataset(before)
-    wanted = Dataset(**{each.name: getattr(declared, each.name) for each in fields(Dataset)} | {"budget": budget})
+    wanted = change_dataset(declared, budget=budget)
     if declared == wanted:
         return
     lines = list(write_budget_lines(budget))
@@ -36,7 +35,7 @@ def write_budget(folder: Path, budget: Budget) -> None:
 
 
 def _replace_lines(text: str, limits: list[str]) -> str:
-    """The text with these lines below the head of [budget], and without those that they replace."""
+    """The text with these lines under [budget], instead of the old ones."""
     lines = re.split(r"(?<=\n)", text)
     head = next((number for number, line in enumerate(lines) if HEAD.match(line)), None)
     if head is None:

@@ -1,4 +1,4 @@
-"""Refusing a catalog: what is wrong, where, and what would be right."""
+"""Errors in a catalog: what is wrong, where, and what to do."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,12 +9,13 @@ MOST_CHARACTERS = 100
 
 
 def catalog_error(message: str, hint: str = "") -> CatalogError:
+    """The refusal of a catalog."""
     return CatalogError("catalog", message, hint)
 
 
 @contextmanager
 def naming_place(where: str) -> Iterator[None]:
-    """Say where in the catalog a rule was broken."""
+    """Put the place in the catalog before the message of an error."""
     try:
         yield
     except (CatalogError, InvalidParameter) as error:
@@ -22,6 +23,7 @@ def naming_place(where: str) -> Iterator[None]:
 
 
 def show_value(value: object) -> str:
+    """A declared value in a message; a long one is cut."""
     try:
         text = repr(value)
     except Exception:

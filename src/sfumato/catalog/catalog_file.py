@@ -1,4 +1,4 @@
-"""catalog.toml: what the owner declared, read and written without loss."""
+"""Reading and writing catalog.toml."""
 
 import difflib
 import json
@@ -17,7 +17,7 @@ from typing import Any
 from sfumato.catalog.budget import Budget
 from sfumato.catalog.catalog_errors import catalog_error, naming_place
 from sfumato.catalog.columns import Boolean, Category, ColumnDeclaration, Date, DateTime, Id, Integer, Real, Text
-from sfumato.catalog.dataset import Dataset, Table
+from sfumato.catalog.dataset import Dataset, Table, change_dataset
 from sfumato.catalog.names import find_name
 from sfumato.catalog.text_format import KEYS as READING_KEYS
 from sfumato.catalog.text_format import PLAIN_TEXT, TextFormat
@@ -38,7 +38,13 @@ KINDS: dict[str, type[Any]] = {
 }
 NAMES = {kind: name for name, kind in KINDS.items()}
 LIMITS = ("epsilon", "delta", "accounting", "rho")
-TABLE_KEYS = ("max_rows_per_unit", "max_groups_per_unit", "rows", "people", "public")  # read and written as they are
+TABLE_KEYS = (
+    "max_rows_per_unit",
+    "max_groups_per_unit",
+    "rows",
+    "people",
+    "public",
+)  # as in Table
 HEAD = re.compile(r"""\ufeff?\s*\[\s*["']?dataset["']?\s*\]""")
 LEDGER_ID = re.compile(r"""(\s*["']?ledger_id["']?\s*=\s*)("(?:[^"\\]|\\.)*"|'[^']*')""")
 UNITS = 'unit_column = "…", unit = "row", unit_through = { column = "…", table = "…" } or public = true'
@@ -47,7 +53,7 @@ Section = Mapping[str, Any]
 
 
 def read_dataset(content: bytes) -> Dataset:
-    """The dataset that this text of a catalog declares."""
+    """The dataset that the text of a catalog declares."""
     return _read_content(_parse(content))
 
 
@@ -57,7 +63,7 @@ def load_catalog(folder: Path) -> Dataset:
 
 
 def write_catalog(dataset: Dataset, folder: Path) -> None:
-    """Write folder/catalog.toml: all of it or nothing, and only what reads back as the same dataset."""
+    """Write folder/catalog.toml, all of it or nothing. It is refused if it would not read back as the same dataset."""
     content = "\n".join(_write_lines(dataset)).encode()
     if _read_content(_parse(content)) != dataset:
         raise catalog_error(
@@ -67,11 +73,11 @@ def write_catalog(dataset: Dataset, folder: Path) -> None:
 
 
 def set_ledger_id(folder: Path, ledger_id: str) -> None:
-    """Tie the catalog to its ledger by one line under [dataset]; everything else stays as the owner wrote it."""
+    """Write the ledger's id under [dataset]. The rest of the owner's text is unchanged."""
     path = Path(folder) / FILE
     before = read_bytes(path)
     declared = _read_content(_parse(before))
-    wanted = Dataset(**{each.name: getattr(declared, each.name) for each in fields(Dataset)} | {"ledger_id": ledger_id})
+    wanted = change_dataset(declared, ledger_id=ledger_id)
     after = _set_line(before.decode(), wanted.ledger_id or "").encode()
     try:
         done = _read_content(_parse(after)) == wanted
@@ -86,7 +92,7 @@ def set_ledger_id(folder: Path, ledger_id: str) -> None:
 
 
 def _set_line(text: str, ledger_id: str) -> str:
-    """The text with that line changed, or added below the other lines of [dataset]."""
+    """The text with the line of ledger_id changed, or added below the other lines of [dataset]."""
     lines = re.split(r"(?<=\n)", text)
     head = next((number for number, line in enumerate(lines) if HEAD.match(line)), None)
     if head is None:
@@ -106,7 +112,7 @@ def _set_line(text: str, ledger_id: str) -> str:
 
 
 def read_bytes(path: Path) -> bytes:
-    """The content of a catalog's file."""
+    """The bytes of a catalog's file."""
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -124,7 +130,7 @@ def _parse(content: bytes) -> Section:
         raise catalog_error(f"{FILE}, line {line}: the text is not UTF-8.", "Save the file as UTF-8.") from None
     except tomllib.TOMLDecodeError as error:
         raise catalog_error(
-            f"{FILE} is not TOML: {error}.", "Texts stand in quotes; a table is declared once."
+            f"{FILE} is not TOML: {error}.", "Texts need quotes, and a table is declared once."
         ) from None
     except (ValueError, ArithmeticError, RecursionError):
         raise catalog_error(f"{FILE} is not TOML: a number is too long, or nesting too deep.") from None
@@ -172,11 +178,11 @@ def _read_table(name: str, raw: object) -> Table:
     }
     units = [key for key in ("unit_column", "unit", "unit_through") if key in table]
     if len(units) > 1:
-        raise catalog_error(f"{where}: {' and '.join(units)} contradict each other.", f"Say one of {UNITS}.")
+        raise catalog_error(f"{where}: {' and '.join(units)} contradict each other.", f"Write one of: {UNITS}.")
     if not units and table.get("public") is not True:
-        raise catalog_error(f"{where} does not say whose privacy is protected.", f"Say one of {UNITS}.")
+        raise catalog_error(f"{where} has no privacy unit.", f"Write one of: {UNITS}.")
     if "unit" in table and table["unit"] != "row":
-        raise catalog_error(f'{where}: unit can only be "row".', f"Say one of {UNITS}.")
+        raise catalog_error(f'{where}: unit can only be "row".', f"Write one of: {UNITS}.")
     link = None
     if "unit_through" in table:
         through = _read_section(f"{where}.unit_through", table["unit_through"])
@@ -198,8 +204,8 @@ def _read_column(where: str, raw: object) -> ColumnDeclaration:
     kind = KINDS.get(name) if isinstance(name, str) else None
     if kind is None:
         raise catalog_error(f"{where}: type must be one of {', '.join(KINDS)}.", _suggest_key(name, KINDS))
-    known = tuple(each.name for each in fields(kind))
-    _check_keys(where, declared, ("type", *known), tuple(each for each in known if each != "nullable"))
+    known = tuple(part.name for part in fields(kind))
+    _check_keys(where, declared, ("type", *known), tuple(key for key in known if key != "nullable"))
     with naming_place(where):
         declaration: ColumnDeclaration = kind(**{key: value for key, value in declared.items() if key != "type"})
         return declaration
@@ -265,7 +271,7 @@ def _write_table(table: Table) -> Iterator[str]:
     if table.source is not None:
         yield f"source = {_write_string(table.source)}"
     if table.public:
-        pass  # nobody's rows
+        pass  # no privacy unit
     elif table.unit is ROW:
         yield 'unit = "row"'
     elif table.unit is not None:
@@ -273,7 +279,7 @@ def _write_table(table: Table) -> Iterator[str]:
     elif table.unit_through:
         column, through = map(_write_string, table.unit_through)
         yield f"unit_through = {{ column = {column}, table = {through} }}"
-    defaults = {each.name: each.default for each in fields(Table) if each.default is not MISSING}
+    defaults = {part.name: part.default for part in fields(Table) if part.default is not MISSING}
     for key in TABLE_KEYS:
         if getattr(table, key) != defaults[key]:
             yield f"{key} = {write_value(getattr(table, key))}"
@@ -281,7 +287,7 @@ def _write_table(table: Table) -> Iterator[str]:
         if getattr(table.reading, key) != getattr(PLAIN_TEXT, key):
             yield f"{key} = {write_value(getattr(table.reading, key))}"
     for name, declaration in table.columns.items():
-        parts = {each.name: getattr(declaration, each.name) for each in fields(declaration)}
+        parts = {part.name: getattr(declaration, part.name) for part in fields(declaration)}
         if parts.get("nullable"):
             del parts["nullable"]
         written = {"type": NAMES[type(declaration)], **parts}
@@ -290,7 +296,7 @@ def _write_table(table: Table) -> Iterator[str]:
 
 
 def write_value(value: object) -> str:
-    """A value as TOML writes it."""
+    """A value in TOML."""
     match value:
         case str():
             return _write_string(value)
@@ -307,7 +313,7 @@ def write_value(value: object) -> str:
 
 
 def _write_string(text: str) -> str:
-    """A TOML basic string: JSON's escapes are TOML's, but for the delete character."""
+    """A TOML basic string. TOML has JSON's escapes, except for the delete character."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
@@ -316,7 +322,7 @@ def _write_key(name: str) -> str:
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Put the content in place of the file at once: a crash leaves the old file or the new one."""
+    """Replace the file in one step. A crash leaves the old file or the new one."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}")
     try:
         try:

@@ -1,4 +1,4 @@
-"""Declared columns: their kinds and bounds."""
+"""Declared columns: their types and bounds."""
 
 import math
 import operator
@@ -27,7 +27,7 @@ Bound = TypeVar("Bound", int, float, date)
 
 @dataclass(frozen=True, slots=True)
 class Integer:
-    """Whole numbers; those outside the bounds are clamped to them."""
+    """Whole numbers. Values outside the bounds are clamped."""
 
     lower: int
     upper: int
@@ -41,7 +41,7 @@ class Integer:
 
 @dataclass(frozen=True, slots=True)
 class Real:
-    """Numbers; those outside the bounds are clamped to them."""
+    """Numbers. Values outside the bounds are clamped."""
 
     lower: float
     upper: float
@@ -105,7 +105,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True, init=False)
 class Date:
-    """Days; those outside the bounds are clamped to them."""
+    """Days. Values outside the bounds are clamped."""
 
     lower: date
     upper: date
@@ -123,7 +123,7 @@ class Date:
 
 @dataclass(frozen=True, slots=True, init=False)
 class DateTime:
-    """Moments, to the microsecond and without a zone (UTC, where a source has zones); clamped to the bounds."""
+    """Dates with a time, to the microsecond. Values with a time zone are converted to UTC. Clamped to the bounds."""
 
     lower: datetime
     upper: datetime
@@ -141,7 +141,7 @@ class DateTime:
 
 @dataclass(frozen=True, slots=True)
 class Id:
-    """A name for a person or thing: may be counted and joined on, never shown."""
+    """An identifier of a person or thing. Queries can count it and join on it; no answer shows it."""
 
 
 ColumnDeclaration = Integer | Real | Category | Boolean | Text | Date | DateTime | Id
@@ -162,11 +162,12 @@ _TYPES = {
 
 
 def column_type(declaration: ColumnDeclaration) -> ColumnType:
-    """What the snapshot holds for a declared column."""
+    """The type of a declared column in the snapshot."""
     return _TYPES[type(declaration.values[0] if isinstance(declaration, Category) else declaration)]
 
 
 def freeze(thing: object, **values: object) -> None:
+    """Set fields of a frozen dataclass, in its constructor."""
     for name, value in values.items():
         object.__setattr__(thing, name, value)
 
@@ -214,7 +215,9 @@ def _read_day(value: object, name: str) -> date:
             return date.fromisoformat(value)
     except ValueError:
         pass
-    raise catalog_error(f"{name} must be a day; got {kind_of(value)}.", f'Write year-month-day: {name} = "1900-01-31".')
+    raise catalog_error(
+        f"{name} must be a date; got {kind_of(value)}.", f'Write year-month-day: {name} = "1900-01-31".'
+    )
 
 
 def _read_moment(value: object, name: str) -> datetime:
@@ -226,5 +229,5 @@ def _read_moment(value: object, name: str) -> datetime:
             return datetime.fromisoformat(value)
     except ValueError:
         pass
-    hint = f'Write day, T and time: {name} = "1900-01-31T23:59:59".'
-    raise catalog_error(f"{name} must be a moment without a time zone; got {kind_of(value)}.", hint)
+    hint = f'Write the date, T and the time: {name} = "1900-01-31T23:59:59".'
+    raise catalog_error(f"{name} must be a date and time without a time zone; got {kind_of(value)}.", hint)

@@ -1,9 +1,9 @@
-"""What the owner declares: tables, whose privacy, how much of it may be spent; never what the data says."""
+"""What the owner declares: tables, privacy units and the budget. Nothing here is derived from the data."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 from sfumato.catalog.analysts import MOST_LETTERS, check_analysts
 from sfumato.catalog.budget import Budget
@@ -33,7 +33,7 @@ class ContributionBound:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table, its declared columns, and whose rows they are. `unit` is None where `unit_through` says it."""
+    """A table, its declared columns and its privacy unit. `unit` is None if `unit_through` declares the unit."""
 
     name: str
     source: str | None
@@ -44,8 +44,8 @@ class Table:
     rows: int | None = None
     public: bool = False
     unit_through: tuple[str, str] | None = None
-    multiplicities: tuple[tuple[str, int], ...] = ()  # of a pinned public table: how often a value stands in a column
-    people: int | None = None  # like rows, of a table whose unit is an id: its number of people is public
+    multiplicities: tuple[tuple[str, int], ...] = ()  # of a public table: the most rows with one value, by column
+    people: int | None = None  # like rows, for a table whose unit is an id: the public number of people
     reading: TextFormat = PLAIN_TEXT
 
     def __post_init__(self) -> None:
@@ -66,20 +66,20 @@ class Table:
             freeze(self, unit_through=self._link())
             freeze(self, unit=self._unit())
             if not isinstance(self.unit, str) and not self.unit_through and self._bound != ContributionBound():
-                rule = "max_rows_per_unit and max_groups_per_unit must be 1 unless rows belong to people"
-                raise catalog_error(f"{rule}.", "Remove them, or name the column that tells people apart as the unit.")
+                rule = "max_rows_per_unit and max_groups_per_unit must be 1 if the unit is the row"
+                raise catalog_error(f"{rule}.", "Remove them, or declare the people's id column as the unit.")
             if self.rows is not None and (self.public or self.unit is not ROW):
                 hint = "Remove rows." if self.public else "Declare the number of people instead: people = n."
                 raise catalog_error("rows is only for tables whose unit is the row.", hint)
             if self.people is not None and (self.public or self.unit is ROW):
                 hint = "Remove people." if self.public else "Declare the number of rows instead: rows = n."
-                raise catalog_error("people is only for tables whose people have an id.", hint)
+                raise catalog_error("people is only for tables whose unit is an id.", hint)
 
     def __reduce__(self) -> tuple[type["Table"], tuple[object, ...]]:
         return Table, _list_arguments(self)
 
     def column(self, name: str) -> Column:
-        """The declared column of that name, in any case."""
+        """The declared column of this name. Case does not matter."""
         found = find_name(name, self.columns)
         if found is None:
             raise unknown_name("column", name, self.columns, f" in table {self.name}")
@@ -99,15 +99,13 @@ class Table:
                 hint = "Use Integer, Real, Category, Boolean, Text, Date, DateTime or Id, with brackets: Boolean()."
                 raise catalog_error(f"columns.{name} is not a declared type.", hint)
         refuse_twins(self.columns, "columns")
-        return MappingProxyType({str.__str__(name): each for name, each in self.columns.items()})
+        return MappingProxyType({str.__str__(name): declaration for name, declaration in self.columns.items()})
 
     def _unit(self) -> str | Literal[Row.ROW] | None:
-        """The unit, in the declared spelling; a public table's is nominal, and Dataset.unit refuses it."""
+        """The unit, in the declared spelling. A public table gets ROW, which `Dataset.unit` never returns."""
         if self.public:
             if self.unit not in (None, ROW) or self.unit_through:
-                raise catalog_error(
-                    "a public table protects nobody, so it has no unit.", "Remove the unit, or public = true."
-                )
+                raise catalog_error("a public table has no privacy unit.", "Remove the unit, or public = true.")
             return ROW
         if self.unit_through:
             if self.unit is not None and self._id(self.unit) != self.unit_through[0]:
@@ -129,7 +127,7 @@ class Table:
         """The declared spelling of a column that must be an id."""
         found = find_name(name, self.columns)
         if not isinstance(name, str):
-            hint = "Name the column that tells people apart, or say that every row is one person (ROW)."
+            hint = "Name the column that identifies people, or use ROW if every row is one person."
             raise catalog_error(f"the unit must be a column's name or ROW; got {kind_of(name)}.", hint)
         if found is None or not isinstance(self.columns[found], Id):
             wrong = "is not declared" if found is None else "must be declared as an id"
@@ -140,7 +138,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True, init=False)
 class Dataset:
-    """Tables about one population, under one budget."""
+    """Tables about one population, with one budget."""
 
     name: str
     tables: Mapping[str, Table] = field(hash=False)
@@ -150,7 +148,7 @@ class Dataset:
     ledger_id: str | None
     analysts: Mapping[str, Budget] = field(hash=False)
     views: Mapping[str, str] = field(hash=False)
-    ledger: str | None  # the ledger's path, seen from the folder, or its URL; None: ledger.db in the folder
+    ledger: str | None  # the ledger's path, relative to the folder, or its URL; None: ledger.db in the folder
 
     def __init__(  # noqa: PLR0917
         self,
@@ -198,14 +196,14 @@ class Dataset:
         return Dataset, _list_arguments(self)
 
     def table(self, name: str) -> Table:
-        """The declared table of that name, in any case."""
+        """The declared table of this name. Case does not matter."""
         found = find_name(name, self.tables)
         if found is None:
             raise unknown_name("table", name, self.tables, f" in dataset {self.name}")
         return self.tables[found]
 
     def unit(self, table: str) -> PrivacyUnit:
-        """Whose privacy a private table's answers protect."""
+        """The privacy unit of a private table."""
         declared = self.table(table)
         owner = self._owner(declared).unit
         if declared.public or owner is None:
@@ -213,11 +211,6 @@ class Dataset:
                 f"tables.{declared.name}: a public table has no privacy unit.", "Ask about a private table."
             )
         return PrivacyUnit(declared.name, owner, self.neighbours)
-
-    def bound(self, table: str) -> ContributionBound:
-        """How much of one unit is let into a private table's answers."""
-        declared = self.table(self.unit(table).table)
-        return declared._bound
 
     def _named_views(self, views: Mapping[str, str]) -> Mapping[str, str]:
         if not isinstance(views, Mapping):
@@ -232,7 +225,7 @@ class Dataset:
         return MappingProxyType(dict(views))
 
     def _owner(self, table: Table) -> Table:
-        """The table that says whose rows these are: itself, or the end of the way through others."""
+        """The table that declares the unit: this one, or the last one of its unit_through links."""
         seen = [table]
         while (link := seen[-1].unit_through) is not None:
             column, through = link
@@ -243,20 +236,20 @@ class Dataset:
                 )
             seen.append(self.tables[found])
             if seen[-1] in seen[:-1]:
-                raise catalog_error("unit_through goes in a circle.", "Let one table name its unit's own column.")
+                raise catalog_error("unit_through leads in a circle.", "Declare unit_column in one of these tables.")
             with naming_place(f"through tables.{found}"):
                 seen[-1]._id(column)
         if len(seen) > 1 and not isinstance(seen[-1].unit, str):
             hint = f"Give tables.{seen[-1].name} a unit column."
-            raise catalog_error("unit_through must lead to a table whose people have an id.", hint)
+            raise catalog_error("unit_through must lead to a table with a unit column.", hint)
         return seen[-1]
 
 
 def _read_bound(value: object, name: str) -> int:
-    """A bound on what one person contributes."""
+    """A contribution bound."""
     number = whole_number(value, name, 1)
     if number > MOST_ROWS:
-        raise catalog_error(f"{name} must be at most {MOST_ROWS:,}.", "A bound that large bounds nothing.")
+        raise catalog_error(f"{name} must be at most {MOST_ROWS:,}.", "Such a bound has no effect.")
     return number
 
 
@@ -265,18 +258,23 @@ def _read_tables(tables: object) -> Mapping[str, Table]:
     if not isinstance(given, list | tuple) or not all(isinstance(table, Table) for table in given):
         raise catalog_error("tables must be a list of Table, or map their names to them.")
     if isinstance(tables, Mapping) and list(tables) != [table.name for table in given]:
-        raise catalog_error("tables must map each table's own name to it.")
+        raise catalog_error("tables must map every table's own name to it.")
     refuse_twins([table.name for table in given], "tables")
     return MappingProxyType({table.name: table for table in given})
 
 
+def change_dataset(dataset: Dataset, **changes: object) -> Dataset:
+    """The dataset with these fields changed."""
+    parts: dict[str, Any] = {part.name: getattr(dataset, part.name) for part in fields(Dataset)}
+    return Dataset(**parts | changes)
+
+
 def replace_tables(dataset: Dataset, tables: Mapping[str, Table]) -> Dataset:
-    """The dataset with other declarations of its tables."""
-    parts = {each.name: getattr(dataset, each.name) for each in fields(Dataset)}
-    return Dataset(**parts | {"tables": dict(tables)})
+    """The dataset with these tables instead of its own."""
+    return change_dataset(dataset, tables=dict(tables))
 
 
 def _list_arguments(thing: Table | Dataset) -> tuple[object, ...]:
-    """The constructor's arguments, for pickle, which does not take a MappingProxyType."""
-    values = (getattr(thing, each.name) for each in fields(thing))
+    """The constructor's arguments for pickle, which cannot handle a MappingProxyType."""
+    values = (getattr(thing, part.name) for part in fields(thing))
     return tuple(dict(value) if isinstance(value, MappingProxyType) else value for value in values)

@@ -1,4 +1,4 @@
-"""Names of tables, columns and analysts: what they may be, and which are the same."""
+"""Names of tables, columns and analysts: which names are allowed, and which are the same."""
 
 import difflib
 import unicodedata
@@ -14,7 +14,7 @@ def read_name(value: object, what: str, most_characters: int = MOST_CHARACTERS) 
     name = read_text(value, what, most_characters)
     if fold(name).startswith("__sfumato"):
         raise catalog_error(
-            f"{what} must not start with __sfumato: {show_value(name)}.", "Such names are Sfumato's own."
+            f"{what} must not start with __sfumato: {show_value(name)}.", "Names with this prefix are reserved."
         )
     return name
 
@@ -24,7 +24,7 @@ def read_text(value: object, what: str, most_characters: int) -> str:
         raise catalog_error(f"{what} must be text; got {kind_of(value)}.")
     if not value.strip() or len(value) > most_characters:
         raise catalog_error(f"{what} must have 1 to {most_characters} characters, not all blank; got {len(value)}.")
-    if any(unicodedata.category(each) in ("Cc", "Cs", "Zl", "Zp") for each in value):
+    if any(unicodedata.category(letter) in ("Cc", "Cs", "Zl", "Zp") for letter in value):
         raise catalog_error(
             f"{what} must not hold control characters: {show_value(value)}.", "Remove line ends, tabs and the like."
         )
@@ -32,18 +32,18 @@ def read_text(value: object, what: str, most_characters: int) -> str:
 
 
 def is_encodable(text: str) -> bool:
-    return not any("\ud800" <= each <= "\udfff" for each in text)
+    return not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def fold(name: str) -> str:
-    """Equal for names that differ only in case, or in how accents are encoded."""
+    """A form that is equal for names that differ only in case or in the encoding of accents."""
     if name.isascii():  # the common case, and twenty times as fast
         return name.lower()
     return unicodedata.normalize("NFD", unicodedata.normalize("NFD", name).casefold())
 
 
 def find_name(name: object, declared: Iterable[str]) -> str | None:
-    """The declared spelling of a name; names are the same in any case."""
+    """The declared spelling of a name; None if there is none. Case does not matter."""
     if not isinstance(name, str):
         return None
     wanted = fold(name)
@@ -62,8 +62,8 @@ def refuse_twins(names: Iterable[str], where: str) -> None:
 
 
 def suggest_names(name: object, declared: Iterable[str]) -> str:
-    """A hint: the declared names, and which of them was meant perhaps."""
-    by_name = {fold(each): each for each in declared}
+    """A hint with the declared names, and the one that was probably meant."""
+    by_name = {fold(spelling): spelling for spelling in declared}
     close = difflib.get_close_matches(fold(name), by_name, 1) if isinstance(name, str) else []
     listed = ", ".join(list(by_name.values())[:MOST_SHOWN]) + (", ..." if len(by_name) > MOST_SHOWN else "")
     return (f"Did you mean {by_name[close[0]]}? " if close else "") + f"Declared: {listed or 'none'}."
@@ -74,9 +74,9 @@ def unknown_name(kind: str, name: object, declared: Iterable[str], where: str) -
 
 
 def is_like(text: str, pattern: str) -> bool:
-    """Does LIKE match? Each % takes as little as it can, and more only where it must: the time is their product."""
+    """Whether LIKE matches. A % takes as few letters as possible, so the time is at most the product of the lengths."""
     at = begin = 0
-    last = -1  # the % that may take more
+    last = -1  # the last %, which may take more letters
     while at < len(text):
         wanted = pattern[begin] if begin < len(pattern) else ""
         if wanted == "%":

@@ -1,4 +1,4 @@
-"""Changing keys of one table in catalog.toml: everything else stays as the owner wrote it."""
+"""Changing keys of one table in catalog.toml. The rest of the owner's text is unchanged."""
 
 import re
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sfumato.catalog.catalog_errors import catalog_error
 from sfumato.catalog.catalog_file import FILE, read_bytes, read_dataset, write_value
-from sfumato.catalog.dataset import Dataset
+from sfumato.catalog.dataset import Dataset, change_dataset
 from sfumato.catalog.text_format import TextFormat
 from sfumato.errors import CatalogError
 
@@ -15,13 +15,13 @@ SECTION = re.compile(r"""\s*\[\s*tables\s*\.\s*(?:"(?P<quoted>[^"\\]+)"|'(?P<pla
 
 
 def edit_reading(folder: Path, table: str, keys: Mapping[str, str | bool]) -> tuple[bytes, Dataset]:
-    """The catalog's text with these keys of reading set for a table, and the dataset that it declares."""
+    """The catalog's text with these keys of a table's text format set, and the dataset that it declares."""
     before = read_bytes(Path(folder) / FILE)
     declared = read_dataset(before)
-    reading = {each.name: getattr(declared.tables[table].reading, each.name) for each in fields(TextFormat)}
+    reading = {part.name: getattr(declared.tables[table].reading, part.name) for part in fields(TextFormat)}
     changed = replace(declared.tables[table], reading=TextFormat(**reading | dict(keys)))
-    tables = [changed if each.name == table else each for each in declared.tables.values()]
-    wanted = Dataset(**{each.name: getattr(declared, each.name) for each in fields(Dataset)} | {"tables": tables})
+    tables = [changed if other.name == table else other for other in declared.tables.values()]
+    wanted = change_dataset(declared, tables=tables)
     after = _edit_keys(before.decode("utf-8-sig"), table, keys).encode()
     try:
         done = read_dataset(after) == wanted

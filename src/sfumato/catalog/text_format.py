@@ -1,4 +1,4 @@
-"""How the texts of a source are read: declared by the owner, never guessed from rows."""
+"""The text format of a source: declared by the owner, never guessed from rows."""
 
 import re
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from sfumato.catalog.catalog_errors import catalog_error, show_value
 from sfumato.catalog.columns import freeze, read_flag
 from sfumato.errors import kind_of
 
-# No state but the text before: a stray byte of one record never changes how the bytes of another record are decoded.
+# Encodings without state: a wrong byte in one record never changes how another record is decoded.
 ENCODINGS = {
     "utf-8": "utf-8", "utf8": "utf-8", "ascii": "utf-8", "utf-16": "utf-16", "utf-16-le": "utf-16-le",
     "utf-16-be": "utf-16-be", "latin-1": "latin-1", "latin1": "latin-1", "iso-8859-1": "latin-1",
@@ -18,17 +18,17 @@ ENCODINGS = {
 }  # fmt: skip
 ON_ERROR = ("refuse", "skip")
 MARKS = (".", ",")
-DIRECTIVES = "YmdHMSfyjbBIp"  # of a date_format: what DuckDB's strptime and Python's agree on
+DIRECTIVES = "YmdHMSfyjbBIp"  # of a date_format: those on which DuckDB's strptime and Python's agree
 KEYS = ("encoding", "delimiter", "decimal", "date_format", "on_error", "quoted_newlines")
 
 
 @dataclass(frozen=True, slots=True)
 class TextFormat:
-    """How a CSV file is separated into records and fields, and how texts become numbers and dates.
+    """How a CSV file is split into records and fields, and how texts become numbers and dates.
 
-    `delimiter` None: what the header line uses. `date_format` None: year, month, day. `on_error`: what happens to a
-    record that is malformed; "skip" needs quoted_newlines = False, so that every line is a record, whatever it holds.
-    `quoted_newlines` None: quoted fields may hold line breaks, but no line that is a record by itself. True: those too.
+    `delimiter` None: the one in the header line. `date_format` None: year, month, day. `on_error`: what happens to a
+    malformed record; "skip" needs quoted_newlines = False, so that every line is a record. `quoted_newlines` None: a
+    quoted field may hold line breaks, unless one of its lines would be a record by itself. True: it may hold those too.
     """
 
     encoding: str = "utf-8"
@@ -85,7 +85,7 @@ def _check_format(value: object) -> None:
     if not isinstance(value, str) or not value.isprintable() or len(value) > 100:
         raise catalog_error("date_format must be a short text.", hint)
     used = re.findall(r"%(.?)", value)
-    strange = [each for each in used if each not in DIRECTIVES or not each]
+    strange = [directive for directive in used if directive not in DIRECTIVES or not directive]
     if strange:
         raise catalog_error(
             f"date_format has {show_value('%' + strange[0])}, which is not known.", f"Use %{', %'.join(DIRECTIVES)}."

@@ -1,4 +1,4 @@
-"""The owner says which copy of a ledger continues: one moved, restored or copied file, from here on. It is an entry."""
+"""Adoption: the owner decides which copy of a ledger continues. The decision is an entry."""
 
 from dataclasses import dataclass, replace
 
@@ -30,7 +30,7 @@ from sfumato.ledger.spending import describe_loss
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """What the owner has said to accept: that entries are missing, and that another key signed the newest ones."""
+    """What the owner accepts: that entries are missing, or that another key signed the newest ones."""
 
     missing: bool = False
     key: bool = False
@@ -38,9 +38,9 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Adoption:
-    """What an adoption did: its entry, how many entries are missing, and the loss that stays charged for them.
+    """The result of an adoption: its entry, how many entries are missing, and the loss that stays charged for them.
 
-    `key_before` is the key that signed until then, where it is not the one that signs now.
+    `key_before` is the key that signed until then, if another one signs now.
     """
 
     entry: int
@@ -55,7 +55,7 @@ class Adoption:
     keyring: Keyring
 
     def keep_mark(self, path: str) -> None:
-        """Let the mark begin anew here: other copies are refused from now on."""
+        """Set the high-water mark to this entry. Other copies are refused from then on."""
         self.keyring.replace_mark(replace(self.mark, place=path), self.seen)
         own = Segment(self.hash, self.entry, self.mark.spent, self.entry, self.hash, self.mark.spent)
         remember_segments(self.keyring, (*self.segments, own))
@@ -64,10 +64,10 @@ class Adoption:
 def adopt(
     url: str, ledger_id: str, population: str, *, accept_missing: bool = False, accept_key: bool = False
 ) -> Adoption:
-    """Continue the ledger at this address, which is then the only one that continues.
+    """Continue with the ledger at this address. Every other copy is refused from then on.
 
-    Its chain, sums and signatures must hold. Entries that this user has seen, in whatever copy, and that are not in
-    this one are missing: that is refused, unless the owner accepts it, and what they cost stays charged.
+    Its chain, sums and signatures must be correct. An entry is missing if this user has seen it in any copy and it is
+    not in this one. That is refused unless the owner accepts it. What missing entries cost stays charged.
     """
     database, identity = Database(url, must_exist=True), Identity(ledger_id, population)
     try:
@@ -87,10 +87,10 @@ def continue_ledger(
     backup: Database | None = None,
     place: Place | None = None,
 ) -> Adoption:
-    """Append the anchor that makes the ledger in this store the one that continues; the caller keeps its mark.
+    """Append the anchor with which the ledger in this database continues. The caller sets the mark.
 
-    `backup` takes the place of what is in the store, in the same transaction: nothing can be charged in between.
-    `place` is where the ledger will be, if not where it is.
+    `backup` replaces what is in the database, in the same transaction, so that nothing can be charged in between.
+    `place` is where the ledger will be, if it is moved afterwards.
     """
     there = Keyring.find(identity.ledger_id)
     keyring = there or Keyring.make(identity.ledger_id)
@@ -101,8 +101,8 @@ def continue_ledger(
             alter_tables(rows, read_version(rows))
         found = audit(rows, identity.ledger_id, identity.population, (), "")
         if not found.ok:
-            hint = "Restore a backup that is whole: `sfumato ledger restore`."
-            raise LedgerError("ledger-altered", f"Entry {found.first_broken} does not hold: {found.reason}", hint)
+            hint = "Restore an intact backup: `sfumato ledger restore`."
+            raise LedgerError("ledger-altered", f"Entry {found.first_broken} is not correct: {found.reason}", hint)
         now, counted = rows.read_head(lock=True), list_segments(rows)
         key = _refuse_foreign_key(rows, now, there, accepted)
         known = rename_parted(rows, (*list_seen(keyring, seen, (*counted, *replaced)), *replaced))
@@ -123,23 +123,23 @@ def continue_ledger(
 
 
 def make_mark(head: Head, anchor: str, path: str, generation: int = 0) -> Mark:
-    """The mark that says that this head was seen."""
+    """The mark that records that this head was seen."""
     return Mark(head.number, head.hash, write_loss(head.spent), anchor, path, generation)
 
 
 def _replace_rows(
     rows: LedgerRows, backup: Database, identity: Identity, home: tuple[Segment, ...]
 ) -> tuple[Segment, ...]:
-    """Put a backup in the place of these books; the segments that were there, as far as they can be read.
+    """Replace these rows with a backup. Return the segments that were there, as far as they can be read.
 
-    What this user saw of one of them, and is not in it, is there too, as a segment of its own.
+    If this user saw entries of such a segment that are not in it, they are returned as a segment of their own.
     """
     there: tuple[Segment, ...] = ()
     try:
         if has_tables(rows) and refuse_foreign(rows, identity) < SCHEMA_VERSION:
             alter_tables(rows, read_version(rows))
         there = list_segments(rows) if has_tables(rows) else ()
-        there += tuple(each for each in rename_parted(rows, home) if each not in home) if there else ()
+        there += tuple(segment for segment in rename_parted(rows, home) if segment not in home) if there else ()
     except (*DAMAGED, LedgerError, SQLAlchemyError) as error:
         if isinstance(error, LedgerError) and error.code in ("ledger-foreign", "ledger-newer"):
             raise
@@ -149,20 +149,20 @@ def _replace_rows(
 
 
 def _refuse_foreign_key(rows: LedgerRows, now: Head, own: Keyring | None, accepted: Accepted) -> str:
-    """Refuse a ledger whose newest entries another key signed, while this user has the ledger's key.
+    """Refuse a ledger whose newest entries were signed with another key, if this user has the ledger's key.
 
-    Whoever can write the file can append entries that are signed with a key of their own. Returned is that other key,
-    where the owner accepts it, or where this user has none; else nothing.
+    Whoever can write the file can append entries that are signed with a key of their own. The other key is returned if
+    the owner accepts it or if this user has no key; otherwise the empty text.
     """
     keys = read_anchor(rows, now).keys
     if not keys or (own is not None and keys[-1][1] == own.public_key):
         return ""
     first, key = keys[-1]
     if own is not None and not accepted.key:
-        message = f"Entries {first} to {now.number} were signed with another key than yours: {key}."
+        message = f"Entries {first} to {now.number} were signed with a key that is not yours: {key}."
         hint = (
-            "If you know whose key that is (another machine or user of yours), and want their entries, say so with "
-            "--accept-key. Otherwise somebody else wrote them: restore a backup from before."
+            "If it is the key of another machine or user of yours, and you want these entries, pass --accept-key. "
+            "Otherwise somebody else wrote them: restore an earlier backup."
         )
         raise LedgerError("ledger-key", message, hint)
     return key

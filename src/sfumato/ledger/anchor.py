@@ -1,4 +1,6 @@
-"""Where a ledger is and which key signs it: said by its first entry, and again whenever the owner changes it.
+"""Anchors: the entries that record where a ledger is and which key signs it.
+
+The first entry is an anchor, and so is every entry by which the owner changes the place or the key.
 
 A copy of the file is in another place than its newest anchor says. It is refused until the owner says that the copy
 continues (`sfumato ledger adopt`), which is the next anchor.
@@ -20,7 +22,7 @@ Place = dict[str, Any]  # path, device, inode of a file; empty for a ledger on a
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """What the newest anchor says: the key that signs from each entry on, and the file's place."""
+    """What the newest anchor records: which key signs from which entry on, and the place of the file."""
 
     number: int
     hash: str
@@ -29,12 +31,12 @@ class Anchor:
 
     @property
     def key(self) -> str:
-        """The key that signs now; empty where the ledger is not signed."""
+        """The key that signs now; empty if the ledger is not signed."""
         return self.keys[-1][1] if self.keys else ""
 
 
 def locate_file(path: str | None) -> Place:
-    """The place of a file."""
+    """The place of a file: its path, device and inode."""
     if path is None:
         return {}
     found = os.stat(path)
@@ -42,7 +44,7 @@ def locate_file(path: str | None) -> Place:
 
 
 def read_anchor(rows: LedgerRows, head: Head) -> Anchor:
-    """The anchor that is in force: the newest one. The row of totals names it too, but is neither hashed nor signed."""
+    """The newest anchor, which is the one in force. The head row repeats its number, but is not hashed or signed."""
     newest = find_newest_anchor(rows)
     row = None if newest is None else find_whole_entry(rows, newest)
     if row is None or row["kind"] not in ANCHORS:
@@ -55,7 +57,7 @@ def read_anchor(rows: LedgerRows, head: Head) -> Anchor:
 
 
 def refuse_unsigned(rows: LedgerRows, anchor: Anchor, seen: Mark | None) -> None:
-    """Refuse an anchor that the key in force did not sign, and one that is older than the one that was seen here.
+    """Refuse an anchor that its own key did not sign, or that is older than one that this user has seen.
 
     Every ledger in a database is signed. An anchor without a key, or with keys that sign only later entries, would
     switch the signatures off.
@@ -71,14 +73,14 @@ def refuse_unsigned(rows: LedgerRows, anchor: Anchor, seen: Mark | None) -> None
 def describe_anchor(
     keyring: Keyring | None, path: str | None, number: int, keys: tuple[tuple[int, str], ...] = ()
 ) -> Place:
-    """What an anchor that is entry `number` says of keys and place."""
+    """The keys and the place that an anchor with this number records."""
     if keyring is not None and (not keys or keys[-1][1] != keyring.public_key):
         keys = (*keys, (number, keyring.public_key))
-    return {"keys": [list(each) for each in keys], "place": locate_file(path)}
+    return {"keys": [list(pair) for pair in keys], "place": locate_file(path)}
 
 
 def refuse_another_key(anchor: Anchor, keyring: Keyring | None) -> Keyring:
-    """Refuse a ledger whose key is not here; otherwise, its key."""
+    """Refuse a ledger whose key is not here. Otherwise return its key."""
     if keyring is None or keyring.public_key != anchor.key:
         hint = (
             "Copy the key from the machine or user that has it (SFUMATO_HOME); "
@@ -89,7 +91,7 @@ def refuse_another_key(anchor: Anchor, keyring: Keyring | None) -> Keyring:
 
 
 def refuse_a_copy(anchor: Anchor, path: str | None) -> None:
-    """Refuse a file that is not the one that its newest anchor speaks of."""
+    """Refuse a file that is not the one that its newest anchor records."""
     if path is None or not anchor.place:
         return
     found = locate_file(path)

@@ -1,4 +1,4 @@
-"""The books done again from the first entry: every hash, every sum, every rule."""
+"""Verifying a ledger from its first entry on: every hash, signature, sum and rule."""
 
 from collections.abc import Iterable, Sequence
 from contextlib import closing
@@ -16,13 +16,13 @@ Seen = tuple[int, str]  # the number and the hash of an entry that was seen
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What an audit found: how many entries hold, and which is the first that does not."""
+    """What an audit found: how many entries are correct, and which is the first that is not."""
 
     ok: bool
     entries: int
     first_broken: int | None
     reason: str
-    verified_before: int = 0  # so many of the entries were verified earlier, and were not walked again
+    verified_before: int = 0  # how many of the entries were verified earlier, and were not checked again
 
 
 def audit(  # noqa: PLR0917 (its callers name what they pass)
@@ -33,7 +33,7 @@ def audit(  # noqa: PLR0917 (its callers name what they pass)
     public_key: str,
     verified: Seen | None = None,
 ) -> Verification:
-    """Walk the chain, up to the head and past those that were seen before: all of it, or what follows `verified`."""
+    """Check all entries, or those after `verified`, and that the entries in `known` are there."""
     start = verified if verified is not None and _is_recorded(rows, verified) else (0, "")
     sums = Replay.resume(rows, start[0], ledger_id, population) if start[0] else Replay(ledger_id, population)
     with closing(walk_entries(rows, start[0])) as entries:
@@ -56,7 +56,7 @@ def audit(  # noqa: PLR0917 (its callers name what they pass)
 
 
 def walk(entries: Iterable[Row], sums: Replay, start: Seen, known: Sequence[Seen] = ()) -> Verification:
-    """Check each row after `start`: its hash, its place in the chain, its signature and its sums."""
+    """Check every row after `start`: its hash, its place in the chain, its signature and its sums."""
     held, previous = start
     for row in entries:
         reason = _find_break(row, held + 1, previous, known) or sums.find_fault(row)
@@ -67,7 +67,7 @@ def walk(entries: Iterable[Row], sums: Replay, start: Seen, known: Sequence[Seen
 
 
 def _is_recorded(rows: LedgerRows, seen: Seen) -> bool:
-    """Whether this entry is in the ledger: if not, everything is walked, and the fault is named."""
+    """Whether this entry is in the ledger. If not, the audit starts at the first entry, and names the fault."""
     try:
         row = find_entry(rows, seen[0])
     except SfumatoError:
@@ -76,9 +76,9 @@ def _is_recorded(rows: LedgerRows, seen: Seen) -> bool:
 
 
 def refuse_older(rows: LedgerRows, head: Head, latest: Seen) -> None:
-    """Refuse a ledger that does not hold the entry that was seen last."""
+    """Refuse a ledger that does not hold an entry that was seen before."""
     number, known = latest
-    hint = "Restore the newest ledger: charges that it has forgotten would be spent twice."
+    hint = "Restore the newest ledger. Otherwise the charges that this one lacks would be spent twice."
     if head.number < number:
         message = (
             f"The ledger is older than it was: it ends before entry {number}, and entry {head.number + 1} is missing."
@@ -94,7 +94,7 @@ def refuse_older(rows: LedgerRows, head: Head, latest: Seen) -> None:
 
 
 def _find_break(row: Row, number: int, previous: str, known: Sequence[Seen]) -> str:
-    """Why a row does not continue the chain, or nothing."""
+    """Why a row does not continue the chain; empty if it does."""
     if row["number"] != number:
         return f"Entry {number} is missing."
     if is_altered(row):

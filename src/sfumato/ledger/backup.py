@@ -1,8 +1,8 @@
-"""Backups of a ledger's file, and their return.
+"""Backing up a ledger's file, and restoring it.
 
-A restore fences running processes: the entry that it appends is an anchor, and a process that opened the ledger under
-another anchor refuses to charge (see `Ledger`). The rows are replaced in one transaction on the ledger's own file, so
-that no charge comes between what is counted and what is replaced. Entries that the backup lacks are counted, and what
+A restore stops running processes from charging: it appends an anchor, and a process that opened the ledger under
+another anchor refuses to charge (see `GuardedDatabase`). The rows are replaced in one transaction on the ledger's own
+file, so that no charge can be made between counting and replacing. Entries that the backup lacks are counted, and what
 they cost stays charged.
 """
 
@@ -30,10 +30,10 @@ SCRATCH = ".restore-"
 
 
 def back_up(url: str, target: Path) -> None:
-    """Write the ledger as it is now into a new file, while others may use it."""
+    """Copy the ledger into a new file. Others can use the ledger meanwhile."""
     source = _find_file(Database(url, must_exist=True))
     if target.exists():
-        raise LedgerError("backup-exists", f"There is a file {target} already.", "Choose another name.")
+        raise LedgerError("backup-exists", f"The file {target} exists already.", "Choose another name.")
     try:
         make_private(target)
         _copy(source, str(target))
@@ -54,10 +54,10 @@ def restore(
     accept_missing: bool = False,
     accept_key: bool = False,
 ) -> Adoption:
-    """Put a backup in the place of the ledger. Its chain, sums and signatures must hold.
+    """Replace the ledger with a backup. The backup's chain, sums and signatures must be correct.
 
-    Where the ledger, or any copy of it that this user has seen, has entries that the backup lacks, that is refused
-    unless the owner accepts it; the entry that says so counts what is missing and carries what it cost.
+    If the ledger, or any copy of it that this user has seen, has entries that the backup lacks, the restore is refused
+    unless the owner accepts it. The new entry records how many entries are missing and what they cost.
     """
     path = _find_file(Database(url, must_exist=False))
     identity, accepted = Identity(ledger_id, population), Accepted(accept_missing, accept_key)
@@ -108,7 +108,7 @@ def _refuse_writing(what: str, why: tuple[str, str] | None) -> LedgerError:
 
 
 def _bring_up_to_date(copy: Database, identity: Identity) -> None:
-    """Give the copy of a backup the newest tables."""
+    """Bring the tables of a backup's copy up to date."""
     with copy.write() as rows:
         version = refuse_foreign(rows, identity)
         if version < SCHEMA_VERSION:
@@ -117,13 +117,13 @@ def _bring_up_to_date(copy: Database, identity: Identity) -> None:
 
 @contextmanager
 def _hold_lock(scratch: Path) -> Iterator[None]:
-    """Hold the lock that says that a restore works in this folder; it ends with the process, however it ends."""
+    """Hold a lock while a restore works in this folder. The system releases it when the process ends."""
     with locked(scratch / "lock"):
         yield
 
 
 def _clear_scratch(folder: str) -> None:
-    """Remove what restores left here that were killed: those whose lock nobody holds."""
+    """Remove what killed restores left here: folders whose lock nobody holds."""
     for left in Path(folder).glob(f"{SCRATCH}*"):
         try:
             with (left / "lock").open("rb") as file:
@@ -137,19 +137,19 @@ def _find_file(database: Database) -> str:
     database.close()
     if database.path is None:
         hint = "Use the server's own tools (pg_dump, pg_restore), and `sfumato ledger adopt` after a restore."
-        raise LedgerError("ledger-on-a-server", "Only a ledger in a file is copied here.", hint)
+        raise LedgerError("ledger-on-a-server", "This command copies only a ledger in a file.", hint)
     return database.path
 
 
 def _copy(source: str, target: str) -> None:
-    """SQLite's own copy of a database that may be in use, into a file that may be in use."""
+    """Copy a database with SQLite's own backup. Both files may be in use."""
     with closing(sqlite3.connect(source)) as old, closing(sqlite3.connect(target, timeout=30)) as new:
         old.backup(new)
         new.execute("PRAGMA wal_checkpoint(TRUNCATE)").close()
 
 
 def _is_database(path: str) -> bool:
-    """Whether a database is at the path that SQLite can write to; a damaged one is put aside instead."""
+    """Whether the file is a database that SQLite can write to. A damaged one is renamed instead."""
     try:
         with closing(sqlite3.connect(f"file:{path}?mode=rw", uri=True)) as connection:
             (state,) = connection.execute("PRAGMA quick_check(1)").fetchone()
@@ -159,7 +159,7 @@ def _is_database(path: str) -> bool:
 
 
 def _replace(new: str, path: str) -> None:
-    """Put the new file at the path; what is there is kept under another name."""
+    """Put the new file at the path. An existing file is renamed."""
     aside = f"{path}.damaged-{datetime.now(UTC):%Y%m%dT%H%M%S}"
     for suffix in SUFFIXES:
         if os.path.exists(path + suffix):

@@ -1,8 +1,8 @@
-"""A ledger as JSON lines, with everything that an outsider needs to check it: the chain, the sums and the signatures.
+"""A ledger as JSON lines, with everything that others need to check its chain, sums and signatures.
 
-The first line says what the ledger is. Each further line is one entry, with all columns as they are hashed. What is
-hashed of an entry is the hash before it, a line break, and the canonical JSON of its columns (`entries.CHAINED`). What
-is signed is the text "sfumato ledger entry " and the hash. The integers of answers may be left out; their hash stays.
+The first line identifies the ledger. Every further line is one entry, with all columns as they are hashed. The hash of
+an entry covers the hash before it, a line break, and the canonical JSON of its columns (`entries.CHAINED`). A signature
+covers the text "sfumato ledger entry " and the hash. The integers of answers may be left out; their hash is included.
 """
 
 import json
@@ -25,7 +25,7 @@ DAMAGED = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, 
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What an export says of itself, and what checking it found. Compare the key and the head with copies of yours."""
+    """What an export claims, and what checking it found. Compare the key and the head with ones that you trust."""
 
     ledger_id: str
     population: str
@@ -35,7 +35,7 @@ class Exported:
 
 
 def write_export(rows: LedgerRows, ledger_id: str, population: str, file: IO[str], *, answers: bool) -> int:
-    """Write every entry; how many there are."""
+    """Write every entry, and return how many there are."""
     head = rows.read_head(lock=False)
     first = {
         "format": FORMAT, "version": VERSION, "ledger_id": ledger_id, "population": population,
@@ -49,7 +49,7 @@ def write_export(rows: LedgerRows, ledger_id: str, population: str, file: IO[str
 
 
 def check_export(path: Path, head: str | None = None) -> Exported:
-    """Check an export by itself: every hash, every signature, every sum, and that it ends where it says."""
+    """Check an export: every hash, signature and sum, and that no entry is missing at its end."""
     try:
         with path.open(encoding="utf-8") as file:
             first = json.loads(next(file, ""))
@@ -63,7 +63,7 @@ def check_export(path: Path, head: str | None = None) -> Exported:
     except OSError as error:
         raise LedgerError("export-unreadable", f"{path} cannot be read: {error.strerror}.", "Check the path.") from None
     except DAMAGED:
-        hint = "Make it anew with `sfumato ledger export`."
+        hint = "Export the ledger again with `sfumato ledger export`."
         raise LedgerError("export-damaged", f"{path} is not an export of a ledger, or is damaged.", hint) from None
     if found.ok and (not hashes or found.entries != first["entries"] or newest != hashes[-1]):
         found = Verification(False, found.entries, found.entries + 1, "Entries are missing at the end.")

@@ -1,7 +1,7 @@
-"""No fork while a thread is inside the database.
+"""Delays a fork while a thread uses the database.
 
-A fork copies locks as they are. A lock that another thread held (of SQLite, of the connection pool, of a file) would
-stay locked in the child for ever. So a fork waits until every thread has left, and lets nobody in meanwhile.
+A fork copies locks in their current state. A lock that another thread holds (in SQLite, in the connection pool, on a
+file) would stay locked in the child for ever. So a fork waits until every thread has left, and new ones wait for it.
 """
 
 import os
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 
 class ForkGate:
-    """Counts the threads inside; a fork waits for all but its own."""
+    """Counts the threads that use the database. A fork waits for all of them but its own."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -21,7 +21,7 @@ class ForkGate:
 
     @contextmanager
     def inside(self) -> Iterator[None]:
-        """Work that a fork must not interrupt. The same thread may enter again."""
+        """Do work that a fork must not interrupt. A thread that is inside may enter again."""
         depth = getattr(self._own, "depth", 0)
         with self._changed:
             while self._forking and not depth:
@@ -47,13 +47,13 @@ class ForkGate:
                 self._changed.wait()
 
     def after_in_parent(self) -> None:
-        """Let the others in again."""
+        """Let other threads enter again."""
         with self._changed:
             self._forking = False
             self._changed.notify_all()
 
     def after_in_child(self) -> None:
-        """Begin anew: of all threads, only this one is left."""
+        """Start again: the child has only this thread."""
         self._changed = threading.Condition()
         self._inside = getattr(self._own, "depth", 0)
         self._forking = False

@@ -1,4 +1,4 @@
-"""How far a ledger was verified before: a note beside its key, signed with it."""
+"""How far a ledger was verified: a note next to its key, and signed with it."""
 
 import json
 
@@ -11,7 +11,7 @@ NOTE = "verified"
 
 
 def read_verified(keyring: Keyring) -> Seen | None:
-    """The newest entry up to which everything held; None where nothing was verified, or the note was altered."""
+    """The last entry of the last verification; None if there was none, or if the note was altered."""
     note = keyring.read_note(NOTE)
     try:
         written = json.loads(note or "")
@@ -22,7 +22,7 @@ def read_verified(keyring: Keyring) -> Seen | None:
 
 
 def remember_verified(keyring: Keyring, head: Head) -> None:
-    """Say that everything up to this head holds."""
+    """Note that all entries up to this head are correct."""
     signature = keyring.sign(_write_claim(head.number, head.hash))
     keyring.try_store_note(NOTE, canonical_text({"number": head.number, "hash": head.hash, "signature": signature}))
 

@@ -1,4 +1,4 @@
-"""Where a ledger is, as an owner declares it: a path or a URL, seen from a folder."""
+"""The address of a ledger, as the owner declares it: a path relative to the dataset's folder, or a URL."""
 
 from pathlib import Path
 
@@ -12,9 +12,9 @@ IN_MEMORY = (None, "", ":memory:")
 
 
 def resolve_address(folder: Path, declared: str) -> str:
-    """The absolute path, or the URL on a server. A relative path is seen from the folder, also in a sqlite URL.
+    """The absolute path, or the URL on a server. A path is relative to the folder, also in a sqlite URL.
 
-    What is in memory would be forgotten with the process, and its budget with it: it is refused.
+    An address in memory is refused, because the process would take the record of what is spent with it.
     """
     path = _find_file(declared)
     if path is None:
@@ -23,18 +23,18 @@ def resolve_address(folder: Path, declared: str) -> str:
         place = (folder / Path(path).expanduser()).absolute()
     except RuntimeError:  # ~somebody
         raise LedgerError(
-            "ledger-unreachable", "The ledger's path begins with no user of this machine.", HINT
+            "ledger-unreachable", "The ledger's path begins with ~ and a user that this machine does not have.", HINT
         ) from None
     if place.is_dir():
         raise LedgerError("ledger-unreachable", f"The ledger's path is a folder: {place}.", HINT)
     if not place.parent.is_dir():
         hint = f"Make the folder. {HINT}"
-        raise LedgerError("ledger-unreachable", f"The ledger's folder is not there: {place.parent}.", hint)
+        raise LedgerError("ledger-unreachable", f"The ledger's folder does not exist: {place.parent}.", hint)
     return str(place)
 
 
 def _find_file(declared: str) -> str | None:
-    """The path of a file, or None for a server."""
+    """The path of a file; None for a server."""
     path: str | None = declared
     if "://" in declared:
         try:
@@ -45,6 +45,6 @@ def _find_file(declared: str) -> str | None:
             return None
         path = address.database
     if path is None or path in IN_MEMORY:
-        message = "A dataset's ledger cannot be in memory: what was spent would be forgotten."
+        message = "A dataset's ledger cannot be in memory: the record of what is spent would be lost."
         raise LedgerError("ledger-in-memory", message, HINT)
     return path

@@ -1,7 +1,7 @@
-"""The neighbours that a ledger's losses are about. Losses under two relations cannot be added, so there is one.
+"""The neighbouring relation of a ledger. Losses under different relations cannot be added, so a ledger has one.
 
-The first entry records it. A ledger that was begun before this was recorded gets an entry that says so, when a dataset
-opens it next.
+The first entry records it. A ledger that was begun before Sfumato recorded it gets an entry for it when a dataset opens
+it next.
 """
 
 import json
@@ -15,12 +15,12 @@ from sfumato.ledger.ledger_rows import LedgerRows
 
 
 def describe_neighbours(neighbours: Neighbours | None) -> dict[str, str]:
-    """What an entry says of the neighbours."""
+    """The part of an entry's payload that records the neighbours."""
     return {} if neighbours is None else {"neighbours": neighbours.value}
 
 
 def read_neighbours(rows: LedgerRows) -> Neighbours | None:
-    """The neighbours that the entries record; None in a ledger that was begun before they were recorded."""
+    """The neighbours that the entries record; None if they record none."""
     first, later = find_whole_entry(rows, 1), find_neighbours_entry(rows)
     if first is None:
         raise altered_error(1, "is missing")
@@ -38,11 +38,11 @@ def record_neighbours(rows: LedgerRows, now: Head, neighbours: Neighbours) -> He
 
 
 def refuse_other_neighbours(found: Neighbours, wanted: Neighbours) -> None:
-    """Refuse a dataset that declares other neighbours than the ledger records."""
+    """Refuse a dataset whose neighbours differ from the recorded ones."""
     if found is not wanted:
         message = f"The ledger records neighbours = {found.value!r}, and {wanted.value!r} is declared here."
         hint = (
-            f"Declare neighbours = {found.value!r}, as before. A loss under one relation cannot be added to a loss "
-            "under the other, so one ledger has one relation."
+            f"Declare neighbours = {found.value!r}. Losses under different relations cannot be added, so a ledger "
+            "has one relation."
         )
         raise LedgerError("ledger-neighbours", message, hint)

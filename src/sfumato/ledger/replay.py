@@ -1,4 +1,7 @@
-"""The sums done again from the certified losses alone: hashes can be made anew, sums cannot be made wrong."""
+"""Replaying the entries: every sum is computed again from the certified losses, and every rule is checked.
+
+Somebody who alters entries can compute new hashes for them. The sums and rules would still fail here.
+"""
 
 import json
 from dataclasses import replace
@@ -25,7 +28,7 @@ _NEIGHBOURS = ("neighbours", None, "")
 
 
 class Replay:
-    """What the entries so far add up to, and whether the next one follows the rules."""
+    """The sums of the entries so far. `find_fault` checks the next entry against the rules."""
 
     def __init__(self, ledger_id: str, population: str) -> None:
         self._identity = (ledger_id, population)
@@ -41,7 +44,7 @@ class Replay:
 
     @classmethod
     def resume(cls, rows: LedgerRows, number: int, ledger_id: str, population: str) -> "Replay":
-        """The sums as they are after an entry that was verified before."""
+        """The state after an entry that was verified before."""
         sums = cls(ledger_id, population)
         row = find_whole_entry(rows, number)
         _demand(row is not None)
@@ -49,24 +52,24 @@ class Replay:
         sums._past, sums._start = rows, number
         sums._note_neighbours(json.loads(read_first_payload(rows) or "{}"))
         sums._budget, sums._spent, sums._version = entry.budget, entry.spent, entry.version
-        anchors = [each["number"] for each in list_anchors(rows) if each["number"] <= number]
+        anchors = [anchor["number"] for anchor in list_anchors(rows) if anchor["number"] <= number]
         declared = json.loads((find_whole_entry(rows, anchors[-1]) or {})["payload"])
         sums._keys = [(int(first), str(key)) for first, key in declared.get("keys", [])]
         return sums
 
     def find_fault(self, row: Row) -> str:
-        """Why an entry cannot follow the ones before it, or nothing."""
+        """Why an entry cannot follow the ones before it; empty if it can."""
         try:
             entry = Entry.from_row(row)
             _demand(self._version <= entry.version <= SCHEMA_VERSION)
             self._version = entry.version
             payload = json.loads(row.get("payload") or "{}")
-            held = self._wanted(entry, payload) == entry
+            correct = self._expect_entry(entry, payload) == entry
             if entry.kind in ANCHORS:
                 self._change_keys(entry, payload)
         except (SfumatoError, ValueError, KeyError, TypeError, ArithmeticError):
-            held = False
-        if not held:
+            correct = False
+        if not correct:
             return f"Entry {row['number']} breaks the ledger's rules, or its sums are wrong."
         if self.key and not is_signed(entry.hash, entry.signature, self.key):
             return f"Entry {row['number']} is not signed with the ledger's key."
@@ -75,7 +78,7 @@ class Replay:
             self._own[entry.analyst] = entry.analyst_spent
         return ""
 
-    def _own_of(self, analyst: str) -> PrivacyLoss | None:
+    def _find_own_spent(self, analyst: str) -> PrivacyLoss | None:
         """What an analyst has spent so far."""
         if analyst not in self._own and self._past is not None:
             row = find_newest_until(self._past, analyst, self._start)
@@ -84,7 +87,7 @@ class Replay:
                 self._own[analyst] = spent
         return self._own.get(analyst)
 
-    def _charge(self, number: int) -> Entry:
+    def _find_charge(self, number: int) -> Entry:
         """A charge that was made before."""
         if number not in self._charges and self._past is not None and number <= self._start:
             row = find_entry(self._past, number)
@@ -94,24 +97,24 @@ class Replay:
 
     @property
     def key(self) -> str:
-        """The key that signs now; empty where nothing is signed."""
+        """The key that signs now; empty if the ledger is not signed."""
         return self._keys[-1][1] if self._keys else ""
 
     def _change_keys(self, entry: Entry, payload: dict[str, Any]) -> None:
-        """Take the keys of an anchor: those before, and perhaps one that signs from this entry on."""
+        """Take the keys of an anchor: the keys so far, and perhaps one that signs from this entry on."""
         keys = [(int(number), str(key)) for number, key in payload.get("keys", [])]
         before = len(self._keys)
         _demand(keys[:before] == self._keys and all(number == entry.number for number, _ in keys[before:]))
         self._keys = keys
 
     def _note_neighbours(self, payload: dict[str, Any]) -> None:
-        """Neighbours are recorded once."""
+        """Note that the neighbours are recorded, which may happen once."""
         if "neighbours" in payload:
             Neighbours.read(payload["neighbours"])
             self._followed.add(_NEIGHBOURS)
 
-    def _told(self, entry: Entry, payload: dict[str, Any], spent: PrivacyLoss) -> Entry:
-        """An entry that charges nobody, as the rules would have written it: an anchor, or the neighbours."""
+    def _expect_record(self, entry: Entry, payload: dict[str, Any], spent: PrivacyLoss) -> Entry:
+        """The entry as the rules would have written it, if it is an anchor or records the neighbours."""
         if entry.kind == "neighbours":
             _demand("neighbours" in payload and _NEIGHBOURS not in self._followed)
             _demand(self._past is None or not is_repeated(self._past, entry, self._start))
@@ -121,7 +124,7 @@ class Replay:
         carried = add_losses(spent, read_charge(payload["carried"])) if "carried" in payload else spent
         return replace(entry, spent=shorten(carried))
 
-    def _wanted(self, entry: Entry, payload: dict[str, Any]) -> Entry:
+    def _expect_entry(self, entry: Entry, payload: dict[str, Any]) -> Entry:
         """The entry as the rules would have written it."""
         if entry.kind == "open":
             identity = (payload["ledger_id"], payload["population"], entry.number)
@@ -133,15 +136,15 @@ class Replay:
             return replace(entry, spent=spent)
         _demand(self._budget == entry.budget)
         if entry.kind in (*ANCHORS, "neighbours"):
-            return self._told(entry, payload, spent)
-        own = convert_loss(self._own_of(entry.analyst) or zero_loss(entry.budget), entry.budget)
+            return self._expect_record(entry, payload, spent)
+        own = convert_loss(self._find_own_spent(entry.analyst) or zero_loss(entry.budget), entry.budget)
         if entry.kind == "charge":
-            shares = tuple(read_charge(each["loss"]) for each in payload["measurements"])
+            shares = tuple(read_charge(part["loss"]) for part in payload["measurements"])
             loss = price(read_charge(payload["loss"]), shares, entry.budget)
             _demand(fits(loss, spent, entry.budget))
             self._charges[entry.number] = entry
             return replace(entry, loss=loss, spent=add_losses(spent, loss), analyst_spent=add_losses(own, loss))
-        charge, once = self._charge(entry.about or 0), (entry.kind, entry.about, entry.analyst)
+        charge, once = self._find_charge(entry.about or 0), (entry.kind, entry.about, entry.analyst)
         _demand(once not in self._followed and entry.kind in ("answer", "seen"))
         _demand(self._past is None or not is_repeated(self._past, entry, self._start))
         self._followed.add(once)

@@ -1,7 +1,8 @@
-"""Segments of a ledger's history: what every copy that was ever seen has charged, so that no adoption forgets it.
+"""Segments of a ledger's history, so that an adoption counts the charges of every copy that was ever seen.
 
-A segment is an anchor and the entries up to the next one. It is in one file, so of two views of it the shorter is the
-beginning of the longer. Copies part at anchors only: what all copies cost together is the sum over their segments.
+A segment is an anchor and the entries up to the next anchor. One file wrote all of it, so of two views of a segment the
+shorter one is the beginning of the longer one. Copies differ from an anchor on. So what all copies cost together is the
+sum over their segments.
 """
 
 import json
@@ -18,12 +19,12 @@ from sfumato.ledger.ledger_rows import LedgerRows
 from sfumato.ledger.loss_sums import add_losses, convert_loss, write_loss, zero_loss
 from sfumato.ledger.spending import find_excess, read_charge
 
-NOTE = "histories"  # the segments that this user has seen, beside the mark
+NOTE = "histories"  # the file next to the mark with the segments that this user has seen
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """What was seen of one segment: its anchor's hash and number, what was spent then, and its newest entry."""
+    """What was seen of one segment: its anchor's hash and number, what was spent before it, and its newest entry."""
 
     anchor: str
     first: int
@@ -34,14 +35,14 @@ class Segment:
 
 
 def list_segments(rows: LedgerRows) -> tuple[Segment, ...]:
-    """The segments of this ledger, and those that its anchors have counted although their entries are missing."""
+    """The segments of this ledger, and the missing ones that its anchors have counted."""
     anchors = list_anchors(rows)
-    return (*_list_own(rows, anchors), *(each for anchor in anchors for each in _list_counted(rows, anchor)))
+    return (*_list_own(rows, anchors), *(segment for anchor in anchors for segment in _list_counted(rows, anchor)))
 
 
 def _list_own(rows: LedgerRows, anchors: list[Row]) -> list[Segment]:
     """The segments whose entries are in this ledger."""
-    lasts = [*(each["number"] - 1 for each in anchors[1:]), rows.read_head(lock=False).number]
+    lasts = [*(following["number"] - 1 for following in anchors[1:]), rows.read_head(lock=False).number]
     found = []
     for anchor, last in zip(anchors, lasts, strict=True):
         end = find_entry(rows, last) or anchor
@@ -51,7 +52,7 @@ def _list_own(rows: LedgerRows, anchors: list[Row]) -> list[Segment]:
 
 
 def _list_counted(rows: LedgerRows, anchor: Row) -> list[Segment]:
-    """The missing segments that an anchor counted. One that does not list them is a segment that cost what it says."""
+    """The missing segments that an anchor counted. An old anchor records only their cost: that becomes one segment."""
     declared = json.loads((find_whole_entry(rows, anchor["number"]) or {}).get("payload") or "{}")
     if "lost" in declared or "carried" not in declared:
         return _read_segments(declared.get("lost", []))
@@ -60,43 +61,43 @@ def _list_counted(rows: LedgerRows, anchor: Row) -> list[Segment]:
 
 
 def list_seen(keyring: Keyring, mark: Mark | None, shown: Iterable[Segment]) -> tuple[Segment, ...]:
-    """The segments that this user has seen; `shown` are others, which may say where the mark's own began."""
+    """The segments that this user has seen. `shown` are others, which may say where the mark's segment began."""
     kept = _read_remembered(keyring)
     if mark is None:
         return kept
-    same = [each for each in (*kept, *shown) if each.anchor == mark.anchor]
+    same = [segment for segment in (*kept, *shown) if segment.anchor == mark.anchor]
     if same:
         return (*kept, replace(same[0], number=mark.number, hash=mark.hash, spent=mark.spent))
-    none = write_loss(zero_loss(read_charge(mark.spent)))  # where it began is not known: then all of it counts
+    none = write_loss(zero_loss(read_charge(mark.spent)))  # where it began is unknown, so all of it counts
     return (*kept, Segment(mark.anchor, mark.number, none, mark.number, mark.hash, mark.spent))
 
 
 def rename_parted(rows: LedgerRows, segments: Iterable[Segment]) -> tuple[Segment, ...]:
-    """The same segments. One whose newest entry is another one in this ledger gets a name of its own: all of it counts.
+    """The same segments. If this ledger has another entry in place of a segment's newest, all of it counts.
 
-    That happens only where a file was overwritten in place, and nobody noticed.
+    It then gets a name of its own. This happens only if a file was overwritten in place, and nobody noticed.
     """
-    own = {each.anchor: each.number for each in _list_own(rows, list_anchors(rows))}
+    own = {segment.anchor: segment.number for segment in _list_own(rows, list_anchors(rows))}
     found = []
-    for each in segments:
-        row = find_entry(rows, each.number) if each.number <= own.get(each.anchor, 0) else None
-        parted = row is not None and row["hash"] != each.hash
-        found.append(replace(each, anchor=f"{each.anchor}/{each.hash}") if parted else each)
+    for segment in segments:
+        row = find_entry(rows, segment.number) if segment.number <= own.get(segment.anchor, 0) else None
+        parted = row is not None and row["hash"] != segment.hash
+        found.append(replace(segment, anchor=f"{segment.anchor}/{segment.hash}") if parted else segment)
     return tuple(found)
 
 
 def choose_longest(segments: Iterable[Segment]) -> tuple[Segment, ...]:
-    """Of several views of a segment, the one that saw most."""
+    """Of several views of a segment, the longest."""
     found: dict[str, Segment] = {}
-    for each in segments:
-        if each.anchor not in found or found[each.anchor].number < each.number:
-            found[each.anchor] = each
+    for segment in segments:
+        if segment.anchor not in found or found[segment.anchor].number < segment.number:
+            found[segment.anchor] = segment
     return tuple(found.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """What a ledger lacks of what was seen: the segments, how many entries, and what they cost (None: nothing)."""
+    """What a ledger lacks: the segments, how many entries, and what they cost (None: nothing)."""
 
     segments: tuple[Segment, ...]
     entries: int
@@ -104,35 +105,35 @@ class Missing:
 
 
 def find_missing(counted: Iterable[Segment], seen: Iterable[Segment], budget: PrivacyLoss) -> Missing:
-    """What was seen, beyond what the ledger has counted, in the currency of its budget."""
-    have = {each.anchor: each for each in choose_longest(counted)}
+    """What was seen but not counted by the ledger. The cost is in the kind of its budget."""
+    have = {segment.anchor: segment for segment in choose_longest(counted)}
     lost, entries, cost = [], 0, zero_loss(budget)
-    for each in choose_longest(seen):
-        there = have.get(each.anchor)
-        if there is not None and there.number >= each.number:
+    for segment in choose_longest(seen):
+        there = have.get(segment.anchor)
+        if there is not None and there.number >= segment.number:
             continue
-        lost.append(each)
-        entries += each.number - (there.number if there else each.first - 1)
-        shared = there.spent if there else each.before
-        spent = convert_loss(read_charge(each.spent), budget)
+        lost.append(segment)
+        entries += segment.number - (there.number if there else segment.first - 1)
+        shared = there.spent if there else segment.before
+        spent = convert_loss(read_charge(segment.spent), budget)
         cost = add_losses(cost, find_excess(spent, convert_loss(read_charge(shared), budget)))
     return Missing(tuple(lost), entries, None if cost == zero_loss(budget) else cost)
 
 
 def write_segments(segments: Iterable[Segment]) -> list[list[object]]:
-    """Segments as they are written."""
-    return [list(astuple(each)) for each in segments]
+    """Segments as JSON lists."""
+    return [list(astuple(segment)) for segment in segments]
 
 
 def remember_segments(keyring: Keyring, segments: Iterable[Segment]) -> None:
-    """Remember these segments too, beside the mark; refuse where that cannot be written."""
+    """Remember these segments too, next to the mark. Refuse if they cannot be written."""
     keyring.store_note(NOTE, canonical_text(write_segments(choose_longest((*_read_remembered(keyring), *segments)))))
 
 
 def remember_ledger(keyring: Keyring, rows: LedgerRows, anchor: str) -> None:
-    """Remember the segments of a ledger that is opened, once for each anchor."""
+    """Remember the segments of a ledger that is opened, once per anchor."""
     kept = _read_remembered(keyring)
-    if anchor not in {each.anchor for each in kept}:
+    if anchor not in {segment.anchor for segment in kept}:
         keyring.try_store_note(NOTE, canonical_text(write_segments(choose_longest((*kept, *list_segments(rows))))))
 
 
@@ -141,7 +142,7 @@ def _read_remembered(keyring: Keyring) -> tuple[Segment, ...]:
     try:
         return tuple(_read_segments(json.loads(text))) if text else ()
     except (ValueError, TypeError, LookupError):
-        message = "What this user has seen of the ledger's other copies cannot be read: it is damaged."
+        message = "The record of the ledger's other copies is damaged and cannot be read."
         logging.getLogger("sfumato").warning(message)
         return ()
 
