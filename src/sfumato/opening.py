@@ -26,9 +26,9 @@ from sfumato.folder_ledger import (
     open_ledger,
     open_ledger_at,
 )
+from sfumato.ingest.declared_versions import hash_declaration
 from sfumato.ingest.frame_kinds import kind_of_frame
 from sfumato.ingest.load_report import Loading, LoadReport
-from sfumato.ingest.snapshot import declared_digest
 from sfumato.ingest.source_refusals import NOT_A_FRAME
 from sfumato.kernel.neighbours import Row
 from sfumato.ledger.ledger import Ledger
@@ -89,7 +89,7 @@ def protect(
     dataset = Dataset(name, [table], budget, population, neighbours, analysts=_check_limits(analysts))
     engine = DuckDBEngine.of_data(table, rows_of, Loading(strict=strict))
     signer = Signer() if books_at is None else Signer(Path(f"{books_at}.key"))
-    versions = {table.name: f"{version}-{declared_digest(table)[:16]}"}
+    versions = {table.name: f"{version}-{hash_declaration(table)[:16]}"}
     if books_at is not None or population is not None:  # others may ask about other data on this ledger
         key = SECRET if books_at is None else signer.secret(b"data version")
         versions[table.name] += f"-{engine.content_digest(table.name, key)[:32]}"

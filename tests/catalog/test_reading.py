@@ -8,7 +8,7 @@ from sfumato.catalog.catalog_file import load_catalog
 from sfumato.catalog.dataset import Table
 from sfumato.catalog.text_format import TextFormat
 from sfumato.errors import CatalogError
-from sfumato.ingest.snapshot import declared_digest
+from sfumato.ingest.declared_versions import hash_declaration
 
 FRAME = pd.DataFrame({"x": [1]})
 CATALOG = """
@@ -95,11 +95,11 @@ def test_a_declaration_edited_after_pinning_is_refused(tmp_path, line):
 def test_the_digest_changes_with_every_key():
     """A snapshot without the records that were skipped is not one of a file that must have none."""
     declared = {"x": sf.Integer(0, 9)}
-    plain = declared_digest(Table("t", "t.csv", sf.ROW, declared, reading=TextFormat(quoted_newlines=False)))
+    plain = hash_declaration(Table("t", "t.csv", sf.ROW, declared, reading=TextFormat(quoted_newlines=False)))
     skip = TextFormat(on_error="skip", quoted_newlines=False)
-    assert declared_digest(Table("t", "t.csv", sf.ROW, declared, reading=skip)) != plain
+    assert hash_declaration(Table("t", "t.csv", sf.ROW, declared, reading=skip)) != plain
     digests = {
-        declared_digest(Table("t", "t.csv", sf.ROW, declared, reading=TextFormat(quoted_newlines=each)))
+        hash_declaration(Table("t", "t.csv", sf.ROW, declared, reading=TextFormat(quoted_newlines=each)))
         for each in (None, True, False)
     }
     assert len(digests) == 3

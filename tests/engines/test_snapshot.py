@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.catalog.dataset import Table
 from sfumato.engines.reference.reference_engine import _place
-from sfumato.ingest import snapshot
+from sfumato.ingest import declared_versions, pinned_rows
+from sfumato.ingest.declared_versions import read_versions
 from sfumato.ingest.hidden_names import CENTRED, STEPS, WEIGHT
-from sfumato.ingest.snapshot import layout, pin, stored_steps, versions_of
+from sfumato.ingest.pinned_rows import find_grids, list_columns
+from sfumato.ingest.snapshot import pin
 
 ODD = [None, math.nan, math.inf, -math.inf, -0.0, 0.5, -0.5, 1.5, 2.5, 0.49999999999999994, 1e300, 5e-324, 2.0**53]
 numbers = st.one_of(st.sampled_from(ODD), st.floats(-300, 300), st.integers(-200, 200).map(lambda each: each / 2))
@@ -55,7 +57,7 @@ def weighed(steps, rows_of_unit, most):
 
 def expected(data, declared, nullable, unit, most):
     table = Table("t", None, unit, declared, most)
-    stored, counts = stored_steps(table), Counter(row[0] for row in data)
+    stored, counts = find_grids(table), Counter(row[0] for row in data)
     for who, *values in data:
         if unit is not sf.ROW and who is None:
             continue
@@ -127,8 +129,8 @@ def test_the_comparison_sees_a_wrong_rounding(monkeypatch):
     arrow = pa.table({name: pa.array([row[at] for row in data], TYPES[name]) for at, name in enumerate(TYPES)})
     wanted = comparable(met(list(expected(data, columns(True), True, "who", 2)), 2))
     assert comparable(pinned(Table("t", None, "who", columns(True), 2), arrow)) == wanted
-    right = snapshot._weighed
-    monkeypatch.setattr(snapshot, "_weighed", lambda *each: right(*each).replace(" // ", " / "))
+    right = pinned_rows._weigh_steps
+    monkeypatch.setattr(pinned_rows, "_weigh_steps", lambda *each: right(*each).replace(" // ", " / "))
     assert comparable(pinned(Table("t", None, "who", columns(True), 2), arrow)) != wanted
 
 
@@ -163,7 +165,7 @@ def test_the_columns_and_types_follow_from_the_declaration(unit, as_texts):
     table = Table("t", None, unit, EVERYTHING, 1 if unit is sf.ROW else 5)
     with duckdb.connect(":memory:") as connection:
         pin(connection, table, data)
-        described = ", ".join(f'"{name}" {kind}' for name, kind in layout(table).items())
+        described = ", ".join(f'"{name}" {kind}' for name, kind in list_columns(table).items())
         connection.execute(f"CREATE TABLE empty ({described})")
         made, declared = (
             {row[0]: row[1] for row in connection.execute(f"DESCRIBE {name}").fetchall()} for name in ("t", "empty")
@@ -188,18 +190,18 @@ def test_a_version_is_new_each_time_and_bound_to_the_declaration():
     table, data = Table("t", None, sf.ROW, {"x": sf.Integer(0, 9)}), pa.table({"x": [1]})
     with duckdb.connect(":memory:") as connection:
         pin(connection, table, data)
-        first = versions_of(connection, {"t": table})
+        first = read_versions(connection, {"t": table})
         pin(connection, table, data)
-        assert versions_of(connection, {"t": table}) != first
+        assert read_versions(connection, {"t": table}) != first
         for other in ({"x": sf.Integer(0, 8)}, {"x": sf.Integer(0, 9, nullable=False)}, {"x": sf.Real(0, 9)}):
             with pytest.raises(sf.errors.CatalogError, match="sfumato prepare"):
-                versions_of(connection, {"t": Table("t", None, sf.ROW, other)})
+                read_versions(connection, {"t": Table("t", None, sf.ROW, other)})
 
 
 def test_another_layout_of_columns_is_refused(monkeypatch):
     table, data = Table("t", None, sf.ROW, {"x": sf.Integer(0, 9)}), pa.table({"x": [1]})
     with duckdb.connect(":memory:") as connection:
         pin(connection, table, data)
-        monkeypatch.setattr(snapshot, "LAYOUT", snapshot.LAYOUT + 1)
+        monkeypatch.setattr(declared_versions, "LAYOUT", declared_versions.LAYOUT + 1)
         with pytest.raises(sf.errors.CatalogError, match="sfumato prepare"):
-            versions_of(connection, {"t": table})
+            read_versions(connection, {"t": table})

@@ -13,7 +13,7 @@ from pyarrow import parquet
 import sfumato as sf
 from sfumato.catalog.dataset import Table
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
-from sfumato.ingest import snapshot
+from sfumato.ingest import pinned_rows
 from sfumato.ingest.readers import columns_of, database_of, files_of
 
 ROWS = {"who": [1, 1, 2, 3, None], "age": [40, 41, 150, None, 7], "city": ["Rome", "Oslo", "Atlantis", "Rome", "Oslo"]}
@@ -193,14 +193,14 @@ def test_a_file_that_another_program_writes_is_refused(tmp_path):
 def test_a_source_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch):
     """People are counted in one reading and their rows kept in another: both must see the same rows."""
     path = csv(table(), tmp_path / "v.csv")
-    selected = snapshot._selected
+    selected = pinned_rows._select_rows
 
     def meanwhile(*given):
         with path.open("a") as file:
             file.write("1,2,Rome\n")
         return selected(*given)
 
-    monkeypatch.setattr(snapshot, "_selected", meanwhile)
+    monkeypatch.setattr(pinned_rows, "_select_rows", meanwhile)
     with pytest.raises(sf.errors.CatalogError, match="changed while it was read"):
         DuckDBEngine.of_data(VISITS, path)
 

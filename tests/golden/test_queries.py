@@ -15,7 +15,7 @@ from sfumato.catalog.dataset import Dataset, Table
 from sfumato.engines.engine import Added
 from sfumato.engines.sql.lowering import lower, lower_bins, lower_people
 from sfumato.errors import QueryError
-from sfumato.ingest.snapshot import stored_steps
+from sfumato.ingest.pinned_rows import find_grids
 from sfumato.kernel.certify import certify
 from sfumato.kernel.expressions import Call, Column, Literal
 from sfumato.kernel.plan import Choice, Keys, People
@@ -161,7 +161,7 @@ def outcome(sql):
         return f"```refusal\n{type(error).__name__}: {error.message}\n{error.hint}\n```"
     plan = choose_plan(query, sf.PureDP(1), DATASET, VERSIONS).plan
     lowered = []
-    stored = stored_steps(DATASET.table(plan.source.table)) if isinstance(plan.source, Scan) else {}
+    stored = find_grids(DATASET.table(plan.source.table)) if isinstance(plan.source, Scan) else {}
     if any(isinstance(each.quantity, Added) for each in plan.measurements):
         lowered.append(lower(plan, stored).sql("duckdb"))
     if any(isinstance(each.quantity, People | Keys) for each in plan.measurements):

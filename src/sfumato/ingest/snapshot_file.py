@@ -13,10 +13,11 @@ import duckdb
 from sfumato.catalog.dataset import Table
 from sfumato.catalog.names import find_name
 from sfumato.errors import CatalogError
+from sfumato.ingest.declared_versions import describe_origin
 from sfumato.ingest.hidden_names import FACTS, PINNED, SOURCES
 from sfumato.ingest.load_report import AS_USUAL, Loading, LoadReport, TableReport, combine_reports
 from sfumato.ingest.readers import CSV, WITHOUT_EXTENSIONS, Settings, connected
-from sfumato.ingest.snapshot import in_order, made_from, pin
+from sfumato.ingest.snapshot import order_tables, pin
 from sfumato.ingest.source_refusals import NotEnoughMemory, refused
 from sfumato.ingest.source_state import SourceState, SourceStatus, compared, state_of, unchanged_while_read
 from sfumato.ingest.sql_quoting import quoted
@@ -90,7 +91,7 @@ def prepare(
                 stale[name] = each.why
             elif each.source is SourceStatus.GONE:
                 gone.append(name)
-    for table in in_order(tables):  # those through which others reach their people come first
+    for table in order_tables(tables):  # those through which others reach their people come first
         through = None if table.unit_through is None else find_name(table.unit_through[1], stale)
         if through is not None and table.name not in stale:
             stale[table.name] = f"its people are found through {through}"
@@ -100,7 +101,7 @@ def prepare(
     if stale or removed:
         with _in_place_of(path, copy=bool(kept)) as connection:
             _remove(connection, [*stale, *removed])
-            read = [each for each in in_order(tables) if each.name in stale]
+            read = [each for each in order_tables(tables) if each.name in stale]
             report = _load(connection, read, folder, loading)
     return Prepared(stale, kept, removed, report, tuple(name for name in gone if name in kept))
 
@@ -110,7 +111,7 @@ def add(path: Path, tables: Mapping[str, Table], newest: str, folder: Path, load
     with _in_place_of(path, copy=True) as connection:
         there = {row[0] for row in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
         # one of that name is of an addition that was cut off
-        read = [each for each in in_order(tables) if each.name == newest or each.name not in there]
+        read = [each for each in order_tables(tables) if each.name == newest or each.name not in there]
         return _load(connection, read, folder, loading)
 
 
@@ -130,7 +131,7 @@ def pinnings(path: Path, tables: Mapping[str, Table], folder: Path) -> dict[str,
     found = {}
     for name, table in tables.items():
         pinned = name in declared and name in states
-        same = pinned and declared[name] == made_from(table)
+        same = pinned and declared[name] == describe_origin(table)
         status, files = SourceStatus.GONE, tuple[str, ...]()
         if pinned and table.source is not None:
             status, files = compared(states[name], table.source, folder)

@@ -40,3 +40,15 @@ def no_rule(table: str, name: str, kind: str) -> CatalogError:
     if "2**53" in kind:
         hint = "Such numbers are not told apart. Store them as whole numbers (Int64) or as texts."
     return refused(table, f"the column {name} holds {kind}, which is not read.", hint)
+
+
+def records_disagree(table: str) -> CatalogError:
+    """The reader of CSV files and the check of their records found different numbers of records."""
+    hint = "Please report it: the reader of CSV files and the check of their records disagree."
+    return refused(table, "its records could not be told apart with certainty.", hint)
+
+
+def rows_disagree(table: str) -> CatalogError:
+    """The people of the rows were not those of the people that were counted before."""
+    hint = "The id must have the same value whenever it is read. If it is a generated column, store its values."
+    return refused(table, "its rows could not be matched with their people.", hint)

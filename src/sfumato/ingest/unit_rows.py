@@ -3,15 +3,17 @@
 Part of the trusted perimeter: claims K-35 (counts) and K-51 (ids).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import duckdb
 
 from sfumato.catalog.dataset import Table
+from sfumato.catalog.names import find_name
 from sfumato.ingest.canonical import WHOLE, canonical
-from sfumato.ingest.hidden_names import OWNER, PEOPLE, ROWS_OF_UNIT, SPELLED, SPELLINGS, UNIT
-from sfumato.ingest.ids import is_canonical_id, merge_spellings
+from sfumato.ingest.hidden_names import OWNER, PEOPLE, PINNED, ROWS_OF_UNIT, SPELLED, SPELLINGS, UNIT
+from sfumato.ingest.ids import id_of, is_canonical_id, merge_spellings
 from sfumato.ingest.readers import Source
+from sfumato.ingest.source_refusals import refused
 from sfumato.ingest.sql_quoting import quoted
 
 
@@ -76,3 +78,32 @@ def spell_owner(table: Table, source: Source) -> str:
 def owner_of(table: Table) -> str:
     """The source's column of ids."""
     return OWNER if table.unit is None else str(table.unit)
+
+
+def join_owners(connection: duckdb.DuckDBPyConnection, table: Table, source: Source) -> Source:
+    """The source with the unit of each row, which another pinned table names. Rows that find no unit get NULL.
+
+    Table and column names match in any case, as in the catalog. Only declared columns of the source are taken.
+
+    Claim: K-51. A row belongs to the one unit that has its link in the other table, or to nobody.
+    Requires: the other table is pinned (checked here).
+    Relies on: K-50 (canonical texts).
+    Checked by: tests/engines/test_unit_through.py::test_a_link_is_the_same_name_in_any_case
+    """
+    column, named_table = table.unit_through or ("", "")
+    through = find_name(named_table, [row[0] for row in connection.execute(f"SELECT name FROM {PINNED}").fetchall()])
+    if through is None:
+        raise refused(table.name, "the table that names its people is not pinned.", "Run `sfumato prepare`.")
+    unit, other = quoted(UNIT), quoted(through)
+    types = {str(row[0]): str(row[1]) for row in connection.execute(f"DESCRIBE SELECT * FROM {other}").fetchall()}
+    link = quoted(find_name(column, types) or UNIT)  # the other table's own id column is kept as UNIT
+    linked = f"FROM {other} WHERE {link} IS NOT NULL GROUP BY {link}"
+    people = f"SELECT {link} AS link, MIN({unit}) AS owner, MAX({unit}) AS also {linked}"
+    if connection.execute(f"SELECT COUNT(*) FROM ({people}) WHERE owner <> also").fetchall()[0][0]:
+        hint = f"In {through}, {column} must name rows of one person only."
+        raise refused(table.name, "some of its rows would belong to two people.", hint)
+    same = f"{id_of('rows.' + quoted(column), source.columns[column])} = CAST(people.link AS VARCHAR)"
+    taken = ", ".join([*(f"rows.{quoted(name)}" for name in table.columns), f"people.owner AS {quoted(OWNER)}"])
+    relation = f"(SELECT {taken} FROM {source.relation} rows LEFT JOIN ({people}) people ON {same})"
+    columns = {name: source.columns[name] for name in table.columns}
+    return replace(source, relation=relation, columns={**columns, OWNER: types[UNIT]})

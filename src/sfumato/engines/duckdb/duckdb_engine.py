@@ -17,10 +17,12 @@ from sfumato.engines.plan_agrees import agrees, has_values
 from sfumato.engines.sql.dialect import DUCKDB
 from sfumato.engines.sql.lowering import lower, lower_bins, lower_people
 from sfumato.errors import EngineFailed, KernelFault
+from sfumato.ingest.declared_versions import read_versions
 from sfumato.ingest.load_report import AS_USUAL, Loading, LoadReport, combine_reports
+from sfumato.ingest.pinned_rows import find_grids
 from sfumato.ingest.public import with_facts
 from sfumato.ingest.readers import connected
-from sfumato.ingest.snapshot import in_order, pin, stored_steps, versions_of
+from sfumato.ingest.snapshot import order_tables, pin
 from sfumato.ingest.snapshot_file import SEALED, Prepared, add, open_to_read, prepare
 from sfumato.kernel.plan import BoundedPlan, Choice, Keys, People, digest
 from sfumato.kernel.release import ExactAggregates
@@ -46,12 +48,12 @@ class DuckDBEngine:
     """Snapshots of the declared tables, in memory or in one database file."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Table]) -> None:
-        """Of a connection that is sealed; versions_of refuses what is not pinned as it is declared."""
+        """The connection is sealed. A table that is not pinned as it is declared is refused."""
         self._connection = connection
         self.load_report: LoadReport | None = None  # only where this process read the sources
-        self.versions = versions_of(connection, tables)
+        self.versions = read_versions(connection, tables)
         self.tables = with_facts(connection, tables)
-        self._stored = {name: stored_steps(table) for name, table in tables.items()}
+        self._stored = {name: find_grids(table) for name, table in tables.items()}
         self._empty = EmptyTables(self.tables)
         self._ready: dict[int, tuple[BoundedPlan, Queries | None]] = {}
         self._lock = threading.Lock()
@@ -66,7 +68,7 @@ class DuckDBEngine:
         """Pin tables in memory; `load_report` says what that did to their values."""
         connection = connected()
         try:
-            ordered = in_order({name: table for name, (table, _) in tables.items()})
+            ordered = order_tables({name: table for name, (table, _) in tables.items()})
             report = combine_reports(
                 (pin(connection, table, tables[table.name][1], None, loading) for table in ordered), loading
             )

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import duckdb
 
 from sfumato.catalog.dataset import Table
-from sfumato.ingest.snapshot import layout
+from sfumato.ingest.pinned_rows import list_columns
 from sfumato.ingest.snapshot_file import SEALED
 from sfumato.ingest.sql_quoting import quoted
 
@@ -40,7 +40,7 @@ class EmptyTables:
             if self._connection is None:
                 made = duckdb.connect(":memory:", config=SEALED)
                 for table in self._tables.values():
-                    columns = ", ".join(f"{quoted(name)} {kind}" for name, kind in layout(table).items())
+                    columns = ", ".join(f"{quoted(name)} {kind}" for name, kind in list_columns(table).items())
                     made.execute(f"CREATE TABLE {quoted(table.name)} ({columns})")
                 self._connection = made
             return self._connection

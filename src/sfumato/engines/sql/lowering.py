@@ -45,7 +45,7 @@ def lower(plan: BoundedPlan, stored: Stored) -> exp.Expression:
     somebody is counted, each with its units before the integers: a person's other keys stay in the engine.
 
     Claim: K-26. The SQL computes what the plan's operators say, and no data can make it fail.
-    Requires: a snapshot as snapshot.py makes it.
+    Requires: a snapshot as ingest/pinned_rows.py writes it.
     Relies on: K-24, K-35 (widths of integers).
     Checked by: tests/neighbours/test_joins.py::test_no_neighbour_moves_more_through_a_join
     """
@@ -104,7 +104,7 @@ def lower_bins(plan: BoundedPlan, name: str, choice: Choice) -> exp.Expression:
     """The query of one choice: key values, the bin, and the weight of the rows in it.
 
     Claim: K-26. The SQL computes what the plan's operators say, and no data can make it fail.
-    Requires: a snapshot as snapshot.py makes it.
+    Requires: a snapshot as ingest/pinned_rows.py writes it.
     Relies on: K-24, K-35 (widths of integers).
     Checked by: tests/neighbours/test_joins.py::test_no_neighbour_moves_more_through_a_join
     """
@@ -139,7 +139,7 @@ def lower_people(plan: BoundedPlan) -> exp.Select:
     """The query that counts units: key values, units. A unit is in at most g cells, those least by a hash.
 
     Claim: K-26. The SQL computes what the plan's operators say, and no data can make it fail.
-    Requires: a snapshot as snapshot.py makes it.
+    Requires: a snapshot as ingest/pinned_rows.py writes it.
     Relies on: K-24, K-35 (widths of integers).
     Checked by: tests/neighbours/test_joins.py::test_no_neighbour_moves_more_through_a_join
     """

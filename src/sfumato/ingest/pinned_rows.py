@@ -1,0 +1,209 @@
+"""The rows of a pinned table: their columns and types, and the SQL that reads, clamps and weighs them.
+
+Part of the trusted perimeter: claims K-35 (weights and counts) and K-50 (values).
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from fractions import Fraction
+from math import floor
+
+import duckdb
+
+from sfumato.catalog.columns import ColumnDeclaration, Integer, Real
+from sfumato.catalog.dataset import Table
+from sfumato.errors import CatalogError, KernelFault
+from sfumato.ingest.canonical import WHOLE
+from sfumato.ingest.counting import RANGE_BITS, beside_held, beside_parsed, packed
+from sfumato.ingest.hidden_names import CENTRED, MET, PEOPLE, ROWS_OF_UNIT, SPELLED, STEPS, UNIT, WEIGHT
+from sfumato.ingest.join_cap import mark_met
+from sfumato.ingest.parsing import double, held, read, rounded, sql_type
+from sfumato.ingest.readers import Source
+from sfumato.ingest.source_refusals import records_disagree, refused, rows_disagree
+from sfumato.ingest.sql_quoting import quoted
+from sfumato.ingest.unit_rows import People, count_rows_of_people, owner_of
+from sfumato.kernel.neighbours import ROW
+from sfumato.kernel.plan import ROW_WEIGHT_EXPONENT, Grid, grid_exponent
+
+MOST_ROWS = (1 << 31) - 1  # of one unit: no table has more
+PUSHDOWNS = ("type_pushdown", "scalar_fn_pushdown")  # into a CSV reader, which drops rows where TRY_CAST gives NULL
+
+
+def write_rows(
+    connection: duckdb.DuckDBPyConnection, table: Table, source: Source, show_step: Callable[[str], None]
+) -> None:
+    """Write the pinned table, and the table PEOPLE for a table with a unit column.
+
+    Claim: K-35. Each row has its unit's number of rows and the weight that follows from it; MET marks at most
+        TIMES_MET * max_rows_per_unit rows of a unit.
+    Requires: the source is open and readable, inside `reading_row_by_row`.
+    Relies on: K-50 (values), K-51 (ids).
+    Checked by: tests/engines/test_snapshot.py::test_a_snapshot_is_what_plain_python_makes
+    """
+    connection.execute(f"CREATE OR REPLACE TABLE {quoted(table.name)} ({_define_columns(table, source)})")
+    people = None
+    if table.unit is not ROW:
+        show_step("people")
+        people = count_rows_of_people(connection, table, source)
+    show_step("rows")
+    connection.execute(f"INSERT INTO {quoted(table.name)} BY NAME {_select_rows(table, source, people)}")
+    if table.unit is not ROW:
+        mark_met(connection, table)
+
+
+@contextmanager
+def reading_row_by_row(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Settings of DuckDB under which TRY_CAST is computed for each row, and people are counted fast."""
+    known = {row[0] for row in connection.execute("SELECT name FROM duckdb_optimizers()").fetchall()}
+    connection.execute(f"SET disabled_optimizers = '{','.join(name for name in PUSHDOWNS if name in known)}'")
+    connection.execute(f"SET perfect_ht_threshold = {RANGE_BITS}")
+    yield
+    connection.execute("RESET perfect_ht_threshold")
+    connection.execute("RESET disabled_optimizers")
+
+
+def find_lost_rows(connection: duckdb.DuckDBPyConnection, table: Table, source: Source) -> CatalogError | None:
+    """Count the rows in three ways that must agree: in the source, by person, and pinned. Else return the refusal.
+
+    People and rows are read one after the other, so an id that changes in between would lose rows. A CSV file must have
+    as many rows as records were checked.
+    """
+    in_source = source.records if source.records is not None else _count(connection, source.relation)
+    pinned = by_unit = _count(connection, quoted(table.name))
+    if table.unit is not ROW:
+        total, unit = f"COALESCE(SUM({quoted(ROWS_OF_UNIT)}), 0)", quoted(UNIT)
+        by_unit = _count(connection, PEOPLE, total)
+        pinned += _count(connection, f"{PEOPLE} WHERE {unit} IS NULL", total)
+    if in_source == by_unit == pinned:
+        return None
+    of_records = source.records is not None and by_unit == pinned
+    return records_disagree(table.name) if of_records else rows_disagree(table.name)
+
+
+def check_public_counts(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
+    """Refuse a table that has another number of rows, or of people, than its declaration makes public."""
+    name = quoted(table.name)
+    if table.rows is not None and _count(connection, name) != table.rows:
+        hint = "Declare the number of rows that it has, or none: rows = n makes n public."
+        raise refused(table.name, "it has another number of rows than is declared.", hint)
+    if table.people is not None and _count(connection, name, f"COUNT(DISTINCT {quoted(UNIT)})") != table.people:
+        hint = "Declare the number of people who have rows in it, or none: people = n makes n public."
+        raise refused(table.name, "it has another number of people than is declared.", hint)
+
+
+def _count(connection: duckdb.DuckDBPyConnection, relation: str, what: str = "COUNT(*)") -> int:
+    return int(connection.execute(f"SELECT {what} FROM {relation}").fetchall()[0][0])
+
+
+def list_columns(table: Table) -> dict[str, str]:
+    """The columns of a pinned table and their types, by its declaration; but a unit may be a number."""
+    columns = {name: sql_type(declared) for name, declared in list_kept(table).items()}
+    if table.unit is not ROW:
+        columns |= {UNIT: "VARCHAR", ROWS_OF_UNIT: "INTEGER", WEIGHT: "INTEGER", MET: "BOOLEAN"}
+    for name, grid in find_grids(table).items():
+        columns[STEPS + name] = _step_type(grid)
+        if table.unit is not ROW:
+            columns[CENTRED + name] = _step_type(grid)
+    return columns or {ROWS_OF_UNIT: "INTEGER"}  # rows without declared columns can still be counted
+
+
+def list_kept(table: Table) -> dict[str, ColumnDeclaration]:
+    """The declared columns that a snapshot holds by name. The id column is not among them: it is kept as UNIT."""
+    return {name: declared for name, declared in table.columns.items() if name != table.unit}
+
+
+def find_grids(table: Table) -> dict[str, Grid]:
+    """The grid of each numeric column, and its declared bounds in steps of that grid."""
+    grids = {}
+    for name, declared in table.columns.items():
+        if isinstance(declared, (Integer, Real)):
+            ends, per_row = (declared.lower, declared.upper), table.unit is ROW
+            exponent = grid_exponent(*ends, whole=isinstance(declared, Integer), per_row=per_row)
+            lower, upper = (floor(Fraction(end) / Fraction(2) ** exponent + Fraction(1, 2)) for end in ends)
+            grids[name] = Grid(lower, upper, exponent)
+    return grids
+
+
+def _define_columns(table: Table, source: Source) -> str:
+    """The columns for CREATE TABLE. Packing: columns of numbers are read and added up fastest as they are."""
+    columns = list_columns(table)
+    if table.unit is not ROW and source.columns[owner_of(table)] in WHOLE:
+        columns[UNIT] = source.columns[owner_of(table)]
+    defined = []
+    for name, kind in columns.items():
+        packing = "bitpacking" if name.startswith((STEPS, CENTRED)) else "uncompressed"
+        defined.append(f"{quoted(name)} {kind}{'' if kind == 'VARCHAR' else f' USING COMPRESSION {packing}'}")
+    # outcomes are dropped once they are counted: looking for a better packing would take longer than writing them
+    outcomes = [f"{quoted(name)} USMALLINT USING COMPRESSION uncompressed" for name in packed(list_kept(table))]
+    return ", ".join([*defined, *outcomes])
+
+
+def select_typed(
+    kept: Mapping[str, ColumnDeclaration], source: Source, grids: Mapping[str, Grid], further: Mapping[str, str]
+) -> str:
+    """The query of typed values, their steps and their outcomes. Each step is a SELECT: nothing is computed twice.
+
+    `further`: other expressions over the source, by name.
+    """
+    parsed, clamped = [], []
+    for name, declared in kept.items():
+        kind = source.columns[name]
+        parsed += [f"{read(name, declared, kind, source.reading)} AS {quoted(name)}", beside_parsed(name, kind)]
+        clamped += [f"{held(name, declared, kind)} AS {quoted(name)}", *beside_held(name)]
+    parsed += [f"{value} AS {quoted(name)}" for name, value in further.items()]
+    steps = [f"{_write_steps(name, kept[name], grid)} AS {quoted(STEPS + name)}" for name, grid in grids.items()]
+    outcomes = [f"{value} AS {quoted(name)}" for name, value in packed(kept).items()]
+    names = [quoted(name) for name in (*kept, *further)]
+    return (
+        f"SELECT {', '.join([*names, *steps, *outcomes])} FROM (SELECT "
+        f"{', '.join([*clamped, *map(quoted, further)])} FROM (SELECT {', '.join(parsed)} FROM {source.relation}))"
+    )
+
+
+def _select_rows(table: Table, source: Source, people: People | None) -> str:
+    """The query of a pinned table. Rows of no unit are not in it."""
+    kept, grids = list_kept(table), find_grids(table)
+    if people is None:
+        return select_typed(kept, source, grids, {} if kept else {ROWS_OF_UNIT: "1"})
+    rows, most = quoted(ROWS_OF_UNIT), min(table.max_rows_per_unit, MOST_ROWS)
+    final = [f"typed.{quoted(name)}" for name in (*kept, *packed(kept))]
+    final += [f"{people.unit} AS {quoted(UNIT)}", f"counted.{rows}", f"true AS {quoted(MET)}"]
+    final.append(f"{_weigh_row(f'counted.{rows}', most)} AS {quoted(WEIGHT)}")
+    for name, grid in grids.items():
+        steps = f"typed.{quoted(STEPS + name)}"
+        for column, value in ((STEPS, steps), (CENTRED, f"({steps} - {grid.middle})")):
+            final.append(f"{_weigh_steps(value, grid, most)} AS {quoted(column + name)}")
+    typed = select_typed(kept, source, grids, {SPELLED: people.spelling})
+    matched = f"FROM ({typed}) typed JOIN {people.counted} counted ON typed.{SPELLED} = counted.{SPELLED}"
+    return f"SELECT {', '.join(final)} {matched}"
+
+
+def _weigh_row(rows: str, most: int) -> str:
+    """The weight of each row of a unit with so many rows."""
+    weight = f"CASE WHEN {rows} <= {most} THEN {1 << -ROW_WEIGHT_EXPONENT} "
+    weight += f"ELSE {most << -ROW_WEIGHT_EXPONENT} // {rows} END"
+    return f"CAST({weight} AS INTEGER)"
+
+
+def _weigh_steps(steps: str, grid: Grid, most: int) -> str:
+    """As lowering does it: each row of a unit with n > r rows has the weight r/n. Rounding is toward zero."""
+    reach = max(abs(grid.lower), abs(grid.upper), grid.upper - grid.middle, grid.middle - grid.lower) * most
+    wide = "INTEGER" if reach < 1 << 31 else "BIGINT" if reach < 1 << 63 else "HUGEINT"
+    rows = f"counted.{quoted(ROWS_OF_UNIT)}"
+    less = f"({steps}::{wide} * {most}) // {rows}"
+    return f"CAST(CASE WHEN {rows} <= {most} THEN {steps} ELSE {less} END AS {_step_type(grid)})"
+
+
+def _write_steps(name: str, declared: ColumnDeclaration, grid: Grid) -> str:
+    """A numeric column on its grid, ⌊x/γ + ½⌋. It is within its bounds in steps, because rounding keeps the order."""
+    column, kind = quoted(name), _step_type(grid)
+    if not isinstance(declared, Integer):
+        return f"CAST({rounded(f'({column} * {double(2.0**-grid.exponent)})')} AS {kind})"
+    if grid.exponent > 0:
+        raise KernelFault("The grid of whole numbers is one, or finer.")
+    return f"(CAST({column} AS {kind}) * {1 << -grid.exponent})"
+
+
+def _step_type(grid: Grid) -> str:
+    """A type that holds the steps of a column, and the steps minus the middle of the bounds."""
+    return "INTEGER" if max(abs(grid.lower), abs(grid.upper)) < 1 << 30 else "BIGINT"
