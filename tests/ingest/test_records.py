@@ -92,7 +92,7 @@ def test_where_windows_end_changes_nothing(tmp_path_factory, file, window):
     path = tmp_path_factory.mktemp("f") / "t.csv"
     path.write_bytes(body)
     for quoted_newlines in (True, False):
-        dialect = module.Dialect(b",", columns, end == b"\r\n", quoted_newlines, True)
+        dialect = module.CsvDialect(b",", columns, end == b"\r\n", quoted_newlines, True)
         wanted = plainly(body, columns, end, quoted_newlines)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(module, "WINDOW", max(window, len(max(body.split(end), key=len, default=b"")) + 3))
@@ -242,13 +242,13 @@ def test_large_files_are_read_in_windows_and_in_parallel(tmp_path):
         pass
 
 
-@pytest.mark.parametrize("broken", ["_quotes_stand_well", "_is_utf8"])
+@pytest.mark.parametrize("broken", ["quotes_stand_well", "is_utf8"])
 def test_the_comparison_sees_a_check_that_is_missing(tmp_path, monkeypatch, broken):
     """Negative control: without the check, a malformed record passes, or DuckDB's own reader is what refuses it."""
     monkeypatch.setattr(module, broken, lambda *_: True)
-    body = b'1,x"y"\n' if broken == "_quotes_stand_well" else b"1,\xff\n"
+    body = b'1,x"y"\n' if broken == "quotes_stand_well" else b"1,\xff\n"
     (tmp_path / "t.csv").write_bytes(body)
-    assert module.separate(tmp_path / "t.csv", 0, module.Dialect(b",", 2, False, True, True), skip=False).number == 1
+    assert module.separate(tmp_path / "t.csv", 0, module.CsvDialect(b",", 2, False, True, True), skip=False).number == 1
     assert plainly(body, 2, b"\n") == [None]
 
 

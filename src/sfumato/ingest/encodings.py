@@ -5,14 +5,12 @@ from pathlib import Path
 
 import numpy as np
 
+from sfumato.ingest.record_messages import NO_MARK, OTHER_ENCODING, TO_UTF8
 from sfumato.ingest.records import Malformed
 
 BLOCK = 1 << 20
 MARKS = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 UNITS = {"utf-16-le": "<u2", "utf-16-be": ">u2"}  # encodings whose characters are units of two bytes
-OTHER_ENCODING = 'Declare the file\'s encoding (--encoding): encoding = "latin-1", "windows-1252" or "utf-16".'
-NO_MARK = 'Declare encoding = "utf-16-le" or "utf-16-be" (--encoding), or convert the file to UTF-8.'
-TO_UTF8 = "Remove the stray byte; or convert the file to UTF-8, if its characters are right."
 
 
 def copy_in_utf8(path: Path, encoding: str, copy: Path, *, whole: bool) -> None:

@@ -18,7 +18,7 @@ from sfumato.catalog.columns import ColumnDeclaration
 from sfumato.catalog.text_format import PLAIN_TEXT, TextFormat
 from sfumato.errors import SfumatoError
 from sfumato.ingest.canonical import EXACT, FLOATS, has_rule
-from sfumato.ingest.csv_files import csv_files
+from sfumato.ingest.csv_files import read_csv_files
 from sfumato.ingest.hidden_names import ATTACHED, FRAME
 from sfumato.ingest.parquet_files import parquet_files
 from sfumato.ingest.parsing import NUMBERS, ambiguous, as_text_of
@@ -214,7 +214,7 @@ def _stored(  # noqa: PLR0917
         relation = _attached(connection, table, files[0], database["name"] or quoted(table), stack)
         return Source(relation, _described(connection, relation))
     if Path(source).suffix.lower() in CSV:
-        found = csv_files(table, files, reading, stack, whole=wanted != ())
+        found = read_csv_files(table, files, reading, stack, whole=wanted != ())
         columns = _described(connection, found.relation)
         return Source(found.relation, columns, found.records, found.dropped, found.dropped_lines, untyped=True)
     parquet = parquet_files(connection, table, source, files, wanted, stack)

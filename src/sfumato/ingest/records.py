@@ -19,14 +19,17 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from sfumato.ingest.record_messages import BAD_HEADER, DECLARE_NEWLINES, IN_QUOTES, NOT_WELL_FORMED
+
 MOST_BYTES = 1_900_000  # of one record: DuckDB's reader takes 2,000,000
 WINDOW = 1 << 23
-QUOTE, CR, LF = b'"', b"\r", b"\n"
-MOST_LINES_SHOWN = 5
+QUOTE, CR, LF, CRLF = b'"', b"\r", b"\n", b"\r\n"
+Bytes = npt.NDArray[np.uint8]
+Positions = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
-class Dialect:
+class CsvDialect:
     """What separates fields, how many there are, how a record ends, and whether quoted fields may hold line breaks.
 
     `records_in_quotes`: may a line that begins inside quotes be a well-formed record by itself?
@@ -38,10 +41,14 @@ class Dialect:
     quoted_newlines: bool
     records_in_quotes: bool
 
+    @property
+    def end(self) -> bytes:
+        return CRLF if self.crlf else LF
+
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """What was found in a file: how many records; which byte ranges are malformed lines, and the first line numbers."""
+    """The records of a file: how many; the byte ranges and the numbers of malformed lines; line breaks in quotes."""
 
     number: int
     malformed: tuple[tuple[int, int], ...] = ()
@@ -50,83 +57,56 @@ class Records:
 
 
 class Malformed(Exception):
-    """A record that cannot be separated from its neighbours: where it begins, why, what to do. It quotes nothing."""
+    """A record that cannot be separated from its neighbours: its line, why, what to do. It quotes nothing.
 
-    def __init__(self, line: int, why: str, advice: str = "") -> None:
+    `after`: the record is at or behind this byte, which begins a record on this line. None: it is on this line.
+    """
+
+    def __init__(self, line: int, why: str, advice: str = "", after: int | None = None) -> None:
         super().__init__(line, why, advice)
-        self.line, self.why, self.advice = line, why, advice
+        self.line, self.why, self.advice, self.after = line, why, advice, after
 
 
-@dataclass(frozen=True, slots=True)
-class _Sound:
-    """Whole records at the beginning of a window: their bytes, number and lines."""
-
-    size: int
-    records: int
-    lines: int
-    newlines_in_quotes: bool
-
-
-def separate(path: Path, begin: int, dialect: Dialect, *, skip: bool) -> Records:
-    """Check every record of a file from the byte `begin` (after the header line, on line 2) to its end.
+def separate(path: Path, begin: int, dialect: CsvDialect, *, skip: bool) -> Records:
+    """Check every record of a file from the byte `begin`, after the header line, to its end.
 
     Claim: K-52. Returns only if the bytes are a sequence of records of the grammar, but for the malformed lines that
-        are returned where `skip`; otherwise raises Malformed with the line on which the first such record begins.
-    Requires: `begin` is the beginning of a record; `skip` only without quoted newlines (checked by Reading).
+        are returned where `skip`; otherwise raises Malformed.
+    Requires: `begin` is the beginning of a record; `skip` only without quoted newlines (checked by TextFormat).
     Relies on: K-52.
     Checked by: tests/ingest/test_records.py::test_records_are_separated_as_the_grammar_says
     """
-    bad: list[tuple[int, int]] = []
+    malformed: list[tuple[int, int]] = []
     lines: list[int] = []
-    found, line, in_quotes = 0, 1, False
+    number, at, in_quotes = 0, begin, False
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
-        line += os.pread(file.fileno(), begin, 0).count(LF)
-        at = begin
-        while at < size:
-            window = os.pread(file.fileno(), WINDOW, at)
-            if not window:
-                break  # the file became shorter: its state is compared after reading
-            last = at + len(window) >= size
-            sound = _all_sound(window, dialect, last=last)
-            if sound is not None:
-                if sound.newlines_in_quotes:
-                    refuse_records_in_quotes(window[: sound.size], line, dialect)
-                found, at, line = found + sound.records, at + sound.size, line + sound.lines
-                in_quotes = in_quotes or sound.newlines_in_quotes
-            elif skip and LF not in window and not last:  # a line that is longer than the window
-                end = _end_of_line(file.fileno(), at, size)
-                bad.append((at, end))
-                lines += [line] if len(lines) < MOST_LINES_SHOWN else []
-                at, line = end, line + 1
-            elif skip:
-                there, after, strange = _lines(window, dialect, last=last)
-                found, at = found + there, at + after
-                bad += [(at - after + one, at - after + two) for one, two, _ in strange]
-                lines += [line + number for _, _, number in strange[: MOST_LINES_SHOWN - len(lines)]]
-                line += window[:after].count(LF)
-            else:
-                there, after, broken = _up_to_malformed(window, dialect, last=last)
-                refuse_records_in_quotes(window[:after], line, dialect)
-                line += window[:after].count(LF)
-                if broken:
-                    raise Malformed(line, _why(window[after:], dialect))
-                in_quotes = in_quotes or window[:after].count(LF) > there
-                found, at = found + there, at + after
-    return Records(found, tuple(bad), tuple(lines), in_quotes)
+        line = 1 + file.read(begin).count(LF)
+        while window := os.pread(file.fileno(), WINDOW, at):
+            whole = window if at + len(window) >= size else _cut_whole_records(window, by_line=skip)
+            records = _count_records(whole, dialect) if whole else None
+            if records is None and not skip:
+                raise Malformed(line, NOT_WELL_FORMED, after=at)
+            if not whole:  # a line that is longer than the window
+                file.seek(at)
+                while (part := file.readline(WINDOW)) and not part.endswith(LF):
+                    pass
+                malformed.append((at, file.tell()))
+                lines.append(line)
+                at, line = file.tell(), line + 1
+                continue
+            if records is None:
+                records = _check_lines(whole, dialect)
+                malformed += [(at + start, at + stop) for start, stop in records.malformed]
+                lines += [line + place for place in records.lines]
+            elif records.newlines_in_quotes:
+                refuse_records_in_quotes(whole, line, dialect)
+                in_quotes = True
+            number, at, line = number + records.number, at + len(whole), line + whole.count(LF)
+    return Records(number, tuple(malformed), tuple(lines), in_quotes)
 
 
-def _end_of_line(file: int, at: int, size: int) -> int:
-    while at < size:
-        window = os.pread(file, WINDOW, at)
-        stop = window.find(LF)
-        if stop >= 0 or not window:
-            return at + stop + 1
-        at += len(window)
-    return size
-
-
-def header(start: bytes, delimiter: bytes, *, quoted_newlines: bool) -> tuple[list[bytes], int, bool]:
+def read_header(start: bytes, delimiter: bytes, *, quoted_newlines: bool) -> tuple[list[bytes], int, bool]:
     """The fields of the first record, where it ends, and whether its end is CR LF. The header is nobody's data.
 
     Claim: K-52. By the grammar of records; raises Malformed.
@@ -134,27 +114,23 @@ def header(start: bytes, delimiter: bytes, *, quoted_newlines: bool) -> tuple[li
     Relies on: K-52.
     Checked by: tests/ingest/test_records.py::test_records_are_separated_as_the_grammar_says
     """
-    quoted = rb'"(?:[^"\0]|"")*+"' if quoted_newlines else rb'"(?:[^"\0\r\n]|"")*+"'
-    field = re.compile(b"(" + quoted + rb"|[^" + re.escape(delimiter) + rb'"\r\n\0]*+)')
+    field = re.compile(_write_field(delimiter, quoted_newlines=quoted_newlines))
     fields, at = [], 0
-    while True:
-        one = field.match(start, at)
-        if one is None:
-            raise Malformed(1, "the header line is not well-formed")
-        text, at = one[0], one.end()
+    while match := field.match(start, at):
+        text, at = match[0], match.end()
         fields.append(text[1:-1].replace(b'""', b'"') if text.startswith(QUOTE) else text)
-        if start.startswith(delimiter, at):
-            at += 1
-        elif start.startswith(b"\r\n", at):
+        if start.startswith(CRLF, at):
             return fields, at + 2, True
-        elif start.startswith(LF, at) or at == len(start):
+        if start.startswith(LF, at) or at == len(start):
             return fields, min(at + 1, len(start)), False
-        else:
-            raise Malformed(1, "the header line is not well-formed")
+        if not start.startswith(delimiter, at):
+            break
+        at += 1
+    raise Malformed(1, BAD_HEADER)
 
 
-def without(path: Path, records: Records, to: Path) -> None:
-    """A copy of the file that lacks the malformed lines, and nothing else.
+def copy_without_malformed(path: Path, records: Records, to: Path) -> None:
+    """Copy the file without its malformed lines.
 
     Claim: K-52. Byte for byte what is outside the malformed lines.
     Requires: the records are those of this file.
@@ -171,65 +147,60 @@ def without(path: Path, records: Records, to: Path) -> None:
             source.seek(end)
 
 
-def _positions(data: npt.NDArray[np.uint8], byte: bytes) -> npt.NDArray[np.intp]:
-    return np.flatnonzero(data == byte[0])
+def _cut_whole_records(window: bytes, *, by_line: bool) -> bytes:
+    """The window up to its last end of a record: a line feed with an even number of quotes before it."""
+    stop, odd = len(window), window.count(QUOTE) % 2
+    while (end := window.rfind(LF, 0, stop)) >= 0:
+        odd = (odd + window.count(QUOTE, end, stop)) % 2
+        if by_line or not odd:
+            return window[: end + 1]
+        stop = end
+    return b""
 
 
-def _all_sound(window: bytes, dialect: Dialect, *, last: bool) -> _Sound | None:
-    """The whole records of a window, if all of them are well-formed: no loop over bytes. None: look closer."""
+def _count_records(window: bytes, dialect: CsvDialect) -> Records | None:
+    """The number of records, if the window is a sequence of well-formed records; None otherwise. No loop over bytes."""
     data = np.frombuffer(window, np.uint8)
-    ends, quotes = _positions(data, LF), _positions(data, QUOTE) if QUOTE in window else None
-    breaks = len(ends)
-    if quotes is not None:  # a quote opens or closes: what follows an even number of them is outside
-        ends = ends[np.searchsorted(quotes, ends) % 2 == 0]
-    if not last:
-        if not len(ends):
-            return None
-        size = int(ends[-1]) + 1
-        window, data = window[:size], data[:size]
-        if quotes is not None:
-            quotes = quotes[quotes < size]
-            breaks = window.count(LF)
-    inner = breaks - len(ends)
-    if b"\0" in window or not _is_utf8(window) or (inner and not dialect.quoted_newlines):
+    quotes = _find(data, QUOTE) if QUOTE in window else np.empty(0, np.intp)
+    if b"\0" in window or not is_utf8(window) or not quotes_stand_well(data, quotes, dialect):
         return None
-    places = _positions(data, dialect.delimiter)
-    returns = _positions(data, CR) if CR in window else np.empty(0, np.intp)
-    if quotes is not None:
-        if not _quotes_stand_well(data, quotes, dialect):
-            return None
-        places = places[np.searchsorted(quotes, places) % 2 == 0]
-        if dialect.quoted_newlines:
-            returns = returns[np.searchsorted(quotes, returns) % 2 == 0]
+    ends, places = _find_outside(data, LF, quotes), _find_outside(data, dialect.delimiter, quotes)
+    returns = _find_outside(data, CR, quotes) if CR in window else ends[:0]
+    inner = window.count(LF) - len(ends)
+    if not dialect.quoted_newlines and (inner or window.count(CR) != len(returns)):
+        return None
     if not np.array_equal(returns, ends - 1 if dialect.crlf else ends[:0]):
         return None
-    if window and (not len(ends) or ends[-1] != len(window) - 1):
+    if not window.endswith(LF):
         ends = np.append(ends, len(window))  # the last record, without an end
-    records = _records(places, ends, len(returns), dialect)
-    return None if records is None else _Sound(len(window), records, breaks, inner > 0)
-
-
-def _records(places: npt.NDArray[np.intp], ends: npt.NDArray[np.intp], returns: int, dialect: Dialect) -> int | None:
-    """How many records there are, if each has its fields; None otherwise."""
-    starts = np.concatenate((np.zeros(1, np.intp), ends[:-1] + 1))
-    sizes = ends - starts
-    if len(sizes) and sizes.max() > MOST_BYTES:
+    sizes = np.diff(ends, prepend=-1) - 1
+    if sizes.max() > MOST_BYTES:
         return None
-    between = dialect.columns - 1
-    if not between:
-        return None if len(places) else len(ends)
-    sizes[:returns] -= dialect.crlf  # those that end in CR LF; CR is no content
-    if sizes.all():
-        if len(places) != between * len(ends):
-            return None
-        by_record = places.reshape(-1, between)
-        whole = bool((by_record[:, 0] >= starts).all() and (by_record[:, -1] < ends).all())
-        return len(ends) if whole else None
-    there = np.diff(np.searchsorted(places, ends), prepend=0)
-    return int(np.count_nonzero(sizes)) if bool((there == np.where(sizes > 0, between, 0)).all()) else None
+    sizes[: len(returns)] -= dialect.crlf  # CR is no content
+    needed = np.where(sizes > 0, dialect.columns - 1, 0)
+    if not np.array_equal(np.diff(np.searchsorted(places, ends), prepend=0), needed):
+        return None
+    records = len(ends) if dialect.columns == 1 else int(np.count_nonzero(sizes))
+    return Records(records, newlines_in_quotes=inner > 0)
 
 
-def refuse_records_in_quotes(window: bytes, line: int, dialect: Dialect) -> None:
+def _check_lines(window: bytes, dialect: CsvDialect) -> Records:
+    """Check line by line: the records, and the malformed lines, by byte and by line from the window's beginning."""
+    record, number, at = compile_record(dialect), 0, 0
+    malformed, lines = [], []
+    for place, line in enumerate(re.findall(rb"[^\n]*\n|[^\n]+", window)):
+        body = line.removesuffix(dialect.end)
+        if body or dialect.columns == 1:
+            if len(body) <= MOST_BYTES and record.fullmatch(body) and is_utf8(body):
+                number += 1
+            else:
+                malformed.append((at, at + len(line)))
+                lines.append(place)
+        at += len(line)
+    return Records(number, tuple(malformed), tuple(lines))
+
+
+def refuse_records_in_quotes(window: bytes, line: int, dialect: CsvDialect) -> None:
     """Refuse a line that begins inside quotes and is a record by itself, unless the dialect allows it.
 
     Claim: K-52. No line of the window is a well-formed record and not a record of the file, unless `records_in_quotes`.
@@ -240,26 +211,26 @@ def refuse_records_in_quotes(window: bytes, line: int, dialect: Dialect) -> None
     if dialect.records_in_quotes:
         return
     data = np.frombuffer(window, np.uint8)
-    ends, quotes = _positions(data, LF), _positions(data, QUOTE)
+    ends, quotes = _find(data, LF), _find(data, QUOTE)
     before = np.searchsorted(quotes, ends)
     inside = np.flatnonzero(before[:-1] % 2)  # a line break inside quotes, and not the last one: a line follows
     starts, stops = ends[inside] + 1, ends[inside + 1]
     inner = before[inside + 1] - before[inside]
-    places, between = _positions(data, dialect.delimiter), dialect.columns - 1
+    places, between = _find(data, dialect.delimiter), dialect.columns - 1
     separators = np.searchsorted(places, stops) - np.searchsorted(places, starts)
     likely = (inner % 2 == 0) & np.where(inner, separators >= between, separators == between)
     if dialect.crlf:
         likely &= data[stops - 1] == CR[0]
-    record = _record(dialect)
+    record = compile_record(dialect)
     for start, stop in zip(starts[likely].tolist(), stops[likely].tolist(), strict=True):
         if record.fullmatch(window, start, stop - dialect.crlf):
             outside = ends[(before % 2 == 0) & (ends < start)]
             begin = int(outside[-1]) + 1 if len(outside) else 0
             number = line + window.count(LF, 0, start)
-            raise Malformed(line + window.count(LF, 0, begin), IN_QUOTES.format(number), DECLARE)
+            raise Malformed(line + window.count(LF, 0, begin), IN_QUOTES.format(number), DECLARE_NEWLINES)
 
 
-def _quotes_stand_well(data: npt.NDArray[np.uint8], quotes: npt.NDArray[np.intp], dialect: Dialect) -> bool:
+def quotes_stand_well(data: Bytes, quotes: Positions, dialect: CsvDialect) -> bool:
     """Does each opening quote begin a field, and each closing one end it, but for two that stand for one?"""
     if len(quotes) % 2:
         return False
@@ -274,7 +245,17 @@ def _quotes_stand_well(data: npt.NDArray[np.uint8], quotes: npt.NDArray[np.intp]
     return bool(begins.all() and finishes.all())
 
 
-def _is_utf8(data: bytes) -> bool:
+def _find(data: Bytes, byte: bytes) -> Positions:
+    return np.flatnonzero(data == byte[0])
+
+
+def _find_outside(data: Bytes, byte: bytes, quotes: Positions) -> Positions:
+    """Where a byte stands outside quotes: behind an even number of them."""
+    found = _find(data, byte)
+    return found[np.searchsorted(quotes, found) % 2 == 0] if len(quotes) else found
+
+
+def is_utf8(data: bytes) -> bool:
     if data.isascii():
         return True
     try:
@@ -284,85 +265,12 @@ def _is_utf8(data: bytes) -> bool:
     return True
 
 
-def _record(dialect: Dialect) -> re.Pattern[bytes]:
+def compile_record(dialect: CsvDialect) -> re.Pattern[bytes]:
     """One record, without its end."""
-    breaks = b"" if dialect.quoted_newlines else rb"\r\n"
-    plain = b"[^" + re.escape(dialect.delimiter) + rb'"\r\n\0]*+'
-    field = rb'(?:"(?:[^"\0' + breaks + rb']|"")*+"|' + plain + b")"
+    field = _write_field(dialect.delimiter, quoted_newlines=dialect.quoted_newlines)
     return re.compile(field + b"(?:" + re.escape(dialect.delimiter) + field + b"){%d}" % (dialect.columns - 1))
 
 
-def _lines(window: bytes, dialect: Dialect, *, last: bool) -> tuple[int, int, list[tuple[int, int, int]]]:
-    """Line by line: the records, the bytes that were looked at, and the malformed lines with their numbers from 0."""
-    record, end = _record(dialect), b"\r\n" if dialect.crlf else LF
-    found, at, number, strange = 0, 0, 0, []
-    while at < len(window):
-        stop = window.find(LF, at)
-        if stop < 0 and not last:
-            break  # the rest of this line is in the next window
-        stop = len(window) if stop < 0 else stop + 1
-        line = window[at:stop]
-        body = line[: -len(end)] if line.endswith(end) else line
-        if not body and dialect.columns > 1:
-            pass
-        elif len(body) <= MOST_BYTES and record.fullmatch(body) and _is_utf8(body):
-            found += 1
-        else:
-            strange.append((at, stop, number))
-        at, number = stop, number + 1
-    return found, at, strange
-
-
-def _up_to_malformed(window: bytes, dialect: Dialect, *, last: bool) -> tuple[int, int, bool]:
-    """Record by record: how many are well-formed, where they end, and whether a malformed one follows."""
-    record, end = _record(dialect), b"\r\n" if dialect.crlf else LF
-    found, at = 0, 0
-    while at < len(window):
-        if dialect.columns > 1 and window.startswith(end, at):
-            at += len(end)
-            continue
-        one = record.match(window, at)
-        stop = at if one is None else one.end()
-        ended = one is not None and (window.startswith(end, stop) or (last and stop == len(window)))
-        if not ended or stop - at > MOST_BYTES or not _is_utf8(window[at:stop]):
-            whole = last or at == 0 or len(window) - at > MOST_BYTES + 2
-            return found, at, whole
-        found, at = found + 1, min(stop + len(end), len(window))
-    return found, at, False
-
-
-def _why(rest: bytes, dialect: Dialect) -> str:  # noqa: PLR0911 - one return a rule
-    """What is wrong with the record at the beginning, in words that quote nothing of it."""
-    fields, at, delimiter = 1, 0, dialect.delimiter
-    plain = re.compile(b"[^" + re.escape(delimiter) + rb'"\r\n\0]*+')
-    quoted = re.compile(rb'"(?:[^"\0]|"")*+"')
-    while True:
-        one = (quoted if rest.startswith(QUOTE, at) else plain).match(rest, at)
-        if one is None:
-            nul = rest.find(b"\0", at, at + MOST_BYTES) >= 0
-            return "it has a NUL byte" if nul else "a quote is opened and not closed"
-        if not dialect.quoted_newlines and re.search(rb"[\r\n]", one[0]):
-            return "a quoted field holds a line break"
-        if not _is_utf8(one[0]):
-            return UTF8
-        was_quoted, at = one[0].startswith(QUOTE), one.end()
-        if at > MOST_BYTES:
-            return f"it is longer than {MOST_BYTES:,} bytes"
-        if not rest.startswith(delimiter, at):
-            break
-        fields, at = fields + 1, at + 1
-    ends = at == len(rest) or rest.startswith(b"\r\n" if dialect.crlf else LF, at)
-    if rest.startswith(b"\0", at):
-        return "it has a NUL byte"
-    if rest.startswith((CR, LF), at) and not ends:
-        return "it has a line end unlike the header's"
-    if not ends:
-        return "text follows a closing quote" if was_quoted else "a quote stands inside a field that is not quoted"
-    return f"it has {fields:,} fields instead of {dialect.columns:,}"
-
-
-UTF8 = "it is not UTF-8 text"
-IN_QUOTES = "a quoted field holds line {:,}, which is a record by itself"
-DECLARE = (
-    "Repair the unclosed quote, or declare quoted_newlines = true (--quoted-newlines) if a field holds such lines."
-)
+def _write_field(delimiter: bytes, *, quoted_newlines: bool) -> bytes:
+    breaks = b"" if quoted_newlines else rb"\r\n"
+    return rb'(?:"(?:[^"\0' + breaks + rb']|"")*+"|[^' + re.escape(delimiter) + rb'"\r\n\0]*+)'

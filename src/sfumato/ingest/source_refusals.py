@@ -1,5 +1,7 @@
 """Refusals of a source. They name what the owner wrote, and never quote what a file holds."""
 
+from pathlib import Path
+
 from sfumato.catalog.catalog_errors import catalog_error
 from sfumato.errors import CatalogError
 
@@ -52,3 +54,15 @@ def rows_disagree(table: str) -> CatalogError:
     """The people of the rows were not those of the people that were counted before."""
     hint = "The id must have the same value whenever it is read. If it is a generated column, store its values."
     return refused(table, "its rows could not be matched with their people.", hint)
+
+
+def first_lines_differ(table: str, path: Path, first: Path) -> CatalogError:
+    """Two files of one source have different header lines."""
+    hint = "Files that are read together begin with the same line, and end their lines alike."
+    return refused(table, f"the first line of {path.name} differs from that of {first.name}.", hint)
+
+
+def names_unclear(table: str, path: Path) -> CatalogError:
+    """The header line of a file lacks a name, or has one twice."""
+    hint = "Give it a header line, with another name for each column. delimiter says what separates them."
+    return refused(table, f"the first line of {path.name} must name the columns, each once.", hint)
