@@ -17,7 +17,7 @@ from sfumato.query.functions import MOST_KEYS
 from sfumato.query.output_columns import Output, OutputBinder
 from sfumato.query.parse import DP_OPTIONS, locate, syntax_refusal
 from sfumato.query.query import AggregateRef, KeyRef, Ordering, Post, Query, Typed
-from sfumato.query.relation import Relation, Scope
+from sfumato.query.relation import Relation, Scope, refuse_second
 from sfumato.query.row_expressions import RowBinder
 from sfumato.query.size_limits import refuse_large_query
 from sfumato.query.tokens import shorten
@@ -85,9 +85,7 @@ def _name_columns(tree: exp.Select) -> list[str]:
             hint = "Select COUNT(*) or another aggregate."
             raise syntax_refusal(node, "SELECT *[at] would show rows of private data, which is never possible", hint)
         name = node.alias or (node.name if isinstance(node, exp.Column) else node.sql(dialect="duckdb").lower())
-        if find_name(name, names) is not None:
-            hint = "Give them different names with AS."
-            raise syntax_refusal(node, f"A second column has the name {shorten(name)}", hint)
+        refuse_second(node, name, names)
         names.append(name)
     return names
 

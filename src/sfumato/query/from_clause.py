@@ -20,7 +20,7 @@ from sfumato.query.join import JoinBinder
 from sfumato.query.parse import DP_OPTIONS, locate_errors, parse, syntax_refusal
 from sfumato.query.per_unit import bind_per_unit
 from sfumato.query.query import Typed
-from sfumato.query.relation import FromItem, Relation, Scope
+from sfumato.query.relation import FromItem, Relation, Scope, read_column_name, refuse_second
 from sfumato.query.row_expressions import AGGREGATES, RowBinder
 from sfumato.query.size_limits import refuse_large_expression
 from sfumato.query.tokens import SHORTEN, shorten
@@ -148,16 +148,13 @@ class FromBinder:
             ):
                 for item in scope.items if isinstance(selected, exp.Star) else _find_items(scope, selected):
                     for name in item.columns:
-                        _refuse_duplicate(selected, name, columns)
+                        refuse_second(selected, name, columns)
                         columns[name] = item.columns[name]
                     person |= item.person
                     links |= item.links
                     public |= item.public or {}
                 continue
-            name = selected.alias_or_name
-            if not name:
-                raise syntax_refusal(selected, "A computed column of a subquery needs a name", "Name it with AS.")
-            _refuse_duplicate(selected, name, columns)
+            name = read_column_name(selected, columns)
             bare = selected.unalias()
             if isinstance(bare, exp.Column):
                 item, column = scope.resolve(bare)
@@ -256,13 +253,6 @@ def _find_items(scope: Scope, node: exp.Column) -> list[FromItem]:
     if not found:
         raise syntax_refusal(node, f"There is no table '{shorten(node.table)}' here", "Name a table of FROM.")
     return found
-
-
-def _refuse_duplicate(node: exp.Expr, name: str, columns: Mapping[str, Typed]) -> None:
-    if find_name(name, columns) is not None:
-        raise syntax_refusal(
-            node, f"A second column has the name {shorten(name)}", "Give them different names with AS."
-        )
 
 
 def _collect_ctes(tree: exp.Expr, outer: CTEs) -> CTEs:

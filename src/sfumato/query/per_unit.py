@@ -6,7 +6,6 @@ from math import floor
 
 from sqlglot import exp
 
-from sfumato.catalog.names import find_name
 from sfumato.errors import MissingBounds
 from sfumato.kernel.expressions import Column, ColumnType, Expression
 from sfumato.kernel.plan import MOST_STEPS, grid_exponent
@@ -14,7 +13,7 @@ from sfumato.kernel.row_sources import PerUnit, Source, UnitColumn, extent
 from sfumato.query import functions
 from sfumato.query.parse import locate, name_node, syntax_refusal
 from sfumato.query.query import Typed
-from sfumato.query.relation import FromItem, Scope
+from sfumato.query.relation import FromItem, Scope, read_column_name
 from sfumato.query.row_expressions import RowBinder
 from sfumato.query.size_limits import refuse_large_expression
 from sfumato.query.tokens import shorten
@@ -37,12 +36,7 @@ def bind_per_unit(
     person: set[str] = set()
     for selected in node.expressions:
         bare = selected.unalias()
-        name = selected.alias_or_name
-        if not name:
-            raise syntax_refusal(selected, "A computed column of a subquery needs a name", "Name it with AS.")
-        if find_name(name, columns) is not None:
-            hint = "Give them different names with AS."
-            raise syntax_refusal(selected, f"A second column has the name {shorten(name)}", hint)
+        name = read_column_name(selected, columns)
         if scope.is_person(bare):
             person.add(name)
             columns[name] = Typed(Column(f"{prefix}person", ColumnType.ID), "id")

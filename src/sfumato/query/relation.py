@@ -86,6 +86,22 @@ class Scope:
         return name in item.person
 
 
+def read_column_name(selected: exp.Expr, names: Iterable[str]) -> str:
+    """The name of a column of a subquery. It must have one, and no earlier column may have the same."""
+    name = selected.alias_or_name
+    if not name:
+        raise syntax_refusal(selected, "A computed column of a subquery needs a name", "Name it with AS.")
+    refuse_second(selected, name, names)
+    return name
+
+
+def refuse_second(node: exp.Expr, name: str, names: Iterable[str]) -> None:
+    """Refuse a column if an earlier one has the same name."""
+    if find_name(name, names) is not None:
+        hint = "Give them different names with AS."
+        raise syntax_refusal(node, f"A second column has the name {shorten(name)}", hint)
+
+
 @dataclass(frozen=True, slots=True)
 class Relation:
     """The rows of a FROM clause: their source, the conditions on them, and the items that names refer to."""
