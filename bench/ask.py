@@ -228,9 +228,11 @@ def long_ledger(report: Report, folder: Path) -> None:
         asked = certify(choose_plan(query, PureDP("0.001"), curator.dataset, curator.versions).plan)
     books = [filled(folder / f"{entries}.db", asked, entries) for entries in (FEW, MANY)]
     questions = iter([replace(asked, plan_digest=sha256(f"new {index}")) for index in range(1000)])
-    few, many = in_turns(*(lambda each=each: each.reserve("analyst", next(questions)) for each in books), rounds=101)
-    for each in books:
-        each.close()
+    few, many = in_turns(
+        *(lambda ledger=ledger: ledger.reserve("analyst", next(questions)) for ledger in books), rounds=101
+    )
+    for ledger in books:
+        ledger.close()
     report.line(f"reserve, a ledger of {MANY:,} entries beside one of {FEW}", (ms(many), ms(few)), many / few, 1.2)
 
 
@@ -241,7 +243,7 @@ def filled(path: Path, asked: Certificate, entries: int) -> Ledger:
         now, payload = books.read_head(lock=True), describe_certificate(asked)
         own, answer = (
             zero_loss(limit.loss),
-            canonical_text({each.name: [7] * asked.cells for each in asked.measurements}),
+            canonical_text({measured.name: [7] * asked.cells for measured in asked.measurements}),
         )
         while now.number < entries:
             own, digest = add_losses(own, asked.loss), sha256(f"{now.number}")
@@ -283,7 +285,8 @@ def many_texts(report: Report) -> None:
         data = pa.table(
             {
                 "p": np.concatenate([np.arange(people), np.full(more, people)]),
-                "job": [f"job {each % 50}" for each in range(people)] + [f"text {each}" for each in range(more)],
+                "job": [f"job {number % 50}" for number in range(people)]
+                + [f"text {number}" for number in range(more)],
             }
         )
         curators.append(
@@ -298,10 +301,10 @@ def many_texts(report: Report) -> None:
         )
     epsilon, sql = iter(range(1, 1_000)), "SELECT job, COUNT(*) AS n FROM t GROUP BY job"
     crowded, calm = in_turns(
-        *(lambda each=each: each.ask(sql, epsilon=next(epsilon), delta="1e-6") for each in curators)
+        *(lambda curator=curator: curator.ask(sql, epsilon=next(epsilon), delta="1e-6") for curator in curators)
     )
-    for each in curators:
-        each.close()
+    for curator in curators:
+        curator.close()
     name = "GROUP BY an undeclared text, one person of 500,000 texts, beside one of 1"
     report.line(name, (ms(crowded), ms(calm)), crowded / calm, 2)
 

@@ -12,7 +12,7 @@ def clinic():
     index = np.arange(2 * PEOPLE)
     return pd.DataFrame(
         {
-            "person_id": [f"p{each // 2}" for each in index],
+            "person_id": [f"p{row // 2}" for row in index],
             "age": 20 + (index * 7) % 60,
             "income": 1000.0 * ((index * 13) % 90),
             "city": np.array(["Rome", "Oslo", "Lima"])[index % 3],

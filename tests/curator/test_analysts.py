@@ -80,7 +80,7 @@ def test_preview_cost_and_sub_limit_always_agree(accounting, steps):
 
         def amounts(analyst):
             totals = people.ledger().totals(analyst), people.ledger().totals()
-            return tuple(Fraction(getattr(each.spent, kind)) for each in totals)
+            return tuple(Fraction(getattr(total.spent, kind)) for total in totals)
 
         for analyst, sql, epsilon, how in steps:
             before = amounts(analyst)
@@ -109,7 +109,7 @@ def test_preview_cost_and_sub_limit_always_agree(accounting, steps):
                 assert amounts(analyst) == before
                 continue
             mine, everybody = (after - earlier for after, earlier in zip(amounts(analyst), before, strict=True))
-            assert sum(Fraction(getattr(each.cost, kind)) for each in answers) == mine
+            assert sum(Fraction(getattr(answer.cost, kind)) for answer in answers) == mine
             if how == "ask":
                 assert Fraction(getattr(answers[0].population_cost, kind)) == everybody
         assert people.ledger().verify().ok
@@ -138,7 +138,7 @@ def test_an_unlisted_analyst_gets_the_default():
             with pytest.raises(BudgetExceeded, match=r"0\.1 is left of this analyst's own limit"):
                 people.ask(OLD, epsilon="0.2", analyst=name)
         people.ask(OLD, epsilon="0.2", analyst="mallory")  # each name has a limit of its own, within the total
-        assert {each.analyst for each in people.ledger().entries()} == {"", "eve", "mallory"}
+        assert {entry.analyst for entry in people.ledger().entries()} == {"", "eve", "mallory"}
 
 
 @pytest.mark.parametrize("name", ["ann.", "ANN", "аnn", "a\u00adnn", "Ann\u3164", "ａｎｎ", " ann", "a n n", "-ann-"])

@@ -318,8 +318,8 @@ def test_the_small_print_says_what_one_person_changes():
     with protect() as people:
         sql = "SELECT COUNT(*) AS n, MEDIAN(age) AS m, MEDIAN(income) AS i FROM people"
         said = people.ask(sql, epsilon=2).disclosure["statement"]["measurements"]
-    assert {each["kind"] for each in said} == {"count", "choice"}
-    assert [each["one_person_changes"] for each in said] == [2.0] * 3
+    assert {measured["kind"] for measured in said} == {"count", "choice"}
+    assert [measured["one_person_changes"] for measured in said] == [2.0] * 3
 
 
 def test_a_replaced_row_changes_two_bins_of_a_choice():
@@ -327,7 +327,7 @@ def test_a_replaced_row_changes_two_bins_of_a_choice():
     with protect(unit=sf.ROW, neighbours="replace-one") as people:
         answer = people.ask("SELECT MEDIAN(age) AS m, MAX(age) AS top, MODE(city) AS c FROM people", epsilon=2)
         said = answer.disclosure["statement"]["measurements"]
-        assert [each["one_person_changes"] for each in said] == [2.0] * 3
+        assert [measured["one_person_changes"] for measured in said] == [2.0] * 3
         assert str(answer.explain()).count("sensitivity 2;") == 3
 
 

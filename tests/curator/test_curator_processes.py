@@ -94,11 +94,11 @@ def test_two_hundred_kills(tmp_path):
 def race(tmp_path, processes, questions):
     ledger = tmp_path / "ledger.db"
     protect(sf.Budget(epsilon=1), ledger=ledger, unit=sf.ROW).close()
-    racing = [run(RACE, ledger=str(ledger), first=1000 * each, count=questions) for each in range(processes)]
+    racing = [run(RACE, ledger=str(ledger), first=1000 * number, count=questions) for number in range(processes)]
     outcomes = []
-    for each in racing:
-        out, err = each.communicate(timeout=300)
-        assert each.returncode == 0, err
+    for process in racing:
+        out, err = process.communicate(timeout=300)
+        assert process.returncode == 0, err
         outcomes.append([int(part) for part in out.split()])
     assert sum(answered for answered, _ in outcomes) == 100
     assert sum(refused for _, refused in outcomes) == processes * questions - 100
@@ -121,9 +121,9 @@ def test_identical_questions_race_safely(tmp_path):
     protect(sf.Budget(epsilon=1), ledger=ledger, unit=sf.ROW).close()
     racing = [run(SAME, ledger=str(ledger)) for _ in range(3)]
     answers = set()
-    for each in racing:
-        out, err = each.communicate(timeout=120)
-        assert each.returncode == 0, err
+    for process in racing:
+        out, err = process.communicate(timeout=120)
+        assert process.returncode == 0, err
         answers.add(out)
     assert len(answers) == 1  # one charge and one answer for each question, whoever asked first
     with protect(sf.Budget(epsilon=1), ledger=ledger, unit=sf.ROW) as people:

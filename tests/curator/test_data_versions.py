@@ -184,14 +184,14 @@ def test_questions_go_on_while_data_is_prepared(tmp_path):
                 except Exception as error:
                     failed.append(error)
 
-        threads = [threading.Thread(target=ask, args=(10_000 * each,)) for each in range(3)]
-        for each in threads:
-            each.start()
+        threads = [threading.Thread(target=ask, args=(10_000 * number,)) for number in range(3)]
+        for thread in threads:
+            thread.start()
         (folder / "people.csv").write_text("age\n" + "30\n" * 200)
         prepare_in_another_process(folder)
         done.set()
-        for each in threads:
-            each.join(timeout=60)
+        for thread in threads:
+            thread.join(timeout=60)
         assert failed == []
         people.preview(COUNT, epsilon=1)
         with sf.open(folder) as other:

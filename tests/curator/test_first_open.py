@@ -111,11 +111,11 @@ def test_a_first_opening_may_be_killed_at_every_step(tmp_path):
 def all_at_once(folder, processes, tmp_path):
     log = tmp_path / "log"
     started = [PROCESSES.Process(target=open_and_ask, args=(folder, str(log))) for _ in range(processes)]
-    for each in started:
-        each.start()
-    for each in started:
-        each.join(300)
-    assert [each.exitcode for each in started] == [0] * processes
+    for process in started:
+        process.start()
+    for process in started:
+        process.join(300)
+    assert [process.exitcode for process in started] == [0] * processes
     assert len(set(log.read_text().splitlines())) == 1, "one ledger, and one answer for everybody"
 
 
@@ -181,7 +181,7 @@ def test_the_limit_of_a_protected_frame_is_changed_by_its_owner_only(tmp_path):
         protect(100)
     sf.set_budget(tmp_path / "ledger.db", sf.Budget(epsilon=100))
     with protect(100) as frame:
-        assert [each.kind for each in frame.ledger().entries()] == ["open", "limit"]
+        assert [entry.kind for entry in frame.ledger().entries()] == ["open", "limit"]
 
 
 def test_a_reader_who_kept_a_head_tells_an_older_ledger(tmp_path):

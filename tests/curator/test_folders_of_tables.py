@@ -44,10 +44,12 @@ sql = "SELECT patient_id, cost, site FROM visits WHERE cost > 50"
 def folder(tmp_path):
     (tmp_path / "catalog.toml").write_text(CATALOG)
     people = range(400)
-    lines = [f"{each},{['Rome', 'Oslo'][each % 2]}" for each in people]
+    lines = [f"{person},{['Rome', 'Oslo'][person % 2]}" for person in people]
     (tmp_path / "patients.csv").write_text("\n".join(["patient_id,city", *lines]))
-    visits = [(f"v{each}-{number}", each, 1 + each % 3, 20 * (number + 1)) for each in people for number in range(3)]
-    lines = [f"{visit},{each},{site},{cost}" for visit, each, site, cost in visits]
+    visits = [
+        (f"v{person}-{number}", person, 1 + person % 3, 20 * (number + 1)) for person in people for number in range(3)
+    ]
+    lines = [f"{visit},{person},{site},{cost}" for visit, person, site, cost in visits]
     (tmp_path / "visits.csv").write_text("\n".join(["visit_id,patient_id,site,cost", *lines]))
     lines = [f"{visit},{index % 10}" for index, (visit, *_) in enumerate(visits)] + ["nobody,5"]
     (tmp_path / "tests.csv").write_text("\n".join(["visit_id,level", *lines]))

@@ -111,7 +111,7 @@ def callables(people):
         "select": (people.select, {"table": "people"}),
         "where": (people.where, {"condition": "age > 3"}),
         "group_by": (lambda key: people.group_by(key), {"key": "city"}),
-        "agg": (lambda each: people.agg(n=each), {"each": sf.count()}),
+        "agg": (lambda aggregation: people.agg(n=aggregation), {"aggregation": sf.count()}),
         "mean": (sf.mean, {"value": "age"}),
         "protect": (sf.protect, {
             "data": clinic(), "name": "people", "unit": unit, "columns": COLUMNS, "budget": sf.Budget(epsilon=1),

@@ -38,7 +38,7 @@ def test_the_number_of_people_is_exact_and_not_for_sale():
         answer = curator.ask("SELECT COUNT(DISTINCT pupil) AS n, AVG(grade) AS mean FROM grades", epsilon=1)
         assert answer.rows[0]["n"] == 200
         assert len(answer.explained) == 1
-        with pytest.raises(sf.errors.SfumatoError, match="known to everybody"):
+        with pytest.raises(sf.errors.SfumatoError, match="everybody knows it"):
             curator.ask("SELECT COUNT(DISTINCT pupil) AS n FROM grades", epsilon=1)
 
 
@@ -75,11 +75,11 @@ def test_rows_are_public_only_where_everybody_counts_for_one():
 
 def test_one_row_for_each_person_has_that_number_of_rows():
     twice = pd.concat([GRADES, GRADES.head(100)]).assign(late=3)
-    each = "(SELECT pupil, SUM(grade) AS total FROM grades GROUP BY pupil)"
+    per_pupil = "(SELECT pupil, SUM(grade) AS total FROM grades GROUP BY pupil)"
     with school(twice, max_rows_per_unit=2) as curator:
-        preview = curator.preview(f"SELECT AVG(total) AS m FROM {each}", epsilon=1)
+        preview = curator.preview(f"SELECT AVG(total) AS m FROM {per_pupil}", epsilon=1)
         assert preview.margins["m"] == pytest.approx(20 / 200 * math.log(1 / 0.05), rel=0.01)
-        answer = curator.ask(f"SELECT AVG(total) AS m, COUNT(*) AS n FROM {each}", epsilon=1_000)
+        answer = curator.ask(f"SELECT AVG(total) AS m, COUNT(*) AS n FROM {per_pupil}", epsilon=1_000)
         assert answer.rows[0]["n"] == 200
         mean = twice.groupby("pupil")["grade"].sum().clip(0, 20).mean()
         assert answer.rows[0]["m"] == pytest.approx(mean, abs=0.2)

@@ -15,7 +15,7 @@ NORMAL = "SELECT city, COUNT(*) AS n FROM people WHERE age > 30 GROUP BY city"
 
 
 def charges(people):
-    return [each for each in people.ledger().entries() if each.kind == "charge"]
+    return [entry for entry in people.ledger().entries() if entry.kind == "charge"]
 
 
 def test_a_charge_records_what_was_asked():
@@ -43,10 +43,10 @@ def test_every_way_to_ask_is_recorded():
         people.watch("SELECT COUNT(*) AS n FROM people", above=10, epsilon="0.1")
         people.diagnose("SELECT AVG(age) AS a FROM people WHERE age > 20", epsilon=1)
         people.find_bounds("income", epsilon=1)
-        found = [json.loads(each.question) for each in charges(people)]
-        assert [each["how"] for each in found] == ["ask", "upgrade", "ask_all", "watch", "diagnose", "bounds"]
+        found = [json.loads(entry.question) for entry in charges(people)]
+        assert [record["how"] for record in found] == ["ask", "upgrade", "ask_all", "watch", "diagnose", "bounds"]
         assert found[0]["questions"][0]["sql"] == NORMAL, "a frame is recorded as its SQL"
-        assert [each["margin"] for each in found[2]["questions"]] == [{"n": 20}, {"n": 30}]
+        assert [record["margin"] for record in found[2]["questions"]] == [{"n": 20}, {"n": 30}]
         assert found[3]["above"] == 10
         assert (found[5]["table"], found[5]["column"]) == ("people", "income")
         assert people.rehearse(SQL).rows, "a rehearsal charges nobody"

@@ -62,17 +62,17 @@ def test_nothing_of_a_report_reaches_an_analyst(folder):
         curator = sf.open(folder)
     report = curator.load_report
     assert report["t"].rows == ROWS
-    assert {each.column for each in report.problems} == {"age", "city"}
-    (lost,) = (each.undeclared for each in report["t"].columns if each.name == "city")
-    exact = [f"{each:,}" for each in (ROWS, ROWS // 2, lost)]
+    assert {problem.column for problem in report.problems} == {"age", "city"}
+    (lost,) = (column.undeclared for column in report["t"].columns if column.name == "city")
+    exact = [f"{number:,}" for number in (ROWS, ROWS // 2, lost)]
     marks = ["Quarantadue", "Atlantide", "unreadable", "undeclared categories", "Load report", "owner only", *exact]
     with curator:
         for text in told(curator):
             assert not [mark for mark in marks if mark in text], text
-    kept = [each for each in folder.rglob("*") if each.is_file() and each.name not in ("t.csv", "snapshot.duckdb")]
-    assert {"catalog.toml", "ledger.db"} <= {each.name for each in kept}
-    for each in kept:
-        content = each.read_bytes()
+    kept = [path for path in folder.rglob("*") if path.is_file() and path.name not in ("t.csv", "snapshot.duckdb")]
+    assert {"catalog.toml", "ledger.db"} <= {path.name for path in kept}
+    for path in kept:
+        content = path.read_bytes()
         assert not [
             mark for mark in ("Quarantadue", "Atlantide", "unreadable", "owner only") if mark.encode() in content
         ]
@@ -87,7 +87,7 @@ def test_the_marks_of_this_test_would_be_found(folder):
         warnings.simplefilter("ignore", sf.errors.LoadWarning)
         curator = sf.open(folder)
     curator.close()
-    text = str(curator.load_report) + str([each.examples for each in curator.load_report["t"].columns])
+    text = str(curator.load_report) + str([column.examples for column in curator.load_report["t"].columns])
     for mark in ("Quarantadue", "Atlantide", "unreadable", "Load report", "owner only", f"{ROWS:,}"):
         assert mark in text
     assert load_report.FOR_THE_OWNER in text
@@ -106,7 +106,7 @@ def test_two_loads_with_different_losses_give_the_same_catalog_and_messages(tmp_
             curator = sf.open(place)
         with curator:
             previews = [curator.preview(sql, epsilon=1) for sql in QUESTIONS]
-            shown = [(str(each.margins), each.explain(), each.fits) for each in previews]
-        lines = [each for each in (place / "catalog.toml").read_text().splitlines() if "ledger_id" not in each]
+            shown = [(str(preview.margins), preview.explain(), preview.fits) for preview in previews]
+        lines = [line for line in (place / "catalog.toml").read_text().splitlines() if "ledger_id" not in line]
         seen.append((shown, lines))
     assert seen[0] == seen[1]

@@ -82,10 +82,10 @@ def test_a_public_number_of_people_is_suggested_for_an_id():
 
 def test_one_row_for_each_person():
     data = DATA.assign(person=[n // 2 for n in range(N)])
-    each = "SELECT AVG(total) AS mean FROM (SELECT person, SUM(income) AS total FROM people GROUP BY person)"
+    sql = "SELECT AVG(total) AS mean FROM (SELECT person, SUM(income) AS total FROM people GROUP BY person)"
     with people({"person": sf.Id(), **COLUMNS}, "person", data, max_rows_per_unit=2) as curator:
-        found = curator.preview(each, epsilon=1, assume={"n": 500}).suggestions
-        assert [each.declaration for each in found] == ["people: income nullable = false, people = n"]
+        found = curator.preview(sql, epsilon=1, assume={"n": 500}).suggestions
+        assert [suggestion.declaration for suggestion in found] == ["people: income nullable = false, people = n"]
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_other_questions_are_suggested_for_too():
     with people(neighbours="replace-one") as curator:
         totals = curator.preview("SELECT SUM(age) AS s, VARIANCE(age) AS v FROM people", epsilon=1).suggestions
         assert totals
-        assert all(each.times >= 1.05 for each in totals)
+        assert all(suggestion.times >= 1.05 for suggestion in totals)
         joined = "SELECT AVG(a.income) AS m FROM (SELECT income FROM people WHERE age > 3) a"
         assert curator.preview(joined, epsilon=1).explain()
 

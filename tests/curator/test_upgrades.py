@@ -44,7 +44,7 @@ def rows_read(people, work, monkeypatch):
     def counted(self, connection, **values):
         found = rows(self, connection, **values)
         read[0] += len(found)
-        read[1] += sum(len(str(each)) for row in found for each in row.values())
+        read[1] += sum(len(str(value)) for row in found for value in row.values())
         return found
 
     with monkeypatch.context() as patch:
@@ -78,8 +78,8 @@ def test_a_summary_is_the_same_as_adding_up_every_release():
         (first,) = kept[0]["summary"]["combined"]
         noise = LaplaceNoise(Fraction(first["noises"][0][1]))  # every release spends the same
         made = None
-        for each in kept:
-            (released,) = each["integers"].values()
+        for answer in kept:
+            (released,) = answer["integers"].values()
             reading = Reading((ReleasedVector("n", np.array(released, float) * first["step"], noise, first["step"]),))
             made = RunningMeans.start(reading) if made is None else made.add(reading)
         (found,) = RunningMeans.from_json(kept[-1]["summary"]["combined"]).means
@@ -142,14 +142,14 @@ def test_processes_that_run_the_same_upgrade_pay_once_and_get_one_answer(tmp_pat
         subprocess.Popen([sys.executable, "-c", text], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         for _ in range(6)
     ]
-    for each in running:
-        assert each.stdout.readline() == "ready\n"
-    for each in running:
-        each.stdin.write("go\n")
-        each.stdin.flush()
-    printed = [json.loads(each.communicate(timeout=120)[0]) for each in running]
-    assert all(each.returncode == 0 for each in running)
-    assert len({json.dumps(each[:2]) for each in printed}) == 1, "one answer, with one interval"
+    for process in running:
+        assert process.stdout.readline() == "ready\n"
+    for process in running:
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    printed = [json.loads(process.communicate(timeout=120)[0]) for process in running]
+    assert all(process.returncode == 0 for process in running)
+    assert len({json.dumps(answer[:2]) for answer in printed}) == 1, "one answer, with one interval"
     with protect(sf.Budget(epsilon=10), ledger=ledger) as people:
         assert people.budget.spent.epsilon == 2
         assert people.ledger().verify().ok
@@ -166,10 +166,10 @@ def test_threads_that_run_the_same_upgrade_pay_once_and_get_one_answer():
             found.append(json.dumps(people.upgrade(SQL, epsilon=1).rows))
 
         threads = [threading.Thread(target=work) for _ in range(8)]
-        for each in threads:
-            each.start()
-        for each in threads:
-            each.join()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
         assert len(found) == 8
         assert len(set(found)) == 1
         assert people.budget.spent.epsilon == 1

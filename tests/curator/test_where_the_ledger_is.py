@@ -72,12 +72,12 @@ def ask_once(folder, about):
 
 def test_folders_that_share_a_ledger_are_first_opened_at_once(tmp_path):
     folders = [folder_at(tmp_path / name, 'ledger = "../shared.db"') for name in ("one", "two", "three")]
-    started = [PROCESSES.Process(target=ask_once, args=(each, i + 1)) for i, each in enumerate(folders * 2)]
-    for each in started:
-        each.start()
-    for each in started:
-        each.join(120)
-    assert [each.exitcode for each in started] == [0] * 6
+    started = [PROCESSES.Process(target=ask_once, args=(folder, i + 1)) for i, folder in enumerate(folders * 2)]
+    for process in started:
+        process.start()
+    for process in started:
+        process.join(120)
+    assert [process.exitcode for process in started] == [0] * 6
     with sf.open(folders[0]) as clinic:
         assert float(clinic.budget.spent.epsilon) == 6 * 0.125
 
@@ -118,7 +118,7 @@ def shared(population):
 def test_what_set_budget_cannot_take_is_refused_by_name(tmp_path, arguments):
     folder = folder_at(tmp_path / "clinic", pinned=False)
     with pytest.raises(sf.errors.InvalidParameter):
-        sf.set_budget(*(folder if each == "FOLDER" else each for each in arguments))
+        sf.set_budget(*(folder if argument == "FOLDER" else argument for argument in arguments))
 
 
 @pytest.mark.parametrize("head", [5, b"x", (1, 2, 3), (1, None), ("x", 1), (10**30, "a"), (0, "a"), [1, "a"], "\ud800"])

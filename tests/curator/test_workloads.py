@@ -68,9 +68,9 @@ def test_an_upgrade_by_as_much_again_is_another_release():
         curator.ask(sql, epsilon=1)
         for total in (2, 3, 4):
             assert curator.upgrade(sql, epsilon=total).cost.epsilon == 1
-        charges = [each for each in curator.ledger().entries() if each.kind == "charge"]
-        assert len({each.plan_digest for each in charges}) == 4
-        assert len({each.answer_key for each in charges}) == 1
+        charges = [entry for entry in curator.ledger().entries() if entry.kind == "charge"]
+        assert len({entry.plan_digest for entry in charges}) == 4
+        assert len({entry.answer_key for entry in charges}) == 1
         assert curator.ask(sql, epsilon=1).cached
 
 
@@ -79,7 +79,7 @@ def test_combined_values_are_the_weighted_mean_of_the_releases():
         sql = "SELECT COUNT(*) AS n FROM people WHERE age > 31"
         one = curator.ask(sql, epsilon=1).rows[0]["n"]
         both = curator.upgrade(sql, epsilon=3).rows[0]["n"]
-        (entry,) = [each for each in curator.ledger().entries() if each.kind == "charge" and each.loss.epsilon == 2]
+        (entry,) = [entry for entry in curator.ledger().entries() if entry.kind == "charge" and entry.loss.epsilon == 2]
         with curator.ledger()._database.read() as rows:
             two = json.loads(rows.find_answer(entry.number)["payload"])["integers"]["count1"][0]
         # weights are the inverse variances of discrete Laplace noise at epsilon 1 and 2: 1 and 4, of 2 t**2
@@ -101,7 +101,7 @@ def test_a_public_number_of_rows_is_used():
         answer = curator.ask("SELECT COUNT(*) AS n, AVG(pay) AS m FROM people", epsilon=50)
         assert answer.rows[0]["n"] == 600
         assert answer.rows[0]["m"] == pytest.approx(DATA["pay"].clip(0, 5_000).mean(), abs=3)
-        with pytest.raises(sf.errors.SfumatoError, match="known to everybody"):
+        with pytest.raises(sf.errors.SfumatoError, match="everybody knows it"):
             curator.ask("SELECT COUNT(*) AS n FROM people", epsilon=1)
         for sql in ("AVG(pay), VARIANCE(pay)", "SUM(pay), STDDEV(pay), AVG(pay), COUNT(*)"):
             (only,) = curator.preview(f"SELECT {sql} FROM people", epsilon=1).explained
@@ -129,14 +129,14 @@ def test_a_workload_has_the_least_epsilon_for_each_margin_and_one_charge():
             less = share.epsilon * Decimal("0.99")
             assert curator.preview(share.sql, epsilon=less).margins["n"] > margin
         answers = curator.ask_all(plan)
-        charges = [each for each in curator.ledger().entries() if each.kind == "charge"]
+        charges = [entry for entry in curator.ledger().entries() if entry.kind == "charge"]
         assert len(charges) == 1
         assert curator.budget.spent.epsilon == plan.cost.epsilon
-        assert [len(each.rows) for each in answers] == [1, 2]
+        assert [len(answer.rows) for answer in answers] == [1, 2]
         assert abs(answers[0].rows[0]["n"] - sum(age > 40 for age in AGES)) < 50
         again = curator.ask_all(plan)
-        assert [each.rows for each in again] == [each.rows for each in answers]
-        assert all(each.cached for each in again)
+        assert [answer.rows for answer in again] == [answer.rows for answer in answers]
+        assert all(answer.cached for answer in again)
         assert curator.ledger().verify().ok
         assert str(plan).startswith("ε = ")
 
@@ -207,7 +207,7 @@ def test_a_watch_of_people_is_not_asked_about_rows_that_are_people():
     visits = Table("visits", None, "pid", {"pid": sf.Id()}, 1)
     polls = Table("polls", None, sf.ROW, {"score": sf.Integer(0, 9)})
     rows = {"visits": pd.DataFrame({"pid": ["a", "b"]}), "polls": pd.DataFrame({"score": [1, 2]})}
-    engine = DuckDBEngine.of_tables({each.name: (each, rows[each.name]) for each in (visits, polls)})
+    engine = DuckDBEngine.of_tables({table.name: (table, rows[table.name]) for table in (visits, polls)})
     dataset = Dataset("clinic", [visits, polls], sf.Budget(epsilon=9))
     books = Ledger.create(None, dataset.population, Limit(dataset.budget.loss), {})
     with Curator(dataset, engine, books, engine.versions) as curator:
@@ -508,7 +508,7 @@ def test_a_column_named_like_an_end_of_an_interval_keeps_its_name():
 
 def test_what_overflows_has_no_value():
     with people() as curator:
-        for each in ("SUM(age)", "AVG(age)", "SUM(age) / COUNT(*)", "VARIANCE(age)"):
-            sql = f"SELECT {each} * 1e99 * 1e99 * 1e99 * 1e99 AS s FROM people"
+        for aggregate in ("SUM(age)", "AVG(age)", "SUM(age) / COUNT(*)", "VARIANCE(age)"):
+            sql = f"SELECT {aggregate} * 1e99 * 1e99 * 1e99 * 1e99 AS s FROM people"
             assert curator.ask(sql, epsilon=2).rows[0]["s"] is None
             assert curator.preview(sql, epsilon=1, assume={"n": 600}).explain()

@@ -63,7 +63,7 @@ def imports(path):
     """The modules that a file names, as dotted names."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            yield from (each.name for each in node.names)
+            yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: imports are absolute"
             yield node.module
@@ -236,7 +236,7 @@ def test_no_public_function_takes_entropy():
         thing = getattr(sf, name)
         if not callable(thing):
             continue
-        for function in [thing, *(getattr(thing, each) for each in dir(thing) if not each.startswith("_"))]:
+        for function in [thing, *(getattr(thing, method) for method in dir(thing) if not method.startswith("_"))]:
             if callable(function):
                 try:
                     parameters = inspect.signature(function).parameters

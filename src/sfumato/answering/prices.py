@@ -56,7 +56,7 @@ def check_margins(margin: object) -> dict[str, float]:
 
 def read_assumed_rows(assume: object) -> float | None:
     """The number of rows that a preview assumes in every group: assume={'n': 500}."""
-    hint = "For example assume={'n': 500}: 500 rows in each group."
+    hint = "For example assume={'n': 500}: 500 rows in every group."
     if assume is None:
         return None
     if not isinstance(assume, Mapping) or set(assume) - {"n"}:

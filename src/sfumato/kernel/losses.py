@@ -215,9 +215,13 @@ def _delta(value: object) -> Decimal:
 
 
 def _group_size(people: int) -> int:
-    if isinstance(people, bool) or not hasattr(people, "__index__") or not 1 <= people <= MOST_PEOPLE:
+    try:
+        size = 0 if isinstance(people, bool) else index(people)
+    except TypeError:
+        size = 0
+    if not 1 <= size <= MOST_PEOPLE:
         raise InvalidParameter("people", f"must be a whole number from 1 to {MOST_PEOPLE}", "something else")
-    return index(people)
+    return size
 
 
 def _no_guarantee(where: str, hint: str) -> InvalidParameter:
