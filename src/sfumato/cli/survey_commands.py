@@ -207,11 +207,13 @@ def _expected_accuracy(answers: list[str] | None, yes_or_no: bool, people: int, 
     if answers or yes_or_no:
         share = 100 / len(answers) if answers else 50
         found = f"a share of {share:.3g} % is estimated to within ±{100 * margin:.3g} points (95 % confidence)"
+        missing = "fake reports"
     else:
         found = f"the mean is estimated to within ±{margin:.4g} (95 % confidence)"
+        missing = "fake reports, or the bias of numbers that are clamped to the bounds"
     return (
         f"With {people:,} people, {found}. This covers the randomisation and the sampling of the people. It does not "
-        "cover fake reports."
+        f"cover {missing}."
     )
 
 

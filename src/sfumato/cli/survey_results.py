@@ -193,6 +193,7 @@ def print_results(found: "Results", truth: list[float] | None = None) -> None:
     total = "" if found.local_epsilon == found.longitudinal_epsilon else f" All reports on one answer: ε = {long}."
     say(f"Local ε = {local} for one report, whoever reads it.{total}", "green")
     scope = "simultaneous" if found.simultaneous else "each alone"
+    missing = "fake reports" + (", or the bias of numbers that were clamped to the bounds" * (found.kind == "mean"))
     places = _places(min(line.high - line.low for line in found.lines))
     rows = [
         [
@@ -210,7 +211,7 @@ def print_results(found: "Results", truth: list[float] | None = None) -> None:
     print_table(headings + ([] if truth is None else ["truth"]), rows, right=range(1, 6 if truth is not None else 5))
     say(
         f"{_count_reports(found.people)} in period {found.period}. The confidence intervals are for the population, "
-        f"{scope}. They cover the randomisation and the sampling of the people. They do not cover fake reports."
+        f"{scope}. They cover the randomisation and the sampling of the people. They do not cover {missing}."
     )
     say(
         "Unbiased estimates can be impossible (below 0 or above 1, or outside the bounds); the consistent ones are the "

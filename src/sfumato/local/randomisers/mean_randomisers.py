@@ -70,7 +70,8 @@ class MeanEstimate:
         lines = [
             f"{self.people:,} reports. Mean: {self.mean:.6g} (unbiased), {level} confidence interval {self.low:.6g} to "
             f"{self.high:.6g} for the population. Within the bounds: {self.consistent:.6g}.",
-            "The interval covers the randomisation and the sampling of the people. It does not cover fake reports.",
+            "The interval covers the randomisation and the sampling of the people. It does not cover fake reports, or "
+            "the bias of numbers that were clamped to the bounds.",
         ]
         if self.people > 1:
             moved = self.worst_shift("0.01")
