@@ -5,7 +5,7 @@ from decimal import Decimal
 from functools import cache
 from typing import Literal
 
-from sfumato.catalog.catalog_errors import catalog_error, naming_place, show_value
+from sfumato.catalog.catalog_errors import catalog_error, name_place, show_value
 from sfumato.catalog.columns import freeze
 from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
 from sfumato.kernel.parameters import Number
@@ -34,7 +34,7 @@ class Budget:
             raise catalog_error("basic accounting takes epsilon, not rho.", 'Give epsilon, or say accounting = "zcdp".')
         if (epsilon is None) == (rho is None):
             raise catalog_error("zcdp accounting takes either rho, or epsilon and delta.", "Give one of the two.")
-        with naming_place(""):
+        with name_place(""):
             freeze(
                 self,
                 epsilon=None if epsilon is None else privacy_amount(epsilon, "epsilon"),

@@ -14,7 +14,7 @@ def catalog_error(message: str, hint: str = "") -> CatalogError:
 
 
 @contextmanager
-def naming_place(where: str) -> Iterator[None]:
+def name_place(where: str) -> Iterator[None]:
     """Put the place in the catalog before the message of an error."""
     try:
         yield

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.catalog.budget import Budget
-from sfumato.catalog.catalog_errors import catalog_error, naming_place
+from sfumato.catalog.catalog_errors import catalog_error, name_place
 from sfumato.catalog.columns import Boolean, Category, ColumnDeclaration, Date, DateTime, Id, Integer, Real, Text
 from sfumato.catalog.dataset import Dataset, Table, change_dataset
 from sfumato.catalog.names import find_name
@@ -162,7 +162,7 @@ def _read_view(name: str, raw: object) -> str:
 def _read_budget(where: str, raw: object, accounting: str) -> Budget:
     limits = _read_section(where, raw)
     _check_keys(where, limits, LIMITS, ())
-    with naming_place(where):
+    with name_place(where):
         return Budget(**{"accounting": accounting, **limits})
 
 
@@ -193,7 +193,7 @@ def _read_table(name: str, raw: object) -> Table:
     if isinstance(owner, str) and find_name(owner, columns) is None:
         columns[owner] = Id()  # to name the unit's column is to declare it
     rest = {key: table[key] for key in TABLE_KEYS if key in table}
-    with naming_place(where):
+    with name_place(where):
         reading = TextFormat(**{key: table[key] for key in READING_KEYS if key in table})
     return Table(name, table.get("source"), unit, columns, unit_through=link, reading=reading, **rest)
 
@@ -206,7 +206,7 @@ def _read_column(where: str, raw: object) -> ColumnDeclaration:
         raise catalog_error(f"{where}: type must be one of {', '.join(KINDS)}.", _suggest_key(name, KINDS))
     known = tuple(part.name for part in fields(kind))
     _check_keys(where, declared, ("type", *known), tuple(key for key in known if key != "nullable"))
-    with naming_place(where):
+    with name_place(where):
         declaration: ColumnDeclaration = kind(**{key: value for key, value in declared.items() if key != "type"})
         return declaration
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from sfumato.catalog.analysts import MOST_LETTERS, check_analysts
 from sfumato.catalog.budget import Budget
-from sfumato.catalog.catalog_errors import MOST_CHARACTERS, catalog_error, naming_place, show_value
+from sfumato.catalog.catalog_errors import MOST_CHARACTERS, catalog_error, name_place, show_value
 from sfumato.catalog.columns import ColumnDeclaration, Id, column_type, freeze, read_flag
 from sfumato.catalog.names import find_name, read_name, read_text, refuse_twins, suggest_names, unknown_name
 from sfumato.catalog.text_format import PLAIN_TEXT, TextFormat
@@ -50,7 +50,7 @@ class Table:
 
     def __post_init__(self) -> None:
         freeze(self, name=read_name(self.name, "a table's name"))
-        with naming_place(f"tables.{self.name}"):
+        with name_place(f"tables.{self.name}"):
             freeze(
                 self,
                 source=None if self.source is None else read_text(self.source, "source", 10_000),
@@ -162,7 +162,7 @@ class Dataset:
         views: Mapping[str, str] = MappingProxyType({}),
         ledger: str | None = None,
     ) -> None:
-        with naming_place("dataset"):
+        with name_place("dataset"):
             freeze(
                 self,
                 name=read_name(name, "name"),
@@ -178,7 +178,7 @@ class Dataset:
         freeze(self, budget=budget, tables=_read_tables(tables), analysts=MappingProxyType(dict(analysts)))
         freeze(self, views=self._named_views(views))
         for table in self.tables.values():
-            with naming_place(f"tables.{table.name}"):
+            with name_place(f"tables.{table.name}"):
                 for key in ("rows", "people"):
                     if getattr(table, key) is not None and self.neighbours is not Neighbours.REPLACE_ONE:
                         hint = f'Remove {key}, or set neighbours = "replace-one" for the dataset.'
@@ -187,7 +187,7 @@ class Dataset:
                         )
                 self._owner(table)
         for analyst, limit in self.analysts.items():
-            with naming_place(f"analysts.{read_name(analyst, 'an analyst', MOST_LETTERS)}"):
+            with name_place(f"analysts.{read_name(analyst, 'an analyst', MOST_LETTERS)}"):
                 if not isinstance(limit, Budget) or limit.accounting != budget.accounting:
                     raise catalog_error(f"must be a Budget with {budget.accounting} accounting, as the dataset's.")
         check_analysts(self.analysts)
@@ -216,7 +216,7 @@ class Dataset:
         if not isinstance(views, Mapping):
             raise catalog_error(f"views must map names to SQL; got {kind_of(views)}.")
         for name, sql in views.items():
-            with naming_place(f"views.{read_name(name, 'a view')}"):
+            with name_place(f"views.{read_name(name, 'a view')}"):
                 if not isinstance(sql, str) or not sql.strip():
                     raise catalog_error(
                         "sql must be a SELECT.", 'For example: sql = "SELECT * FROM visits WHERE cost > 0".'
@@ -237,7 +237,7 @@ class Dataset:
             seen.append(self.tables[found])
             if seen[-1] in seen[:-1]:
                 raise catalog_error("unit_through leads in a circle.", "Declare unit_column in one of these tables.")
-            with naming_place(f"through tables.{found}"):
+            with name_place(f"through tables.{found}"):
                 seen[-1]._id(column)
         if len(seen) > 1 and not isinstance(seen[-1].unit, str):
             hint = f"Give tables.{seen[-1].name} a unit column."
