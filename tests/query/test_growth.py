@@ -2,6 +2,7 @@
 
 import time
 
+import pandas as pd
 import pytest
 
 import sfumato as sf
@@ -111,3 +112,15 @@ def test_a_name_means_what_it_means_where_it_was_written():
     ):
         (aggregate,) = bind(parse(inner.format(nested)), DATASET).aggregates
         assert aggregate.value.upper == wanted, nested
+
+
+def test_many_groups_of_many_bins_are_refused_by_name():
+    """Memory would be cells times bins: the question is refused before anything is charged, and says what to do."""
+    columns = {"a": sf.Integer(0, 999), "b": sf.Integer(0, 99), "x": sf.Real(0, 1)}
+    data = pd.DataFrame({"a": [1], "b": [1], "x": [0.5]})
+    people = sf.protect(data, name="t", unit=sf.ROW, columns=columns, budget=sf.Budget(epsilon=3))
+    with pytest.raises(sf.errors.InvalidParameter, match="at most 268,435,456 bins") as refused:
+        people.ask("SELECT a, b, MEDIAN(x) AS m FROM t GROUP BY a, b", epsilon=1)
+    assert "fewer groups" in refused.value.hint
+    assert people.budget.spent.epsilon == 0
+    assert people.preview("SELECT b, MEDIAN(x) AS m FROM t GROUP BY b", epsilon=1).cost

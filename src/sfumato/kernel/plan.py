@@ -21,10 +21,6 @@ from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
 from sfumato.kernel.neighbours import PrivacyUnit
 from sfumato.kernel.row_sources import Source, extent
 
-MOST_CELLS = 1_000_000
-MOST_BINS = 1 << 16
-MOST_CHOSEN = 100
-MOST_IN_BINS = 1 << 28  # cells times bins of a choice
 MOST_STEPS = 1 << 53  # engines clamp in doubles before they cast
 MOST_SPAN = 1 << 15  # of Thirds and Curve, in steps: they are squared
 ROW_WEIGHT_EXPONENT = -16  # a person's rows weigh min(1, r/n) each, in steps of 2**-16
@@ -168,10 +164,6 @@ class Measurement:
             raise KernelFault("An offset is too many steps of its grid.")
         if isinstance(quantity, Thirds | Curve) and quantity.grid.span > MOST_SPAN:
             raise KernelFault("Squares are of few enough steps.")
-        if isinstance(quantity, Choice) and not (
-            1 <= count_bins(quantity) <= MOST_BINS and 1 <= quantity.width <= MOST_CHOSEN
-        ):
-            raise KernelFault("A choice has few enough bins, and chooses few enough.")
         gaussian = isinstance(quantity, Count | Sum | People) and isinstance(loss, ZCDP) and not loss.delta
         if not gaussian and not isinstance(loss, ApproxDP if isinstance(quantity, Keys) else PureDP):
             raise KernelFault("This kind of loss cannot pay for this quantity.")
@@ -231,7 +223,6 @@ class BoundedPlan:
         reached, cells, per_row = extent(self.source), self.cells, self.unit.per_row
         quantities = [measurement.quantity for measurement in self.measurements]
         units = any(isinstance(quantity, People | Keys) for quantity in quantities)
-        bins = max((count_bins(quantity) for quantity in quantities if isinstance(quantity, Choice)), default=1)
         unbounded = not per_row and reached.rows_met is None
         for refused, reason in (
             (not reached.private, "A plan is about a private source."),
@@ -240,9 +231,8 @@ class BoundedPlan:
             (per_row and not reached.single_rows, "A row unit contributes one row."),
             (per_row and reached.reach > 1 and units, "A row that became several cannot be counted as one person."),
             (cells is None and unbounded, "Undeclared keys read a bounded number of rows of one unit."),
-            ((cells or 1) * bins > max(MOST_IN_BINS, MOST_CELLS), "A choice has few enough cells and bins."),
-            (not quantities or (cells or 0) > MOST_CELLS, "A plan measures something, in at most a million cells."),
-            (len({each.name for each in self.measurements}) != len(quantities), "Measurements have different names."),
+            (not quantities, "A plan measures something."),
+            (len({one.name for one in self.measurements}) != len(quantities), "Measurements have different names."),
             (quantities.count(Keys()) != (cells is None), "Undeclared keys are released by one measurement."),
         ):
             if refused:

@@ -4,8 +4,9 @@ from fractions import Fraction
 from math import floor, frexp
 
 from sfumato.errors import KernelFault
-from sfumato.kernel.plan import MOST_BINS, MOST_STEPS, Grid, grid_exponent
+from sfumato.kernel.plan import MOST_STEPS, Grid, grid_exponent
 from sfumato.query.query import Typed
+from sfumato.query.size_limits import MOST_BINS
 
 SPAN_BITS = 14  # of values that are squared: their squares and the sums of those fit 64 bits
 BIN_BITS = 12  # of real values: 4,096 to 8,192 bins; more would cost rank, by the logarithm of their number

@@ -7,7 +7,7 @@ from decimal import Decimal
 from sfumato.catalog.dataset import Dataset
 from sfumato.errors import InvalidParameter
 from sfumato.kernel.losses import ZCDP, PureDP
-from sfumato.kernel.plan import BoundedPlan, Measurement
+from sfumato.kernel.plan import BoundedPlan, Choice, Measurement, count_bins
 from sfumato.planning.formulas import Formula
 from sfumato.planning.public_numbers import PublicNumbers
 from sfumato.planning.quantity_chooser import QuantityChooser
@@ -15,6 +15,7 @@ from sfumato.planning.shares import pay_for, split_evenly
 from sfumato.planning.unit_and_version import find_unit, pin_versions
 from sfumato.query.capped_scans import cap_scans
 from sfumato.query.query import Query
+from sfumato.query.size_limits import MOST_IN_BINS
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,4 +55,14 @@ def choose_plan(
     if undeclared and not unit.per_row:  # before rows are grouped: one person's many keys must not show in the time
         source = cap_scans(source)
     plan = BoundedPlan(dataset.population, source, unit, groups, query.filters, query.keys, measurements)
+    _refuse_many_bins(plan)
     return Planned(plan, formulas, chooser.public)
+
+
+def _refuse_many_bins(plan: BoundedPlan) -> None:
+    quantities = (measurement.quantity for measurement in plan.measurements)
+    bins = max((count_bins(quantity) for quantity in quantities if isinstance(quantity, Choice)), default=0)
+    if (plan.cells or 1) * bins > MOST_IN_BINS:
+        kind = f"{plan.cells:,} groups of {bins:,} bins each"
+        hint = "Ask for fewer groups, or declare narrower bounds of the value."
+        raise InvalidParameter("question", f"must choose among at most {MOST_IN_BINS:,} bins in all groups", kind, hint)

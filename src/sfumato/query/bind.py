@@ -8,7 +8,7 @@ from sqlglot import exp
 from sfumato.catalog.dataset import Dataset
 from sfumato.catalog.names import find_name
 from sfumato.errors import MissingBounds
-from sfumato.kernel.plan import MOST_CELLS, Key
+from sfumato.kernel.plan import Key
 from sfumato.kernel.row_sources import extent
 from sfumato.query.decided_comparisons import collect_cautions
 from sfumato.query.dp_options import DpOptions
@@ -19,7 +19,7 @@ from sfumato.query.parse import DP_OPTIONS, locate, syntax_refusal
 from sfumato.query.query import AggregateRef, KeyRef, Ordering, Post, Query, Typed
 from sfumato.query.relation import Relation, Scope, refuse_second
 from sfumato.query.row_expressions import RowBinder
-from sfumato.query.size_limits import refuse_large_query
+from sfumato.query.size_limits import MOST_CELLS, refuse_large_query
 from sfumato.query.tokens import shorten
 
 MOST_COLUMNS = 200

@@ -5,13 +5,13 @@ from fractions import Fraction
 from sqlglot import exp
 
 from sfumato.errors import MissingBounds
-from sfumato.kernel.plan import MOST_BINS, MOST_CHOSEN
 from sfumato.query import functions
 from sfumato.query.constants import read_exact_number
 from sfumato.query.date_functions import AS_NUMBER
 from sfumato.query.parse import locate, name_node, syntax_refusal
 from sfumato.query.query import Aggregate, Typed
 from sfumato.query.row_expressions import RowBinder
+from sfumato.query.size_limits import MOST_BINS, MOST_CHOSEN
 
 FINEST_FRACTION = 10**6  # the greatest denominator of a quantile's fraction
 BOUNDS = "Declare bounds, or use an expression of columns that have bounds."

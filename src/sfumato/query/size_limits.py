@@ -17,6 +17,10 @@ from sfumato.query.tokens import SHORTEN
 MOST_PARTS = 4_000  # of one expression
 MOST_LEVELS = 100
 MOST_PARTS_OF_QUERY = 20_000
+MOST_CELLS = 1_000_000  # groups of one question
+MOST_BINS = 1 << 16  # among which one number is chosen
+MOST_CHOSEN = 100  # of TOP_K
+MOST_IN_BINS = 1 << 28  # groups times bins of one question
 
 
 class PartCounter:
