@@ -25,7 +25,7 @@ EACH = "(SELECT pid, MAX(site) AS site, COUNT(*) AS c FROM visits GROUP BY pid) 
 BY_REGION = (
     f"SELECT s.region, COUNT(DISTINCT e.pid) AS people FROM {EACH} JOIN sites s ON e.site = s.site GROUP BY s.region"
 )
-DROPS = "who is in more is left out of the others"
+DROPS = "A hash selects the groups that count for a person who is in more."
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def test_a_bound_of_one_group_would_lose_people(clinic):
     told = BY_REGION.replace("SELECT", "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_groups_contributed=1)", 1)
     assert sum(people(clinic, told)) == 4
     explained = clinic.preview(told, epsilon=1).explain()
-    assert f"at most 1 group: {DROPS}" in explained
+    assert f"Contribution bound: 1 group per person. {DROPS}" in explained
 
 
 @pytest.mark.parametrize(
