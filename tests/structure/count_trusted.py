@@ -17,8 +17,8 @@ ROOT = Path(__file__).parents[2]
 DOCUMENT = ROOT / "docs" / "trusted.md"
 ROW = re.compile(r"^\| `(src/[^`]+\.py)` \| ([0-9,]+|\?) \| ([^|]*) \| (.*) \|$")
 SEPARATE = "Counted separately"  # a section of another proof; not part of the total
-TOTAL = re.compile(r"^\*\*[0-9,?]+ lines of code\.\*\*")
-WHOLE_TOTAL = re.compile(r"^\*\*In all [0-9,?]+ lines of code\.\*\*")
+TOTAL = re.compile(r"^\*\*[0-9,?]+ lines of code\.\*\*", re.MULTILINE)
+WHOLE_TOTAL = re.compile(r"^\*\*In all [0-9,?]+ lines of code\.\*\*", re.MULTILINE)
 NOT_CODE = (
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER,
 )  # fmt: skip

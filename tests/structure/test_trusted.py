@@ -3,14 +3,32 @@
 from pathlib import Path
 
 import pytest
-from count_trusted import DOCUMENT, ROOT, SEPARATE, count_code, count_total, list_trusted, update
+from count_trusted import (
+    DOCUMENT,
+    ROOT,
+    SEPARATE,
+    TOTAL,
+    WHOLE_TOTAL,
+    count_code,
+    count_total,
+    list_trusted,
+    update,
+)
 
-MOST_LINES = 4_350  # lowered as files shrink; the aim is 3,000
+MOST_LINES = 3_900  # lowered as files shrink; the aim is 3,000
 LISTED = list(list_trusted(DOCUMENT.read_text()))
 
 
 def test_the_trusted_core_is_small():
     assert count_total(DOCUMENT.read_text()) <= MOST_LINES
+
+
+def test_the_document_is_current():
+    """After a change of trusted code: python tests/structure/count_trusted.py --write."""
+    text = DOCUMENT.read_text()
+    assert text == update(text), "run: python tests/structure/count_trusted.py --write"
+    assert len(WHOLE_TOTAL.findall(text)) == 1
+    assert len(TOTAL.findall(text)) == len({trusted.section for trusted in LISTED})
 
 
 @pytest.mark.parametrize("trusted", LISTED, ids=lambda trusted: trusted.file)
