@@ -185,3 +185,20 @@ def test_a_name_has_at_most_200_characters():
     protect(analysts={"a" * 200: sf.Budget(epsilon=1)}).close()
     with pytest.raises(CatalogError, match="200 characters"):
         protect(analysts={"a" * 201: sf.Budget(epsilon=1)})
+
+
+def test_a_workload_that_another_analyst_paid_for_counts_on_the_own_limit_once():
+    """Every answer shows its own part; together they are what the limit is charged."""
+    questions = [("SELECT COUNT(*) AS n FROM people", 20), ("SELECT SUM(age) AS s FROM people", 2000)]
+    limits = {name: sf.Budget(epsilon=2) for name in ("ann", "eve")}
+    with protect(sf.Budget(epsilon=3), analysts=limits) as people:
+        paid = people.ask_all(questions, analyst="ann")
+        total = sum(answer.cost.epsilon for answer in paid)
+        assert people.budget.spent.epsilon == total > 0
+        seen = people.ask_all(questions, analyst="eve")
+        assert [answer.rows for answer in seen] == [answer.rows for answer in paid]
+        assert [answer.cost.epsilon for answer in seen] == [answer.cost.epsilon for answer in paid]
+        assert all(answer.cached and answer.population_cost.epsilon == 0 for answer in seen)
+        assert people.budget.spent.epsilon == total
+        assert people.ledger().totals("eve").spent.epsilon == total
+        assert [answer.cost.epsilon for answer in people.ask_all(questions, analyst="eve")] == [0, 0]

@@ -249,3 +249,8 @@ def test_no_two_test_files_share_a_name():
     """pytest imports a test file by its name alone: two of one name fail when they are collected together."""
     names = [path.name for path in Path(__file__).parents[1].rglob("*.py") if path.name != "conftest.py"]
     assert sorted(names) == sorted(set(names))
+
+
+def test_no_two_modules_share_a_name():
+    names = [path.name for path in EVERYTHING if path.name not in ("__init__.py", "__main__.py")]
+    assert sorted(names) == sorted(set(names))

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.answering.desk import Desk
-from sfumato.answering.receipt import Receipt, population_cost
+from sfumato.answering.receipt import Receipt, compute_population_cost
 from sfumato.answers.answer import Answer, Cost
 from sfumato.answers.disclosure import write_statement
 from sfumato.answers.make_answer import Payment, make_answer
@@ -44,7 +44,7 @@ def present_answer(
     own = desk.ledger.read_own_remaining(receipt.analyst)
     paid = Payment(
         released.entry_number, receipt.cost, receipt.cached, receipt.head, Cost.from_loss(desk.ledger.read_remaining()),
-        population_cost(receipt.taken), None if own is None else Cost.from_loss(own),
+        compute_population_cost(receipt.taken), None if own is None else Cost.from_loss(own),
         certificate.loss if combined is None else combined.loss,
     )  # fmt: skip
 

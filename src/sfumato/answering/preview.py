@@ -8,7 +8,7 @@ from functools import cached_property
 from sfumato.answering.certified_plans import with_shares
 from sfumato.answering.desk import DEFAULT_ANALYST, Desk
 from sfumato.answering.prices import choose_delta, choose_loss, read_assumed_rows
-from sfumato.answering.receipt import cost_of, population_cost
+from sfumato.answering.receipt import compute_cost, compute_population_cost
 from sfumato.answering.suggestions import Asked, Suggestion, suggest
 from sfumato.answers.answer import Cost
 from sfumato.answers.column_margins import EVENLY, find_margins
@@ -130,6 +130,6 @@ def preview(
         question, query, planned, certificate, loss, share, level, count, desk.dataset, desk.versions
     )
     return Preview(
-        cost_of(quote.taken), margins, reasons, quote.fits, float(level), planned.plan.unit.neighbours,
-        certificate.loss, population_cost(quote.taken), quote.shares is not None, query.cautions, details,
+        compute_cost(quote.taken), margins, reasons, quote.fits, float(level), planned.plan.unit.neighbours,
+        certificate.loss, compute_population_cost(quote.taken), quote.shares is not None, query.cautions, details,
     )  # fmt: skip

@@ -21,7 +21,7 @@ class Receipt:
     @property
     def cost(self) -> Cost:
         """What the analyst pays: from their own limit if they have one, otherwise from the population's budget."""
-        return cost_of(self.taken)
+        return compute_cost(self.taken)
 
     def part(self, certificate: Certificate) -> "Receipt":
         """The receipt of one question out of several that were charged together."""
@@ -34,12 +34,12 @@ class Receipt:
         return replace(self, taken=spend_on(certificate.loss, charge, own))
 
 
-def cost_of(taken: Spending) -> Cost:
+def compute_cost(taken: Spending) -> Cost:
     """What an analyst pays: from their own limit if they have one, otherwise from the population's budget."""
     return Cost.from_charge(taken.loss, taken.population if taken.own is None else taken.own)
 
 
-def population_cost(taken: Spending) -> Cost:
+def compute_population_cost(taken: Spending) -> Cost:
     """What the population's budget pays."""
     loss = zero_loss(taken.loss) if _is_free(taken.population) else taken.loss
     return Cost.from_charge(loss, taken.population)

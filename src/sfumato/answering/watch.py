@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from sfumato.accuracy.crossing_margins import balance_noise, crossing_margin
 from sfumato.answering.desk import AtDesk, Desk
 from sfumato.answering.question_record import record_question, write_record
-from sfumato.answering.receipt import cost_of
+from sfumato.answering.receipt import compute_cost
 from sfumato.answers.answer import Cost
 from sfumato.errors import KernelFault, LedgerError, QueryError, UnsupportedSyntax
 from sfumato.kernel.above_threshold import AboveThreshold
@@ -83,7 +83,7 @@ def begin_watch(  # noqa: PLR0917 - its caller names what it passes
         question = record_question(tree, bind(tree, desk.dataset))
         record = write_record("watch", question, above=above, questions_at_most=questions)
         reservation, taken = desk.ledger.charge(desk.admit(analyst), certify_sequence(sequence, planned.plan), record)
-        return Watch(at_desk, reservation, sequence, planned, cost_of(taken), expected)
+        return Watch(at_desk, reservation, sequence, planned, compute_cost(taken), expected)
 
 
 def plan_count(desk: Desk, sql: str) -> Planned:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from sfumato.cli.ask import Analyst, Confidence, Epsilon, Rho, Sql, require_one_price
+from sfumato.cli.ask_commands import Analyst, Confidence, Epsilon, Rho, Sql, require_one_price
 from sfumato.cli.refusals import refusals
 from sfumato.cli.show import AsJson, print_answer, print_json, say, working
 

@@ -14,7 +14,16 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from sfumato.cli import ask, budget_commands, improve, ledger_commands, ledger_files, owner, pinning, survey_commands
+from sfumato.cli import (
+    ask_commands,
+    budget_commands,
+    improve,
+    ledger_commands,
+    ledger_files,
+    owner,
+    pinning,
+    survey_commands,
+)
 from sfumato.cli.refusals import USAGE, tell
 from sfumato.cli.show import AsJson
 from sfumato.errors import SfumatoError
@@ -87,9 +96,9 @@ app.command(rich_help_panel="Own")(owner.init)
 app.command(rich_help_panel="Own")(owner.add)
 app.command(rich_help_panel="Own")(pinning.check)
 app.command(rich_help_panel="Own")(pinning.prepare)
-app.command(rich_help_panel="Ask")(ask.preview)
-app.command(rich_help_panel="Ask")(ask.ask)
-app.command(rich_help_panel="Ask")(ask.explain)
+app.command(rich_help_panel="Ask")(ask_commands.preview)
+app.command(rich_help_panel="Ask")(ask_commands.ask)
+app.command(rich_help_panel="Ask")(ask_commands.explain)
 app.command(rich_help_panel="Ask")(improve.upgrade)
 app.command(rich_help_panel="Ask")(improve.diagnose)
 app.command(rich_help_panel="Own")(improve.bounds)
