@@ -11,7 +11,8 @@ import sfumato as sf
 from sfumato.catalog.dataset import Table
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.ingest import csv_files, snapshot, snapshot_file
-from sfumato.ingest.snapshot_file import SEALED, open_to_read
+from sfumato.ingest.connections import SEALED
+from sfumato.ingest.snapshot_file import open_to_read
 from sfumato.ingest.source_refusals import NotEnoughMemory
 
 COLUMNS = {"x": sf.Integer(0, 9)}

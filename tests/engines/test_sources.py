@@ -14,7 +14,8 @@ import sfumato as sf
 from sfumato.catalog.dataset import Table
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.ingest import pinned_rows
-from sfumato.ingest.readers import columns_of, database_of, files_of
+from sfumato.ingest.source_columns import list_source_columns
+from sfumato.ingest.source_files import find_files, split_source
 
 ROWS = {"who": [1, 1, 2, 3, None], "age": [40, 41, 150, None, 7], "city": ["Rome", "Oslo", "Atlantis", "Rome", "Oslo"]}
 COLUMNS = {"who": sf.Id(), "age": sf.Integer(0, 120), "city": sf.Category(["Rome", "Oslo"])}
@@ -217,18 +218,18 @@ def test_only_names_and_types_are_told_of_a_source(tmp_path):
     parquet.write_table(table(), tmp_path / "v.parquet")
     csv(table(), tmp_path / "v.csv")
     for source in (path, tmp_path / "v.parquet"):
-        assert columns_of("visits", source) == {"who": "BIGINT", "age": "BIGINT", "city": "VARCHAR"}
-    assert columns_of("visits", "v.csv", tmp_path) == dict.fromkeys(COLUMNS, "VARCHAR")
+        assert list_source_columns("visits", source) == {"who": "BIGINT", "age": "BIGINT", "city": "VARCHAR"}
+    assert list_source_columns("visits", "v.csv", tmp_path) == dict.fromkeys(COLUMNS, "VARCHAR")
     with pytest.raises(sf.errors.CatalogError, match="no source"):
-        columns_of("visits", "v.csv", tmp_path / "nowhere")
+        list_source_columns("visits", "v.csv", tmp_path / "nowhere")
 
 
 def test_names_after_colons():
-    assert database_of("a.duckdb") == ("a.duckdb", None)
-    assert database_of("b::a.db::s.t") == ("b::a.db", "s.t")
-    assert database_of("a.duckdb.csv") == ("a.duckdb.csv", None)
-    assert database_of("a.csv::t") == ("a.csv::t", None)
-    assert files_of("a.csv::t") == ()
+    assert split_source("a.duckdb") == ("a.duckdb", None)
+    assert split_source("b::a.db::s.t") == ("b::a.db", "s.t")
+    assert split_source("a.duckdb.csv") == ("a.duckdb.csv", None)
+    assert split_source("a.csv::t") == ("a.csv::t", None)
+    assert find_files("a.csv::t") == ()
 
 
 def test_a_day_with_a_time_zone_is_read_without_extensions():

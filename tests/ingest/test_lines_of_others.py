@@ -13,7 +13,8 @@ from sfumato.catalog.text_format import TextFormat
 from sfumato.errors import CatalogError
 from sfumato.ingest import encodings
 from sfumato.ingest import records as module
-from sfumato.ingest.readers import columns_of, opened
+from sfumato.ingest.readers import open_source
+from sfumato.ingest.source_columns import list_source_columns
 
 DUCKDB = duckdb.connect()
 HEADS = {1: b"a", 2: b"a,b", 3: b"a,b,c"}
@@ -23,7 +24,7 @@ FINDING = b'1,"a\n2,b\n3,c\n1,d"\n'
 def rows_of(path, **keys):
     """The rows of a file, or None if the load is refused."""
     try:
-        with opened(DUCKDB, "t", path, reading=TextFormat(**keys)) as source:
+        with open_source(DUCKDB, "t", path, reading=TextFormat(**keys)) as source:
             return DUCKDB.execute(f"SELECT * FROM {source.relation}").fetchall()
     except CatalogError as error:
         assert error.__context__ is None
@@ -130,7 +131,7 @@ def test_a_record_in_quotes_is_found_before_a_malformed_one(tmp_path):
     (tmp_path / "t.csv").write_bytes(b"who,name\n" + FINDING + b"6\n")
     with (
         pytest.raises(CatalogError, match="line 2: a quoted field holds line 3"),
-        opened(DUCKDB, "t", tmp_path / "t.csv"),
+        open_source(DUCKDB, "t", tmp_path / "t.csv"),
     ):
         pass
 
@@ -140,13 +141,13 @@ def test_a_header_with_an_unclosed_quote_does_not_swallow_lines(tmp_path):
     (tmp_path / "t.csv").write_bytes(b'who,"name\n2,b\n1,d"\n3,c\n')
     with (
         pytest.raises(CatalogError, match="line 1: a quoted field holds line 2"),
-        opened(DUCKDB, "t", tmp_path / "t.csv"),
+        open_source(DUCKDB, "t", tmp_path / "t.csv"),
     ):
         pass
     with pytest.raises(CatalogError, match="line 1: a quoted field holds line 2"):
-        columns_of("t", "t.csv", tmp_path, TextFormat())
+        list_source_columns("t", "t.csv", tmp_path, TextFormat())
     (tmp_path / "t.csv").write_bytes(b'who,"name\n(first)"\n3,c\n')
-    assert list(columns_of("t", "t.csv", tmp_path, TextFormat())) == ["who", "name\n(first)"]
+    assert list(list_source_columns("t", "t.csv", tmp_path, TextFormat())) == ["who", "name\n(first)"]
 
 
 @pytest.mark.parametrize(
@@ -221,7 +222,7 @@ def test_stray_bytes_of_utf16_do_not_swallow_the_lines_between_them(tmp_path):
         (tmp_path / "t.csv").write_bytes(text)
         with (
             pytest.raises(CatalogError) as caught,
-            opened(DUCKDB, "t", tmp_path / "t.csv", reading=TextFormat(encoding, quoted_newlines=False)),
+            open_source(DUCKDB, "t", tmp_path / "t.csv", reading=TextFormat(encoding, quoted_newlines=False)),
         ):
             pass
         assert "t.csv, line 2: a byte is missing or too many" in caught.value.message
@@ -243,7 +244,7 @@ def test_utf16_without_a_byte_order_mark_is_refused_with_the_reason(tmp_path):
     (tmp_path / "t.csv").write_bytes("a,b\n1,x\n".encode("utf-16-le"))
     with (
         pytest.raises(CatalogError, match="does not begin with a byte order mark") as caught,
-        opened(DUCKDB, "t", tmp_path / "t.csv", reading=TextFormat("utf-16")),
+        open_source(DUCKDB, "t", tmp_path / "t.csv", reading=TextFormat("utf-16")),
     ):
         pass
     assert "utf-16-le" in caught.value.hint

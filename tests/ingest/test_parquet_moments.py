@@ -15,7 +15,7 @@ import sfumato as sf
 from sfumato.catalog.dataset import Table
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.ingest import parquet_files, parquet_moments
-from sfumato.ingest.readers import opened
+from sfumato.ingest.readers import open_source
 
 COLUMNS = {
     "d": sf.DateTime(datetime(2000, 1, 1), datetime(2030, 1, 1)),
@@ -88,7 +88,7 @@ def test_rows_keep_their_order_in_many_files_and_row_groups(tmp_path):
         made = pa.table({"n": numbers, "d": moments_of, "other": ["x"] * total})
         parquet.write_table(made, tmp_path / f"{part}.parquet", row_group_size=50_000)
     connection = duckdb.connect()
-    with opened(connection, "t", str(tmp_path / "*.parquet"), declared=columns, everything=False) as source:
+    with open_source(connection, "t", str(tmp_path / "*.parquet"), declared=columns, everything=False) as source:
         assert list(source.columns) == ["n", "d", "other"]
         wrong = f"SELECT COUNT(*) FROM {source.relation} WHERE isfinite(d) AND epoch_ms(d) <> n * 1000"
         assert connection.execute(wrong).fetchall() == [(0,)]

@@ -12,7 +12,7 @@ from sfumato.catalog.text_format import TextFormat
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.errors import CatalogError
 from sfumato.ingest import records as module
-from sfumato.ingest.readers import opened
+from sfumato.ingest.readers import open_source
 
 DUCKDB = duckdb.connect()
 HEADS = {1: b"a", 2: b"a,b", 3: b"a,b,c"}
@@ -20,7 +20,7 @@ HEADS = {1: b"a", 2: b"a,b", 3: b"a,b,c"}
 
 def read(path, **keys):
     """What is read of a file: a list of rows, and how many records were dropped."""
-    with opened(DUCKDB, "t", path, reading=TextFormat(**keys)) as source:
+    with open_source(DUCKDB, "t", path, reading=TextFormat(**keys)) as source:
         rows = DUCKDB.execute(f"SELECT * FROM {source.relation}").fetchall()
         assert len(rows) == source.records
         return rows, source.dropped
@@ -159,7 +159,7 @@ def test_skip_drops_exactly_the_malformed_records(tmp_path, name):
     alone.write_bytes("\n".join(["who,name,x", *OTHERS, ""]).encode())
     keys = {"quoted_newlines": False, "on_error": "skip"}
     assert pinned(path, **keys) == pinned(alone, **keys) == pinned(alone)
-    with opened(DUCKDB, "t", path, reading=TextFormat(**keys)) as source:
+    with open_source(DUCKDB, "t", path, reading=TextFormat(**keys)) as source:
         assert (source.records, source.dropped, source.dropped_lines) == (1000, 1, (("t.csv", 502),))
 
 
@@ -220,7 +220,7 @@ def test_large_files_are_read_in_windows_and_in_parallel(tmp_path):
     rows = [f'{each},"n{each}, ""x""",{each % 10}' for each in range(500_000)]
     path = tmp_path / "t.csv"
     path.write_text("\n".join(["who,name,x", *rows, ""]))
-    with opened(DUCKDB, "t", path) as source:
+    with open_source(DUCKDB, "t", path) as source:
         assert source.records == 500_000
         assert DUCKDB.execute(f"SELECT SUM(who::INT), COUNT(DISTINCT name) FROM {source.relation}").fetchall() == [
             (sum(range(500_000)), 500_000)
@@ -228,16 +228,19 @@ def test_large_files_are_read_in_windows_and_in_parallel(tmp_path):
     looks_like_rows = '"' + "7,x,1\n" * 20_000 + '"'
     rows = [f"{each},{looks_like_rows if each % 100_000 == 50_000 else each},1" for each in range(500_000)]
     path.write_text("\n".join(["who,name,x", *rows, ""]))
-    with pytest.raises(CatalogError, match="line 50,002: a quoted field holds line 50,003"), opened(DUCKDB, "t", path):
+    with (
+        pytest.raises(CatalogError, match="line 50,002: a quoted field holds line 50,003"),
+        open_source(DUCKDB, "t", path),
+    ):
         pass
     declared = TextFormat(quoted_newlines=True)
-    with opened(DUCKDB, "t", path, reading=declared) as source:
+    with open_source(DUCKDB, "t", path, reading=declared) as source:
         assert source.records == 500_000
         assert DUCKDB.execute(f"SELECT SUM(who::INT) FROM {source.relation}").fetchall() == [(sum(range(500_000)),)]
     path.write_text("\n".join(["who,name,x", *rows, '1,"x', ""]))
     with (
         pytest.raises(CatalogError, match="line 600,002: a quote is opened and not closed"),
-        opened(DUCKDB, "t", path, reading=declared),
+        open_source(DUCKDB, "t", path, reading=declared),
     ):
         pass
 

@@ -170,7 +170,7 @@ def add(
         from sfumato.catalog.names import find_name
         from sfumato.catalog.text_format import TextFormat
         from sfumato.ingest.load_report import Loading
-        from sfumato.ingest.readers import columns_of
+        from sfumato.ingest.source_columns import list_source_columns
         from sfumato.kernel.neighbours import ROW
 
         folder = Path(context.obj)
@@ -188,7 +188,9 @@ def add(
             )
         )
         written = _beside(folder, source)
-        columns = _columns(partial(columns_of, name, written, folder, reading), unit, column or [], not_null or [])
+        columns = _columns(
+            partial(list_source_columns, name, written, folder, reading), unit, column or [], not_null or []
+        )
         if unit != "ROW" and find_name(unit, columns) is None:
             columns = {unit: Id(), **columns}
         table = Table(
@@ -242,13 +244,13 @@ def _columns(
 
 def _beside(folder: Path, source: str) -> str:
     """The source as a path relative to the dataset's folder; it may be given relative to either folder."""
-    from sfumato.ingest.readers import database_of, files_of
+    from sfumato.ingest.source_files import find_files, split_source
 
-    if files_of(source, folder):
+    if find_files(source, folder):
         return source
-    if not files_of(source):
+    if not find_files(source):
         raise Usage(f"There is no file {source} in {folder}, or here.", "Check the path.")
-    path, table = database_of(source)
+    path, table = split_source(source)
     seen = os.path.relpath(Path(path).resolve(), folder.resolve())
     return seen if table is None else f"{seen}::{table}"
 

@@ -203,12 +203,14 @@ def _state_json(state: "Pinning | None") -> dict[str, Any]:
 
 def _check_sources(folder: Path, dataset: "Dataset", states: "dict[str, Pinning]") -> None:
     """Refuse a table that is not pinned if its source is missing or lacks a declared column. Only names are read."""
-    from sfumato.ingest.readers import columns_of, missing_columns
-    from sfumato.ingest.source_refusals import refused
+    from sfumato.ingest.source_columns import list_source_columns
+    from sfumato.ingest.source_refusals import missing_columns, refused
 
     for table in dataset.tables.values():
         if table.name in states and states[table.name].pinned:
             continue
         if table.source is None:
             raise refused(table.name, "there is no source.", 'For example: source = "visits.csv".')
-        missing_columns(table.name, list(table.columns), columns_of(table.name, table.source, folder, table.reading))
+        missing_columns(
+            table.name, list(table.columns), list_source_columns(table.name, table.source, folder, table.reading)
+        )

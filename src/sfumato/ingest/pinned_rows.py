@@ -36,7 +36,7 @@ def write_rows(
 
     Claim: K-35. Each row has its unit's number of rows and the weight that follows from it; MET marks at most
         TIMES_MET * max_rows_per_unit rows of a unit.
-    Requires: the source is open and readable, inside `reading_row_by_row`.
+    Requires: the source is open and readable, inside `read_row_by_row`.
     Relies on: K-50 (values), K-51 (ids).
     Checked by: tests/engines/test_snapshot.py::test_a_snapshot_is_what_plain_python_makes
     """
@@ -52,7 +52,7 @@ def write_rows(
 
 
 @contextmanager
-def reading_row_by_row(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+def read_row_by_row(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
     """Settings of DuckDB under which TRY_CAST is computed for each row, and people are counted fast."""
     known = {row[0] for row in connection.execute("SELECT name FROM duckdb_optimizers()").fetchall()}
     connection.execute(f"SET disabled_optimizers = '{','.join(name for name in PUSHDOWNS if name in known)}'")

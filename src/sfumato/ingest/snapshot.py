@@ -19,14 +19,14 @@ from sfumato.ingest.pinned_rows import (
     check_public_counts,
     find_lost_rows,
     list_kept,
-    reading_row_by_row,
+    read_row_by_row,
     select_typed,
     write_rows,
 )
 from sfumato.ingest.problems import with_problems
 from sfumato.ingest.progress import progress_bar
 from sfumato.ingest.public import described, keep_facts
-from sfumato.ingest.readers import Source, opened, readable
+from sfumato.ingest.readers import Source, check_readable, open_source
 from sfumato.ingest.source_refusals import not_enough_memory, unreadable
 from sfumato.ingest.sql_quoting import quoted
 from sfumato.ingest.unit_rows import drop_people, join_owners
@@ -78,15 +78,15 @@ def _read(
     """Write the table. Returns it with the declarations of a public table's columns, the report, and any refusal."""
     with (
         progress_bar(connection, _title(table), quiet=loading.quiet) as show_step,
-        opened(
+        open_source(
             connection, table.name, data, folder, table.reading, declared=table.columns, everything=table.public
         ) as found,
     ):
-        readable(connection, table.name, found, table.columns)
+        check_readable(connection, table.name, found, table.columns)
         if table.public:
             table = described(connection, table, found)
         source = found if table.unit_through is None else join_owners(connection, table, found)
-        with reading_row_by_row(connection):
+        with read_row_by_row(connection):
             write_rows(connection, table, source, show_step)
             show_step("load report")
             report = with_problems(

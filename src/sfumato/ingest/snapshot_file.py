@@ -13,12 +13,13 @@ import duckdb
 from sfumato.catalog.dataset import Table
 from sfumato.catalog.names import find_name
 from sfumato.errors import CatalogError
+from sfumato.ingest.connections import SEALED, connect_to_pin
 from sfumato.ingest.declared_versions import describe_origin
 from sfumato.ingest.hidden_names import FACTS, PINNED, SOURCES
 from sfumato.ingest.load_report import AS_USUAL, Loading, LoadReport, TableReport, combine_reports
-from sfumato.ingest.readers import CSV, WITHOUT_EXTENSIONS, Settings, connected
 from sfumato.ingest.snapshot import order_tables, pin
-from sfumato.ingest.source_refusals import NotEnoughMemory, refused
+from sfumato.ingest.source_files import CSV
+from sfumato.ingest.source_refusals import NotEnoughMemory, changed_while_read, refused
 from sfumato.ingest.source_state import SourceState, SourceStatus, compared, state_of, unchanged_while_read
 from sfumato.ingest.sql_quoting import quoted
 from sfumato.private_files import FOR_THE_OWNER, private_folder, sync_folder
@@ -27,7 +28,6 @@ NOT_PINNED, ASKED_FOR = "it was not pinned", "it was asked for"
 # Memory for DuckDB while it loads a table. A load that lacks memory begins again with the next; then without a limit.
 MEMORY = ("55MB", "500MB")
 MEMORY_FOR_CSV = ("90MB", "500MB")  # the reader of CSV files holds several buffers
-SEALED: Settings = WITHOUT_EXTENSIONS | {"enable_external_access": "false", "lock_configuration": "true"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ def _pin(connection: duckdb.DuckDBPyConnection, table: Table, folder: Path, load
     state = state_of(table.source, folder)
     report = _pin_in_little_memory(connection, table, table.source, folder, loading)
     if not unchanged_while_read(state, folder):
-        raise refused(table.name, "the source changed while it was read.", "Try again when no program writes to it.")
+        raise changed_while_read(table.name)
     connection.execute(f"CREATE TABLE IF NOT EXISTS {SOURCES} (name VARCHAR, state VARCHAR)")
     connection.execute(f"DELETE FROM {SOURCES} WHERE name = ?", [table.name])
     connection.execute(f"INSERT INTO {SOURCES} VALUES (?, ?)", [table.name, state.to_json()])
@@ -212,7 +212,7 @@ def _in_place_of(path: Path, *, copy: bool = False) -> Iterator[duckdb.DuckDBPyC
         new = Path(scratch) / path.name
         if copy and path.exists():
             shutil.copyfile(path, new)
-        with connected(str(new)) as connection:
+        with connect_to_pin(str(new)) as connection:
             yield connection
         new.chmod(FOR_THE_OWNER)
         os.replace(new, path)

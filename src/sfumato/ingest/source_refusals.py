@@ -1,5 +1,6 @@
 """Refusals of a source. They name what the owner wrote, and never quote what a file holds."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from sfumato.catalog.catalog_errors import catalog_error
@@ -66,3 +67,52 @@ def names_unclear(table: str, path: Path) -> CatalogError:
     """The header line of a file lacks a name, or has one twice."""
     hint = "Give it a header line, with another name for each column. delimiter says what separates them."
     return refused(table, f"the first line of {path.name} must name the columns, each once.", hint)
+
+
+def changed_while_read(table: str) -> CatalogError:
+    """The files of a source are not those whose records were checked."""
+    return refused(table, "the source changed while it was read.", "Try again when no program writes to it.")
+
+
+def missing_columns(table: str, declared: Sequence[str], there: Mapping[str, str]) -> None:
+    """Refuse a source that lacks a declared column."""
+    missing = [name for name in declared if name not in there]
+    if missing:
+        hint = "Check the header line of the file, or the names of the table's or the frame's columns."
+        if len(there) == 1:
+            hint += " The source has one column: if its fields are separated in another way, declare it (--delimiter)."
+        raise refused(table, f"the source has no column {', '.join(missing)}.", hint)
+
+
+def one_number(table: str, name: str, values: tuple[str, str]) -> CatalogError:
+    """Two declared values of a category are one number, and the source has numbers."""
+    hint = "Make the column a text in the source, or keep one of the two values."
+    return refused(table, f"values {values[0]} and {values[1]} of {name} are one number in this source.", hint)
+
+
+def not_a_table_name(table: str, path: Path) -> CatalogError:
+    """The text after :: of a source is not a name."""
+    hint = f"Write {path.name}::table or {path.name}::schema.table, in double quotes where a name holds a dot."
+    return refused(table, "what follows :: is not a table's name.", hint)
+
+
+def not_attached(table: str, path: Path) -> CatalogError:
+    """DuckDB could not open its file."""
+    hint = "Check that it is a DuckDB file, and that no program has it open for writing."
+    return refused(table, f"{path.name} could not be opened.", hint)
+
+
+def no_such_table(table: str, path: Path, names: Sequence[str], *, is_view: bool) -> CatalogError:
+    """A DuckDB file lacks the table, or has a view of that name."""
+    name = ".".join(names)
+    if is_view:
+        hint = "Make it a table: CREATE TABLE ... AS SELECT * FROM the view."
+        return refused(table, f"{name} is a view in {path.name}.", hint)
+    hint = f'Name the one to read: source = "{path.name}::schema.table".'
+    return refused(table, f"{path.name} has no table {name}.", hint)
+
+
+def volatile_column(table: str) -> CatalogError:
+    """A table has a generated column of random numbers."""
+    hint = "Store the values: CREATE TABLE ... AS SELECT * FROM the table."
+    return refused(table, "a generated column has other values whenever it is read.", hint)

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from enum import Enum
 from pathlib import Path
 
-from sfumato.ingest.readers import DATABASE, files_of
+from sfumato.ingest.source_files import DATABASE, find_files
 
 
 class SourceStatus(Enum):
@@ -61,7 +61,7 @@ def unchanged_while_read(state: SourceState, folder: Path) -> bool:
 
 def compared(before: SourceState, source: str, folder: Path) -> tuple[SourceStatus, tuple[str, ...]]:
     """Whether a source is as it was, and the files that are not. A file of the same size is compared by its digest."""
-    if not files_of(source, folder):
+    if not find_files(source, folder):
         return SourceStatus.GONE, tuple(each.name for each in before.files)
     was = {each.name: each for each in before.files}
     now = {_name(each, folder): each for each in _files(source, folder)}
@@ -79,7 +79,7 @@ def _same(was: FileState, path: Path) -> bool:
 
 def _files(source: str, folder: Path) -> tuple[Path, ...]:
     """The files of a source; those of a DuckDB file include what it has not merged yet."""
-    files = files_of(source, folder)
+    files = find_files(source, folder)
     if DATABASE.fullmatch(source):
         logs = [each.with_name(f"{each.name}.wal") for each in files]
         return (*files, *(each for each in logs if each.is_file()))

@@ -17,13 +17,13 @@ from sfumato.engines.plan_agrees import agrees, has_values
 from sfumato.engines.sql.dialect import DUCKDB
 from sfumato.engines.sql.lowering import lower, lower_bins, lower_people
 from sfumato.errors import EngineFailed, KernelFault
+from sfumato.ingest.connections import SEALED, connect_to_pin
 from sfumato.ingest.declared_versions import read_versions
 from sfumato.ingest.load_report import AS_USUAL, Loading, LoadReport, combine_reports
 from sfumato.ingest.pinned_rows import find_grids
 from sfumato.ingest.public import with_facts
-from sfumato.ingest.readers import connected
 from sfumato.ingest.snapshot import order_tables, pin
-from sfumato.ingest.snapshot_file import SEALED, Prepared, add, open_to_read, prepare
+from sfumato.ingest.snapshot_file import Prepared, add, open_to_read, prepare
 from sfumato.kernel.plan import BoundedPlan, Choice, Keys, People, digest
 from sfumato.kernel.release import ExactAggregates
 from sfumato.kernel.row_sources import Scan
@@ -66,7 +66,7 @@ class DuckDBEngine:
     @classmethod
     def of_tables(cls, tables: Mapping[str, tuple[Table, object]], loading: Loading = AS_USUAL) -> "DuckDBEngine":
         """Pin tables in memory; `load_report` says what that did to their values."""
-        connection = connected()
+        connection = connect_to_pin()
         try:
             ordered = order_tables({name: table for name, (table, _) in tables.items()})
             report = combine_reports(

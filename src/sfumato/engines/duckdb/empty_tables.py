@@ -8,8 +8,8 @@ from collections.abc import Mapping
 import duckdb
 
 from sfumato.catalog.dataset import Table
+from sfumato.ingest.connections import SEALED
 from sfumato.ingest.pinned_rows import list_columns
-from sfumato.ingest.snapshot_file import SEALED
 from sfumato.ingest.sql_quoting import quoted
 
 MOST_REMEMBERED = 500

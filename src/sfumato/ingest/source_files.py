@@ -1,0 +1,45 @@
+"""Which files a source names: one file, several by a pattern, or a DuckDB file with the name of a table."""
+
+import glob
+import re
+from pathlib import Path
+
+from sfumato.ingest.source_refusals import KINDS, refused
+
+CSV, PARQUET = (".csv", ".tsv", ".txt"), (".parquet", ".pq")
+DATABASE = re.compile(r"(?P<path>.+?\.(?:duckdb|ddb|db))(?:::(?P<name>.+))?", re.IGNORECASE)
+PATTERN = re.compile(r"[*?[]")
+
+
+def find_files(source: str, folder: Path | None = None) -> tuple[Path, ...]:
+    """The files that a source names, in the folder or in the current one. Empty: there are none."""
+    place = folder or Path()
+    path = split_source(source)[0]
+    if (place / path).is_file():
+        return (place / path,)
+    if not PATTERN.search(path):
+        return ()
+    found = sorted(place / name for name in glob.glob(path, root_dir=place, recursive=True))
+    return tuple(file for file in found if file.is_file())
+
+
+def split_source(source: str) -> tuple[str, str | None]:
+    """The path of a source, and the table after :: if the source is a DuckDB file and names one."""
+    found = DATABASE.fullmatch(source)
+    return (found["path"], found["name"]) if found else (source, None)
+
+
+def require_files(table: str, source: str, folder: Path) -> tuple[Path, ...]:
+    """The files of a source. A source without files is refused, and so is one of an unknown kind."""
+    database = DATABASE.fullmatch(source)
+    ending = Path(source).suffix.lower()
+    if not database and ending not in (*CSV, *PARQUET):
+        raise refused(table, "the kind of source is not known.", KINDS)
+    files = find_files(source, folder)
+    if not files and PATTERN.search(source):
+        raise refused(table, f"no file is named like {source}.", f"Look in {folder.absolute()}.")
+    if not files:
+        inside = (folder / source).is_dir()
+        hint = f"It is a folder: name its files, as {source}/*{ending}." if inside else f"Look in {folder.absolute()}."
+        raise refused(table, f"there is no source {database['path'] if database else source}.", hint)
+    return files
