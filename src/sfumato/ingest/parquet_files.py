@@ -49,7 +49,7 @@ def parquet_files(  # noqa: PLR0917
     """The relation of Parquet files that have the same columns. `wanted`: the columns that will be read (None: all).
 
     Claim: K-50. Of the schemas alone, but for moments in milliseconds: each is read by its value, as in an Arrow frame.
-    Requires: the files do not change while the relation is read (checked by `opened`).
+    Requires: the files do not change while the relation is read (checked by `open_source`).
     Relies on: K-50 (microseconds).
     Checked by: tests/ingest/test_parquet_moments.py::test_moments_beyond_the_calendar_are_read_as_in_a_frame
     """
