@@ -27,7 +27,7 @@ from sfumato.folder_ledger import (
     open_ledger_at,
 )
 from sfumato.ingest.declared_versions import hash_declaration
-from sfumato.ingest.frame_kinds import kind_of_frame
+from sfumato.ingest.frame_kinds import find_frame_kind
 from sfumato.ingest.load_report import Loading, LoadReport
 from sfumato.ingest.source_refusals import NOT_A_FRAME
 from sfumato.kernel.neighbours import Row
@@ -176,7 +176,7 @@ def _check_data(data: object) -> object:
         return data
     if isinstance(data, os.PathLike):
         return check_path(data, "data")
-    if kind_of_frame(data) is not None:
+    if find_frame_kind(data) is not None:
         return data
     if kind.__name__ in SINGLE_COLUMNS:
         hint = "A frame has named columns: use .to_frame('name') of a series, or pandas.DataFrame({'name': data})."

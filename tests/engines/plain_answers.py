@@ -9,7 +9,7 @@ import duckdb
 import numpy as np
 
 from sfumato.answers.released_values import compute_aggregate, split_parts
-from sfumato.engines.engine import told_apart
+from sfumato.engines.engine import make_key
 from sfumato.ingest.hidden_names import UNIT
 from sfumato.kernel.certify import certify
 from sfumato.kernel.plan import Count, Keys, People, exponent_of
@@ -96,7 +96,7 @@ def _tolerance(formula, plan, value):
 
 
 def _told(values):
-    return told_apart(map(_one_type, values))
+    return make_key(map(_one_type, values))
 
 
 def _one_type(value):

@@ -116,7 +116,7 @@ def test_nothing_is_charged(engine, monkeypatch):
     curator = Curator(engine.dataset, engine, ledger, engine.versions)
     sites = replace(engine.tables["sites"], multiplicities=(("site", 1),))
     wrong = replace_tables(engine.dataset, {**engine.dataset.tables, "sites": sites})
-    monkeypatch.setattr(curator, "dataset", wrong)
+    monkeypatch.setattr(curator, "desk", replace(curator.desk, dataset=wrong))
     with pytest.raises(KernelFault):
         curator.ask(PUBLIC, epsilon=1)
     assert curator.budget.spent.epsilon == 0

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import sfumato as sf
-from sfumato.ingest.causes import cause_of_clamped, cause_of_lost
+from sfumato.ingest.causes import explain_clamped, explain_lost
 from sfumato.ingest.load_report import MOST_LOST
 
 DAYS, MOMENTS = sf.Date("2020-01-01", "2025-12-31"), sf.DateTime("2020-01-01T00:00:00", "2025-12-31T00:00:00")
@@ -52,7 +52,7 @@ WHOLE, REAL, CITY = sf.Integer(0, 100), sf.Real(0, 100), sf.Category(["Rome", "O
     ],
 )
 def test_the_likely_cause_is_named_with_what_fixes_it(declared, lost, cause, fix):
-    found = cause_of_lost(declared, lost)
+    found = explain_lost(declared, lost)
     assert cause in found.cause
     assert fix in found.fix
     for value in lost:
@@ -60,8 +60,8 @@ def test_the_likely_cause_is_named_with_what_fixes_it(declared, lost, cause, fix
 
 
 def test_a_code_for_missing_is_told_from_narrow_bounds():
-    assert "a code for missing" in cause_of_clamped(WHOLE, ["999"] * 9 + ["101"]).cause
-    narrow = cause_of_clamped(WHOLE, ["101", "102", "103"])
+    assert "a code for missing" in explain_clamped(WHOLE, ["999"] * 9 + ["101"]).cause
+    narrow = explain_clamped(WHOLE, ["101", "102", "103"])
     assert "0 to 100" in narrow.cause
     assert "Widen the bounds" in narrow.fix
 

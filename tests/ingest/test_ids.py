@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from plain_ids import id_text
 from pyarrow import parquet
 
 import sfumato as sf
@@ -18,7 +19,7 @@ from sfumato.catalog.dataset import Table
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.ingest import ids as module
 from sfumato.ingest import unit_rows
-from sfumato.ingest.ids import id_of, id_text
+from sfumato.ingest.ids import write_id
 
 DUCKDB = duckdb.connect()
 NAME = "abcdef01-2345-6789-abcd-ef0123456789"
@@ -26,7 +27,7 @@ NAME = "abcdef01-2345-6789-abcd-ef0123456789"
 
 def by_sql(values):
     DUCKDB.register("frame", pa.table({"x": pa.array(values, pa.string())}))
-    return [row[0] for row in DUCKDB.execute(f"SELECT {id_of('x', 'VARCHAR')} FROM frame").fetchall()]
+    return [row[0] for row in DUCKDB.execute(f"SELECT {write_id('x', 'VARCHAR')} FROM frame").fetchall()]
 
 
 @pytest.mark.parametrize(
@@ -114,7 +115,7 @@ def test_ids_are_what_plain_python_makes_of_them(values):
 
 def test_the_comparison_sees_another_rule(monkeypatch):
     """Negative control."""
-    monkeypatch.setattr(module, "form_of", lambda column: "NULL")
+    monkeypatch.setattr(module, "write_number", lambda column: "NULL")
     assert by_sql(["7e0"]) != [id_text("7e0")]
 
 

@@ -18,6 +18,7 @@ import pytest
 from by_cell import by_key
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
+from plain_ids import id_text
 
 import sfumato as sf
 from sfumato.catalog.dataset import Dataset, Table
@@ -25,7 +26,6 @@ from sfumato.catalog.text_format import TextFormat
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.errors import CatalogError
 from sfumato.ingest import frames
-from sfumato.ingest.ids import id_text
 from sfumato.kernel.certify import certify
 from sfumato.planning.planner import choose_plan
 from sfumato.query.bind import bind

@@ -1,4 +1,4 @@
-"""What every engine does."""
+"""The interface of an engine, and what all engines share: the cells of a plan, bins, and sums that are split."""
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import product
@@ -10,17 +10,17 @@ from sfumato.kernel.plan import BoundedPlan, Choice, Count, Curve, Halves, Mode,
 from sfumato.kernel.release import ExactAggregates
 from sfumato.kernel.split_sums import halves
 
-ToldApart = tuple[tuple[str, Scalar], ...]
+KeyParts = tuple[tuple[str, Scalar], ...]
 Bins = dict[int, int]  # the weight in each bin that has any
 
 
-def told_apart(values: Iterable[Scalar]) -> ToldApart:
-    """Key values as they are told apart in every engine: 1 and 1.0 are one number, True is none."""
+def make_key(values: Iterable[Scalar]) -> KeyParts:
+    """Key values in the form in which every engine compares them: 1 and 1.0 are one number, True is not a number."""
     return tuple((_kind(value), value) for value in map(whole, values))
 
 
 def whole(value: Scalar) -> Scalar:
-    """A whole number as an integer."""
+    """A float that is a whole number becomes an integer; other values stay."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -29,25 +29,25 @@ def _kind(value: Scalar) -> str:
 
 
 class Cells:
-    """Where each row's measurements belong: among the declared cells, or among those that the data names."""
+    """The cells of a plan: the declared ones, or undeclared ones that are numbered when they are found."""
 
     def __init__(self, plan: BoundedPlan) -> None:
-        self._declared = [None if key.values is None else set(told_apart(key.values)) for key in plan.keys]
+        self._declared = [None if key.values is None else set(make_key(key.values)) for key in plan.keys]
         self.discovered = plan.cells is None
-        self._numbers: dict[ToldApart, int] = {}
+        self._numbers: dict[KeyParts, int] = {}
         if not self.discovered:
             everything = product(*(key.values or () for key in plan.keys))
-            self._numbers = {told_apart(values): index for index, values in enumerate(everything)}
+            self._numbers = {make_key(values): index for index, values in enumerate(everything)}
             if len(self._numbers) != plan.cells:
                 raise KernelFault("Two values of a key are one number.")
 
     def find(self, values: Iterable[Scalar]) -> int | None:
         """The number of the cell with these key values, if there is one."""
-        return self._numbers.get(told_apart(values))
+        return self._numbers.get(make_key(values))
 
     def name(self, values: Iterable[Scalar]) -> int | None:
-        """The number of a cell that the data names; None for NULL, and where a declared key has another value."""
-        told = told_apart(values)
+        """The number of an undeclared cell. None: a key is NULL, or a declared key has an undeclared value."""
+        told = make_key(values)
         for value, declared in zip(told, self._declared, strict=True):
             if value[1] is None if declared is None else value not in declared:
                 return None
@@ -55,7 +55,7 @@ class Cells:
 
     @property
     def keys(self) -> tuple[tuple[Scalar, ...], ...] | None:
-        """The keys that the data named, in the order of their numbers."""
+        """The undeclared keys, in the order of their numbers."""
         return tuple(tuple(value for _, value in told) for told in self._numbers) if self.discovered else None
 
     def __len__(self) -> int:
@@ -65,8 +65,8 @@ class Cells:
 def bin_numbers(choice: Choice) -> Callable[[Scalar], int | None]:
     """Make the function from a row's value, in steps of the grid or from a public list, to the number of its bin."""
     if isinstance(choice, Mode):
-        numbers = {told_apart((value,)): index for index, value in enumerate(choice.values)}
-        return lambda value: numbers.get(told_apart((value,)))
+        numbers = {make_key((value,)): index for index, value in enumerate(choice.values)}
+        return lambda value: numbers.get(make_key((value,)))
     lower = choice.grid.lower
     return lambda value: None if value is None else int(value) - lower  # type: ignore[arg-type]
 
@@ -83,8 +83,8 @@ def addends(quantity: Count | Sum | Halves) -> tuple[Count | Sum, ...]:
     return Sum(value, grid, grid.middle), Count(None if always else value)
 
 
-def integers_of(quantity: Added, totals: Sequence[int], plan: BoundedPlan) -> tuple[int, ...]:
-    """The integers of one cell, from what was added up there."""
+def compute_integers(quantity: Added, totals: Sequence[int], plan: BoundedPlan) -> tuple[int, ...]:
+    """The integers of one cell, from the sums over its rows."""
     if not isinstance(quantity, Halves):
         return tuple(totals)
     total, count = totals

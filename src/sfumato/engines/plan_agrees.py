@@ -1,4 +1,4 @@
-"""Does a plan say of its tables what the snapshot was made with? What does not agree is refused before a charge."""
+"""Check a plan against the snapshot: its bounds, multiplicities and NULLs. A false plan is refused before a charge."""
 
 from collections.abc import Mapping
 from typing import assert_never
@@ -10,8 +10,8 @@ from sfumato.kernel.plan import BoundedPlan
 from sfumato.kernel.row_sources import TIMES_MET, Derived, Join, PerUnit, PublicScan, Scan, Source, Union
 
 
-def agrees(source: Source, tables: Mapping[str, Table]) -> None:
-    """Raise a KernelFault where bounds or multiplicities are not the pinned tables'."""
+def check_source(source: Source, tables: Mapping[str, Table]) -> None:
+    """Raise a KernelFault if the bounds or multiplicities of a plan are not those of the pinned tables."""
     match source:
         case Scan(name, max_rows=most, most_met=met):
             table = _table(tables, name)
@@ -21,23 +21,23 @@ def agrees(source: Source, tables: Mapping[str, Table]) -> None:
                 raise KernelFault("The pinned table marks another number of rows for joins.")
         case PublicScan(name):
             if not _table(tables, name).public:
-                raise KernelFault("A private table is nobody's in this plan.")
+                raise KernelFault("A plan reads a private table as a public one.")
         case Derived(inner) | PerUnit(inner):
-            agrees(inner, tables)
+            check_source(inner, tables)
         case Join(left, right, _, on, multiplicity):
-            agrees(left, tables)
-            agrees(right, tables)
+            check_source(left, tables)
+            check_source(right, tables)
             if multiplicity is not None and multiplicity < _multiplicity(right, on, tables):
                 raise KernelFault("A public table has more rows for one key than the plan says.")
         case Union(parts):
-            for each in parts:
-                agrees(each, tables)
+            for part in parts:
+                check_source(part, tables)
         case _:
             assert_never(source)
 
 
-def has_values(plan: BoundedPlan, tables: Mapping[str, Table]) -> None:
-    """Raise a KernelFault where a plan says that a column has no NULLs, and its declaration does not."""
+def check_nullability(plan: BoundedPlan, tables: Mapping[str, Table]) -> None:
+    """Raise a KernelFault if a plan says that a column has no NULLs, and its declaration does not say so."""
     if not isinstance(plan.source, Scan):
         return
     declared = _table(tables, plan.source.table).columns
@@ -46,18 +46,18 @@ def has_values(plan: BoundedPlan, tables: Mapping[str, Table]) -> None:
             case Column(name, nullable=False) if getattr(
                 declared.get(name.removeprefix(plan.source.prefix)), "nullable", True
             ):
-                raise KernelFault("A column may have NULLs that the plan does not know of.")
+                raise KernelFault("A plan treats a nullable column as one without NULLs.")
 
 
 def _table(tables: Mapping[str, Table], name: str) -> Table:
     if name not in tables:
-        raise KernelFault("A plan is about a table that is not pinned.")
+        raise KernelFault("A plan reads a table that is not pinned.")
     return tables[name]
 
 
 def _multiplicity(right: Source, on: tuple[tuple[Expression, Expression], ...], tables: Mapping[str, Table]) -> int:
     """The most rows that one left row meets: of the compared columns, the one that tells rows apart best."""
-    found = [each for _, two in on if (each := _of_column(right, two, tables)) is not None]
+    found = [most for _, two in on if (most := _of_column(right, two, tables)) is not None]
     if not found:
         raise KernelFault("A join compares no column of the public table.")
     return min(found)

@@ -36,16 +36,16 @@ def option(name: str, value: str) -> str:
     return f'Read it with {name}="{value}" (command line: {flag} {_in_shell(value)}).'
 
 
-def cause_of_lost(declared: ColumnDeclaration, lost: Sequence[str]) -> Cause:
+def explain_lost(declared: ColumnDeclaration, lost: Sequence[str]) -> Cause:
     """The likely cause why these values became NULL: the first that half of them show."""
-    texts = [each.strip() for each in lost]
+    texts = [text.strip() for text in lost]
     for shows, cause in (*_of_text(lost), *_of_type(declared, texts)):
         if _most(shows, texts if shows not in (_damaged, _twice_encoded) else lost):
             return cause
     return _unknown(declared)
 
 
-def cause_of_clamped(declared: ColumnDeclaration, clamped: Sequence[str]) -> Cause:
+def explain_clamped(declared: ColumnDeclaration, clamped: Sequence[str]) -> Cause:
     """Clamped values: bounds that are too narrow, or a code that stands for a missing value."""
     if isinstance(declared, (Integer, Real, Date, DateTime)):
         bounds = f"{_plain(declared.lower)} to {_plain(declared.upper)}"
@@ -113,7 +113,7 @@ def _of_numbers(texts: Sequence[str]) -> tuple[Recognised, ...]:
     separated = _matches(thousands)
     commas = _matches(comma)
     # 1,234 can be read both ways: as a decimal comma only if another value can be read as nothing else
-    only_comma = any(commas(each) and not separated(each) for each in texts)
+    only_comma = any(commas(text) and not separated(text) for text in texts)
     without = "Remove {} in the source, or declare the column as text."
     found: list[Recognised] = [
         (_matches(rf"{number}\s*%"), Cause("They have a percent sign.", without.format("the sign"))),
@@ -154,7 +154,7 @@ def _of_days(texts: Sequence[str], *, moments: bool) -> tuple[Recognised, ...]:
     for separator in ("/", ".", "-"):
         for year, letter in ((r"\d{4}", "%Y"), (r"\d{2}", "%y")):
             shows = _matches(rf"\d{{1,2}}[{separator}]\d{{1,2}}[{separator}]{year}{time}")
-            order = _day_or_month_first([each for each in texts if shows(each)], separator)
+            order = _day_or_month_first([text for text in texts if shows(text)], separator)
             form = _with_time(separator.join((*order, letter)), texts, moments=moments)
             cause = f"They are days written as {_in_words(form)}, not as the load reads days."
             if order == ("%d", "%m") and not _certain(texts, shows, separator):
@@ -170,7 +170,7 @@ def _of_days(texts: Sequence[str], *, moments: bool) -> tuple[Recognised, ...]:
         (rf"{MONTH} \d{{1,2}}, \d{{4}}", "%b %d, %Y"),
     ):
         shows = _matches(pattern + time)
-        full = any(re.search("[A-Za-z]{4,}", each) for each in texts if shows(each))
+        full = any(re.search("[A-Za-z]{4,}", text) for text in texts if shows(text))
         form = _with_time(plain.replace("%b", "%B") if full else plain, texts, moments=moments)
         cause = f"They are days written as {_in_words(form)}, not as the load reads days."
         found.append((shows, Cause(cause, option("date_format", form))))
@@ -193,17 +193,17 @@ def _of_days(texts: Sequence[str], *, moments: bool) -> tuple[Recognised, ...]:
 def _day_or_month_first(texts: Sequence[str], separator: str) -> tuple[str, str]:
     """What comes first: the month, only where a second number exceeds 12 and no first one does."""
     firsts, seconds = (
-        [int(each.split(separator)[part]) for each in texts if each.split(separator)[part].isdigit()] for part in (0, 1)
+        [int(text.split(separator)[part]) for text in texts if text.split(separator)[part].isdigit()] for part in (0, 1)
     )
     return ("%m", "%d") if max(seconds, default=0) > 12 >= max(firsts, default=0) else ("%d", "%m")
 
 
 def _certain(texts: Sequence[str], shows: Callable[[str], bool], separator: str) -> bool:
-    return any(int(each.split(separator)[0]) > 12 for each in texts if shows(each))
+    return any(int(text.split(separator)[0]) > 12 for text in texts if shows(text))
 
 
 def _with_time(form: str, texts: Sequence[str], *, moments: bool) -> str:
-    timed = [each for each in texts if ":" in each]
+    timed = [text for text in texts if ":" in text]
     if not moments or len(timed) < MOST_OF * len(texts) or not timed:
         return form
     return form + (" %H:%M:%S" if timed[0].count(":") > 1 else " %H:%M")
@@ -221,13 +221,13 @@ def _in_words(form: str) -> str:
 
 def _of_categories(declared: Category) -> tuple[Recognised, ...]:
     known = {str(value) for value in declared.values}
-    plain = {each.strip().casefold() for each in known}
+    plain = {text.strip().casefold() for text in known}
     spelled = Cause(
         "They are declared values in another case, or with spaces around them.",
         "Write them as they are declared, or declare them as they are written.",
     )
     found: list[Recognised] = [(lambda text: text.casefold() in plain, spelled)]
-    if all(re.fullmatch(r"-?\d+", each) for each in known):
+    if all(re.fullmatch(r"-?\d+", text) for text in known):
         fraction = Cause("They are numbers with a fraction, but the values are whole.", "Declare the column as real.")
         found.append((_matches(r"[-+]?\d*[.,]\d*[1-9]\d*"), fraction))
     return tuple(found)

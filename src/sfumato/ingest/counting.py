@@ -16,8 +16,8 @@ from sfumato.catalog.dataset import Table
 from sfumato.ingest.canonical import FLOATS
 from sfumato.ingest.hidden_names import ABSENT, OUTCOME, PARSED, VALUE
 from sfumato.ingest.load_report import ColumnReport, PeopleReport
-from sfumato.ingest.parsing import declared_value, rounded
-from sfumato.ingest.sql_quoting import quoted
+from sfumato.ingest.parsing import declared_value, round_half_up
+from sfumato.ingest.sql_quoting import quote
 
 MOST_SAMPLED = 1_000
 AT_ONCE = 5  # columns in one number: so few outcomes are counted in an array, not in a hash table
@@ -38,19 +38,19 @@ class Outcome(IntEnum):
     ROUNDED = 6
 
 
-def beside_parsed(name: str, kind: str) -> str:
+def note_absent(name: str, kind: str) -> str:
     """What the parsing step notes of a source's column: is it NULL?"""
-    column = quoted(name)
+    column = quote(name)
     absent = f"({column} IS NULL OR isnan({column}))" if kind in FLOATS else f"{column} IS NULL"
-    return f"{absent} AS {quoted(ABSENT + name)}"
+    return f"{absent} AS {quote(ABSENT + name)}"
 
 
-def beside_held(name: str) -> list[str]:
+def pass_on_parsed(name: str) -> list[str]:
     """What the next step passes on: the parsed value, and whether there was one."""
-    return [f"{quoted(name)} AS {quoted(PARSED + name)}", quoted(ABSENT + name)]
+    return [f"{quote(name)} AS {quote(PARSED + name)}", quote(ABSENT + name)]
 
 
-def packed(columns: Mapping[str, ColumnDeclaration]) -> dict[str, str]:
+def pack_outcomes(columns: Mapping[str, ColumnDeclaration]) -> dict[str, str]:
     """The outcomes of columns as numbers in base 7, a few columns in each, by the names under which they are kept."""
     found, names = {}, list(columns)
     for begin in range(0, len(names), AT_ONCE):
@@ -62,7 +62,7 @@ def packed(columns: Mapping[str, ColumnDeclaration]) -> dict[str, str]:
 
 def outcome(name: str, declared: ColumnDeclaration) -> str:
     """The outcome of a value, by comparing what was parsed with what is kept."""
-    parsed, kept, absent = quoted(PARSED + name), quoted(name), quoted(ABSENT + name)
+    parsed, kept, absent = quote(PARSED + name), quote(name), quote(ABSENT + name)
     same = f"WHEN {parsed} = {kept} THEN {Outcome.KEPT:d}"
     lost = f"WHEN {absent} THEN {Outcome.NULL:d} WHEN {parsed} IS NULL THEN {Outcome.UNREADABLE:d}"
     clamped = (
@@ -71,7 +71,7 @@ def outcome(name: str, declared: ColumnDeclaration) -> str:
     nan = f"WHEN isnan(CAST({parsed} AS DOUBLE)) THEN {Outcome.UNREADABLE:d}"
     match declared:
         case Integer():
-            to_whole = f"WHEN {rounded(parsed)} = {kept} THEN {Outcome.ROUNDED:d}"
+            to_whole = f"WHEN {round_half_up(parsed)} = {kept} THEN {Outcome.ROUNDED:d}"
             cases = f"{same} {lost} {nan} {to_whole} {clamped}"
         case Real():
             cases = f"{same} {lost} {nan} {clamped}"
@@ -95,19 +95,19 @@ def count_outcomes(
     """The rows of a table that was just written, and the report of each column; the outcomes are dropped."""
     names = list(columns)
     found = {name: dict.fromkeys(Outcome, 0) for name in names}
-    for number, column in enumerate(packed(columns)):
-        query = f"SELECT {quoted(column)}, COUNT(*) FROM {quoted(table)} GROUP BY ALL"
+    for number, column in enumerate(pack_outcomes(columns)):
+        query = f"SELECT {quote(column)}, COUNT(*) FROM {quote(table)} GROUP BY ALL"
         for digits, count in connection.execute(query).fetchall():
             rest = digits
             for name in names[number * AT_ONCE : (number + 1) * AT_ONCE]:
                 rest, digit = divmod(rest, len(Outcome))
                 found[name][Outcome(digit)] += count
-        connection.execute(f"ALTER TABLE {quoted(table)} DROP COLUMN {quoted(column)}")
-    rows = int(connection.execute(f"SELECT COUNT(*) FROM {quoted(table)}").fetchall()[0][0])
+        connection.execute(f"ALTER TABLE {quote(table)} DROP COLUMN {quote(column)}")
+    rows = int(connection.execute(f"SELECT COUNT(*) FROM {quote(table)}").fetchall()[0][0])
     reports = {}
     for name, declared in columns.items():
         counts = found[name]
-        null, unreadable, undeclared = (counts[each] for each in (Outcome.NULL, Outcome.UNREADABLE, Outcome.UNDECLARED))
+        null, unreadable, undeclared = (counts[lost] for lost in (Outcome.NULL, Outcome.UNREADABLE, Outcome.UNDECLARED))
         reports[name] = ColumnReport(
             name, NAMES[type(declared)], rows - null - unreadable - undeclared, null, unreadable, undeclared,
             counts[Outcome.CLAMPED_BELOW], counts[Outcome.CLAMPED_ABOVE], counts[Outcome.ROUNDED],
@@ -120,14 +120,12 @@ def count_people(
 ) -> PeopleReport:
     """How many rows and groups people have, of a table with one row for each person and of the pinned one."""
     most, groups = table.max_rows_per_unit, table.max_groups_per_unit
-    rows = quoted(rows_of_unit)
+    rows = quote(rows_of_unit)
     measured = f"COUNT(*), quantile_disc({rows}, 0.5), quantile_disc({rows}, 0.95), MAX({rows})"
     over = f"COUNT(*) FILTER (WHERE {rows} > {most})"
-    found = connection.execute(f"SELECT {measured}, {over} FROM {people} WHERE {quoted(unit)} IS NOT NULL").fetchall()[
-        0
-    ]
-    count, median, most_have, largest, above = (int(each or 0) for each in found)
-    grouped = _over_groups(connection, table, people, rows, quoted(unit)) if largest > groups else {}
+    found = connection.execute(f"SELECT {measured}, {over} FROM {people} WHERE {quote(unit)} IS NOT NULL").fetchall()[0]
+    count, median, most_have, largest, above = (int(number or 0) for number in found)
+    grouped = _over_groups(connection, table, people, rows, quote(unit)) if largest > groups else {}
     over_groups = tuple((name, grouped.get(name, 0)) for name in _keys(table))
     return PeopleReport(count, median, most_have, largest, most, groups, above, over_groups)
 
@@ -147,7 +145,7 @@ def _over_groups(
     if not names:
         return found
     over = [f"{_is_over(name, table.columns[name], groups)} AS o{index}" for index, name in enumerate(names)]
-    inner = f"SELECT {', '.join(over)} FROM {quoted(table.name)} WHERE {rows} > {groups}"
+    inner = f"SELECT {', '.join(over)} FROM {quote(table.name)} WHERE {rows} > {groups}"
     counts = ", ".join(f"COUNT(*) FILTER (WHERE o{index})" for index in range(len(names)))
     for some in _pieces(connection, people, unit):
         query = f"SELECT {counts} FROM ({inner} AND {some} GROUP BY {unit})"
@@ -172,7 +170,7 @@ def _most_groups(declared: ColumnDeclaration) -> int:
 
 def _is_over(name: str, declared: ColumnDeclaration, groups: int) -> str:
     """Whether a person has more values than that in a column; NULL is a value too. Few values are a set of bits."""
-    column = quoted(name)
+    column = quote(name)
     texts = isinstance(declared, Category) and isinstance(declared.values[0], str)
     if groups == 1:
         number = f"enum_code({column})" if texts else column
@@ -192,8 +190,8 @@ def _is_over(name: str, declared: ColumnDeclaration, groups: int) -> str:
     return f"({distinct} + {null} > {groups})"
 
 
-def lost_values(connection: duckdb.DuckDBPyConnection, selected: str, outcomes: Sequence[Outcome]) -> list[str]:
+def sample_lost_values(connection: duckdb.DuckDBPyConnection, selected: str, outcomes: Sequence[Outcome]) -> list[str]:
     """Some values with one of these outcomes, as text. `selected` gives a column's outcomes and its source's VALUE."""
-    wanted = ", ".join(f"{each:d}" for each in outcomes)
-    lost = f"SELECT CAST({VALUE} AS VARCHAR) FROM ({selected}) WHERE {quoted(f'{OUTCOME}0')} IN ({wanted})"
+    wanted = ", ".join(f"{code:d}" for code in outcomes)
+    lost = f"SELECT CAST({VALUE} AS VARCHAR) FROM ({selected}) WHERE {quote(f'{OUTCOME}0')} IN ({wanted})"
     return [str(row[0]) for row in connection.execute(f"{lost} LIMIT {MOST_SAMPLED}").fetchall()]

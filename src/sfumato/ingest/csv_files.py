@@ -25,7 +25,7 @@ from sfumato.ingest.records import (
     separate,
 )
 from sfumato.ingest.source_refusals import first_lines_differ, names_unclear
-from sfumato.ingest.sql_quoting import listed, text
+from sfumato.ingest.sql_quoting import text, write_file_list
 
 BOM = codecs.BOM_UTF8
 BUFFER = 8_000_000  # bytes that DuckDB's reader holds at once, a few times; four of its longest lines
@@ -115,7 +115,7 @@ def _write_reader(files: Sequence[Path], head: _Head, *, parallel: bool) -> str:
     """
     columns = ", ".join(f"{text(name)}: 'VARCHAR'" for name in head.names)
     return (
-        f"read_csv({listed(files)}, auto_detect = false, header = true, columns = {{{columns}}}, "
+        f"read_csv({write_file_list(files)}, auto_detect = false, header = true, columns = {{{columns}}}, "
         f"delim = {text(head.delimiter)}, quote = '\"', escape = '\"', hive_partitioning = false, "
         f"compression = 'none', null_padding = false, strict_mode = true, ignore_errors = false, "
         f"max_line_size = 2000000, buffer_size = {BUFFER}, parallel = {str(parallel).lower()})"

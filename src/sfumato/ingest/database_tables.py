@@ -13,7 +13,7 @@ import duckdb
 
 from sfumato.ingest.hidden_names import ATTACHED
 from sfumato.ingest.source_refusals import no_such_table, not_a_table_name, not_attached, volatile_column
-from sfumato.ingest.sql_quoting import quoted, text
+from sfumato.ingest.sql_quoting import quote, text
 
 NAMES = re.compile(r'(?:(?P<schema>[^."]+|"(?:[^"]|"")+")\.)?(?P<table>[^."]+|"(?:[^"]|"")+")')
 
@@ -35,7 +35,7 @@ def attach_table(connection: duckdb.DuckDBPyConnection, table: str, path: Path, 
     if found is None:
         raise no_such_table(table, path, wanted, is_view=find_in_file(connection, "view", wanted) is not None)
     _refuse_volatile(connection, table, found)
-    return f"{ATTACHED}.{quoted(found[0])}.{quoted(found[1])}"
+    return f"{ATTACHED}.{quote(found[0])}.{quote(found[1])}"
 
 
 def find_in_file(connection: duckdb.DuckDBPyConnection, kind: str, names: Sequence[str]) -> tuple[str, str] | None:

@@ -35,15 +35,15 @@ KINDS_OF_FRAMES = {
 }
 
 
-def kind_of_frame(data: object) -> FrameKind | None:
+def find_frame_kind(data: object) -> FrameKind | None:
     """The kind of a frame, by its class or the classes that it is derived from; None for what is no known frame.
 
     Claim: K-50. A subclass is read as its library's own class is.
     Relies on: K-50.
     Checked by: tests/ingest/test_frames.py::test_a_subclass_is_read_as_its_library_reads_it
     """
-    for each in type(data).__mro__:
-        found = KINDS_OF_FRAMES.get((each.__module__.split(".")[0], each.__name__))
+    for base in type(data).__mro__:
+        found = KINDS_OF_FRAMES.get((base.__module__.split(".")[0], base.__name__))
         if found is not None:
             return found
     return None

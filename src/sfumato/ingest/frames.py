@@ -16,8 +16,8 @@ from sfumato.catalog.columns import Category, ColumnDeclaration, Date, DateTime,
 from sfumato.catalog.text_format import TextFormat
 from sfumato.ingest.arrow_moments import days, microseconds
 from sfumato.ingest.canonical import TYPED, NoRule, canonical_text
-from sfumato.ingest.frame_kinds import FrameKind, kind_of_frame
-from sfumato.ingest.parsing import as_text_of
+from sfumato.ingest.frame_kinds import FrameKind, find_frame_kind
+from sfumato.ingest.parsing import is_read_as_text
 from sfumato.ingest.source_refusals import KINDS, NOT_A_FRAME, no_rule, refused, two_columns
 
 Declared = Mapping[str, ColumnDeclaration]
@@ -30,7 +30,9 @@ ARROW_EXTENSIONS = ("arrow.uuid", "arrow.json", "arrow.bool8")
 WIDE_POLARS = ("Int128", "UInt128")  # Arrow has no such type
 
 
-def as_arrow(table: str, data: object, declared: Declared, reading: TextFormat, *, everything: bool) -> pa.Table:
+def convert_to_arrow(
+    table: str, data: object, declared: Declared, reading: TextFormat, *, everything: bool
+) -> pa.Table:
     """The declared columns of a frame; `everything`: the others too, of public tables.
 
     What can be read only once (a reader of Arrow batches, a lazy frame) is read here.
@@ -46,7 +48,7 @@ def as_arrow(table: str, data: object, declared: Declared, reading: TextFormat, 
     if everything:
         wanted = columns
     else:
-        wanted = {name: each for name, each in columns.items() if name in declared}
+        wanted = {name: column for name, column in columns.items() if name in declared}
         if not wanted:  # rows of which nothing is declared can be counted
             name = next(iter(columns))
             return pa.table({name: pa.nulls(len(columns[name]), pa.string())})
@@ -58,7 +60,7 @@ def as_arrow(table: str, data: object, declared: Declared, reading: TextFormat, 
 
 def _columns(table: str, data: Any) -> Iterable[tuple[str, Any]]:  # noqa: ANN401 - a frame of a known library
     """The columns by name, each as its library has it; a name that stands twice is refused."""
-    kind = kind_of_frame(data)
+    kind = find_frame_kind(data)
     if kind is None:
         raise refused(table, "the kind of source is not known.", f"{NOT_A_FRAME} {KINDS}")
     match kind:
@@ -93,13 +95,13 @@ def _arrow_table(kind: FrameKind, data: Any) -> pa.Table:  # noqa: ANN401
 
 def _stored(field: pa.Field, column: Any) -> Any:  # noqa: ANN401
     """The column; of an extension type that Arrow does not know here, as a type of that name, which has no rule."""
-    extension = extension_of(field)
+    extension = find_extension(field)
     if extension is None or isinstance(field.type, pa.BaseExtensionType):
         return column
     return pa.nulls(0, pa.opaque(field.type, extension, "unknown"))
 
 
-def extension_of(field: pa.Field) -> str | None:
+def find_extension(field: pa.Field) -> str | None:
     """The name of a column's extension type, also of one that is not registered: it is then in the metadata alone.
 
     Claim: K-50. Of the schema alone.
@@ -190,7 +192,7 @@ def _texts(
     table: str, name: str, values: list[Any], declared: ColumnDeclaration | None, reading: TextFormat
 ) -> pa.Array:
     """Canonical texts, value by value: one value must not decide how the others are read."""
-    exact = declared is None or as_text_of(declared)
+    exact = declared is None or is_read_as_text(declared)
     numbers = reading.decimal != "." and (
         isinstance(declared, (Integer, Real)) or (isinstance(declared, Category) and not exact)
     )

@@ -13,12 +13,11 @@ Part of the trusted perimeter: claim K-51.
 """
 
 import re
-import unicodedata
 
 from sfumato.ingest.canonical import EXACT, FLOATS, WHOLE, canonical, canonical_text
 from sfumato.ingest.sql_quoting import text
 
-SPACES = "".join(chr(each) for each in (*range(9, 14), 32, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029,
+SPACES = "".join(chr(code) for code in (*range(9, 14), 32, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029,
                                         0x202F, 0x205F, 0x3000, 0xFEFF))  # fmt: skip
 AS_IT_IS = r"0|-?[1-9][0-9]{0,29}|[a-eg-su-zA-EG-SU-Z_][a-zA-Z0-9_]{0,29}"
 WHOLE_NUMBER = r"[+-]?[0-9]+(?:[.]0*)?"
@@ -31,7 +30,7 @@ UUID = (
 HYPHENS = r"\1-\2-\3-\4-\5"
 
 
-def id_of(column: str, kind: str) -> str:
+def write_id(column: str, kind: str) -> str:
     """The canonical text of an id, as SQL, of a source's column of some type.
 
     Claim: K-51. A function of the value alone; spellings that differ as stated above have one text.
@@ -71,11 +70,11 @@ def merge_spellings(found: str) -> str:
     return (
         f"CASE WHEN regexp_full_match({found}, {text(AS_IT_IS)}) THEN {found} "  # most ids: the rules change nothing
         f"WHEN {trimmed} = '' THEN NULL WHEN {is_uuid} THEN {hyphenated} "
-        f"ELSE COALESCE({form_of(trimmed)}, {trimmed}) END"
+        f"ELSE COALESCE({write_number(trimmed)}, {trimmed}) END"
     )
 
 
-def form_of(column: str) -> str:
+def write_number(column: str) -> str:
     """The canonical text of a text that is a number or a truth value, as SQL; NULL for others.
 
     Claim: K-51. A function of the text alone, and equal to `form`.
@@ -97,7 +96,7 @@ def form_of(column: str) -> str:
 def form(value: str) -> str | None:
     """The canonical text of a text that is a number or a truth value; None for others.
 
-    Claim: K-51. A function of the text alone, and equal to `form_of`.
+    Claim: K-51. A function of the text alone, and equal to `write_number`.
     Relies on: K-50 (texts of doubles).
     Checked by: tests/ingest/test_ids.py::test_ids_are_what_plain_python_makes_of_them
     """
@@ -107,17 +106,3 @@ def form(value: str) -> str | None:
     if re.fullmatch(NUMBER, value):
         return canonical_text(float(value)) if abs(float(value)) <= EXACT else value
     return value.lower() if value.lower() in ("true", "false") else None
-
-
-def id_text(value: str) -> str | None:
-    """The canonical text of an id that is a text.
-
-    Claim: K-51. Equal to `id_of` of a column of texts.
-    Relies on: K-50 (texts of doubles).
-    Checked by: tests/ingest/test_ids.py::test_ids_are_what_plain_python_makes_of_them
-    """
-    trimmed = unicodedata.normalize("NFC", value.replace("\0", "")).strip(SPACES)
-    if re.fullmatch(UUID, trimmed):
-        return re.sub(UUID, HYPHENS, trimmed).lower()
-    found = form(trimmed)
-    return (trimmed or None) if found is None else found

@@ -8,7 +8,7 @@ import duckdb
 from sfumato.catalog.columns import ColumnDeclaration, Real
 from sfumato.catalog.dataset import Table
 from sfumato.ingest.hidden_names import ANEW, CONTENT, MET, PLACE, ROWS_OF_UNIT, UNIT
-from sfumato.ingest.sql_quoting import quoted
+from sfumato.ingest.sql_quoting import quote
 from sfumato.kernel.row_sources import TIMES_MET
 
 FAR = float(1 << 62)
@@ -20,16 +20,16 @@ def mark_met(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
 
     Every name but the table's own columns begins as no declared one may; there is no row number, which one may take.
     """
-    name, unit, most = quoted(table.name), quoted(UNIT), TIMES_MET * table.max_rows_per_unit
+    name, unit, most = quote(table.name), quote(UNIT), TIMES_MET * table.max_rows_per_unit
     kept = {name: declared for name, declared in sorted(table.columns.items()) if name != table.unit}
     content = " || ".join(_told_apart(name, declared) for name, declared in kept.items()) or "''"
     # rows of equal content are equal but for what is left of their reals
-    last = "".join(f", {quoted(name)}" for name, declared in kept.items() if isinstance(declared, Real))
-    of_many = f"{quoted(ROWS_OF_UNIT)} > {most}"
+    last = "".join(f", {quote(name)}" for name, declared in kept.items() if isinstance(declared, Real))
+    of_many = f"{quote(ROWS_OF_UNIT)} > {most}"
     many = f"SELECT *, {content} AS {CONTENT} FROM {name} WHERE {of_many}"
     place = f"row_number() OVER (PARTITION BY {unit} ORDER BY md5({CONTENT}), {CONTENT}{last})"
     placed = f"SELECT * EXCLUDE ({CONTENT}), {place} AS {PLACE} FROM ({many})"
-    marked = f"SELECT * EXCLUDE ({PLACE}) REPLACE ({PLACE} <= {most} AS {quoted(MET)}) FROM ({placed})"
+    marked = f"SELECT * EXCLUDE ({PLACE}) REPLACE ({PLACE} <= {most} AS {quote(MET)}) FROM ({placed})"
     connection.execute(f"CREATE OR REPLACE TEMP TABLE {ANEW} AS {marked}")
     connection.execute(f"DELETE FROM {name} WHERE {of_many}")
     connection.execute(f"INSERT INTO {name} BY NAME FROM {ANEW}")
@@ -38,7 +38,7 @@ def mark_met(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
 
 def _told_apart(name: str, declared: ColumnDeclaration) -> str:
     """A value as text, with its length: NULL and '' differ, and no two lists of values have one text."""
-    column = quoted(name)
+    column = quote(name)
     value = _of_real(column) if isinstance(declared, Real) else f"CAST({column} AS VARCHAR)"
     return f"CASE WHEN {column} IS NULL THEN '-' ELSE strlen({value}) || ':' || {value} END"
 

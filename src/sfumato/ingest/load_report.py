@@ -118,9 +118,9 @@ class TableReport:
 
     def as_json(self) -> dict[str, Any]:
         """The counts, without examples of values."""
-        columns = [asdict(each) for each in self.columns]
-        for each in columns:
-            del each["examples"]
+        columns = [asdict(column) for column in self.columns]
+        for column in columns:
+            del column["examples"]
         found: dict[str, Any] = {
             "table": self.table,
             "records_read": self.records_read,
@@ -130,7 +130,7 @@ class TableReport:
             "rows": self.rows,
             "columns": columns,
             "people": None,
-            "warnings": [asdict(each) | {"text": str(each)} for each in self.problems],
+            "warnings": [asdict(problem) | {"text": str(problem)} for problem in self.problems],
         }
         if self.people is not None:
             people = self.people
@@ -149,9 +149,9 @@ class LoadReport:
     tables: tuple[TableReport, ...]
 
     def __getitem__(self, table: str) -> TableReport:
-        for each in self.tables:
-            if each.table == table:
-                return each
+        for report in self.tables:
+            if report.table == table:
+                return report
         raise KeyError(table)
 
     def __iter__(self) -> Iterator[TableReport]:
@@ -163,22 +163,22 @@ class LoadReport:
     @property
     def problems(self) -> tuple[LoadProblem, ...]:
         """What gave a warning, of all tables."""
-        return tuple(problem for each in self.tables for problem in each.problems)
+        return tuple(problem for table in self.tables for problem in table.problems)
 
     def as_json(self) -> dict[str, Any]:
         """The counts as plain values, without examples of values."""
-        return {"note": FOR_THE_OWNER, "tables": [each.as_json() for each in self.tables]}
+        return {"note": FOR_THE_OWNER, "tables": [table.as_json() for table in self.tables]}
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:
-        for each in self.tables:
-            yield f"Load report of {each.table}"
-            headings, rows = column_table(each)
+        for table in self.tables:
+            yield f"Load report of {table.table}"
+            headings, rows = column_table(table)
             yield from aligned([headings, *rows])
-            yield from sentences(each)
-            yield from (f"Warning: {problem}" for problem in each.problems)
+            yield from sentences(table)
+            yield from (f"Warning: {problem}" for problem in table.problems)
         yield FOR_THE_OWNER
 
 
@@ -215,13 +215,13 @@ def sentences(report: TableReport) -> Iterator[str]:
 def column_table(report: TableReport, *, examples: bool = False) -> tuple[list[str], list[list[str]]]:
     """Headings and cells: the columns of counts that are zero throughout are left out."""
     counts = ("null", "unreadable", "undeclared", "clamped_below", "clamped_above", "rounded")
-    shown = [name for name in counts if any(getattr(each, name) for each in report.columns)]
+    shown = [name for name in counts if any(getattr(column, name) for column in report.columns)]
     headings = ["column", "type", "parsed", *(_HEADINGS[name] for name in shown)]
-    examples = examples and any(each.examples for each in report.columns)
+    examples = examples and any(column.examples for column in report.columns)
     rows = []
-    for each in report.columns:
-        row = [each.name, each.type, *(f"{getattr(each, name):,}" for name in ("parsed", *shown))]
-        rows.append([*row, ", ".join(each.examples)] if examples else row)
+    for column in report.columns:
+        row = [column.name, column.type, *(f"{getattr(column, name):,}" for name in ("parsed", *shown))]
+        rows.append([*row, ", ".join(column.examples)] if examples else row)
     return [*headings, "lost values, for example"] if examples else headings, rows
 
 
@@ -265,7 +265,7 @@ def combine_reports(tables: Iterable[TableReport], loading: Loading) -> LoadRepo
     """The report of a whole load. Strict loading refuses a load that has a warning."""
     report = LoadReport(tuple(tables))
     if loading.strict and report.problems:
-        told = "\n".join(f"- {each}" for each in report.problems)
+        told = "\n".join(f"- {problem}" for problem in report.problems)
         count = count_of(len(report.problems), "problem")
         raise CatalogError(
             "load-refused",

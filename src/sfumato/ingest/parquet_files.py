@@ -15,7 +15,7 @@ from pathlib import Path
 import duckdb
 
 from sfumato.ingest.source_refusals import refused, two_columns
-from sfumato.ingest.sql_quoting import listed, quoted, text
+from sfumato.ingest.sql_quoting import quote, text, write_file_list
 
 IN_PARQUET = ("arrow.uuid", "arrow.json")  # extension types that DuckDB reads as such
 EXTENSION_KEY = b"ARROW:extension:name"
@@ -75,7 +75,7 @@ def parquet_files(  # noqa: PLR0917
 def _read_schema(connection: duckdb.DuckDBPyConnection, table: str, path: Path) -> _Schema:
     described = connection.execute(
         "SELECT name, COALESCE(num_children, 0), COALESCE(converted_type = 'TIMESTAMP_MILLIS', false) OR "
-        f"COALESCE(contains(logical_type, 'MILLIS=MilliSeconds'), false) FROM parquet_schema({listed([path])})"
+        f"COALESCE(contains(logical_type, 'MILLIS=MilliSeconds'), false) FROM parquet_schema({write_file_list([path])})"
     ).fetchall()
     top: list[tuple[str, bool]] = []
     inside = 1  # the root comes first; how many of the following elements are inside a column
@@ -98,7 +98,7 @@ def _read_schema(connection: duckdb.DuckDBPyConnection, table: str, path: Path) 
 
 def _may_have_extensions(connection: duckdb.DuckDBPyConnection, path: Path) -> bool:
     """Whether the Arrow schema that a file holds, if it holds one, names an extension type anywhere."""
-    query = f"SELECT value FROM parquet_kv_metadata({listed([path])}) WHERE key = {text('ARROW:schema')}::BLOB"
+    query = f"SELECT value FROM parquet_kv_metadata({write_file_list([path])}) WHERE key = {text('ARROW:schema')}::BLOB"
     for (value,) in connection.execute(query).fetchall():
         try:
             if EXTENSION_KEY in base64.b64decode(value, validate=True):
@@ -112,20 +112,20 @@ def _read_extensions(path: Path) -> dict[str, str]:
     """The extension types that DuckDB does not read as such, by column."""
     from pyarrow import parquet  # noqa: PLC0415 - 35 MiB that most files do not need
 
-    from sfumato.ingest.frames import extension_of  # noqa: PLC0415
+    from sfumato.ingest.frames import find_extension  # noqa: PLC0415
 
-    named = {field.name: extension_of(field) for field in parquet.read_schema(path)}
+    named = {field.name: find_extension(field) for field in parquet.read_schema(path)}
     return {name: kind for name, kind in named.items() if kind is not None and kind not in IN_PARQUET}
 
 
 def _reader(files: Sequence[Path]) -> str:
-    return f"read_parquet({listed(files)}, hive_partitioning = false)"
+    return f"read_parquet({write_file_list(files)}, hive_partitioning = false)"
 
 
 def _beside(files: Sequence[Path], types: Mapping[str, str], milliseconds: Sequence[str], copy: Path) -> str:
     """The columns of the files, those in milliseconds from the copy: row by row in the same order."""
-    others = [quoted(name) for name in types if name not in milliseconds]
+    others = [quote(name) for name in types if name not in milliseconds]
     if not others:
         return _reader([copy])
     everything = f"(SELECT {', '.join(others)} FROM {_reader(files)}) POSITIONAL JOIN {_reader([copy])}"
-    return f"(SELECT {', '.join(map(quoted, types))} FROM {everything})"
+    return f"(SELECT {', '.join(map(quote, types))} FROM {everything})"

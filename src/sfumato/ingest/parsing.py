@@ -23,9 +23,9 @@ from sfumato.ingest.canonical import (
     is_decimal,
     moment,
 )
-from sfumato.ingest.ids import form, form_of, id_of
+from sfumato.ingest.ids import form, write_id, write_number
 from sfumato.ingest.moments import moment_of_text
-from sfumato.ingest.sql_quoting import prefer, quoted, text
+from sfumato.ingest.sql_quoting import prefer, quote, text
 
 YES, NO = ("true", "t", "yes", "y"), ("false", "f", "no", "n")  # beside 1 and 0
 NUMBERS = (*WHOLE, *WIDE, *FLOATS)
@@ -55,7 +55,7 @@ def sql_type(declared: ColumnDeclaration) -> str:  # noqa: PLR0911 - one return 
             return "VARCHAR"
 
 
-def read(name: str, declared: ColumnDeclaration, kind: str, reading: TextFormat = PLAIN_TEXT) -> str:  # noqa: PLR0911
+def parse_column(name: str, declared: ColumnDeclaration, kind: str, reading: TextFormat = PLAIN_TEXT) -> str:  # noqa: PLR0911
     """A source's column as its declared type; NULL if it is not readable as that.
 
     Numbers are doubles (whole ones where the source has whole numbers), days are DATE, moments TIMESTAMP, the others
@@ -66,7 +66,7 @@ def read(name: str, declared: ColumnDeclaration, kind: str, reading: TextFormat 
     Relies on: K-51 (ids).
     Checked by: tests/ingest/test_parsing.py::test_every_type_is_read_as_its_text_is
     """
-    column = quoted(name)
+    column = quote(name)
     match declared:
         case Integer() | Real():
             return _number(column, kind, reading, whole=isinstance(declared, Integer))
@@ -83,14 +83,14 @@ def read(name: str, declared: ColumnDeclaration, kind: str, reading: TextFormat 
         case DateTime():
             return _moment(column, kind, reading)
         case Id():
-            return id_of(column, kind)
+            return write_id(column, kind)
         case Category() | Text():
             return canonical(column, kind)
         case _:
             assert_never(declared)
 
 
-def held(name: str, declared: ColumnDeclaration, kind: str) -> str:  # noqa: PLR0911 - one return a type
+def clamp_column(name: str, declared: ColumnDeclaration, kind: str) -> str:  # noqa: PLR0911 - one return a type
     """What was read, within what is declared: clamped, rounded where whole numbers are declared, or undeclared (NULL).
 
     NULL is the public middle of the bounds, the first value, false or '' where NULL is declared away.
@@ -100,7 +100,7 @@ def held(name: str, declared: ColumnDeclaration, kind: str) -> str:  # noqa: PLR
     Relies on: K-51 (numbers spelled in other ways).
     Checked by: tests/engines/test_snapshot.py::test_a_snapshot_is_what_plain_python_makes
     """
-    column, form_name = quoted(name), sql_type(declared)
+    column, form_name = quote(name), sql_type(declared)
     match declared:
         case Integer(lower=lower, upper=upper, nullable=nullable):
             public = "" if nullable else f" ELSE {(lower + upper) // 2}"
@@ -108,7 +108,7 @@ def held(name: str, declared: ColumnDeclaration, kind: str) -> str:  # noqa: PLR
                 ends = f"{lower}::BIGINT", f"{upper}::BIGINT"
                 return f"CAST({_between(column, *ends, public, real=False)} AS {form_name})"
             ends = double(lower), double(upper)
-            return f"CAST({_between(column, *ends, public, real=True, kept=rounded(column))} AS {form_name})"
+            return f"CAST({_between(column, *ends, public, real=True, kept=round_half_up(column))} AS {form_name})"
         case Real(lower=lower, upper=upper, nullable=nullable):
             public = "" if nullable else f" ELSE {double((lower + upper) / 2)}"
             one_zero = f"({column} + 0.0::DOUBLE)"  # -0.0 and 0.0 are one number, and one text
@@ -131,7 +131,7 @@ def held(name: str, declared: ColumnDeclaration, kind: str) -> str:  # noqa: PLR
             return column  # never read by a plan
 
 
-def ambiguous(declared: ColumnDeclaration) -> tuple[str, str] | None:
+def find_ambiguous_values(declared: ColumnDeclaration) -> tuple[str, str] | None:
     """Two values of a category that are the same number or truth value, spelled differently.
 
     Claim: K-50. Of the declaration alone; None: numbers of a source match at most one value.
@@ -148,7 +148,7 @@ def ambiguous(declared: ColumnDeclaration) -> tuple[str, str] | None:
     return None
 
 
-def as_text_of(declared: ColumnDeclaration) -> bool:
+def is_read_as_text(declared: ColumnDeclaration) -> bool:
     """Is a column read as text? Then numbers that a float does not tell apart are refused, not merged.
 
     Claim: K-50. Of the declaration alone.
@@ -209,8 +209,8 @@ def declared_value(column: str, declared: Category) -> str:
     """
     form_name = sql_type(declared)
     if not isinstance(declared.values[0], str):
-        listed = ", ".join(map(_constant, declared.values))
-        return f"CASE WHEN {column} IN ({listed}) THEN CAST({column} AS {form_name}) END"
+        write_file_list = ", ".join(map(_constant, declared.values))
+        return f"CASE WHEN {column} IN ({write_file_list}) THEN CAST({column} AS {form_name}) END"
     exact = f"TRY_CAST({column} AS {form_name})"
     forms: dict[str, list[str]] = {}
     for value in map(str, declared.values):
@@ -222,14 +222,14 @@ def declared_value(column: str, declared: Category) -> str:
     alone = {found: values[0] for found, values in forms.items() if len(values) == 1}
     other = " ".join(f"WHEN {text(found)} THEN {text(value)}" for found, value in alone.items() if found != value)
     many = [text(found) for found in forms if found not in alone]
-    spelled = form_of(f"trim({column})")
+    spelled = write_number(f"trim({column})")
     matched = f"CASE {spelled} {other} ELSE {spelled} END" if other else spelled
     if many:
         matched = f"CASE WHEN {spelled} NOT IN ({', '.join(many)}) THEN {matched} END"
     return prefer(exact, f"TRY_CAST({matched} AS {form_name})")
 
 
-def rounded(value: str) -> str:
+def round_half_up(value: str) -> str:
     """⌊x + ½⌋ without the sum, which rounds in doubles. Infinities stay, and NaN.
 
     Claim: K-50. Exact for every double.

@@ -14,14 +14,14 @@ from sfumato.catalog.columns import ColumnDeclaration, Integer, Real
 from sfumato.catalog.dataset import Table
 from sfumato.errors import CatalogError, KernelFault
 from sfumato.ingest.canonical import WHOLE
-from sfumato.ingest.counting import RANGE_BITS, beside_held, beside_parsed, packed
+from sfumato.ingest.counting import RANGE_BITS, note_absent, pack_outcomes, pass_on_parsed
 from sfumato.ingest.hidden_names import CENTRED, MET, PEOPLE, ROWS_OF_UNIT, SPELLED, STEPS, UNIT, WEIGHT
 from sfumato.ingest.join_cap import mark_met
-from sfumato.ingest.parsing import double, held, read, rounded, sql_type
+from sfumato.ingest.parsing import clamp_column, double, parse_column, round_half_up, sql_type
 from sfumato.ingest.readers import Source
 from sfumato.ingest.source_refusals import records_disagree, refused, rows_disagree
-from sfumato.ingest.sql_quoting import quoted
-from sfumato.ingest.unit_rows import People, count_rows_of_people, owner_of
+from sfumato.ingest.sql_quoting import quote
+from sfumato.ingest.unit_rows import People, count_rows_of_people, find_owner_column
 from sfumato.kernel.neighbours import ROW
 from sfumato.kernel.plan import ROW_WEIGHT_EXPONENT, Grid, grid_exponent
 
@@ -40,13 +40,13 @@ def write_rows(
     Relies on: K-50 (values), K-51 (ids).
     Checked by: tests/engines/test_snapshot.py::test_a_snapshot_is_what_plain_python_makes
     """
-    connection.execute(f"CREATE OR REPLACE TABLE {quoted(table.name)} ({_define_columns(table, source)})")
+    connection.execute(f"CREATE OR REPLACE TABLE {quote(table.name)} ({_define_columns(table, source)})")
     people = None
     if table.unit is not ROW:
         show_step("people")
         people = count_rows_of_people(connection, table, source)
     show_step("rows")
-    connection.execute(f"INSERT INTO {quoted(table.name)} BY NAME {_select_rows(table, source, people)}")
+    connection.execute(f"INSERT INTO {quote(table.name)} BY NAME {_select_rows(table, source, people)}")
     if table.unit is not ROW:
         mark_met(connection, table)
 
@@ -69,9 +69,9 @@ def find_lost_rows(connection: duckdb.DuckDBPyConnection, table: Table, source: 
     as many rows as records were checked.
     """
     in_source = source.records if source.records is not None else _count(connection, source.relation)
-    pinned = by_unit = _count(connection, quoted(table.name))
+    pinned = by_unit = _count(connection, quote(table.name))
     if table.unit is not ROW:
-        total, unit = f"COALESCE(SUM({quoted(ROWS_OF_UNIT)}), 0)", quoted(UNIT)
+        total, unit = f"COALESCE(SUM({quote(ROWS_OF_UNIT)}), 0)", quote(UNIT)
         by_unit = _count(connection, PEOPLE, total)
         pinned += _count(connection, f"{PEOPLE} WHERE {unit} IS NULL", total)
     if in_source == by_unit == pinned:
@@ -82,11 +82,11 @@ def find_lost_rows(connection: duckdb.DuckDBPyConnection, table: Table, source: 
 
 def check_public_counts(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
     """Refuse a table that has another number of rows, or of people, than its declaration makes public."""
-    name = quoted(table.name)
+    name = quote(table.name)
     if table.rows is not None and _count(connection, name) != table.rows:
         hint = "Declare the number of rows that it has, or none: rows = n makes n public."
         raise refused(table.name, "it has another number of rows than is declared.", hint)
-    if table.people is not None and _count(connection, name, f"COUNT(DISTINCT {quoted(UNIT)})") != table.people:
+    if table.people is not None and _count(connection, name, f"COUNT(DISTINCT {quote(UNIT)})") != table.people:
         hint = "Declare the number of people who have rows in it, or none: people = n makes n public."
         raise refused(table.name, "it has another number of people than is declared.", hint)
 
@@ -127,14 +127,14 @@ def find_grids(table: Table) -> dict[str, Grid]:
 def _define_columns(table: Table, source: Source) -> str:
     """The columns for CREATE TABLE. Packing: columns of numbers are read and added up fastest as they are."""
     columns = list_columns(table)
-    if table.unit is not ROW and source.columns[owner_of(table)] in WHOLE:
-        columns[UNIT] = source.columns[owner_of(table)]
+    if table.unit is not ROW and source.columns[find_owner_column(table)] in WHOLE:
+        columns[UNIT] = source.columns[find_owner_column(table)]
     defined = []
     for name, kind in columns.items():
         packing = "bitpacking" if name.startswith((STEPS, CENTRED)) else "uncompressed"
-        defined.append(f"{quoted(name)} {kind}{'' if kind == 'VARCHAR' else f' USING COMPRESSION {packing}'}")
+        defined.append(f"{quote(name)} {kind}{'' if kind == 'VARCHAR' else f' USING COMPRESSION {packing}'}")
     # outcomes are dropped once they are counted: looking for a better packing would take longer than writing them
-    outcomes = [f"{quoted(name)} USMALLINT USING COMPRESSION uncompressed" for name in packed(list_kept(table))]
+    outcomes = [f"{quote(name)} USMALLINT USING COMPRESSION uncompressed" for name in pack_outcomes(list_kept(table))]
     return ", ".join([*defined, *outcomes])
 
 
@@ -148,15 +148,15 @@ def select_typed(
     parsed, clamped = [], []
     for name, declared in kept.items():
         kind = source.columns[name]
-        parsed += [f"{read(name, declared, kind, source.reading)} AS {quoted(name)}", beside_parsed(name, kind)]
-        clamped += [f"{held(name, declared, kind)} AS {quoted(name)}", *beside_held(name)]
-    parsed += [f"{value} AS {quoted(name)}" for name, value in further.items()]
-    steps = [f"{_write_steps(name, kept[name], grid)} AS {quoted(STEPS + name)}" for name, grid in grids.items()]
-    outcomes = [f"{value} AS {quoted(name)}" for name, value in packed(kept).items()]
-    names = [quoted(name) for name in (*kept, *further)]
+        parsed += [f"{parse_column(name, declared, kind, source.reading)} AS {quote(name)}", note_absent(name, kind)]
+        clamped += [f"{clamp_column(name, declared, kind)} AS {quote(name)}", *pass_on_parsed(name)]
+    parsed += [f"{value} AS {quote(name)}" for name, value in further.items()]
+    steps = [f"{_write_steps(name, kept[name], grid)} AS {quote(STEPS + name)}" for name, grid in grids.items()]
+    outcomes = [f"{value} AS {quote(name)}" for name, value in pack_outcomes(kept).items()]
+    names = [quote(name) for name in (*kept, *further)]
     return (
         f"SELECT {', '.join([*names, *steps, *outcomes])} FROM (SELECT "
-        f"{', '.join([*clamped, *map(quoted, further)])} FROM (SELECT {', '.join(parsed)} FROM {source.relation}))"
+        f"{', '.join([*clamped, *map(quote, further)])} FROM (SELECT {', '.join(parsed)} FROM {source.relation}))"
     )
 
 
@@ -165,14 +165,14 @@ def _select_rows(table: Table, source: Source, people: People | None) -> str:
     kept, grids = list_kept(table), find_grids(table)
     if people is None:
         return select_typed(kept, source, grids, {} if kept else {ROWS_OF_UNIT: "1"})
-    rows, most = quoted(ROWS_OF_UNIT), min(table.max_rows_per_unit, MOST_ROWS)
-    final = [f"typed.{quoted(name)}" for name in (*kept, *packed(kept))]
-    final += [f"{people.unit} AS {quoted(UNIT)}", f"counted.{rows}", f"true AS {quoted(MET)}"]
-    final.append(f"{_weigh_row(f'counted.{rows}', most)} AS {quoted(WEIGHT)}")
+    rows, most = quote(ROWS_OF_UNIT), min(table.max_rows_per_unit, MOST_ROWS)
+    final = [f"typed.{quote(name)}" for name in (*kept, *pack_outcomes(kept))]
+    final += [f"{people.unit} AS {quote(UNIT)}", f"counted.{rows}", f"true AS {quote(MET)}"]
+    final.append(f"{_weigh_row(f'counted.{rows}', most)} AS {quote(WEIGHT)}")
     for name, grid in grids.items():
-        steps = f"typed.{quoted(STEPS + name)}"
+        steps = f"typed.{quote(STEPS + name)}"
         for column, value in ((STEPS, steps), (CENTRED, f"({steps} - {grid.middle})")):
-            final.append(f"{_weigh_steps(value, grid, most)} AS {quoted(column + name)}")
+            final.append(f"{_weigh_steps(value, grid, most)} AS {quote(column + name)}")
     typed = select_typed(kept, source, grids, {SPELLED: people.spelling})
     matched = f"FROM ({typed}) typed JOIN {people.counted} counted ON typed.{SPELLED} = counted.{SPELLED}"
     return f"SELECT {', '.join(final)} {matched}"
@@ -189,16 +189,16 @@ def _weigh_steps(steps: str, grid: Grid, most: int) -> str:
     """As lowering does it: each row of a unit with n > r rows has the weight r/n. Rounding is toward zero."""
     reach = max(abs(grid.lower), abs(grid.upper), grid.upper - grid.middle, grid.middle - grid.lower) * most
     wide = "INTEGER" if reach < 1 << 31 else "BIGINT" if reach < 1 << 63 else "HUGEINT"
-    rows = f"counted.{quoted(ROWS_OF_UNIT)}"
+    rows = f"counted.{quote(ROWS_OF_UNIT)}"
     less = f"({steps}::{wide} * {most}) // {rows}"
     return f"CAST(CASE WHEN {rows} <= {most} THEN {steps} ELSE {less} END AS {_step_type(grid)})"
 
 
 def _write_steps(name: str, declared: ColumnDeclaration, grid: Grid) -> str:
     """A numeric column on its grid, ⌊x/γ + ½⌋. It is within its bounds in steps, because rounding keeps the order."""
-    column, kind = quoted(name), _step_type(grid)
+    column, kind = quote(name), _step_type(grid)
     if not isinstance(declared, Integer):
-        return f"CAST({rounded(f'({column} * {double(2.0**-grid.exponent)})')} AS {kind})"
+        return f"CAST({round_half_up(f'({column} * {double(2.0**-grid.exponent)})')} AS {kind})"
     if grid.exponent > 0:
         raise KernelFault("The grid of whole numbers is one, or finer.")
     return f"(CAST({column} AS {kind}) * {1 << -grid.exponent})"

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from sfumato.catalog.dataset import Table
-from sfumato.ingest.causes import ROUNDED, Cause, cause_of_clamped, cause_of_lost
+from sfumato.ingest.causes import ROUNDED, Cause, explain_clamped, explain_lost
 from sfumato.ingest.counting import Outcome
 from sfumato.ingest.load_report import (
     MOST_LOST,
@@ -30,45 +30,45 @@ class Sample(Protocol):
     def __call__(self, column: str, outcomes: Sequence[Outcome], *, first_rows: bool) -> list[str]: ...
 
 
-def with_problems(report: TableReport, table: Table, sample: Sample) -> TableReport:
+def add_problems(report: TableReport, table: Table, sample: Sample) -> TableReport:
     """The report with its warnings, and with examples of lost values for the terminal."""
     columns, problems = [], [*_of_records(report, table)]
-    for each in report.columns:
-        found, examples = _of_column(each, table, sample)
-        columns.append(replace(each, examples=examples))
+    for column in report.columns:
+        found, examples = _of_column(column, table, sample)
+        columns.append(replace(column, examples=examples))
         problems += found
     if report.people is not None:
         problems += _of_people(report.people, table.name)
     return replace(report, columns=tuple(columns), problems=tuple(problems))
 
 
-def _of_column(each: ColumnReport, table: Table, sample: Sample) -> tuple[list[LoadProblem], tuple[str, ...]]:
-    if not each.lost and not each.rounded:
+def _of_column(column: ColumnReport, table: Table, sample: Sample) -> tuple[list[LoadProblem], tuple[str, ...]]:
+    if not column.lost and not column.rounded:
         return [], ()
-    declared = table.columns[each.name]
+    declared = table.columns[column.name]
     problems: list[LoadProblem] = []
 
     def problem(lost: int, message: str, cause: Cause) -> None:
-        share = lost / each.present
+        share = lost / column.present
         problems.append(
-            LoadProblem(table.name, each.name, lost, share, f"{percent(share)} {message}", cause.cause, cause.fix)
+            LoadProblem(table.name, column.name, lost, share, f"{percent(share)} {message}", cause.cause, cause.fix)
         )
 
-    missing, clamped = each.unreadable + each.undeclared, each.clamped_below + each.clamped_above
-    most = MOST_LOST * each.present
+    missing, clamped = column.unreadable + column.undeclared, column.clamped_below + column.clamped_above
+    most = MOST_LOST * column.present
     examples: list[str] = []
     if missing:
-        many = missing > most or (each.lost > most and missing >= clamped)
-        examples = sample(each.name, BECAME_NULL, first_rows=not many)
+        many = missing > most or (column.lost > most and missing >= clamped)
+        examples = sample(column.name, BECAME_NULL, first_rows=not many)
         if many:
-            what = "are not among the declared values" if each.undeclared > each.unreadable else "could not be read"
+            what = "are not among the declared values" if column.undeclared > column.unreadable else "could not be read"
             became = "NULL" if getattr(declared, "nullable", True) else "the public value of the column"
-            problem(missing, f"of the values {what}, and became {became}.", cause_of_lost(declared, examples))
-    if clamped > most or (each.lost > most and clamped > missing):
-        cause = cause_of_clamped(declared, sample(each.name, CLAMPED, first_rows=False))
+            problem(missing, f"of the values {what}, and became {became}.", explain_lost(declared, examples))
+    if clamped > most or (column.lost > most and clamped > missing):
+        cause = explain_clamped(declared, sample(column.name, CLAMPED, first_rows=False))
         problem(clamped, "of the values were clamped.", cause)
-    if each.rounded > most:
-        problem(each.rounded, "of the values were rounded to whole numbers.", ROUNDED)
+    if column.rounded > most:
+        problem(column.rounded, "of the values were rounded to whole numbers.", ROUNDED)
     return problems, tuple(_shown(value) for value, _ in Counter(examples).most_common(MOST_EXAMPLES))
 
 

@@ -1,4 +1,4 @@
-"""Public tables: nobody's rows. What is not declared of them may be read off them, and is kept with the snapshot."""
+"""Public tables: their rows belong to nobody. Undeclared types, bounds and values are read from the data."""
 
 import json
 from collections.abc import Mapping
@@ -22,9 +22,9 @@ from sfumato.ingest.canonical import (
     is_decimal,
 )
 from sfumato.ingest.hidden_names import FACTS
-from sfumato.ingest.parsing import read
+from sfumato.ingest.parsing import parse_column
 from sfumato.ingest.readers import Source
-from sfumato.ingest.sql_quoting import quoted
+from sfumato.ingest.sql_quoting import quote
 from sfumato.ingest.sql_quoting import text as text_literal
 
 MOST_VALUES = 10_000
@@ -38,7 +38,7 @@ WHOLE_BOUNDS, REAL_BOUNDS = Integer(-EXACT, EXACT), Real(-EXACT, EXACT)
 ANY_DAY, ANY_MOMENT = Date(date.min, date.max), DateTime(datetime.min, datetime.max)
 
 
-def described(connection: duckdb.DuckDBPyConnection, table: Table, source: Source) -> Table:
+def describe_public(connection: duckdb.DuckDBPyConnection, table: Table, source: Source) -> Table:
     """The table with a declaration for every column that has none: types, bounds and values as they are."""
     columns = dict(table.columns)
     for name, kind in source.columns.items():
@@ -57,11 +57,11 @@ def _declared(connection: duckdb.DuckDBPyConnection, source: Source, name: str, 
     for wanted in _by_text(connection, source, name) if source.untyped else _by_type(kind):
         if isinstance(wanted, Boolean):
             return wanted
-        value = f"SELECT {read(name, wanted, kind, source.reading)} AS v FROM {source.relation}"
+        value = f"SELECT {parse_column(name, wanted, kind, source.reading)} AS v FROM {source.relation}"
         there, low, high = connection.execute(_ends(value, wanted)).fetchall()[0]
         if there and _fits(low, high):
             return type(wanted)(int(low), int(high)) if isinstance(wanted, Integer) else type(wanted)(low, high)
-    text = canonical(quoted(name), kind) if has_rule(kind) else f"CAST({quoted(name)} AS VARCHAR)"
+    text = canonical(quote(name), kind) if has_rule(kind) else f"CAST({quote(name)} AS VARCHAR)"
     query = f"SELECT DISTINCT v FROM (SELECT {text} AS v FROM {source.relation}) WHERE v IS NOT NULL ORDER BY v"
     values = [row[0] for row in connection.execute(f"{query} LIMIT {MOST_VALUES + 1}").fetchall()]
     return Category(values) if 0 < len(values) <= MOST_VALUES else Text()
@@ -93,7 +93,7 @@ def _by_type(kind: str) -> list[Integer | Real | Date | DateTime | Boolean]:
 def _by_text(
     connection: duckdb.DuckDBPyConnection, source: Source, name: str
 ) -> list[Integer | Real | Date | DateTime | Boolean]:
-    column = quoted(name)
+    column = quote(name)
     decimals = f"strlen(split_part({column}, '.', 2))"
     tests = [
         f"COUNT({column})",
@@ -129,10 +129,10 @@ def keep_facts(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
     most = {}
     for name in table.columns:
         counted = (
-            f"SELECT COUNT(*) AS n FROM {quoted(table.name)} WHERE {quoted(name)} IS NOT NULL GROUP BY {quoted(name)}"
+            f"SELECT COUNT(*) AS n FROM {quote(table.name)} WHERE {quote(name)} IS NOT NULL GROUP BY {quote(name)}"
         )
         most[name] = connection.execute(f"SELECT COALESCE(MAX(n), 1) FROM ({counted})").fetchall()[0][0]
-    columns = {name: [type(each).__name__, _parts(each)] for name, each in table.columns.items()}
+    columns = {name: [type(declared).__name__, _parts(declared)] for name, declared in table.columns.items()}
     facts = json.dumps({"columns": columns, "multiplicities": most})
     connection.execute(f"INSERT INTO {FACTS} VALUES (?, ?)", [table.name, facts])
 
@@ -145,12 +145,12 @@ def _parts(declared: ColumnDeclaration) -> list[object]:
     return []
 
 
-def with_facts(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Table]) -> dict[str, Table]:
+def add_facts(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Table]) -> dict[str, Table]:
     """The tables, the public ones as they were described when they were pinned."""
     if not any(table.public for table in tables.values()):
         return dict(tables)
     kept = dict(connection.execute(f"SELECT name, facts FROM {FACTS}").fetchall())
-    kinds = {each.__name__: each for each in (Integer, Real, Category, Boolean, Text, Date, DateTime)}
+    kinds = {kind.__name__: kind for kind in (Integer, Real, Category, Boolean, Text, Date, DateTime)}
     found = {}
     for name, table in tables.items():
         if not table.public or name not in kept:

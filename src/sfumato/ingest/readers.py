@@ -20,10 +20,10 @@ from sfumato.ingest.csv_files import read_csv_files
 from sfumato.ingest.database_tables import attach_table
 from sfumato.ingest.hidden_names import FRAME
 from sfumato.ingest.parquet_files import parquet_files
-from sfumato.ingest.parsing import NUMBERS, ambiguous, as_text_of
+from sfumato.ingest.parsing import NUMBERS, find_ambiguous_values, is_read_as_text
 from sfumato.ingest.source_files import CSV, DATABASE, require_files
 from sfumato.ingest.source_refusals import changed_while_read, missing_columns, no_rule, one_number, unreadable
-from sfumato.ingest.sql_quoting import quoted
+from sfumato.ingest.sql_quoting import quote
 
 if TYPE_CHECKING:
     import pyarrow
@@ -83,11 +83,11 @@ def _convert_frame(
     table: str, data: object, declared: Mapping[str, ColumnDeclaration], reading: TextFormat, *, everything: bool
 ) -> "pyarrow.Table":
     """A frame as Arrow. A library's own error may quote a value, and is not passed on."""
-    from sfumato.ingest.frames import as_arrow  # noqa: PLC0415 - pyarrow takes 35 MiB that files do not need
+    from sfumato.ingest.frames import convert_to_arrow  # noqa: PLC0415 - pyarrow takes 35 MiB that files do not need
 
     made = None
     try:
-        made = as_arrow(table, data, declared, reading, everything=everything)
+        made = convert_to_arrow(table, data, declared, reading, everything=everything)
     except SfumatoError:
         raise
     except Exception:
@@ -113,11 +113,11 @@ def check_readable(
         if not has_rule(kind):
             raise no_rule(table, name, kind)
         is_number = kind in NUMBERS or kind.startswith("DECIMAL") or kind == "BOOLEAN"
-        twins = ambiguous(declaration) if is_number else None
+        twins = find_ambiguous_values(declaration) if is_number else None
         if twins is not None:
             raise one_number(table, name, twins)
-        if kind in FLOATS and as_text_of(declaration):
-            column = quoted(name)
+        if kind in FLOATS and is_read_as_text(declaration):
+            column = quote(name)
             beyond = f"SELECT 1 FROM {source.relation} WHERE isfinite({column}) AND ABS({column}) > {EXACT} LIMIT 1"
             if connection.execute(beyond).fetchall():
                 raise no_rule(table, name, "floating-point numbers beyond 2**53")
@@ -134,7 +134,7 @@ def _open_files(  # noqa: PLR0917
 ) -> Source:
     """What to select from files. `wanted`: the columns whose values are read (None: all; none: no row is read)."""
     if database := DATABASE.fullmatch(source):
-        relation = attach_table(connection, table, files[0], database["name"] or quoted(table), stack)
+        relation = attach_table(connection, table, files[0], database["name"] or quote(table), stack)
         return Source(relation, _describe(connection, relation))
     if Path(source).suffix.lower() in CSV:
         found = read_csv_files(table, files, reading, stack, whole=wanted != ())

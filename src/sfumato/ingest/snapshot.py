@@ -11,7 +11,7 @@ from sfumato.catalog.dataset import Table
 from sfumato.catalog.names import find_name
 from sfumato.errors import CatalogError
 from sfumato.ingest.canonical import canonical
-from sfumato.ingest.counting import Outcome, count_outcomes, count_people, lost_values
+from sfumato.ingest.counting import Outcome, count_outcomes, count_people, sample_lost_values
 from sfumato.ingest.declared_versions import describe_origin
 from sfumato.ingest.hidden_names import PEOPLE, PINNED, ROWS_OF_UNIT, UNIT, VALUE
 from sfumato.ingest.load_report import AS_USUAL, ColumnReport, Loading, PeopleReport, TableReport
@@ -23,12 +23,12 @@ from sfumato.ingest.pinned_rows import (
     select_typed,
     write_rows,
 )
-from sfumato.ingest.problems import with_problems
+from sfumato.ingest.problems import add_problems
 from sfumato.ingest.progress import progress_bar
-from sfumato.ingest.public import described, keep_facts
+from sfumato.ingest.public import describe_public, keep_facts
 from sfumato.ingest.readers import Source, check_readable, open_source
 from sfumato.ingest.source_refusals import not_enough_memory, unreadable
-from sfumato.ingest.sql_quoting import quoted
+from sfumato.ingest.sql_quoting import quote
 from sfumato.ingest.unit_rows import drop_people, join_owners
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.neighbours import ROW
@@ -84,12 +84,12 @@ def _read(
     ):
         check_readable(connection, table.name, found, table.columns)
         if table.public:
-            table = described(connection, table, found)
+            table = describe_public(connection, table, found)
         source = found if table.unit_through is None else join_owners(connection, table, found)
         with read_row_by_row(connection):
             write_rows(connection, table, source, show_step)
             show_step("load report")
-            report = with_problems(
+            report = add_problems(
                 _report_rows(connection, table, found.dropped), table, partial(_sample_lost, connection, table, source)
             )
         lost = find_lost_rows(connection, table, found)
@@ -120,7 +120,7 @@ def _report_rows(connection: duckdb.DuckDBPyConnection, table: Table, malformed:
         people = None if table.public else PeopleReport(rows, 1, 1, 1, 1, 1, 0)
         return TableReport(table.name, rows + malformed, malformed, 0, rows, tuple(columns.values()), people)
     people = count_people(connection, table, PEOPLE, ROWS_OF_UNIT, UNIT)
-    query = f"SELECT COALESCE(SUM({quoted(ROWS_OF_UNIT)}), 0) FROM {PEOPLE} WHERE {quoted(UNIT)} IS NULL"
+    query = f"SELECT COALESCE(SUM({quote(ROWS_OF_UNIT)}), 0) FROM {PEOPLE} WHERE {quote(UNIT)} IS NULL"
     without_unit = int(connection.execute(query).fetchall()[0][0])
     if isinstance(table.unit, str):
         columns = {table.unit: ColumnReport(table.unit, "id", rows), **columns}
@@ -140,6 +140,6 @@ def _sample_lost(
 ) -> list[str]:
     """Some lost values of a column: from the source's first rows only, where they are few and merely examples."""
     relation = f"(SELECT * FROM {source.relation} LIMIT {FIRST_ROWS})" if first_rows else source.relation
-    value = canonical(quoted(column), source.columns[column])  # a plain cast fails for moments beyond the calendar
+    value = canonical(quote(column), source.columns[column])  # a plain cast fails for moments beyond the calendar
     selected = select_typed({column: table.columns[column]}, replace(source, relation=relation), {}, {VALUE: value})
-    return lost_values(connection, selected, outcomes)
+    return sample_lost_values(connection, selected, outcomes)

@@ -1,4 +1,4 @@
-"""The database file that holds the pinned tables: replaced whole or not at all, while others read the one before."""
+"""The database file of the pinned tables. It is replaced as a whole; other processes go on reading the old file."""
 
 import os
 import shutil
@@ -20,8 +20,8 @@ from sfumato.ingest.load_report import AS_USUAL, Loading, LoadReport, TableRepor
 from sfumato.ingest.snapshot import order_tables, pin
 from sfumato.ingest.source_files import CSV
 from sfumato.ingest.source_refusals import NotEnoughMemory, changed_while_read, refused
-from sfumato.ingest.source_state import SourceState, SourceStatus, compared, state_of, unchanged_while_read
-from sfumato.ingest.sql_quoting import quoted
+from sfumato.ingest.source_state import SourceState, SourceStatus, compare_state, is_unchanged, read_state
+from sfumato.ingest.sql_quoting import quote
 from sfumato.private_files import FOR_THE_OWNER, private_folder, sync_folder
 
 NOT_PINNED, ASKED_FOR = "it was not pinned", "it was asked for"
@@ -86,10 +86,10 @@ def prepare(
     elif only is not None:
         stale = {only: ASKED_FOR}
     else:
-        for name, each in pinnings(path, tables, folder).items():
-            if each.stale:
-                stale[name] = each.why
-            elif each.source is SourceStatus.GONE:
+        for name, pinning in pinnings(path, tables, folder).items():
+            if pinning.stale:
+                stale[name] = pinning.why
+            elif pinning.source is SourceStatus.GONE:
                 gone.append(name)
     for table in order_tables(tables):  # those through which others reach their people come first
         through = None if table.unit_through is None else find_name(table.unit_through[1], stale)
@@ -101,7 +101,7 @@ def prepare(
     if stale or removed:
         with _in_place_of(path, copy=bool(kept)) as connection:
             _remove(connection, [*stale, *removed])
-            read = [each for each in order_tables(tables) if each.name in stale]
+            read = [table for table in order_tables(tables) if table.name in stale]
             report = _load(connection, read, folder, loading)
     return Prepared(stale, kept, removed, report, tuple(name for name in gone if name in kept))
 
@@ -111,7 +111,7 @@ def add(path: Path, tables: Mapping[str, Table], newest: str, folder: Path, load
     with _in_place_of(path, copy=True) as connection:
         there = {row[0] for row in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
         # one of that name is of an addition that was cut off
-        read = [each for each in order_tables(tables) if each.name == newest or each.name not in there]
+        read = [table for table in order_tables(tables) if table.name == newest or table.name not in there]
         return _load(connection, read, folder, loading)
 
 
@@ -134,7 +134,7 @@ def pinnings(path: Path, tables: Mapping[str, Table], folder: Path) -> dict[str,
         same = pinned and declared[name] == describe_origin(table)
         status, files = SourceStatus.GONE, tuple[str, ...]()
         if pinned and table.source is not None:
-            status, files = compared(states[name], table.source, folder)
+            status, files = compare_state(states[name], table.source, folder)
         found[name] = Pinning(name, pinned, same, status, files)
     return found
 
@@ -161,9 +161,9 @@ def open_to_read(path: Path) -> duckdb.DuckDBPyConnection:
 def _pin(connection: duckdb.DuckDBPyConnection, table: Table, folder: Path, loading: Loading) -> TableReport:
     if table.source is None:
         raise refused(table.name, "it has no source.", 'For example: source = "visits.csv".')
-    state = state_of(table.source, folder)
+    state = read_state(table.source, folder)
     report = _pin_in_little_memory(connection, table, table.source, folder, loading)
-    if not unchanged_while_read(state, folder):
+    if not is_unchanged(state, folder):
         raise changed_while_read(table.name)
     connection.execute(f"CREATE TABLE IF NOT EXISTS {SOURCES} (name VARCHAR, state VARCHAR)")
     connection.execute(f"DELETE FROM {SOURCES} WHERE name = ?", [table.name])
@@ -198,7 +198,7 @@ def _remove(connection: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None
     """Drop tables before others are written, so that the file does not grow: their place is used again."""
     there = {row[0] for row in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
     for name in names:
-        connection.execute(f"DROP TABLE IF EXISTS {quoted(name)}")
+        connection.execute(f"DROP TABLE IF EXISTS {quote(name)}")
         for kept in {PINNED, SOURCES, FACTS} & there:
             connection.execute(f"DELETE FROM {kept} WHERE name = ?", [name])
     connection.execute("CHECKPOINT")

@@ -44,27 +44,27 @@ class SourceState:
     @classmethod
     def from_json(cls, text: str) -> "SourceState":
         parts = json.loads(text)
-        return cls(parts["source"], tuple(FileState(**each) for each in parts["files"]))
+        return cls(parts["source"], tuple(FileState(**entry) for entry in parts["files"]))
 
 
-def state_of(source: str, folder: Path) -> SourceState:
+def read_state(source: str, folder: Path) -> SourceState:
     """The files of a source, as they are now."""
-    return SourceState(source, tuple(_file_state(each, folder) for each in _files(source, folder)))
+    return SourceState(source, tuple(_file_state(file, folder) for file in _files(source, folder)))
 
 
-def unchanged_while_read(state: SourceState, folder: Path) -> bool:
+def is_unchanged(state: SourceState, folder: Path) -> bool:
     """Whether the files still have the sizes and times that they had when their digests were taken."""
-    was = [(each.name, each.size, each.modified_ns) for each in state.files]
-    found = [(_name(each, folder), each.stat()) for each in _files(state.source, folder)]
-    return was == [(name, each.st_size, each.st_mtime_ns) for name, each in found]
+    was = [(file.name, file.size, file.modified_ns) for file in state.files]
+    found = [(_name(file, folder), file.stat()) for file in _files(state.source, folder)]
+    return was == [(name, state.st_size, state.st_mtime_ns) for name, state in found]
 
 
-def compared(before: SourceState, source: str, folder: Path) -> tuple[SourceStatus, tuple[str, ...]]:
+def compare_state(before: SourceState, source: str, folder: Path) -> tuple[SourceStatus, tuple[str, ...]]:
     """Whether a source is as it was, and the files that are not. A file of the same size is compared by its digest."""
     if not find_files(source, folder):
-        return SourceStatus.GONE, tuple(each.name for each in before.files)
-    was = {each.name: each for each in before.files}
-    now = {_name(each, folder): each for each in _files(source, folder)}
+        return SourceStatus.GONE, tuple(file.name for file in before.files)
+    was = {file.name: file for file in before.files}
+    now = {_name(file, folder): file for file in _files(source, folder)}
     differing = [
         name for name in sorted({*was, *now}) if name not in was or name not in now or not _same(was[name], now[name])
     ]
@@ -81,8 +81,8 @@ def _files(source: str, folder: Path) -> tuple[Path, ...]:
     """The files of a source; those of a DuckDB file include what it has not merged yet."""
     files = find_files(source, folder)
     if DATABASE.fullmatch(source):
-        logs = [each.with_name(f"{each.name}.wal") for each in files]
-        return (*files, *(each for each in logs if each.is_file()))
+        logs = [file.with_name(f"{file.name}.wal") for file in files]
+        return (*files, *(file for file in logs if file.is_file()))
     return files
 
 

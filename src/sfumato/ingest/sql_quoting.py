@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 
-def quoted(name: str) -> str:
+def quote(name: str) -> str:
     """A name, in double quotes."""
     return '"' + name.replace('"', '""') + '"'
 
@@ -24,6 +24,6 @@ def prefer(value: str, otherwise: str) -> str:
     return f"CASE WHEN {value} IS NOT NULL THEN {value} ELSE {otherwise} END"
 
 
-def listed(files: Sequence[Path]) -> str:
+def write_file_list(files: Sequence[Path]) -> str:
     """Files as they are: a name that holds a star or a bracket is no pattern."""
-    return f"[{', '.join(text(glob.escape(str(each))) for each in files)}]"
+    return f"[{', '.join(text(glob.escape(str(file))) for file in files)}]"

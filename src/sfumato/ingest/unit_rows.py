@@ -11,10 +11,10 @@ from sfumato.catalog.dataset import Table
 from sfumato.catalog.names import find_name
 from sfumato.ingest.canonical import WHOLE, canonical
 from sfumato.ingest.hidden_names import OWNER, PEOPLE, PINNED, ROWS_OF_UNIT, SPELLED, SPELLINGS, UNIT
-from sfumato.ingest.ids import id_of, is_canonical_id, merge_spellings
+from sfumato.ingest.ids import is_canonical_id, merge_spellings, write_id
 from sfumato.ingest.readers import Source
 from sfumato.ingest.source_refusals import refused
-from sfumato.ingest.sql_quoting import quoted
+from sfumato.ingest.sql_quoting import quote
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +39,12 @@ def count_rows_of_people(connection: duckdb.DuckDBPyConnection, table: Table, so
     Relies on: K-50 (canonical texts).
     Checked by: tests/ingest/test_ids.py::test_ids_are_what_plain_python_makes_of_them
     """
-    unit, rows = quoted(UNIT), quoted(ROWS_OF_UNIT)
+    unit, rows = quote(UNIT), quote(ROWS_OF_UNIT)
     spelling = spell_owner(table, source)
     connection.execute(f"CREATE OR REPLACE TEMP TABLE {PEOPLE} AS {count_spellings(table, source)}")
     counted = f"(SELECT {unit} AS {SPELLED}, {rows} FROM {PEOPLE} WHERE {unit} IS NOT NULL)"
     found = People(spelling, counted, f"typed.{SPELLED}")
-    if table.unit is None or is_canonical_id(source.columns[owner_of(table)]):
+    if table.unit is None or is_canonical_id(source.columns[find_owner_column(table)]):
         return found  # people whom another table names have their canonical ids already
     merged = merge_spellings(unit)
     respelled = f"SELECT COUNT(*) FROM {PEOPLE} WHERE {unit} IS DISTINCT FROM {merged}"
@@ -65,17 +65,17 @@ def drop_people(connection: duckdb.DuckDBPyConnection) -> None:
 
 def count_spellings(table: Table, source: Source) -> str:
     """The query of the ids as they are spelled, with their rows; NULL is the id of rows without one."""
-    named = f"SELECT {spell_owner(table, source)} AS {quoted(UNIT)} FROM {source.relation}"
-    return f"SELECT {quoted(UNIT)}, CAST(COUNT(*) AS INTEGER) AS {quoted(ROWS_OF_UNIT)} FROM ({named}) GROUP BY ALL"
+    named = f"SELECT {spell_owner(table, source)} AS {quote(UNIT)} FROM {source.relation}"
+    return f"SELECT {quote(UNIT)}, CAST(COUNT(*) AS INTEGER) AS {quote(ROWS_OF_UNIT)} FROM ({named}) GROUP BY ALL"
 
 
 def spell_owner(table: Table, source: Source) -> str:
     """The id of a row as its source spells it: a whole number, or a canonical text."""
-    column, kind = quoted(owner_of(table)), source.columns[owner_of(table)]
+    column, kind = quote(find_owner_column(table)), source.columns[find_owner_column(table)]
     return column if kind in WHOLE or table.unit is None else canonical(column, kind)
 
 
-def owner_of(table: Table) -> str:
+def find_owner_column(table: Table) -> str:
     """The source's column of ids."""
     return OWNER if table.unit is None else str(table.unit)
 
@@ -94,16 +94,16 @@ def join_owners(connection: duckdb.DuckDBPyConnection, table: Table, source: Sou
     through = find_name(named_table, [row[0] for row in connection.execute(f"SELECT name FROM {PINNED}").fetchall()])
     if through is None:
         raise refused(table.name, "the table that names its people is not pinned.", "Run `sfumato prepare`.")
-    unit, other = quoted(UNIT), quoted(through)
+    unit, other = quote(UNIT), quote(through)
     types = {str(row[0]): str(row[1]) for row in connection.execute(f"DESCRIBE SELECT * FROM {other}").fetchall()}
-    link = quoted(find_name(column, types) or UNIT)  # the other table's own id column is kept as UNIT
+    link = quote(find_name(column, types) or UNIT)  # the other table's own id column is kept as UNIT
     linked = f"FROM {other} WHERE {link} IS NOT NULL GROUP BY {link}"
     people = f"SELECT {link} AS link, MIN({unit}) AS owner, MAX({unit}) AS also {linked}"
     if connection.execute(f"SELECT COUNT(*) FROM ({people}) WHERE owner <> also").fetchall()[0][0]:
         hint = f"In {through}, {column} must name rows of one person only."
         raise refused(table.name, "some of its rows would belong to two people.", hint)
-    same = f"{id_of('rows.' + quoted(column), source.columns[column])} = CAST(people.link AS VARCHAR)"
-    taken = ", ".join([*(f"rows.{quoted(name)}" for name in table.columns), f"people.owner AS {quoted(OWNER)}"])
+    same = f"{write_id('rows.' + quote(column), source.columns[column])} = CAST(people.link AS VARCHAR)"
+    taken = ", ".join([*(f"rows.{quote(name)}" for name in table.columns), f"people.owner AS {quote(OWNER)}"])
     relation = f"(SELECT {taken} FROM {source.relation} rows LEFT JOIN ({people}) people ON {same})"
     columns = {name: source.columns[name] for name in table.columns}
     return replace(source, relation=relation, columns={**columns, OWNER: types[UNIT]})

@@ -1,4 +1,4 @@
-"""The embedded engine: plans on DuckDB, over a pinned snapshot, in a connection that can do nothing else."""
+"""The embedded engine: it runs plans on DuckDB, over a pinned snapshot, in a sealed read-only connection."""
 
 import threading
 from collections.abc import Iterator, Mapping
@@ -12,8 +12,8 @@ import duckdb
 from sfumato.catalog.dataset import Table
 from sfumato.engines.duckdb.content_version import content_digest
 from sfumato.engines.duckdb.empty_tables import EmptyTables
-from sfumato.engines.engine import Added, Bins, Cells, bin_numbers, integers_of
-from sfumato.engines.plan_agrees import agrees, has_values
+from sfumato.engines.engine import Added, Bins, Cells, bin_numbers, compute_integers
+from sfumato.engines.plan_agrees import check_nullability, check_source
 from sfumato.engines.sql.dialect import DUCKDB
 from sfumato.engines.sql.lowering import lower, lower_bins, lower_people
 from sfumato.errors import EngineFailed, KernelFault
@@ -21,7 +21,7 @@ from sfumato.ingest.connections import SEALED, connect_to_pin
 from sfumato.ingest.declared_versions import read_versions
 from sfumato.ingest.load_report import AS_USUAL, Loading, LoadReport, combine_reports
 from sfumato.ingest.pinned_rows import find_grids
-from sfumato.ingest.public import with_facts
+from sfumato.ingest.public import add_facts
 from sfumato.ingest.snapshot import order_tables, pin
 from sfumato.ingest.snapshot_file import Prepared, add, open_to_read, prepare
 from sfumato.kernel.plan import BoundedPlan, Choice, Keys, People, digest
@@ -41,7 +41,7 @@ class Queries:
     bins: Mapping[str, str]
 
     def __iter__(self) -> Iterator[str]:
-        return (each for each in (self.people, self.added, *self.bins.values()) if each is not None)
+        return (query for query in (self.people, self.added, *self.bins.values()) if query is not None)
 
 
 class DuckDBEngine:
@@ -52,7 +52,7 @@ class DuckDBEngine:
         self._connection = connection
         self.load_report: LoadReport | None = None  # only where this process read the sources
         self.versions = read_versions(connection, tables)
-        self.tables = with_facts(connection, tables)
+        self.tables = add_facts(connection, tables)
         self._stored = {name: find_grids(table) for name, table in tables.items()}
         self._empty = EmptyTables(self.tables)
         self._ready: dict[int, tuple[BoundedPlan, Queries | None]] = {}
@@ -119,11 +119,11 @@ class DuckDBEngine:
     def check(self, plan: BoundedPlan) -> None:
         """Refuse a plan that DuckDB cannot bind, by the declared columns alone: no data is read.
 
-        So is one that says of its tables what is not true of the pinned ones.
+        A plan that does not agree with the pinned tables is refused too.
         """
         bound = False
-        agrees(plan.source, self.tables)
-        has_values(plan, self.tables)
+        check_source(plan.source, self.tables)
+        check_nullability(plan, self.tables)
         with suppress(Exception):
             for query in self._queries(plan):
                 self._empty.bind(query)
@@ -132,7 +132,7 @@ class DuckDBEngine:
             raise KernelFault("The engine cannot run this plan.")
 
     def aggregate(self, plan: BoundedPlan) -> ExactAggregates:
-        """Measure. Whatever goes wrong is told in one constant text: what failed may depend on the data."""
+        """Measure. Every failure has one constant text: what failed may depend on the data."""
         measured = None
         with suppress(Exception):  # and nothing of it is kept: a cause or context could quote a record
             measured = self._measure(plan)
@@ -158,20 +158,24 @@ class DuckDBEngine:
             of_cells = {cell: row[1:] for cell, row in of_cells.items()}
         totals: dict[str, list[int]] = {}
         bins: dict[str, list[Bins]] = {}
-        added = {each.name: each.quantity for each in plan.measurements if isinstance(each.quantity, Added)}
+        added = {
+            measurement.name: measurement.quantity
+            for measurement in plan.measurements
+            if isinstance(measurement.quantity, Added)
+        }
         if queries.added is not None:
             nothing = (0,) * sum(quantity.width for quantity in added.values())
             sums = [[int(one) for one in of_cells.get(cell, nothing)] for cell in range(len(cells))]
             begin = 0
             for name, quantity in added.items():
                 end = begin + quantity.width
-                totals[name] = [one for cell in sums for one in integers_of(quantity, cell[begin:end], plan)]
+                totals[name] = [one for cell in sums for one in compute_integers(quantity, cell[begin:end], plan)]
                 begin = end
-        for each in plan.measurements:
-            if isinstance(each.quantity, People | Keys):
-                totals[each.name] = [people.get(cell, 0) for cell in range(len(cells))]
-            elif isinstance(each.quantity, Choice):
-                bins[each.name] = self._bins(plan, each.quantity, cells, queries.bins[each.name])
+        for measurement in plan.measurements:
+            if isinstance(measurement.quantity, People | Keys):
+                totals[measurement.name] = [people.get(cell, 0) for cell in range(len(cells))]
+            elif isinstance(measurement.quantity, Choice):
+                bins[measurement.name] = self._bins(plan, measurement.quantity, cells, queries.bins[measurement.name])
         return ExactAggregates(queries.plan_digest, totals, cells.keys, bins)
 
     def _bins(self, plan: BoundedPlan, choice: Choice, cells: Cells, query: str) -> list[Bins]:
@@ -196,21 +200,25 @@ class DuckDBEngine:
 
     def _lowered(self, plan: BoundedPlan, name: str) -> Queries:
         stored = self._stored[plan.source.table] if isinstance(plan.source, Scan) else {}
-        agrees(plan.source, self.tables)
-        has_values(plan, self.tables)
-        counted = any(isinstance(each.quantity, People | Keys) for each in plan.measurements)
-        adds = any(isinstance(each.quantity, Added) for each in plan.measurements)
-        chosen = {each.name: each.quantity for each in plan.measurements if isinstance(each.quantity, Choice)}
+        check_source(plan.source, self.tables)
+        check_nullability(plan, self.tables)
+        counted = any(isinstance(measurement.quantity, People | Keys) for measurement in plan.measurements)
+        adds = any(isinstance(measurement.quantity, Added) for measurement in plan.measurements)
+        chosen = {
+            measurement.name: measurement.quantity
+            for measurement in plan.measurements
+            if isinstance(measurement.quantity, Choice)
+        }
         return Queries(
             name,
-            # where the data names the keys, what is added up comes with the people of each
+            # with undeclared keys, one query gives the sums and the people of each key
             DUCKDB.write(lower_people(plan)) if counted and (plan.cells or not adds) else None,
             DUCKDB.write(lower(plan, stored)) if adds else None,
             {name: DUCKDB.write(lower_bins(plan, name, choice)) for name, choice in chosen.items()},
         )
 
     def close(self) -> None:
-        """Let go of the snapshot."""
+        """Close the snapshot."""
         self._empty.close()
         self._connection.close()
 

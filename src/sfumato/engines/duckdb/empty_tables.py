@@ -1,4 +1,4 @@
-"""Empty tables of the declared columns: what cannot be run is found out here, before a charge and without data."""
+"""Empty tables of the declared columns. Queries are bound here first, before a charge and without data."""
 
 import re
 import threading
@@ -10,14 +10,14 @@ import duckdb
 from sfumato.catalog.dataset import Table
 from sfumato.ingest.connections import SEALED
 from sfumato.ingest.pinned_rows import list_columns
-from sfumato.ingest.sql_quoting import quoted
+from sfumato.ingest.sql_quoting import quote
 
 MOST_REMEMBERED = 500
 TEXTS = re.compile(r"'(?:[^']|'')*'")
 
 
 class EmptyTables:
-    """Binds queries. They are made when they are first needed, from declarations alone."""
+    """Binds queries to empty tables, which are made from declarations alone when they are first needed."""
 
     def __init__(self, tables: Mapping[str, Table]) -> None:
         self._tables = tables
@@ -40,13 +40,13 @@ class EmptyTables:
             if self._connection is None:
                 made = duckdb.connect(":memory:", config=SEALED)
                 for table in self._tables.values():
-                    columns = ", ".join(f"{quoted(name)} {kind}" for name, kind in list_columns(table).items())
-                    made.execute(f"CREATE TABLE {quoted(table.name)} ({columns})")
+                    columns = ", ".join(f"{quote(name)} {kind}" for name, kind in list_columns(table).items())
+                    made.execute(f"CREATE TABLE {quote(table.name)} ({columns})")
                 self._connection = made
             return self._connection
 
     def close(self) -> None:
-        """Let go of them."""
+        """Close the connection."""
         with self._making:
             if self._connection is not None:
                 self._connection.close()

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import assert_never
 
 from sfumato.catalog.names import is_like
-from sfumato.engines.engine import Added, Bins, Cells, addends, bin_numbers, integers_of
+from sfumato.engines.engine import Added, Bins, Cells, addends, bin_numbers, compute_integers
 from sfumato.engines.reference.reference_dates import DATE_FUNCTIONS, apply_to_dates, moment_text
 from sfumato.engines.sql.source_sql import MOST_ADDED
 from sfumato.ingest.hidden_names import HIDDEN, UNIT
@@ -294,7 +294,7 @@ def _add_up(quantity: Added, placed: Sequence[Placed], cells: int, plan: Bounded
     for row, cell in placed:
         for place, added in enumerate(_contributions(quantity, row, most, per_row=per_row)):
             totals[cell][place] += added
-    return [integer for total in totals for integer in integers_of(quantity, total, plan)]
+    return [integer for total in totals for integer in compute_integers(quantity, total, plan)]
 
 
 def _contributions(quantity: Added, row: Held, most: int, *, per_row: bool) -> tuple[int, ...]:

@@ -1,0 +1,15 @@
+"""The canonical text of an id in plain Python: what the SQL of ids is compared with."""
+
+import re
+import unicodedata
+
+from sfumato.ingest.ids import HYPHENS, SPACES, UUID, form
+
+
+def id_text(value):
+    """The canonical text of an id that is a text."""
+    trimmed = unicodedata.normalize("NFC", value.replace("\0", "")).strip(SPACES)
+    if re.fullmatch(UUID, trimmed):
+        return re.sub(UUID, HYPHENS, trimmed).lower()
+    found = form(trimmed)
+    return (trimmed or None) if found is None else found
