@@ -46,7 +46,7 @@ class Asked:
         self.certificate = certify(self.planned.plan)
         self.exact = curator.engine.aggregate(self.planned.plan)
         preview = curator.preview(sql, epsilon=epsilon, delta=delta)
-        shown = [each.scale for each in preview.explained]
+        shown = [each.scale for each in preview.measurements]
         mine = [scale_of(each) for each in self.certificate.measurements]
         if not np.allclose([float(each) for each in shown], mine, rtol=1e-3):
             raise SystemExit(f"preview explains the scales {shown}, not {mine}")

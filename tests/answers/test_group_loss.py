@@ -85,7 +85,7 @@ def test_what_one_person_changes_is_said_for_what_was_asked_and_for_what_is_meas
     with marks() as curator:
         sql = "SELECT MAX(mark) AS top, AVG(mark) AS mean, SUM(mark) AS total FROM marks"
         answer = curator.ask(sql, epsilon=30)
-        top, mean, total = answer.asked
+        top, mean, total = answer.sensitivities
         assert (top.one_person_changes, total.one_person_changes) == (9, 10)
         assert mean.one_person_changes == pytest.approx(9 / 240, rel=0.05)  # for the released number of rows
         asked, measured = answer.explain().split("Measurements:")
@@ -101,6 +101,9 @@ def test_what_one_person_changes_is_said_for_what_was_asked_and_for_what_is_meas
 def test_a_preview_says_it_for_an_assumed_count():
     with marks() as curator:
         preview = curator.preview("SELECT AVG(mark) AS mean FROM marks", epsilon=1, assume={"n": 500})
-        assert preview.asked[0].one_person_changes == 9 / 500
+        assert preview.sensitivities[0].one_person_changes == 9 / 500
         assert preview.loss == sf.PureDP(1)
-        assert curator.preview("SELECT AVG(mark) AS mean FROM marks", epsilon=1).asked[0].one_person_changes is None
+        assert (
+            curator.preview("SELECT AVG(mark) AS mean FROM marks", epsilon=1).sensitivities[0].one_person_changes
+            is None
+        )

@@ -37,7 +37,7 @@ def test_the_number_of_people_is_exact_and_not_for_sale():
     with school() as curator:
         answer = curator.ask("SELECT COUNT(DISTINCT pupil) AS n, AVG(grade) AS mean FROM grades", epsilon=1)
         assert answer.rows[0]["n"] == 200
-        assert len(answer.explained) == 1
+        assert len(answer.measurements) == 1
         with pytest.raises(sf.errors.SfumatoError, match="everybody knows it"):
             curator.ask("SELECT COUNT(DISTINCT pupil) AS n FROM grades", epsilon=1)
 

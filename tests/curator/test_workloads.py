@@ -104,9 +104,9 @@ def test_a_public_number_of_rows_is_used():
         with pytest.raises(sf.errors.SfumatoError, match="everybody knows it"):
             curator.ask("SELECT COUNT(*) AS n FROM people", epsilon=1)
         for sql in ("AVG(pay), VARIANCE(pay)", "SUM(pay), STDDEV(pay), AVG(pay), COUNT(*)"):
-            (only,) = curator.preview(f"SELECT {sql} FROM people", epsilon=1).explained
+            (only,) = curator.preview(f"SELECT {sql} FROM people", epsilon=1).measurements
             assert "squares" in only.measures
-        (only,) = curator.preview("SELECT AVG(pay), SUM(pay) FROM people", epsilon=1).explained
+        (only,) = curator.preview("SELECT AVG(pay), SUM(pay) FROM people", epsilon=1).measurements
         assert "(sum)" in only.measures
         answer = curator.ask("SELECT AVG(pay) AS m, SUM(pay) AS s, STDDEV(pay) AS d FROM people", epsilon=120)
         assert answer.rows[0]["s"] == pytest.approx(DATA["pay"].clip(0, 5_000).sum(), rel=1e-2)

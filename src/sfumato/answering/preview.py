@@ -69,7 +69,7 @@ class Preview:
     _details: PreviewDetails = field(repr=False, compare=False)
 
     @cached_property
-    def explained(self) -> tuple[MeasurementSummary, ...]:
+    def measurements(self) -> tuple[MeasurementSummary, ...]:
         """What would be measured, for explain()."""
         details = self._details
         return summarise_measurements(details.planned, details.certificate, details.confidence)
@@ -82,7 +82,7 @@ class Preview:
         return said if details.count is None else (*said, EVENLY)
 
     @cached_property
-    def asked(self) -> tuple[ColumnSensitivity, ...]:
+    def sensitivities(self) -> tuple[ColumnSensitivity, ...]:
         """What one person can change in each column."""
         query, count = self._details.query, self._details.count
         counts = {} if count is None else dict.fromkeys(range(len(query.aggregates)), count)
@@ -100,7 +100,7 @@ class Preview:
         said = (*self.sentences, *map(str, self.suggestions))
         loss = describe_loss(self.loss, self.neighbours, people)
         return prepend_warnings(
-            self.warnings, join_explanation(self.asked, self.explained, said, self.confidence, loss)
+            self.warnings, join_explanation(self.sensitivities, self.measurements, said, self.confidence, loss)
         )
 
 

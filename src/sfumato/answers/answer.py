@@ -68,15 +68,15 @@ class Details(Protocol):
     """The parts of an answer that are computed when they are first read (make_answer.py)."""
 
     def intervals(self) -> list[dict[str, tuple[float, float]]]: ...
-    def explained(self) -> tuple[MeasurementSummary, ...]: ...
+    def measurements(self) -> tuple[MeasurementSummary, ...]: ...
     def sentences(self) -> tuple[str, ...]: ...
-    def asked(self) -> tuple[ColumnSensitivity, ...]: ...
+    def sensitivities(self) -> tuple[ColumnSensitivity, ...]: ...
     def warnings(self) -> tuple[str, ...]: ...
     def interval_note(self) -> str: ...
     def disclosure(self) -> dict[str, Any]: ...
 
 
-DETAILS = ("intervals", "explained", "sentences", "asked", "warnings", "interval_note", "disclosure")
+DETAILS = ("intervals", "measurements", "sentences", "sensitivities", "warnings", "interval_note", "disclosure")
 
 
 @dataclass(frozen=True)
@@ -109,9 +109,9 @@ class Answer:
         return self._details.intervals()
 
     @cached_property
-    def explained(self) -> tuple[MeasurementSummary, ...]:
+    def measurements(self) -> tuple[MeasurementSummary, ...]:
         """The measurements, for explain()."""
-        return self._details.explained()
+        return self._details.measurements()
 
     @cached_property
     def sentences(self) -> tuple[str, ...]:
@@ -119,9 +119,9 @@ class Answer:
         return self._details.sentences()
 
     @cached_property
-    def asked(self) -> tuple[ColumnSensitivity, ...]:
+    def sensitivities(self) -> tuple[ColumnSensitivity, ...]:
         """How much one person can change each column."""
-        return self._details.asked()
+        return self._details.sensitivities()
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
@@ -147,7 +147,7 @@ class Answer:
         """How the answer was made: sensitivities, noise, bounds, the loss for a group of people, and what intervals
         do not cover."""
         loss = describe_loss(self.loss, self.neighbours, people)
-        text = join_explanation(self.asked, self.explained, self.sentences, self.confidence, loss)
+        text = join_explanation(self.sensitivities, self.measurements, self.sentences, self.confidence, loss)
         return prepend_warnings(self.warnings, text)
 
     def price(self) -> str:
@@ -182,7 +182,7 @@ class Answer:
             "cached": self.cached,
             "warnings": list(self.warnings),
             "loss": write_loss_json(self.loss, people),
-            "one_person_changes": {output.column: output.one_person_changes for output in self.asked},
+            "one_person_changes": {output.column: output.one_person_changes for output in self.sensitivities},
             **whose,
         }
 

@@ -8,6 +8,7 @@ from sfumato.kernel.certify import Certificate
 from sfumato.planning.planner import Planned
 from sfumato.query.query import Query
 
+BIAS = "Contribution bounds and clamping can add bias; `diagnose` estimates how much."
 CUT = "Intervals end at the limits that the catalog implies: 0 for a count, the declared bounds for an average."
 
 
@@ -23,10 +24,7 @@ class IntervalTerms:
         """The line below an answer."""
         level = f"{100 * confidence:.4g} %"
         rows = f" (for all rows together: {', '.join(self.together)})" if self.together else ""
-        return (
-            f"Intervals: {level} confidence{rows}, for the noise only. Contribution bounds and clamping can add bias; "
-            "`diagnose` estimates how much."
-        )
+        return f"Intervals: {level} confidence{rows}, for the noise only. {BIAS}"
 
     def write_sentences(self, confidence: float) -> tuple[str, ...]:
         """The sentences of explain() about intervals."""

@@ -84,7 +84,7 @@ class Details:
             for place in range(len(self.kept))
         ]
 
-    def explained(self) -> tuple[MeasurementSummary, ...]:
+    def measurements(self) -> tuple[MeasurementSummary, ...]:
         """The measurements, in words."""
         return summarise_measurements(self.planned, self.certificate, self.confidence, self.reading)
 
@@ -92,7 +92,7 @@ class Details:
         """What holds for the whole answer, in words."""
         return write_sentences(self.query, self.planned, self.certificate, self.confidence)
 
-    def asked(self) -> tuple[ColumnSensitivity, ...]:
+    def sensitivities(self) -> tuple[ColumnSensitivity, ...]:
         """What one person can change in each column."""
         return find_released_sensitivities(self.query, self.planned, self.reading)
 
@@ -117,7 +117,7 @@ class Details:
 
     def disclosure(self) -> dict[str, Any]:
         """The signed statement. It is signed when it is read; nothing that it says can change before that."""
-        return self.sign(self.asked())
+        return self.sign(self.sensitivities())
 
     def _shown(self) -> ShownRows:
         thresholds = tuple(

@@ -57,6 +57,7 @@ def preview(
         assumed = _parse_amounts("assume", assume)
         if assumed.keys() - {"n"}:
             raise Usage("--assume takes n, the number of rows.", "For example --assume n=500.")
+        from sfumato.answers.interval_words import BIAS
         from sfumato.opening import open_folder
 
         with working("Previewing"), open_folder(context.obj) as curator:
@@ -71,18 +72,19 @@ def preview(
                     "margins": found.margins,
                     "reasons": found.reasons,
                     "confidence": found.confidence,
-                    "one_person_changes": {output.column: output.one_person_changes for output in found.asked},
+                    "one_person_changes": {output.column: output.one_person_changes for output in found.sensitivities},
                     "suggestions": [suggestion.as_json() for suggestion in found.suggestions],
                     "warnings": list(found.warnings),
                     **(_stored(found) if found.cached else {}),
                 }
             )
             return
-        changes = {output.column: output.formula for output in found.asked}
+        changes = {output.column: output.formula for output in found.sensitivities}
         margins = {name: "unknown" if half is None else f"±{half:,.4g}" for name, half in found.margins.items()}
         rows = [[name, text, changes.get(name, ""), found.reasons.get(name, "")] for name, text in margins.items()]
         margin_in = f"margin ({100 * found.confidence:.4g} %)"
         print_table(["column", margin_in, "one person changes", "why"], rows, right=[1, 2])
+        say(f"Margins cover the noise only. {BIAS}", "dim")
         before = "It was answered before. " if found.cached else ""
         if found.cost != found.population_cost:
             before = "Another analyst has this answer: it counts against your own limit only. "
@@ -167,8 +169,8 @@ def explain(
                 {
                     "cost": found.cost.as_text(),
                     "loss": write_loss_json(found.loss, people),
-                    "asked": [asdict(output) for output in found.asked],
-                    "measurements": [asdict(measurement) for measurement in found.explained],
+                    "asked": [asdict(output) for output in found.sensitivities],
+                    "measurements": [asdict(measurement) for measurement in found.measurements],
                     "text": found.explain(people),
                 }
             )
