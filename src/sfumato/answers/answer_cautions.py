@@ -32,7 +32,7 @@ def find_cautions(
     query: Query, planned: Planned, certificate: Certificate, shown: Reading, labels: Sequence[str],
     *, cells: int, confidence: Fraction,
 ) -> tuple[str, ...]:  # fmt: skip
-    """Of the question, and of the rows that are shown; `labels` names them. `cells`: how many were released."""
+    """Find the warnings about the question and the shown rows. `labels` names these; `cells` were released."""
     said = list(query.cautions)
     if not cells:
         said.append(f"{NO_KEY} {describe_key_threshold(planned, certificate)} {MORE_KEYS}")
@@ -76,12 +76,12 @@ def _find_count_divisors(post: Post, planned: Planned) -> list[Linear]:
 
 
 def _find_total_divisors(post: Post, planned: Planned) -> list[Linear]:
-    """The noisy sums that an output divides by; for an average, the sum of its values."""
+    """The noisy sums that an output divides by; for an average, the sum of the averaged values."""
     match post:
         case PostCall("/", (over, AggregateRef(index))):
             formula = planned.formulas[index]
             found = _find_total_divisors(over, planned)
-            if isinstance(formula, MeanFormula):  # its total is that of the values less a centre
+            if isinstance(formula, MeanFormula):  # its total is a sum of values minus a centre
                 return [*found, formula.total.plus(formula.count, Fraction(formula.centre))]
             return [*found, formula.total] if isinstance(formula, SumFormula) else found
         case PostCall(_, arguments):

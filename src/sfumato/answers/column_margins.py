@@ -44,9 +44,9 @@ EVENLY = "Margins of averages and variances assume values that are spread evenly
 
 
 def compute_miss_chance(query: Query, planned: Planned, post: Post, confidence: Fraction, compared: int) -> Fraction:
-    """How often one interval may miss. Sorted by its own noise, all intervals of a column hold together.
+    """The probability with which one interval may miss. If ORDER BY reads the column, all its intervals hold together.
 
-    The first row is first partly for its noise: only if all hold does the one that is read first.
+    A row may come first because of its noise. Its interval holds if the intervals of all rows hold.
     """
     sorts = [find_vector_names(term.by, planned.formulas) for term in query.order]
     together = any(names & find_vector_names(post, planned.formulas) for names in sorts)
@@ -56,7 +56,7 @@ def compute_miss_chance(query: Query, planned: Planned, post: Post, confidence: 
 def find_margins(
     query: Query, planned: Planned, certificate: Certificate, confidence: Fraction, people: float | None
 ) -> tuple[dict[str, float | None], dict[str, str]]:
-    """Half the width of each column's intervals, before release; None, with the reason, where it is not known."""
+    """Find the margin of each column before release; None, with the reason, if it is not known."""
     by_name = {vector.name: vector for vector in assume_release(certificate, {}).measured}
     margins: dict[str, float | None] = {}
     reasons: dict[str, str] = {}
@@ -83,7 +83,7 @@ def find_margins(
 def _find_assumed_margin(
     post: Post, planned: Planned, certificate: Certificate, miss: Fraction, people: float
 ) -> float:
-    """Half the interval that an answer would have if each cell had so many people, spread evenly: one cell tells."""
+    """The margin for `people` rows in each cell, with values that are spread evenly between their bounds."""
     squares = {
         name: formula.reach**2 / 3  # the average square of values that are spread evenly around the centre
         for formula in planned.formulas
@@ -103,7 +103,7 @@ def _find_assumed_margin(
 
 
 def _spread_evenly(quantity: Quantity, *, per_row: bool) -> tuple[float, ...]:
-    """What a row adds on average, in units, if values are spread evenly between their bounds."""
+    """The average contribution of a row, in units, if values are spread evenly between their bounds."""
     match quantity:
         case Count() | People() | Keys():
             return (1.0,)
@@ -122,7 +122,7 @@ def _spread_evenly(quantity: Quantity, *, per_row: bool) -> tuple[float, ...]:
 
 
 def assume_release(certificate: Certificate, values: Mapping[str, Floats]) -> Reading:
-    """The noise that a release would have, around assumed values."""
+    """A release with assumed values and the noise that it would have."""
     made: list[ReleasedVector] = []
     for certified in certificate.measurements:
         made += split_parts(certified, values.get(certified.name, np.zeros(certified.width)))

@@ -1,7 +1,7 @@
-"""Several releases of one question as one: a running weighted mean, and what is needed to state its margin.
+"""Several releases of one question combined: a running weighted mean, and the moments of its noise.
 
-Each release is weighed by the inverse of its variance. What is kept does not grow with the number of releases, so that
-the two-hundredth is combined in the time of the second.
+Each release is weighted by the inverse of its variance. The record has the same size for any number of releases, so
+adding the two-hundredth takes as long as adding the second.
 """
 
 import math
@@ -16,8 +16,8 @@ from sfumato.answers.released_values import Reading, ReleasedVector
 from sfumato.answers.simulated_noise import WIDE, Floats, WeightedNoise, compute_variance
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise, Noise
 
-WIDER = 1.01  # by which the margin of many is too wide: two cumulants alone would miss 5.1 times in 100, not 5
-MOST_PARTS = 8  # releases whose noises are kept one by one; those of more are kept as two cumulants
+WIDER = 1.01  # a factor on the margin of many releases: without it, two cumulants would miss in 5.1 % of cases, not 5 %
+MOST_PARTS = 8  # releases whose noises are recorded one by one; for more, two cumulants are recorded
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class RunningMean:
     noises: tuple[Noise, ...] | None
 
     def noise(self) -> Noise | WeightedNoise:
-        """The noise of the mean: of few releases as it is; of many, of the same variance and fourth cumulant.
+        """The noise of the mean: exact for few releases; for many, with the same variance and fourth cumulant.
 
         A Laplace variable takes all of the fourth cumulant, a Gaussian one the rest of the variance. The sum's tail is
         heavier than the true one far out, since the one scale is larger than each true one.
@@ -58,26 +58,26 @@ class RunningMean:
 
 @dataclass(frozen=True, slots=True)
 class RunningMeans:
-    """Releases of one question, combined."""
+    """The combined releases of one question: a running mean per released vector."""
 
     means: tuple[RunningMean, ...]
 
     @classmethod
     def start(cls, reading: Reading) -> "RunningMeans":
-        """One release."""
+        """Start with one release."""
         return cls(tuple(_start_mean(vector) for vector in reading.measured))
 
     def add(self, reading: Reading) -> "RunningMeans":
-        """One more release of the same question."""
+        """Add a release of the same question."""
         pairs = zip(self.means, reading.measured, strict=True)
         return RunningMeans(tuple(_merge_means(mean, _start_mean(vector)) for mean, vector in pairs))
 
     def to_reading(self) -> Reading:
-        """The combined release, to be read like one."""
+        """The combined values and noises, in the form of one release."""
         return Reading(tuple(ReleasedVector(mean.name, mean.values, mean.noise(), mean.step) for mean in self.means))
 
     def to_json(self) -> list[dict[str, Any]]:
-        """As it is kept with an answer: every number reads back as it was."""
+        """The JSON that is stored with an answer. It reads back to exactly the same numbers."""
         return [
             {
                 "name": mean.name,
@@ -92,7 +92,7 @@ class RunningMeans:
 
     @classmethod
     def from_json(cls, kept: Sequence[dict[str, Any]]) -> "RunningMeans":
-        """What `to_json` wrote."""
+        """Read what `to_json` wrote."""
         means = []
         for written in kept:
             noises = None if written["noises"] is None else tuple(_read_noise(noise) for noise in written["noises"])

@@ -1,4 +1,4 @@
-"""Intervals of released numbers, given that they are shown: a threshold or HAVING lets only some of them through."""
+"""Confidence intervals of released numbers, given that they are shown: a threshold or HAVING drops the others."""
 
 from collections.abc import Callable
 
@@ -8,24 +8,24 @@ import numpy.typing as npt
 from sfumato.answers.noise_laws import Floats, NoiseLaw
 
 Truths = npt.NDArray[np.bool_]
-FAR = 12.0  # standard deviations: a condition that begins to fail beyond them changes no interval
-FURTHEST = 30.0  # standard deviations: an end that is beyond them is nowhere
-COARSE = 8  # points of each standard deviation at which a condition is tried
+FAR = 12.0  # standard deviations: a condition that fails only beyond this distance changes no interval
+FURTHEST = 30.0  # standard deviations: an end beyond this distance counts as infinite
+COARSE = 8  # points per standard deviation at which a condition is evaluated
 HALVINGS = 48
 
 
 def find_conditional_ends(
     values: Floats, least: Floats, most: Floats, law: NoiseLaw, miss: float
 ) -> tuple[Floats, Floats]:
-    """Intervals of numbers of which it is known that they are shown, since least <= released <= most.
+    """Find the intervals of numbers that are shown only if least <= released <= most.
 
-    The set of truths t such that, of all releases of t that are shown, those at least as far from t as this one have
-    a probability above `miss`. Given that a number is shown, its interval misses with probability at most `miss`.
-    Going away from the released number that probability falls, so the set is an interval, found by halving:
-    with Z = the noise, r = |released - t| and D = P(shown), it is, on the low side,
-    (P(r <= Z <= most - t) + P(least - t <= Z <= -r)) / D. Both shares fall as t falls: the first since Z is
-    log-concave, the second since what leaves its numerator also leaves D. An end may be infinite: Laplace noise has
-    no memory, so a number just above `least` does not say how far below the truth is.
+    The interval contains each true value t that passes this test: given that t's release is shown, a release at least
+    as far from t as this one has a probability above `miss`. So, given that a number is shown, its interval misses
+    with a probability of at most `miss`. Let Z be the noise, r = |released - t| and D = P(shown). On the low side the
+    probability is (P(r <= Z <= most - t) + P(least - t <= Z <= -r)) / D. Both terms fall as t falls: the first because
+    Z is log-concave, the second because its numerator loses only what D loses too. So the set is an interval, and
+    bisection finds its ends. An end may be infinite: Laplace noise is memoryless, so a number just above `least` gives
+    no lower limit for the true value.
     """
     below, above = values - least, most - values
     low = values - _find_reach(below, above, law, miss)
@@ -33,7 +33,7 @@ def find_conditional_ends(
 
 
 def _find_reach(behind: Floats, ahead: Floats, law: NoiseLaw, miss: float) -> Floats:
-    """How far towards `behind` truths are accepted; infinite if there is no end to it."""
+    """The distance up to which true values on the side of `behind` are accepted; infinite if all are."""
     step = law.step or law.spread * 2.0**-HALVINGS
     far = np.ceil(FURTHEST * law.spread / step)
 
@@ -56,9 +56,9 @@ def _find_reach(behind: Floats, ahead: Floats, law: NoiseLaw, miss: float) -> Fl
 
 
 def find_edges(passes: Callable[[Floats], Truths], values: Floats, law: NoiseLaw) -> tuple[Floats, Floats]:
-    """The ends of the stretch around each value in which a condition holds; infinite where it is far away.
+    """Find the range around each value in which a condition holds; an end that is far away is infinite.
 
-    `passes` takes candidates, several for each value, and says which would be shown.
+    `passes` takes several candidates per value and returns which of them would be shown.
     """
     step = law.step
     points = min(np.ceil(FAR * law.spread / step), FAR * COARSE) if step else FAR * COARSE

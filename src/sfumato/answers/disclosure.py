@@ -1,4 +1,4 @@
-"""The small print of an answer, signed: who is protected, at what loss, within which bounds, by which ledger."""
+"""The signed disclosure of an answer: the privacy unit, the loss, the bounds, and the ledger entry."""
 
 import hashlib
 import hmac
@@ -21,28 +21,28 @@ FAMILY = 4
 
 
 class Signer:
-    """Signs disclosures with an Ed25519 key: kept in a file that only the owner reads, or for this process only."""
+    """Signs disclosures with an Ed25519 key, from a file that only the owner can read or for this process only."""
 
     def __init__(self, path: Path | None = None) -> None:
         self._secret = make_secret()
-        if path is not None:  # the key that the file holds; this one, if it is the first
+        if path is not None:  # use the key in the file; if there is none, write this one
             self._secret = written_once(path, self._secret.encode()).decode().strip()
             tighten(path)
         self._key = read_key(self._secret)
         self.public_key = public_key_of(self._key)
 
     def secret(self, purpose: bytes) -> bytes:
-        """A secret of this key's holder for one purpose, which says nothing of the key or of another secret."""
+        """Derive a secret for one purpose. It reveals neither the key nor the secret of another purpose."""
         return hmac.new(bytes.fromhex(self._secret), purpose, hashlib.sha256).digest()
 
     def sign(self, statement: dict[str, Any]) -> dict[str, Any]:
-        """The statement, its signature, and the key that made it."""
+        """The statement, its signature, and the public key."""
         signature = sign(self._key, canonical_text(statement).encode())
         return {"statement": statement, "public_key": self.public_key, "signature": signature}
 
 
 def verify(disclosure: dict[str, Any], public_key: str) -> bool:
-    """Was this disclosure signed by the holder of this key, and not changed since?"""
+    """Was this disclosure signed with this key, and not changed since?"""
     try:
         return verify_signature(canonical_text(disclosure["statement"]).encode(), disclosure["signature"], public_key)
     except (ValueError, KeyError, TypeError, RecursionError):
@@ -52,7 +52,7 @@ def verify(disclosure: dict[str, Any], public_key: str) -> bool:
 def write_statement(
     plan: BoundedPlan, certificate: Certificate, asked: Sequence[ColumnSensitivity], entry: int, head: str
 ) -> dict[str, Any]:
-    """What an answer promises, in plain words and exact numbers."""
+    """Write the statement of an answer, with exact numbers."""
     return {
         "unit": describe_unit(plan.unit),
         "neighbours": plan.unit.neighbours.value,
@@ -84,14 +84,14 @@ def _read_bounds(quantity: Quantity) -> dict[str, float]:
 
 
 def describe_unit(unit: PrivacyUnit) -> str:
-    """Who is protected, and against which comparison."""
+    """Describe the privacy unit and its neighbouring relation."""
     who = f"one row of {unit.table}" if unit.per_row else f"all rows of one {unit.id_column} in {unit.table}"
     how = "added or removed" if unit.neighbours is Neighbours.ADD_REMOVE else "replaced by another's"
     return f"{who}, {how}"
 
 
 def _choose_exponent(certified: Certified) -> int:
-    """The grid of what one person changes: of a choice it is the weights in its bins, not its values."""
+    """The grid exponent of the sensitivity. For a choice it is that of the weights in bins, not of the values."""
     return certified.weight_exponent if isinstance(certified.noise, BinChoice) else certified.exponent
 
 

@@ -1,4 +1,4 @@
-"""The ends of an interval that comes from inverting a test: a number is accepted if what remains is within a margin."""
+"""The ends of an interval that inverts a test: it contains the numbers whose residual is within a margin."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from sfumato.answers.noise_laws import Floats
 
 Truths = npt.NDArray[np.bool_]
 STEPS = 12
-CLOSE = 1e-10  # of the distance
+CLOSE = 1e-10  # relative change at which the iteration stops
 HALVINGS = 44
 DOUBLINGS = 40
 
@@ -19,8 +19,8 @@ DOUBLINGS = 40
 class Acceptance:
     """A number `at` is accepted if slope * |at - best| <= margin(at) + spare.
 
-    `margin` is convex: beyond a rejected number all are rejected, or the limit is accepted too, and then the interval
-    goes to the limit. `steepest` is the margin's slope far out, for limits that are infinite.
+    `margin` is convex, so either all numbers beyond a rejected one are rejected, or the limit is accepted. In the
+    second case the interval ends at the limit. `steepest` is the slope of the margin at infinity, for infinite limits.
     """
 
     best: Floats
@@ -35,7 +35,7 @@ class Acceptance:
 
 
 def find_last_accepted(test: Acceptance, limit: Floats, sign: float) -> Floats:
-    """The last accepted number on one side of the best, up to a limit there."""
+    """Find the last accepted number between `best` and a limit on one side of it."""
     infinite = np.isinf(limit)
     near_limit = np.where(infinite, test.best, limit)
     endless = np.where(infinite, test.slope <= test.steepest, test.accepts(near_limit))
@@ -49,7 +49,7 @@ def find_last_accepted(test: Acceptance, limit: Floats, sign: float) -> Floats:
 
 
 def _iterate_distance(test: Acceptance, sign: float) -> tuple[Floats, Truths]:
-    """Where the distance is what the margin allows, found by trying that distance: a few steps where noise is small."""
+    """Iterate distance = margin(distance) to a fixed point. It takes few steps if the noise is small."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         distance = np.maximum(test.margin(test.best) + test.spare, 0) / test.slope
         for _ in range(STEPS):
@@ -62,7 +62,7 @@ def _iterate_distance(test: Acceptance, sign: float) -> tuple[Floats, Truths]:
 
 
 def _find_rejected(test: Acceptance, sign: float) -> Floats:
-    """A number so far away that it is rejected, where there is one."""
+    """Find a number that is rejected, by doubling the distance."""
     distance = np.maximum(test.margin(test.best), np.abs(test.best)) + 1e-300
     for _ in range(DOUBLINGS):
         distance = np.where(test.accepts(test.best + sign * distance), 2 * distance, distance)

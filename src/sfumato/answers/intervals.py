@@ -1,4 +1,4 @@
-"""Intervals of output columns: what is read from released numbers, given that they are shown. It sees no data."""
+"""Confidence intervals of output columns, given that their rows are shown. They use released values only."""
 
 from collections.abc import Sequence
 from decimal import Decimal
@@ -47,15 +47,15 @@ from sfumato.planning.formulas import (
 from sfumato.planning.linear import Linear
 from sfumato.query.query import AggregateRef, KeyRef, Post, PostCall
 
-SURE = 3.0  # standard deviations: a count that is further from zero can be simulated
-SIMULATED = Fraction(9, 10)  # of what may be missed: noise around released values is not quite that around true ones
-CLOSE = 4.0  # a divisor whose interval ends at most this factor apart can be simulated
+SURE = 3.0  # standard deviations: a divisor count must be at least this far from zero to be simulated
+SIMULATED = Fraction(9, 10)  # of `miss`: simulating around released instead of true values costs some confidence
+CLOSE = 4.0  # the largest ratio of the ends of a divisor's interval for which it can be simulated
 MOST_WEIGHT = Fraction(10) ** 200
 NUMBERS = ("neg", "abs", "round", "+", "-", "*", "/")
 
 
 def find_column_ends(post: Post, shown: ShownRows, miss: Fraction) -> Ends:
-    """An interval of one output column for each cell; it misses with probability `miss` at most, given it is shown."""
+    """Find the interval of one output column per cell. Given that the cell is shown, it misses with at most `miss`."""
     leaves = _find_leaves(post, shown.formulas)
     if not leaves:
         known = np.broadcast_to(evaluate(post, shown.aggregates, shown.keys).astype(np.float64), shown.cells)
@@ -72,7 +72,7 @@ def find_column_ends(post: Post, shown: ShownRows, miss: Fraction) -> Ends:
 
 
 def has_interval(post: Post, formulas: Sequence[Formula]) -> bool:
-    """Is a column a number that is read from aggregates? A key, a choice and a truth have no interval."""
+    """Is the column a number that is computed from noisy aggregates? Keys, choices and conditions have no interval."""
     match post:
         case AggregateRef(index):
             return not isinstance(formulas[index], ChoiceFormula)
@@ -84,7 +84,7 @@ def has_interval(post: Post, formulas: Sequence[Formula]) -> bool:
 
 
 def express_as_linear(post: Post, formulas: Sequence[Formula]) -> Linear | None:
-    """A column that is a sum of released vectors, each times a number."""
+    """The column as a linear combination of released vectors; None if it is not one."""
     match post:
         case AggregateRef(index):
             return express_formula(formulas[index])
@@ -118,7 +118,7 @@ def _combine(function: str, one: Linear, two: Linear) -> Linear | None:
 
 
 def _fits_floats(linear: Linear) -> bool:
-    """Are its weights doubles, with room for what they are multiplied with?"""
+    """Are the weights far enough from overflow and underflow of a double?"""
     weights = [abs(factor) for _, factor in linear.terms]
     return abs(linear.constant) < MOST_WEIGHT and all(1 / MOST_WEIGHT < weight < MOST_WEIGHT for weight in weights)
 
@@ -126,7 +126,7 @@ def _fits_floats(linear: Linear) -> bool:
 def _express_as_ratio(
     post: Post, formulas: Sequence[Formula]
 ) -> tuple[Linear, Linear, float, tuple[float, float]] | None:
-    """A column that is a quotient of two such sums, plus a number; and where it can be."""
+    """The column as a ratio of two linear combinations plus a constant, and its range; None if it is not one."""
     match post:
         case AggregateRef(index):
             mean = formulas[index]
@@ -141,7 +141,7 @@ def _express_as_ratio(
 
 
 def _bound_ratio(top: Post, bottom: Post, formulas: Sequence[Formula]) -> tuple[float, float]:
-    """Between which numbers a quotient is: a sum's value has bounds, if the rows that it adds up are all counted."""
+    """The possible range of a ratio: that of the summed value, if the divisor counts all rows of the sum."""
     if not isinstance(top, AggregateRef) or not isinstance(bottom, AggregateRef):
         return -np.inf, np.inf
     total, count = formulas[top.index], formulas[bottom.index]
@@ -157,7 +157,7 @@ def _bound_ratio(top: Post, bottom: Post, formulas: Sequence[Formula]) -> tuple[
 
 
 def _find_leaves(post: Post, formulas: Sequence[Formula]) -> list[Post]:
-    """The parts of a column whose intervals are found as a whole, each as often as it occurs."""
+    """The parts of a column whose intervals are found as a whole. A part that occurs twice is listed twice."""
     if not find_vector_names(post, formulas):
         return []
     if isinstance(post, AggregateRef) or express_as_linear(post, formulas) or _express_as_ratio(post, formulas):
@@ -170,7 +170,7 @@ def _find_leaves(post: Post, formulas: Sequence[Formula]) -> list[Post]:
 
 
 def _replace_leaf(post: Post, leaf: Post) -> Post:
-    """The column as a function of its only leaf."""
+    """Replace the only leaf of a column by its first aggregate."""
     if post == leaf:
         return AggregateRef(0)
     if isinstance(post, PostCall):
@@ -179,7 +179,7 @@ def _replace_leaf(post: Post, leaf: Post) -> Post:
 
 
 def bound_column(post: Post, formulas: Sequence[Formula], keys: Sequence[Objects] = ()) -> Ends:
-    """Between which numbers a column can be, by the catalog."""
+    """The range of a column that follows from the catalog."""
     return bound_post(post, [bound_formula(formula) for formula in formulas], keys)
 
 
@@ -202,7 +202,7 @@ def _find_leaf_ends(leaf: Post, shown: ShownRows, miss: Fraction) -> Ends:
 
 
 def _find_free_ends(leaf: Post, shown: ShownRows, miss: Fraction) -> Ends:
-    """Of a mean, a ratio or a variance whose parts would be shown in any case."""
+    """Find the interval of a mean, ratio or variance whose cells are far from the limits of their conditions."""
     ratio = _express_as_ratio(leaf, shown.formulas)
     if ratio is not None:
         top, bottom, centre, within = ratio
@@ -249,7 +249,7 @@ def _find_linear_ends(leaf: Post, linear: Linear, shown: ShownRows, miss: Fracti
     values = compute_values(linear, shown)
     within = bound_column(leaf, shown.formulas, shown.keys)
     margin = find_linear_margin(linear, shown.by_name, 1 - miss)
-    nearest = np.clip(values, *within)  # a number that cannot be true has the interval of the nearest that can
+    nearest = np.clip(values, *within)  # an impossible value gets the interval of the nearest possible one
     found = clip_ends((nearest - margin, nearest + margin), within)
     names = frozenset(name for name, _ in linear.terms)
     if not names & shown.condition_names:
@@ -268,7 +268,7 @@ def _find_linear_ends(leaf: Post, linear: Linear, shown: ShownRows, miss: Fracti
 
 
 def _box_ends(post: Post, names: frozenset[str], shown: ShownRows, miss: Fraction) -> Ends:
-    """All values of a column while each vector is in its own interval: they share the probability to miss."""
+    """The range of a column while each vector is in its own interval. The intervals share `miss`."""
     components: dict[str, Ends] = {}
     thresholds = dict(shown.thresholds)
     for name in names:
@@ -303,7 +303,7 @@ def _reads(formula: Formula, components: dict[str, Ends]) -> bool:
 
 
 def _find_ends_of_several(post: Post, shown: ShownRows, miss: Fraction) -> Ends:
-    """Of what is computed from several numbers: simulated where they are sure, else from the interval of each."""
+    """Find the interval of an expression of several parts: simulated if divisors are far from 0, else from ranges."""
     names = find_vector_names(post, shown.formulas)
     unsure = find_near_condition(names, shown) | _find_unsure_cells(post, shown, miss)
     if unsure.all():
@@ -316,7 +316,7 @@ def _find_ends_of_several(post: Post, shown: ShownRows, miss: Fraction) -> Ends:
 
 
 def _find_unsure_cells(post: Post, shown: ShownRows, miss: Fraction) -> npt.NDArray[np.bool_]:
-    """The cells in which a divisor may be near zero: there noise around the released values is no guide."""
+    """The cells in which a divisor may be near zero, so that simulation around released values is not valid."""
     unsure = np.zeros(shown.cells, bool)
     match post:
         case AggregateRef(index):

@@ -1,4 +1,4 @@
-"""From released integers to an Answer. Post-processing: nothing here sees data.
+"""Make an Answer from released values. This is post-processing: no data is read.
 
 The rows are computed at once. Everything else (intervals, warnings, explanation, disclosure) is computed when it is
 first read, from values that cannot change: many callers read the rows only.
@@ -31,12 +31,12 @@ from sfumato.planning.moment_measurements import name_vectors
 from sfumato.planning.planner import Planned
 from sfumato.query.query import AggregateRef, KeyRef, Query
 
-WEIGHTS = Count | People | Keys | Halves | Thirds  # never negative
+WEIGHTS = Count | People | Keys | Halves | Thirds  # sums of weights, which are never negative
 
 
 @dataclass(frozen=True, slots=True)
 class Payment:
-    """What the ledger says about an answer: its entry, its cost, what is left, and the head of the chain."""
+    """The ledger's part of an answer: entry, cost, what remains, and the head of the hash chain."""
 
     entry_number: int
     cost: Cost
@@ -45,12 +45,12 @@ class Payment:
     remaining: Cost
     population_cost: Cost
     own_remaining: Cost | None
-    loss: PrivacyLoss  # of all releases that the answer is made from
+    loss: PrivacyLoss  # of all releases that the answer uses
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Details:
-    """What an Answer computes when it is read."""
+    """The parts of an Answer that are computed when they are first read."""
 
     query: Query
     planned: Planned
@@ -65,7 +65,7 @@ class Details:
     sign: Callable[[Sequence[ColumnSensitivity]], dict[str, Any]]
 
     def intervals(self) -> list[dict[str, tuple[float, float]]]:
-        """An interval per row and number."""
+        """The interval of every number in every row."""
         compared = _count_compared(self.query, self.aggregates, self.keys, len(self.cells))
         shown = self._shown() if self.kept else None
         ends = {
@@ -85,19 +85,19 @@ class Details:
         ]
 
     def measurements(self) -> tuple[MeasurementSummary, ...]:
-        """The measurements, in words."""
+        """The measurements, for explain()."""
         return summarise_measurements(self.planned, self.certificate, self.confidence, self.reading)
 
     def sentences(self) -> tuple[str, ...]:
-        """What holds for the whole answer, in words."""
+        """Sentences about the whole answer, for explain()."""
         return write_sentences(self.query, self.planned, self.certificate, self.confidence)
 
     def sensitivities(self) -> tuple[ColumnSensitivity, ...]:
-        """What one person can change in each column."""
+        """How much one person can change each column."""
         return find_released_sensitivities(self.query, self.planned, self.reading)
 
     def warnings(self) -> tuple[str, ...]:
-        """What the rows should be read with."""
+        """Reasons to distrust some of the rows."""
         labels = [", ".join(map(str, self.cells[cell])) for cell in self.kept]
         shown = self.reading.select_cells(self.kept, len(self.cells))
         return find_cautions(
@@ -106,7 +106,7 @@ class Details:
         )  # fmt: skip
 
     def interval_note(self) -> str:
-        """What the intervals promise, in one sentence; empty if there is no interval."""
+        """The confidence of the intervals and what they do not cover; empty if there is no interval."""
         visible = any(
             has_interval(post, self.planned.formulas)
             and any(_to_plain_value(value, whole=False) is not None for value in self.columns[name])
@@ -116,7 +116,7 @@ class Details:
         return terms.write_note(float(self.confidence)) if visible else ""
 
     def disclosure(self) -> dict[str, Any]:
-        """The signed statement. It is signed when it is read; nothing that it says can change before that."""
+        """The signed statement. It is signed when it is first read, from values that cannot change."""
         return self.sign(self.sensitivities())
 
     def _shown(self) -> ShownRows:
@@ -141,7 +141,7 @@ def make_answer(  # noqa: PLR0917 - its caller names what it passes
     paid: Payment,
     sign: Callable[[Sequence[ColumnSensitivity]], dict[str, Any]],
 ) -> Answer:
-    """The answer to a query from what was released."""
+    """Compute the rows of an answer; the rest is computed when it is first read."""
     values = reading.values
     aggregates = [compute_aggregate(formula, values) for formula in planned.formulas]
     cells = list(reading.keys if reading.keys is not None else product(*(key.values or () for key in query.keys)))
@@ -164,7 +164,7 @@ def make_answer(  # noqa: PLR0917 - its caller names what it passes
 
 
 def _find_weight_vectors(planned: Planned) -> frozenset[str]:
-    """The released vectors that add up weights of rows, or parts of them (kernel/split_sums.py)."""
+    """The names of the released vectors that are sums of weights or of parts of them (kernel/split_sums.py)."""
     measurements = planned.plan.measurements
     return frozenset(
         name
@@ -175,7 +175,7 @@ def _find_weight_vectors(planned: Planned) -> frozenset[str]:
 
 
 def _count_compared(query: Query, aggregates: list[Floats], keys: list[Objects], cells: int) -> int:
-    """How many cells ORDER BY compares: those that HAVING lets through."""
+    """Count the cells that ORDER BY compares: those that pass HAVING."""
     if query.having is None:
         return max(cells, 1)
     return max(int(np.broadcast_to(passes(query.having, aggregates, keys), cells).sum()), 1)

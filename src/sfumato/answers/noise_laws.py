@@ -1,4 +1,4 @@
-"""Laws of released noise: tails of one sum of noises, and margins of many sums of the same noises."""
+"""Distributions of sums of noises: the tails of one sum, and the margins of many sums of the same noises."""
 
 import math
 from collections.abc import Sequence
@@ -24,16 +24,16 @@ from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise, Noise
 
 Floats = npt.NDArray[np.float64]
 FEW_TIMES = 1 << 12
-OFTEN = 50  # draws beyond a margin, at least
+OFTEN = 50  # the least number of draws beyond a margin
 ROUNDING = 1e-9  # of a step
-SUMMED = 64.0  # standard deviations in steps up to which a discrete Gaussian is added up term by term
-SEEN = 1e-3  # tails below this are continued as exponentials: too few draws show them
+SUMMED = 64.0  # steps: the largest standard deviation for which the tail of a discrete Gaussian is summed
+SEEN = 1e-3  # smaller tails are extrapolated as exponentials, because too few draws lie beyond them
 _erfc = np.frompyfunc(math.erfc, 1, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class NoiseLaw:
-    """The law of a sum of independent noises, symmetric around zero; `step` is its lattice, 0 if it has none."""
+    """The distribution of a sum of independent symmetric noises. `step` is its lattice, or 0 without one."""
 
     parts: tuple[tuple[float, Noise], ...]
 
@@ -43,7 +43,7 @@ class NoiseLaw:
 
     @property
     def spread(self) -> float:
-        """A standard deviation."""
+        """The standard deviation."""
         return math.sqrt(sum(weight**2 * compute_variance(noise) for weight, noise in self.parts))
 
     def compute_tail_from(self, at: Floats) -> Floats:
@@ -62,7 +62,7 @@ class NoiseLaw:
 
 
 def add_noises(parts: Sequence[tuple[float, Noise | Weighted]]) -> NoiseLaw:
-    """The law of a sum; what is itself a sum of several releases is taken apart."""
+    """The distribution of a weighted sum. A noise that combines several releases is split into its parts."""
     made: list[tuple[float, Noise]] = []
     for weight, noise in parts:
         if isinstance(noise, Weighted):
@@ -73,7 +73,7 @@ def add_noises(parts: Sequence[tuple[float, Noise | Weighted]]) -> NoiseLaw:
 
 
 def compute_margins(weights: Floats, noises: Sequence[Noise | Weighted], miss: Fraction) -> Floats:
-    """For each row of weights, the margin of that sum of noises."""
+    """Compute, for each row of weights, the margin of that weighted sum of noises."""
     flat = add_noises([(1.0, noise) for noise in noises]).parts
     owner = [
         place for place, noise in enumerate(noises) for _ in (noise.parts if isinstance(noise, Weighted) else (1,))
@@ -108,7 +108,7 @@ def _compute_normal_tail(deviations: Floats) -> Floats:
 
 
 def _compute_lattice_tail(noise: Noise, at: Floats) -> Floats:
-    """P(Z >= at) of one noise, at whole numbers of steps."""
+    """P(Z >= at) of one noise, for whole numbers of steps."""
     if isinstance(noise, LaplaceNoise):
         rate = float(1 / noise.scale)
         far = np.exp(-rate * np.where(at >= 1, at, 1 - at)) / (1 + math.exp(-rate))

@@ -1,7 +1,7 @@
-"""What one person can change of what was asked: the textbook's sensitivity of each output column.
+"""How much one person can change each output column: its sensitivity as in a textbook.
 
-It explains; nothing is charged or released by it. What is measured may differ (a mean is measured as a sum), and the
-kernel's certificate is the truth about that. Like the certificate, it follows from declarations only.
+It is used for explanations only, not for charging or noise. The measurements may differ from the columns (a mean is
+measured as a sum); the kernel's certificate states their sensitivity. Both follow from declarations only.
 """
 
 import math
@@ -32,12 +32,12 @@ WHY_A_LIST = "one row can make another value the most frequent, so the value is 
 
 @dataclass(frozen=True, slots=True)
 class ColumnSensitivity:
-    """One output column, and the most that one person can change of it."""
+    """One output column, and the most that one person can change it."""
 
     column: str
     asked: str
-    one_person_changes: float | None  # None: it depends on a private number of rows, or is no number
-    formula: str  # the same in short, such as 120/n; empty: there is none
+    one_person_changes: float | None  # None if it depends on a private number of rows, or is not a number
+    formula: str  # a short form, such as 120/n; may be empty
     text: str
 
     def __str__(self) -> str:
@@ -46,7 +46,7 @@ class ColumnSensitivity:
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """The most that one person changes of an aggregate: as a number, in short, and in words."""
+    """The most that one person can change an aggregate: as a number, as a formula, and in words."""
 
     number: float | None
     formula: str
@@ -55,7 +55,7 @@ class _Change:
 
 @dataclass(frozen=True, slots=True)
 class _Reach:
-    """How much of one person is in the answer: the weights of their rows in a cell add up to `least` to `most`."""
+    """One person's contribution: the weights of their rows in a cell sum to a number from `least` to `most`."""
 
     least: int
     most: int
@@ -73,7 +73,7 @@ class _Reach:
 
 
 def find_sensitivities(query: Query, planned: Planned, counts: Mapping[int, float]) -> tuple[ColumnSensitivity, ...]:
-    """Each output column that is no key. `counts`: the number of rows of an aggregate, where it is known or assumed."""
+    """Find the sensitivity of each column that is not a key. `counts` has known or assumed numbers of rows."""
     return tuple(
         _describe_column(name, post, query, planned, counts)
         for name, post in query.columns
@@ -82,7 +82,7 @@ def find_sensitivities(query: Query, planned: Planned, counts: Mapping[int, floa
 
 
 def find_released_sensitivities(query: Query, planned: Planned, reading: Reading) -> tuple[ColumnSensitivity, ...]:
-    """What one person can change of each column, for the released number of rows where there is one group."""
+    """Find the sensitivity of each column. With one group, it is stated for the released number of rows."""
     counts = {}
     for place, formula in enumerate(planned.formulas):
         count = count_of(formula)
@@ -116,7 +116,7 @@ def _describe_column(
 
 
 def _find_row_count(place: int, planned: Planned, counts: Mapping[int, float]) -> float | None:
-    """The number of rows of an aggregate: public, or as given."""
+    """The number of rows of an aggregate: public, or from `counts`."""
     count = count_of(planned.formulas[place])
     if count is not None and not count.terms:
         return float(count.constant)
@@ -124,11 +124,11 @@ def _find_row_count(place: int, planned: Planned, counts: Mapping[int, float]) -
 
 
 def _find_reach(aggregate: Aggregate, query: Query, planned: Planned) -> _Reach:
-    """A person's rows always count where nothing drops them: all rows of a table, and no NULL."""
+    """Find how much one person contributes. `least` is 1 if nothing can drop the person's rows."""
     plan = planned.plan
     never_null = aggregate.value is None or not aggregate.value.nullable
     all_rows = not query.filters and not query.keys and isinstance(query.source, (Scan, PerUnit))
-    there = plan.unit.per_row or planned.public.people is not None  # else a replaced person may have no row here
+    there = plan.unit.per_row or planned.public.people is not None  # otherwise a person may have no row in this table
     replaced = plan.unit.neighbours is Neighbours.REPLACE_ONE
     least = 1 if all_rows and _is_unfiltered(plan) and never_null and there and replaced else 0
     return _Reach(least, plan.reach, plan.cells, plan.max_groups_per_unit, replaced)
@@ -173,7 +173,7 @@ def _bound_change(aggregate: Aggregate, reach: _Reach, rows: float | None) -> _C
 
 
 def _find_largest_difference(low: float, high: float, reach: _Reach) -> float:
-    """Of a sum over people, where one adds a number from low to high: the largest change over all cells together."""
+    """The largest change of a sum over all cells, if one person adds a number from `low` to `high`."""
     farthest = max(abs(low), abs(high))
     if not reach.replaced:
         return farthest
@@ -187,7 +187,7 @@ def _state_constant(most: float, reach: _Reach) -> _Change:
 
 
 def _state_per_row(formula: str, most: float | None, rows: float | None, reach: _Reach) -> _Change:
-    """A change that is divided by the number of rows."""
+    """State a change that is divided by the number of rows."""
     words = f"one person can change it by at most {formula}, where n is the number of rows{_name_group(reach)}"
     if most is None:
         return _Change(None, formula, words)
@@ -199,7 +199,7 @@ def _name_group(reach: _Reach) -> str:
 
 
 def _count_squared_spans(reach: _Reach) -> int:
-    """Of a variance: by how many times the square of the span, over n, one person's rows change it.
+    """The factor k such that one person changes a variance by at most k * span² / n.
 
     s² is the sum of w_i w_j (x_i - x_j)² over pairs, over n(n - 1). One row is in n - 1 pairs: at most the square over
     n, whether it is replaced or removed (n > 2). Rows of weight r: r times that for people who are there or not; a

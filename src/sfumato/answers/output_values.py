@@ -1,6 +1,6 @@
-"""Columns of an answer, computed from released values: post-processing, and so free. NULL is NaN, or None in objects.
+"""The columns of an answer, computed from released values. NULL is NaN in numbers and None in objects.
 
-Conditions have three values, as in SQL: true, false, and NULL where a part of them is NULL.
+Conditions have three values, as in SQL: true, false and NULL.
 """
 
 from collections.abc import Sequence
@@ -21,11 +21,11 @@ COMPARED = {
 }  # fmt: skip
 COMPUTED = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "neg": np.negative, "abs": np.abs}
 CONDITIONS = (*COMPARED, "and", "or", "not", "is null")
-WIDE = Context(prec=800, rounding=ROUND_HALF_UP)  # digits: of any double, and more
+WIDE = Context(prec=800, rounding=ROUND_HALF_UP)  # more digits than any double has
 
 
 def evaluate(post: Post, aggregates: Sequence[Floats], keys: Sequence[Objects]) -> Values:
-    """An output column: numbers with NaN for NULL; a condition as 1.0, 0.0 and NaN; keys as they are."""
+    """Evaluate an output column: numbers with NaN for NULL, conditions as 1.0, 0.0 or NaN, keys unchanged."""
     match post:
         case AggregateRef(index):
             return aggregates[index]
@@ -55,7 +55,7 @@ def find_aggregates(post: Post) -> tuple[int, ...]:
 
 
 def compute_column(post: Post, aggregates: Sequence[Floats], keys: Sequence[Objects]) -> Values:
-    """An output column as it is shown: a condition is True, False or None."""
+    """Compute an output column as it is shown: conditions become True, False or None."""
     values = evaluate(post, aggregates, keys)
     if not isinstance(post, PostCall) or post.function not in CONDITIONS:
         return values
@@ -66,7 +66,7 @@ def compute_column(post: Post, aggregates: Sequence[Floats], keys: Sequence[Obje
 
 
 def select_cells(query: Query, aggregates: Sequence[Floats], keys: Sequence[Objects], cells: int) -> list[int]:
-    """HAVING, ORDER BY and LIMIT, over released values: the cells that are shown, in their order."""
+    """Apply HAVING, ORDER BY and LIMIT to released values; return the shown cells in their order."""
     kept = list(range(cells))
     if query.having is not None:
         kept = np.flatnonzero(np.broadcast_to(passes(query.having, aggregates, keys), cells)).tolist()
@@ -76,12 +76,12 @@ def select_cells(query: Query, aggregates: Sequence[Floats], keys: Sequence[Obje
 
 
 def passes(condition: Post, aggregates: Sequence[Floats], keys: Sequence[Objects]) -> npt.NDArray[np.bool_]:
-    """Where a condition is true; what is NULL has not passed."""
+    """Where a condition is true. NULL does not pass."""
     return np.asarray(_to_truths(evaluate(condition, aggregates, keys)) == 1)
 
 
 def _sort_cells(cells: list[int], term: Ordering, values: Values) -> list[int]:
-    """Cells by their values; those without one stand together, last unless NULLS FIRST is said."""
+    """Sort cells by their values, with NULL last unless NULLS FIRST is given."""
     null = np.broadcast_to(_is_null(values), values.shape)
     there = sorted((cell for cell in cells if not null[cell]), key=values.__getitem__, reverse=term.descending)
     missing = [cell for cell in cells if null[cell]]
@@ -98,11 +98,11 @@ def _apply(function: str, values: list[Values]) -> Values:
     if function in ("and", "or", "not"):
         return _combine_truths(function, [_to_truths(value) for value in values])
     made = COMPUTED[function](*(value.astype(np.float64) for value in values))
-    return np.where(np.isfinite(made), made, np.nan)  # what overflowed or was divided by zero has no value
+    return np.where(np.isfinite(made), made, np.nan)  # an overflow or a division by zero gives NULL
 
 
 def _combine_truths(function: str, truths: list[Floats]) -> Floats:
-    """NULL AND FALSE is false, NULL OR TRUE is true; NULL otherwise where a part is NULL."""
+    """NULL AND FALSE is false, NULL OR TRUE is true; otherwise NULL gives NULL."""
     if function == "not":
         return np.asarray(1 - truths[0])
     one, two = truths
@@ -123,9 +123,9 @@ def _is_null(values: Values) -> npt.NDArray[np.bool_]:
 
 
 def round_half_away(values: Floats, digits: int) -> Floats:
-    """Each number to so many decimals, half away from zero, as SQL does it: 2.675 is 2.68 at two.
+    """Round to `digits` decimals, half away from zero, as SQL does: 2.675 gives 2.68.
 
-    A number is read by its shortest decimal. Where it is near a half, doubles could not tell, and decimals decide.
+    A number stands for its shortest decimal. Near a half, double arithmetic is not exact, so decimals decide.
     """
     power = 10.0 ** abs(digits)
     with np.errstate(over="ignore", invalid="ignore"):

@@ -1,4 +1,4 @@
-"""What released numbers can be at all: ranges that follow from the catalog, and what output columns make of ranges."""
+"""Ranges of aggregates that follow from the catalog, and ranges of output columns that follow from those."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -25,22 +25,22 @@ from sfumato.query.query import AggregateRef, KeyRef, Post, PostCall
 Floats = npt.NDArray[np.float64]
 Ends = tuple[Floats, Floats]
 EVERYWHERE = (np.asarray(-math.inf), np.asarray(math.inf))
-MOST_TRIED = 9  # counts at which a variance is tried, between the ends of its count
+MOST_TRIED = 9  # counts within the count's range at which a variance is evaluated
 
 
 def bound_formula(formula: Formula) -> Ends:
-    """All values that an aggregate can have."""
+    """The range of an aggregate that follows from the catalog."""
     lower, upper = possible_values(formula)
     return np.asarray(lower), np.asarray(upper)
 
 
 def clip_ends(ends: Ends, within: Ends) -> Ends:
-    """The part of an interval that is possible; of one that is not, the nearest possible number."""
+    """Clip an interval to a range. An interval outside the range becomes its nearest end."""
     return np.clip(ends[0], *within), np.clip(ends[1], *within)
 
 
 def bound_from_components(formula: Formula, components: Mapping[str, Ends]) -> Ends:
-    """All values of an aggregate while every released vector that it is read from is within its ends."""
+    """The range of an aggregate while each of its released vectors is within its ends."""
     match formula:
         case CountFormula(linear) | SumFormula(linear):
             found = bound_linear(linear, components)
@@ -68,7 +68,7 @@ def bound_linear(linear: Linear, components: Mapping[str, Ends]) -> Ends:
 
 
 def bound_post(post: Post, aggregates: Sequence[Ends], keys: Sequence[npt.NDArray[Any]]) -> Ends:
-    """All values of an output column while every aggregate is within its ends."""
+    """The range of an output column while each aggregate is within its ends."""
     match post:
         case AggregateRef(index):
             return aggregates[index]
@@ -122,7 +122,7 @@ def _multiply(one: Ends, two: Ends) -> Ends:
 
 
 def _divide(one: Ends, two: Ends) -> Ends:
-    """All quotients; everything where the divisor may be zero."""
+    """The range of a quotient; infinite if the divisor may be zero."""
     with np.errstate(divide="ignore"):
         low, high = _multiply(one, (1 / two[1], 1 / two[0]))
     zero = (two[0] <= 0) & (two[1] >= 0)

@@ -1,7 +1,7 @@
 """Intervals of a ratio of two noisy sums, such as a mean: exact for any count, however small (Fieller's method).
 
-If w is the true ratio, top - w * bottom is noise alone, whose law is known. So w is in the interval if that is no
-larger than its margin. The interval is as likely to hold for a count of 2 as for one of a million.
+If w is the true ratio, top - w * bottom is noise with a known distribution. The interval contains each w for which this
+difference is within its margin. Its confidence is the same for a count of 2 and for a count of a million.
 """
 
 import math
@@ -19,16 +19,16 @@ from sfumato.kernel.mechanisms import Noise
 ANGLES = 129
 TURN = np.linspace(0, math.pi, ANGLES)
 
-Weights = tuple[tuple[float, ...], tuple[float, ...]]  # of each noise, in the top and in the bottom
+Weights = tuple[tuple[float, ...], tuple[float, ...]]  # of each noise: in the numerator, in the denominator
 
 
 def find_ratio_ends(  # noqa: PLR0917
     top: Floats, bottom: Floats, weights: Weights, noises: tuple[Noise | WeightedNoise, ...], miss: Fraction,
     within: tuple[float, float],
 ) -> Ends:  # fmt: skip
-    """The ratios w with |top - w * bottom| within its margin, and all between them, inside of what is possible.
+    """Find the ratios w with |top - w * bottom| within its margin, and all between them, clipped to `within`.
 
-    If the estimate is not possible, the nearest possible ratio stands for it: then the interval is never empty.
+    An impossible estimate is replaced by the nearest possible ratio, so the interval is never empty.
     """
     table = _tabulate_margins(weights, noises, miss)
     lengths = _compute_deviations(weights, noises)

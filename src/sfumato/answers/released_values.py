@@ -1,4 +1,4 @@
-"""Values and intervals from released integers: post-processing, and so free."""
+"""Aggregates, margins and simulated intervals, computed from released values."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -32,13 +32,13 @@ from sfumato.planning.moment_measurements import name_part
 from sfumato.query.query import AggregateRef, Post, PostCall
 
 MOST_SIMULATED = 1 << 16
-OFTEN = 50  # points beyond the two ends of an interval, together
-MOST_AT_ONCE = 1 << 16  # half a megabyte: what is made of it stays in the processor's cache
+OFTEN = 50  # simulated points beyond the two ends of an interval, together
+MOST_AT_ONCE = 1 << 16  # values, half a megabyte: a block stays in the processor's cache
 
 
 @dataclass(frozen=True, slots=True)
 class ReleasedVector:
-    """One measurement as it was released: its values for each cell, and the noise on them, in steps of its grid."""
+    """One released measurement, or one part of it: a value per cell, and its noise in steps of its grid."""
 
     name: str
     values: Floats
@@ -48,14 +48,14 @@ class ReleasedVector:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What was released, in units; nothing here is exact."""
+    """The released values of a question in units. All of them are noisy."""
 
     measured: tuple[ReleasedVector, ...]
     keys: tuple[tuple[Scalar, ...], ...] | None = None
 
     @classmethod
     def from_release(cls, released: Released) -> "Reading":
-        """One release, as it is."""
+        """The values of one release."""
         made = []
         for certified in released.certificate.measurements:
             choice = isinstance(certified.noise, BinChoice)
@@ -68,7 +68,7 @@ class Reading:
         return {vector.name: vector.values for vector in self.measured}
 
     def select_cells(self, cells: Sequence[int], among: int) -> "Reading":
-        """The same of these cells alone, of so many."""
+        """Only these cells, out of `among` cells."""
         if not among:
             return self
         chosen = [replace(vector, values=vector.values.reshape(among, -1)[cells].ravel()) for vector in self.measured]
@@ -77,7 +77,7 @@ class Reading:
 
 
 def split_parts(certified: Certified, values: Floats) -> list[ReleasedVector]:
-    """A measurement's values, one a cell; those of each part by itself."""
+    """Split the values of a measurement into one vector per part, with a value per cell."""
     if isinstance(certified.noise, BinChoice):
         return [ReleasedVector(certified.name, values, certified.noise, 2.0**certified.weight_exponent)]
     step = 2.0**certified.exponent
@@ -91,7 +91,7 @@ def split_parts(certified: Certified, values: Floats) -> list[ReleasedVector]:
 
 
 def compute_aggregate(formula: Formula, measured: Mapping[str, Floats]) -> npt.NDArray[Any]:
-    """An aggregate, for each cell. AVG is never NULL and never leaves its bounds."""
+    """Compute an aggregate per cell. AVG is never NULL and stays within its bounds."""
     match formula:
         case CountFormula(linear) | SumFormula(linear):
             return read_linear(linear, measured)
@@ -125,9 +125,9 @@ def read_linear(linear: Linear, measured: Mapping[str, Floats]) -> Floats:
 
 
 def find_margin(vector: ReleasedVector, confidence: Fraction) -> float:
-    """|noise| of one cell of one measurement is at most this, with the stated probability: exact for one release.
+    """The margin of one vector: |noise| of a cell is at most this with the stated probability. Exact for one release.
 
-    Of a choice: how far the rank may be from the wanted one, in rows.
+    For a choice it is in rows: the distance of the chosen rank from the wanted rank.
     """
     match vector.noise:
         case LaplaceNoise() | GaussianNoise():
@@ -139,7 +139,7 @@ def find_margin(vector: ReleasedVector, confidence: Fraction) -> float:
 
 
 def find_linear_margin(linear: Linear, by_name: Mapping[str, ReleasedVector], confidence: Fraction) -> float:
-    """|noise| of a sum of released vectors is at most this, with the stated probability: exact for one vector."""
+    """The margin of a linear combination: |noise| is at most this with the stated probability. Exact for one vector."""
     if not linear.terms:
         return 0.0
     if len(linear.terms) == 1:
@@ -157,7 +157,7 @@ def find_linear_margin(linear: Linear, by_name: Mapping[str, ReleasedVector], co
 
 
 def depends_on_choice(post: Post, formulas: Sequence[Formula]) -> bool:
-    """Does an output column depend on a choice? Its interval is then in rank, not in value."""
+    """Does an output column depend on a choice? Its margin is then in rank, not in value."""
     match post:
         case AggregateRef(index):
             return isinstance(formulas[index], ChoiceFormula)
@@ -171,7 +171,7 @@ def simulate_ends(
     reading: Reading, formulas: Sequence[Formula], posts: Sequence[Post],
     keys: Sequence[Objects], confidence: Fraction,
 ) -> list[tuple[Floats, Floats]]:  # fmt: skip
-    """Intervals of output columns, by adding the known noise again around the released values."""
+    """Find intervals of output columns by simulating the noise around the released values."""
     noisy = [vector for vector in reading.measured if not isinstance(vector.noise, BinChoice)]
     cells = max((vector.values.size for vector in noisy), default=1)
     miss = float(1 - confidence)
@@ -200,7 +200,7 @@ def simulate_ends(
 
 
 def round_up_to_three_digits(value: float) -> str:
-    """A decimal of three digits, not below the value."""
+    """Round up to three digits, as a decimal text."""
     exponent = math.floor(math.log10(value)) - 2
     digits = math.ceil(value / 10.0**exponent * (1 - 1e-12))
     return f"{digits}e{exponent}"

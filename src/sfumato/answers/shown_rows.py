@@ -1,4 +1,4 @@
-"""What an answer shows, and the conditions that its cells have passed: thresholds of keys, and HAVING."""
+"""The shown rows of an answer, and the conditions that they passed: thresholds of keys, and HAVING."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,21 +17,21 @@ from sfumato.planning.formulas import ChoiceFormula, CountFormula, Formula, Mean
 from sfumato.planning.linear import Linear
 from sfumato.query.query import AggregateRef, Post, PostCall
 
-NEAR = 5.0  # standard deviations: a number that is further inside of its condition would be shown in any case
-BLOCK = 1 << 12  # cells whose condition is tried at once
+NEAR = 5.0  # standard deviations: a number that passes its condition by more is shown almost surely
+BLOCK = 1 << 12  # cells whose condition is evaluated at once
 
 
 @dataclass(frozen=True)
 class ShownRows:
-    """What an answer shows: released vectors, and the conditions that its cells have passed."""
+    """The released vectors of the shown cells, and the conditions that these cells passed."""
 
     reading: Reading
     formulas: Sequence[Formula]
     keys: Sequence[Objects]
     cells: int
     having: Post | None = None
-    thresholds: tuple[tuple[str, int], ...] = ()  # of undeclared keys: the least released number of people
-    weights: frozenset[str] = frozenset()  # vectors that add up weights of rows: below zero none of them is true
+    thresholds: tuple[tuple[str, int], ...] = ()  # of undeclared keys: the smallest noisy count that is shown
+    weights: frozenset[str] = frozenset()  # vectors that are sums of weights, whose true values are never negative
 
     @cached_property
     def by_name(self) -> dict[str, ReleasedVector]:
@@ -49,7 +49,7 @@ class ShownRows:
 
     @cached_property
     def edges(self) -> dict[str, tuple[Floats, Floats]]:
-        """For each vector that was released with noise: between which values it is shown, the others as they are."""
+        """For each noisy vector, the range in which its cell is shown, if the other vectors stay as they are."""
         thresholds = dict(self.thresholds)
         found = {}
         for vector in self.reading.measured:
@@ -63,7 +63,7 @@ class ShownRows:
 
 
 def find_vector_names(post: Post, formulas: Sequence[Formula]) -> frozenset[str]:
-    """The released vectors that an output column is read from."""
+    """The names of the released vectors that an output column is computed from."""
     match post:
         case AggregateRef(index):
             formula = formulas[index]
@@ -91,21 +91,21 @@ def find_noise(linear: Linear, shown: ShownRows) -> NoiseLaw:
 
 
 def express_formula(formula: Formula) -> Linear | None:
-    """An aggregate that is a sum of released vectors, each times a number."""
+    """The aggregate as a linear combination of released vectors; None if it is not one."""
     match formula:
         case CountFormula(linear) | SumFormula(linear):
             return linear
-        case MeanFormula(Linear((), known), total, centre):  # of a public number of rows
+        case MeanFormula(Linear((), known), total, centre):  # the number of rows is public
             return total.times(1 / known).plus(Linear((), Fraction(centre)))
         case _:
             return None
 
 
 def decides_alone(linear: Linear, shown: ShownRows) -> bool:
-    """Does a sum's own value decide whether its cell is shown, whatever noise its vectors have had?
+    """Does the value of a sum alone decide whether its cell is shown, for any noise of its vectors?
 
-    So it is if it is read from one vector (the others are independent of it), or if all that HAVING reads of its
-    vectors is a multiple of it. Otherwise HAVING selects one vector's noise more than another's.
+    It does if the sum has one vector (the others are independent of it), or if everything that HAVING reads of its
+    vectors is a multiple of the sum. Otherwise HAVING selects on the noise of some vectors more than of others.
     """
     names = frozenset(name for name, _ in linear.terms)
     if len(names) == 1:
@@ -126,7 +126,7 @@ def _is_multiple(one: Linear, two: Linear) -> bool:
 
 
 def find_edges_within(linear: Linear, shown: ShownRows, law: NoiseLaw) -> tuple[Floats, Floats]:
-    """Between which values a sum is shown, the other released numbers being as they are.
+    """The range of a sum in which its cell is shown, if the other released numbers stay as they are.
 
     Requires: the sum decides alone.
     """
@@ -141,7 +141,7 @@ def find_edges_within(linear: Linear, shown: ShownRows, law: NoiseLaw) -> tuple[
 def _find_edges_along(
     moves: dict[str, float], values: Floats, shown: ShownRows, law: NoiseLaw
 ) -> tuple[Floats, Floats]:
-    """The edges of HAVING, if a value changes and each of its vectors moves with it so many times."""
+    """The range of a value that HAVING accepts, if each of its vectors moves `moves` times as far as the value."""
     least, most = np.full(shown.cells, -np.inf), np.full(shown.cells, np.inf)
     if shown.having is None or not find_vector_names(shown.having, shown.formulas) & moves.keys():
         return least, most
@@ -156,7 +156,7 @@ Change = Callable[[slice, Floats], list[npt.NDArray[np.float64]]]
 
 
 def _make_change(moves: dict[str, float], values: Floats, shown: ShownRows) -> Change:
-    """The aggregates, if a sum had other values."""
+    """A function that computes the aggregates for other values of a sum."""
 
     def change(part: slice, tried: Floats) -> list[npt.NDArray[np.float64]]:
         vectors = {
@@ -191,7 +191,7 @@ def is_near_edges(values: Floats, least: Floats, most: Floats, law: NoiseLaw) ->
 
 
 def find_near_condition(names: frozenset[str], shown: ShownRows) -> npt.NDArray[np.bool_]:
-    """The cells in which one of these vectors might as well not have been shown."""
+    """The cells in which one of these vectors is close to the limit of its condition."""
     near = np.zeros(shown.cells, bool)
     for name in sorted(names & shown.condition_names):
         linear = Linear.from_vector(name)

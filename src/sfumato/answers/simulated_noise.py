@@ -1,6 +1,6 @@
-"""Noise like that of a release, at fixed points: for intervals, which must not differ between askings.
+"""Simulated noise at fixed points, for intervals: a stored answer must have the same intervals every time.
 
-The points fill the unit cube evenly, so a few thousand of them give quantiles that a hundred thousand draws would.
+The points fill the unit cube evenly, so a few thousand give quantiles as precise as a hundred thousand random draws.
 """
 
 import hashlib
@@ -19,14 +19,14 @@ Floats = npt.NDArray[np.float64]
 SMOOTH = 100.0
 APART = 1e-3
 CLOSE = 1e-9
-MOST_SMOOTH = 3  # scales: the exponentials of more nearly equal ones would cancel one another
-LEAST_PART = 1e-6  # of the widest scale: what is narrower adds nothing that shows
-LEAST_TAIL = 1e-8  # below which the difference of exponentials is lost in rounding
+MOST_SMOOTH = 3  # summands: the exponentials of more nearly equal scales would cancel
+LEAST_PART = 1e-6  # of the widest scale: a narrower part does not change a margin
+LEAST_TAIL = 1e-8  # for smaller tails, rounding errors exceed the difference of exponentials
 TIMES = 1 << 16
-WIDE = 1 << 10  # a scale in steps at which the steps do not show
-MOST_MIXED = 25.0  # a Gaussian deviation, in scales of the Laplace variable that it is added to
+WIDE = 1 << 10  # steps: for larger scales the lattice can be ignored
+MOST_MIXED = 25.0  # the largest ratio of a Gaussian deviation to a Laplace scale that does not overflow
 KNOTS = 17
-MOST_EVEN = 8  # beyond so many dimensions the even points are no better than scattered ones
+MOST_EVEN = 8  # in more dimensions, even points are no better than random ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class WeightedNoise:
     parts: tuple[tuple[float, Noise], ...]
 
     def margin(self, miss: Fraction) -> float:
-        """|noise| is at most this but for a chance of `miss`."""
+        """The margin: |noise| exceeds it with a probability of at most `miss`."""
         scales = [abs(weight) * float(noise.scale) for weight, noise in self.parts if isinstance(noise, LaplaceNoise)]
         smooth = len(self.parts) <= MOST_SMOOTH and all(
             isinstance(noise, LaplaceNoise) and noise.scale >= SMOOTH for _, noise in self.parts
@@ -52,7 +52,7 @@ class WeightedNoise:
 
 
 def stands_for_many(parts: Sequence[tuple[float, Noise]]) -> bool:
-    """Whether this stands for many releases: a Gaussian variable and perhaps Laplace ones, whose steps do not show.
+    """Does this noise stand for many releases: a Gaussian and perhaps Laplace variables without a visible lattice?
 
     Two cumulants are then enough (answers/combined_releases.py).
     """
@@ -61,12 +61,12 @@ def stands_for_many(parts: Sequence[tuple[float, Noise]]) -> bool:
 
 
 def compute_smooth_margins(scales: Floats, miss: float) -> Floats:
-    """Of sums of Laplace variables, one sum a row of `scales`: their margins. The tail is a sum of exponentials."""
+    """Compute the margins of sums of Laplace variables, one sum per row of `scales`. Tails are sums of exponentials."""
     wide = scales.max(axis=1)
-    unit = np.where(wide > 0, wide, 1.0)  # what has no noise has no margin
+    unit = np.where(wide > 0, wide, 1.0)  # a sum without noise has a margin of 0
     apart, weights = _expand_exponentials(np.where(wide[:, None] > 0, scales / unit[:, None], 1.0))
     terms = scales.shape[1]
-    union = apart[:, -1] * terms * math.log(terms / miss)  # holds in any case
+    union = apart[:, -1] * terms * math.log(terms / miss)  # an upper limit by the union bound
     if miss < LEAST_TAIL:
         return np.asarray(union * wide)
     low, high = np.zeros_like(union), union
@@ -79,19 +79,19 @@ def compute_smooth_margins(scales: Floats, miss: float) -> Floats:
 
 @lru_cache(maxsize=1024)
 def _compute_smooth_margin(scales: tuple[float, ...], miss: float) -> float:
-    """Of one sum whose largest scale is 1: questions of one form differ in that scale only."""
+    """The margin of one sum whose largest scale is 1, cached: similar questions differ only in that scale."""
     return float(compute_smooth_margins(np.array([scales]), miss)[0])
 
 
 def compute_smooth_tail(scales: Floats, at: Floats) -> Floats:
-    """P(sum >= at), of one sum of Laplace variables."""
+    """P(sum >= at) for one sum of Laplace variables."""
     (apart,), (weights,) = _expand_exponentials(scales[None, :])
     beyond = np.exp(-np.abs(at)[..., None] / apart) @ weights / 2
     return np.asarray(np.where(at >= 0, beyond, 1 - beyond))
 
 
 def _expand_exponentials(scales: Floats) -> tuple[Floats, Floats]:
-    """P(|sum| > z) = sum of weight * exp(-z / scale). Equal scales are taken a bit apart, upward."""
+    """P(|sum| > z) = sum of weight * exp(-z / scale). Equal scales are made slightly larger, so that they differ."""
     apart = np.sort(scales, axis=1)
     apart = np.maximum(apart, apart[:, -1:] * LEAST_PART)
     for place in range(1, apart.shape[1]):
@@ -103,9 +103,9 @@ def _expand_exponentials(scales: Floats) -> tuple[Floats, Floats]:
 
 
 def _compute_mixed_margin(scale: float, deviation: float, miss: float) -> float:
-    """Of a Laplace variable and a Gaussian one, both smooth: the tail of their sum is known."""
+    """The margin of a Laplace plus a Gaussian variable without a lattice, from the closed form of the tail."""
     ratio = deviation / scale if scale else math.inf
-    if ratio > MOST_MIXED:  # the Laplace part is too narrow to show, and its terms would overflow
+    if ratio > MOST_MIXED:  # the Laplace part is negligible, and its terms would overflow
         return math.hypot(deviation, math.sqrt(2) * scale) * _bisect_tail(
             lambda at: math.erfc(at / math.sqrt(2)), 40.0, miss
         )
@@ -134,7 +134,7 @@ def compute_many_margins(deviations: Floats, scales: Floats, miss: float) -> Flo
 
 
 def _bisect_tail(tail: Callable[[float], float], high: float, miss: float) -> float:
-    """Where a falling tail reaches `miss`, from above."""
+    """Find where a falling tail reaches `miss`, rounded up."""
     low = 0.0
     while high - low > CLOSE * high:
         middle = (low + high) / 2
@@ -153,7 +153,7 @@ def compute_variance(noise: Noise) -> float:
 
 
 def imitate_noises(noises: Sequence[Noise | WeightedNoise], times: int) -> list[Floats]:
-    """For each noise, `times` values of it: together they are like independent draws."""
+    """For each noise, `times` values that together behave like independent draws."""
     parts = [
         part for noise in noises for part in (noise.parts if isinstance(noise, WeightedNoise) else ((1.0, noise),))
     ]
@@ -183,7 +183,7 @@ def _draw(noises: Sequence[Noise], times: int) -> list[Floats]:
 
 
 def _draw_laplace(scale: float, uniform: Floats) -> Floats:
-    """The inverse of the distribution function: of the discrete noise where its steps show, else of its likeness."""
+    """The inverse distribution function: of the discrete noise for small scales, of the continuous one for large."""
     if scale >= SMOOTH:
         centred = uniform - 0.5
         smooth: Floats = -scale * np.sign(centred) * np.log1p(-2 * np.abs(centred))
@@ -199,7 +199,7 @@ def _draw_laplace(scale: float, uniform: Floats) -> Floats:
 
 @lru_cache(maxsize=64)
 def _make_points(dimensions: int, times: int) -> Floats:
-    """`times` points inside the unit cube, one row a dimension: multiples of powers of a generalised golden ratio."""
+    """`times` points in the unit cube, one row per dimension: multiples of powers of a generalised golden ratio."""
     if dimensions > MOST_EVEN:
         words = np.frombuffer(hashlib.shake_256(b"points").digest(8 * dimensions * times), "<u8")
         scattered = ((words >> np.uint64(11)) * 2.0**-53 + 2.0**-54).reshape(dimensions, times)

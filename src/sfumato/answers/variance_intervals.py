@@ -1,10 +1,10 @@
 """Intervals of sample variances, from the noisy count, sum and sum of squares of a value.
 
-Let N, S and Q be true, w = S/N the true mean and v = (Q - S*S/N)/(N - 1) the true variance. Then
-Q - 2wS + (w*w - v)N + v = 0, so the same of the noisy sums is noise alone, whose law is known. The mean is not known:
-it has an interval that misses with a tenth of the wanted probability (Fieller's), and a variance is accepted if it
-is for one of the means in there, with the other nine tenths. So an interval holds for any number of rows above one.
-A mean also limits the variance: v(N - 1)/N <= (w - a)(b - w) for values between a and b.
+Let N, S and Q be the true sums, w = S/N the true mean and v = (Q - S*S/N)/(N - 1) the true variance. Then
+Q - 2wS + (w*w - v)N + v = 0, so the same expression of the noisy sums is noise with a known distribution. The mean w is
+not known. Fieller's interval for it misses with a tenth of the wanted probability. A variance is accepted if the test
+accepts it for one of the means in that interval, with the other nine tenths. So the interval of the variance holds for
+any number of rows above one. The mean also limits the variance: v(N - 1)/N <= (w - a)(b - w) for values from a to b.
 """
 
 from dataclasses import dataclass
@@ -21,26 +21,26 @@ from sfumato.answers.simulated_noise import WeightedNoise
 from sfumato.kernel.mechanisms import Noise
 
 FOR_THE_MEAN = Fraction(1, 10)
-MEANS = 9  # means tried for each cell
+MEANS = 9  # means that are tried per cell
 TABLE = 25
 
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """The weights of each noise in the count, the sum and the squares, and where the value can be: less its centre."""
+    """The weights of each noise in the count, sum and squares, and the bounds of the value minus its centre."""
 
     count: tuple[float, ...]
     total: tuple[float, ...]
     squares: tuple[float, ...]
     lower: float
     upper: float
-    rows: float | None  # their public number
+    rows: float | None  # the number of rows, if it is public
 
 
 def find_variance_ends(  # noqa: PLR0917
     count: Floats, total: Floats, squares: Floats, sums: Sums, noises: tuple[Noise | WeightedNoise, ...], miss: Fraction
 ) -> Ends:
-    """The interval of each cell's variance."""
+    """Find the interval of the variance in each cell."""
     first, last = find_ratio_ends(
         total, count, (sums.total, sums.count), noises, miss * FOR_THE_MEAN, (sums.lower, sums.upper)
     )
@@ -62,7 +62,9 @@ def find_variance_ends(  # noqa: PLR0917
 
     missed = np.abs(around - best * slope)
     allowed = margin(best)
-    spare = np.maximum(missed - allowed, 0).min(axis=1, keepdims=True) - missed  # no cell is without any variance
+    spare = (
+        np.maximum(missed - allowed, 0).min(axis=1, keepdims=True) - missed
+    )  # so that every cell accepts at least one variance
     test = Acceptance(best, np.abs(slope), spare, margin, 0.0)
     possible = allowed + spare >= 0
     low = np.where(possible, find_last_accepted(test, np.zeros_like(best), -1.0), np.inf).min(axis=1)
@@ -73,7 +75,7 @@ def find_variance_ends(  # noqa: PLR0917
 def _interpolate_margin(
     sums: Sums, noises: tuple[Noise | WeightedNoise, ...], miss: Fraction, means: Floats, variances: Floats
 ) -> Floats:
-    """The margin of what is noise alone, between the points of a table; it is convex, so never below the truth."""
+    """Interpolate the margin of the noise in a table. The margin is convex, so the result is never too small."""
     table = _tabulate_margins(sums, noises, miss * (1 - FOR_THE_MEAN))
     across = (means - sums.lower) / (sums.upper - sums.lower) * (TABLE - 1)
     along = variances / ((sums.upper - sums.lower) ** 2 / 2) * (TABLE - 1)
