@@ -4,6 +4,7 @@ The rows are computed at once. Everything else (intervals, warnings, explanation
 first read, from values that cannot change: many callers read the rows only.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,7 +20,7 @@ from sfumato.answers.explanation import MeasurementSummary, summarise_measuremen
 from sfumato.answers.interval_words import find_interval_terms
 from sfumato.answers.intervals import find_column_ends, has_interval
 from sfumato.answers.output_sensitivity import ColumnSensitivity, find_released_sensitivities
-from sfumato.answers.output_values import Floats, Objects, compute_column, passes, select_cells
+from sfumato.answers.output_values import Floats, Objects, Values, compute_column, passes, select_cells
 from sfumato.answers.released_values import Reading, compute_aggregate
 from sfumato.answers.shown_rows import ShownRows
 from sfumato.kernel.certify import Certificate
@@ -61,7 +62,7 @@ class Details:
     keys: list[Objects]
     cells: list[tuple[Scalar, ...]]
     kept: list[int]  # the cells that are shown, in their order
-    columns: dict[str, Objects]  # the values of the shown cells
+    columns: dict[str, list[object]]  # the values of the shown cells; None is NULL
     sign: Callable[[Sequence[ColumnSensitivity]], dict[str, Any]]
 
     def intervals(self) -> list[dict[str, tuple[float, float]]]:
@@ -79,7 +80,7 @@ class Details:
             {
                 name: (float(low[place]), float(high[place]))
                 for name, (low, high) in ends.items()
-                if _to_plain_value(self.columns[name][place], whole=False) is not None
+                if self.columns[name][place] is not None
             }
             for place in range(len(self.kept))
         ]
@@ -108,8 +109,7 @@ class Details:
     def interval_note(self) -> str:
         """The confidence of the intervals and what they do not cover; empty if there is no interval."""
         visible = any(
-            has_interval(post, self.planned.formulas)
-            and any(_to_plain_value(value, whole=False) is not None for value in self.columns[name])
+            has_interval(post, self.planned.formulas) and any(value is not None for value in self.columns[name])
             for name, post in self.query.columns
         )
         terms = find_interval_terms(self.query, self.planned, self.certificate)
@@ -149,17 +149,15 @@ def make_answer(  # noqa: PLR0917 - its caller names what it passes
     columns = {name: compute_column(post, aggregates, keys) for name, post in query.columns}
     kept = select_cells(query, aggregates, keys, len(cells))
     whole = {name for name, post in query.columns if _is_whole(post, planned)}
-    shown_columns = {name: np.broadcast_to(values, len(cells))[kept] for name, values in columns.items()}
-    rows = [
-        {name: _to_plain_value(values[place], whole=name in whole) for name, values in shown_columns.items()}
-        for place in range(len(kept))
-    ]
+    shown = {name: _list_values(values, len(cells), kept, whole=name in whole) for name, values in columns.items()}
+    names = tuple(columns)
+    rows = [dict(zip(names, row, strict=True)) for row in zip(*shown.values(), strict=True)]
     return Answer(
-        tuple(columns), rows, float(confidence), paid.cost, paid.remaining, paid.entry_number, paid.cached, paid.head,
+        names, rows, float(confidence), paid.cost, paid.remaining, paid.entry_number, paid.cached, paid.head,
         paid.population_cost, paid.own_remaining,
         tuple(name for name, post in query.columns if isinstance(post, KeyRef)),
         planned.plan.unit.neighbours, paid.loss,
-        Details(query, planned, certificate, reading, confidence, aggregates, keys, cells, kept, shown_columns, sign),
+        Details(query, planned, certificate, reading, confidence, aggregates, keys, cells, kept, shown, sign),
     )  # fmt: skip
 
 
@@ -200,9 +198,11 @@ def _is_whole(post: object, planned: Planned) -> bool:
     return all(grids[name] == 0 and factor.denominator == 1 for name, factor in formula.total.terms)
 
 
-def _to_plain_value(value: object, *, whole: bool) -> object:
-    if isinstance(value, (float, np.floating)):
-        if np.isnan(value):
-            return None
-        return round(float(value)) if whole else float(value)
-    return value.item() if isinstance(value, np.generic) else value
+def _list_values(values: Values, cells: int, kept: list[int], *, whole: bool) -> list[object]:
+    """The values of the shown cells as Python values. NULL is None; `whole` numbers become integers."""
+    shown = np.broadcast_to(values, cells)[kept]
+    listed: list[object] = shown.tolist()
+    if shown.dtype.kind not in "fO":
+        return listed
+    numbers = [None if isinstance(value, float) and math.isnan(value) else value for value in listed]
+    return [round(value) if isinstance(value, float) else value for value in numbers] if whole else numbers
