@@ -58,8 +58,8 @@ def test_a_sum_over_its_count_stays_within_the_declared_bounds(ratio, bounds, af
     }
     curator = sf.protect(data, name="t", columns=columns, unit=sf.ROW, budget=sf.Budget(epsilon=100))
     ends = []
-    for each in range(20):
-        answer = curator.ask(f"SELECT g, {ratio} AS r FROM t WHERE y > {-100 - each} GROUP BY g{after}", epsilon=1)
+    for shift in range(20):
+        answer = curator.ask(f"SELECT g, {ratio} AS r FROM t WHERE y > {-100 - shift} GROUP BY g{after}", epsilon=1)
         ends += [end for row in answer.intervals for end in row.get("r", ())]
     assert bounds[0] <= min(ends)
     assert max(ends) <= bounds[1]

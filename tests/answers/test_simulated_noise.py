@@ -12,9 +12,9 @@ from sfumato.kernel.mechanisms import LaplaceNoise
 @pytest.mark.parametrize("weights", [(1, 1), (1, 1, 1), (1, 0.5, 0.25), (3, 0.01), (1,) * 5, (1,) * 10, (1,) * 40])
 @pytest.mark.parametrize("scale", [3, 10_000])
 def test_margins_of_sums_are_those_of_draws(weights, scale):
-    noise = WeightedNoise(tuple((float(each), LaplaceNoise(Fraction(scale))) for each in weights))
+    noise = WeightedNoise(tuple((float(weight), LaplaceNoise(Fraction(scale))) for weight in weights))
     rng = np.random.default_rng(5)
-    drawn = sum(each * rng.laplace(0, scale, 400_000) for each in weights)
+    drawn = sum(weight * rng.laplace(0, scale, 400_000) for weight in weights)
     for miss in (Fraction(1, 2), Fraction(1, 20), Fraction(1, 1000)):
         wanted = np.quantile(np.abs(drawn), 1 - float(miss))
         assert noise.margin(miss) == pytest.approx(wanted, rel=0.05, abs=1.5)

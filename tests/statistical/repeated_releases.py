@@ -1,4 +1,4 @@
-"""Repeats one question many times: the data is measured once, noise is drawn again through the real release."""
+"""Repeats one question many times. The data is measured once; the real release draws new noise each time."""
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -27,8 +27,8 @@ LEVEL = Fraction(95, 100)
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A question, what was measured for it, and its true answers by key."""
+class MeasuredQuestion:
+    """A question, its exact aggregates, and its true answer per key."""
 
     query: object
     planned: object
@@ -37,24 +37,26 @@ class Asked:
     truth: dict
 
     def answer(self, level=LEVEL, wider=Fraction(1), releases=1):
-        """One answer with fresh noise; `wider` noise than is stated is for negative controls."""
-        drawn = [self._released(wider) for _ in range(releases)]
-        first, *others = (Reading.from_release(each) for each in drawn)
+        """One answer with new noise. Negative controls use noise that is `wider` than stated."""
+        drawn = [self._release(wider) for _ in range(releases)]
+        first, *others = (Reading.from_release(released) for released in drawn)
         reading = reduce(RunningMeans.add, others, RunningMeans.start(first)).to_reading() if others else first
         loss = self.certificate.loss
         cost = Cost.from_loss(loss)
         paid = Payment(1, cost, False, "", cost, cost, None, loss)
         return make_answer(self.query, self.planned, self.certificate, reading, level, paid, lambda _: {})
 
-    def _released(self, wider):
+    def _release(self, wider):
         if wider == 1:
             return release_with(self.exact, Reservation(1, self.certificate), SYSTEM)
-        measurements = tuple(replace(each, noise=_widened(each.noise, wider)) for each in self.certificate.measurements)
+        measurements = tuple(
+            replace(certified, noise=_widen(certified.noise, wider)) for certified in self.certificate.measurements
+        )
         other = replace(self.certificate, measurements=measurements)
         return replace(release_with(self.exact, Reservation(1, other), SYSTEM), certificate=self.certificate)
 
-    def met(self, answer):
-        """For each row, for each column: does its interval hold the truth?"""
+    def check_coverage(self, answer):
+        """For each row and column: does the interval contain the true value?"""
         keys = [name for name, post in self.query.columns if not has_interval(post, self.planned.formulas)]
         found = []
         for row, ends in zip(answer.rows, answer.intervals, strict=True):
@@ -71,16 +73,16 @@ class Asked:
         return found
 
 
-def asked(curator, sql, epsilon=None, rho=None):
+def measure_question(curator, sql, epsilon=None, rho=None):
     """Bind, plan, certify and measure once."""
     query = bind(parse(sql), curator.dataset)
     planned = curator.desk.plan(query, PureDP(epsilon) if rho is None else ZCDP(rho))
     certificate = certify(planned.plan)
     exact = curator.engine.aggregate(planned.plan)
-    return Asked(query, planned, certificate, exact, _truth(query, planned, certificate, exact))
+    return MeasuredQuestion(query, planned, certificate, exact, _compute_truth(query, planned, certificate, exact))
 
 
-def _widened(noise, factor):
+def _widen(noise, factor):
     match noise:
         case LaplaceNoise(scale):
             return LaplaceNoise(scale * factor)
@@ -90,9 +92,9 @@ def _widened(noise, factor):
             return noise
 
 
-def _truth(query, planned, certificate, exact):
-    """What the question would answer without noise, for each key."""
-    integers = {name: tuple(each.tolist()) for name, each in exact._integers.items()}
+def _compute_truth(query, planned, certificate, exact):
+    """The answer without noise, per key."""
+    integers = {name: tuple(values.tolist()) for name, values in exact._integers.items()}
     integers |= {name: (0,) * len(bins) for name, bins in exact._bins.items()}
     reading = Reading.from_release(Released(1, certificate, integers, exact._keys))
     cells = list(exact._keys if exact._keys is not None else product(*(key.values or () for key in query.keys)))

@@ -1,4 +1,4 @@
-"""Stated 95 % intervals, each kind of question repeated many times: they hold in 95 of 100 releases, not in 99.
+"""Each kind of question is repeated many times: 95 % intervals hold in 95 of 100 releases, not in 99.
 
 Undercoverage fails beyond binomial error. Coverage above 99 % fails too, unless the case says why it must be so.
 """
@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from repeated_releases import asked
+from repeated_releases import measure_question
 from scipy import stats
 
 import sfumato as sf
@@ -19,7 +19,7 @@ FALSE_ALARM = 1e-6
 STATED, WASTEFUL = 0.95, 0.99
 GROUPS = 40
 MOST_GROUPS = 8_000  # one release of so many groups repeats a question as often
-NAMES = [f"g{each:02d}" for each in range(MOST_GROUPS)]
+NAMES = [f"g{number:02d}" for number in range(MOST_GROUPS)]
 FEW, MANY = 2_000, 60_000  # intervals that are tried, in the fast and in the slow test
 SURE = 3_000  # intervals that show 91 % to be less than 95 %, in 999 of 1,000 tests
 
@@ -78,11 +78,11 @@ class Case:
     few: int = FEW  # intervals that are tried in the fast test
     over: str = ""
 
-    def asked(self):
+    def measure(self):
         known = {"rows": self.public} if self.public else {}
         data = frame(self.rows, self.groups)
         curator = protect(data, declared=self.declared, person=self.person, neighbours=self.neighbours, **known)
-        return asked(curator, self.sql, self.epsilon if self.rho is None else None, self.rho)
+        return measure_question(curator, self.sql, self.epsilon if self.rho is None else None, self.rho)
 
 
 BY_G = "SELECT g, {} FROM t GROUP BY g"
@@ -90,7 +90,7 @@ SIMPLE = BY_G.format("COUNT(*) AS n, SUM(x) AS s, AVG(x) AS m")
 SPREAD = BY_G.format("STDDEV(y) AS d")
 CLIPPED = "clipped: most of what is possible is in the interval"
 TOGETHER = "all groups hold together, of which few are shown"
-BOXED = "near the limit of HAVING, or where a divisor may be zero: each released number has an interval of its own"
+BOXED = "near the limit of HAVING, or where a divisor may be zero, the interval combines those of all released numbers"
 DISCRETE = "discrete: the noise is zero, or a few whole numbers"
 
 
@@ -218,12 +218,12 @@ CASES = {
 }  # fmt: skip
 
 
-def held(case, wanted, **options):
-    """For each column, how many intervals were tried and held, until enough were."""
-    question = case.asked()
+def count_covered(case, wanted, **options):
+    """For each column: how many intervals contain the true value, out of how many."""
+    question = case.measure()
     tried, hits = {}, {}
     for _ in range(wanted):
-        rows = question.met(question.answer(releases=case.releases, **options))
+        rows = question.check_coverage(question.answer(releases=case.releases, **options))
         if case.together:
             rows = [{"all rows": all(met for row in rows for met in row.values())}] if rows else []
         for row in rows:
@@ -244,7 +244,7 @@ def wastes(hits, tried):
 
 
 def check(case, wanted):
-    found = held(case, wanted)
+    found = count_covered(case, wanted)
     assert found, "no interval was shown"
     for name, (hits, tried) in found.items():
         assert covers(hits, tried), f"{name}: {hits / tried:.4f} of {tried} hold"
@@ -267,8 +267,8 @@ def test_intervals_hold_as_often_as_stated_in_many_releases(name):
 @pytest.mark.parametrize("name", ["count at a tenth", "sums", "count, sum and mean by rho"])
 def test_noise_that_is_wider_than_stated_is_noticed(name):
     """Negative control: noise a tenth wider than the certificate says."""
-    found = held(CASES[name], 40_000, wider=Fraction(11, 10))
-    assert not all(covers(*each) for each in found.values())
+    found = count_covered(CASES[name], 40_000, wider=Fraction(11, 10))
+    assert not all(covers(*counts) for counts in found.values())
 
 
 def test_so_many_intervals_show_that_91_percent_are_too_few():
@@ -282,41 +282,43 @@ def test_so_many_intervals_show_that_91_percent_are_too_few():
 
 def test_intervals_of_91_percent_are_noticed_beside_having_on_a_sibling():
     """Negative control."""
-    found = held(CASES["HAVING on what is shown, doubled"], SURE, level=Fraction(91, 100))
+    found = count_covered(CASES["HAVING on what is shown, doubled"], SURE, level=Fraction(91, 100))
     assert not covers(*found["s"])
 
 
 @pytest.mark.parametrize("name", ["count at a tenth", "deviation", "HAVING that half pass", "ratio"])
 def test_intervals_of_another_confidence_are_noticed(name):
     """Negative control: intervals of 91 % are too narrow for 95 %, and those of 99.9 % too wide."""
-    narrow, wide = (held(CASES[name], 6_000, level=level) for level in (Fraction(91, 100), Fraction(999, 1000)))
-    assert not all(covers(*each) for each in narrow.values())
-    assert any(wastes(*each) for each in wide.values())
+    narrow, wide = (
+        count_covered(CASES[name], 6_000, level=level) for level in (Fraction(91, 100), Fraction(999, 1000))
+    )
+    assert not all(covers(*counts) for counts in narrow.values())
+    assert any(wastes(*counts) for counts in wide.values())
 
 
 def test_keys_that_are_shown_would_not_hold_without_their_condition(monkeypatch):
     """300 keys of 10 people, threshold 15: of the intervals that ignore the threshold, none holds."""
-    names = [f"key {each}" for each in range(300)]
+    names = [f"key {number}" for number in range(300)]
     data = pd.DataFrame({"g": np.repeat(names, 10)})
     budget = sf.Budget(epsilon=1, delta="1e-5")  # a question takes a tenth of delta
     curator = sf.protect(data, name="t", columns={"g": sf.Text()}, unit=sf.ROW, budget=budget)
-    question = asked(curator, BY_G.format("COUNT(*) AS n"), "1")
+    question = measure_question(curator, BY_G.format("COUNT(*) AS n"), "1")
     assert question.certificate.measurements[0].threshold == 15
-    shown = [met["n"] for _ in range(150) for met in question.met(question.answer())]
+    shown = [met["n"] for _ in range(150) for met in question.check_coverage(question.answer())]
     assert len(shown) > 100
     assert covers(sum(shown), len(shown))
     real = making.ShownRows
     monkeypatch.setattr(making, "ShownRows", lambda *parts: replace(real(*parts), thresholds=()))
-    ignored = [met["n"] for _ in range(150) for met in question.met(question.answer())]
+    ignored = [met["n"] for _ in range(150) for met in question.check_coverage(question.answer())]
     assert sum(ignored) == 0
 
 
 def test_the_first_row_would_not_hold_without_the_others(monkeypatch):
     """Twenty groups of the same size: whichever comes first is first for its noise."""
-    question = Case(BY_G.format("COUNT(*) AS n") + " ORDER BY n DESC", groups=20).asked()
+    question = Case(BY_G.format("COUNT(*) AS n") + " ORDER BY n DESC", groups=20).measure()
 
     def first(times):
-        hits = [question.met(question.answer())[0]["n"] for _ in range(times)]
+        hits = [question.check_coverage(question.answer())[0]["n"] for _ in range(times)]
         return sum(hits), times
 
     assert covers(*first(400))
@@ -329,7 +331,7 @@ def test_the_first_row_would_not_hold_without_the_others(monkeypatch):
 @pytest.mark.parametrize("name", ["mean of four rows", "no rows", "deviation of two rows", "some of a public number"])
 def test_no_interval_goes_beyond_what_is_possible(name):
     bounds = {"m": (0, 100_000), "n": (0, 40 * GROUPS), "s": (0, np.inf), "d": (0, 50 / 2**0.5)}
-    question = CASES[name].asked()
+    question = CASES[name].measure()
     for _ in range(20):
         for ends in question.answer().intervals:
             for column, (low, high) in ends.items():
