@@ -37,7 +37,7 @@ def _find_reach(behind: Floats, ahead: Floats, law: NoiseLaw, miss: float) -> Fl
     step = law.step or law.spread * 2.0**-HALVINGS
     far = np.ceil(FURTHEST * law.spread / step)
 
-    def accepted(steps: Floats) -> Truths:
+    def accepts(steps: Floats) -> Truths:
         away = steps * step
         beyond = law.compute_tail_beyond(ahead + away)
         forward = law.compute_tail_from(away) - beyond
@@ -47,10 +47,10 @@ def _find_reach(behind: Floats, ahead: Floats, law: NoiseLaw, miss: float) -> Fl
         )
 
     near, out = np.zeros_like(behind), np.full_like(behind, far)
-    endless = accepted(out)
+    endless = accepts(out)
     while bool((out - near > 1).any()):
         middle = np.floor((near + out) / 2)
-        inside = accepted(middle)
+        inside = accepts(middle)
         near, out = np.where(inside, middle, near), np.where(inside, out, middle)
     return np.where(endless, np.inf, near * step)
 

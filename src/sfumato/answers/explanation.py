@@ -7,7 +7,7 @@ from typing import assert_never
 
 from sfumato.accuracy.choice_margins import even_bin_margin
 from sfumato.answers.column_margins import assume_release
-from sfumato.answers.interval_words import find_interval_terms
+from sfumato.answers.interval_terms import find_interval_terms
 from sfumato.answers.intervals import has_interval
 from sfumato.answers.key_threshold import describe_key_threshold
 from sfumato.answers.output_sensitivity import ColumnSensitivity

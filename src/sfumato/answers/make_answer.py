@@ -17,7 +17,7 @@ from sfumato.answers.answer import Answer, Cost
 from sfumato.answers.answer_cautions import find_cautions
 from sfumato.answers.column_margins import compute_miss_chance
 from sfumato.answers.explanation import MeasurementSummary, summarise_measurements, write_sentences
-from sfumato.answers.interval_words import find_interval_terms
+from sfumato.answers.interval_terms import find_interval_terms
 from sfumato.answers.intervals import find_column_ends, has_interval
 from sfumato.answers.output_sensitivity import ColumnSensitivity, find_released_sensitivities
 from sfumato.answers.output_values import Floats, Objects, Values, compute_column, passes, select_cells
@@ -50,7 +50,7 @@ class Payment:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Details:
+class ComputedDetails:
     """The parts of an Answer that are computed when they are first read."""
 
     query: Query
@@ -68,7 +68,7 @@ class Details:
     def intervals(self) -> list[dict[str, tuple[float, float]]]:
         """The interval of every number in every row."""
         compared = _count_compared(self.query, self.aggregates, self.keys, len(self.cells))
-        shown = self._shown() if self.kept else None
+        shown = self._make_shown_rows() if self.kept else None
         ends = {
             name: find_column_ends(
                 post, shown, compute_miss_chance(self.query, self.planned, post, self.confidence, compared)
@@ -119,7 +119,7 @@ class Details:
         """The signed statement. It is signed when it is first read, from values that cannot change."""
         return self.sign(self.sensitivities())
 
-    def _shown(self) -> ShownRows:
+    def _make_shown_rows(self) -> ShownRows:
         thresholds = tuple(
             (certified.name, certified.threshold)
             for certified in self.certificate.measurements
@@ -157,7 +157,7 @@ def make_answer(  # noqa: PLR0917 - its caller names what it passes
         paid.population_cost, paid.own_remaining,
         tuple(name for name, post in query.columns if isinstance(post, KeyRef)),
         planned.plan.unit.neighbours, paid.loss,
-        Details(query, planned, certificate, reading, confidence, aggregates, keys, cells, kept, shown, sign),
+        ComputedDetails(query, planned, certificate, reading, confidence, aggregates, keys, cells, kept, shown, sign),
     )  # fmt: skip
 
 

@@ -68,7 +68,7 @@ class _Reach:
         return self.cells != 1
 
     @property
-    def of_groups(self) -> str:
+    def groups_suffix(self) -> str:
         return ", summed over all groups" if self.several else ""
 
 
@@ -183,7 +183,7 @@ def _find_largest_difference(low: float, high: float, reach: _Reach) -> float:
 def _state_constant(most: float, reach: _Reach) -> _Change:
     if most == 0:
         return _Change(0.0, "0", "replacing one person does not change it")
-    return _Change(float(most), f"{most:g}", f"one person can change it by at most {most:g}{reach.of_groups}")
+    return _Change(float(most), f"{most:g}", f"one person can change it by at most {most:g}{reach.groups_suffix}")
 
 
 def _state_per_row(formula: str, most: float | None, rows: float | None, reach: _Reach) -> _Change:

@@ -177,12 +177,12 @@ def _make_change(moves: dict[str, float], values: Floats, shown: ShownRows) -> C
 def _make_condition(shown: ShownRows, part: slice, change: Change) -> Callable[[Floats], npt.NDArray[np.bool_]]:
     keys = [key[part, None] for key in shown.keys]
 
-    def passing(tried: Floats) -> npt.NDArray[np.bool_]:
+    def passes_condition(tried: Floats) -> npt.NDArray[np.bool_]:
         if shown.having is None:
             return np.ones(tried.shape, bool)
         return np.broadcast_to(passes(shown.having, change(part, tried), keys), tried.shape)
 
-    return passing
+    return passes_condition
 
 
 def is_near_edges(values: Floats, least: Floats, most: Floats, law: NoiseLaw) -> npt.NDArray[np.bool_]:

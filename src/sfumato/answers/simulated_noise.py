@@ -113,13 +113,13 @@ def _compute_mixed_margin(scale: float, deviation: float, miss: float) -> float:
     if not ratio:
         return scale * math.log(1 / miss)
 
-    def beyond(at: float) -> float:
+    def compute_tail(at: float) -> float:
         """P(|sum| > at deviations)."""
         far = math.exp(ratio * (ratio / 2 - at)) * math.erfc((ratio - at) / math.sqrt(2))
         near = math.exp(min(ratio * (ratio / 2 + at), 700.0)) * math.erfc((ratio + at) / math.sqrt(2))
         return math.erfc(at / math.sqrt(2)) + (far - near) / 2
 
-    return deviation * _bisect_tail(beyond, 40.0 + 40.0 / ratio, miss)
+    return deviation * _bisect_tail(compute_tail, 40.0 + 40.0 / ratio, miss)
 
 
 def compute_many_margins(deviations: Floats, scales: Floats, miss: float) -> Floats:

@@ -57,7 +57,7 @@ def preview(
         assumed = _parse_amounts("assume", assume)
         if assumed.keys() - {"n"}:
             raise Usage("--assume takes n, the number of rows.", "For example --assume n=500.")
-        from sfumato.answers.interval_words import BIAS
+        from sfumato.answers.interval_terms import BIAS
         from sfumato.opening import open_folder
 
         with working("Previewing"), open_folder(context.obj) as curator:

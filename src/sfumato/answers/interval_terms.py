@@ -9,7 +9,7 @@ from sfumato.planning.planner import Planned
 from sfumato.query.query import Query
 
 BIAS = "Contribution bounds and clamping can add bias; `diagnose` estimates how much."
-CUT = "Intervals end at the limits that the catalog implies: 0 for a count, the declared bounds for an average."
+CUT = "Intervals end at the limits that the catalog implies, such as 0 for a count or the bounds for an average."
 
 
 @dataclass(frozen=True, slots=True)
