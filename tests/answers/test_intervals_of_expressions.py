@@ -39,6 +39,20 @@ def test_every_column_has_ends_in_order_or_no_interval(people, expression):
             assert low <= high
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("factor", ["1e90 * 1e90", "1e70", "1e-70", "1e-90 * 1e-90"])
+def test_the_variance_of_a_huge_multiple_does_not_overflow(factor):
+    data = pd.DataFrame({"g": ["a", "b"] * 50})
+    curator = sf.protect(
+        data, name="t", columns={"g": sf.Category(["a", "b"])}, unit=sf.ROW, budget=sf.Budget(epsilon=9)
+    )
+    answer = curator.ask(f"SELECT g, COUNT(*) * {factor} AS e FROM t GROUP BY g HAVING COUNT(*) > 1", epsilon=5)
+    assert all(
+        ends["e"][0] <= row["e"] <= ends["e"][1] for row, ends in zip(answer.rows, answer.intervals, strict=True)
+    )
+    assert len(answer.rows) == 2
+
+
 RATIOS = [
     ("SUM(b) / COUNT(*)", (0, 1)), ("SUM(x) / COUNT(*)", (0, 9)),
     ("SUM(x) / COUNT(x)", (5, 9)), ("SUM(y) / COUNT(*)", (-9, -5)), ("SUM(x) / COUNT(b)", (-math.inf, math.inf)),

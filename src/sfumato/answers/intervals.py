@@ -50,7 +50,7 @@ from sfumato.query.query import AggregateRef, KeyRef, Post, PostCall
 SURE = 3.0  # standard deviations: a divisor count must be at least this far from zero to be simulated
 SIMULATED = Fraction(9, 10)  # of `miss`: simulating around released instead of true values costs some confidence
 CLOSE = 4.0  # the largest ratio of the ends of a divisor's interval for which it can be simulated
-MOST_WEIGHT = Fraction(10) ** 200
+MOST_WEIGHT = Fraction(10) ** 60  # its fourth power, times that of a scale, is still a double
 NUMBERS = ("neg", "abs", "round", "+", "-", "*", "/")
 
 

@@ -13,6 +13,7 @@ from sfumato.answers.simulated_noise import (
     MOST_SMOOTH,
     TIMES,
     compute_many_margins,
+    compute_normal_margin,
     compute_smooth_margins,
     compute_smooth_tail,
     compute_variance,
@@ -81,7 +82,7 @@ def compute_margins(weights: Floats, noises: Sequence[Noise | Weighted], miss: F
     spreads = np.abs(weights[:, owner]) * np.array([abs(inner) for inner, _ in flat])
     if all(isinstance(noise, GaussianNoise) for _, noise in flat):
         deviation = np.sqrt((spreads**2) @ np.array([float(compute_variance(noise)) for _, noise in flat]))
-        return np.asarray(_compute_normal_margin(float(miss)) * deviation)
+        return np.asarray(compute_normal_margin(float(miss)) * deviation)
     if len(flat) <= MOST_SMOOTH and all(isinstance(noise, LaplaceNoise) for _, noise in flat):
         scales = spreads * np.array([float(noise.scale) for _, noise in flat if isinstance(noise, LaplaceNoise)])
         return compute_smooth_margins(scales, float(miss))
@@ -93,14 +94,6 @@ def compute_margins(weights: Floats, noises: Sequence[Noise | Weighted], miss: F
     drawn = np.array(imitate_noises(tuple(noises), times))
     most = min(math.ceil((1 - float(miss)) * times), times - 1)
     return np.array([np.sort(np.abs(row @ drawn))[most] for row in weights])
-
-
-def _compute_normal_margin(miss: float) -> float:
-    low, high = 0.0, 40.0
-    for _ in range(100):
-        middle = (low + high) / 2
-        low, high = (low, middle) if math.erfc(middle / math.sqrt(2)) <= miss else (middle, high)
-    return high
 
 
 def _compute_normal_tail(deviations: Floats) -> Floats:

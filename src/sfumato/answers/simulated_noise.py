@@ -106,9 +106,7 @@ def _compute_mixed_margin(scale: float, deviation: float, miss: float) -> float:
     """The margin of a Laplace plus a Gaussian variable without a lattice, from the closed form of the tail."""
     ratio = deviation / scale if scale else math.inf
     if ratio > MOST_MIXED:  # the Laplace part is negligible, and its terms would overflow
-        return math.hypot(deviation, math.sqrt(2) * scale) * _bisect_tail(
-            lambda at: math.erfc(at / math.sqrt(2)), 40.0, miss
-        )
+        return math.hypot(deviation, math.sqrt(2) * scale) * compute_normal_margin(miss)
 
     if not ratio:
         return scale * math.log(1 / miss)
@@ -131,6 +129,11 @@ def compute_many_margins(deviations: Floats, scales: Floats, miss: float) -> Flo
     knots = np.linspace(0, float(shares.max()), KNOTS)
     found = [_compute_mixed_margin(share, math.sqrt(max(1 - 2 * share**2, 0.0)), miss) for share in knots.tolist()]
     return np.asarray(deviations * np.interp(shares, knots, found))
+
+
+def compute_normal_margin(miss: float) -> float:
+    """The margin of a standard normal variable."""
+    return _bisect_tail(lambda at: math.erfc(at / math.sqrt(2)), 40.0, miss)
 
 
 def _bisect_tail(tail: Callable[[float], float], high: float, miss: float) -> float:
