@@ -118,7 +118,7 @@ def _arrow(table: str, name: str, column: Any, declared: ColumnDeclaration | Non
     module, kind = type(column).__module__.split(".")[0], str(getattr(column, "dtype", ""))
     if module == "pandas":
         if kind == "object":
-            if declared is None and (found := _of_one_type(column.tolist())) is not None:
+            if declared is None and (found := _try_array(column.tolist())) is not None:
                 return _plain(table, name, found, declared, reading)
             return _texts(table, name, column.tolist(), declared, reading)
         if kind == "category":
@@ -128,9 +128,10 @@ def _arrow(table: str, name: str, column: Any, declared: ColumnDeclaration | Non
             return pa.array([texts[code] for code in column.cat.codes], pa.string())
         if kind.startswith("Sparse"):
             return _arrow(table, name, column.sparse.to_dense(), declared, reading)
-        if not _is_known(column.dtype):  # Arrow would guess a type from all values of the column
+        made = _try_array(column) if _is_known(column.dtype) else None  # else Arrow would guess from all values
+        if made is None:
             raise no_rule(table, name, kind)
-        return _plain(table, name, _or_refuse(table, name, column), declared, reading)
+        return _plain(table, name, made, declared, reading)
     if module == "polars":
         if kind == "Object" or kind in WIDE_POLARS:
             return _texts(table, name, column.to_list(), declared, reading)
@@ -145,23 +146,12 @@ def _is_known(dtype: Any) -> bool:  # noqa: ANN401
     return type(dtype).__module__.split(".")[0] == "pandas" and type(dtype).__name__ in PANDAS_TYPES
 
 
-def _of_one_type(values: list[Any]) -> Any:  # noqa: ANN401
-    """An undeclared column of a public table, if its objects are all of one type of Arrow's."""
+def _try_array(values: Any) -> Any:  # noqa: ANN401
+    """An Arrow array of values that are all of one type; None if they are not."""
     try:
         return pa.array(values, from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError):
         return None
-
-
-def _or_refuse(table: str, name: str, column: Any) -> Any:  # noqa: ANN401
-    made = None
-    try:
-        made = pa.array(column, from_pandas=True)
-    except (pa.ArrowException, TypeError, ValueError):
-        made = None
-    if made is None:
-        raise no_rule(table, name, str(column.dtype))
-    return made
 
 
 def _plain(table: str, name: str, column: Any, declared: ColumnDeclaration | None, reading: TextFormat) -> Any:  # noqa: ANN401, PLR0911

@@ -22,14 +22,6 @@ EXTENSION_KEY = b"ARROW:extension:name"
 
 
 @dataclass(frozen=True, slots=True)
-class ParquetFiles:
-    """What follows FROM, and the type of each column."""
-
-    relation: str
-    columns: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
 class _Schema:
     """Of one file: the names of its columns, the types that DuckDB has for them, and extension types by name."""
 
@@ -38,15 +30,17 @@ class _Schema:
     in_milliseconds: tuple[str, ...]
 
 
-def parquet_files(  # noqa: PLR0917
+def read_parquet_files(  # noqa: PLR0917
     connection: duckdb.DuckDBPyConnection,
     table: str,
     source: str,
     files: Sequence[Path],
     wanted: Collection[str] | None,
     stack: ExitStack,
-) -> ParquetFiles:
-    """The relation of Parquet files that have the same columns. `wanted`: the columns that will be read (None: all).
+) -> tuple[str, Mapping[str, str]]:
+    """What to select from Parquet files that have the same columns, and the type of each column.
+
+    `wanted`: the columns that will be read (None: all).
 
     Claim: K-50. Of the schemas alone, but for moments in milliseconds: each is read by its value, as in an Arrow frame.
     Requires: the files do not change while the relation is read (checked by `open_source`).
@@ -68,8 +62,8 @@ def parquet_files(  # noqa: PLR0917
         if parquet_moments.may_exceed_microseconds(files, milliseconds):
             copy = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sfumato-"))) / "moments.parquet"
             parquet_moments.copy_as_microseconds(files, milliseconds, copy)
-            return ParquetFiles(_beside(files, types, milliseconds, copy), columns)
-    return ParquetFiles(_reader(files), columns)
+            return _beside(files, types, milliseconds, copy), columns
+    return _reader(files), columns
 
 
 def _read_schema(connection: duckdb.DuckDBPyConnection, table: str, path: Path) -> _Schema:

@@ -140,12 +140,7 @@ def find_ambiguous_values(declared: ColumnDeclaration) -> tuple[str, str] | None
     """
     if not isinstance(declared, Category) or not isinstance(declared.values[0], str):
         return None
-    seen: dict[str, str] = {}
-    for value in map(str, declared.values):
-        found = form(value)
-        if found is not None and seen.setdefault(found, value) != value:
-            return seen[found], value
-    return None
+    return next(((values[0], values[1]) for values in _group_by_number(declared).values() if len(values) > 1), None)
 
 
 def is_read_as_text(declared: ColumnDeclaration) -> bool:
@@ -212,11 +207,7 @@ def declared_value(column: str, declared: Category) -> str:
         write_file_list = ", ".join(map(_constant, declared.values))
         return f"CASE WHEN {column} IN ({write_file_list}) THEN CAST({column} AS {form_name}) END"
     exact = f"TRY_CAST({column} AS {form_name})"
-    forms: dict[str, list[str]] = {}
-    for value in map(str, declared.values):
-        found = form(value)
-        if found is not None:
-            forms.setdefault(found, []).append(value)
+    forms = _group_by_number(declared)
     if not forms:
         return exact
     alone = {found: values[0] for found, values in forms.items() if len(values) == 1}
@@ -227,6 +218,16 @@ def declared_value(column: str, declared: Category) -> str:
     if many:
         matched = f"CASE WHEN {spelled} NOT IN ({', '.join(many)}) THEN {matched} END"
     return prefer(exact, f"TRY_CAST({matched} AS {form_name})")
+
+
+def _group_by_number(declared: Category) -> dict[str, list[str]]:
+    """The declared texts that are numbers or truth values, by their one canonical text."""
+    groups: dict[str, list[str]] = {}
+    for value in map(str, declared.values):
+        number = form(value)
+        if number is not None:
+            groups.setdefault(number, []).append(value)
+    return groups
 
 
 def round_half_up(value: str) -> str:

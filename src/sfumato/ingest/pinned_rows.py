@@ -19,7 +19,7 @@ from sfumato.ingest.hidden_names import CENTRED, MET, PEOPLE, ROWS_OF_UNIT, SPEL
 from sfumato.ingest.join_cap import mark_met
 from sfumato.ingest.parsing import clamp_column, double, parse_column, round_half_up, sql_type
 from sfumato.ingest.readers import Source
-from sfumato.ingest.source_refusals import records_disagree, refused, rows_disagree
+from sfumato.ingest.source_refusals import other_number, records_disagree, rows_disagree
 from sfumato.ingest.sql_quoting import quote
 from sfumato.ingest.unit_rows import People, count_rows_of_people, find_owner_column
 from sfumato.kernel.neighbours import ROW
@@ -84,11 +84,9 @@ def check_public_counts(connection: duckdb.DuckDBPyConnection, table: Table) -> 
     """Refuse a table that has another number of rows, or of people, than its declaration makes public."""
     name = quote(table.name)
     if table.rows is not None and _count(connection, name) != table.rows:
-        hint = "Declare the number of rows that it has, or none: rows = n makes n public."
-        raise refused(table.name, "it has another number of rows than is declared.", hint)
+        raise other_number(table.name, "rows")
     if table.people is not None and _count(connection, name, f"COUNT(DISTINCT {quote(UNIT)})") != table.people:
-        hint = "Declare the number of people who have rows in it, or none: people = n makes n public."
-        raise refused(table.name, "it has another number of people than is declared.", hint)
+        raise other_number(table.name, "people")
 
 
 def _count(connection: duckdb.DuckDBPyConnection, relation: str, what: str = "COUNT(*)") -> int:

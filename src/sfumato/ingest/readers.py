@@ -19,7 +19,7 @@ from sfumato.ingest.canonical import EXACT, FLOATS, has_rule
 from sfumato.ingest.csv_files import read_csv_files
 from sfumato.ingest.database_tables import attach_table
 from sfumato.ingest.hidden_names import FRAME
-from sfumato.ingest.parquet_files import parquet_files
+from sfumato.ingest.parquet_files import read_parquet_files
 from sfumato.ingest.parsing import NUMBERS, find_ambiguous_values, is_read_as_text
 from sfumato.ingest.source_files import CSV, DATABASE, require_files
 from sfumato.ingest.source_refusals import changed_while_read, missing_columns, no_rule, one_number, unreadable
@@ -140,8 +140,7 @@ def _open_files(  # noqa: PLR0917
         found = read_csv_files(table, files, reading, stack, whole=wanted != ())
         columns = _describe(connection, found.relation)
         return Source(found.relation, columns, found.records, found.dropped, found.dropped_lines, untyped=True)
-    parquet = parquet_files(connection, table, source, files, wanted, stack)
-    return Source(parquet.relation, parquet.columns)
+    return Source(*read_parquet_files(connection, table, source, files, wanted, stack))
 
 
 def _describe(connection: duckdb.DuckDBPyConnection, relation: str) -> dict[str, str]:

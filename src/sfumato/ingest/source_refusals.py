@@ -116,3 +116,9 @@ def volatile_column(table: str) -> CatalogError:
     """A table has a generated column of random numbers."""
     hint = "Store the values: CREATE TABLE ... AS SELECT * FROM the table."
     return refused(table, "a generated column has other values whenever it is read.", hint)
+
+
+def other_number(table: str, what: str) -> CatalogError:
+    """The number of rows, or of people, is declared public, and is not the source's."""
+    hint = f"Declare the number of {what} that it has, or none: {what} = n makes n public."
+    return refused(table, f"it has another number of {what} than is declared.", hint)
