@@ -1,4 +1,7 @@
-"""Check a plan against the snapshot: its bounds, multiplicities and NULLs. A false plan is refused before a charge."""
+"""Check a plan against the snapshot: its bounds, multiplicities and NULLs. A false plan is refused before a charge.
+
+Part of the trusted perimeter: claims K-27 and K-35.
+"""
 
 from collections.abc import Mapping
 from typing import assert_never
