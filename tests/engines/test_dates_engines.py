@@ -14,7 +14,8 @@ import sfumato as sf
 from sfumato.catalog.dataset import Table
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.engines.reference.reference_dates import moment_text
-from sfumato.engines.reference.reference_engine import ReferenceEngine, evaluate
+from sfumato.engines.reference.reference_engine import ReferenceEngine
+from sfumato.engines.reference.reference_expressions import evaluate
 from sfumato.engines.sql.scalars import expression
 from sfumato.errors import KernelFault
 from sfumato.ingest.snapshot import pin

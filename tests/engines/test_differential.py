@@ -5,6 +5,7 @@ calm clinic, where nothing is bounded, is asked the analyst's own text; and ever
 """
 
 import re
+from dataclasses import replace
 from functools import cache
 from itertools import islice
 
@@ -15,7 +16,7 @@ from hostile_clinic import open_clinic
 from plain_answers import differences, plain_tables
 
 import sfumato as sf
-from sfumato.engines.reference import reference_engine
+from sfumato.engines.reference import reference_engine, reference_expressions, reference_rows
 from sfumato.engines.reference.reference_engine import ReferenceEngine
 from sfumato.kernel.certify import certify
 from sfumato.kernel.plan import answer_key
@@ -148,7 +149,7 @@ def floored(value, exponent):
 
 
 def without_bound(each, row, most, *, per_row):
-    return RIGHT["_contribution"](each, reference_engine.replace(row, held=most), most, per_row=per_row)
+    return RIGHT["_contribution"](each, replace(row, held=most), most, per_row=per_row)
 
 
 def away_from_zero(each, row, most, *, per_row):
@@ -165,7 +166,7 @@ def other_place(row):
 
 
 def never_clamped(column, rows):
-    return RIGHT["_of_unit"](reference_engine.replace(column, lower=-(1 << 60), upper=1 << 60), rows)
+    return RIGHT["_of_unit"](replace(column, lower=-(1 << 60), upper=1 << 60), rows)
 
 
 def zero_for_null(function, values):
@@ -177,14 +178,15 @@ WRONG = {
     "_nearest": floored, "_contribution": without_bound, "_contribution ": away_from_zero, "_order": other_order,
     "_place": other_place, "_of_unit": never_clamped, "_apply": zero_for_null,
 }  # fmt: skip
-RIGHT = {name.strip(): getattr(reference_engine, name.strip()) for name in WRONG}
+WHERE = {"_contribution": reference_engine, "_order": reference_engine, "_apply": reference_expressions}
+RIGHT = {name.strip(): getattr(WHERE.get(name.strip(), reference_rows), name.strip()) for name in WRONG}
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_reference_is_noticed(name, hostile, monkeypatch):
     """Negative controls: rounding, weights, their rounding, the order of groups and of rows that meet, a person's
     total, a division."""
-    monkeypatch.setattr(reference_engine, name.strip(), WRONG[name])
+    monkeypatch.setattr(WHERE.get(name.strip(), reference_rows), name.strip(), WRONG[name])
     assert not all(agree(hostile, question, planned) for question, _, planned in answerable(hostile))
 
 

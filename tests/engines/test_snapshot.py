@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.catalog.dataset import Table
-from sfumato.engines.reference.reference_engine import _place
+from sfumato.engines.reference.reference_rows import _place
 from sfumato.ingest import declared_versions, pinned_rows
 from sfumato.ingest.declared_versions import read_versions
 from sfumato.ingest.hidden_names import CENTRED, STEPS, WEIGHT

@@ -26,7 +26,6 @@ from sfumato.kernel.plan import (
     Thirds,
     answer_key,
     digest,
-    grid_exponent,
 )
 from sfumato.kernel.row_sources import Scan
 
@@ -130,17 +129,6 @@ def test_plans_that_cannot_be(build):
         build()
 
 
-def test_grids_come_from_bounds():
-    assert grid_exponent(0, 120, whole=True, per_row=True) == 0
-    assert grid_exponent(0, 0, whole=False, per_row=False) == 0
-    for lower, upper in ((0, 1), (-3, 2), (0, 200_000), (1e-9, 2e-9), (0, 2**53)):
-        for whole in (True, False):
-            exponent = grid_exponent(lower, upper, whole=whole, per_row=False)
-            assert max(abs(lower), abs(upper)) / 2.0**exponent <= 2**25 or exponent == 0
-            assert max(abs(lower), abs(upper)) / 2.0**exponent >= 2**24
-            assert not whole or exponent <= 0
-
-
 def test_bounds_are_whole_doubles():
     """Engines clamp in doubles: a bound of more than 2**53 steps may be rounded there, and let more in than is paid."""
     assert float(2**53 + 1) != 2**53 + 1, "the first whole number that is no double"
@@ -151,4 +139,3 @@ def test_bounds_are_whole_doubles():
     for bounds in ({"upper": 2**53 + 1}, {"lower": -(2**53) - 1}, {"offset": 2**53 + 1}, {"offset": -(2**53) - 1}):
         with pytest.raises(KernelFault, match="too many steps"):
             changed(SUM, **bounds)
-    assert grid_exponent(0, 2**53, whole=True, per_row=True) == 0

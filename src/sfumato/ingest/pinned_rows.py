@@ -12,6 +12,7 @@ import duckdb
 
 from sfumato.catalog.columns import ColumnDeclaration, Integer, Real
 from sfumato.catalog.dataset import Table
+from sfumato.catalog.public_grid import choose_exponent
 from sfumato.errors import CatalogError, KernelFault
 from sfumato.ingest.canonical import WHOLE
 from sfumato.ingest.counting import RANGE_BITS, note_absent, pack_outcomes, pass_on_parsed
@@ -23,7 +24,7 @@ from sfumato.ingest.source_refusals import other_number, records_disagree, rows_
 from sfumato.ingest.sql_quoting import quote
 from sfumato.ingest.unit_rows import People, count_rows_of_people, find_owner_column
 from sfumato.kernel.neighbours import ROW
-from sfumato.kernel.plan import ROW_WEIGHT_EXPONENT, Grid, grid_exponent
+from sfumato.kernel.plan import ROW_WEIGHT_EXPONENT, Grid
 
 MOST_ROWS = (1 << 31) - 1  # of one unit: no table has more
 PUSHDOWNS = ("type_pushdown", "scalar_fn_pushdown")  # into a CSV reader, which drops rows where TRY_CAST gives NULL
@@ -116,7 +117,7 @@ def find_grids(table: Table) -> dict[str, Grid]:
     for name, declared in table.columns.items():
         if isinstance(declared, (Integer, Real)):
             ends, per_row = (declared.lower, declared.upper), table.unit is ROW
-            exponent = grid_exponent(*ends, whole=isinstance(declared, Integer), per_row=per_row)
+            exponent = choose_exponent(*ends, whole=isinstance(declared, Integer), per_row=per_row)
             lower, upper = (floor(Fraction(end) / Fraction(2) ** exponent + Fraction(1, 2)) for end in ends)
             grids[name] = Grid(lower, upper, exponent)
     return grids

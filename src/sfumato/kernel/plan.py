@@ -11,7 +11,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
-from math import frexp, prod
+from math import prod
 from typing import ClassVar, assert_never
 
 from sfumato.errors import KernelFault
@@ -251,21 +251,6 @@ class BoundedPlan:
 
 
 LOWERING_VERSION = 3
-GRID_BITS = 24
-
-
-def grid_exponent(lower: float, upper: float, *, whole: bool, per_row: bool) -> int:
-    """The public grid of values in [lower, upper]: from declared bounds only, never from epsilon or data.
-
-    Claim: K-24. Bounds are at most 2**(GRID_BITS + 1) steps, or whole numbers of at most 2**53: sums fit 128 bits.
-    Requires: finite bounds (catalog, interval arithmetic).
-    Checked by: tests/kernel/test_plan.py::test_grids_come_from_bounds
-    """
-    reach = max(abs(lower), abs(upper))
-    if reach == 0 or (whole and per_row and reach <= MOST_STEPS):
-        return 0
-    fine = frexp(reach)[1] - 1 - GRID_BITS
-    return min(fine, 0) if whole else fine
 
 
 def digest(plan: BoundedPlan) -> str:

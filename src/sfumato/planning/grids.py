@@ -3,8 +3,9 @@
 from fractions import Fraction
 from math import floor, frexp
 
+from sfumato.catalog.public_grid import choose_exponent
 from sfumato.errors import KernelFault
-from sfumato.kernel.plan import MOST_STEPS, Grid, grid_exponent
+from sfumato.kernel.plan import MOST_STEPS, Grid
 from sfumato.query.query import Typed
 from sfumato.query.size_limits import MOST_BINS
 
@@ -15,7 +16,7 @@ BIN_BITS = 12  # of real values: 4,096 to 8,192 bins; more would cost rank, by t
 def sum_grid(value: Typed, *, per_row: bool) -> Grid:
     """The grid of a value that is added up."""
     lower, upper = _bounds_of(value)
-    return _grid(lower, upper, grid_exponent(lower, upper, whole=value.whole, per_row=per_row))
+    return _grid(lower, upper, choose_exponent(lower, upper, whole=value.whole, per_row=per_row))
 
 
 def squared_grid(value: Typed) -> Grid:

@@ -6,9 +6,10 @@ from math import floor
 
 from sqlglot import exp
 
+from sfumato.catalog.public_grid import choose_exponent
 from sfumato.errors import MissingBounds
 from sfumato.kernel.expressions import Column, ColumnType, Expression
-from sfumato.kernel.plan import MOST_STEPS, grid_exponent
+from sfumato.kernel.plan import MOST_STEPS
 from sfumato.kernel.row_sources import PerUnit, Source, UnitColumn, extent
 from sfumato.query import functions
 from sfumato.query.parse import locate, name_node, syntax_refusal
@@ -105,7 +106,7 @@ class _UnitBinder:
         if typed.type != "number" or typed.lower is None or typed.upper is None:
             hint = "Use a number whose bounds are declared in the catalog."
             raise MissingBounds("bounds", f"{function.upper()} needs a number with bounds{locate(node)}.", hint)
-        exponent = grid_exponent(typed.lower, typed.upper, whole=typed.whole, per_row=True)
+        exponent = choose_exponent(typed.lower, typed.upper, whole=typed.whole, per_row=True)
         step = Fraction(2) ** exponent
         low, high = (floor(Fraction(end) / step + Fraction(1, 2)) for end in (typed.lower, typed.upper))
         if function == "sum":
