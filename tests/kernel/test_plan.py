@@ -1,6 +1,7 @@
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import date
 from fractions import Fraction
+from typing import get_args
 
 import pytest
 
@@ -11,6 +12,7 @@ from sfumato.kernel.expressions import Call, Column, ColumnType, Literal
 from sfumato.kernel.neighbours import ROW, Neighbours, PrivacyUnit
 from sfumato.kernel.plan import (
     BoundedPlan,
+    Choice,
     Count,
     Curve,
     Extreme,
@@ -22,6 +24,7 @@ from sfumato.kernel.plan import (
     Mode,
     People,
     Quantiles,
+    Quantity,
     Sum,
     Thirds,
     answer_key,
@@ -94,6 +97,13 @@ def test_digests_of_every_quantity_are_those_of_existing_ledgers():
     undeclared = replace(PLAN, keys=(Key(Call("extract", (AGE,), "month"), None),), measurements=(keys, *EVERY))
     assert [digest(each)[:16] for each in (person, undeclared)] == DIGESTS
     assert [answer_key(each)[:16] for each in (person, undeclared)] == ANSWER_KEYS
+
+
+def test_every_field_of_a_quantity_is_part_of_its_digest():
+    """A field that is added to a class must be added to the record that is hashed, or two plans share a digest."""
+    for quantity in get_args(Quantity):
+        names = {field.name for field in fields(quantity)}
+        assert quantity in get_args(Choice) or names <= {"value", "grid", "offset"}, quantity
 
 
 def test_answer_keys_ignore_what_is_spent():

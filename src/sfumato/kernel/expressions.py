@@ -63,10 +63,8 @@ COMPUTED = ("+", "-", "*", "/", "neg", "abs", "floor", "ceil")
 TRUTHS = ("and", "or", "not", "is null", "like", "=", "<>", "<", "<=", ">", ">=")
 KIND_OF_RESULT = {"midnight": "datetime", "date_trunc": "date", "datetime_trunc": "datetime"}
 KIND_OF_RESULT |= dict.fromkeys((*COMPUTED, "extract", "date_diff"), "number") | dict.fromkeys(TRUTHS, "boolean")
-KIND_OF_COLUMN = {
-    ColumnType.INTEGER: "number", ColumnType.REAL: "number", ColumnType.BOOLEAN: "boolean", ColumnType.TEXT: "text",
-    ColumnType.DATE: "date", ColumnType.DATETIME: "datetime", ColumnType.ID: "text",
-}  # fmt: skip
+KIND_OF_COLUMN = {column_type: column_type.value for column_type in ColumnType}
+KIND_OF_COLUMN |= {ColumnType.INTEGER: "number", ColumnType.REAL: "number", ColumnType.ID: "text"}
 KIND_OF_LITERAL = {bool: "boolean", int: "number", float: "number", str: "text", date: "date", datetime: "datetime"}
 
 
