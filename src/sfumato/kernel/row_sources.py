@@ -186,14 +186,12 @@ def extent(source: Source) -> Extent:
 
 
 def _join(left: Extent, right: Extent, on: Sequence[tuple[Expression, Expression]], multiplicity: int | None) -> Extent:
-    if not left.private or right.private != (multiplicity is None):
+    if not left.private or right.private != (multiplicity is None) or (multiplicity is not None and multiplicity < 1):
         raise KernelFault("A join has a private left side; its right side has a multiplicity if it is public.")
     if any(len(kinds_of(one) | kinds_of(two)) != 1 for one, two in on):
         raise KernelFault("A join compares values of one kind: an engine might convert one kind into another.")
     tables, columns = left.tables + right.tables, left.columns + right.columns
     if multiplicity is not None:
-        if multiplicity < 1:
-            raise KernelFault("A key of a public table has at least one row.")
         reach, met = left.reach * multiplicity, None if left.rows_met is None else left.rows_met * multiplicity
         repeated = left.repeated * multiplicity
         return replace(left, reach=reach, tables=tables, columns=columns, rows_met=met, repeated=repeated)
