@@ -111,7 +111,7 @@ def test_a_plain_terminal_gets_plain_text():
         [sys.executable, "-m", "sfumato", "demo", "--no-plot"],
         capture_output=True, check=True, timeout=60, env={"PYTHONIOENCODING": "ascii", "LANG": "C", "PATH": ""},
     )  # fmt: skip
-    assert b"How many smoke?" in done.stdout
+    assert b"How many patients smoke?" in done.stdout
     assert b"Cost: e = 0.5" in done.stdout
     assert b"\x1b[" not in done.stdout
 

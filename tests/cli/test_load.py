@@ -6,7 +6,7 @@ import pytest
 from clinic import COUNT, PATIENTS, json_of, options, refused, run
 
 from sfumato.catalog.catalog_file import load_catalog
-from sfumato.cli import load_catalog as shown_load
+from sfumato.cli import load as shown_load
 
 MESSY = "pid,age,city,day\n" + "".join(
     f"p{index},{'41' if index % 2 else 'quarante'},{'Rome' if index % 3 else 'roma'},{index % 28 + 1:02}/12/2024\n"

@@ -93,8 +93,8 @@ def test_explain_says_how_many_rows_of_a_person_are_read():
     ) as curator:
         told = str(curator.ask("SELECT job, COUNT(*) AS n FROM t GROUP BY job", epsilon=1).explain())
         declared = str(curator.ask("SELECT city, COUNT(*) AS n FROM t GROUP BY city", epsilon=1).explain())
-    assert "at most 40 rows in t of one person" in told
-    assert "rows in t of one person" not in declared
+    assert "at most 40 rows per person from t" in told
+    assert "rows per person from t" not in declared
 
 
 @pytest.mark.parametrize("sql", QUESTIONS)
