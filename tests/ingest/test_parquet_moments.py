@@ -1,9 +1,13 @@
 """Moments in milliseconds of Parquet files: one that DuckDB cannot hold is read as in a frame, and refuses nothing."""
 
+import os
+import subprocess
+import sys
 from contextlib import closing
 from datetime import datetime
 
 import duckdb
+import older_parquet
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -115,3 +119,50 @@ def test_nested_columns_have_no_names_of_their_own(tmp_path):
     parquet.write_table(twice, tmp_path / "u.parquet")
     with pytest.raises(sf.errors.CatalogError, match="two columns n"):
         parquet_files._read_schema(duckdb.connect(), "t", tmp_path / "u.parquet")
+
+
+@pytest.mark.parametrize("zone", ["Europe/Rome", "America/New_York", "UTC"])
+def test_one_far_moment_moves_no_other_in_files_of_older_writers(tmp_path, zone):
+    """DuckDB and pyarrow disagree about the zone of such a file. The zone of the machine must not matter either."""
+    script = (
+        "import sys, duckdb, sfumato as sf\n"
+        "from datetime import datetime\n"
+        "from sfumato.catalog.dataset import Table\n"
+        "from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine\n"
+        "d = sf.DateTime(datetime(2000, 1, 1), datetime(2030, 1, 1))\n"
+        "engine = DuckDBEngine.of_data(Table('t', None, sf.ROW, {'d': d, 'n': sf.Integer(0, 9)}), sys.argv[1])\n"
+        "print(engine._connection.execute('SELECT d FROM t WHERE n = 0').fetchall())\n"
+    )
+    shown = []
+    for content in (older_parquet.NEAR, older_parquet.FAR):
+        (tmp_path / "t.parquet").write_bytes(content)
+        command = [sys.executable, "-c", script, str(tmp_path / "t.parquet")]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "TZ": zone})
+        shown.append(done.stdout.strip())
+    assert shown == ["[(datetime.datetime(2019, 12, 31, 23, 0),)]"] * 2
+
+
+class Moments(pa.ExtensionType):
+    """An extension type that pyarrow knows."""
+
+    def __init__(self):
+        super().__init__(pa.timestamp("ms"), "tests.moments")
+
+    def __arrow_ext_serialize__(self):
+        return b""
+
+    @classmethod
+    def __arrow_ext_deserialize__(cls, storage, serialized):
+        return cls()
+
+
+@pytest.mark.parametrize("value", [0, 2**62])
+def test_an_extension_type_is_refused_whatever_its_values(tmp_path, value):
+    pa.register_extension_type(Moments())
+    try:
+        made = pa.ExtensionArray.from_storage(Moments(), pa.array([value], pa.timestamp("ms")))
+        parquet.write_table(pa.table({"d": made, "day": made, "n": [1]}), tmp_path / "t.parquet")
+        with pytest.raises(sf.errors.CatalogError, match=r"tests\.moments"):
+            pinned(tmp_path / "t.parquet")
+    finally:
+        pa.unregister_extension_type("tests.moments")

@@ -19,6 +19,7 @@ from sfumato.ingest.sql_quoting import quote, text, write_file_list
 
 IN_PARQUET = ("arrow.uuid", "arrow.json")  # extension types that DuckDB reads as such
 EXTENSION_KEY = b"ARROW:extension:name"
+ZONED = "TIMESTAMP WITH TIME ZONE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +55,28 @@ def read_parquet_files(  # noqa: PLR0917
         raise refused(table, f"the files of {source} differ in their columns.", hint)
     # DuckDB would read an extension type as its storage type: a period as its ordinal
     columns = types | {name: kind for schema in schemas for name, kind in schema.extensions.items()}
-    counted = {name for schema in schemas for name in schema.in_milliseconds}
+    # a column of an extension type is refused by its type: its moments are not looked at
+    counted = {name for schema in schemas for name in schema.in_milliseconds if columns[name] == types[name]}
     milliseconds = [name for name in types if name in counted and (wanted is None or name in wanted)]
     if milliseconds:
         from sfumato.ingest import parquet_moments  # noqa: PLC0415 - pyarrow, which most files do not need
 
         if parquet_moments.may_exceed_microseconds(files, milliseconds):
             copy = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sfumato-"))) / "moments.parquet"
-            parquet_moments.copy_as_microseconds(files, milliseconds, copy)
-            return _beside(files, types, milliseconds, copy), columns
+            zoned = {name: types[name] == ZONED for name in milliseconds}
+            parquet_moments.copy_as_microseconds(files, zoned, copy)
+            relation = _beside(files, types, milliseconds, copy)
+            _require_types(connection, table, relation, types)
+            return relation, columns
     return _reader(files), columns
+
+
+def _require_types(connection: duckdb.DuckDBPyConnection, table: str, relation: str, types: Mapping[str, str]) -> None:
+    """Refuse a copy that would be read as other types than the files."""
+    described = connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()
+    if {str(row[0]): str(row[1]) for row in described} != dict(types):
+        hint = "Write the moments of the file in microseconds."
+        raise refused(table, "moments in milliseconds of the Parquet file cannot be converted.", hint)
 
 
 def _read_schema(connection: duckdb.DuckDBPyConnection, table: str, path: Path) -> _Schema:

@@ -3,7 +3,7 @@
 Part of the trusted perimeter: claim K-50.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -41,18 +41,23 @@ def _within(statistics: parquet.Statistics | None) -> bool:
     return bool(statistics.min_raw > -MOST_MILLISECONDS and statistics.max_raw < MOST_MILLISECONDS)
 
 
-def copy_as_microseconds(files: Sequence[Path], names: Sequence[str], to: Path) -> None:
+def copy_as_microseconds(files: Sequence[Path], zoned: Mapping[str, bool], to: Path) -> None:
     """Write these columns of all files to one file, in microseconds; a moment beyond DuckDB's calendar is infinite.
+
+    `zoned` says, by column, whether DuckDB reads a moment with a time zone. pyarrow and DuckDB disagree about files of
+    older writers, so pyarrow's own word must not decide: the copy would then be read in another zone than the file.
 
     Claim: K-50. A function of each value alone, defined for every value; the rows keep their order.
     Requires: columns of moments in milliseconds, of the same types in all files.
     Relies on: K-50 (microseconds).
     Checked by: tests/ingest/test_parquet_moments.py::test_both_ways_of_reading_agree
     """
-    schema = parquet.read_schema(files[0])
-    kinds = {name: pa.timestamp("us", None if schema.field(name).type.tz is None else "UTC") for name in names}
+    kinds = {name: pa.timestamp("us", "UTC" if has_zone else None) for name, has_zone in zoned.items()}
     with parquet.ParquetWriter(to, pa.schema(kinds)) as writer:
         for path in files:
-            for batch in parquet.ParquetFile(path).iter_batches(columns=list(names)):
-                columns = {name: microseconds(batch.column(name)).cast(kind) for name, kind in kinds.items()}
-                writer.write_table(pa.table(columns))
+            for batch in parquet.ParquetFile(path).iter_batches(columns=list(zoned)):
+                writer.write_table(pa.table({name: _convert(batch.column(name), kinds[name]) for name in kinds}))
+
+
+def _convert(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    return microseconds(column).cast(pa.int64()).cast(kind)  # through integers: Arrow converts no zone

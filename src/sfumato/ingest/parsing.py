@@ -204,8 +204,8 @@ def declared_value(column: str, declared: Category) -> str:
     """
     form_name = sql_type(declared)
     if not isinstance(declared.values[0], str):
-        write_file_list = ", ".join(map(_constant, declared.values))
-        return f"CASE WHEN {column} IN ({write_file_list}) THEN CAST({column} AS {form_name}) END"
+        listed = ", ".join(map(_constant, declared.values))
+        return f"CASE WHEN {column} IN ({listed}) THEN CAST({column} AS {form_name}) END"
     exact = f"TRY_CAST({column} AS {form_name})"
     forms = _group_by_number(declared)
     if not forms:
