@@ -13,7 +13,7 @@ from protected import protect
 
 import sfumato as sf
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1]  # protected.py is there
 ASK_ON = """
 import json, sys
 sys.path.insert(0, {here!r})

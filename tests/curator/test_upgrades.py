@@ -19,7 +19,7 @@ from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
 from sfumato.ledger.entry_queries import walk_entries
 from sfumato.ledger.prepared_statement import PreparedStatement
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1]  # protected.py is there
 SQL = "SELECT city, COUNT(*) AS n, AVG(age) AS a FROM people GROUP BY city"
 FALSE_ALARM = 1e-6
 UPGRADE = """
