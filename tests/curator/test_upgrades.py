@@ -12,6 +12,7 @@ import pytest
 from protected import protect
 
 import sfumato as sf
+from sfumato.answering.upgrade import Releases
 from sfumato.answers.combined_releases import MOST_PARTS, RunningMeans
 from sfumato.answers.released_values import Reading, ReleasedVector
 from sfumato.answers.simulated_noise import WeightedNoise, imitate_noises
@@ -101,6 +102,54 @@ def test_views_and_asks_between_upgrades_are_combined_too():
         assert better.cost.epsilon == 1, "1 + 2 + 3 were paid"
         assert people.upgrade(SQL, epsilon=7, analyst="ann").rows == better.rows
         assert better.loss.epsilon == 7
+
+
+def test_the_disclosure_of_an_upgrade_is_of_all_its_releases():
+    with protect(sf.Budget(epsilon=100)) as people:
+        first = people.ask(SQL, epsilon="0.1")
+        second = people.upgrade(SQL, epsilon="0.5")
+        third = people.upgrade(SQL, epsilon="0.7")
+        again = people.upgrade(SQL, epsilon="0.7")
+        single = people.ask(SQL, epsilon="0.3")
+        entries = [first.entry, second.entry, third.entry]
+        for answer, combined, epsilon in (
+            (first, entries[:1], "0.1"),
+            (second, entries[:2], "0.5"),
+            (third, entries, "0.7"),
+            (again, entries, "0.7"),
+            (single, [second.entry], "0.4"),
+        ):
+            said = answer.disclosure["statement"]
+            assert said["entries"] == combined
+            assert said["loss"] == {"epsilon": epsilon} == {"epsilon": str(answer.loss.epsilon)}
+            assert Fraction(said["family_of_four"]["epsilon"]) == 4 * Fraction(epsilon)
+            assert sum(Fraction(part["loss"]["epsilon"]) for part in said["measurements"]) == Fraction(epsilon)
+            assert said["entry"] == answer.entry
+            assert said["plan"] == people.ledger().entry(answer.entry).plan_digest
+            charged = [people.ledger().entry(number).loss for number in combined]
+            assert sum(Fraction(loss.epsilon) for loss in charged) == Fraction(epsilon)
+        assert again.disclosure["statement"]["plan"] == third.disclosure["statement"]["plan"]
+
+
+def test_a_summary_that_lists_no_entries_is_not_used(monkeypatch):
+    """Earlier builds wrote such summaries: the releases are read one by one, to the same answer."""
+    summarise = Releases.summarise
+
+    def summarise_as_before(self, through):
+        made = summarise(self, through)
+        number = len(made.pop("entries"))
+        return {**made, "number": number}
+
+    with protect(sf.Budget(epsilon=100)) as people:
+        with monkeypatch.context() as earlier:
+            earlier.setattr(Releases, "summarise", summarise_as_before)
+            for epsilon in (1, 2, 3):
+                before = people.upgrade(SQL, epsilon=epsilon)
+        after = people.upgrade(SQL, epsilon=3)
+        assert after.cached
+        assert (after.rows, after.intervals) == (before.rows, before.intervals)
+        assert after.disclosure["statement"]["entries"] == before.disclosure["statement"]["entries"]
+        assert people.upgrade(SQL, epsilon=4).cost.epsilon == 1
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """How much work an answer takes: counted, not timed."""
 
+import copy
 import pickle
+from dataclasses import asdict, replace
 
 import pytest
 from protected import protect
@@ -82,4 +84,25 @@ def test_an_answer_can_be_pickled_with_everything_but_the_key():
     for name in DETAILS:
         assert getattr(twin, name) == getattr(answer, name)
     assert twin.explain() == answer.explain()
-    assert twin._details is None
+    assert twin._details.values.keys() == set(DETAILS)
+
+
+def test_a_changed_answer_keeps_its_details():
+    answer = protect().ask(FOUR + " LIMIT 2", epsilon=1)
+    for source in (answer, pickle.loads(pickle.dumps(answer)), copy.deepcopy(answer)):
+        changed = replace(source, cached=True)
+        assert changed.cached
+        for name in DETAILS:
+            assert getattr(changed, name) == getattr(answer, name)
+        assert changed.to_dict()["intervals"] == answer.to_dict()["intervals"]
+
+
+def test_the_fields_of_an_answer_hold_its_details_but_not_the_key():
+    curator = protect()
+    answer = curator.ask(FOUR + " LIMIT 2", epsilon=1)
+    for source in (answer, pickle.loads(pickle.dumps(answer))):
+        parts = asdict(source)
+        assert set(DETAILS) <= parts.keys()
+        assert parts["intervals"] == answer.intervals
+        assert parts["warnings"] == answer.warnings
+        assert curator.desk.signer._secret not in repr(parts)

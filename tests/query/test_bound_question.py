@@ -1,5 +1,9 @@
 """Questions that are remembered: bound once for one dataset, and never for another."""
 
+import os
+import signal
+import threading
+
 import pytest
 
 import sfumato as sf
@@ -60,3 +64,30 @@ def test_a_frame_is_bound_like_its_sql():
     mine = dataset(x=sf.Real(0, 9))
     asked = Frame(mine, "t").where("x > 1").agg(n=count())
     assert bind_question(asked, mine).query == bind_question(asked.sql(), mine).query
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:This process")
+def test_a_fork_beside_a_thread_that_binds_does_not_hang():
+    """The thread holds the lock while the process forks; the child has a lock of its own."""
+    mine = dataset(x=sf.Integer(0, 9))
+    bind_question(SQL, mine)
+    held, done = threading.Event(), threading.Event()
+
+    def hold():
+        with bound_question._LOCK:
+            held.set()
+            done.wait()
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    held.wait()
+    child = os.fork()
+    if child == 0:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(20)  # ends a child that hangs
+        os._exit(0 if bind_question(SQL, mine) else 1)
+    _, status = os.waitpid(child, 0)
+    done.set()
+    holder.join()
+    assert status == 0

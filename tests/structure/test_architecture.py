@@ -77,7 +77,8 @@ def test_the_steps_are_those_of_the_code_in_their_order():
     in_order(desk.Desk.answer, "find_stored(", "charge_and_release(")
     released = "certified.release(", "ledger.store("
     in_order(desk.Desk.charge_and_release, "engine.check(", "ledger.charge(", *released, "self.draw_once(")
-    in_order(desk.Desk.draw_once, "engine.aggregate(", "draw(exact)", "ledger.void(")
+    in_order(desk.Desk.draw_once, "engine.aggregate(", "draw(exact)", "self._close(reservation)")
+    in_order(desk.Desk._close, "ledger.void(")
     in_order(present_answer.present_answer, "make_answer(")
 
 

@@ -43,7 +43,7 @@ class CertifiedPlans:
         certificates = self._certify_with(stored.shares)
         if self.bundled:
             return tuple(split_release(stored.entry_number, stored.integers, certificates))
-        return (Released(stored.entry_number, certificates[0], stored.integers, stored.keys),)
+        return (_read_release(stored, certificates[0]),)
 
     def _certify_with(self, shares: tuple[PrivacyLoss, ...]) -> tuple[Certificate, ...]:
         if shares == tuple(measured.loss for part in self.certificates for measured in part.measurements):
@@ -66,7 +66,13 @@ def certify_together(plans: Sequence[BoundedPlan]) -> CertifiedPlans:
 
 def read_stored(plan: BoundedPlan, stored: StoredAnswer) -> Released:
     """The release in the stored answer to one plan, certified with the losses that it was released at."""
-    return Released(stored.entry_number, certify(with_shares(plan, stored.shares)), stored.integers, stored.keys)
+    return _read_release(stored, certify(with_shares(plan, stored.shares)))
+
+
+def _read_release(stored: StoredAnswer, certificate: Certificate) -> Released:
+    """A stored release, certified for the plan that was charged: an upgrade's plan has another digest than `ask`'s."""
+    charged = replace(certificate, plan_digest=stored.plan_digest)
+    return Released(stored.entry_number, charged, stored.integers, stored.keys)
 
 
 def with_shares(plan: BoundedPlan, shares: Sequence[PrivacyLoss]) -> BoundedPlan:

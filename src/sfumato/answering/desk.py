@@ -6,7 +6,7 @@ as their first argument.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -28,6 +28,13 @@ from sfumato.planning.planner import Planned, choose_plan
 from sfumato.query.query import Query
 
 DEFAULT_ANALYST = "analyst"
+# what became of a charge when its answer failed after the draw
+CLOSED = "Noise was drawn for this charge, so it is spent and closed: asking again is another charge."
+STORED = "The answer was already stored: asking again returns it at no further cost. A watch is over."
+LEFT_OPEN = (
+    "The charge is spent, and could not be closed: it stays open. Once the ledger can be written again, asking again "
+    "resumes it at no further cost, with new noise. A watch is over."
+)
 Drawn = TypeVar("Drawn")
 Summarise = Callable[[Released], Mapping[str, object]]
 
@@ -105,11 +112,11 @@ class Desk:
     def draw_once(
         self, plans: Sequence[BoundedPlan], reservation: Reservation, draw: Callable[[Sequence[ExactAggregates]], Drawn]
     ) -> Drawn:
-        """Measure the plans, then draw their noise. If anything fails from the draw on, close the charge.
+        """Measure the plans, then draw their noise. If anything fails or interrupts from the draw on, close the charge.
 
         A failure after the draw may depend on the noise. If the charge stayed open, the analyst could resume it and
         draw again until the noise suits them. Closing a charge writes a constant text, so whether that succeeds does
-        not depend on the noise (docs/claims/K-28.md).
+        not depend on the noise (docs/claims/K-28.md). Every error says what became of the charge.
         """
         exact = [self.engine.aggregate(plan) for plan in plans]
         try:
@@ -118,14 +125,22 @@ class Desk:
             raise
         except AlreadyAnswered:  # another process stored its answer to this charge first; this draw is dropped
             raise
-        except LedgerError:
-            with suppress(LedgerError):
-                self.ledger.void(reservation)
+        except LedgerError as error:
+            raise LedgerError(error.code, error.message, f"{error.hint} {self._close(reservation)}".strip()) from error
+        except Exception:  # its text and its cause may depend on data and noise: keep neither
+            outcome = self._close(reservation)
+        except BaseException as interrupt:  # KeyboardInterrupt, SystemExit and the like: the caller's, not a failure
+            interrupt.add_note(self._close(reservation))
             raise
-        except Exception:  # noqa: S110 - its text and its cause may depend on data and noise: keep neither
-            pass
-        self.ledger.void(reservation)
-        raise KernelFault("The answer could not be made; its charge is closed.")
+        raise KernelFault(f"The answer could not be made. {outcome}")
+
+    def _close(self, reservation: Reservation) -> str:
+        """Close a charge whose answer failed after the draw, and say what became of it."""
+        try:
+            closed = self.ledger.void(reservation)
+        except Exception:
+            return LEFT_OPEN
+        return CLOSED if closed else STORED
 
 
 AtDesk = Callable[[], AbstractContextManager[Desk]]  # opens the desk of one question, with the data as it is then

@@ -8,11 +8,10 @@ from typing import Any
 from sfumato.answering.desk import Desk
 from sfumato.answering.receipt import Receipt, compute_population_cost
 from sfumato.answers.answer import Answer, Cost
-from sfumato.answers.disclosure import write_statement
+from sfumato.answers.disclosure import ReleasedLoss, write_statement
 from sfumato.answers.make_answer import Payment, make_answer
 from sfumato.answers.output_sensitivity import ColumnSensitivity
 from sfumato.answers.released_values import Reading
-from sfumato.kernel.losses import PrivacyLoss
 from sfumato.kernel.release import Released
 from sfumato.planning.planner import Planned
 from sfumato.query.query import Query
@@ -32,7 +31,7 @@ class CombinedReleases:
     """All releases that an upgraded answer is made from: their weighted mean, and their loss together."""
 
     reading: Reading
-    loss: PrivacyLoss
+    loss: ReleasedLoss
 
 
 def present_answer(
@@ -41,15 +40,16 @@ def present_answer(
     """The answer to a question; made from all releases in `combined` if it is given."""
     certificate = released.certificate
     reading = Reading.from_release(released) if combined is None else combined.reading
+    loss = ReleasedLoss.from_release(released) if combined is None else combined.loss
     own = desk.ledger.read_own_remaining(receipt.analyst)
     paid = Payment(
         released.entry_number, receipt.cost, receipt.cached, receipt.head, Cost.from_loss(desk.ledger.read_remaining()),
         compute_population_cost(receipt.taken), None if own is None else Cost.from_loss(own),
-        certificate.loss if combined is None else combined.loss,
+        loss.whole,
     )  # fmt: skip
 
     def sign(sensitivities: Sequence[ColumnSensitivity]) -> dict[str, Any]:
         entry, head = released.entry_number, receipt.head
-        return desk.signer.sign(write_statement(asked.planned.plan, certificate, sensitivities, entry, head))
+        return desk.signer.sign(write_statement(asked.planned.plan, certificate, loss, sensitivities, entry, head))
 
     return make_answer(asked.query, asked.planned, certificate, reading, asked.confidence, paid, sign)

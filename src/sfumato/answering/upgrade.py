@@ -13,6 +13,7 @@ from sfumato.answering.question_record import record_question, write_record
 from sfumato.answering.receipt import Receipt
 from sfumato.answers.answer import Answer
 from sfumato.answers.combined_releases import RunningMeans
+from sfumato.answers.disclosure import ReleasedLoss
 from sfumato.answers.released_values import Reading
 from sfumato.errors import LedgerError, UnsupportedSyntax
 from sfumato.kernel.certify import certify
@@ -21,6 +22,7 @@ from sfumato.kernel.losses import ZCDP, PrivacyLoss, PureDP, compose
 from sfumato.kernel.parameters import Number
 from sfumato.kernel.plan import BoundedPlan, Choice
 from sfumato.kernel.release import Released
+from sfumato.ledger.charging import list_shares
 from sfumato.ledger.earlier_releases import EarlierReleases
 from sfumato.ledger.ledger import AlreadyAnswered
 from sfumato.ledger.loss_sums import write_loss
@@ -34,10 +36,11 @@ MOST_TRIES = 100  # of processes that upgrade one question at once; at every try
 
 @dataclass(frozen=True, slots=True)
 class Releases:
-    """The releases of one question that an analyst has: their number, their loss together, and their weighted mean."""
+    """The releases of one question that an analyst has: their entries, their loss together, and their weighted mean."""
 
-    number: int
+    entries: tuple[int, ...]
     loss: PrivacyLoss
+    shares: tuple[PrivacyLoss, ...]  # the loss of each measurement, in all releases together
     combined: RunningMeans
     newest: Released
     epsilon: Fraction  # of those with Laplace noise
@@ -46,15 +49,23 @@ class Releases:
     @classmethod
     def from_one(cls, released: Released) -> "Releases":
         """One release."""
-        loss = released.certificate.loss
-        return cls(1, loss, RunningMeans.start(Reading.from_release(released)), released, *_read_amounts(loss))
+        loss, combined = released.certificate.loss, RunningMeans.start(Reading.from_release(released))
+        shares = list_shares(released.certificate)
+        return cls((released.entry_number,), loss, shares, combined, released, *_read_amounts(loss))
 
     def add(self, released: Released) -> "Releases":
         """With one more."""
         loss, combined = released.certificate.loss, self.combined.add(Reading.from_release(released))
         epsilon, rho = _read_amounts(loss)
+        shares = tuple(map(compose, self.shares, list_shares(released.certificate)))
         return Releases(
-            self.number + 1, compose(self.loss, loss), combined, released, self.epsilon + epsilon, self.rho + rho
+            (*self.entries, released.entry_number),
+            compose(self.loss, loss),
+            shares,
+            combined,
+            released,
+            self.epsilon + epsilon,
+            self.rho + rho,
         )
 
     def find_missing(self, wanted: PureDP | ZCDP) -> PureDP | ZCDP | None:
@@ -68,14 +79,15 @@ class Releases:
     @property
     def combined_releases(self) -> CombinedReleases:
         """All of them, to be presented like one release."""
-        return CombinedReleases(self.combined.to_reading(), self.loss)
+        return CombinedReleases(self.combined.to_reading(), ReleasedLoss(self.loss, self.shares, self.entries))
 
     def summarise(self, through: int) -> dict[str, Any]:
         """What the ledger stores with the newest release, so that older ones need not be read again."""
         return {
             "through": through,
-            "number": self.number,
+            "entries": list(self.entries),
             "loss": write_loss(self.loss),
+            "shares": [write_loss(share) for share in self.shares],
             "epsilon": plain(sum_exactly(self.epsilon)),
             "rho": plain(sum_exactly(self.rho)),
             "combined": self.combined.to_json(),
@@ -114,7 +126,7 @@ def upgrade(
             asked = PlannedQuery(query, planned, level)
             return present_answer(desk, asked, before.newest, receipt, before.combined_releases)
         now = desk.plan(query, more or wanted)
-        now = replace(now, plan=replace(now.plan, repeat=0 if before is None else before.number))
+        now = replace(now, plan=replace(now.plan, repeat=0 if before is None else len(before.entries)))
 
         def combine(released: Released, before: Releases | None = before) -> Releases:
             return Releases.from_one(released) if before is None else before.add(released)
@@ -137,8 +149,9 @@ def _combine_earlier(plan: BoundedPlan, earlier: EarlierReleases) -> Releases | 
     if earlier.summed_up is not None:
         summary, stored = earlier.summed_up
         made = Releases(
-            summary["number"],
+            tuple(summary["entries"]),
             read_charge(summary["loss"]),
+            tuple(read_charge(share) for share in summary["shares"]),
             RunningMeans.from_json(summary["combined"]),
             read_stored(plan, stored),
             Fraction(summary["epsilon"]),

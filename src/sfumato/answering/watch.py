@@ -10,7 +10,7 @@ from sfumato.answering.desk import AtDesk, Desk
 from sfumato.answering.question_record import record_question, write_record
 from sfumato.answering.receipt import compute_cost
 from sfumato.answers.answer import Cost
-from sfumato.errors import KernelFault, LedgerError, QueryError, UnsupportedSyntax
+from sfumato.errors import EngineFailed, LedgerError, QueryError, UnsupportedSyntax
 from sfumato.kernel.above_threshold import AboveThreshold
 from sfumato.kernel.bundle import certify_sequence
 from sfumato.kernel.certify import certify
@@ -41,7 +41,8 @@ class Watch:
     cost: Cost
     questions: int  # about how many are expected
     process: int = field(default_factory=os.getpid)
-    failed: threading.Event = field(default_factory=threading.Event)  # set when a draw failed; its charge is closed
+    crossed: threading.Event = field(default_factory=threading.Event)  # set when it answered True, and that is stored
+    failed: threading.Event = field(default_factory=threading.Event)  # set when a question failed or was interrupted
 
     def ask(self, sql: str) -> bool:
         """Is this count, up to noise, at or above the threshold? It must be like the first count of the watch."""
@@ -50,14 +51,15 @@ class Watch:
             raise LedgerError("ledger-foreign", "A watch belongs to the process that began it.", hint)
         if self.failed.is_set():
             hint = "Begin another watch; it costs its own epsilon."
-            raise QueryError("watch-closed", "A question of this watch failed, so its charge is closed.", hint)
+            message = "A question of this watch failed or was interrupted, so the watch is over."
+            raise QueryError("watch-closed", message, hint)
         with self.at_desk() as desk:
             return _compare(desk, self, sql)
 
     @property
     def finished(self) -> bool:
-        """Whether it has answered True."""
-        return self.sequence.finished
+        """Whether it has answered True. A True that could not be stored is not an answer."""
+        return self.crossed.is_set()
 
     def margin(self, confidence: Number = "0.95", questions: int | None = None) -> float:
         """A count answered False is at most this above the threshold, and the one answered True at most this below."""
@@ -111,16 +113,21 @@ def _compare(desk: Desk, watch: Watch, sql: str) -> bool:
             "watch", "One person changes this count by more than the watch was charged for.", COUNTS
         )
     desk.engine.check(plan)
+    if not watch.finished:  # only True is stored, and a failure must not mean True
+        desk.ledger.check_writable(watch.reservation)
 
     def compare_and_store(exact: Sequence[ExactAggregates]) -> bool:
         above = crosses(exact[0], plan, watch.sequence, watch.reservation)
         if above:
             done = Released(watch.reservation.entry_number, watch.reservation.certificate, {"crossed": (1,)})
             desk.ledger.store(watch.reservation, done)
+            watch.crossed.set()
         return above
 
     try:
         return desk.draw_once((plan,), watch.reservation, compare_and_store)
-    except (KernelFault, LedgerError):
+    except (QueryError, EngineFailed):  # before the draw
+        raise
+    except BaseException:
         watch.failed.set()
         raise

@@ -1,10 +1,11 @@
 """Answer: the rows, their intervals, an explanation and plots. It is computed from released values only."""
 
 import html
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from sfumato.answers.explanation import MeasurementSummary, join_explanation, prepend_warnings
 from sfumato.answers.group_loss import describe_loss, extend_to_group
@@ -64,19 +65,18 @@ class Cost:
         )
 
 
-class Details(Protocol):
-    """The parts of an answer that are computed when they are first read (make_answer.py)."""
-
-    def intervals(self) -> list[dict[str, tuple[float, float]]]: ...
-    def measurements(self) -> tuple[MeasurementSummary, ...]: ...
-    def sentences(self) -> tuple[str, ...]: ...
-    def sensitivities(self) -> tuple[ColumnSensitivity, ...]: ...
-    def warnings(self) -> tuple[str, ...]: ...
-    def interval_note(self) -> str: ...
-    def disclosure(self) -> dict[str, Any]: ...
+Details = Callable[[str], Any]  # computes a detail of an answer from its name
 
 
-DETAILS = ("intervals", "measurements", "sentences", "sensitivities", "warnings", "interval_note", "disclosure")
+class KnownDetails:
+    """The details of an answer that was pickled or copied. They hold values only, not the signing key."""
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        self.values = values
+
+    def __call__(self, name: str) -> Any:  # noqa: ANN401
+        """The detail with this name."""
+        return self.values[name]
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Answer:
 
     `cost` is the loss that was charged to the analyst: to the analyst's own limit if there is one, otherwise to the
     population's budget. `population_cost` is the loss that was charged to the population's budget: zero for a stored
-    answer.
+    answer. The details (`intervals` to `disclosure`) are computed when they are first read.
     """
 
     columns: tuple[str, ...]
@@ -102,46 +102,25 @@ class Answer:
     neighbours: Neighbours = field(repr=False)
     loss: PrivacyLoss = field(repr=False)  # of all releases that the answer shows, also if the answer was free
     _details: Details = field(repr=False, compare=False)
-
-    @cached_property
-    def intervals(self) -> list[dict[str, tuple[float, float]]]:
-        """For each row, the two ends of each number's confidence interval."""
-        return self._details.intervals()
-
-    @cached_property
-    def measurements(self) -> tuple[MeasurementSummary, ...]:
-        """The measurements, for explain()."""
-        return self._details.measurements()
-
-    @cached_property
-    def sentences(self) -> tuple[str, ...]:
-        """Sentences about the whole answer, for explain()."""
-        return self._details.sentences()
-
-    @cached_property
-    def sensitivities(self) -> tuple[ColumnSensitivity, ...]:
-        """How much one person can change each column."""
-        return self._details.sensitivities()
-
-    @cached_property
-    def warnings(self) -> tuple[str, ...]:
-        """Reasons to distrust some of the rows."""
-        return self._details.warnings()
-
-    @cached_property
-    def interval_note(self) -> str:
-        """The confidence of the intervals and what they do not cover. Empty if the answer has no interval."""
-        return self._details.interval_note()
-
-    @cached_property
-    def disclosure(self) -> dict[str, Any]:
-        """The signed statement of what this answer promises."""
-        return self._details.disclosure()
+    # The details. They are fields for `asdict`; `_compute_later` makes them properties.
+    # For each row, the two ends of each number's confidence interval:
+    intervals: list[dict[str, tuple[float, float]]] = field(init=False, repr=False, compare=False)
+    # The measurements, and sentences about the whole answer, for explain():
+    measurements: tuple[MeasurementSummary, ...] = field(init=False, repr=False, compare=False)
+    sentences: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    # How much one person can change each column:
+    sensitivities: tuple[ColumnSensitivity, ...] = field(init=False, repr=False, compare=False)
+    # Reasons to distrust some of the rows:
+    warnings: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    # The confidence of the intervals and what they do not cover; empty if the answer has no interval:
+    interval_note: str = field(init=False, repr=False, compare=False)
+    # The signed statement of what this answer promises:
+    disclosure: dict[str, Any] = field(init=False, repr=False, compare=False)
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and copy: compute everything now, so that the signing key is not copied."""
         computed = {name: getattr(self, name) for name in DETAILS}
-        return {**self.__dict__, **computed, "_details": None}
+        return {**self.__dict__, **computed, "_details": KnownDetails(computed)}
 
     def explain(self, people: int = 1) -> str:
         """How the answer was made: sensitivities, noise, bounds, the loss for a group of people, and what intervals
@@ -253,6 +232,18 @@ class Answer:
         ]
         width = max(240, 36 * len(values))
         return altair.layer(bars, rules).properties(width=width, height=260, title=altair.Title(name, subtitle=caption))
+
+
+def _compute_later(name: str) -> None:
+    """Let a detail of an answer be computed when it is first read. For `asdict` and `replace` it is a field."""
+    detail = cached_property(lambda answer: answer._details(name))
+    detail.__set_name__(Answer, name)
+    setattr(Answer, name, detail)
+
+
+DETAILS = tuple(part.name for part in fields(Answer) if not part.init)
+for _name in DETAILS:
+    _compute_later(_name)
 
 
 def format_value(value: object, ends: tuple[float, float] | None) -> str:

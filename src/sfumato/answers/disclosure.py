@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from sfumato.kernel.exact import plain
 from sfumato.kernel.losses import ApproxDP, PrivacyLoss, PureDP
 from sfumato.kernel.neighbours import Neighbours, PrivacyUnit
 from sfumato.kernel.plan import BoundedPlan, Grid, Quantity, kind_of
+from sfumato.kernel.release import Released
 from sfumato.private_files import tighten, written_once
 from sfumato.signing import make_secret, public_key_of, read_key, sign, verify_signature
 
@@ -49,16 +51,41 @@ def verify(disclosure: dict[str, Any], public_key: str) -> bool:
         return False
 
 
-def write_statement(
-    plan: BoundedPlan, certificate: Certificate, asked: Sequence[ColumnSensitivity], entry: int, head: str
+@dataclass(frozen=True, slots=True)
+class ReleasedLoss:
+    """The loss of all releases that an answer shows, as a whole and of each measurement, and their ledger entries."""
+
+    whole: PrivacyLoss
+    shares: tuple[PrivacyLoss, ...]
+    entries: tuple[int, ...]
+
+    @classmethod
+    def from_release(cls, released: Released) -> "ReleasedLoss":
+        """The loss of one release."""
+        certificate = released.certificate
+        shares = tuple(certified.loss for certified in certificate.measurements)
+        return cls(certificate.loss, shares, (released.entry_number,))
+
+
+def write_statement(  # noqa: PLR0917 - its caller names what it passes
+    plan: BoundedPlan,
+    certificate: Certificate,
+    loss: ReleasedLoss,
+    asked: Sequence[ColumnSensitivity],
+    entry: int,
+    head: str,
 ) -> dict[str, Any]:
-    """Write the statement of an answer, with exact numbers."""
+    """Write the statement of an answer, with exact numbers.
+
+    `entries` are the charges of all releases that the answer combines, and the losses are those of all of them. `entry`
+    and `plan` are of the newest one.
+    """
     return {
         "unit": describe_unit(plan.unit),
         "neighbours": plan.unit.neighbours.value,
         "population": plan.population,
-        "loss": _write_loss(certificate.loss),
-        "family_of_four": _write_family_loss(certificate.loss),
+        "loss": _write_loss(loss.whole),
+        "family_of_four": _write_family_loss(loss.whole),
         "max_rows_per_unit": plan.reach,
         "max_groups_per_unit": plan.max_groups_per_unit,
         "asked": [{"column": output.column, "one_person_changes": output.one_person_changes} for output in asked],
@@ -67,12 +94,15 @@ def write_statement(
                 "kind": kind_of(measurement.quantity),
                 **_read_bounds(measurement.quantity),
                 "one_person_changes": float(certified.sensitivity.l1) * 2.0 ** _choose_exponent(certified),
-                "loss": _write_loss(certified.loss),
+                "loss": _write_loss(share),
             }
-            for measurement, certified in zip(plan.measurements, certificate.measurements, strict=True)
+            for measurement, certified, share in zip(
+                plan.measurements, certificate.measurements, loss.shares, strict=True
+            )
         ],
         "plan": certificate.plan_digest,
         "entry": entry,
+        "entries": list(loss.entries),
         "ledger_head": head,
     }
 

@@ -51,7 +51,7 @@ class Payment:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ComputedDetails:
-    """The parts of an Answer that are computed when they are first read."""
+    """The parts of an Answer that are computed when they are first read: a method for each name in `DETAILS`."""
 
     query: Query
     planned: Planned
@@ -152,12 +152,19 @@ def make_answer(  # noqa: PLR0917 - its caller names what it passes
     shown = {name: _list_values(values, len(cells), kept, whole=name in whole) for name, values in columns.items()}
     names = tuple(columns)
     rows = [dict(zip(names, row, strict=True)) for row in zip(*shown.values(), strict=True)]
+    details = ComputedDetails(
+        query, planned, certificate, reading, confidence, aggregates, keys, cells, kept, shown, sign
+    )
+
+    def compute_detail(name: str) -> Any:  # noqa: ANN401
+        return getattr(details, name)()
+
     return Answer(
         names, rows, float(confidence), paid.cost, paid.remaining, paid.entry_number, paid.cached, paid.head,
         paid.population_cost, paid.own_remaining,
         tuple(name for name, post in query.columns if isinstance(post, KeyRef)),
         planned.plan.unit.neighbours, paid.loss,
-        ComputedDetails(query, planned, certificate, reading, confidence, aggregates, keys, cells, kept, shown, sign),
+        compute_detail,
     )  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 """The database of a ledger: SQLite or PostgreSQL, its connections, and its files."""
 
+import errno
 import os
 import shutil
 import sqlite3
@@ -75,6 +76,11 @@ class Database:
                 self._refuse_other_files(connection)
                 yield LedgerRows(connection, self.signatures)
             self._refuse_other_files(connection)  # what was committed to a file that is gone is not committed
+
+    def check_room(self) -> None:
+        """Refuse if the disk is nearly full. To be called inside a transaction, which explains the error."""
+        if self.path is not None and not has_room(self.path):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def close(self) -> None:
         """Close the connections."""

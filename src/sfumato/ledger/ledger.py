@@ -224,17 +224,30 @@ class Ledger:
         self._guarded.remember(head)
         return head.hash
 
-    def void(self, reservation: Reservation) -> None:
+    def check_writable(self, reservation: Reservation) -> None:
+        """Refuse if the answer of this charge could not be stored now. Nothing is written.
+
+        For a draw that stores only some of its outcomes: otherwise a failure to store would show the outcome.
+        """
+        with self._guarded.write() as (rows, _):
+            charge, answered, _ = rows.find_charge(reservation.entry_number)
+            if charge is None or answered:
+                raise AlreadyAnswered("This charge is closed.")
+            self._database.check_room()
+
+    def void(self, reservation: Reservation) -> bool:
         """Close a charge whose answer could not be made, for good. Its noise was drawn, and is not drawn again.
 
+        False: it is closed already, by its answer.
         The failure may depend on the noise. A charge that could be resumed would let the analyst choose among answers.
         """
         with self._guarded.write() as (rows, now):
             charge, answered, _ = rows.find_charge(reservation.entry_number)
             if charge is None or answered:
-                return
+                return False
             head, _ = close_charge(rows, now, reservation.entry_number, VOID)
         self._guarded.remember(head)
+        return True
 
     def totals(self, analyst: str | None = None) -> Totals:
         """The population's budget; or the analyst's own limit, if there is one."""

@@ -25,10 +25,11 @@ class StoredAnswer:
     """An answer that was given before.
 
     `certificate_measure` holds a name, a variance and the kind of noise for each measurement. `shares` are their
-    losses, in order. `taken` is what seeing the answer takes.
+    losses, in order. `taken` is what seeing the answer takes. `plan_digest` is the one of its charge.
     """
 
     entry_number: int
+    plan_digest: str
     certificate_measure: tuple[tuple[str, Fraction, str], ...]
     integers: dict[str, tuple[int, ...]]
     loss: PrivacyLoss
@@ -76,9 +77,12 @@ def write_answer(released: Released, summary: Mapping[str, object] | None = None
 
 
 def read_summary(answer: Row) -> dict[str, Any] | None:
-    """The summary that an upgrade stored with this answer."""
+    """The summary that an upgrade stored with this answer.
+
+    A summary of an earlier build, which does not list its entries, is not used: its releases are read one by one.
+    """
     summary: dict[str, Any] | None = json.loads(answer["payload"]).get("summary")
-    return summary
+    return summary if summary and "entries" in summary else None
 
 
 def _write_key(value: Scalar) -> list[str]:
@@ -162,6 +166,7 @@ def read_stored(charge: Row, answer: Row | None, head: Head, taken: Spending) ->
     number, certified = charge["number"], read_certified(charge["payload"])
     return StoredAnswer(
         number,
+        charge["plan_digest"],
         certified.measurements,
         integers,
         certified.loss,

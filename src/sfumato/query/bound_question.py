@@ -3,6 +3,7 @@
 `preview` followed by `ask`, and a dashboard that repeats its questions, parse and bind each question once.
 """
 
+import os
 from collections import OrderedDict
 from dataclasses import dataclass
 from threading import Lock
@@ -30,6 +31,16 @@ class BoundQuestion:
 # A dataset is part of the key by its identity, and is kept with the value so that its identity is not used again.
 _REMEMBERED: OrderedDict[tuple[str, int], tuple[Dataset, BoundQuestion]] = OrderedDict()
 _LOCK = Lock()
+
+
+def _start_over() -> None:
+    """Begin with a new lock and an empty cache: a thread that the fork did not copy may hold the old lock."""
+    global _LOCK  # noqa: PLW0603 - the lock of the parent process stays locked in the child
+    _LOCK = Lock()
+    _REMEMBERED.clear()
+
+
+os.register_at_fork(after_in_child=_start_over)
 
 
 def bind_question(question: str | FrameQuery, dataset: Dataset) -> BoundQuestion:
