@@ -8,7 +8,7 @@ import pytest
 from ledger_questions import POPULATION, ask, plain_answer, question
 
 import sfumato as sf
-from sfumato.errors import KernelFault
+from sfumato.errors import KernelFault, LedgerError
 from sfumato.kernel.losses import PureDP
 from sfumato.ledger.keyring import find_home
 from sfumato.ledger.ledger import Ledger, Limit
@@ -27,8 +27,9 @@ def test_a_charge_whose_draw_failed_is_never_drawn_for_again(ledger):
     """What failed may have depended on the noise: to resume would be to choose among answers. It is paid anew."""
     failed = ledger.reserve("ann", question(SHARE, "x"))
     ledger.void(failed)
-    with pytest.raises(KernelFault):
+    with pytest.raises(LedgerError) as refused:
         ledger.store(failed, plain_answer(failed))
+    assert refused.value.code == "charge-closed"
     again = ledger.reserve("ann", question(SHARE, "x"))
     assert again.entry_number != failed.entry_number
     assert ledger.totals().spent == PureDP("0.2")
@@ -43,6 +44,35 @@ def test_a_charge_that_was_not_drawn_for_is_resumed_in_another_reservation(ledge
     ledger.store(second, plain_answer(second))
     with pytest.raises(KernelFault):
         ledger.store(first, plain_answer(first))
+
+
+@pytest.mark.parametrize("asking", ["ask", "upgrade"])
+def test_a_charge_that_another_request_closed_gives_no_answer_and_is_not_paid_again(monkeypatch, asking):
+    """Two requests share a charge. The second fails and closes it, after the first has drawn its noise."""
+    sql, store, held = "SELECT COUNT(*) AS n FROM people", Ledger.store, []
+
+    def fail(*_):
+        raise RuntimeError
+
+    def store_after_a_failure(self, *given):
+        if not held:
+            held.append(1)
+            monkeypatch.setattr(Ledger, "store", fail)
+            with pytest.raises(KernelFault):
+                getattr(people, asking)(sql, epsilon=1)
+            monkeypatch.setattr(Ledger, "store", store)
+        return store(self, *given)
+
+    made = {"columns": {"age": sf.Integer(0, 120)}, "budget": sf.Budget(epsilon=9)}
+    with sf.protect(pyarrow.table({"age": [20, 30]}), name="people", unit=sf.ROW, **made) as people:
+        monkeypatch.setattr(Ledger, "store", store_after_a_failure)
+        with pytest.raises(LedgerError, match="asking again is another charge") as refused:
+            getattr(people, asking)(sql, epsilon=1)
+        assert refused.value.code == "charge-closed"
+        assert people.budget.spent.epsilon == 1, "the first request does not charge again by itself"
+        assert [entry.kind for entry in people.ledger().entries()] == ["open", "charge", "answer"]
+        assert getattr(people, asking)(sql, epsilon=1).cost.epsilon == 1
+        assert people.budget.spent.epsilon == 2
 
 
 def test_an_answer_makes_two_durable_commits(tmp_path, monkeypatch):

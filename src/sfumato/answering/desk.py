@@ -123,7 +123,7 @@ class Desk:
             return draw(exact)
         except QueryError:  # refused before the draw: a watch that is busy or finished
             raise
-        except AlreadyAnswered:  # another process stored its answer to this charge first; this draw is dropped
+        except AlreadyAnswered:  # another request stored its answer to this charge first; this draw is dropped
             raise
         except LedgerError as error:
             raise LedgerError(error.code, error.message, f"{error.hint} {self._close(reservation)}".strip()) from error

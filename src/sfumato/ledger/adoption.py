@@ -10,6 +10,7 @@ from sfumato.ledger.anchor import Place, read_anchor
 from sfumato.ledger.audit import audit
 from sfumato.ledger.database import DAMAGED, Database
 from sfumato.ledger.entries import SCHEMA_VERSION, Head
+from sfumato.ledger.index_contents import build_index
 from sfumato.ledger.keyring import Keyring, Mark
 from sfumato.ledger.ledger_opening import Identity, append_anchor, refuse_foreign
 from sfumato.ledger.ledger_rows import LedgerRows
@@ -103,6 +104,7 @@ def continue_ledger(
         if not found.ok:
             hint = "Restore an intact backup: `sfumato ledger restore`."
             raise LedgerError("ledger-altered", f"Entry {found.first_broken} is not correct: {found.reason}", hint)
+        build_index(rows)  # the audit does not check it
         now, counted = rows.read_head(lock=True), list_segments(rows)
         key = _refuse_foreign_key(rows, now, there, accepted)
         known = rename_parted(rows, (*list_seen(keyring, seen, (*counted, *replaced)), *replaced))

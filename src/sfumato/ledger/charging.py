@@ -2,12 +2,13 @@
 
 Part of the trusted perimeter. A charge has at most one answer. A charge without an answer can be resumed, because
 nothing that was drawn for it has left: `Desk.charge_and_release` stores an answer before it returns any of it. A
-charge whose answer failed after the draw is closed as void (claim K-28), and is never resumed.
+charge whose answer failed after the draw is closed as void (claim K-28), and is never resumed. Two requests may hold
+one charge. The first to close it decides: with an answer, which both get, or as void, and then neither gets one.
 """
 
 from collections.abc import Callable
 
-from sfumato.errors import KernelFault
+from sfumato.errors import KernelFault, LedgerError
 from sfumato.kernel.certify import Certificate
 from sfumato.kernel.losses import PrivacyLoss
 from sfumato.kernel.reservation import Reservation
@@ -56,10 +57,13 @@ def close_charge(
 
     The charge must be of this certificate, if one is given.
     """
-    charge, answered, newest = rows.find_charge(number)
+    charge, answer, newest = rows.find_charge(number)
     if charge is None or (certificate is not None and charge["payload"] != describe_certificate(certificate)):
         raise KernelFault("This answer was never charged.")
-    if answered:
+    if is_void(answer):
+        message = "Another request for the same charge failed and closed it, so this request gets no answer either."
+        raise LedgerError("charge-closed", message)  # the desk adds that it is spent, and that asking again costs
+    if answer:
         raise AlreadyAnswered("This charge has its answer already.")
     parts = {name: charge[name] for name in ("analyst", "plan_digest", "answer_key")}
     parts |= {"about": number, "analyst_spent": read_own_spent(newest, now.budget), "payload": payload}

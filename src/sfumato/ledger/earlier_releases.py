@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfumato.kernel.losses import PrivacyLoss
-from sfumato.ledger.entries import Head, altered_error
+from sfumato.ledger.entries import Head
 from sfumato.ledger.ledger_rows import LedgerRows
 from sfumato.ledger.quotes import price_view
-from sfumato.ledger.release_index import find_own_answer, list_obtained
+from sfumato.ledger.release_index import find_own_answer, index_error, list_obtained
 from sfumato.ledger.stored_answers import StoredAnswer, read_stored, read_summary
 
 
@@ -29,17 +29,21 @@ def find_earlier_releases(
     rows: LedgerRows, head: Head, answer_key: str, analyst: str, limit: PrivacyLoss | None
 ) -> EarlierReleases:
     """The newest summary of an upgrade and the releases that the analyst got since; all releases without a summary."""
-    newest, summary = find_own_answer(rows, answer_key, analyst, head.number + 1), None
-    while newest is not None and (summary := read_summary(newest)) is None:
+    newest, summary, own = find_own_answer(rows, answer_key, analyst, head.number + 1), None, []
+    while newest is not None:
+        own.append(int(newest["number"]))
+        if (summary := read_summary(newest)) is not None:
+            break
         newest = find_own_answer(rows, answer_key, analyst, newest["number"])
     obtained = list_obtained(rows, answer_key, analyst, int(summary["through"]) if summary else 0)
     stored = {  # an answer that the analyst has is free
         answer["number"]: read_stored(charge, answer, head, price_view(charge, limit, head.budget, has=True))
         for charge, answer in obtained
     }
+    for number in own:
+        if number not in stored:  # the index hides it
+            raise index_error(number)
     if newest is None or summary is None:
         return EarlierReleases(None, tuple(stored.values()), head.number, head.hash)
-    if newest["number"] not in stored:
-        raise altered_error(newest["number"], "is missing in the index of releases")
     summed_up = stored.pop(newest["number"])
     return EarlierReleases((summary, summed_up), tuple(stored.values()), head.number, head.hash)

@@ -43,9 +43,7 @@ GET_SAME_UNTIL = PreparedStatement(
     .where(ENTRIES.c.kind == _KIND, ENTRIES.c.about.is_not_distinct_from(_ABOUT), _BY_ANALYST)
     .where(ENTRIES.c.number <= _NUMBER)
 )
-HAS_SEEN = PreparedStatement(
-    sa.select(ENTRIES.c.number).where(is_kind("seen"), ENTRIES.c.about == CHARGE_NUMBER, _BY_ANALYST)
-)
+HAS_SEEN = PreparedStatement(sa.select(*PLAIN).where(is_kind("seen"), ENTRIES.c.about == CHARGE_NUMBER, _BY_ANALYST))
 GET_NEWEST_ANCHOR = PreparedStatement(
     sa.select(ENTRIES.c.number).where(_NO_ANALYST, _IS_ANCHOR).order_by(ENTRIES.c.number.desc()).limit(1)
 )
@@ -114,7 +112,7 @@ def is_repeated(rows: LedgerRows, entry: Entry, until: int) -> bool:
 
 def has_seen(rows: LedgerRows, charge: int, analyst: str) -> bool:
     """Whether the analyst's view of this charge's answer was counted."""
-    return rows.find_unchecked(HAS_SEEN, charge=charge, analyst=analyst) is not None
+    return rows.find_row(HAS_SEEN, charge=charge, analyst=analyst) is not None
 
 
 def list_analysts(rows: LedgerRows) -> list[str]:

@@ -3,9 +3,9 @@
 from sfumato.ledger.charging import read_own_spent
 from sfumato.ledger.entries import Head, Row
 from sfumato.ledger.entry_queries import find_newest_of, has_seen
+from sfumato.ledger.index_contents import index_release
 from sfumato.ledger.ledger_rows import LedgerRows
 from sfumato.ledger.loss_sums import add_losses, convert_loss
-from sfumato.ledger.release_index import index_release
 from sfumato.ledger.spending import read_charge
 from sfumato.ledger.sublimits import Sublimits
 
@@ -15,9 +15,10 @@ def count_view(  # noqa: PLR0917 (one caller)
 ) -> tuple[Head, bool]:
     """Count an answer on the own limit of an analyst who sees it for the first time. The total does not change.
 
-    False: it was counted meanwhile. If it does not fit under the analyst's limit, BudgetExceeded is raised.
+    False: the analyst has it already, since it was counted meanwhile. If it does not fit under the analyst's limit,
+    BudgetExceeded is raised.
     """
-    if has_seen(rows, charge["number"], analyst):
+    if charge["analyst"] == analyst or has_seen(rows, charge["number"], analyst):
         return now, False
     loss = convert_loss(read_charge(charge["loss"]), now.budget)
     own = read_own_spent(find_newest_of(rows, analyst), now.budget)

@@ -34,6 +34,7 @@ from sfumato.ledger.entry_queries import (
 from sfumato.ledger.export import write_export
 from sfumato.ledger.first_views import count_view
 from sfumato.ledger.guarded_database import GuardedDatabase, create_guarded, open_guarded, read_guarded
+from sfumato.ledger.index_contents import find_index_fault, index_release
 from sfumato.ledger.last_verified import read_verified, remember_verified
 from sfumato.ledger.ledger_opening import Identity, read_identity
 from sfumato.ledger.ledger_rows import LedgerRows
@@ -45,7 +46,7 @@ from sfumato.ledger.recorded_neighbours import (
     record_neighbours,
     refuse_other_neighbours,
 )
-from sfumato.ledger.release_index import index_release
+from sfumato.ledger.schema import read_version
 from sfumato.ledger.spending import (
     Limit,
     Spending,
@@ -57,11 +58,14 @@ from sfumato.ledger.spending import (
     spend_on,
     subtract_spent,
 )
-from sfumato.ledger.stored_answers import VOID, StoredAnswer, read_stored, write_answer
+from sfumato.ledger.stored_answers import VOID, StoredAnswer, is_void, read_stored, write_answer
 from sfumato.ledger.sublimits import Sublimits
 
 __all__ = ["AlreadyAnswered", "Entry", "Ledger", "Limit", "Quote", "Spending", "StoredAnswer", "Totals", "Verification"]
 NOBODY: Mapping[str, PrivacyLoss] = MappingProxyType({})
+INDEX_FAULT = (
+    "The index of releases differs from the entries at this number. `sfumato ledger adopt` builds the index again."
+)
 
 
 class Ledger:
@@ -191,7 +195,7 @@ class Ledger:
             return None
         has = release.has
         if not has and release.answer is not None:
-            head, first = self._count_view(release.charge, release.answer["number"], name)
+            head, limit, first = self._count_view(release.charge, release.answer["number"], analyst)
             has = not first
         taken = price_view(release.charge, limit, head.budget, has=has)
         return read_stored(release.charge, release.answer, head, taken)
@@ -238,13 +242,13 @@ class Ledger:
     def void(self, reservation: Reservation) -> bool:
         """Close a charge whose answer could not be made, for good. Its noise was drawn, and is not drawn again.
 
-        False: it is closed already, by its answer.
+        False: it is closed already, by its answer. True also if another request has closed it without an answer.
         The failure may depend on the noise. A charge that could be resumed would let the analyst choose among answers.
         """
         with self._guarded.write() as (rows, now):
-            charge, answered, _ = rows.find_charge(reservation.entry_number)
-            if charge is None or answered:
-                return False
+            charge, answer, _ = rows.find_charge(reservation.entry_number)
+            if charge is None or answer is not None:
+                return is_void(answer)
             head, _ = close_charge(rows, now, reservation.entry_number, VOID)
         self._guarded.remember(head)
         return True
@@ -310,7 +314,7 @@ class Ledger:
             return list_open_charges(rows)
 
     def verify(self, *, full: bool = True, head: str | None = None) -> Verification:
-        """Check every hash, signature, sum and answer, and that the entries seen before are there.
+        """Check every hash, signature, sum and answer, the index of releases, and that entries seen before are there.
 
         If not `full`, only the entries since this user's last verification are checked. `head` is the hash of an entry
         that a reader has noted; it must be in the ledger.
@@ -320,6 +324,9 @@ class Ledger:
             before = read_verified(keyring) if keyring and not full else None
             key = keyring.public_key if keyring else ""
             found = audit(rows, self.ledger_id, self.population, known, key, before)
+            wrong = find_index_fault(rows, found.verified_before) if found.ok and read_version(rows) > 2 else None
+            if wrong is not None:
+                found = Verification(False, found.entries, wrong, INDEX_FAULT, found.verified_before)
             if found.ok and head is not None and find_number(rows, head) is None:
                 found = Verification(False, found.entries, None, "No entry has the expected hash.")
             if found.ok and keyring:
@@ -364,15 +371,17 @@ class Ledger:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
-    def _count_view(self, charge: Row, answer: int, analyst: str) -> tuple[Head, bool]:
+    def _count_view(self, charge: Row, answer: int, analyst: str) -> tuple[Head, PrivacyLoss | None, bool]:
         """Count an answer on the own limit of an analyst who sees it for the first time. The total does not change.
 
-        False: it was counted meanwhile.
+        The analyst's name is looked up again: another spelling of it may have been recorded since the answer was found.
+        The limit is returned too. False: the analyst has the answer already, since it was counted meanwhile.
         """
         with self._guarded.write() as (rows, now):
-            head, first = count_view(rows, now, charge, answer, analyst, self._sublimits)
+            name = self._find_recorded(rows, analyst)
+            head, first = count_view(rows, now, charge, answer, name, self._sublimits)
         self._guarded.remember(head)
-        return head, first
+        return head, self._sublimits.find(name, head.budget), first
 
     def _check(self, analyst: str, certificate: Certificate) -> None:
         read_analyst(analyst)

@@ -118,12 +118,12 @@ class LedgerRows:
         same = [row for row in rows if row["kind"] == "charge" and row["plan_digest"] == plan_digest]
         return same[-1] if same else None, rows[-1] if rows else None
 
-    def find_charge(self, number: int) -> tuple[Row | None, bool, Row | None]:
-        """A charge, whether it has an answer, and the last entry of the analyst who was charged."""
+    def find_charge(self, number: int) -> tuple[Row | None, Row | None, Row | None]:
+        """A charge, its answer without the payload, and the last entry of the analyst who was charged."""
         rows = self.list_rows(GET_CHARGE, charge=number)
         found = [row for row in rows if row["number"] == number and row["kind"] == "charge"]
-        answered = any(row["kind"] == "answer" and row["about"] == number for row in rows)
-        return found[0] if found else None, answered, rows[-1] if rows else None
+        answers = [row for row in rows if row["kind"] == "answer" and row["about"] == number]
+        return found[0] if found else None, answers[0] if answers else None, rows[-1] if rows else None
 
     def find_answer(self, charge: int) -> Row | None:
         """The answer entry of a charge, with its payload."""

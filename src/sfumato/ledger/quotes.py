@@ -9,7 +9,7 @@ from sfumato.ledger.charging import list_shares, read_own_spent
 from sfumato.ledger.entries import Head, Row
 from sfumato.ledger.ledger_rows import LedgerRows
 from sfumato.ledger.loss_sums import convert_loss, fits, price, zero_loss
-from sfumato.ledger.release_index import Order, Release, find_releases
+from sfumato.ledger.release_index import Order, Release, find_releases, find_same
 from sfumato.ledger.spending import Spending, read_charge, spend_nothing, spend_on
 from sfumato.ledger.stored_answers import describe_certificate, is_precise_enough, read_certified
 
@@ -65,8 +65,23 @@ def choose_stored(
 
     An analyst without a limit gets the most precise one. An analyst with a limit gets the most precise one that they
     have, or else the least precise one. Its loss must not be above what they asked for, since all of it counts on
-    their limit.
+    their limit. Only so many candidates are tried; the answer to this very certificate is found in any case, if the
+    analyst has it, because no charge is made for it again.
     """
+    best = _choose_best(rows, certificate, analyst, limit, budget, whole=whole)
+    return find_same(rows, certificate, analyst) if best is None else best
+
+
+def _choose_best(
+    rows: LedgerRows,
+    certificate: Certificate,
+    analyst: str,
+    limit: PrivacyLoss | None,
+    budget: PrivacyLoss,
+    *,
+    whole: bool,
+) -> Release | None:
+    """The first of the candidates that may be used."""
     if limit is None:
         return _find_first(rows, certificate, analyst, Order.BEST, budget, whole=whole)
     own = _find_first(rows, certificate, analyst, Order.OWN_BEST, budget, whole=whole)

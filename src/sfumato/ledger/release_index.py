@@ -2,8 +2,11 @@
 
 To find the answer to a question, the ledger reads one release, however many there are of the same question. The index
 is a table of its own: one row for each answer, and one for each first view of an answer by another analyst. It holds
-nothing that the entries do not say, and it is not hashed: `build_index` makes it anew. What it points to is an entry,
-which is checked when it is read. So a damaged index can only hide an answer, which is then charged anew.
+nothing that the entries do not say, and it is not hashed: `build_index` makes it anew. What it points to are entries,
+and their hashes and signatures are checked when they are read. So are the question, and that the analyst paid for the
+answer or was counted as seeing it. So a damaged index shows no answer to another question, and no answer that the
+analyst does not have. It can hide an answer, which is then charged anew, or make the ledger refuse. It cannot hide the
+answer to a certificate that the analyst has already (`find_same`). `Ledger.verify` compares it with the entries.
 """
 
 from collections.abc import Iterator
@@ -13,15 +16,16 @@ from fractions import Fraction
 
 import sqlalchemy as sa
 
+from sfumato.errors import LedgerError
 from sfumato.kernel.certify import Certificate
 from sfumato.kernel.losses import PrivacyLoss
-from sfumato.ledger.entries import Row, altered_error, sha256
-from sfumato.ledger.entry_queries import add_index
+from sfumato.ledger.entries import Row
+from sfumato.ledger.entry_queries import add_index, has_seen
 from sfumato.ledger.ledger_rows import LedgerRows
-from sfumato.ledger.ledger_tables import ANALYST, ENTRIES, PLAIN, TABLES, is_kind
+from sfumato.ledger.ledger_tables import ANALYST, ENTRIES, TABLES, is_kind
 from sfumato.ledger.loss_sums import amounts_of
 from sfumato.ledger.prepared_statement import PreparedStatement
-from sfumato.ledger.stored_answers import VOID, bound_variance, read_certified
+from sfumato.ledger.stored_answers import VOID_HASH, bound_variance, describe_certificate, is_void
 
 RELEASES = sa.Table(
     "sfumato_releases",
@@ -49,7 +53,7 @@ OWN_ANSWERS = add_index("own_answers", "answer", "answer_key", "analyst", "numbe
 MOST_CANDIDATES = 32
 LARGEST = 1e300  # variances beyond it are equal in the index
 
-_KEY, _DELTA, _VOID = (sa.bindparam(name, type_=sa.Text) for name in ("key", "delta", "void"))
+_KEY, _DELTA, _VOID, _PLAN = (sa.bindparam(name, type_=sa.Text) for name in ("key", "delta", "void", "plan"))
 _VARIANCE = sa.bindparam("variance", type_=sa.Float)
 _SKIP, _NUMBER = (sa.bindparam(name, type_=sa.Integer) for name in ("skip", "number"))
 _seen = ENTRIES.alias("seen")
@@ -84,7 +88,14 @@ def _select_candidate(order: Order, *, whole: bool) -> PreparedStatement:
 
 
 _CANDIDATES = {(order, whole): _select_candidate(order, whole=whole) for order in Order for whole in (True, False)}
-ADD_RELEASE = PreparedStatement(sa.insert(RELEASES).inline())
+_SEEN_BY_ANALYST = sa.exists().where(
+    _seen.c.kind == sa.literal_column("'seen'"), _seen.c.about == ENTRIES.c.number, _seen.c.analyst == ANALYST
+)
+GET_SAME_PLAN = PreparedStatement(
+    sa.select(ENTRIES)
+    .where(is_kind("charge"), ENTRIES.c.plan_digest == _PLAN)
+    .where(sa.or_(ENTRIES.c.analyst == ANALYST, _SEEN_BY_ANALYST))
+)
 GET_OWN_ANSWER = PreparedStatement(
     sa.select(ENTRIES)
     .where(is_kind("answer"), ENTRIES.c.answer_key == _KEY, ENTRIES.c.analyst == ANALYST)
@@ -96,16 +107,10 @@ _OBTAINED = (RELEASES.c.answer_key == _KEY, RELEASES.c.analyst == ANALYST, RELEA
 GET_OBTAINED = PreparedStatement(
     sa.select(ENTRIES).where(
         ENTRIES.c.number.in_(
-            sa.union_all(sa.select(RELEASES.c.charge).where(*_OBTAINED), sa.select(RELEASES.c.answer).where(*_OBTAINED))
+            sa.union_all(*(sa.select(RELEASES.c[name]).where(*_OBTAINED) for name in ("charge", "answer", "number")))
         )
     )
 )
-GET_INDEXED = PreparedStatement(
-    sa.select(*PLAIN, sa.case((is_kind("charge"), ENTRIES.c.payload)).label("payload"))
-    .where(sa.or_(is_kind("charge"), is_kind("answer"), is_kind("seen")))
-    .order_by(ENTRIES.c.number)
-)
-_VOID_HASH = sha256(VOID)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +129,8 @@ def find_releases(
 
     The answer itself is read if `whole`.
     """
-    key, delta = certificate.answer_key, _write_delta(certificate.loss)
-    variance = _round_variance({part.name: bound_variance(part) for part in certificate.measurements})
+    key, delta = certificate.answer_key, write_delta(certificate.loss)
+    variance = round_variance({part.name: bound_variance(part) for part in certificate.measurements})
     wanted = {"key": key, "delta": delta, "variance": variance, "analyst": analyst}
     for skip in range(MOST_CANDIDATES):
         found = rows.list_rows(_CANDIDATES[order, whole], skip=skip, **wanted)
@@ -133,62 +138,60 @@ def find_releases(
             return
         charge, later = found[0], found[1:]
         if charge["kind"] != "charge" or charge["answer_key"] != key:
-            raise altered_error(charge["number"], "is not the charge that the index of releases says it is")
+            raise index_error(charge["number"])
         answers = [row for row in later if row["kind"] == "answer" and row["about"] == charge["number"]]
         seen = any(row["kind"] == "seen" and row["about"] == charge["number"] for row in later)
         yield Release(charge, answers[0] if answers else None, seen or charge["analyst"] == analyst)
 
 
+def find_same(rows: LedgerRows, certificate: Certificate, analyst: str) -> Release | None:
+    """The release of this very certificate, if the analyst has it. The index is not used."""
+    payload = describe_certificate(certificate)
+    for charge in rows.list_rows(GET_SAME_PLAN, plan=certificate.plan_digest, analyst=analyst):
+        if charge["payload"] != payload:
+            continue
+        answer = rows.find_answer(charge["number"])
+        has = charge["analyst"] == analyst or has_seen(rows, charge["number"], analyst)
+        if has and answer is not None and not is_void(answer):
+            return Release(charge, answer, True)
+    return None
+
+
 def find_own_answer(rows: LedgerRows, answer_key: str, analyst: str, before: int) -> Row | None:
     """The newest answer to this question that the analyst paid for, before an entry."""
-    return rows.find_row(GET_OWN_ANSWER, key=answer_key, analyst=analyst, void=_VOID_HASH, number=before)
+    return rows.find_row(GET_OWN_ANSWER, key=answer_key, analyst=analyst, void=VOID_HASH, number=before)
 
 
 def list_obtained(rows: LedgerRows, answer_key: str, analyst: str, after: int) -> list[tuple[Row, Row]]:
-    """The charges and answers of this question that the analyst obtained after an entry, by paying or by viewing."""
+    """The charges and answers of this question that the analyst obtained after an entry, by paying or by viewing.
+
+    The index names them. Whether it is right is read from the entries themselves.
+    """
     found = rows.list_rows(GET_OBTAINED, key=answer_key, analyst=analyst, number=after)
-    answers = {row["about"]: row for row in found if row["kind"] == "answer"}
+    answers = {row["about"]: row for row in found if row["kind"] == "answer" and not is_void(row)}
+    views = {row["about"]: row for row in found if row["kind"] == "seen" and row["analyst"] == analyst}
     charges = [row for row in found if row["kind"] == "charge"]
     for charge in charges:
-        if charge["number"] not in answers:
-            raise altered_error(charge["number"], "has lost its answer")
+        number = charge["number"]
+        obtained = answers.get(number) if charge["analyst"] == analyst else views.get(number)
+        if charge["answer_key"] != answer_key or number not in answers or not obtained or obtained["number"] <= after:
+            raise index_error(number)
     return [(charge, answers[charge["number"]]) for charge in charges]
 
 
-def index_release(rows: LedgerRows, number: int, charge: Row, answer: int, analyst: str) -> None:
-    """Add an answer, or the first view of one by an analyst: the entry `number`."""
-    certified = read_certified(charge["payload"])
-    ADD_RELEASE.run(
-        rows.connection,
-        number=number,
-        charge=charge["number"],
-        answer=answer,
-        answer_key=charge["answer_key"],
-        delta=_write_delta(certified.loss),
-        analyst=analyst,
-        variance=_round_variance(certified.variances),
-    )
+def index_error(number: int) -> LedgerError:
+    """The refusal to use an index that does not say what the entries say."""
+    message = f"The index of releases says something about entry {number} of the ledger that the entry does not say."
+    hint = "Run `sfumato ledger verify --full`. If only the index is wrong, `sfumato ledger adopt` builds it again."
+    return LedgerError("ledger-altered", message, hint)
 
 
-def build_index(rows: LedgerRows) -> None:
-    """Fill the index from the entries. The caller has made it, or emptied it."""
-    charges: dict[int, Row] = {}
-    answers: dict[int, int] = {}
-    for row in GET_INDEXED.run(rows.connection):
-        if row["kind"] == "charge":
-            charges[row["number"]] = row
-        elif row["kind"] == "answer" and row["payload_hash"] != _VOID_HASH:
-            answers[row["about"]] = row["number"]
-            index_release(rows, row["number"], charges[row["about"]], row["number"], row["analyst"])
-        elif row["kind"] == "seen":
-            index_release(rows, row["number"], charges[row["about"]], answers[row["about"]], row["analyst"])
-
-
-def _write_delta(loss: PrivacyLoss) -> str:
+def write_delta(loss: PrivacyLoss) -> str:
+    """The delta of a loss, as the index holds it."""
     return str(amounts_of(loss)[1])
 
 
-def _round_variance(variances: dict[str, Fraction]) -> float:
+def round_variance(variances: dict[str, Fraction]) -> float:
     """The variance of the first measurement by name. Rounding never reverses the order of two variances."""
     variance = variances[min(variances)] if variances else Fraction(0)
     return float(min(variance, Fraction(LARGEST)))

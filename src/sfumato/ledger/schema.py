@@ -12,10 +12,11 @@ import sqlalchemy as sa
 from sfumato.errors import LedgerError
 from sfumato.ledger.entries import SCHEMA_VERSION
 from sfumato.ledger.entry_queries import walk_entries
+from sfumato.ledger.index_contents import build_index
 from sfumato.ledger.ledger_rows import LedgerRows
 from sfumato.ledger.ledger_tables import ADD_ENTRY, HEAD, MOVE_HEAD, TABLES
 from sfumato.ledger.loss_sums import write_loss
-from sfumato.ledger.release_index import OWN_ANSWERS, RELEASES, build_index
+from sfumato.ledger.release_index import OWN_ANSWERS, RELEASES
 
 SCHEMA = sa.Table(
     "sfumato_schema",

@@ -15,7 +15,7 @@ from sfumato.kernel.expressions import Scalar
 from sfumato.kernel.losses import PrivacyLoss
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
 from sfumato.kernel.release import Released
-from sfumato.ledger.entries import Head, Row, altered_error
+from sfumato.ledger.entries import Head, Row, altered_error, sha256
 from sfumato.ledger.loss_sums import amounts_of, write_loss
 from sfumato.ledger.spending import Spending, read_charge
 
@@ -62,11 +62,12 @@ def bound_variance(certified: Certified) -> Fraction:
 
 
 VOID = canonical_text({"void": True})
+VOID_HASH = sha256(VOID)
 
 
 def is_void(answer: Row | None) -> bool:
     """Whether this entry closes a charge whose answer could not be made."""
-    return answer is not None and bool(answer["payload"] == VOID)
+    return answer is not None and bool(answer["payload_hash"] == VOID_HASH)
 
 
 def write_answer(released: Released, summary: Mapping[str, object] | None = None) -> str:
