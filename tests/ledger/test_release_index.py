@@ -138,6 +138,7 @@ def test_verify_compares_the_index_with_the_entries(books, statement, number):
         found = ledger.verify()
         assert (found.ok, found.entries, found.first_broken) == (False, 8, number)
         assert "index of releases" in found.reason
+        assert ("newest entries were removed" in found.reason) == (number > found.entries)
         assert ledger.verify(full=False) == found, "nothing was verified yet"
     adopt(path, ledger_id, POPULATION)
     with Ledger.open(path, ledger_id, POPULATION) as ledger:

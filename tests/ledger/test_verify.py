@@ -181,6 +181,7 @@ def cut(path, last):
     tamper(
         path,
         f"DELETE FROM sfumato_entries WHERE number > {last}",
+        f"DELETE FROM sfumato_releases WHERE number > {last}",
         "UPDATE sfumato_head SET (number, hash, budget, spent) = (SELECT number, hash, budget, spent"
         f" FROM sfumato_entries WHERE number = {last})",
     )

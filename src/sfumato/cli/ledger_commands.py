@@ -78,7 +78,7 @@ def verify(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check every hash, signature, sum and answer, and the index of stored answers. Nothing is written to the ledger."""
+    """Check every hash, signature, sum and answer, and the index of answers. Nothing is written to the ledger."""
     with refusals(as_json):
         newest, key = None, None
         if export is not None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import sqlalchemy as sa
 
+from sfumato.ledger.audit import Verification
 from sfumato.ledger.entries import Row
 from sfumato.ledger.ledger_rows import LedgerRows
 from sfumato.ledger.ledger_tables import ENTRIES, is_kind
@@ -11,6 +12,7 @@ from sfumato.ledger.prepared_statement import PreparedStatement
 from sfumato.ledger.release_index import RELEASES, round_variance, write_delta
 from sfumato.ledger.stored_answers import VOID_HASH, read_certified
 
+CUT = "No entry has this number: the index was altered, or the newest entries were removed."
 LEAST = -(2**31)  # no number in the index is below it, also in PostgreSQL
 _FIRST, _VOID = sa.bindparam("first", type_=sa.Integer), sa.bindparam("void", type_=sa.Text)
 _charge, _answer = ENTRIES.alias("charge"), ENTRIES.alias("answer")
@@ -47,13 +49,17 @@ def build_index(rows: LedgerRows) -> None:
         ADD_RELEASE.run(rows.connection, **expected)
 
 
-def find_index_fault(rows: LedgerRows, verified: int = 0) -> int | None:
-    """The first number at which the index differs from the entries, after those that were verified; None if none."""
-    first = verified + 1 if verified else LEAST
+def compare_index(rows: LedgerRows, audited: Verification) -> Verification:
+    """The result of an audit, unless the index differs from the entries that it checked."""
+    first = audited.verified_before + 1 if audited.verified_before else LEAST
     expected = {row["number"]: row for row in _list_expected(rows, first)}
     found = {row["number"]: row for row in GET_INDEX.run(rows.connection, first=first)}
     wrong = [number for number in expected.keys() | found.keys() if expected.get(number) != found.get(number)]
-    return min(wrong, default=None)
+    if not wrong:
+        return audited
+    fix = "`sfumato ledger adopt` builds the index again." if min(wrong) <= audited.entries else CUT
+    reason = f"The index of releases differs from the entries at this number. {fix}"
+    return Verification(False, audited.entries, min(wrong), reason, audited.verified_before)
 
 
 def _list_expected(rows: LedgerRows, first: int) -> Iterator[Row]:

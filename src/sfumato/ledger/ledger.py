@@ -22,7 +22,7 @@ from sfumato.ledger.charging import (
     read_own_spent,
 )
 from sfumato.ledger.earlier_releases import EarlierReleases, find_earlier_releases
-from sfumato.ledger.entries import Entry, Head, Row
+from sfumato.ledger.entries import SCHEMA_VERSION, Entry, Head, Row
 from sfumato.ledger.entry_queries import (
     find_entry,
     find_newest_of,
@@ -34,7 +34,7 @@ from sfumato.ledger.entry_queries import (
 from sfumato.ledger.export import write_export
 from sfumato.ledger.first_views import count_view
 from sfumato.ledger.guarded_database import GuardedDatabase, create_guarded, open_guarded, read_guarded
-from sfumato.ledger.index_contents import find_index_fault, index_release
+from sfumato.ledger.index_contents import compare_index, index_release
 from sfumato.ledger.last_verified import read_verified, remember_verified
 from sfumato.ledger.ledger_opening import Identity, read_identity
 from sfumato.ledger.ledger_rows import LedgerRows
@@ -63,9 +63,6 @@ from sfumato.ledger.sublimits import Sublimits
 
 __all__ = ["AlreadyAnswered", "Entry", "Ledger", "Limit", "Quote", "Spending", "StoredAnswer", "Totals", "Verification"]
 NOBODY: Mapping[str, PrivacyLoss] = MappingProxyType({})
-INDEX_FAULT = (
-    "The index of releases differs from the entries at this number. `sfumato ledger adopt` builds the index again."
-)
 
 
 class Ledger:
@@ -324,9 +321,8 @@ class Ledger:
             before = read_verified(keyring) if keyring and not full else None
             key = keyring.public_key if keyring else ""
             found = audit(rows, self.ledger_id, self.population, known, key, before)
-            wrong = find_index_fault(rows, found.verified_before) if found.ok and read_version(rows) > 2 else None
-            if wrong is not None:
-                found = Verification(False, found.entries, wrong, INDEX_FAULT, found.verified_before)
+            if found.ok and read_version(rows) >= SCHEMA_VERSION:  # an older ledger that is only read has no index
+                found = compare_index(rows, found)
             if found.ok and head is not None and find_number(rows, head) is None:
                 found = Verification(False, found.entries, None, "No entry has the expected hash.")
             if found.ok and keyring:
