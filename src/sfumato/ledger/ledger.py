@@ -5,7 +5,7 @@ from types import MappingProxyType, TracebackType
 from typing import IO
 
 from sfumato.catalog.analysts import find_analyst, read_analyst
-from sfumato.errors import KernelFault, LedgerError
+from sfumato.errors import KernelFault
 from sfumato.kernel.certify import Certificate
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.losses import PrivacyLoss
@@ -51,7 +51,7 @@ from sfumato.ledger.spending import (
     Limit,
     Spending,
     Totals,
-    describe_loss,
+    other_limit_error,
     refuse_long_amounts,
     refuse_over_limit,
     spend_nothing,
@@ -116,7 +116,7 @@ class Ledger:
             with ledger._guarded.read() as (_, head):
                 ledger._sublimits.check(head.budget)
             if limit is not None and limit.loss != head.budget:
-                raise _other_limit_error(limit.loss, head.budget)
+                raise other_limit_error(limit.loss, head.budget)
             if neighbours is not None:
                 ledger.agree_on(neighbours)
         except BaseException:
@@ -396,9 +396,3 @@ class Ledger:
             self._names = tuple(list_analysts(rows))
             found = find_analyst(analyst, self._names)
         return found or self._sublimits.find_listed(analyst) or read_analyst(analyst)
-
-
-def _other_limit_error(wanted: PrivacyLoss, found: PrivacyLoss) -> LedgerError:
-    message = f"The ledger's budget is {describe_loss(found)}, and {describe_loss(wanted)} is declared here."
-    hint = "To change the budget, run `sfumato budget set` (or sf.set_budget): the change is recorded in the ledger."
-    return LedgerError("ledger-limit", message, hint)

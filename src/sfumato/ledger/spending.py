@@ -130,3 +130,10 @@ def describe_loss(loss: PrivacyLoss) -> str:
     amount, delta = (plain(part) for part in amounts_of(loss))
     name = "rho" if isinstance(loss, ZCDP) else "epsilon"
     return f"{name} = {amount}" if isinstance(loss, PureDP) else f"{name} = {amount}, delta = {delta}"
+
+
+def other_limit_error(wanted: PrivacyLoss, found: PrivacyLoss) -> LedgerError:
+    """The refusal of a declared budget that is not the ledger's."""
+    message = f"The ledger's budget is {describe_loss(found)}, and {describe_loss(wanted)} is declared here."
+    hint = "To change the budget, run `sfumato budget set` (or sf.set_budget): the change is recorded in the ledger."
+    return LedgerError("ledger-limit", message, hint)
