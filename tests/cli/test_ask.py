@@ -226,7 +226,10 @@ def test_what_is_unexpected_leaves_with_one_and_its_text_stays_in(clinic, monkey
 def test_a_missing_ledger_leaves_with_one(clinic):
     clinic("ask", COUNT, "--epsilon", "0.5")
     (clinic.folder / "ledger.db").unlink()
-    assert refused(clinic("ask", COUNT, "--epsilon", "1", "--json"), 1)["error"].startswith("ledger")
+    error = refused(clinic("ask", COUNT, "--epsilon", "1", "--json"), 1)
+    assert error["error"] == "ledger-missing"
+    assert str(clinic.folder / "ledger.db") in error["message"]
+    assert "sfumato ledger restore" in error["hint"]
 
 
 def test_infinity_is_not_json(capsys):

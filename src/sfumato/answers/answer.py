@@ -74,7 +74,7 @@ class KnownDetails:
     def __init__(self, values: dict[str, Any]) -> None:
         self.values = values
 
-    def __call__(self, name: str) -> Any:  # noqa: ANN401
+    def __call__(self, name: str) -> Any:  # noqa: ANN401 - each detail has a type of its own
         """The detail with this name."""
         return self.values[name]
 

@@ -156,7 +156,7 @@ def make_answer(  # noqa: PLR0917 - its caller names what it passes
         query, planned, certificate, reading, confidence, aggregates, keys, cells, kept, shown, sign
     )
 
-    def compute_detail(name: str) -> Any:  # noqa: ANN401
+    def compute_detail(name: str) -> Any:  # noqa: ANN401 - each detail has a type of its own
         return getattr(details, name)()
 
     return Answer(

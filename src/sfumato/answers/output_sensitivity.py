@@ -138,7 +138,7 @@ def _is_unfiltered(plan: BoundedPlan) -> bool:
     return not isinstance(plan.source, PerUnit) or (isinstance(plan.source.source, Scan) and not plan.source.filters)
 
 
-def _bound_change(aggregate: Aggregate, reach: _Reach, rows: float | None) -> _Change:  # noqa: PLR0911
+def _bound_change(aggregate: Aggregate, reach: _Reach, rows: float | None) -> _Change:  # noqa: PLR0911 - one return a rule
     value = aggregate.value
     match aggregate.function:
         case "COUNT":

@@ -22,7 +22,7 @@ TURN = np.linspace(0, math.pi, ANGLES)
 Weights = tuple[tuple[float, ...], tuple[float, ...]]  # of each noise: in the numerator, in the denominator
 
 
-def find_ratio_ends(  # noqa: PLR0917
+def find_ratio_ends(  # noqa: PLR0917 - its caller names what it passes
     top: Floats, bottom: Floats, weights: Weights, noises: tuple[Noise | WeightedNoise, ...], miss: Fraction,
     within: tuple[float, float],
 ) -> Ends:  # fmt: skip

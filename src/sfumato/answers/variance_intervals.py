@@ -37,7 +37,7 @@ class Sums:
     rows: float | None  # the number of rows, if it is public
 
 
-def find_variance_ends(  # noqa: PLR0917
+def find_variance_ends(  # noqa: PLR0917 - its caller names what it passes
     count: Floats, total: Floats, squares: Floats, sums: Sums, noises: tuple[Noise | WeightedNoise, ...], miss: Fraction
 ) -> Ends:
     """Find the interval of the variance in each cell."""

@@ -150,7 +150,7 @@ class Dataset:
     views: Mapping[str, str] = field(hash=False)
     ledger: str | None  # the ledger's path, relative to the folder, or its URL; None: ledger.db in the folder
 
-    def __init__(  # noqa: PLR0917
+    def __init__(  # noqa: PLR0917 - the order of the fields
         self,
         name: str,
         tables: Mapping[str, Table] | Sequence[Table],

@@ -31,7 +31,7 @@ class _Schema:
     in_milliseconds: tuple[str, ...]
 
 
-def read_parquet_files(  # noqa: PLR0917
+def read_parquet_files(  # noqa: PLR0917 - one caller
     connection: duckdb.DuckDBPyConnection,
     table: str,
     source: str,

@@ -123,7 +123,7 @@ def check_readable(
                 raise no_rule(table, name, "floating-point numbers beyond 2**53")
 
 
-def _open_files(  # noqa: PLR0917
+def _open_files(  # noqa: PLR0917 - one caller
     connection: duckdb.DuckDBPyConnection,
     table: str,
     source: str,

@@ -44,8 +44,11 @@ class Database:
         self._file: tuple[int, int] | None = None  # the database file that this process opened
         self._size = 0
         if must_exist and (self.in_memory or (self._on_sqlite and not os.path.isfile(self.path or ""))):
-            hint = "Name the file that the ledger was made in. A new one is made only where no ledger_id is declared."
-            raise LedgerError("ledger-missing", "There is no ledger at this address.", hint)
+            hint = (
+                "Put the ledger's file back, or restore the newest backup with `sfumato ledger restore`. "
+                "No new ledger is made here, because it would forget what was spent."
+            )
+            raise LedgerError("ledger-missing", f"There is no ledger at {self.path or 'this address'}.", hint)
         self._process = os.getpid()
         self._lock = threading.RLock() if self.in_memory else nullcontext()  # threads share its one connection
         self._may_be_new = not must_exist
