@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from sfumato import errors
 
 if TYPE_CHECKING:
-    from sfumato import local
+    from sfumato import lab, local
     from sfumato.answering.preview import Preview
     from sfumato.answers.answer import Answer
     from sfumato.catalog.budget import Budget
@@ -53,6 +53,7 @@ _LOADED_ON_USE = {
     "ZCDP": ("sfumato.kernel.losses", "ZCDP"),
     "choose": ("sfumato.standalone.private_choice", "choose"),
     "count": ("sfumato.query.frame", "count"),
+    "lab": ("sfumato.lab", ""),  # the package itself
     "local": ("sfumato.local", ""),  # the package itself
     "mean": ("sfumato.query.frame", "mean"),
     "open": ("sfumato.opening", "open_folder"),
@@ -91,6 +92,7 @@ __all__ = [
     "choose",
     "count",
     "errors",
+    "lab",
     "local",
     "mean",
     "open",

@@ -18,6 +18,7 @@ from sfumato.cli import (
     ask_commands,
     budget_commands,
     improve,
+    lab,
     ledger_commands,
     ledger_files,
     owner,
@@ -106,6 +107,7 @@ app.add_typer(budget_commands.budget, name="budget", rich_help_panel="Budget and
 ledger_files.add_to(ledger_commands.ledger)
 app.add_typer(ledger_commands.ledger, name="ledger", rich_help_panel="Budget and ledger")
 app.add_typer(survey_commands.survey, name="survey", rich_help_panel="Survey without a curator")
+app.add_typer(lab.lab, name="lab", rich_help_panel="Learn")
 
 
 # so that -1 is a value, and gets its answer

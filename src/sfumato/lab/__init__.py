@@ -1,0 +1,34 @@
+"""The privacy lab: attacks, audits and visual explanations, on generated data.
+
+The lab is for learning and for checking. Nothing outside it and the command line imports it.
+To add a public name, add one line to `_LOADED_ON_USE` and one import for type checkers. A module of this package must
+not have the name of a public function: Python would replace the function by the module.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sfumato.lab.attack_names import list_attacks as list_attacks
+    from sfumato.lab.attack_result import AttackResult as AttackResult
+    from sfumato.lab.figure import Figure as Figure
+
+# public name -> module; loaded on first use, so that listing the names imports neither numpy nor an engine
+_LOADED_ON_USE = {
+    "AttackResult": "sfumato.lab.attack_result",
+    "Figure": "sfumato.lab.figure",
+    "list_attacks": "sfumato.lab.attack_names",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _LOADED_ON_USE:
+        raise AttributeError(f"module 'sfumato.lab' has no attribute {name!r}")
+    found: object = getattr(import_module(_LOADED_ON_USE[name]), name)
+    globals()[name] = found  # from now on it is an ordinary attribute
+    return found
+
+
+def __dir__() -> list[str]:
+    """The public names, for completion. None of them is loaded by this."""
+    return sorted(_LOADED_ON_USE)

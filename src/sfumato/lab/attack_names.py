@@ -1,0 +1,45 @@
+"""The table of attacks: name, module and one line. It imports no attack."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, cast
+
+from sfumato.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from sfumato.lab.attack_result import AttackResult
+
+
+@dataclass(frozen=True, slots=True)
+class AttackName:
+    """One attack: its name on the command line, the module of its function, and what it does."""
+
+    name: str  # with hyphens; the function has underscores
+    module: str
+    summary: str
+
+    @property
+    def function_name(self) -> str:
+        """The name in Python."""
+        return self.name.replace("-", "_")
+
+    def load(self) -> "Callable[..., AttackResult]":
+        """Import the attack."""
+        return cast("Callable[..., AttackResult]", getattr(import_module(self.module), self.function_name))
+
+
+ATTACKS: tuple[AttackName, ...] = ()
+
+
+def list_attacks() -> tuple[str, ...]:
+    """The names of all attacks, as the command line takes them."""
+    return tuple(attack.name for attack in ATTACKS)
+
+
+def find_attack(name: str) -> AttackName:
+    """The attack with this name, with hyphens or underscores."""
+    for attack in ATTACKS:
+        if name in (attack.name, attack.function_name):
+            return attack
+    raise InvalidParameter("attack", f"must be one of {', '.join(list_attacks())}", "another name")

@@ -1,0 +1,1 @@
+"""One file per attack. Each attacks a naive release and the same release by Sfumato."""
