@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from sfumato.kernel import bin_choice, choice
+from sfumato.kernel import bin_choice
 from sfumato.kernel.entropy import SYSTEM
 
 REST = 16
@@ -30,12 +30,12 @@ def flips_of(rule, weights):
         seen.append(exponents)
         return approximate == 0
 
-    original = choice.flip_exp_neg
-    choice.flip_exp_neg = bin_choice.flip_exp_neg = recorded
+    original = bin_choice.flip_exp_neg
+    bin_choice.flip_exp_neg = recorded
     try:
         rule.choose_cells(np.atleast_2d(weights), SYSTEM)
     finally:
-        choice.flip_exp_neg = bin_choice.flip_exp_neg = original
+        bin_choice.flip_exp_neg = original
     return seen
 
 

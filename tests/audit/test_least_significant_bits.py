@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 
 import sfumato as sf
-from sfumato.kernel.mechanisms import grid_and_noise
+from sfumato.standalone.mechanisms.additive_noise import grid_and_noise
 
 DRAWS = 200_000
 

@@ -15,7 +15,6 @@ from scripted import Exhausted, Scripted
 from sfumato.accuracy.choice_margins import bin_margin
 from sfumato.errors import KernelFault, SfumatoError
 from sfumato.kernel import bin_choice
-from sfumato.kernel import choice as choice_module
 from sfumato.kernel.bin_choice import OVERSHOOT, ExtremeChoice, ModeChoice, QuantileChoice
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.neighbours import Neighbours
@@ -176,7 +175,7 @@ def test_flips_are_scripted_and_enumerated():
         picks = []
         for byte in range(256):
             try:
-                picks += choice_module.permute_and_flip(*bin_choice._exponents(below, spread), Scripted([*words, byte]))
+                picks += bin_choice.permute_and_flip(*bin_choice._exponents(below, spread), Scripted([*words, byte]))
             except Exhausted:  # outside a whole multiple of the number of heads: drawn again
                 assert byte >= 256 - 256 % sum(pattern)
         mass = math.prod(p if head else 1 - p for p, head in zip(survive, pattern, strict=True))
@@ -207,8 +206,7 @@ def test_many_cells_are_chosen_as_one_by_one(monkeypatch):
         seen.append(approximate.size)
         return heads.reshape(-1)
 
-    for module in (bin_choice, choice_module):
-        monkeypatch.setattr(module, "flip_exp_neg", one_head_each)
+    monkeypatch.setattr(bin_choice, "flip_exp_neg", one_head_each)
     diagonal = list(range(50))
     assert ModeChoice(1, 64, 2, ADD, Decimal(1)).choose_cells(weights, SYSTEM) == [(each,) for each in diagonal]
     assert ExtremeChoice(False, 64, 2, ADD, Decimal(1)).choose_cells(weights, SYSTEM) == diagonal

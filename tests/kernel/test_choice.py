@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.kernel import choice as choice_module
-from sfumato.kernel.choice import choose_index
+from sfumato.kernel import bin_choice
 from sfumato.kernel.entropy import SYSTEM
+from sfumato.standalone.mechanisms.score_choice import choose_index
 
 
 def law(exponents):
@@ -39,11 +39,11 @@ def exponents_of(mechanism, scores):
             assert abs(Fraction(float(approximate[index])) - seen[index]) <= Fraction(1, 1 << 44) * (1 + seen[index])
         return approximate == approximate.min()
 
-    original, choice_module.flip_exp_neg = choice_module.flip_exp_neg, recorded
+    original, bin_choice.flip_exp_neg = bin_choice.flip_exp_neg, recorded
     try:
         choose_index(scores, mechanism.spread, SYSTEM)
     finally:
-        choice_module.flip_exp_neg = original
+        bin_choice.flip_exp_neg = original
     return [seen[index] for index in range(len(scores))]
 
 
@@ -108,10 +108,8 @@ def test_choice_mass_is_exact():
 
 def test_the_pick_among_survivors_is_even(monkeypatch):
     picked = []
-    monkeypatch.setattr(choice_module, "flip_exp_neg", lambda approximate, exact, entropy: np.array([1, 0, 1, 1], bool))
-    monkeypatch.setattr(
-        choice_module, "uniform_below", lambda bound, size, entropy: picked.append(bound) or np.array([2])
-    )
+    monkeypatch.setattr(bin_choice, "flip_exp_neg", lambda approximate, exact, entropy: np.array([1, 0, 1, 1], bool))
+    monkeypatch.setattr(bin_choice, "uniform_below", lambda bound, size, entropy: picked.append(bound) or np.array([2]))
     assert choose_index([4, 4, 4, 4], sf.PrivateChoice(1, 1).spread, SYSTEM) == 3
     assert picked == [3]
 

@@ -8,18 +8,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sfumato.errors import InvalidParameter
-from sfumato.kernel.grid import (
-    LARGEST,
-    MOST_EXPONENT,
-    add_saturating,
-    from_grid,
-    one_to_grid,
-    read_numbers,
-    saturate,
-    step_for,
-    to_grid,
-    to_integers,
-)
+from sfumato.kernel.saturating_sums import LARGEST, add_saturating, saturate
+from sfumato.number_arrays import MOST_EXPONENT, read_numbers
+from sfumato.standalone.mechanisms.value_grid import from_grid, one_to_grid, step_for, to_grid, to_integers
 
 finite = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e15, max_value=1e15)
 steps = st.integers(-LARGEST, LARGEST)

@@ -13,9 +13,9 @@ from scripted import Scripted
 
 import sfumato as sf
 from sfumato.kernel.entropy import SYSTEM
-from sfumato.kernel.grid import LARGEST
-from sfumato.kernel.keys import release_keys
 from sfumato.kernel.samplers import discrete_laplace
+from sfumato.kernel.saturating_sums import LARGEST
+from sfumato.standalone.mechanisms.key_release import release_keys
 
 CASES = [
     (epsilon, delta, groups, neighbours)
@@ -56,7 +56,7 @@ def test_lonely_keys_stay_within_delta(case):
 
 def test_equality_at_the_threshold_is_released(monkeypatch):
     keys = sf.ThresholdedKeys(1, 1e-3)
-    from sfumato.kernel import keys as module
+    from sfumato.standalone.mechanisms import key_release as module
 
     for noise, out in ((keys.threshold - 10, True), (keys.threshold - 11, False)):
         monkeypatch.setattr(module, "discrete_laplace", lambda *_, noise=noise: np.array([noise]))
@@ -216,7 +216,10 @@ def read(people):
     """What a mapping is read as: each key in the form in which it comes out, with its number of people."""
     keys, shift = sf.ThresholdedKeys(1, 1e-6), 10**6
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sfumato.kernel.keys.discrete_laplace", lambda scale, size, entropy: np.full(size, shift))
+        patch.setattr(
+            "sfumato.standalone.mechanisms.key_release.discrete_laplace",
+            lambda scale, size, entropy: np.full(size, shift),
+        )
         return {repr(key): count - shift for key, count in keys.release(people).items()}
 
 
@@ -314,7 +317,10 @@ def test_the_order_is_that_of_the_noisy_counts_and_then_of_the_keys():
     orders = []
     for order in (many, many[::-1]):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("sfumato.kernel.keys.discrete_laplace", lambda scale, size, entropy: np.full(size, 10))
+            patch.setattr(
+                "sfumato.standalone.mechanisms.key_release.discrete_laplace",
+                lambda scale, size, entropy: np.full(size, 10),
+            )
             orders.append(list(keys.release(dict.fromkeys(order, 50) | {"last": 49})))
     assert orders[0] == orders[1]
     assert orders[0][-1] == "last"

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from scripted import Scripted
 
 import sfumato as sf
-from sfumato.kernel import mechanisms
 from sfumato.kernel.entropy import SYSTEM
-from sfumato.kernel.grid import LARGEST
-from sfumato.kernel.mechanisms import grid_and_noise
 from sfumato.kernel.samplers import discrete_laplace, geometric_coins
+from sfumato.kernel.saturating_sums import LARGEST
+from sfumato.standalone.mechanisms import additive_noise
+from sfumato.standalone.mechanisms.additive_noise import grid_and_noise
 
 
 def on_integers(mechanism):
@@ -32,7 +32,7 @@ def on_grid(mechanism, size):
 
 
 def release_on_grid(mechanism, value, entropy):
-    return mechanisms.release_on_grid(mechanism.mechanism, value, entropy)
+    return additive_noise.release_on_grid(mechanism.mechanism, value, entropy)
 
 
 EPSILONS = ["0.001", "0.1", "0.5", "1", "3", "20"]

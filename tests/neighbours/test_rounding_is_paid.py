@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.kernel import mechanisms
 from sfumato.kernel.entropy import SYSTEM
-from sfumato.kernel.grid import read_numbers, to_grid
-from sfumato.kernel.mechanisms import grid_and_noise
+from sfumato.number_arrays import read_numbers
+from sfumato.standalone.mechanisms import additive_noise
+from sfumato.standalone.mechanisms.additive_noise import grid_and_noise
+from sfumato.standalone.mechanisms.value_grid import to_grid
 
 shares = st.integers(1, 12).flatmap(
     lambda size: st.tuples(
@@ -137,6 +138,6 @@ def test_rounding_a_vector_to_the_integers_is_not_free(size):
     entropy = SYSTEM
     for value in (one, two):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(mechanisms, "add_saturating", lambda steps, noise: seen.append(steps) or steps)
-            mechanisms.release_on_grid(sf.Laplace(1, 1).mechanism, value, entropy)
+            patch.setattr(additive_noise, "add_saturating", lambda steps, noise: seen.append(steps) or steps)
+            additive_noise.release_on_grid(sf.Laplace(1, 1).mechanism, value, entropy)
     assert Fraction(int(np.abs(seen[0] - seen[1]).sum())) / noise.scale <= 1

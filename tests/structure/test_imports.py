@@ -20,8 +20,9 @@ ANSWERING = {"accuracy", "answers", "planning", "query", "engines", "ingest", "l
 ROOT = {"curator", "opening", "folder_ledger", "shared_ledgers", "arguments"}
 MAY_IMPORT = {  # a package of ours, or a module at the root -> what of ours it may import besides its own package
     "kernel": {"errors"},
+    "number_arrays": {"kernel", "errors"},
     "accuracy": {"kernel", "number_arguments", "errors"},
-    "standalone": {"accuracy", "kernel", "number_arguments", "errors"},
+    "standalone": {"accuracy", "kernel", "number_arguments", "number_arrays", "errors"},
     "catalog": {"kernel", "number_arguments", "errors"},
     "query": BELOW,
     "ingest": {"private_files", *BELOW},
@@ -41,7 +42,7 @@ MAY_IMPORT = {  # a package of ours, or a module at the root -> what of ours it 
         "signing",
     },
     "answering": ANSWERING,
-    "local": {"kernel", "number_arguments", "ledger", "answering", "errors", "signing"},
+    "local": {"kernel", "number_arguments", "number_arrays", "ledger", "answering", "errors", "signing"},
     "lab": {"local", "standalone", "answering", "extras", "signing", *ROOT, *ANSWERING},
     "cli": {"lab", "local", "answering", *ROOT, *ANSWERING, ""},
     # modules at the root

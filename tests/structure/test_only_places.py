@@ -16,7 +16,8 @@ DRAWS = {".draw", "discrete_laplace", "discrete_gaussian", "geometric", "choose_
 MAKES_KEYS = {"generate", "generate_key", "generate_private_key", "token_bytes", "token_hex", "randbits"}
 RELEASE, RESERVES, RANDOM = "kernel/release.py", "ledger/charging.py", "kernel/entropy.py"
 # the samplers themselves, and mechanisms for numbers that a program passes: no dataset's aggregates
-SAMPLERS = {f"kernel/{name}.py" for name in ("samplers", "mechanisms", "keys", "bin_choice", "above_threshold")}
+SAMPLERS = {f"kernel/{name}.py" for name in ("samplers", "mechanisms", "bin_choice", "above_threshold")}
+SAMPLERS |= {f"standalone/mechanisms/{name}.py" for name in ("additive_noise", "key_release")}
 
 
 def reads_aggregates(text):

@@ -7,10 +7,8 @@ from typing import assert_never
 import numpy as np
 
 from sfumato.kernel.exact import ExpNeg, enclose, log
-from sfumato.kernel.mechanisms import Additive, GaussianNoise, LaplaceNoise, Noise, grid_and_noise
-from sfumato.kernel.parameters import Number
+from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise, Noise
 from sfumato.kernel.tails import least_tail
-from sfumato.number_arguments import probability_inside, whole_number
 
 SUMMED_DEVIATION = 1 << 12
 _BITS = 128
@@ -90,25 +88,6 @@ def _summed_margin(variance: float, miss: float) -> int:
     mass = np.exp(-(np.arange(reach + 1, dtype=np.float64) ** 2) / (2 * variance))
     beyond = np.concatenate((np.cumsum(mass[:0:-1])[::-1], [0.0]))  # beyond[k] = sum of mass[k+1:]
     return int(np.argmax(2 * beyond <= miss * (mass[0] + 2 * beyond[0])))
-
-
-def margin_on_grid(mechanism: Additive, confidence: Number, size: int) -> int | float:
-    """The margin of the noise, plus half a grid step where values are rounded, for all `size` entries at once.
-
-    Claim: K-11. The result is never below the true margin, for releases of up to 2**53 grid steps.
-    Requires: 0 < confidence < 1, size >= 1 (checked here).
-    Relies on: K-12.
-    Checked by: tests/kernel/test_mechanisms.py::test_margin_is_within_the_textbook_bound
-    """
-    size = whole_number(size, "size", 1)
-    miss = per_coordinate(1 - probability_inside(confidence, "confidence"), size)
-    exponent, noise = grid_and_noise(mechanism, size)
-    if mechanism.noise_is_whole(size):
-        return noise_margin(noise, miss)
-    exact = (noise_margin(noise, miss) + Fraction(1, 2)) * Fraction(2) ** exponent
-    if mechanism.of == "integers":  # rounded again: a whole error of at most `exact` and a half
-        return math.floor(exact + Fraction(1, 2))
-    return float_up(exact)
 
 
 def float_up(value: int | Fraction) -> float:

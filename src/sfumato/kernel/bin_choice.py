@@ -13,13 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import KernelFault
-from sfumato.kernel.choice import permute_and_flip
 from sfumato.kernel.coins import FloatArray, flip_exp_neg
 from sfumato.kernel.entropy import Entropy
-from sfumato.kernel.grid import add_saturating
 from sfumato.kernel.mechanisms import check_scale
 from sfumato.kernel.neighbours import Neighbours
-from sfumato.kernel.samplers import IntArray, discrete_laplace, geometric
+from sfumato.kernel.samplers import IntArray, discrete_laplace, geometric, uniform_below
+from sfumato.kernel.saturating_sums import add_saturating
 from sfumato.kernel.tails import least_tail
 
 Weights = npt.NDArray[np.int64]
@@ -177,6 +176,21 @@ class ModeChoice:
         noisy = add_saturating(weights.reshape(-1), noise).reshape(weights.shape)
         order = np.argsort(-noisy, axis=1, kind="stable")[:, : self.k]
         return [tuple(row) for row in order.tolist()]
+
+
+def permute_and_flip(approximate: FloatArray, exact: Callable[[int], Fraction], entropy: Entropy) -> list[int]:
+    """For each row of exponents, flip a coin exp(-exponent) for every entry, and pick evenly among the heads.
+
+    `approximate` holds the exponents as floats; `exact` gives one of them by its position in all rows together.
+
+    Claim: K-30. This is permute-and-flip, exactly; its loss is at most the range of the exponents' moves.
+    Requires: as flip_exp_neg, with a zero in every row (caller).
+    Relies on: K-06, K-07, K-20.
+    Checked by: tests/kernel/test_bin_choice.py::test_flips_are_scripted_and_enumerated
+    """
+    flips = flip_exp_neg(approximate.reshape(-1), exact, entropy).reshape(approximate.shape)
+    heads = (row.nonzero()[0] for row in flips)
+    return [int(row[uniform_below(row.size, 1, entropy)[0]]) for row in heads]
 
 
 def _exponents(below: IntArray, spread: Fraction) -> tuple[FloatArray, Callable[[int], Fraction]]:

@@ -9,8 +9,8 @@ from typing import assert_never
 from sfumato.errors import InvalidParameter, KernelFault
 from sfumato.kernel.bin_choice import ExtremeChoice, ModeChoice, QuantileChoice
 from sfumato.kernel.keys import KeyRule
-from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP, compose
-from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise, Noise, check_scale, check_variance
+from sfumato.kernel.losses import ApproxDP, PrivacyLoss, PureDP, compose
+from sfumato.kernel.mechanisms import LaplaceNoise, Noise, choose_noise
 from sfumato.kernel.plan import (
     ROW_WEIGHT_EXPONENT,
     BoundedPlan,
@@ -84,7 +84,10 @@ def _certify_one(plan: BoundedPlan, measurement: Measurement) -> Certified:
             weight_exponent = 0 if unit.per_row else ROW_WEIGHT_EXPONENT
             return Certified(name, 0, moved, rule, loss, None, quantity.width, weight_exponent)
         case loss:
-            noise = _choose_noise(name, moved, loss)
+            if moved.l1 == 0:
+                hint = "Write the constant into the query instead."
+                raise InvalidParameter(name, "must depend on the data", "a constant", hint)
+            noise = choose_noise(moved.l1, moved.l2_squared, loss)
             exponent = exponent_of(quantity, per_row=unit.per_row)
             return Certified(name, exponent, moved, noise, loss, width=quantity.width)
 
@@ -101,15 +104,3 @@ def _choose_rule(plan: BoundedPlan, quantity: Choice, epsilon: Decimal) -> BinCh
             return ModeChoice(most, bins, reach, neighbours, epsilon)
         case _:
             assert_never(quantity)
-
-
-def _choose_noise(name: str, moved: Sensitivity, loss: PureDP | ZCDP) -> Noise:
-    if moved.l1 == 0:
-        hint = "Write the constant into the query instead."
-        raise InvalidParameter(name, "must depend on the data", "a constant", hint)
-    match loss:
-        case PureDP(epsilon) if epsilon:
-            return LaplaceNoise(check_scale(moved.l1 / Fraction(epsilon), "epsilon"))
-        case ZCDP(rho) if rho:
-            return GaussianNoise(check_variance(moved.l2_squared / (2 * Fraction(rho)), "rho"))
-    raise KernelFault("A measurement must spend something.")

@@ -1,44 +1,12 @@
-"""The additive mechanisms: a number or a vector, rounded to a grid, plus exact noise."""
+"""The noise that pays for a sensitivity: discrete Laplace noise for L1, discrete Gaussian noise for L2."""
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
-from typing import Any, Literal, assert_never
-
-import numpy as np
-import numpy.typing as npt
 
 from sfumato.errors import KernelFault, too_little_noise, too_much_noise
 from sfumato.kernel.entropy import Entropy
-from sfumato.kernel.exact import sqrt_up
-from sfumato.kernel.grid import (
-    add_saturating,
-    from_grid,
-    one_to_grid,
-    read_numbers,
-    saturate,
-    step_for,
-    to_grid,
-    to_integers,
-)
 from sfumato.kernel.losses import ZCDP, PureDP
-from sfumato.kernel.samplers import (
-    GREATEST_SCALE,
-    LEAST_SCALE,
-    ROWS_AT_ONCE,
-    IntArray,
-    discrete_gaussian,
-    discrete_laplace,
-)
-
-FINENESS = 1 << 16  # grid steps in one deviation of the noise, at least
-FINEST = 1 << 48  # grid steps in the sensitivity, at most: the grid holds 2**15 sensitivities on each side of zero
-ROUNDING_SHARE = 1 << 10  # rounding to the grid adds at most this part to the sensitivity
-
-Numbers = npt.NDArray[Any]
-Released = int | float | Numbers
-Of = Literal["integers", "reals"]  # what comes out
+from sfumato.kernel.samplers import GREATEST_SCALE, LEAST_SCALE, IntArray, discrete_gaussian, discrete_laplace
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,113 +34,27 @@ class GaussianNoise:
 Noise = LaplaceNoise | GaussianNoise
 
 
-@dataclass(frozen=True, slots=True)
-class Additive:
-    """Laplace noise for a PureDP loss (`sensitivity` is L1), Gaussian noise for a ZCDP loss (`sensitivity` is L2).
+def choose_noise(l1: Fraction, l2_squared: Fraction, loss: PureDP | ZCDP) -> Noise:
+    """Choose the noise that pays for a sensitivity. One that the samplers cannot draw is refused.
 
-    With `declared_whole` the caller declares that every entry is whole, whatever the data.
-    """
-
-    sensitivity: Fraction
-    loss: PureDP | ZCDP
-    of: Of
-    declared_whole: bool
-
-    def __post_init__(self) -> None:
-        if self.sensitivity <= 0 or self.of not in ("integers", "reals"):
-            raise KernelFault("An additive mechanism has a sensitivity above zero, and releases integers or reals.")
-
-    def noise_is_whole(self, size: int) -> bool:
-        """Whether the noise for `size` entries is on the integers.
-
-        Claim: K-18. Rounding one number to the integers moves no two further apart than ceil(their distance). Of
-            several numbers it may, so several must be declared whole.
-        Requires: entries are whole if declared_whole (caller).
-        Relies on: K-13.
-        Checked by: tests/neighbours/test_rounding_is_paid.py::test_rounding_a_vector_to_the_integers_is_not_free
-        """
-        return self.of == "integers" and (size <= 1 or self.declared_whole)
-
-
-@lru_cache(maxsize=256)
-def grid_and_noise(mechanism: Additive, size: int) -> tuple[int, Noise]:
-    """The grid's exponent, and the noise in its steps, for a vector of `size` entries.
-
-    Claim: K-18. On integers, the noise pays for ceil(sensitivity). On a grid of step g = 2**exponent it pays for
-        sensitivity/g + size (L1) or sensitivity/g + sqrt(size) (L2): rounding is paid for.
-    Requires: size >= 1 (release_on_grid).
-    Relies on: K-01 (sqrt_up), K-13 (rounding moves each entry by less than one step).
-    Checked by: tests/neighbours/test_rounding_is_paid.py::test_l1_distance_on_the_grid
-    """
-    sensitivity, loss = mechanism.sensitivity, mechanism.loss
-    if mechanism.noise_is_whole(size):
-        return 0, noise_for(Fraction(math.ceil(sensitivity)), loss)
-    match loss:
-        case PureDP(epsilon):
-            rounding, deviation = Fraction(size), sensitivity / Fraction(epsilon)
-        case ZCDP(rho):
-            rounding, deviation = sqrt_up(Fraction(size)), sensitivity / sqrt_up(2 * Fraction(rho))
-        case _:
-            assert_never(loss)
-    exponent = step_for(min(deviation / FINENESS, sensitivity / (ROUNDING_SHARE * rounding)))
-    steps = sensitivity / Fraction(2) ** exponent
-    if steps > FINEST:  # else values that are not large would lie beyond the grid
-        rule = f"a deviation of at least 1/{FINEST // FINENESS} of the sensitivity"
-        raise too_little_noise("rho" if isinstance(loss, ZCDP) else "epsilon", rule)
-    return exponent, noise_for(steps + rounding, loss)
-
-
-def noise_for(sensitivity: Fraction, loss: PureDP | ZCDP) -> Noise:
-    """The noise that pays for a sensitivity: L1 for a PureDP loss, L2 for a ZCDP loss.
-
-    Claim: K-19. Discrete Laplace noise of scale sensitivity/epsilon is epsilon-DP; discrete Gaussian noise of
-        variance sensitivity**2/(2 rho) is rho-zCDP.
-    Requires: the sensitivity is that of integers (caller).
+    Claim: K-19. Discrete Laplace noise of scale l1/epsilon is epsilon-DP; discrete Gaussian noise of variance
+        l2_squared/(2 rho) is rho-zCDP. No scale and no variance is silently changed.
+    Requires: the sensitivities are those of integers, and public (caller).
     Relies on: K-09, K-10.
     Checked by: tests/kernel/test_mechanisms.py::test_gaussian_divergence_is_enumerated
     """
     match loss:
         case PureDP(epsilon) if epsilon:
-            return LaplaceNoise(check_scale(sensitivity / Fraction(epsilon), "epsilon"))
+            return LaplaceNoise(check_scale(l1 / Fraction(epsilon), "epsilon"))
         case ZCDP(rho, delta) if rho and not delta:
-            return GaussianNoise(check_variance(sensitivity**2 / (2 * Fraction(rho)), "rho"))
+            twice_variance = l2_squared / Fraction(rho)
+            if twice_variance < LEAST_SCALE:
+                raise too_little_noise("rho", f"at most {1 / LEAST_SCALE} times the sensitivity squared")
+            if twice_variance >= GREATEST_SCALE**2:
+                raise too_much_noise("rho")
+            return GaussianNoise(twice_variance / 2)
         case _:
             raise KernelFault("Noise is paid for by an epsilon or a rho above zero, without a delta.")
-
-
-def release_on_grid(mechanism: Additive, value: object, entropy: Entropy) -> Released:
-    """Round to the grid, add noise, saturate; nothing else touches the value.
-
-    Claim: K-18. The output is a function of (value on the grid + noise) alone, and a multiple of the grid; grid, noise
-        and the type of the output follow from the mechanism and the value's shape.
-    Requires: `sensitivity` bounds the L1 (L2) distance between the values of neighbours, of the whole vector as
-        read_numbers reads it; its shape is public; declared_whole is true (caller).
-    Relies on: K-09, K-10, K-13.
-    Checked by: tests/kernel/test_mechanisms.py::test_the_type_of_a_value_never_matters
-    """
-    if type(value) is int or type(value) is float:
-        return _release_one(mechanism, value, entropy)
-    values = read_numbers(value)
-    size = values.flat.size
-    exponent, noise = grid_and_noise(mechanism, max(size, 1))
-
-    def release_part(part: Numbers) -> Numbers:
-        noisy = add_saturating(to_grid(part, exponent), noise.draw(part.size, entropy))
-        return to_integers(noisy, exponent) if mechanism.of == "integers" else from_grid(noisy, exponent)
-
-    if values.shape is None:
-        return release_part(values.flat).item()  # type: ignore[no-any-return]
-    released = np.empty(size, np.int64 if mechanism.of == "integers" else np.float64)
-    for start in range(0, size, ROWS_AT_ONCE):
-        released[start : start + ROWS_AT_ONCE] = release_part(values.flat[start : start + ROWS_AT_ONCE])
-    return released.reshape(values.shape)
-
-
-def _release_one(mechanism: Additive, value: int | float, entropy: Entropy) -> int | float:
-    """The same for a single number, in Python's own arithmetic: at this size numpy's steps cost more than the noise."""
-    exponent, noise = grid_and_noise(mechanism, 1)
-    noisy = saturate(one_to_grid(value, exponent) + int(noise.draw(1, entropy)[0]))
-    return noisy if mechanism.of == "integers" else noisy * 2.0**exponent
 
 
 def check_scale(scale: Fraction, name: str) -> Fraction:
@@ -188,18 +70,3 @@ def check_scale(scale: Fraction, name: str) -> Fraction:
     if scale > GREATEST_SCALE:
         raise too_much_noise(name)
     return scale
-
-
-def check_variance(variance: Fraction, name: str) -> Fraction:
-    """The variance itself, refused where the samplers cannot draw it. `name` is the parameter to blame.
-
-    Claim: K-19. No variance is silently changed.
-    Requires: a variance from public parameters (caller).
-    Relies on: exact comparison of fractions.
-    Checked by: tests/kernel/test_mechanisms.py::test_extreme_parameters_are_refused
-    """
-    if 2 * variance < LEAST_SCALE:
-        raise too_little_noise(name, f"at most {1 / LEAST_SCALE} times the sensitivity squared")
-    if 2 * variance >= GREATEST_SCALE**2:
-        raise too_much_noise(name)
-    return variance

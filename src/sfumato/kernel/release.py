@@ -13,10 +13,10 @@ from sfumato.kernel.bundle import bundle, certify_sequence
 from sfumato.kernel.certify import BinChoice, Certificate, Certified, certify
 from sfumato.kernel.entropy import SYSTEM, Entropy
 from sfumato.kernel.expressions import Scalar
-from sfumato.kernel.grid import add_saturating, saturate
 from sfumato.kernel.plan import BoundedPlan
 from sfumato.kernel.reservation import Reservation
 from sfumato.kernel.samplers import ROWS_AT_ONCE
+from sfumato.kernel.saturating_sums import add_saturating, saturate
 
 IntVector = npt.NDArray[np.int64]
 CellKey = tuple[Scalar, ...]

@@ -1,4 +1,4 @@
 """Mechanisms that a program calls on its own numbers, without a curator: arguments, margins and texts.
 
-The kernel draws the noise and holds the proofs.
+`mechanisms/` has the code that their privacy proofs rest on; the kernel draws the noise.
 """

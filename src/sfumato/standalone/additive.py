@@ -5,14 +5,14 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, cast, get_args
 
-from sfumato.accuracy.noise_margins import margin_on_grid
 from sfumato.errors import InvalidParameter, kind_of
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.exact import plain
 from sfumato.kernel.losses import ZCDP, PureDP
-from sfumato.kernel.mechanisms import Additive, Of, release_on_grid
 from sfumato.kernel.parameters import Number
 from sfumato.number_arguments import positive_decimal, positive_fraction
+from sfumato.standalone.grid_margins import margin_on_grid
+from sfumato.standalone.mechanisms.additive_noise import Additive, Of, release_on_grid
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)

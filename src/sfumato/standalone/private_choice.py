@@ -6,12 +6,12 @@ from fractions import Fraction
 
 from sfumato.accuracy.choice_margins import score_margin
 from sfumato.errors import InvalidParameter, kind_of
-from sfumato.kernel.choice import choose_index, spread_for
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.exact import plain
 from sfumato.kernel.losses import PureDP
 from sfumato.kernel.parameters import Number
 from sfumato.number_arguments import positive_decimal, positive_fraction, probability_inside, whole_number
+from sfumato.standalone.mechanisms.score_choice import choose_index, spread_for
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)

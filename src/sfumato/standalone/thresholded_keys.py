@@ -10,11 +10,12 @@ from sfumato.accuracy.key_margins import people_needed
 from sfumato.accuracy.noise_margins import laplace_margin
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.exact import plain
-from sfumato.kernel.keys import KeyRule, release_keys
+from sfumato.kernel.keys import KeyRule
 from sfumato.kernel.losses import ApproxDP
 from sfumato.kernel.neighbours import Neighbours
 from sfumato.kernel.parameters import Number
 from sfumato.number_arguments import positive_decimal, probability_inside, whole_number
+from sfumato.standalone.mechanisms.key_release import release_keys
 
 Key = TypeVar("Key", bound=Hashable)
 

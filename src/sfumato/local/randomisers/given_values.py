@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter, kind_of
-from sfumato.kernel.grid import EXACT_IN_A_DOUBLE, LARGEST, Values, plain_array
+from sfumato.kernel.saturating_sums import LARGEST
+from sfumato.number_arrays import EXACT_IN_A_DOUBLE, Values, plain_array
 
 _RULE = "must be finite numbers: integers, or floats"
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.kernel.grid import plain_array
 from sfumato.local.randomisers.word_bits import BitRow
+from sfumato.number_arrays import plain_array
 
 _HEX = re.compile(r"[0-9a-f]*")
 

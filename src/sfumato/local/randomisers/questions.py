@@ -9,7 +9,6 @@ import numpy as np
 from sfumato.errors import InvalidParameter, kind_of
 from sfumato.kernel.entropy import SYSTEM, Entropy
 from sfumato.kernel.exact import plain
-from sfumato.kernel.grid import plain_array
 from sfumato.kernel.parameters import Number
 from sfumato.local.mechanisms.coin_tables import UNITS, loss_of_ratio
 from sfumato.local.mechanisms.question_coins import answer_all, answer_one, questions_ratio
@@ -19,6 +18,7 @@ from sfumato.local.randomisers.report_forms import BitRows, Codes, Counts, Repor
 from sfumato.local.randomisers.share_estimates import FloatArray, normal_quantile, wilson_interval
 from sfumato.local.randomisers.tally import Tally
 from sfumato.number_arguments import positive_decimal, probability_inside, whole_number
+from sfumato.number_arrays import plain_array
 
 MOST_QUESTIONS = 1 << 12
 METHODS = ("split", "sample")

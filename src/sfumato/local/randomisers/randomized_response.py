@@ -13,7 +13,6 @@ from sfumato.errors import InvalidParameter, kind_of
 from sfumato.kernel.coins import BoolArray
 from sfumato.kernel.entropy import SYSTEM, Entropy
 from sfumato.kernel.exact import Probability, Rational, enclose, plain
-from sfumato.kernel.grid import plain_array
 from sfumato.kernel.losses import PureDP
 from sfumato.kernel.parameters import Number
 from sfumato.local.mechanisms.kary import ExactKary
@@ -21,6 +20,7 @@ from sfumato.local.mechanisms.table_limits import MOST_CATEGORIES
 from sfumato.local.randomisers.share_estimates import estimate_shares
 from sfumato.local.randomisers.tally import Tally
 from sfumato.number_arguments import positive_decimal, probability_inside, whole_number
+from sfumato.number_arrays import plain_array
 
 _BITS = 256
 LEAST_EPSILON = Decimal("1e-12")

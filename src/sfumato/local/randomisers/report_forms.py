@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter
 from sfumato.kernel.entropy import Entropy
-from sfumato.kernel.grid import plain_array
+from sfumato.number_arrays import plain_array
 
 Reports = npt.NDArray[Any]
 Counts = npt.NDArray[np.int64]

@@ -1,19 +1,20 @@
-"""Private choice by permute-and-flip: of one list of scores, or of each row of integer distances."""
+"""Private argmax by permute-and-flip over one list of scores.
+
+Part of the trusted perimeter of the stand-alone mechanisms.
+"""
 
 import math
 import sys
-from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
 
 from sfumato.errors import InvalidParameter, KernelFault
-from sfumato.kernel.coins import FloatArray, flip_exp_neg
+from sfumato.kernel.bin_choice import permute_and_flip
 from sfumato.kernel.entropy import Entropy
-from sfumato.kernel.grid import read_numbers
 from sfumato.kernel.mechanisms import check_scale
-from sfumato.kernel.samplers import uniform_below
+from sfumato.number_arrays import read_numbers
 
 GREATEST_SCORE = sys.float_info.max  # scores beyond are clamped to it: no score is refused
 _GREATEST = Fraction(GREATEST_SCORE)
@@ -31,21 +32,6 @@ def spread_for(sensitivity: Fraction, epsilon: Decimal, monotonic: bool) -> Frac
     if sensitivity <= 0 or epsilon <= 0:
         raise KernelFault("A choice has a sensitivity and an epsilon above zero.")
     return check_scale((1 if monotonic else 2) * sensitivity / Fraction(epsilon), "epsilon")
-
-
-def permute_and_flip(approximate: FloatArray, exact: Callable[[int], Fraction], entropy: Entropy) -> list[int]:
-    """For each row of exponents, flip a coin exp(-exponent) for every entry, and pick evenly among the heads.
-
-    `approximate` holds the exponents as floats; `exact` gives one of them by its position in all rows together.
-
-    Claim: K-30. This is permute-and-flip, exactly; its loss is at most the range of the exponents' moves.
-    Requires: as flip_exp_neg, with a zero in every row (caller).
-    Relies on: K-06, K-07, K-20.
-    Checked by: tests/kernel/test_bin_choice.py::test_flips_are_scripted_and_enumerated
-    """
-    flips = flip_exp_neg(approximate.reshape(-1), exact, entropy).reshape(approximate.shape)
-    heads = (row.nonzero()[0] for row in flips)
-    return [int(row[uniform_below(row.size, 1, entropy)[0]]) for row in heads]
 
 
 def choose_index(scores: object, spread: Fraction, entropy: Entropy) -> int:

@@ -1,4 +1,7 @@
-"""One form for all keys that are equal. 1, 1.0 and True are one key: the output must not show whose form came first."""
+"""One form for all keys that are equal. 1, 1.0 and True are one key: the output must not show whose form came first.
+
+Part of the trusted perimeter of the stand-alone mechanisms.
+"""
 
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -7,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from sfumato.kernel.grid import BEYOND
+from sfumato.number_arrays import BEYOND
 
 MOST_DEPTH = 20  # of tuples in tuples
 _MOST_DIGITS = 800  # a Decimal of more has a numerator or a denominator above BEYOND

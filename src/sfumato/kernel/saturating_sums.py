@@ -1,0 +1,35 @@
+"""Sums of a value and its noise that stay within 64 bits: they are clamped, never wrapped."""
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.kernel.samplers import IntArray
+
+LARGEST = (1 << 63) - 1
+
+
+def add_saturating(values: npt.NDArray[np.int64], noise: IntArray) -> npt.NDArray[np.int64]:
+    """values + noise, clamped to plus or minus LARGEST where the sum does not fit.
+
+    Claim: K-13. Equal to the clamped exact sum: post-processing of values + noise.
+    Requires: |values| <= LARGEST (to_grid).
+    Relies on: two's complement addition.
+    Checked by: tests/kernel/test_grid.py::test_addition_saturates
+    """
+    if noise.dtype == object:
+        pairs = zip(values.tolist(), noise.tolist(), strict=True)
+        return np.array([saturate(value + more) for value, more in pairs], np.int64)
+    total = values + noise
+    wrapped = (values ^ total) & (noise ^ total) < 0
+    if wrapped.any():
+        total[wrapped] = np.where(values[wrapped] < 0, -LARGEST, LARGEST)
+    return np.maximum(total, -LARGEST)
+
+
+def saturate(total: int) -> int:
+    """The integer itself, clamped to plus or minus LARGEST.
+
+    Claim: K-13. Post-processing of `total`.
+    Checked by: tests/kernel/test_grid.py::test_addition_saturates
+    """
+    return max(-LARGEST, min(LARGEST, total))
