@@ -1,0 +1,172 @@
+"""Audit any mechanism: measure a lower bound on its privacy loss from samples, and compare it with a claim."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from sfumato.errors import InvalidParameter, kind_of
+from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP
+from sfumato.kernel.parameters import Number
+from sfumato.lab.auditing.audit_result import CONFIDENCE, FAMILYWISE_ERROR, AuditResult, Verdict
+from sfumato.lab.auditing.binomial_limits import lower_limit, upper_limit
+from sfumato.lab.auditing.event_search import MOST_EVENTS, Event, find_events
+from sfumato.lab.auditing.sampled_runs import Runs, Vocabulary, sample_batches, sample_runs
+from sfumato.lab.auditing.tested_claims import TestedClaim
+from sfumato.number_arguments import positive_decimal, whole_number
+
+DEFAULT_SAMPLES = 20_000
+LEAST_SAMPLES = 40
+BOUND_ERROR = (1 - CONFIDENCE) / (2 * MOST_EVENTS)  # of each limit of each event, for the reported bound
+VERDICT_ERROR = FAMILYWISE_ERROR / (2 * MOST_EVENTS)  # of each limit of each event, for the verdict
+SUSPICIOUS = 0.2  # of the runs that repeat the output before them exactly, though outputs vary
+MOST_NEEDED = 1 << 40
+
+Hits = tuple[int, int]  # on the first and on the second dataset
+
+
+def audit(  # noqa: PLR0917 - its callers name what they pass
+    mechanism: Callable[..., Any],
+    first: object,
+    second: object,
+    epsilon: Number | None = None,
+    delta: Number = 0,
+    rho: Number | None = None,
+    samples: int = DEFAULT_SAMPLES,
+    *,
+    batch: bool = False,
+) -> AuditResult:
+    """Run `mechanism(data)` on two neighbouring datasets and report how much its outputs differ.
+
+    The mechanism is any callable; everything that it returns or raises is observed. `samples` is the number of runs on
+    each dataset. Runs must be independent: a mechanism with a state has to make it anew in every call. With
+    batch=True, `mechanism(data, count)` returns `count` outputs at once (an array with one row per run is fastest).
+
+    Claims: `epsilon`, `epsilon` with `delta`, or `rho` (zCDP, optionally with `delta`). Without a claim, only the
+    bound is reported (on epsilon, at `delta`).
+
+    The bound holds with 95 % confidence, and a mechanism that keeps its claim is called "violated" with probability at
+    most 1e-6. Proof: the events (at most MOST_EVENTS, each with its direction) are fixed by the first half of the
+    runs. On the independent second half, each of the two Clopper-Pearson limits of an event is wrong with probability
+    at most e; with e = error / (2 MOST_EVENTS), all limits hold together with probability 1 - error at least. Then
+    TestedClaim.bound at those limits is a lower bound on the loss, for every event.
+    """
+    loss = read_claim(epsilon, delta, rho)
+    runs = whole_number(samples, "samples", LEAST_SAMPLES)
+    if not callable(mechanism):
+        raise InvalidParameter("mechanism", "must be callable", kind_of(mechanism), "For example lambda data: …")
+    sample = sample_batches if batch else sample_runs
+    collected, words = sample(mechanism, (first, second), runs)
+    claim = TestedClaim.from_loss(loss, float(delta))
+    return judge_runs(collected, words, claim, loss)
+
+
+def read_claim(epsilon: Number | None, delta: Number, rho: Number | None) -> PrivacyLoss | None:
+    """The claimed loss; None if there is no claim."""
+    if epsilon is not None and rho is not None:
+        raise InvalidParameter("rho", "must not be given together with epsilon", "both", "A claim has one parameter.")
+    loss: PrivacyLoss | None = None
+    if rho is not None:
+        loss = ZCDP(positive_decimal(rho, "rho"), delta)
+    elif epsilon is not None:
+        # epsilon = 0 is a valid claim: the output does not depend on the data
+        loss = PureDP(epsilon) if not delta else ApproxDP(epsilon, delta)
+    else:
+        ApproxDP(0, delta)  # checks delta
+    return loss
+
+
+def judge_runs(runs: tuple[Runs, Runs], words: Vocabulary, claim: TestedClaim, loss: PrivacyLoss | None) -> AuditResult:
+    """Search for events in one half of the runs, and test them in the other half."""
+    samples = runs[0].count
+    searched = np.arange(samples // 2)
+    tested = np.arange(samples // 2, samples)
+    search = (runs[0].select(searched), runs[1].select(searched))
+    test = (runs[0].select(tested), runs[1].select(tested))
+    events = find_events(search, words, claim)
+    found = [(event, _count(event, test)) for event in events]
+    bounds = [_bound(event, hits, tested.size, BOUND_ERROR, claim) for event, hits in found]
+    proofs = [_bound(event, hits, tested.size, VERDICT_ERROR, claim) for event, hits in found]
+    place = int(np.argmax(bounds))
+    verdict, needed = None, None
+    if claim.value is not None:
+        verdict, needed = _judge(bounds, proofs, found, tested.size, claim)
+        if verdict == "violated":
+            place = int(np.argmax(proofs))
+    event, hits = found[place]
+    return AuditResult(
+        lower_bound=bounds[place],
+        verdict=verdict,
+        event=event.text,
+        hits=hits,
+        samples=samples,
+        claim=loss,
+        parameter="rho" if claim.parameter == "rho" else "epsilon",
+        delta=claim.delta,
+        samples_needed=needed,
+        notes=_note_repetition(runs),
+    )
+
+
+def _count(event: Event, runs: tuple[Runs, Runs]) -> Hits:
+    """How often an event happened on the two datasets."""
+    return int(event.holds(runs[0]).sum()), int(event.holds(runs[1]).sum())
+
+
+def _bound(event: Event, hits: Hits, trials: int, error: float, claim: TestedClaim) -> float:
+    """A lower bound on the parameter that is wrong with probability at most 2 * error."""
+    more, less = hits[event.likelier], hits[1 - event.likelier]
+    return claim.bound(lower_limit(more, trials, error), upper_limit(less, trials, error))
+
+
+def _judge(
+    bounds: list[float], proofs: list[float], found: list[tuple[Event, Hits]], trials: int, claim: TestedClaim
+) -> tuple[Verdict, int | None]:
+    """The verdict, and how many samples per dataset would tell if these cannot."""
+    if any(claim.exceeds(proof) for proof in proofs):
+        return "violated", None
+    if not claim.exceeds(_clearest_bound(trials, claim)):  # not even an event that always and never happens
+        return "inconclusive", _count_needed(lambda size: _clearest_bound(size, claim), claim)
+    place = int(np.argmax(bounds))
+    if not claim.exceeds(bounds[place]):
+        return "consistent", None
+    event, hits = found[place]
+
+    def expect_bound(size: int) -> float:
+        scaled = round(hits[0] * size / trials), round(hits[1] * size / trials)
+        return _bound(event, scaled, size, VERDICT_ERROR, claim)
+
+    return "inconclusive", _count_needed(expect_bound, claim)
+
+
+def _clearest_bound(trials: int, claim: TestedClaim) -> float:
+    """The bound if an event happens in every run on one dataset and in none on the other."""
+    return claim.bound(lower_limit(trials, trials, VERDICT_ERROR), upper_limit(0, trials, VERDICT_ERROR))
+
+
+def _count_needed(bound_with: Callable[[int], float], claim: TestedClaim) -> int | None:
+    """The least number of samples, to two digits, with which such a bound would exceed the claim."""
+    tested = LEAST_SAMPLES
+    while not claim.exceeds(bound_with(tested)):
+        tested = tested * 5 // 4
+        if tested > MOST_NEEDED:
+            return None
+    digits: int = 10 ** max(0, int(math.log10(2 * tested)) - 1)
+    return -(-2 * tested // digits) * digits
+
+
+def _note_repetition(runs: tuple[Runs, Runs]) -> tuple[str, ...]:
+    """Say so if outputs repeat as if the noise were seeded: then the runs are not independent."""
+    for part, name in zip(runs, ("first", "second"), strict=True):
+        different = np.unique(part.outputs).size
+        repeated = float((part.outputs[1:] == part.outputs[:-1]).mean())
+        expected = float(((np.bincount(part.outputs) / part.count) ** 2).sum())  # of independent runs
+        if different == 1:
+            return (f"All runs on the {name} dataset gave the same output: there is no noise, or it is seeded.",)
+        if repeated > expected + SUSPICIOUS:
+            return (
+                f"{100 * repeated:.0f} % of the runs on the {name} dataset repeat the output before them: the noise "
+                "may be seeded. The confidence assumes independent runs.",
+            )
+    return ()

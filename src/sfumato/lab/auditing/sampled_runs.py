@@ -1,0 +1,167 @@
+"""The outputs of many runs of a mechanism on one dataset, as columns that events are evaluated on."""
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.errors import InvalidParameter, kind_of
+from sfumato.lab.auditing.canonical_outputs import Observed, observe, run_and_observe
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+IntArray = npt.NDArray[np.int64]
+
+BLOCK = 1_000  # runs on one dataset before the other has its turn
+MOST_PATHS = 256  # numbers, and texts, that are looked at one by one; the exact output always has all of them
+
+
+class Codes:
+    """Numbers for outputs, structures and texts: equal ones have equal numbers, on both datasets."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Hashable, int] = {}
+        self.values: list[Hashable] = []
+
+    def find(self, value: Hashable) -> int:
+        """The number of a value; a new value gets the next number."""
+        number = self._numbers.get(value)
+        if number is None:
+            number = self._numbers[value] = len(self.values)
+            self.values.append(value)
+        return number
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Vocabulary:
+    """What the numbers in the columns of both datasets stand for."""
+
+    structures: Codes
+    outputs: Codes
+    texts: Codes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Runs:
+    """Runs on one dataset. A number that an output does not have is marked absent in `present`."""
+
+    count: int
+    structures: IntArray
+    outputs: IntArray
+    numbers: dict[str, FloatArray]
+    present: dict[str, BoolArray]
+    texts: dict[str, IntArray]  # -1: absent
+
+    def select(self, chosen: BoolArray | IntArray) -> "Runs":
+        """Some of the runs."""
+        structures = self.structures[chosen]
+        return Runs(
+            structures.size,
+            structures,
+            self.outputs[chosen],
+            {path: column[chosen] for path, column in self.numbers.items()},
+            {path: column[chosen] for path, column in self.present.items()},
+            {path: column[chosen] for path, column in self.texts.items()},
+        )
+
+    def number(self, path: str) -> tuple[FloatArray, BoolArray]:
+        """The numbers at a path, and which runs have one."""
+        if path not in self.numbers:
+            return np.zeros(self.count), np.zeros(self.count, np.bool_)
+        return self.numbers[path], self.present[path]
+
+    def text(self, path: str) -> IntArray:
+        """The texts at a path, by their number in the vocabulary."""
+        return self.texts.get(path, np.full(self.count, -1, np.int64))
+
+
+Batched = Callable[[object, int], object]
+
+
+def sample_runs(
+    mechanism: Callable[[object], object], datasets: tuple[object, object], samples: int
+) -> tuple[tuple[Runs, Runs], Vocabulary]:
+    """Run the mechanism `samples` times on each dataset, in turns."""
+    seen: tuple[list[Observed], list[Observed]] = ([], [])
+    while len(seen[1]) < samples:
+        for data, observed in zip(datasets, seen, strict=True):
+            block = min(BLOCK, samples - len(observed))
+            observed.extend(run_and_observe(mechanism, data) for _ in range(block))
+    return collect_runs(seen)
+
+
+def sample_batches(
+    mechanism: Batched, datasets: tuple[object, object], samples: int
+) -> tuple[tuple[Runs, Runs], Vocabulary]:
+    """Call `mechanism(data, samples)` once for each dataset: it returns one output per run."""
+    first, second = (_read_batch(mechanism(data, samples), samples) for data in datasets)
+    if isinstance(first, np.ndarray) and isinstance(second, np.ndarray) and _can_compare(first, second):
+        return _collect_arrays(first, second)
+    seen = tuple([observe(output) for output in outputs] for outputs in (first, second))
+    return collect_runs((seen[0], seen[1]))
+
+
+def _read_batch(outputs: object, samples: int) -> Sequence[object] | npt.NDArray[np.generic]:
+    if not isinstance(outputs, list | tuple | np.ndarray) or len(outputs) != samples:
+        hint = "mechanism(data, count) returns a list or an array with one output per run."
+        raise InvalidParameter("mechanism", f"must return {samples} outputs with batch=True", kind_of(outputs), hint)
+    return outputs
+
+
+def _can_compare(first: npt.NDArray[np.generic], second: npt.NDArray[np.generic]) -> bool:
+    """Can both arrays be read as columns: numbers of one type and one shape?"""
+    return first.dtype == second.dtype and first.shape[1:] == second.shape[1:] and first.dtype.kind in "biuf"
+
+
+def _collect_arrays(
+    first: npt.NDArray[np.generic], second: npt.NDArray[np.generic]
+) -> tuple[tuple[Runs, Runs], Vocabulary]:
+    words = Vocabulary(Codes(), Codes(), Codes())
+    words.structures.find(f"{first.dtype}, shape {first.shape[1:]}")
+    both = np.ascontiguousarray(np.concatenate([first, second]).reshape(len(first) + len(second), -1))
+    bits = both.view(np.dtype((np.void, both.dtype.itemsize * both.shape[1]))).reshape(-1)
+    _, places, outputs = np.unique(bits, return_index=True, return_inverse=True)
+    for place in places:
+        words.outputs.find(both[place].tobytes())
+    paths = [""] if first.ndim == 1 else [f"[{place}]" for place in range(both.shape[1])]
+    whole = Runs(
+        len(both),
+        np.zeros(len(both), np.int64),
+        outputs.reshape(-1).astype(np.int64),
+        {path: both[:, place].astype(np.float64) for place, path in enumerate(paths)},
+        {path: np.ones(len(both), np.bool_) for path in paths},
+        {},
+    )
+    on_first = np.arange(len(both)) < len(first)
+    return (whole.select(on_first), whole.select(~on_first)), words
+
+
+def collect_runs(seen: tuple[list[Observed], list[Observed]]) -> tuple[tuple[Runs, Runs], Vocabulary]:
+    """Columns of observed outputs."""
+    words = Vocabulary(Codes(), Codes(), Codes())
+    return (_collect(seen[0], words), _collect(seen[1], words)), words
+
+
+def _collect(observed: list[Observed], words: Vocabulary) -> Runs:
+    count = len(observed)
+    numbers: dict[str, FloatArray] = {}
+    present: dict[str, BoolArray] = {}
+    texts: dict[str, IntArray] = {}
+    structures, outputs = np.empty(count, np.int64), np.empty(count, np.int64)
+    for row, output in enumerate(observed):
+        structures[row] = words.structures.find(output.structure)
+        outputs[row] = words.outputs.find(output.exact)
+        for path, number in output.numbers.items():
+            if path not in numbers:
+                if len(numbers) == MOST_PATHS:
+                    continue
+                numbers[path], present[path] = np.zeros(count), np.zeros(count, np.bool_)
+            numbers[path][row], present[path][row] = number, True
+        for path, text in output.texts.items():
+            if path not in texts:
+                if len(texts) == MOST_PATHS:
+                    continue
+                texts[path] = np.full(count, -1, np.int64)
+            texts[path][row] = words.texts.find(text)
+    return Runs(count, structures, outputs, numbers, present, texts)
