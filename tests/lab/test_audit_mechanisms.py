@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 import sfumato as sf
+from sfumato.lab import audit
 from sfumato.lab.auditing.canonical_outputs import observe, run_and_observe
-from sfumato.lab.auditing.mechanism_audit import audit
 
 # Failure probabilities: a correct mechanism is "violated" with probability 1e-6 at most, by design (enumerated in
 # test_audit_limits.py). The bounds that are asserted here are ten standard errors away.

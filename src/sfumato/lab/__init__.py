@@ -11,12 +11,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sfumato.lab.attack_names import list_attacks as list_attacks
     from sfumato.lab.attack_result import AttackResult as AttackResult
+    from sfumato.lab.auditing.audit_result import AuditResult as AuditResult
+    from sfumato.lab.auditing.mechanism_audit import audit as audit
     from sfumato.lab.figure import Figure as Figure
 
 # public name -> module; loaded on first use, so that listing the names imports neither numpy nor an engine
 _LOADED_ON_USE = {
     "AttackResult": "sfumato.lab.attack_result",
+    "AuditResult": "sfumato.lab.auditing.audit_result",
     "Figure": "sfumato.lab.figure",
+    "audit": "sfumato.lab.auditing.mechanism_audit",
     "list_attacks": "sfumato.lab.attack_names",
 }
 
