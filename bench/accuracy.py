@@ -87,7 +87,7 @@ def task() -> dict[str, object]:
     person = np.repeat(np.arange(300), rows)
     visits = {
         "person": person.tolist(),
-        "site": [f"site {each}" for each in draw.integers(0, 5, person.size)],
+        "site": [f"site {site}" for site in draw.integers(0, 5, person.size)],
         "cost": np.clip(np.round(80 * np.exp(0.7 * draw.standard_normal(person.size)), 2), 0, 500).tolist(),
     }
     few = (
@@ -163,7 +163,7 @@ def kept_at_random(visits: dict[str, list]) -> dict[str, float]:
         gone = order[np.arange(person.size) - first >= ROWS_EACH]
         squares["person_count"] += (np.bincount(site[gone], minlength=5) ** 2.0).tolist()
         squares["person_sum"] += (np.bincount(site[gone], cost[gone], 5) ** 2).tolist()
-    return {row: math.sqrt(np.mean(each)) for row, each in squares.items()}
+    return {row: math.sqrt(np.mean(errors)) for row, errors in squares.items()}
 
 
 def shown(figure: Figure | None) -> str:
@@ -185,7 +185,7 @@ def lines(ours: Rows, peers: dict[str, Said]) -> list[tuple[list[str], bool]]:
         for epsilon in EPSILONS:
             mine = ours[row][epsilon]
             theirs = [said.rows.get(row, {}).get(epsilon) for said in peers.values()]
-            values = [each["value"] for each in theirs if each is not None]
+            values = [figure["value"] for figure in theirs if figure is not None]
             better = row == MORE_IS_BETTER
             ratio = max(values) / mine["value"] if better else mine["value"] / min(values)
             met = ratio <= LIMIT
@@ -227,7 +227,7 @@ def write(rows: list[list[str]], heads: list[str], troubles: list[str]) -> None:
     before, _, rest = PAGE.read_text().partition(begin)
     ruled = [heads, ["---"] * len(heads), *rows]
     text = "\n".join("| " + " | ".join(cells) + " |" for cells in ruled)
-    notes = "".join(f"\n\n{each}" for each in troubles)
+    notes = "".join(f"\n\n{trouble}" for trouble in troubles)
     PAGE.write_text(f"{before}{begin}\n{text}{notes}\n{end}{rest.partition(end)[2]}")
 
 

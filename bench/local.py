@@ -103,8 +103,8 @@ MULTI_AGGREGATORS = {
 
 
 def pure_aggregate(server: object, reports: list[object]) -> None:
-    for each in reports:
-        server.aggregate(each)  # type: ignore[attr-defined]
+    for report in reports:
+        server.aggregate(report)  # type: ignore[attr-defined]
     server.estimate(0, suppress_warnings=True)  # type: ignore[attr-defined]
 
 
@@ -152,8 +152,8 @@ def shared_seeds(report: Report, ours: float, few: list[int]) -> None:
     reports = [client.privatise(value) for value in few]
 
     def aggregate() -> None:
-        for each in reports:
-            server.aggregate(each)
+        for one_report in reports:
+            server.aggregate(one_report)
 
     peer = seconds(aggregate) / len(few)
     report.line("olh beside 1,000 shared seeds: aggregated", (rate(1, ours), rate(1, peer)), peer / ours, 1)

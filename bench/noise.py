@@ -43,7 +43,7 @@ def together(ours: Callable[[], object], theirs: Callable[[], object]) -> tuple[
     pairs = []
     for _ in range(2 * ROUNDS):
         pairs.append((seconds(ours, 1), seconds(theirs, 1)))
-    return tuple(float(each) for each in np.median(np.array(pairs), axis=0))  # type: ignore[return-value]
+    return tuple(float(median) for median in np.median(np.array(pairs), axis=0))  # type: ignore[return-value]
 
 
 def opendp_laplace(kind: str) -> Callable[[list[float]], object]:
@@ -107,14 +107,14 @@ def one_at_a_time(report: Report) -> None:
     dp.enable_features("contrib")
     opendp = dp.m.make_laplace(dp.atom_domain(T="i64"), dp.absolute_distance(T="i64"), scale=SCALE)
 
-    def each(release: Callable[[object], object], value: object) -> float:
+    def time_release(release: Callable[[object], object], value: object) -> float:
         return min(seconds(lambda: [release(value) for _ in range(500)], 1) for _ in range(30)) / 500
 
-    peer = each(opendp, 42)
+    peer = time_release(opendp, 42)
     kinds: tuple[tuple[str, Literal["integers", "reals"], float], ...]
     kinds = (("an integer", "integers", 42), ("a real", "reals", 42.5))
     for kind, of, value in kinds:
-        ours = each(sf.Laplace(sensitivity=1, epsilon=0.1, of=of).release, value)
+        ours = time_release(sf.Laplace(sensitivity=1, epsilon=0.1, of=of).release, value)
         report.line(f"One release of {kind}, µs", (f"{1e6 * ours:.1f} µs", f"{1e6 * peer:.1f} µs"), 1e6 * ours, 30)
 
 
@@ -138,7 +138,8 @@ def shape_of_time(report: Report) -> None:
         for draws in (100_000, 1_000_000, 10_000_000)
     }
     report.fact(
-        "Linear in the draws: ns a draw of 10⁵, 10⁶, 10⁷", " · ".join(f"{each:.1f}" for each in per_draw.values())
+        "Linear in the draws: ns a draw of 10⁵, 10⁶, 10⁷",
+        " · ".join(f"{nanoseconds:.1f}" for nanoseconds in per_draw.values()),
     )
     by_scale = {
         scale: 1e9 * seconds(lambda s=scale: discrete_laplace(Fraction(s), DRAWS, SYSTEM)) / DRAWS
@@ -146,7 +147,7 @@ def shape_of_time(report: Report) -> None:
     }
     report.fact(
         "Same coins, values 25 times as large: ns a draw at scales 20, 100, 500",
-        " · ".join(f"{each:.1f}" for each in by_scale.values()),
+        " · ".join(f"{nanoseconds:.1f}" for nanoseconds in by_scale.values()),
     )
     timed = []
     for _ in range(40_000):

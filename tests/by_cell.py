@@ -5,14 +5,16 @@ from sfumato.kernel.plan import Keys
 
 def by_key(exact, plan):
     """Every integer that is not zero, under (measurement, cell, bin or part); no key that nobody holds comes out."""
-    people = next((each.name for each in plan.measurements if isinstance(each.quantity, Keys)), None)
+    people = next(
+        (measurement.name for measurement in plan.measurements if isinstance(measurement.quantity, Keys)), None
+    )
     shown = {}
     for number, cell in enumerate(exact._keys if exact._keys is not None else range(plan.cells)):
         if people is None or exact._integers[people][number]:
-            for each in plan.measurements:
-                width = each.quantity.width
-                of_cell = exact._integers.get(each.name, ())[number * width : (number + 1) * width]
-                shown |= {(each.name, cell, place): int(integer) for place, integer in enumerate(of_cell)}
+            for measurement in plan.measurements:
+                width = measurement.quantity.width
+                of_cell = exact._integers.get(measurement.name, ())[number * width : (number + 1) * width]
+                shown |= {(measurement.name, cell, place): int(integer) for place, integer in enumerate(of_cell)}
             for name, bins in exact._bins.items():
                 shown |= {(name, cell, place): weight for place, weight in bins[number].items()}
     return {where: value for where, value in shown.items() if value}

@@ -12,7 +12,7 @@ REAL_CALLS = 1_000
 
 
 def of_diffprivlib(task: Mapping[str, object], epsilon: float, row: Callable[[str, Figure], None]) -> None:
-    people, each = len(task["ages"][0]), task["repetitions"] // len(task["ages"])
+    people, times = len(task["ages"][0]), task["repetitions"] // len(task["ages"])
     row("count", discrete_laplace(1 / epsilon))
     row("sum", discrete_laplace(100 / epsilon))
     row("mean_known", laplace(100 / people / epsilon))
@@ -22,7 +22,7 @@ def of_diffprivlib(task: Mapping[str, object], epsilon: float, row: Callable[[st
         tables = [np.array(table, float) for table in task[name]]
         if name != "calls":
             errors = [
-                [tools.var(table, epsilon=epsilon, bounds=(0, upper)) - table.var() for _ in range(each)]
+                [tools.var(table, epsilon=epsilon, bounds=(0, upper)) - table.var() for _ in range(times)]
                 for table in tables
             ]
             row(f"variance_known_{name}", repeated(np.array(errors)))

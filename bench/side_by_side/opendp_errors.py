@@ -87,7 +87,7 @@ def median(task, tables, bounds, epsilon, people) -> Figure:  # noqa: ANN001
     agree.
     """
     kind = int if isinstance(bounds[1], int) else float
-    candidates = [kind(each) for each in (range(bounds[1] + 1) if kind is int else task["income_bins"])]
+    candidates = [kind(candidate) for candidate in (range(bounds[1] + 1) if kind is int else task["income_bins"])]
     domain = dp.vector_domain(dp.atom_domain(T=kind) if kind is int else dp.atom_domain(T=kind, nan=False))
     scored = dp.t.make_quantile_score_candidates(domain, dp.symmetric_distance(), candidates, 0.5)
     frame = pl.LazyFrame({"x": tables[0]})
@@ -101,11 +101,11 @@ def median(task, tables, bounds, epsilon, people) -> Figure:  # noqa: ANN001
         raise SystemExit("opendp's median is scaled in another way")
     generator, values, errors = np.random.default_rng(), np.array(candidates, float), []
     for table in tables:
-        scores = np.array(scored([kind(each) for each in table]), float)
+        scores = np.array(scored([kind(value) for value in table]), float)
         noisy = generator.exponential(scale, (task["repetitions"] // len(tables), scores.size)) - scores
         errors.append(values[noisy.argmax(axis=1)] - np.median(table))
     figure = repeated(np.array(errors))
-    first, calls = [kind(each) for each in tables[0]], REAL_CALLS if kind is int else REAL_CALLS // 3
+    first, calls = [kind(value) for value in tables[0]], REAL_CALLS if kind is int else REAL_CALLS // 3
     real = repeated(np.array([choose(first) for _ in range(calls)], float) - np.median(first))
     must_agree(repeated(errors[0]), real, "opendp, median")
     return figure

@@ -31,12 +31,12 @@ def of_pipelinedp(task: Mapping[str, object], epsilon: float, row: Callable[[str
 
 def combiner(metric, epsilon, *, upper=1, delta=0, max_contributions=None, **options):  # noqa: ANN001, ANN003, ANN201
     accountant = pipeline_dp.NaiveBudgetAccountant(total_epsilon=epsilon, total_delta=delta)
-    each = {"max_contributions": max_contributions} if max_contributions else {
+    contributions = {"max_contributions": max_contributions} if max_contributions else {
         "max_partitions_contributed": 1, "max_contributions_per_partition": 1,
     }  # fmt: skip
     bounds = {} if metric == Metrics.PRIVACY_ID_COUNT else {"min_value": 0, "max_value": upper}
     params = pipeline_dp.AggregateParams(
-        metrics=[metric], noise_kind=pipeline_dp.NoiseKind.LAPLACE, **each, **bounds, **options
+        metrics=[metric], noise_kind=pipeline_dp.NoiseKind.LAPLACE, **contributions, **bounds, **options
     )
     made = combiners.create_compound_combiner(params, accountant)
     accountant.compute_budgets()

@@ -46,9 +46,9 @@ class Asked:
         self.certificate = certify(self.planned.plan)
         self.exact = curator.engine.aggregate(self.planned.plan)
         preview = curator.preview(sql, epsilon=epsilon, delta=delta)
-        shown = [each.scale for each in preview.measurements]
-        mine = [scale_of(each) for each in self.certificate.measurements]
-        if not np.allclose([float(each) for each in shown], mine, rtol=1e-3):
+        shown = [measurement.scale for measurement in preview.measurements]
+        mine = [scale_of(measurement) for measurement in self.certificate.measurements]
+        if not np.allclose([float(scale) for scale in shown], mine, rtol=1e-3):
             raise SystemExit(f"preview explains the scales {shown}, not {mine}")
 
     def noise(self) -> float:
@@ -61,8 +61,8 @@ class Asked:
 
     def values(self, times: int) -> Floats:
         """The last output column: a row for each release, a column for each cell."""
-        readings = [Reading.from_release(each).values for each in self.releases(times)]
-        together = {name: np.concatenate([each[name] for each in readings]) for name in readings[0]}
+        readings = [Reading.from_release(result).values for result in self.releases(times)]
+        together = {name: np.concatenate([reading[name] for reading in readings]) for name in readings[0]}
         aggregates = [compute_aggregate(formula, together) for formula in self.planned.formulas]
         _, post = self.query.columns[-1]
         return np.asarray(evaluate(post, aggregates, []), float).reshape(times, -1)
@@ -156,10 +156,10 @@ def unknown_keys(task: Mapping[str, object], epsilon: float, row: Callable[[str,
     released, errors = [], []
     with protect({"k": (sf.Text(), held)}) as people:
         asked = Asked(people, "SELECT k, COUNT(*) AS n FROM t GROUP BY k", epsilon, task["delta"])
-        (name,) = (each.name for each in asked.certificate.measurements)
-        for each in asked.releases(task["repetitions"]):
-            released.append(len(each.keys))
-            errors += [n - people_of[key] for (key,), n in zip(each.keys, each.integers[name], strict=True)]
+        (name,) = (measurement.name for measurement in asked.certificate.measurements)
+        for result in asked.releases(task["repetitions"]):
+            released.append(len(result.keys))
+            errors += [n - people_of[key] for (key,), n in zip(result.keys, result.integers[name], strict=True)]
     row("keys_released", averaged(np.array(released)))
     row("keys_error", repeated(np.array(errors)))
 

@@ -58,7 +58,7 @@ def stated(query, epsilon: float, protected=None) -> Stated:  # noqa: ANN001
     """The kind and scale of each noise that the Session compiles a query to."""
     session = Session.from_dataframe(PureDPBudget(float("inf")), "t", FRAME, protected_change=protected or AddOneRow())
     found = session._noise_info(query, PureDPBudget(epsilon))
-    return [(each["noise_mechanism"].name, float(each["noise_parameter"])) for each in found]
+    return [(noise["noise_mechanism"].name, float(noise["noise_parameter"])) for noise in found]
 
 
 def plain(noises: Stated) -> Figure:

@@ -27,13 +27,13 @@ def test_quantile_margin_holds(confidence, fractions):
 
     def bad(weights):
         good = 1.0
-        for each, flips in zip(fractions, flips_of(choice, weights), strict=True):
+        for fraction, flips in zip(fractions, flips_of(choice, weights), strict=True):
             near = np.array([float(x * choice.spread) <= margin for x in flips])
             good *= flip_law_in_floats(flips)[near].sum()
-            assert near.any(), each
+            assert near.any(), fraction
         return 1 - good
 
-    least = min(min(each, 1 - each) for each in fractions)
+    least = min(min(fraction, 1 - fraction) for fraction in fractions)
     just_beyond = math.floor(margin / least) + 1
     rest = [0] * 149
     assert bad(cell(just_beyond, *rest)) <= miss * (1 + 1e-6)

@@ -37,13 +37,13 @@ def test_laplace_margin_is_the_least(scale, miss):
 
 @given(chances, st.integers(1, 10**7))
 def test_per_coordinate_is_never_too_lax(miss, size):
-    each = per_coordinate(miss, size)
+    miss_per_coordinate = per_coordinate(miss, size)
     with mpmath.workprec(400):
-        missed = 1 - (1 - mpmath.mpf(each.numerator) / each.denominator) ** size
+        missed = 1 - (1 - mpmath.mpf(miss_per_coordinate.numerator) / miss_per_coordinate.denominator) ** size
         wanted = mpmath.mpf(miss.numerator) / miss.denominator
         assert missed <= wanted * (1 + mpmath.mpf(10) ** -60)  # mpmath's own rounding
         assert missed >= wanted * (1 - mpmath.mpf(10) ** -9)
-    assert size > 1 or each == miss
+    assert size > 1 or miss_per_coordinate == miss
 
 
 def gaussian_beyond(variance, k):

@@ -26,8 +26,8 @@ def pick_law(survives):
     """P(each is picked) = survives * E[1 / (1 + other heads)], by integrating the heads' generating function."""
     points, weights = np.polynomial.legendre.leggauss(60)
     points, weights = (points + 1) / 2, weights / 2
-    each = 1 - survives[:, None] + survives[:, None] * points
-    logs = np.log(np.maximum(each, 1e-300))
+    generating_functions = 1 - survives[:, None] + survives[:, None] * points
+    logs = np.log(np.maximum(generating_functions, 1e-300))
     return survives * (np.exp(logs.sum(axis=0) - logs) @ weights)
 
 
@@ -60,7 +60,7 @@ def test_no_weights_miss_more_often(fraction, bins, miss):
                 weights[0], weights[1 + gap] = max(first, 0), max(one, 0)
                 tried += [weights, weights[::-1]]
     tried += [(rng.random(bins) < 0.2) * rng.integers(0, int(margin) + 2, bins) for _ in range(300)]
-    worst = max(chance_of_missing(each, fraction, spread, margin) for each in tried)
+    worst = max(chance_of_missing(weights, fraction, spread, margin) for weights in tried)
     assert worst <= float(miss) * (1 + 1e-6)
 
 

@@ -93,18 +93,18 @@ def test_it_is_shown():
 def test_made_up_rows_keep_to_the_bounds():
     table = Table("t", None, sf.ROW, {"a": SEEN, "b": sf.DateTime(LOW, LOW), "c": sf.DateTime(LOW, f"{LOW}.5")})
     made = make_rows(table, 200).to_pydict()
-    assert all(SEEN.lower <= each <= SEEN.upper for each in made["a"])
+    assert all(SEEN.lower <= moment <= SEEN.upper for moment in made["a"])
     assert max(made["a"]) - min(made["a"]) > timedelta(days=365)
     assert set(made["b"]) == set(made["c"]) == {SEEN.lower}
 
 
 def test_a_folder_with_moments_is_added_and_asked(tmp_path):
     def run(*arguments):
-        done = CliRunner().invoke(app, [str(each) for each in arguments])
+        done = CliRunner().invoke(app, [str(argument) for argument in arguments])
         assert done.exit_code == 0, done.output
         return done.stdout
 
-    rows = "".join(f"p{each},2020-0{1 + each % 3}-15T10:00:00+02:00\n" for each in range(90))
+    rows = "".join(f"p{person},2020-0{1 + person % 3}-15T10:00:00+02:00\n" for person in range(90))
     (tmp_path / "visits.csv").write_text(f"who,seen\n{rows}")
     run("init", tmp_path, "--epsilon", "100", "--delta", "0")
     run(

@@ -313,8 +313,8 @@ def datasets(draw):
     neighbours = draw(st.sampled_from(Neighbours))
     accounting = draw(st.sampled_from(["basic", "zcdp"]))
     made = [draw(tables(name, neighbours is Neighbours.REPLACE_ONE)) for name in draw(unique(names, max_size=3))]
-    people = [each for each in made if isinstance(each.unit, str)]
-    if people and all(each.name.casefold() != "through" for each in made):
+    people = [table for table in made if isinstance(table.unit, str)]
+    if people and all(table.name.casefold() != "through" for table in made):
         owner = draw(st.sampled_from(people))
         made.append(Table("through", None, None, {owner.unit: Id()}, unit_through=(owner.unit, owner.name)))
     analysts = {name: draw(budgets(accounting)) for name in draw(unique(names, max_size=2))}

@@ -80,7 +80,7 @@ def test_a_declaration_edited_after_pinning_is_refused(tmp_path, line):
     (tmp_path / "t.csv").write_text("x\n4\n5\n")
     (tmp_path / "catalog.toml").write_text(CATALOG)
     sf.open(tmp_path).close()
-    ledger_id = next(each for each in (tmp_path / "catalog.toml").read_text().splitlines() if "ledger_id" in each)
+    ledger_id = next(line for line in (tmp_path / "catalog.toml").read_text().splitlines() if "ledger_id" in line)
     edited = CATALOG.replace("[budget]", f"{ledger_id}\n[budget]")
     if line.startswith("source"):
         edited = edited.replace('source = "t.csv"', line)
@@ -99,8 +99,8 @@ def test_the_digest_changes_with_every_key():
     skip = TextFormat(on_error="skip", quoted_newlines=False)
     assert hash_declaration(Table("t", "t.csv", sf.ROW, declared, reading=skip)) != plain
     digests = {
-        hash_declaration(Table("t", "t.csv", sf.ROW, declared, reading=TextFormat(quoted_newlines=each)))
-        for each in (None, True, False)
+        hash_declaration(Table("t", "t.csv", sf.ROW, declared, reading=TextFormat(quoted_newlines=quoted)))
+        for quoted in (None, True, False)
     }
     assert len(digests) == 3
     assert plain in digests  # what is the same opens

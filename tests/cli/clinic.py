@@ -18,11 +18,11 @@ BY_CITY = "SELECT city, COUNT(*) AS n, AVG(age) AS age FROM patients GROUP BY ci
 
 
 def run(*arguments, **options):
-    return CliRunner().invoke(app, [str(each) for each in arguments], **options)
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], **options)
 
 
 def options(columns):
-    return [part for each in columns for part in ("--column", each)]
+    return [part for column in columns for part in ("--column", column)]
 
 
 def made(folder, *columns, epsilon="2"):

@@ -19,7 +19,7 @@ def test_ask_json_is_exactly_the_answers_dict(clinic):
     with sf.open(clinic.folder) as people:
         again = people.ask(BY_CITY, epsilon=0.5).to_dict()
     assert (again["rows"], again["entry"]) == (shown["rows"], shown["entry"])
-    assert [each["n"] for each in again["intervals"]] == [each["n"] for each in shown["intervals"]]
+    assert [interval["n"] for interval in again["intervals"]] == [interval["n"] for interval in shown["intervals"]]
     assert again["cached"]
 
 
@@ -148,7 +148,7 @@ def test_tables_are_saved(clinic, tmp_path):
     with second.open() as file:
         rows = list(csv.DictReader(file))
     assert list(rows[0]) == columns
-    assert [float(row["n_low"]) for row in rows] == pytest.approx([each["n"][0] for each in shown["intervals"]])
+    assert [float(row["n_low"]) for row in rows] == pytest.approx([interval["n"][0] for interval in shown["intervals"]])
 
 
 @pytest.mark.parametrize(

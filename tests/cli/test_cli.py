@@ -52,10 +52,10 @@ def test_demo_without_a_plot_leaves_nothing(tmp_path):
 
 def test_made_up_patients_keep_to_the_declared_bounds():
     people = list(made_up_patients())
-    assert len({each["patient_id"] for each in people}) == PATIENTS
-    assert all(0 <= each["age"] <= 120 and 1 <= each["pain"] <= 10 for each in people)
-    assert {each["ward"] for each in people} == set(WARDS)
-    assert {each["smoker"] for each in people} == {"true", "false"}
+    assert len({person["patient_id"] for person in people}) == PATIENTS
+    assert all(0 <= person["age"] <= 120 and 1 <= person["pain"] <= 10 for person in people)
+    assert {person["ward"] for person in people} == set(WARDS)
+    assert {person["smoker"] for person in people} == {"true", "false"}
 
 
 @pytest.mark.parametrize("path", sorted(CLI.glob("*.py")), ids=lambda path: path.name)
@@ -64,7 +64,7 @@ def test_what_is_heavy_is_imported_late(path):
     light = {"sfumato.errors", "sfumato.lab.attack_names"}
     for node in ast.parse(path.read_text()).body:
         names = [node.module] if isinstance(node, ast.ImportFrom) else []
-        names += [each.name for each in node.names] if isinstance(node, ast.Import) else []
+        names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         for name in names:
             assert name.split(".")[0] not in heavy
             assert not name.startswith("sfumato") or name.startswith("sfumato.cli") or name in light

@@ -30,16 +30,16 @@ def test_the_budgets_of_names_that_have_the_default_are_shown(clinic):
         file.write('\n[analysts.ann]\nepsilon = "0.5"\n[analysts.default]\nepsilon = "0.25"\n')
     clinic("ask", COUNT, "--epsilon", "0.125", "--analyst", "bob")
     shown = json_of(clinic("budget", "--json"))["analysts"]
-    assert {name: each["remaining"]["epsilon"] for name, each in shown.items()} == {"ann": "0.5", "bob": "0.125"}
+    assert {name: budget["remaining"]["epsilon"] for name, budget in shown.items()} == {"ann": "0.5", "bob": "0.125"}
 
 
 def test_ledger_lists_entries(clinic):
     clinic("ask", COUNT, "--epsilon", "0.5", "--analyst", "ann")
     shown = json_of(clinic("ledger", "--json"))
-    assert [each["kind"] for each in shown["entries"]] == ["open", "charge", "answer"]
+    assert [entry["kind"] for entry in shown["entries"]] == ["open", "charge", "answer"]
     assert shown["entries"][1]["analyst"] == "ann"
     assert shown["entries"][1]["loss"]["epsilon"] == "0.5"
-    assert [each["number"] for each in json_of(clinic("ledger", "--last", "1", "--json"))["entries"]] == [3]
+    assert [entry["number"] for entry in json_of(clinic("ledger", "--last", "1", "--json"))["entries"]] == [3]
     lines = clinic("ledger").stdout.splitlines()
     assert lines[0].split()[:4] == ["entry", "time", "kind", "cost"]
     assert lines[3].strip() == f"ann: {COUNT}", "below its charge"
@@ -63,14 +63,14 @@ def test_ledger_shows_the_question(clinic):
     clinic("ask", COUNT, "--epsilon", "0.5", "--analyst", "ann")
     clinic("ask", COUNT + " WHERE age > 30 AND " + " AND ".join(["age < 90"] * 20), "--margin", "n=20")
     entries = json_of(clinic("ledger", "--json"))["entries"]
-    asked = [each["question"] for each in entries if each["kind"] == "charge"]
+    asked = [entry["question"] for entry in entries if entry["kind"] == "charge"]
     assert asked[0]["questions"] == [{"sql": COUNT, "columns": ["n"]}]
     assert asked[1]["questions"][0]["margin"] == {"n": 20}
-    assert [each["question"] for each in entries if each["kind"] != "charge"] == [None] * (len(entries) - 2)
+    assert [entry["question"] for entry in entries if entry["kind"] != "charge"] == [None] * (len(entries) - 2)
     lines = clinic("ledger").stdout.splitlines()
     assert any(line.endswith(COUNT) for line in lines)
     assert any(line.endswith("…") for line in lines), "a long one is cut short"
-    number = next(str(each["number"]) for each in entries if each["kind"] == "charge" and "margin" in str(each))
+    number = next(str(entry["number"]) for entry in entries if entry["kind"] == "charge" and "margin" in str(entry))
     shown = clinic("ledger", "show", number).stdout
     assert "wanted: ±20 of n" in shown
     assert shown.count("age < 90") == 20

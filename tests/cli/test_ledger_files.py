@@ -36,7 +36,7 @@ def test_a_budget_is_changed_by_its_own_command(clinic):
     assert "The budget is now ε = 5." in clinic("budget", "set", "--epsilon", "5").stdout
     assert 'epsilon = "5"' in catalog.read_text()
     assert json_of(clinic("budget", "--json"))["limit"]["epsilon"] == "5"
-    kinds = [each["kind"] for each in json_of(clinic("ledger", "--json"))["entries"]]
+    kinds = [entry["kind"] for entry in json_of(clinic("ledger", "--json"))["entries"]]
     assert kinds.count("limit") == 2
     assert json_of(clinic("ledger", "verify", "--json"))["ok"]
     assert clinic("budget", "set", "--epsilon", "0.1").exit_code == 0, "below what is spent: nothing is left"

@@ -54,10 +54,10 @@ def test_json_has_the_counts_and_no_value(folder):
     report = json_of(done)["load_report"]
     (table,) = report["tables"]
     assert table["records_read"] == 60
-    assert [each["unreadable"] for each in table["columns"]] == [0, 30, 0, 60]
-    assert [each["undeclared"] for each in table["columns"]] == [0, 0, 20, 0]
+    assert [column["unreadable"] for column in table["columns"]] == [0, 30, 0, 60]
+    assert [column["undeclared"] for column in table["columns"]] == [0, 0, 20, 0]
     assert table["people"]["share_over_max_rows"] == 0
-    assert {each["column"] for each in table["warnings"]} == {"age", "city", "day"}
+    assert {warning["column"] for warning in table["warnings"]} == {"age", "city", "day"}
     assert done.stderr == ""
     assert not any(value in done.output for value in VALUES)
 
@@ -172,8 +172,8 @@ def test_a_first_question_that_loads_tells_what_the_load_lost(folder):
         done = run("-C", folder, "preview", "SELECT COUNT(*) AS n FROM t", "--epsilon", "1", *more)
         assert done.exit_code == 0
         lines = done.stderr.splitlines()
-        told = [json.loads(each)["warning"] for each in lines] if as_json else lines
-        assert any("t.age: 50 % of the values could not be read" in each for each in told)
+        told = [json.loads(line)["warning"] for line in lines] if as_json else lines
+        assert any("t.age: 50 % of the values could not be read" in warning for warning in told)
         assert not any(value in done.output for value in VALUES)
         again = run("-C", folder, "preview", "SELECT COUNT(*) AS n FROM t", "--epsilon", "1", *more)
         assert again.stderr == ""

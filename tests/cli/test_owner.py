@@ -231,7 +231,7 @@ def test_check_shows_tables_units_and_bounds(clinic):
     described = json_of(clinic("check", "--json"))
     assert set(described) == {"name", "population", "neighbours", "budget", "tables"}
     assert described["budget"] == {"epsilon": "2", "delta": "0"}
-    assert [each["type"] for each in described["tables"][0]["columns"]] == ["id", "integer", "category", "boolean"]
+    assert [column["type"] for column in described["tables"][0]["columns"]] == ["id", "integer", "category", "boolean"]
 
 
 def test_check_leaves_with_four_when_the_catalog_is_not_sound(tmp_path):

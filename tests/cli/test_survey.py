@@ -64,7 +64,7 @@ def test_the_whole_way(tmp_path):
     ):
         assert part in found.stdout
     shown = json_of(survey("results", "s.json", "--json", "--fakes", "5", "--simultaneous", "--confidence", "0.9"))
-    assert [each["label"] for each in shown["estimates"]] == ["chrome", "firefox", "safari", "edge", "other"]
+    assert [estimate["label"] for estimate in shown["estimates"]] == ["chrome", "firefox", "safari", "edge", "other"]
     assert shown["fakes"] == 0.05
     assert shown["confidence"] == 0.9
     for picture in ("p.svg", "p.png"):
@@ -80,9 +80,9 @@ def test_a_million_people_in_under_a_minute():
     assert time.perf_counter() - started < 60
     assert shown["people"] == 1_000_000
     assert shown["received"]["accepted"] == 1_000_000
-    for each, truth in zip(shown["estimates"], shown["population"], strict=True):
-        assert abs(each["unbiased"] - truth) < 3.2 * (each["high"] - each["low"]) / 2  # six standard errors
-        assert each["high"] - each["low"] < 0.01
+    for estimate, truth in zip(shown["estimates"], shown["population"], strict=True):
+        assert abs(estimate["unbiased"] - truth) < 3.2 * (estimate["high"] - estimate["low"]) / 2  # six standard errors
+        assert estimate["high"] - estimate["low"] < 0.01
     assert float(shown["shuffled"]["epsilon"]) < 0.01 < float(shown["epsilon"]) <= 1
 
 
@@ -94,8 +94,10 @@ def test_simulate_shows_the_truth_and_keeps_files(tmp_path):
     assert "of 2 intervals contain" in done.stdout
     assert "Simulated 3,000 people" in done.stdout
     kept = sorted(path.name for path in (tmp_path / "kept").iterdir())
-    assert kept == [f"collected-{each}.db" for each in range(3)] + [f"reports-{each}.parquet" for each in range(3)]
-    files = [f"kept/reports-{each}.parquet" for each in range(3)]
+    assert kept == [f"collected-{period}.db" for period in range(3)] + [
+        f"reports-{period}.parquet" for period in range(3)
+    ]
+    files = [f"kept/reports-{period}.parquet" for period in range(3)]
     shown = json_of(survey("ingest", "s.json", *files, "--state", "mine.db", "--json"))
     assert shown["received"]["accepted"] == 3000
     merged = json_of(survey("ingest", "s.json", "--state", "mine.db", "--merge", "kept/collected-2.db", "--json"))
@@ -174,7 +176,7 @@ def test_a_survey_that_is_refused_leaves_no_key_behind(tmp_path):
         assert survey("new", "s.json", "Which?", "--epsilon", "1", *wrong).exit_code == 4
         assert list(tmp_path.iterdir()) == []
     assert survey("new", "s.json", "Which?", "--epsilon", "1", "--labels", "a,b").exit_code == 0
-    assert {each.name for each in tmp_path.iterdir()} == {"s.json", "s.json.key"}
+    assert {path.name for path in tmp_path.iterdir()} == {"s.json", "s.json.key"}
 
 
 def test_a_new_survey_warns_of_what_devices_will_refuse():

@@ -21,7 +21,7 @@ LOSSES = {"epsilon": sf.PureDP("0.5"), "rho": sf.ZCDP("0.5")}
 
 def names(sql, neighbours, loss):
     """The digest of a question's plan, and the key under which its answer is stored."""
-    parts = {each.name: getattr(DATASET, each.name) for each in fields(Dataset)}
+    parts = {field.name: getattr(DATASET, field.name) for field in fields(Dataset)}
     dataset = Dataset(**parts | {"neighbours": neighbours})
     plan = choose_plan(bind(parse(sql), dataset), LOSSES[loss], dataset, VERSIONS).plan
     return [certify(plan).plan_digest, answer_key(plan)]
@@ -37,6 +37,7 @@ def test_digests_are_those_of_existing_ledgers(neighbours):
 def test_every_kind_of_measurement_is_recorded():
     recorded = " ".join(RECORDED["add-remove"]["epsilon"])
     assert all(
-        each in recorded for each in ("COUNT(*)", "SUM(", "AVG(", "STDDEV", "MEDIAN", "MAX(", "TOP_K", "DISTINCT")
+        aggregate in recorded
+        for aggregate in ("COUNT(*)", "SUM(", "AVG(", "STDDEV", "MEDIAN", "MAX(", "TOP_K", "DISTINCT")
     )
     assert all(len(questions) >= 20 for losses in RECORDED.values() for questions in losses.values())

@@ -98,17 +98,19 @@ def summary(query):
     lines = [f"from {from_what(query.source)}"]
     lines += [f"where {shown(condition)}" for condition in query.filters]
     lines += [f"key{index} {shown(key.expression)} {within(key)}" for index, key in enumerate(query.keys)]
-    for index, each in enumerate(query.aggregates):
-        value = each.value
-        text = f"aggregate{index} {each.function}" + (f" {each.fraction}" if each.fraction else "")
+    for index, aggregate in enumerate(query.aggregates):
+        value = aggregate.value
+        text = f"aggregate{index} {aggregate.function}" + (f" {aggregate.fraction}" if aggregate.fraction else "")
         if value is not None:
             ends = f" in [{value.lower:g}, {value.upper:g}]" if value.bounded else ""
             text += f" {shown(value.expression)}{ends}{' whole' * value.whole}{' or NULL' * value.nullable}"
         lines.append(text)
     lines += [f"select {shown(post)} as {name}" for name, post in query.columns]
     lines += [f"having {shown(query.having)}"] if query.having is not None else []
-    for each in query.order:
-        lines.append(f"order by {shown(each.by)}{' descending' * each.descending}{', NULL first' * each.nulls_first}")
+    for order in query.order:
+        lines.append(
+            f"order by {shown(order.by)}{' descending' * order.descending}{', NULL first' * order.nulls_first}"
+        )
     return "\n".join([*lines, *([f"limit {query.limit}"] if query.limit is not None else [])])
 
 
@@ -127,30 +129,31 @@ def from_what(source):
         case PublicScan(table, _, prefix):
             return f"public {table} as {prefix}"
         case Derived(inner, filters, columns):
-            made = ", ".join(f"{shown(each)} as {name}" for name, each in columns)
-            return f"({made} of {from_what(inner)}{''.join(f' where {shown(each)}' for each in filters)})"
+            made = ", ".join(f"{shown(value)} as {name}" for name, value in columns)
+            return f"({made} of {from_what(inner)}{''.join(f' where {shown(condition)}' for condition in filters)})"
         case Join(left, right, outer, on, multiplicity):
             pairs = " and ".join(f"{shown(one)} = {shown(two)}" for one, two in on)
             how = "on the person" if multiplicity is None else f"at most {multiplicity} each"
             return f"({from_what(left)} {'left join' if outer else 'join'} {from_what(right)} {how} {pairs})"
         case Union(parts):
-            return f"({' and '.join(from_what(each) for each in parts)})"
+            return f"({' and '.join(from_what(part) for part in parts)})"
         case PerUnit(inner, filters, columns):
             made = ", ".join(
-                f"{each.function} {shown(each.value) if each.value else ''} as {each.name}" for each in columns
+                f"{column.function} {shown(column.value) if column.value else ''} as {column.name}"
+                for column in columns
             )
-            return (
-                f"(for each person {made} of {from_what(inner)}{''.join(f' where {shown(each)}' for each in filters)})"
-            )
+            kept = "".join(f" where {shown(condition)}" for condition in filters)
+            return f"(for each person {made} of {from_what(inner)}{kept})"
     raise AssertionError(source)
 
 
 def certified(plan):
     """What one person can move, and what it costs."""
     lines = []
-    for each in certify(plan).measurements:
-        rule = f", threshold {each.threshold}" if each.threshold is not None else ""
-        lines.append(f"{each.name} moves by {float(each.sensitivity.l1) * 2.0**each.exponent:g}, {each.loss}{rule}")
+    for measurement in certify(plan).measurements:
+        rule = f", threshold {measurement.threshold}" if measurement.threshold is not None else ""
+        moves = float(measurement.sensitivity.l1) * 2.0**measurement.exponent
+        lines.append(f"{measurement.name} moves by {moves:g}, {measurement.loss}{rule}")
     return "\n".join([f"one unit reaches {plan.reach}", *lines])
 
 
@@ -162,12 +165,12 @@ def outcome(sql):
     plan = choose_plan(query, sf.PureDP(1), DATASET, VERSIONS).plan
     lowered = []
     stored = find_grids(DATASET.table(plan.source.table)) if isinstance(plan.source, Scan) else {}
-    if any(isinstance(each.quantity, Added) for each in plan.measurements):
+    if any(isinstance(measurement.quantity, Added) for measurement in plan.measurements):
         lowered.append(lower(plan, stored).sql("duckdb"))
-    if any(isinstance(each.quantity, People | Keys) for each in plan.measurements):
+    if any(isinstance(measurement.quantity, People | Keys) for measurement in plan.measurements):
         lowered.append(lower_people(plan).sql("duckdb"))
-    chosen = [each for each in plan.measurements if isinstance(each.quantity, Choice)]
-    lowered += [lower_bins(plan, each.name, each.quantity).sql("duckdb") for each in chosen]
+    chosen = [measurement for measurement in plan.measurements if isinstance(measurement.quantity, Choice)]
+    lowered += [lower_bins(plan, measurement.name, measurement.quantity).sql("duckdb") for measurement in chosen]
     said = [f"```query\n{summary(query)}\n```", f"```certificate\n{certified(plan)}\n```"]
     return "\n".join([*said, f"```duckdb\n{chr(10).join(lowered)}\n```"])
 
@@ -202,8 +205,8 @@ def test_printed_sql_is_the_same_question():
 
 
 def test_both_kinds_are_here():
-    said = [each for _, each in entries()]
-    refused = sum("```refusal" in each for each in said)
+    said = [text for _, text in entries()]
+    refused = sum("```refusal" in text for text in said)
     assert refused >= 25
     assert len(said) - refused >= 25
 
@@ -211,7 +214,7 @@ def test_both_kinds_are_here():
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
 def test_what_one_person_changes_is_said_of_every_question(neighbours):
     """And what the owner could declare: no question is too strange to be explained."""
-    parts = {each.name: getattr(DATASET, each.name) for each in fields(Dataset)}
+    parts = {field.name: getattr(DATASET, field.name) for field in fields(Dataset)}
     dataset = Dataset(**parts | {"neighbours": neighbours})
     said = 0
     for sql, outcome_said in entries():
@@ -219,8 +222,10 @@ def test_what_one_person_changes_is_said_of_every_question(neighbours):
             continue
         query = bind(parse(sql), dataset)
         asked = find_sensitivities(query, choose_plan(query, sf.PureDP(1), dataset, VERSIONS), {})
-        assert [each.column for each in asked] == [name for name, post in query.columns if not isinstance(post, KeyRef)]
-        assert all("one person" in str(each) for each in asked), sql
+        assert [error.column for error in asked] == [
+            name for name, post in query.columns if not isinstance(post, KeyRef)
+        ]
+        assert all("one person" in str(error) for error in asked), sql
         suggest(Asked(sql, sf.PureDP(1), None, Fraction(19, 20), None), dataset, VERSIONS)
         said += 1
     assert said >= 25

@@ -26,14 +26,14 @@ PLAN = BoundedPlan(
 def question(loss, about="everybody", **changes):
     """The certificate of a count; `loss` is its share, or one share for each of several counts."""
     losses = loss if isinstance(loss, tuple) else (loss,)
-    measurements = tuple(replace(COUNT, name=f"n{i}", loss=each) for i, each in enumerate(losses))
+    measurements = tuple(replace(COUNT, name=f"n{i}", loss=loss) for i, loss in enumerate(losses))
     return certify(replace(PLAN, filters=(Literal(about),), measurements=measurements, **changes))
 
 
 def answer(reservation):
     """The kernel's own release, of made-up integers."""
     certificate = reservation.certificate
-    exact = {each.name: [40 + i] * certificate.cells for i, each in enumerate(certificate.measurements)}
+    exact = {measurement.name: [40 + i] * certificate.cells for i, measurement in enumerate(certificate.measurements)}
     return release(ExactAggregates(certificate.plan_digest, exact), reservation)
 
 
@@ -49,5 +49,5 @@ def ask(ledger, analyst, certificate):
 def plain_answer(reservation, value=7):
     """An answer without noise, to know it again."""
     certificate = reservation.certificate
-    integers = {each.name: (value,) * certificate.cells for each in certificate.measurements}
+    integers = {measurement.name: (value,) * certificate.cells for measurement in certificate.measurements}
     return Released(reservation.entry_number, certificate, integers)

@@ -85,7 +85,7 @@ def test_a_view_is_counted_once_and_not_on_the_total(ledger):
     assert (again.taken.own, again.taken.population) == (ZCDP(0), ZCDP(0))
     assert ledger.totals("ann").spent == ZCDP("0.5")
     assert ledger.totals().spent == spent
-    assert [(each.kind, each.analyst, each.about) for each in ledger.entries(2)] == [
+    assert [(entry.kind, entry.analyst, entry.about) for entry in ledger.entries(2)] == [
         ("answer", "bob", 2),
         ("seen", "ann", 2),
     ]
@@ -176,7 +176,7 @@ def test_a_history_is_what_the_analyst_has(ledger):
     paid(ledger, question(PureDP(2), "somebody"), 99, "bob")
     ledger.reserve("bob", question(PureDP(4)))  # not answered
     before = ledger.head()
-    assert [(each.entry_number, each.integers) for each in ledger.find_earlier(key, "bob").rest] == [
+    assert [(stored.entry_number, stored.integers) for stored in ledger.find_earlier(key, "bob").rest] == [
         (2, {"n0": (11,)}),
         (6, {"n0": (22,)}),
     ]
@@ -184,12 +184,12 @@ def test_a_history_is_what_the_analyst_has(ledger):
     assert ledger.head() == before, "looking back costs nothing"
     assert ledger.find_stored(question(PureDP("0.5")), "bob").entry_number == 4  # a better one, counted as seen
     told = ledger.find_earlier(key, "bob").rest
-    assert [each.entry_number for each in told] == [2, 4, 6]
-    assert [each.loss for each in told] == [PureDP(1), PureDP(3), PureDP(2)]
-    assert [each.certificate_measure[0][1] for each in told] == [2, Fraction(2, 9), Fraction(1, 2)]
-    assert [each.shares for each in told] == [(PureDP(1),), (PureDP(3),), (PureDP(2),)]
-    assert {each.head for each in told} == {ledger.head()[1]}
-    assert [each.analyst for each in told] == ["bob", "cyd", "bob"]
+    assert [stored.entry_number for stored in told] == [2, 4, 6]
+    assert [stored.loss for stored in told] == [PureDP(1), PureDP(3), PureDP(2)]
+    assert [stored.certificate_measure[0][1] for stored in told] == [2, Fraction(2, 9), Fraction(1, 2)]
+    assert [stored.shares for stored in told] == [(PureDP(1),), (PureDP(3),), (PureDP(2),)]
+    assert {stored.head for stored in told} == {ledger.head()[1]}
+    assert [stored.analyst for stored in told] == ["bob", "cyd", "bob"]
 
 
 def test_keys_that_the_data_named_come_back_as_they_were(ledger):

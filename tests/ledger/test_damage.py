@@ -174,8 +174,8 @@ def test_a_fork_beside_busy_threads_neither_hangs_nor_fails(tmp_path):
                 raise
 
         threads = [threading.Thread(target=work, args=(f"t{i}",)) for i in range(4)]
-        for each in threads:
-            each.start()
+        for thread in threads:
+            thread.start()
         codes = []
         for i in range(12):
             child = os.fork()
@@ -189,11 +189,11 @@ def test_a_fork_beside_busy_threads_neither_hangs_nor_fails(tmp_path):
                     os._exit(code)
             codes.append(waited_for(child))
         stopping.set()
-        for each in threads:
-            each.join(60)
+        for thread in threads:
+            thread.join(60)
         assert codes == [0] * 12
         assert not failures
-        assert sum(each.analyst.startswith("child") for each in ledger.entries() if each.kind == "charge") == 12
+        assert sum(entry.analyst.startswith("child") for entry in ledger.entries() if entry.kind == "charge") == 12
         assert ledger.verify().ok
 
 
@@ -209,8 +209,8 @@ AMOUNTS = st.builds(
 def test_what_is_left_can_always_be_told(amounts, limit, kind):
     """left_of never fails on what total accepted, and is exact."""
     spent, most = zero_loss(kind(limit)), kind(limit)
-    for each in amounts:
-        spent = add_losses(spent, kind(each))
+    for amount in amounts:
+        spent = add_losses(spent, kind(amount))
         left = subtract_spent(most, spent)
         assert amounts_of(left)[0] == max(0, amounts_of(most)[0] - amounts_of(spent)[0])
         assert fits(left, spent, most) == (amounts_of(spent)[0] <= amounts_of(most)[0])

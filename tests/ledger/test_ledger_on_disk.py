@@ -279,7 +279,7 @@ def test_a_restore_fences_running_processes(path, ledger_id, process, tmp_path, 
     restore(path, ledger_id, POPULATION, tmp_path / "backup", accept_missing=True)
     assert process("second") in ("ledger-fenced", "ledger-replaced", "ledger-older")
     with Ledger.open(path, ledger_id, POPULATION, LIMIT) as ledger:
-        assert not any(each.analyst == "eve" for each in ledger.entries())
+        assert not any(entry.analyst == "eve" for entry in ledger.entries())
         assert ledger.verify().ok
 
 
@@ -322,7 +322,7 @@ def test_open_charges_are_listed(path, ledger_id):
     with Ledger.open(path, ledger_id, POPULATION, LIMIT) as ledger:
         assert ledger.open_charges() == []
         lost = ledger.reserve("bob", question(SHARE, "lost"))
-        assert [(each.number, each.analyst) for each in ledger.open_charges()] == [(lost.entry_number, "bob")]
+        assert [(charge.number, charge.analyst) for charge in ledger.open_charges()] == [(lost.entry_number, "bob")]
         ledger.store(lost, plain_answer(lost))
         assert ledger.open_charges() == []
 
@@ -388,9 +388,9 @@ def test_everything_is_for_the_owner_alone(tmp_path, umask, monkeypatch):
             folders = [tmp_path / "home", tmp_path / "home" / "ledgers"]
             folders += list(folders[1].iterdir())
             files += list(folders[2].iterdir())
-            assert {each.name for each in files[3:]} == {"key", "mark", "verified"}
-            assert {stat.S_IMODE(each.stat().st_mode) for each in files} == {0o600}
-            assert {stat.S_IMODE(each.stat().st_mode) for each in folders} == {0o700}
+            assert {file.name for file in files[3:]} == {"key", "mark", "verified"}
+            assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+            assert {stat.S_IMODE(folder.stat().st_mode) for folder in folders} == {0o700}
     finally:
         os.umask(before)
 

@@ -30,7 +30,7 @@ def test_a_ledger_of_the_first_version_opens_and_says_so(tmp_path):
     path, ledger_id = read_dump(tmp_path, "basic")
     with Ledger.open(path, ledger_id, POPULATION, LIMIT) as ledger:
         entries = ledger.entries()
-        assert [each.version for each in entries] == [1] * 7 + [3]
+        assert [entry.version for entry in entries] == [1] * 7 + [3]
         assert entries[-1].kind == "migrate"
         assert entries[-1].spent == ApproxDP("1.25", 0)
         assert ledger.verify().ok
@@ -42,7 +42,7 @@ def test_a_ledger_of_the_first_version_opens_and_says_so(tmp_path):
         assert ledger.totals().spent == ApproxDP("1.75", 0)
         assert ledger.verify().ok
     with Ledger.open(path, ledger_id, POPULATION, LIMIT) as ledger:
-        assert sum(each.kind == "migrate" for each in ledger.entries()) == 1
+        assert sum(entry.kind == "migrate" for entry in ledger.entries()) == 1
 
 
 def make_version_2(path, monkeypatch):

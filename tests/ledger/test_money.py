@@ -20,8 +20,8 @@ def ledger_of():
         return made[-1]
 
     yield make
-    for each in made:
-        each.close()
+    for ledger in made:
+        ledger.close()
 
 
 def test_ten_tenths_are_one(ledger_of):
@@ -210,7 +210,7 @@ def test_a_lowered_limit_holds_for_everybody_at_once(tmp_path):
         with Ledger.open(path, first.ledger_id, POPULATION, Limit(PureDP(3))) as second:
             second.set_limit(Limit(PureDP(1)))
             assert second.totals() == first.totals() == Totals(PureDP(1), PureDP(2), PureDP(0))
-            assert [each.kind for each in second.entries()] == ["open", "charge", "limit"]
+            assert [entry.kind for entry in second.entries()] == ["open", "charge", "limit"]
         with pytest.raises(BudgetExceeded):
             first.reserve("ann", question(PureDP("0.1"), "b"))
         with Ledger.open(path, first.ledger_id, POPULATION, Limit(PureDP(1))) as third:
@@ -255,10 +255,10 @@ def test_threads_share_a_ledger_in_memory(ledger_of):
                 refused.append(name)
 
     threads = [threading.Thread(target=work, args=(f"t{i}",)) for i in range(4)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     assert len(refused) == 20
     assert ledger.totals().spent == PureDP(1)
     assert ledger.verify().ok

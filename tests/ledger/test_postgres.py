@@ -46,7 +46,7 @@ def test_a_life(url):
         assert ask(ledger, "ann", question(PureDP("0.4"), "a"))
         assert not ask(ledger, "bob", question(PureDP("0.4"), "a"))
         key = question(PureDP("0.4"), "a").answer_key
-        assert [each.analyst for each in ledger.find_earlier(key, "bob").rest] == ["ann"]
+        assert [stored.analyst for stored in ledger.find_earlier(key, "bob").rest] == ["ann"]
         assert ledger.find_earlier(key, "cyd").rest == ()
         assert not ledger.fits("bob", question(PureDP("0.4"), "b"))
         with pytest.raises(BudgetExceeded, match="own limit"):

@@ -26,10 +26,10 @@ def start(work, *arguments):
 
 
 def finish(processes):
-    for each in processes:
-        each.join(60)
-        assert each.exitcode == 0
-        each.close()
+    for process in processes:
+        process.join(60)
+        assert process.exitcode == 0
+        process.close()
 
 
 def note(log, line):
@@ -59,7 +59,7 @@ def test_racing_processes_spend_exactly_the_budget(tmp_path):
         with open(log) as lines:
             assert sum(map(int, lines)) == 100
         assert ledger.totals().spent == PureDP(10)
-        assert sum(each.kind == "charge" for each in ledger.entries()) == 100
+        assert sum(entry.kind == "charge" for entry in ledger.entries()) == 100
         assert ledger.verify().ok
 
 
@@ -89,14 +89,14 @@ def test_identical_questions_race_to_one_answer_a_charge(tmp_path):
         with open(log) as lines:
             given = [tuple(map(int, line.split())) for line in lines]
         assert len(given) == 60
-        assert sum(each.kind == "charge" for each in ledger.entries()) == 10, "each question is paid for once"
+        assert sum(entry.kind == "charge" for entry in ledger.entries()) == 10, "each question is paid for once"
         assert all(kept[number] == value for _, number, value in given), "one charge, one answer, for everybody"
         assert ledger.verify().ok
 
 
 def answers_by_charge(ledger):
     """Entry number -> the integer of its stored answer."""
-    answered = [each.about for each in ledger.entries() if each.kind == "answer"]
+    answered = [entry.about for entry in ledger.entries() if entry.kind == "answer"]
     with ledger._database.read() as rows:
         return {number: json.loads(rows.find_answer(number)["payload"])["integers"]["n0"][0] for number in answered}
 
@@ -128,15 +128,15 @@ def killed_at_random(tmp_path, kills):
         pair = [start(ask_until_killed, url, ledger_id, limit, log, name) for name in names]
         while not all(os.path.exists(f"{log} {name}") for name in names):
             time.sleep(0.001)
-        for each in pair:
+        for process in pair:
             time.sleep(chance.uniform(0, 0.1))
-            each.kill()
-            each.join()
-            each.close()
+            process.kill()
+            process.join()
+            process.close()
     with Ledger.open(url, ledger_id, POPULATION, limit) as ledger:
         assert ledger.verify().ok
         kept = answers_by_charge(ledger)
-        charges = [each.number for each in ledger.entries() if each.kind == "charge"]
+        charges = [entry.number for entry in ledger.entries() if entry.kind == "charge"]
         with open(log) as lines:
             noted = dict(map(int, line.split()) for line in lines)
         assert len(noted) > kills // 2, "the processes were killed before they did anything"

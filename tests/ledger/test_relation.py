@@ -36,7 +36,7 @@ def test_other_neighbours_than_the_first_entry_records_are_refused(tmp_path):
 def ledger_head(ledger):
     """The last of three entries: nothing was added by opening it."""
     entries = ledger.entries()
-    assert [each.kind for each in entries] == ["open", "charge", "answer"]
+    assert [entry.kind for entry in entries] == ["open", "charge", "answer"]
     return entries[-1].number, entries[-1].hash
 
 
@@ -47,7 +47,7 @@ def test_a_ledger_without_neighbours_gets_those_of_its_next_opening(tmp_path):
         assert ledger.verify().ok
     for _ in range(2):
         with opened(path, ledger, ONE) as again:
-            assert [each.kind for each in again.entries()] == ["open", "charge", "answer", "neighbours"]
+            assert [entry.kind for entry in again.entries()] == ["open", "charge", "answer", "neighbours"]
             assert again.totals().spent == PureDP(1)
             assert again.verify(full=False).ok
             assert again.verify().ok

@@ -146,7 +146,7 @@ class Books(RuleBasedStateMachine):
     @rule(analyst=ANALYSTS, topic=TOPICS)
     def history(self, analyst, topic):
         told = self.ledger.find_earlier(QUESTIONS[topic, "0.1"].answer_key, analyst).rest
-        assert [(each.entry_number, each.integers["n0"][0]) for each in told] == [
+        assert [(stored.entry_number, stored.integers["n0"][0]) for stored in told] == [
             (n, self.answers[n])
             for n in sorted(self.answers)
             if self.charges[n][1] == topic and (self.charges[n][0] == analyst or (analyst, n) in self.seen)

@@ -39,8 +39,8 @@ def books(path):
 
 def tamper(path, *statements):
     with closing(sqlite3.connect(path)) as connection, connection:
-        for each in statements:
-            connection.execute(each)
+        for statement in statements:
+            connection.execute(statement)
 
 
 def audit(path, books):

@@ -73,10 +73,10 @@ def unary_law(mechanism, value):
     units = [units_of(lambda word, place=place: bit(place, word)) for place in range(k)]
     total = {}
     for heads in product((True, False), repeat=k):
-        report = one(mechanism, value, words(*(HEADS if each else TAILS for each in heads)))
+        report = one(mechanism, value, words(*(HEADS if is_head else TAILS for is_head in heads)))
         weight = Fraction(1)
-        for each, unit in zip(heads, units, strict=True):
-            weight *= Fraction(unit if each else UNITS - unit, UNITS)
+        for is_head, unit in zip(heads, units, strict=True):
+            weight *= Fraction(unit if is_head else UNITS - unit, UNITS)
         add(total, report, weight)
     return total
 

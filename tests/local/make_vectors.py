@@ -95,7 +95,7 @@ def scripts(table, name):
         ascending = list(range(10, 10 + places))
         for low, high in ((0, places), (chosen - 2, chosen), (chosen - 1, chosen + 1)):  # all tie, or at one border
             tied = [7 if low <= place < high and low >= 0 else word for place, word in enumerate(ascending)]
-            least = [each - 8 if place < low else each for place, each in enumerate(tied)]
+            least = [word - 8 if place < low else word for place, word in enumerate(tied)]
             yield words(UNITS - 1, *least) + some_bytes(f"{name} tied", size)
 
 
@@ -122,7 +122,7 @@ def reports():
         yield {
             "description": table.describe(),
             "epsilon": plain(table.epsilon),
-            "draws": [each for each in drawn if each is not None],
+            "draws": [draw for draw in drawn if draw is not None],
         }
 
 
@@ -215,7 +215,7 @@ def whole_surveys(key):
     yield (
         "two stages, rows",
         new_survey(
-            "Which of many?", epsilon=1, key=key, labels=[f"site {each}" for each in range(40)], mechanism="sue",
+            "Which of many?", epsilon=1, key=key, labels=[f"site {site}" for site in range(40)], mechanism="sue",
             period_days=1, renewal=Renewal(3, 30), lifetime_epsilon=6, begins=BEGINS,
         ),
     )  # fmt: skip
@@ -449,7 +449,7 @@ def text():
     parts = []
     for name, value in vectors().items():
         if isinstance(value, list):
-            lines = ",\n".join(json.dumps(each, separators=(",", ":")) for each in value)
+            lines = ",\n".join(json.dumps(item, separators=(",", ":")) for item in value)
             parts.append(f"{json.dumps(name)}: [\n{lines}\n]")
         else:
             parts.append(f"{json.dumps(name)}: {json.dumps(value, separators=(',', ':'))}")

@@ -39,15 +39,17 @@ def supported(mechanism, report):
 
 def greatest_ratio(laws):
     reports = set().union(*laws)
-    assert all(set(each) == reports for each in laws), "a report that one answer cannot give has an infinite loss"
-    return max(max(each[report] for each in laws) / min(each[report] for each in laws) for report in reports)
+    assert all(set(chances) == reports for chances in laws), "a report that one answer cannot give has an infinite loss"
+    return max(
+        max(chances[report] for chances in laws) / min(chances[report] for chances in laws) for report in reports
+    )
 
 
 @pytest.mark.parametrize(("name", "k", "epsilon"), CASES)
 def test_the_loss_is_what_the_table_says_and_no_more_than_asked(name, k, epsilon):
     randomiser = made(name, k, epsilon)
     laws = laws_of(randomiser.mechanism)
-    assert all(sum(each.values()) == 1 for each in laws)
+    assert all(sum(chances.values()) == 1 for chances in laws)
     ratio = greatest_ratio(laws)
     assert ratio == randomiser.mechanism.ratio  # tight: some report attains it
     assert randomiser.epsilon == loss_of_ratio(ratio)
@@ -63,9 +65,9 @@ def test_supports_and_estimates_are_unbiased(name, k, epsilon):
     """E[(support - q)/(p - q)] is 1 for the own category and 0 for every other, with the table's own p and q."""
     mechanism = made(name, k, epsilon).mechanism
     true, other = support_of(mechanism)
-    for value, each in enumerate(laws_of(mechanism)):
+    for value, chances in enumerate(laws_of(mechanism)):
         expected = [Fraction(0)] * k
-        for report, probability in each.items():
+        for report, probability in chances.items():
             for category, support in enumerate(supported(mechanism, report)):
                 expected[category] += support * probability
         assert expected == [true if category == value else other for category in range(k)]
@@ -81,7 +83,7 @@ def test_both_variances_are_exact(name, k, epsilon):
     mechanism, people = randomiser.mechanism, [0, 1, 1]
     true, other = support_of(mechanism)
     laws = laws_of(mechanism)
-    rates = [sum(p for r, p in each.items() if supported(mechanism, r)[1]) for each in laws]
+    rates = [sum(p for r, p in chances.items() if supported(mechanism, r)[1]) for chances in laws]
     asked, share = Fraction(0), Fraction(2, 3)
     for supports in product((0, 1), repeat=3):
         weight = Fraction(1)
@@ -107,8 +109,8 @@ def test_a_report_is_one_of_two_levels_above_a_common_law(name, k, epsilon):
     high, low = true / alone, (1 - true) / (1 - alone)
     laws = laws_of(mechanism)
     common = {}
-    for value, each in enumerate(laws):
-        for report, probability in each.items():
+    for value, chances in enumerate(laws):
+        for report, probability in chances.items():
             level = high if supported(mechanism, report)[value] else low
             assert common.setdefault(report, probability / level) == probability / level
     assert sum(common.values()) == 1

@@ -118,7 +118,7 @@ def test_subsets_are_even(places, chosen):
         size = chosen - fewer
         seen = decided_sets(places, chosen, fewer, 5, uniform_subsets)
         assert len(seen) == comb(places, size)
-        assert all(sum(each) == size for each in seen)
+        assert all(sum(row) == size for row in seen)
         assert len(set(seen.values())) == 1
 
 

@@ -67,8 +67,8 @@ def lines_of(manifest, people=6, seed=0):
     ids, periods, reports = some(manifest, people, seed)
     values = manifest.table.form.encode(reports)
     return [
-        json.dumps({"survey": manifest.id, "period": int(period), "id": bytes(each).hex(), "report": value})
-        for each, period, value in zip(ids, periods, values, strict=True)
+        json.dumps({"survey": manifest.id, "period": int(period), "id": bytes(report_id).hex(), "report": value})
+        for report_id, period, value in zip(ids, periods, values, strict=True)
     ]
 
 
@@ -92,7 +92,7 @@ def test_both_kinds_of_file_give_the_tally_of_the_reports(name, tmp_path):
         path = write(tmp_path / f"reports.{ending}", manifest, ids, periods, reports)
         collector = Collector(manifest, tmp_path / f"{ending}.db")
         assert collector.ingest(path) == ReceivedCounts(accepted=500)
-        assert collector.periods() == {int(each): int((periods == each).sum()) for each in np.unique(periods)}
+        assert collector.periods() == {int(period): int((periods == period).sum()) for period in np.unique(periods)}
         for period in collector.periods():
             assert collector_tally(collector, period) == manifest.table.tally(reports[periods == period])
 
@@ -125,7 +125,9 @@ def test_ids_that_differ_in_any_byte_are_different(tmp_path):
     ids = np.zeros((257, 16), np.uint8)
     ids[np.arange(1, 257), np.arange(256) % 16] = 1 + np.arange(256) // 16
     collector = Collector(SMALL, tmp_path / "c.db")
-    lines = [json.dumps({"survey": SMALL.id, "period": 0, "id": bytes(each).hex(), "report": 0}) for each in ids]
+    lines = [
+        json.dumps({"survey": SMALL.id, "period": 0, "id": bytes(report_id).hex(), "report": 0}) for report_id in ids
+    ]
     assert collector.ingest_lines(lines) == ReceivedCounts(257)
 
 
@@ -291,7 +293,7 @@ def test_malformed_lines_are_counted_and_left_out(name, tmp_path):
     mixed = [line for pair in zip(wrong, [*good, *foreign] * len(wrong), strict=False) for line in pair]
     collector = Collector(manifest, tmp_path / "c.db")
     found = collector.ingest_lines(mixed)
-    survey_of_another_kind = sum('"survey": ' in each and manifest.id not in each for each in wrong)
+    survey_of_another_kind = sum('"survey": ' in line and manifest.id not in line for line in wrong)
     assert found.accepted == 7
     assert found.malformed + found.foreign + found.duplicate + found.accepted == len(mixed)
     assert found.malformed >= len(wrong) - survey_of_another_kind
@@ -380,7 +382,7 @@ def test_malformed_rows_of_parquet_are_counted_and_left_out(tmp_path):
         columns = list(zip(*records, strict=True))
         fields = report_schema(manifest)
         table = pa.Table.from_arrays(
-            [pa.array(each, field.type) for each, field in zip(columns, fields, strict=True)], schema=fields
+            [pa.array(column, field.type) for column, field in zip(columns, fields, strict=True)], schema=fields
         )
         pq.write_table(table, tmp_path / "bad.parquet")
         collector = Collector(manifest, tmp_path / f"{manifest.id}.db")
@@ -389,11 +391,11 @@ def test_malformed_rows_of_parquet_are_counted_and_left_out(tmp_path):
 
 
 def test_rows_with_bits_that_cannot_be_are_malformed(tmp_path):
-    manifest = made(labels=[str(each) for each in range(13)], mechanism="subset")
+    manifest = made(labels=[str(label) for label in range(13)], mechanism="subset")
     ones = manifest.table.mechanism.size
     right = sum(1 << place for place in range(ones))
     words = [right, right << 13 - ones, right << 14 - ones, right | 1 << ones, 0]
-    rows = np.array([list(each.to_bytes(2, "little")) for each in words], np.uint8)
+    rows = np.array([list(word.to_bytes(2, "little")) for word in words], np.uint8)
     ids = np.arange(80, dtype=np.uint8).reshape(5, 16)
     for write, ending in ((write_json, "jsonl"), (write_parquet, "parquet")):
         path = write(tmp_path / f"r.{ending}", manifest, ids, np.zeros(5, np.int64), rows)
@@ -468,12 +470,12 @@ def test_results_show_everything_with_its_name(name):
     assert shown["fakes"] == 0.02
     assert shown["shuffled"]["delta"] == "1e-7"
     assert len(shown["shuffled"]["assumptions"]) >= 4
-    for each in shown["estimates"]:
-        assert each["low"] < each["unbiased"] < each["high"]
-        assert each["moved_by_fakes"] > 0
-    consistent = [each["consistent"] for each in shown["estimates"]]
+    for estimate in shown["estimates"]:
+        assert estimate["low"] < estimate["unbiased"] < estimate["high"]
+        assert estimate["moved_by_fakes"] > 0
+    consistent = [estimate["consistent"] for estimate in shown["estimates"]]
     if found.kind == "share":
-        assert all(0 <= each <= 1 for each in consistent)
+        assert all(0 <= share <= 1 for share in consistent)
         if name not in ("questions",):
             assert sum(consistent) == pytest.approx(1)
         wide = make_results(manifest, 0, tally, simultaneous=True)

@@ -71,8 +71,8 @@ def test_a_report_is_charged_once_for_its_period_and_repeated_for_free(device):
 def test_every_period_costs_where_nothing_is_kept_until_the_lifetime_is_spent(device):
     survey = Survey(weekly().manifest, device)
     reports = [survey.report(0, at=at(7 * week)) for week in range(2)]
-    assert [each.period for each in reports] == [0, 1]
-    assert len({each.id for each in reports}) == 2
+    assert [report.period for report in reports] == [0, 1]
+    assert len({report.id for report in reports}) == 2
     with pytest.raises(BudgetExceeded) as caught:
         survey.report(0, at=at(14))
     assert caught.value.requested == survey.epsilon
@@ -84,10 +84,10 @@ def test_a_kept_answer_costs_once_for_a_renewal(device):
     survey = on("two stages, rows", device)  # 30 days each, a lifetime for two
     Device(device).set_caps(per_survey=100)
     reports = [survey.report(day % 40, at=at(day)) for day in range(0, 60, 5)]
-    assert [each.epsilon for each in reports] == [
+    assert [report.epsilon for report in reports] == [
         survey.longitudinal_epsilon if day in (0, 30) else 0 for day in range(0, 60, 5)
     ]
-    assert len({each.report for each in reports}) == len(reports)
+    assert len({report.report for report in reports}) == len(reports)
     with pytest.raises(BudgetExceeded, match="the survey's lifetime epsilon"):
         survey.report(0, at=at(61))
 
@@ -97,7 +97,7 @@ def test_what_is_charged_never_depends_on_the_answer(tmp_path):
     histories = []
     for answers in ([0] * 9, list(range(9)), [3, 0, 3, 0, 3, 0, 3, 0, 3]):
         survey = on("two stages, k-ary", tmp_path / f"{answers}.db")
-        costs = [survey.report(each % 4, at=at(7 * week)).epsilon for week, each in enumerate(answers)]
+        costs = [survey.report(answer % 4, at=at(7 * week)).epsilon for week, answer in enumerate(answers)]
         with pytest.raises(BudgetExceeded):
             survey.report(answers[0] % 4, at=at(71))
         histories.append(costs)
@@ -272,7 +272,7 @@ def test_answers_may_be_said_in_several_ways():
     manifest = SURVEYS["categories"].manifest
     assert manifest.domain.read("c", manifest.permanent) == manifest.domain.read(np.int64(2), manifest.permanent) == 2
     manifest = SURVEYS["yes or no"].manifest
-    assert [manifest.domain.read(each, manifest.permanent) for each in (True, "no", np.bool_(True))] == [1, 0, 1]
+    assert [manifest.domain.read(answer, manifest.permanent) for answer in (True, "no", np.bool_(True))] == [1, 0, 1]
     manifest = SURVEYS["questions"].manifest
     several = (
         [True, False, True],
@@ -280,7 +280,7 @@ def test_answers_may_be_said_in_several_ways():
         np.array([True, False, True]),
         {"c": True, "ä": True, "b": False},
     )
-    assert {manifest.domain.read(each, manifest.permanent) for each in several} == {"05"}
+    assert {manifest.domain.read(answer, manifest.permanent) for answer in several} == {"05"}
     manifest = SURVEYS["numbers"].manifest
     for low, same in ((0, -5), (24, 1e300), (12, Decimal(12)), (12, np.float32(12))):
         assert manifest.domain.read(low, manifest.permanent) == manifest.domain.read(same, manifest.permanent)
@@ -335,7 +335,7 @@ def test_permanent_reports_over_many_secrets_follow_the_table():
         draw_report(table, 2, PermanentCoins(person.to_bytes(32, "big"), permanent_purpose("d" * 64, 0, 2)))
         for person in range(people)
     ]
-    true, other = (float(each) for each in table.support)
+    true, other = (float(chance) for chance in table.support)
     assert stats.binomtest(drawn.count(2), people, true).pvalue > FALSE_ALARM
     assert stats.binomtest(drawn.count(0), people, other).pvalue > FALSE_ALARM
     assert stats.binomtest(drawn.count(2), people, true * 1.1).pvalue < FALSE_ALARM
@@ -386,11 +386,11 @@ def test_racing_processes_make_one_report(device):
     context = multiprocessing.get_context("spawn")
     barrier, results = context.Barrier(3), context.Queue()
     racers = [context.Process(target=one_report, args=(device, barrier, results)) for _ in range(3)]
-    for each in racers:
-        each.start()
+    for racer in racers:
+        racer.start()
     lines = {results.get(timeout=60) for _ in racers}
-    for each in racers:
-        each.join()
+    for racer in racers:
+        racer.join()
     assert len(lines) == 1
     assert Device(device).sum_spent(SURVEYS["categories"].manifest, at(1)).lifetime == SURVEYS["categories"].epsilon
 

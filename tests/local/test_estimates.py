@@ -18,8 +18,8 @@ def test_tallies_add_in_any_order(name):
     whole = randomiser.tally(reports)
     parts = [randomiser.tally(reports[start : start + 700]) for start in range(0, 3000, 700)]
     merged = sf.local.Tally.empty(7)
-    for each in reversed(parts):
-        merged = each + merged
+    for part in reversed(parts):
+        merged = part + merged
     assert merged == whole
     assert whole.counts.dtype == np.int64
     assert sf.local.Tally.from_json(whole.to_json()) == whole

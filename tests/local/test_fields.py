@@ -31,8 +31,10 @@ def test_least_irreducible_polynomials_by_trial_division(degree):
         return not any(divides(divisor, value) for divisor in range(2, 1 << value.bit_length() - 1))
 
     candidates = range(1 << degree, 2 << degree)
-    assert [each for each in candidates if is_irreducible(each)] == [each for each in candidates if prime(each)]
-    assert field_polynomial(degree) == next(each for each in candidates if prime(each))
+    assert [polynomial for polynomial in candidates if is_irreducible(polynomial)] == [
+        polynomial for polynomial in candidates if prime(polynomial)
+    ]
+    assert field_polynomial(degree) == next(polynomial for polynomial in candidates if prime(polynomial))
 
 
 @pytest.mark.parametrize("degree", [1, 2, 3, 7, 20, 48, 63])
@@ -83,7 +85,7 @@ def test_supports_equal_hashing_every_category(k, hash_bits):
 def test_hadamard_supports_equal_counting_signs(k):
     mechanism = Hadamard(k, 3 << 30)
     reports = np.random.default_rng(6).integers(0, mechanism.columns, 500)
-    plain = [sum((int(each) & value + 1).bit_count() % 2 == 0 for each in reports) for value in range(k)]
+    plain = [sum((int(report) & value + 1).bit_count() % 2 == 0 for report in reports) for value in range(k)]
     assert count_supports(mechanism, reports).tolist() == plain
 
 

@@ -40,9 +40,9 @@ def law(asked, word):
 @pytest.mark.parametrize("asked", [SMALL, WIDER], ids=["two groups", "four hashes"])
 def test_the_loss_is_that_of_one_report_with_the_whole_epsilon(asked):
     laws = [law(asked, word) for word in ("", "a", "b")]
-    assert all(sum(each.values()) == 1 for each in laws)
-    assert all(set(each) == set(laws[0]) for each in laws)
-    ratio = max(max(each[r] for each in laws) / min(each[r] for each in laws) for r in laws[0])
+    assert all(sum(chances.values()) == 1 for chances in laws)
+    assert all(set(chances) == set(laws[0]) for chances in laws)
+    ratio = max(max(chances[r] for chances in laws) / min(chances[r] for chances in laws) for r in laws[0])
     assert asked.epsilon == loss_of_ratio(ratio)
     assert ratio == 3 * ((1 << asked.hash_bits) - 1)
 
@@ -59,7 +59,7 @@ def test_supports_have_exactly_p_and_q(asked):
             row = np.frombuffer(drawn, np.uint8)[None]
             for candidate, count in enumerate(asked._count_supports(row, [0], 0, 2)[0].tolist()):
                 supports[candidate] += count * weight / sum(own.values())
-        assert supports == [true if each == asked.words.encode(word) else other for each in range(4)]
+        assert supports == [true if code == asked.words.encode(word) else other for code in range(4)]
 
 
 def test_supports_equal_hashing_every_candidate():
@@ -82,10 +82,10 @@ def test_frequent_words_are_found_and_rare_ones_are_not():
     rare = [f"x{number}" for number in range(4000)]
     crowd = ["münch"] * 12_000 + ["oslo"] * 8000 + ["rome is far"] * 6000 + rare * 5
     found = asked.find(asked.randomise(crowd), confidence="0.999999")
-    assert [each.word for each in found] == ["münch"[:6], "oslo", "rome i"]
-    for each, share in zip(found, (12, 8, 6), strict=True):
-        assert each.low < share / 46 < each.high
-        assert each.low < each.frequency < each.high
+    assert [hitter.word for hitter in found] == ["münch"[:6], "oslo", "rome i"]
+    for hitter, share in zip(found, (12, 8, 6), strict=True):
+        assert hitter.low < share / 46 < hitter.high
+        assert hitter.low < hitter.frequency < hitter.high
     nobody = asked.find(asked.randomise(rare * 5), confidence="0.999999")
     assert nobody == ()
 

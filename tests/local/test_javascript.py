@@ -63,8 +63,8 @@ def test_the_clients_own_tests_pass():
     ("options", "value"),
     [
         ({"labels": list("abcdef")}, "c"),
-        ({"labels": [f"site {each}" for each in range(50)], "mechanism": "oue"}, 7),
-        ({"labels": [f"site {each}" for each in range(50)], "mechanism": "olh"}, 49),
+        ({"labels": [f"site {site}" for site in range(50)], "mechanism": "oue"}, 7),
+        ({"labels": [f"site {site}" for site in range(50)], "mechanism": "olh"}, 49),
         ({"bounds": (0, 24)}, 7.5),
         ({"questions": ["a", "b", "c"], "mechanism": "split"}, [True, False, True]),
         ({"labels": ["no", "yes"], "period_days": 7, "renewal": Renewal(2, 10)}, True),

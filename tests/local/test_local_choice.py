@@ -8,14 +8,14 @@ import sfumato as sf
 @pytest.mark.parametrize(("k", "epsilon"), [(2, 1), (3, 1), (100, 1), (5, 4), (1000, 2), (50, "0.1")])
 def test_the_choice_has_the_least_variance_of_all(k, epsilon):
     choice = sf.local.choose(k, epsilon)
-    variances = {each.randomiser.name: each.variance for each in choice.alternatives}
+    variances = {alternative.randomiser.name: alternative.variance for alternative in choice.alternatives}
     assert len(variances) == 6
     assert variances[choice.name] == min(variances.values())
-    for each in choice.alternatives:
-        true, other = (float(share) for share in each.randomiser.support)
+    for alternative in choice.alternatives:
+        true, other = (float(share) for share in alternative.randomiser.support)
         by_hand = other * (1 - other) / (true - other) ** 2 + (1 - true - other) / (true - other) / k
-        assert each.variance == pytest.approx(by_hand)
-        assert each.bits == each.randomiser.form.bits
+        assert alternative.variance == pytest.approx(by_hand)
+        assert alternative.bits == alternative.randomiser.form.bits
 
 
 def test_a_short_line_changes_the_choice():
@@ -41,10 +41,10 @@ def test_margins_are_stated_before_collecting():
     by_hand = 1.959964 * math.sqrt(choice.randomiser.variance_population(0.01) / 40_000)
     assert best.margin == pytest.approx(by_hand, rel=1e-6)
     shares = [i / 200 for i in range(201)]
-    for each in choice.alternatives:
-        worst = max(each.randomiser.margin(40_000, share=share) for share in shares)
-        assert each.worst_margin == pytest.approx(worst, rel=1e-3)
-        assert each.worst_margin >= worst * (1 - 1e-12)
+    for alternative in choice.alternatives:
+        worst = max(alternative.randomiser.margin(40_000, share=share) for share in shares)
+        assert alternative.worst_margin == pytest.approx(worst, rel=1e-3)
+        assert alternative.worst_margin >= worst * (1 - 1e-12)
 
 
 def test_a_choice_stands_for_its_randomiser():

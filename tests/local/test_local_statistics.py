@@ -20,12 +20,12 @@ def supports(randomiser, value):
 def test_supports_are_binomial_with_the_tables_own_p_and_q(name):
     randomiser, value = sf.local.randomiser(name, k=20, epsilon=1), 13
     counts = supports(randomiser, value)
-    true, other = (float(each) for each in randomiser.support)
+    true, other = (float(chance) for chance in randomiser.support)
     assert stats.binomtest(int(counts[value]), PEOPLE, true).pvalue > FALSE_ALARM
     for category in (0, 12, 14, 19):
         assert stats.binomtest(int(counts[category]), PEOPLE, other).pvalue > FALSE_ALARM
     for wrong in (1 - OFF, 1 + OFF):
-        bold_true, bold_other = (float(each) for each in sf.local.randomiser(name, k=20, epsilon=wrong).support)
+        bold_true, bold_other = (float(chance) for chance in sf.local.randomiser(name, k=20, epsilon=wrong).support)
         told = [
             stats.binomtest(int(counts[value]), PEOPLE, bold_true).pvalue,
             stats.binomtest(int(np.delete(counts, value).sum()), 19 * PEOPLE, bold_other).pvalue,
@@ -49,7 +49,7 @@ def test_errors_have_the_stated_variance(name):
 def test_intervals_cover_as_often_as_they_say(name):
     """Exactly, from the binomial law of the supports, when the people are drawn from a population."""
     randomiser, people = sf.local.randomiser(name, k=50, epsilon=1), 20_000
-    true, other = (float(each) for each in randomiser.support)
+    true, other = (float(chance) for chance in randomiser.support)
     for share in (0.0, 0.02, 0.4, 1.0):
         rate = other + share * (true - other)
         counts = np.arange(people + 1)

@@ -279,7 +279,7 @@ def test_signed_nonsense_is_refused_or_costs_what_it_states(name, data):
 def places(value):
     """Every place in a document where something stands."""
     keys = list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else []
-    return [(value, key) for key in keys] + [each for key in keys for each in places(value[key])]
+    return [(value, key) for key in keys] + [place for key in keys for place in places(value[key])]
 
 
 @settings(max_examples=200, deadline=None)
@@ -303,12 +303,12 @@ def test_surveys_are_made_with_the_table_of_least_variance():
     assert SURVEYS["categories"].table.name == sf.local.choose(6, 1).name
     assert SURVEYS["yes or no"].table.name == "rr"
     assert SURVEYS["numbers"].table.name == "hybrid"
-    many = new_survey("Which?", epsilon=1, key=KEY, labels=[str(each) for each in range(100)], most_bits=16)
+    many = new_survey("Which?", epsilon=1, key=KEY, labels=[str(label) for label in range(100)], most_bits=16)
     assert many.table.name == "olh"
     staged = SURVEYS["two stages, k-ary"].table
     assert staged.name == "memoised krr"
     wide = new_survey(
-        "?", epsilon=1, key=KEY, labels=[f"{each}" for each in range(100)], period_days=1, renewal=Renewal(2, 9)
+        "?", epsilon=1, key=KEY, labels=[f"{label}" for label in range(100)], period_days=1, renewal=Renewal(2, 9)
     )
     assert wide.table.name in {"memoised oue", "memoised sue"}
 

@@ -10,20 +10,20 @@ def test_the_least_of_the_greatest_variances(epsilon, name):
     found = sf.local.choose_mean(0, 10, epsilon)
     assert found.randomiser.name == name
     worst = {
-        each.randomiser.name: max(each.randomiser.variance_asked(value / 10) for value in range(101))
-        for each in found.alternatives
+        alternative.randomiser.name: max(alternative.randomiser.variance_asked(value / 10) for value in range(101))
+        for alternative in found.alternatives
     }
     assert set(worst) == {"duchi", "piecewise", "hybrid", "laplace"}
     assert worst[name] <= 1.0001 * min(worst.values())
-    for each in found.alternatives:
-        assert each.variance == pytest.approx(worst[each.randomiser.name], rel=0.01)
-        assert each.margin == each.randomiser.margin(10_000)
+    for alternative in found.alternatives:
+        assert alternative.variance == pytest.approx(worst[alternative.randomiser.name], rel=0.01)
+        assert alternative.margin == alternative.randomiser.margin(10_000)
 
 
 def test_a_short_line_takes_one_bit():
     found = sf.local.choose_mean(-5, 5, 2, most_bits=1)
     assert (found.randomiser.name, found.randomiser.form.bits) == ("duchi", 1)
-    assert [each.fits for each in found.alternatives] == [True, False, False, False]
+    assert [alternative.fits for alternative in found.alternatives] == [True, False, False, False]
     assert "too long" in str(found)
     assert str(found).count(">") == 1
 

@@ -72,8 +72,8 @@ def law(table, position):
                 below = units
         return total
     for outcome in product(*stages_of(table, position)):
-        weight = math.prod(each for _, each in outcome)
-        total[report(table, position, b"".join(each for each, _ in outcome))] += weight
+        weight = math.prod(probability for _, probability in outcome)
+        total[report(table, position, b"".join(word for word, _ in outcome))] += weight
     return total
 
 
@@ -82,15 +82,15 @@ def test_reports_are_unbiased_for_the_table_itself(name):
     """The expected number of a report is the position, as Fractions; so is the whole law, and its variance."""
     table = SMALL[name]
     places = {position: law(table, position) for position in POSITIONS}
-    for position, each in places.items():
-        assert sum(each) == 1
-        mean = sum(p * number for p, number in zip(each, report_numbers(table), strict=True))
+    for position, probabilities in places.items():
+        assert sum(probabilities) == 1
+        mean = sum(p * number for p, number in zip(probabilities, report_numbers(table), strict=True))
         assert mean == Fraction(position, UNITS)
         low, part = divmod(position * table.steps, UNITS)
         nearby = [report_probabilities(table, low), report_probabilities(table, min(low + 1, table.steps))]
         share = Fraction(part, UNITS)
-        assert each == [(1 - share) * first + share * second for first, second in zip(*nearby, strict=True)]
-        second = sum(p * number**2 for p, number in zip(each, report_numbers(table), strict=True))
+        assert probabilities == [(1 - share) * first + share * second for first, second in zip(*nearby, strict=True)]
+        second = sum(p * number**2 for p, number in zip(probabilities, report_numbers(table), strict=True))
         randomiser = sf.local.MeanRandomiser("test", Decimal(0), Decimal(1), table)
         assert randomiser.variance_asked(position / UNITS) == pytest.approx(float(second - mean**2), rel=1e-9)
 
@@ -197,7 +197,7 @@ def altered(description):
     yield {**description, "mechanism": "other"}
     yield {**description, "more": 1}
     for key in description:
-        yield {each: value for each, value in description.items() if each != key}
+        yield {name: value for name, value in description.items() if name != key}
     for name in description.get("coins", {}):
         limits = () if name == "piecewise" else (0, UNITS, UNITS // 4)  # a public coin may be sure, and need not favour
         for bad in (-1, UNITS + 1, 1.5, "7", True, None, *limits):
@@ -214,7 +214,7 @@ def altered(description):
         yield {**description, "table": rows[:-1]}
         yield {**description, "table": [[*rows[0][:-1], rows[0][-1] + 1], *rows[1:]]}
         yield {**description, "table": [[0, rows[0][0] + rows[0][1], *rows[0][2:]], *rows[1:]]}
-        yield {**description, "table": [[float(each) for each in row] for row in rows]}
+        yield {**description, "table": [[float(entry) for entry in row] for row in rows]}
         yield {**description, "table": "rows"}
 
 
@@ -258,6 +258,6 @@ def test_laplace_follows_the_formula_for_its_grid():
     with mpmath.workprec(150):
         x = mpmath.exp(-mpmath.mpf(1) / steps)
         for step, row in enumerate(rows):
-            for each, units in enumerate(row):
-                scale = (1 - x) / (1 + x) if 0 < each < steps else 1 / (1 + x)
-                assert abs(units - UNITS * scale * x ** abs(step - each)) < 100
+            for column, units in enumerate(row):
+                scale = (1 - x) / (1 + x) if 0 < column < steps else 1 / (1 + x)
+                assert abs(units - UNITS * scale * x ** abs(step - column)) < 100

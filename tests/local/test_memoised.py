@@ -45,9 +45,9 @@ def again_law(staged, kept):
     total = {}
     for heads in product((True, False), repeat=staged.k):
         weight = Fraction(1)
-        for each, unit in zip(heads, units, strict=True):
-            weight *= Fraction(unit if each else UNITS - unit, UNITS)
-        key = report([HEADS if each else TAILS for each in heads])
+        for is_head, unit in zip(heads, units, strict=True):
+            weight *= Fraction(unit if is_head else UNITS - unit, UNITS)
+        key = report([HEADS if is_head else TAILS for is_head in heads])
         total[key] = total.get(key, 0) + weight
     return total
 
@@ -59,14 +59,14 @@ def whole_law(staged, value, reports):
         fresh = again_law(staged, kept)
         for drawn in product(fresh, repeat=reports):
             share = weight
-            for each in drawn:
-                share *= fresh[each]
+            for report in drawn:
+                share *= fresh[report]
             total[drawn] = total.get(drawn, 0) + share
     return total
 
 
 def greatest_ratio(laws):
-    return max(one[each] / other[each] for one in laws for other in laws for each in one)
+    return max(one[report] / other[report] for one in laws for other in laws for report in one)
 
 
 @pytest.mark.parametrize(("name", "k"), STAGED)
@@ -74,7 +74,7 @@ def test_all_reports_together_cost_no_more_than_the_permanent_one(name, k):
     table = made(name, k)
     staged = table.mechanism
     single = [whole_law(staged, value, 1) for value in range(k)]
-    assert all(sum(each.values()) == 1 for each in single)
+    assert all(sum(chances.values()) == 1 for chances in single)
     assert greatest_ratio(single) == staged.ratio  # tight
     assert table.epsilon == loss_of_ratio(staged.ratio) <= 1
     pairs = greatest_ratio([whole_law(staged, value, 2) for value in range(k)])

@@ -34,7 +34,7 @@ def law(asked, answers):
             )
         for heads in product((True, False), repeat=3):
             weight = math.prod(Fraction(u if h else UNITS - u, UNITS) for h, u in zip(heads, units, strict=True))
-            drawn = report(asked, answers, words(*(HEADS if each else TAILS for each in heads)))
+            drawn = report(asked, answers, words(*(HEADS if is_head else TAILS for is_head in heads)))
             total[drawn] = total.get(drawn, 0) + weight
         return total
     for question in range(3):
@@ -52,8 +52,8 @@ ANSWERS = list(product((False, True), repeat=3))
 @pytest.mark.parametrize("asked", [SPLIT, SAMPLE], ids=["split", "sample"])
 def test_the_loss_over_all_pairs_of_answers(asked):
     laws = [law(asked, answers) for answers in ANSWERS]
-    assert all(sum(each.values()) == 1 for each in laws)
-    ratio = max(max(each[r] for each in laws) / min(each[r] for each in laws) for r in laws[0])
+    assert all(sum(chances.values()) == 1 for chances in laws)
+    ratio = max(max(chances[r] for chances in laws) / min(chances[r] for chances in laws) for r in laws[0])
     assert ratio == (27 if asked is SPLIT else 3)
     assert asked.epsilon == loss_of_ratio(Fraction(ratio))
 

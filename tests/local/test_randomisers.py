@@ -43,7 +43,7 @@ def altered(description):
     yield {**description, "mechanism": "other"}
     yield {**description, "more": 1}
     for key in description:
-        yield {each: value for each, value in description.items() if each != key}
+        yield {name: value for name, value in description.items() if name != key}
     for key in set(description) - {"mechanism", "coins"}:
         for bad in (-1, 0, 1 << 40, 2.0, "3", True, None, [2]):
             yield {**description, key: bad}

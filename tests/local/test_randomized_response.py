@@ -99,7 +99,7 @@ def test_kary_estimate_is_unbiased():
     mean, spread = np.zeros(3), np.zeros(3)
     for reports in product(range(3), repeat=3):
         weight = math.prod(keep if report == answer else other for report, answer in zip(reports, answers, strict=True))
-        values = np.array([each.value for each in response.estimate(reports)])
+        values = np.array([estimate.value for estimate in response.estimate(reports)])
         mean += weight * values
         spread += weight * (values - np.array([1 / 3, 0, 2 / 3])) ** 2
     assert mean == pytest.approx([1 / 3, 0, 2 / 3], abs=1e-9)
@@ -142,8 +142,8 @@ def test_kinds_in_and_out():
     assert kary.randomise(np.zeros((2, 2), np.uint8)).shape == (2, 2)
     estimate = kary.estimate(kary.randomise(np.arange(4000) % 4))
     assert len(estimate) == 4
-    assert all(each.low < each.value < each.high for each in estimate)
-    assert sum(each.value for each in estimate) == pytest.approx(1)
+    assert all(share.low < share.value < share.high for share in estimate)
+    assert sum(share.value for share in estimate) == pytest.approx(1)
 
 
 @pytest.mark.parametrize("epsilon", [0, -1, float("nan"), "x", None, 65, 10**400, 1e-17], ids=lambda e: str(e)[:6])
@@ -225,12 +225,12 @@ def test_the_type_of_an_answer_never_matters():
 
     binary, kary = sf.RandomizedResponse(1), sf.KaryResponse(5, 1)
     for answers in ([1, 0, 1], [1.0, 0.0, 1.0], [True, 0, 1.0], np.array([1, 0, 1], "f4"), np.array([1, 0, 1], "u8")):
-        assert reports(lambda *each: flip_answers(binary, *each), answers) == reports(
-            lambda *each: flip_answers(binary, *each), [True, False, True]
+        assert reports(lambda *arguments: flip_answers(binary, *arguments), answers) == reports(
+            lambda *arguments: flip_answers(binary, *arguments), [True, False, True]
         )
     for answers in ([4, 0, 2], [4.0, 0, 2.0], np.array([4, 0, 2], "f2"), np.array([4, 0, 2], "u1")):
-        assert reports(lambda *each: move_answers(kary, *each), answers) == reports(
-            lambda *each: move_answers(kary, *each), [4, 0, 2]
+        assert reports(lambda *arguments: move_answers(kary, *arguments), answers) == reports(
+            lambda *arguments: move_answers(kary, *arguments), [4, 0, 2]
         )
     for wrong in (0.5, math.nan, [1.0, 2.0], math.inf):
         with pytest.raises(sf.errors.InvalidParameter):

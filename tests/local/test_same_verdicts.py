@@ -40,16 +40,16 @@ for (const line of readFileSync(process.argv[1], "utf8").trim().split("\\n")) {
 
 def places(value, path=()):
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for name, each in inner:
+    for name, part in inner:
         yield (*path, name)
-        yield from places(each, (*path, name))
+        yield from places(part, (*path, name))
 
 
 def alter(statement, dice):
     *above, name = dice.choice(list(places(statement)))
     parent = statement
-    for each in above:
-        parent = parent[each]
+    for step in above:
+        parent = parent[step]
     old, what = parent[name], dice.random()
     if what < 0.35 and type(old) is int:
         parent[name] = dice.choice(
@@ -107,7 +107,7 @@ def test_the_same_surveys_are_taken_and_refused(seed, tmp_path):
     assert len(ours) == len(theirs)
     for data, first, second in zip(all_of_them, ours, theirs, strict=True):
         assert first == second, data
-    counts = Counter(each.split()[0] for each in ours)
+    counts = Counter(line.split()[0] for line in ours)
     assert counts["taken"] > 100
     assert counts.keys() >= {
         f"survey-{kind}" for kind in ("form", "version", "signature", "id", "field", "table", "epsilon")

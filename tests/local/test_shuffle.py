@@ -69,7 +69,7 @@ def test_the_binomial_exceeds_every_sum_of_the_same_mean():
 def exact_delta(blanket, people, growth):
     """The blanket's bound with nothing grouped or rounded: all numbers of reports of all four kinds."""
     high, low, alone, both, share = (
-        float(each) for each in (blanket.high, blanket.low, blanket.alone, blanket.both, blanket.share)
+        float(figure) for figure in (blanket.high, blanket.low, blanket.alone, blanket.both, blanket.share)
     )
     kinds = (alone - both, alone - both, both, 1 - 2 * alone + both)
     total = 0.0
@@ -121,10 +121,10 @@ def test_one_view_is_worked_out_to_a_few_percent(name, k):
 def histograms(laws):
     """The law of the shuffled reports of people with these laws: counts of each report -> probability."""
     total = {(0,) * len(laws[0]): Fraction(1)}
-    for each in laws:
+    for chances in laws:
         after = {}
         for counts, weight in total.items():
-            for place, probability in enumerate(each):
+            for place, probability in enumerate(chances):
                 key = (*counts[:place], counts[place] + 1, *counts[place + 1 :])
                 after[key] = after.get(key, 0) + weight * probability
         total = after
@@ -135,7 +135,7 @@ def true_delta(laws, people, growth):
     """The greatest delta over all answers of all people, by trying them: what shuffling really gives."""
     worst = Fraction(0)
     for others in combinations_with_replacement(range(len(laws)), people - 1):
-        rest = [laws[each] for each in others]
+        rest = [laws[answer] for answer in others]
         views = [histograms([own, *rest]) for own in laws]
         for first, second in product(views, repeat=2):
             told = sum(max(p - growth * second.get(view, 0), 0) for view, p in first.items())
@@ -148,7 +148,7 @@ def table_of(randomiser):
     if isinstance(randomiser, sf.local.MeanRandomiser):
         return [list(report_probabilities(randomiser.table, step)) for step in range(randomiser.table.steps + 1)]
     laws = [law(randomiser.mechanism, value) for value in range(randomiser.k)]
-    return [[each[report] for report in sorted(laws[0])] for each in laws]
+    return [[chances[report] for report in sorted(laws[0])] for chances in laws]
 
 
 def mean_of(table):
@@ -185,7 +185,7 @@ def test_a_blanket_that_claims_too_much_would_be_noticed():
     honest, _ = find_blanket(randomiser)
     boast = Blanket(honest.high, honest.low, honest.alone, honest.both, Fraction(95, 100))
     bound, laws = _Bound.prepare(boast, people, 1e-6), table_of(randomiser)
-    assert any(true_delta(laws, people, Fraction(exp(each))) > bound.delta(each) for each in (0.1, 0.4, 0.8))
+    assert any(true_delta(laws, people, Fraction(exp(epsilon))) > bound.delta(epsilon) for epsilon in (0.1, 0.4, 0.8))
 
 
 def test_more_reports_hide_better():
@@ -225,8 +225,8 @@ def test_every_kind_of_survey_has_a_bound():
         assert 0 < told.epsilon < Decimal("0.1")
         text = str(told)
         assert text.startswith("Local epsilon 0.99999")
-        for each in told.assumptions:
-            assert each in text
+        for assumption in told.assumptions:
+            assert assumption in text
 
 
 def test_refusals():

@@ -119,9 +119,9 @@ def main() -> int:
     options.add_argument("areas", nargs="*", help="only these files of mutants, for example: kernel")
     options.add_argument("--only", default="", help="only mutants whose description contains this text")
     chosen = options.parse_args()
-    mutants = [each for each in all_mutants() if not chosen.areas or each.area in chosen.areas]
-    mutants = [each for each in mutants if chosen.only in str(each)]
-    stale = [f"{each}: {problem}" for each in mutants if (problem := each.problem())]
+    mutants = [mutant for mutant in all_mutants() if not chosen.areas or mutant.area in chosen.areas]
+    mutants = [mutant for mutant in mutants if chosen.only in str(mutant)]
+    stale = [f"{mutant}: {problem}" for mutant in mutants if (problem := mutant.problem())]
     if stale or not mutants:
         print("\n".join(stale) or "There is no such mutant.")
         return 1
@@ -138,7 +138,7 @@ def main() -> int:
                 copies.put(copy)
 
         sound = copies.get()
-        done = sound.outcome(tuple(dict.fromkeys(test for each in mutants for test in each.tests)), 10 * SECONDS)
+        done = sound.outcome(tuple(dict.fromkeys(test for mutant in mutants for test in mutant.tests)), 10 * SECONDS)
         copies.put(sound)
         if done.returncode != ALL_PASSED:
             print(f"Without a fault, these tests must pass:\n{done.stdout[-4000:]}")
@@ -151,7 +151,7 @@ def main() -> int:
                 print(f"{verdict.splitlines()[0]:<9} {mutant}{reason}", flush=True)
                 if verdict != wanted:
                     bad.append(f"{mutant}\n    {verdict}, though it should be {wanted}")
-    explained = sum(bool(each.survives) for each in mutants)
+    explained = sum(bool(mutant.survives) for mutant in mutants)
     print(f"\n{len(mutants)} mutants, {explained} of them explained survivors; {len(bad)} unexplained.", *bad, sep="\n")
     return bool(bad)
 

@@ -72,7 +72,7 @@ def measured(owners, plan):
             CHECKED.add(plan)
         names = [row[0] for row in duck._connection.execute("DESCRIBE visits").fetchall()]
         held = [dict(zip(names, row, strict=True)) for row in duck._connection.execute("FROM visits").fetchall()]
-        found, wanted = (by_key(each.aggregate(plan), plan) for each in (duck, ReferenceEngine({"visits": held})))
+        found, wanted = (by_key(engine.aggregate(plan), plan) for engine in (duck, ReferenceEngine({"visits": held})))
     finally:
         duck.close()
     assert found == wanted, "engines differ"
@@ -94,9 +94,11 @@ def test_nobody_moves_more_than_is_certified(question, neighbours, others, mine,
         if where[1] in lonely and not where[0].startswith("keys"):
             continue  # on one side nobody's people hold it; on the other, delta pays for its being seen
         moved.setdefault(where[0], []).append(abs(before.get(where, 0) - after.get(where, 0)))
-    for each in certify(plan).measurements:
-        assert sum(moved.get(each.name, [])) <= each.sensitivity.l1, (question, each.name)
-        assert sum(step**2 for step in moved.get(each.name, [])) <= each.sensitivity.l2_squared, each.name
+    for measurement in certify(plan).measurements:
+        assert sum(moved.get(measurement.name, [])) <= measurement.sensitivity.l1, (question, measurement.name)
+        assert sum(step**2 for step in moved.get(measurement.name, [])) <= measurement.sensitivity.l2_squared, (
+            measurement.name
+        )
 
 
 def test_a_bound_that_is_too_small_is_seen():

@@ -86,7 +86,7 @@ def compare(with_me, without_me, mine):
     (people, measured), (others, before) = with_me, without_me
     assert {who: rows for who, rows in people.items() if who not in mine} == others
     for plan, one, two in zip(PLANS, measured, before, strict=True):
-        certified = {each.name: each for each in certify(plan).measurements}
+        certified = {measurement.name: measurement for measurement in certify(plan).measurements}
         moved = {}
         for where in one.keys() | two.keys():
             moved[where[0]] = moved.get(where[0], 0) + abs(one.get(where, 0) - two.get(where, 0))
@@ -253,10 +253,10 @@ def test_one_persons_record_changes_no_file_for_others(
 
 def appeared(people, others, my_bytes, encoding):
     """Who the random bytes belong to: nobody, or several people, or one of the others, whom they then name."""
-    told = {id_text(each) for each in my_bytes.decode(encoding, "replace").replace('"', " ").replace("\n", " ").split()}
+    told = {id_text(word) for word in my_bytes.decode(encoding, "replace").replace('"', " ").replace("\n", " ").split()}
     new = {who for who in people if who not in others}
     changed = {who for who in people if who in others and people[who] != others[who]}
-    named = {who for who in changed if any(who == each or (each or "").startswith(who) for each in told)}
+    named = {who for who in changed if any(who == named_id or (named_id or "").startswith(who) for named_id in told)}
     for who in named:  # the bytes name this person: more rows of theirs is what they say
         new.add(who)
         people.pop(who)

@@ -31,10 +31,10 @@ OTHERS = [
     (1, (patients(20, 30), visits(50.0, -5.0, 7.25, 60.0, -60.0))),
     (2, (patients(None, NAN), visits(None, NAN, INF, -INF, 0.0, -0.0))),
     (3, (patients(99.5), [])),
-    (4, ([], visits(*[each / 7 for each in range(30)]))),
+    (4, ([], visits(*[visit / 7 for visit in range(30)]))),
     (5, (patients(50, 60), visits(20.0))),  # over the bound of one table, below that of the other
 ]
-ME = (patients(*range(100, 88, -1)), visits(*[50.0 - each / 3 for each in range(27)]))
+ME = (patients(*range(100, 88, -1)), visits(*[50.0 - visit / 3 for visit in range(27)]))
 YOU = (patients(0, 1, cities=("Oslo",)), visits(-5.0, -4.0, -3.0, -2.0, sites=(4.0,), kinds=("b",)))
 SOMEBODY = (patients(77, cities=("Rome",)), visits(49.0, 49.0, sites=(2.0,), kinds=("smith",)))
 
@@ -53,15 +53,18 @@ def moved(before, after):
 def test_a_fixed_crowd_moves_as_certified(question):
     """Through joins, unions, rows per person and choices, on both engines alike."""
     plans = {neighbours: test_joins.planned(question, neighbours) for neighbours in ("add-remove", "replace-one")}
-    found = [test_joins.measured([*OTHERS, (9, each)], plans["add-remove"]) for each in (ME, YOU, SOMEBODY)]
+    found = [test_joins.measured([*OTHERS, (9, person)], plans["add-remove"]) for person in (ME, YOU, SOMEBODY)]
     found.append(test_joins.measured(OTHERS, plans["add-remove"]))
     for neighbours, plan in plans.items():
         pairs = [(0, 3), (1, 3), (2, 3)] if neighbours == "add-remove" else [(0, 1), (0, 2)]
-        for each in certify(plan).measurements:
+        for measurement in certify(plan).measurements:
             for one, two in pairs:
-                steps = moved(found[one], found[two]).get(each.name, [])
-                assert sum(steps) <= each.sensitivity.l1, (question, each.name)
-                assert sum(step**2 for step in steps) <= each.sensitivity.l2_squared, (question, each.name)
+                steps = moved(found[one], found[two]).get(measurement.name, [])
+                assert sum(steps) <= measurement.sensitivity.l1, (question, measurement.name)
+                assert sum(step**2 for step in steps) <= measurement.sensitivity.l2_squared, (
+                    question,
+                    measurement.name,
+                )
 
 
 def rows(*pays, ages=(1.0, 41.0, None, NAN, 200.0, 3.0), bases=(10.0, None, 25.0, 15.5)):
@@ -106,6 +109,6 @@ def test_values_are_held_to_the_bounds_of_the_plan(computed):
     (certified,) = certify(narrow).measurements
     for mine in (MINE, YOURS):
         with_me, without = (
-            test_sensitivity.measured(each, narrow, table)[certified.name] for each in ([*CROWD, (9, mine)], CROWD)
+            test_sensitivity.measured(people, narrow, table)[certified.name] for people in ([*CROWD, (9, mine)], CROWD)
         )
         assert 0 < abs(int(with_me[0]) - int(without[0])) <= certified.sensitivity.l1 == 30

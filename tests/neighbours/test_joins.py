@@ -115,7 +115,7 @@ def measured(owners, plan):
             names = [row[0] for row in duck._connection.execute(f'DESCRIBE "{name}"').fetchall()]
             rows = duck._connection.execute(f'SELECT * FROM "{name}"').fetchall()
             held[name] = [dict(zip(names, row, strict=True)) for row in rows]
-        found, wanted = (by_key(each.aggregate(plan), plan) for each in (duck, ReferenceEngine(held)))
+        found, wanted = (by_key(engine.aggregate(plan), plan) for engine in (duck, ReferenceEngine(held)))
     finally:
         duck.close()
     assert found == wanted, "engines differ"
@@ -148,9 +148,12 @@ def test_no_neighbour_moves_more_through_a_join(question, neighbours, others, mi
         if where[1] in lonely and not where[0].startswith("keys"):
             continue  # on one side nobody's people hold it; on the other, delta pays for its being seen
         moved.setdefault(where[0], []).append(abs(before.get(where, 0) - after.get(where, 0)))
-    for each in certify(plan).measurements:
-        assert sum(moved.get(each.name, [])) <= each.sensitivity.l1, (question, each.name)
-        assert sum(step**2 for step in moved.get(each.name, [])) <= each.sensitivity.l2_squared, (question, each.name)
+    for measurement in certify(plan).measurements:
+        assert sum(moved.get(measurement.name, [])) <= measurement.sensitivity.l1, (question, measurement.name)
+        assert sum(step**2 for step in moved.get(measurement.name, [])) <= measurement.sensitivity.l2_squared, (
+            question,
+            measurement.name,
+        )
 
 
 def test_a_bound_that_is_too_small_is_seen():
@@ -167,8 +170,8 @@ def test_a_bound_that_is_too_small_is_seen():
 def test_a_crowd_of_rows_makes_no_more_work(rows):
     """However many rows a person has in both tables: a join meets 8 times the bounds, and they weigh the bounds."""
     plan = planned(f"SELECT COUNT(*) AS n FROM {JOIN}", "add-remove")
-    patients = [{"age": each, "city": "Rome", "job": "a"} for each in range(rows)]
-    mine = (patients, [{"cost": each / 7, "site": 1, "kind": "a"} for each in range(rows)])
+    patients = [{"age": age, "city": "Rome", "job": "a"} for age in range(rows)]
+    mine = (patients, [{"cost": visit / 7, "site": 1, "kind": "a"} for visit in range(rows)])
     one, two = frames([(1, mine)])
     duck = DuckDBEngine.of_tables({"patients": (PATIENTS, one), "visits": (VISITS, two)})
     (met,) = duck._connection.execute(exp.select("COUNT(*)").from_(from_clause(plan, set())).sql("duckdb")).fetchone()
@@ -181,7 +184,7 @@ def test_a_crowd_of_rows_makes_no_more_work(rows):
 def test_which_rows_meet_depends_on_their_content_alone():
     """In any order of rows and whoever else is there; and not on the least values: the hash is of all columns."""
     plan = planned(f"SELECT SUM(v.cost) AS s, MEDIAN(v.site) AS m FROM {JOIN}", "add-remove")
-    visits = [{"cost": each / 3, "site": each % 4 + 1, "kind": str(each)} for each in range(99)]
+    visits = [{"cost": visit / 3, "site": visit % 4 + 1, "kind": str(visit)} for visit in range(99)]
     patients = [{"age": 1, "city": "Rome", "job": "a"}]
     found = measured([(1, (patients, visits))], plan)
     assert measured([(1, (patients, visits[::-1]))], plan) == found
@@ -231,7 +234,7 @@ def test_a_join_of_too_many_rows_of_one_person_is_refused():
 
 def test_a_bound_of_groups_that_is_too_small_is_seen():
     """Negative control: a person whose one row meets two public rows moves two counts, and one is not enough."""
-    question = next(each for each in QUESTIONS if "e.site = s.site GROUP BY s.region" in each)
+    question = next(question for question in QUESTIONS if "e.site = s.site GROUP BY s.region" in question)
     plan = planned(question, "add-remove")
     mine = ([], [{"cost": 1.0, "site": 1.0, "kind": "a"}])
     moved = sum(measured([(99, mine)], plan).values()) - sum(measured([], plan).values())

@@ -49,7 +49,7 @@ def largest(neighbours, values, compute, rows=N):
 
 
 def numbers(data):
-    return [each for each in data if each is not None]
+    return [value for value in data if value is not None]
 
 
 def some(function, least=1):
@@ -77,10 +77,10 @@ TIGHT = ("COUNT", "SUM", "AVG", "MAX", "MIN")
 def test_no_row_changes_more_than_is_stated_and_some_row_does_as_much(sql, nullable, neighbours):
     values = [*range(LOW, HIGH + 1), *([None] if nullable else [])]
     most, real = change(sql, neighbours, nullable=nullable), largest(neighbours, values, QUESTIONS[sql])
-    if nullable and any(each in sql for each in ("AVG", "VARIANCE", "STDDEV")):
-        real = largest(neighbours, [each for each in values if each is not None], QUESTIONS[sql])  # n = N values
+    if nullable and any(function in sql for function in ("AVG", "VARIANCE", "STDDEV")):
+        real = largest(neighbours, [value for value in values if value is not None], QUESTIONS[sql])  # n = N values
     assert real <= most + 1e-12
-    if any(each in sql for each in TIGHT):
+    if any(function in sql for function in TIGHT):
         assert real == pytest.approx(most), "stated larger than it is"
 
 
@@ -139,7 +139,7 @@ def test_no_person_changes_more_than_is_stated(aggregate, r, neighbours):
             )  # a replaced person may have no row here
             for yours in other_people:
                 changed = [*others, yours] if yours else list(others)
-                one, two = (of_weights(weighed(each, r)) for each in (with_me, changed))
+                one, two = (of_weights(weighed(data, r)) for data in (with_me, changed))
                 count = max(one["COUNT(*)"], two["COUNT(*)"])
                 before, after = one.get(aggregate, len(with_me)), two.get(aggregate, len(changed))
                 if count not in stated_for:

@@ -54,19 +54,19 @@ def measured(owners, plan, table):
 @given(st.lists(owned, max_size=3), owned, owned)
 def test_no_replaced_person_moves_more(question, loss, others, mine, yours):
     plan, table = planned(question, len(others) + 1, loss)
-    before, after = (measured([*others, each], plan, table) for each in (mine, yours))
-    for each in certify(plan).measurements:
-        moved = [abs(int(a) - int(b)) for a, b in zip(before[each.name], after[each.name], strict=True)]
-        assert sum(moved) <= each.sensitivity.l1, (question, each.name)
-        assert sum(step * step for step in moved) <= each.sensitivity.l2_squared, (question, each.name)
+    before, after = (measured([*others, person], plan, table) for person in (mine, yours))
+    for measurement in certify(plan).measurements:
+        moved = [abs(int(a) - int(b)) for a, b in zip(before[measurement.name], after[measurement.name], strict=True)]
+        assert sum(moved) <= measurement.sensitivity.l1, (question, measurement.name)
+        assert sum(step * step for step in moved) <= measurement.sensitivity.l2_squared, (question, measurement.name)
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 7])
 def test_from_one_bound_to_the_other_is_the_whole_of_it(rows):
     """Negative control: the certified span is reached, so that a smaller one would be seen."""
     plan, table = planned("SELECT AVG(y) AS m FROM t", 1)
-    (each,) = certify(plan).measurements
-    low, high = (measured([[{"x": 0.0, "y": end}] * rows], plan, table)[each.name] for end in (1, 10))
+    (measurement,) = certify(plan).measurements
+    low, high = (measured([[{"x": 0.0, "y": end}] * rows], plan, table)[measurement.name] for end in (1, 10))
     moved = abs(int(high[0]) - int(low[0]))
-    assert moved <= each.sensitivity.l1 == 9 / 2.0**each.exponent
-    assert each.sensitivity.l1 - moved <= 2 * rows
+    assert moved <= measurement.sensitivity.l1 == 9 / 2.0**measurement.exponent
+    assert measurement.sensitivity.l1 - moved <= 2 * rows

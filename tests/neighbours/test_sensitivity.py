@@ -77,7 +77,7 @@ def measured(owners, plan, table):
 
 def planned(question, unit, neighbours):
     bounds = {} if unit is sf.ROW else {"max_rows_per_unit": 3, "max_groups_per_unit": 2}
-    columns = COLUMNS if unit is not sf.ROW else {name: each for name, each in COLUMNS.items() if name != "id"}
+    columns = COLUMNS if unit is not sf.ROW else {name: column for name, column in COLUMNS.items() if name != "id"}
     table = Table("t", None, unit, columns, **bounds)
     dataset = Dataset("t", [table], sf.Budget(epsilon=100), neighbours=neighbours)
     query = bind(parse(question), dataset)
@@ -88,10 +88,10 @@ def check(question, unit, neighbours, one, two):
     plan, table = planned(question, unit, neighbours)
     certificate = certify(plan)
     before, after = measured(one, plan, table), measured(two, plan, table)
-    for each in certificate.measurements:
-        moved = [abs(int(a) - int(b)) for a, b in zip(before[each.name], after[each.name], strict=True)]
-        assert sum(moved) <= each.sensitivity.l1, (question, each.name)
-        assert sum(step * step for step in moved) <= each.sensitivity.l2_squared, (question, each.name)
+    for measurement in certificate.measurements:
+        moved = [abs(int(a) - int(b)) for a, b in zip(before[measurement.name], after[measurement.name], strict=True)]
+        assert sum(moved) <= measurement.sensitivity.l1, (question, measurement.name)
+        assert sum(step * step for step in moved) <= measurement.sensitivity.l2_squared, (question, measurement.name)
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
@@ -106,7 +106,7 @@ def test_no_neighbour_moves_more(question, neighbours, others, mine, yours):
     check(question, "id", neighbours, with_me, without)
 
 
-@pytest.mark.parametrize("question", [each for each in QUESTIONS if "DISTINCT" not in each])
+@pytest.mark.parametrize("question", [question for question in QUESTIONS if "DISTINCT" not in question])
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
 @settings(max_examples=examples(8), deadline=None, suppress_health_check=SLOW)
 @given(st.lists(rows, max_size=6), rows, rows)
@@ -120,7 +120,7 @@ def test_a_bound_that_is_too_small_is_seen():
     """Negative control: with half the sensitivity, a person with many rows is over it."""
     plan, table = planned("SELECT SUM(pay) AS s FROM t", "id", "add-remove")
     mine = [{"age": 1, "pay": 9_000, "base": 10, "city": "Rome", "smoker": True}] * 5
-    (name,) = (each.name for each in plan.measurements)
+    (name,) = (measurement.name for measurement in plan.measurements)
     moved = int(measured([(1, mine)], plan, table)[name][0])
     (certified,) = certify(plan).measurements
     assert certified.sensitivity.l1 / 2 < moved <= certified.sensitivity.l1
@@ -136,9 +136,12 @@ def moved(columns, question, one, two, unit=sf.ROW, **bounds):
         engine = DuckDBEngine.of_data(table, data)
         integers.append(engine.aggregate(plan)._integers)
         engine.close()
-    for each in certify(plan).measurements:
-        change = sum(abs(int(a) - int(b)) for a, b in zip(integers[0][each.name], integers[1][each.name], strict=True))
-        assert change <= each.sensitivity.l1, question
+    for measurement in certify(plan).measurements:
+        change = sum(
+            abs(int(a) - int(b))
+            for a, b in zip(integers[0][measurement.name], integers[1][measurement.name], strict=True)
+        )
+        assert change <= measurement.sensitivity.l1, question
     return integers
 
 

@@ -14,7 +14,7 @@ from sfumato.planning.planner import choose_plan
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
 
-VALUES = [each / 100 for each in range(11)] + [0.3, 0.1 + 0.2, 1.1, 3.3, -0.05, 2.0]
+VALUES = [hundredths / 100 for hundredths in range(11)] + [0.3, 0.1 + 0.2, 1.1, 3.3, -0.05, 2.0]
 COLUMNS = {"d": sf.Real(-10, 10, nullable=False)}
 TABLE = Table("t", None, sf.ROW, COLUMNS)
 DATASET = Dataset("t", [TABLE], sf.Budget(epsilon=1))
@@ -34,7 +34,7 @@ def literals(expression):
         case Literal(value):
             return [value]
         case Call(_, arguments):
-            return [value for each in arguments for value in literals(each)]
+            return [value for argument in arguments for value in literals(argument)]
         case Column():
             return []
 
@@ -69,20 +69,20 @@ def test_conditions_keep_the_rows_that_plain_sql_keeps(condition, engine):
     plan = choose_plan(query, PureDP(1), DATASET, engine.versions).plan
     plain = duckdb.connect()
     plain.execute("CREATE TABLE t (d DOUBLE)")
-    plain.executemany("INSERT INTO t VALUES (?)", [[each] for each in VALUES])
+    plain.executemany("INSERT INTO t VALUES (?)", [[value] for value in VALUES])
     (expected,) = plain.execute(f"SELECT COUNT(*) FROM t WHERE {condition}").fetchone()
-    (name,) = (each.name for each in plan.measurements)
-    held = [{"d": each} for each in VALUES]
-    for each in (engine, ReferenceEngine({"t": held})):
-        assert each.aggregate(plan)._integers[name].tolist() == [expected], condition
+    (name,) = (measurement.name for measurement in plan.measurements)
+    held = [{"d": value} for value in VALUES]
+    for tried in (engine, ReferenceEngine({"t": held})):
+        assert tried.aggregate(plan)._integers[name].tolist() == [expected], condition
 
 
 def test_doubles_would_keep_other_rows():
     """Negative control: the conditions tell exact constants from doubles."""
     assert 0.06 + 0.01 < 0.07 in VALUES
     assert 0.1 + 0.2 != 0.3
-    kept = [each for each in VALUES if 0.06 - 0.01 <= each <= 0.06 + 0.01]
-    assert len(kept) != len([each for each in VALUES if 0.05 <= each <= 0.07])
+    kept = [value for value in VALUES if 0.06 - 0.01 <= value <= 0.06 + 0.01]
+    assert len(kept) != len([value for value in VALUES if 0.05 <= value <= 0.07])
 
 
 def test_only_constants_are_folded():

@@ -55,7 +55,7 @@ def value_of(expression):
 @pytest.fixture(scope="module")
 def engines():
     duck = DuckDBEngine.of_data(TABLE, pd.DataFrame(ROWS, columns=list(COLUMNS)))
-    names = [each[0] for each in duck._connection.execute("DESCRIBE visits").fetchall()]
+    names = [row[0] for row in duck._connection.execute("DESCRIBE visits").fetchall()]
     held = duck._connection.execute("FROM visits").fetchall()
     yield duck, ReferenceEngine({"visits": [dict(zip(names, row, strict=True)) for row in held]})
     duck.close()
@@ -116,7 +116,7 @@ def test_conditions_count_the_same_on_both_engines(condition, rows, engines):
 
 
 def test_days_are_keys_where_they_are_few():
-    assert key_values("day") == tuple(date(2024, 2, 20) + timedelta(days=each) for each in range(12))
+    assert key_values("day") == tuple(date(2024, 2, 20) + timedelta(days=days) for days in range(12))
     assert key_values("born") is None  # 126 years of days: the data names them
     assert bound("SELECT MODE(day) AS m FROM visits").aggregates[0].value.values == key_values("day")
 
@@ -155,7 +155,7 @@ def test_keys_follow_from_bounds(expression, count, first, last):
     values = key_values(expression)
     assert (len(values), values[0], values[-1]) == (count, first, last)
     assert list(values) == sorted(values)
-    assert all(type(each) is type(first) for each in values)
+    assert all(type(value) is type(first) for value in values)
 
 
 def test_moments_too_many_to_be_keys_are_named_by_the_data():
@@ -203,14 +203,14 @@ def declared(first, days, *, of_moments):
     """A column whose bounds are some days apart, and moments that lie between them: all days, or all minutes of few."""
     last = date.fromordinal(min(first.toordinal() + days, date.max.toordinal()))
     if not of_moments:
-        every = [date.fromordinal(each) for each in range(first.toordinal(), last.toordinal() + 1)]
+        every = [date.fromordinal(ordinal) for ordinal in range(first.toordinal(), last.toordinal() + 1)]
         return type_column(Table("t", None, sf.ROW, {"d": sf.Date(first, last)}), "d"), every
     begin = datetime(first.year, first.month, first.day, 22, 58, 30)
     minutes = min(days, 61 if first == date.max else days)
     end = begin + timedelta(minutes=minutes, microseconds=days)
-    every = {begin, end, *(begin.replace(second=59) + timedelta(minutes=each) for each in range(minutes))}
+    every = {begin, end, *(begin.replace(second=59) + timedelta(minutes=minute) for minute in range(minutes))}
     column = type_column(Table("t", None, sf.ROW, {"d": sf.DateTime(begin, end)}), "d")
-    return column, sorted(each for each in every if begin <= each <= end)
+    return column, sorted(moment for moment in every if begin <= moment <= end)
 
 
 @settings(max_examples=60, deadline=None)
@@ -225,10 +225,10 @@ def test_every_key_can_be_reached_and_none_is_missing(first, days, of_moments):
     units = UNITS if of_moments else UNITS[:-2]
     for unit in units:
         made = truncate(unit, column)
-        assert made.values == tuple(sorted({apply_to_dates(f"{kind}_trunc", unit, [each]) for each in every})), unit
-    for name in [each for each in PARTS if of_moments or PARTS[each][0] in units]:
+        assert made.values == tuple(sorted({apply_to_dates(f"{kind}_trunc", unit, [moment]) for moment in every})), unit
+    for name in [part for part in PARTS if of_moments or PARTS[part][0] in units]:
         made = extract_part(name, column)
-        assert made.values == tuple(sorted({apply_to_dates("extract", name, [each]) for each in every})), name
+        assert made.values == tuple(sorted({apply_to_dates("extract", name, [moment]) for moment in every})), name
         assert (made.lower, made.upper) == (made.values[0], made.values[-1])
     for unit in units:
         made = count_boundaries(unit, column, column)
@@ -239,7 +239,7 @@ def test_every_key_can_be_reached_and_none_is_missing(first, days, of_moments):
 def test_a_part_that_began_elsewhere_would_be_seen():
     """Negative control: weeks that begin on Sundays have other keys."""
     column, every = declared(date(2024, 1, 1), 30, of_moments=False)
-    sundays = {each - timedelta(days=each.isoweekday() % 7) for each in every}
+    sundays = {day - timedelta(days=day.isoweekday() % 7) for day in every}
     assert truncate("week", column).values != tuple(sorted(sundays))
 
 
@@ -282,7 +282,7 @@ def test_refusals_teach(question, words):
 
 @pytest.fixture(scope="module")
 def protected():
-    moments = [datetime(2025, 1, 1) + timedelta(hours=7 * each) for each in range(1_500)]
+    moments = [datetime(2025, 1, 1) + timedelta(hours=7 * number) for number in range(1_500)]
     frame = pd.DataFrame(
         {"who": range(1_500), "seen": moments, "born": [date(1990, 1, 1 + n % 28) for n in range(1_500)]}
     )

@@ -47,7 +47,7 @@ def cautions(condition):
     ],
 )  # fmt: skip
 def test_what_no_declared_value_can_be_is_told(condition, told):
-    assert any(told in each for each in cautions(condition)), cautions(condition)
+    assert any(told in caution for caution in cautions(condition)), cautions(condition)
 
 
 @pytest.mark.parametrize(
@@ -178,9 +178,9 @@ def test_a_mean_of_hardly_any_rows_is_flagged(people, without_noise):
     assert "Lima" in warning.split(":")[0]
     assert "Rome" not in warning
     ratio = people.ask("SELECT city, SUM(age) / COUNT(*) AS r FROM t WHERE age > 1 GROUP BY city", epsilon=1)
-    assert any(each.startswith("r for ") and "Lima" in each for each in ratio.warnings)
+    assert any(warning.startswith("r for ") and "Lima" in warning for warning in ratio.warnings)
     alone = people.ask("SELECT STDDEV(age) AS d FROM t WHERE city = 'Lima'", epsilon=1)
-    assert [each.split(":")[0] for each in alone.warnings] == ["d"]
+    assert [warning.split(":")[0] for warning in alone.warnings] == ["d"]
 
 
 def test_means_of_many_rows_are_not_flagged(people, without_noise):

@@ -55,7 +55,7 @@ def understood(sql):
         return None
     plan = choose_plan(query, sf.PureDP(1), DATASET, VERSIONS).plan
     certify(plan)
-    if any(not isinstance(each.quantity, People) for each in plan.measurements):
+    if any(not isinstance(measurement.quantity, People) for measurement in plan.measurements):
         lower(plan, {}).sql("duckdb")
     else:
         lower_people(plan).sql("duckdb")

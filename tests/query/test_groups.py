@@ -42,7 +42,7 @@ def plan_of(clinic, sql):
 def people(clinic, sql):
     """The exact count of people in each group."""
     plan = plan_of(clinic, sql)
-    (name,) = (each.name for each in plan.measurements if isinstance(each.quantity, People | Keys))
+    (name,) = (measurement.name for measurement in plan.measurements if isinstance(measurement.quantity, People | Keys))
     found = by_key(clinic.engine.aggregate(plan), plan)
     return sorted(value for (measured, *_), value in found.items() if measured.split(".")[0] == name)
 

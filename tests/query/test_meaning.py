@@ -50,7 +50,7 @@ def engines():
     duck = DuckDBEngine.of_data(TABLE, frame)
     described = duck._connection.execute("DESCRIBE people").fetchall()
     held = duck._connection.execute("SELECT * FROM people").fetchall()
-    names = [each[0] for each in described]
+    names = [column[0] for column in described]
     yield duck, ReferenceEngine({"people": [dict(zip(names, row, strict=True)) for row in held]})
     duck.close()
 
@@ -123,7 +123,7 @@ def test_conditions_count_the_same_on_both_engines(condition, rows, engines):
 
 
 def functions_of(query):
-    return [each.function for each in query.aggregates]
+    return [aggregate.function for aggregate in query.aggregates]
 
 
 def test_aggregates_beside_select_are_charged():
@@ -132,7 +132,7 @@ def test_aggregates_beside_select_are_charged():
     assert query.having == PostCall(">", (AggregateRef(1), Literal(3)))
     assert query.order == (Ordering(AggregateRef(2), True),)
     wanted = choose_plan(query, sf.PureDP(1), DATASET, VERSIONS).plan.measurements
-    assert [kind_of(each.quantity) for each in wanted] == [
+    assert [kind_of(measurement.quantity) for measurement in wanted] == [
         "count",
         "halves",
         "sum",
@@ -146,7 +146,7 @@ def test_the_same_aggregate_is_charged_once():
 
 def test_count_of_a_column_leaves_nulls_out():
     query = bound("SELECT COUNT(age) AS n, COUNT(*) AS m FROM people")
-    assert [each.value is None for each in query.aggregates] == [False, True]
+    assert [aggregate.value is None for aggregate in query.aggregates] == [False, True]
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_expressions_are_keys():
         "SELECT age > 65 AS old, FLOOR(age / 10) AS decade, CASE WHEN sure THEN -1 ELSE 1 END AS side, "
         "COALESCE(city, 'none') AS place, ward, COUNT(*) FROM people GROUP BY old, decade, side, 4, ward"
     )
-    assert [each.values for each in query.keys] == [
+    assert [key.values for key in query.keys] == [
         (False, True), tuple(range(-1, 13)), (-1, 1), ("Rome", "Oslo", "Tromsø", "none"), (1, 2, 7),
     ]  # fmt: skip
     assert [post for _, post in query.columns[:5]] == [KeyRef(index) for index in range(5)]

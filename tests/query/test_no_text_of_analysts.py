@@ -44,13 +44,13 @@ OWN = re.compile(
 ])  # fmt: skip
 def test_names_are_the_catalogs_or_our_own(question):
     plan = choose_plan(bind(parse(question), DATASET), sf.PureDP(1), DATASET, dict.fromkeys(DATASET.tables, "1")).plan
-    quantities = [each.quantity for each in plan.measurements]
-    trees = [lower(plan, {})] if any(isinstance(each, Count | Sum) for each in quantities) else []
-    trees += [lower_people(plan)] if any(isinstance(each, People | Keys) for each in quantities) else []
-    trees += [lower_bins(plan, "q", each) for each in quantities if isinstance(each, Choice)]
+    quantities = [measurement.quantity for measurement in plan.measurements]
+    trees = [lower(plan, {})] if any(isinstance(quantity, Count | Sum) for quantity in quantities) else []
+    trees += [lower_people(plan)] if any(isinstance(quantity, People | Keys) for quantity in quantities) else []
+    trees += [lower_bins(plan, "q", quantity) for quantity in quantities if isinstance(quantity, Choice)]
     assert trees
     for tree in trees:
         text = tree.sql("duckdb")
         assert "evil" not in text, text
-        for each in parse_one(text, dialect="duckdb").find_all(exp.Identifier):
-            assert OWN.fullmatch(each.name), each.name
+        for identifier in parse_one(text, dialect="duckdb").find_all(exp.Identifier):
+            assert OWN.fullmatch(identifier.name), identifier.name

@@ -36,7 +36,7 @@ def cells_of(after):
     """The keys that are shown, in their order, of the values above."""
     query = bind(parse(SELECT + after), DATASET)
     values = {"COUNT": COUNTS, "SUM": SUMS}
-    aggregates = [values[each.function] for each in query.aggregates]
+    aggregates = [values[aggregate.function] for aggregate in query.aggregates]
     keys = [np.arange(8).astype(object)]
     return select_cells(query, aggregates, keys, 8)
 
@@ -112,10 +112,10 @@ def test_round_is_half_away_from_zero(value, digits, wanted):
 @settings(max_examples=2000)
 def test_round_equals_decimals(value, digits):
     near = [value, float(f"{value:.3g}"), float(f"{value:.6f}") if abs(value) < 1e9 else value]
-    for each, found in zip(near, round_half_away(np.array(near), digits).tolist(), strict=True):
-        with_digits = Decimal(repr(each)).scaleb(digits).to_integral_value(ROUND_HALF_UP) if abs(each) < 1e25 else None
+    for real, found in zip(near, round_half_away(np.array(near), digits).tolist(), strict=True):
+        with_digits = Decimal(repr(real)).scaleb(digits).to_integral_value(ROUND_HALF_UP) if abs(real) < 1e25 else None
         if with_digits is not None:
-            assert found == float(with_digits.scaleb(-digits)), (each, digits)
+            assert found == float(with_digits.scaleb(-digits)), (real, digits)
 
 
 def test_rounding_half_to_even_would_differ():

@@ -28,7 +28,7 @@ def defined_in(path):
         elif isinstance(node, ast.ClassDef):
             found |= {
                 node.name,
-                *(f"{node.name}.{each.name}" for each in node.body if isinstance(each, ast.FunctionDef)),
+                *(f"{node.name}.{member.name}" for member in node.body if isinstance(member, ast.FunctionDef)),
             }
         elif isinstance(node, ast.ImportFrom):
             found |= {alias.name for alias in node.names}

@@ -43,7 +43,7 @@ def test_something_is_compared():
 
 
 def test_the_error_shown_is_the_error_given(capsys):
-    block = next(each for each in BLOCKS if "print(refused)" in each)
+    block = next(block for block in BLOCKS if "print(refused)" in block)
     exec(block, {})
     assert capsys.readouterr().out.strip() == re.search(r"print\(refused\)\s+# (.*)", block)[1]
 

@@ -26,14 +26,14 @@ def test_a_mutant_breaks_the_code_as_it_is(mutant):
 
 
 def test_the_whole_perimeter_is_broken_somewhere():
-    folders = Counter(Path(each.file).parts[2] for each in MUTANTS)
+    folders = Counter(Path(mutant.file).parts[2] for mutant in MUTANTS)
     assert folders["kernel"] >= 60
     assert min(folders[name] for name in ("engines", "ingest", "ledger")) >= 10
-    assert sum(bool(each.survives) for each in MUTANTS) <= 5, "survivors are exceptions"
+    assert sum(bool(mutant.survives) for mutant in MUTANTS) <= 5, "survivors are exceptions"
 
 
 def test_mutants_are_different():
-    assert len({(each.file, each.text, each.becomes) for each in MUTANTS}) == len(MUTANTS)
+    assert len({(mutant.file, mutant.text, mutant.becomes) for mutant in MUTANTS}) == len(MUTANTS)
 
 
 def test_a_text_that_is_gone_is_seen(tmp_path):

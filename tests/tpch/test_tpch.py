@@ -51,7 +51,7 @@ fresh = count(1)
 
 def rows_of(plain, sql):
     found = plain.execute(sql)
-    names = [each[0] for each in found.description]
+    names = [column[0] for column in found.description]
     return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
 
 

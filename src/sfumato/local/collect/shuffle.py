@@ -180,7 +180,7 @@ class _Bound:
         """An upper bound on the delta for this epsilon."""
         growth = math.exp(epsilon) * (1 - 1e-15)  # a smaller factor can only raise the result
         return min(
-            1.0, (self.rest + sum(each.weight * self._bound_view(each, growth) for each in self.views)) * ROUNDED
+            1.0, (self.rest + sum(view.weight * self._bound_view(view, growth) for view in self.views)) * ROUNDED
         )
 
     def _bound_view(self, view: _View, growth: float) -> float:
