@@ -5,13 +5,14 @@ The refusal is certain before this code runs (records.py). Nothing here decides 
 
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from sfumato.catalog.text_format import TextFormat
 from sfumato.errors import CatalogError
 from sfumato.ingest.record_messages import NOT_UTF8, NOT_WELL_FORMED, OTHER_ENCODING, REPAIR, SKIP
 from sfumato.ingest.records import (
-    CR,
     LF,
     MOST_BYTES,
     QUOTE,
@@ -24,8 +25,22 @@ from sfumato.ingest.records import (
 )
 from sfumato.ingest.source_refusals import refused
 
+Found = TypeVar("Found")
 
-def refuse_file(table: str, path: Path, wrong: Malformed, reading: TextFormat) -> CatalogError:
+
+def explain_refusal(table: str, path: Path, reading: TextFormat, check: Callable[[], Found]) -> Found:
+    """Check a file. Of one that is malformed, find the line and the reason, and refuse it."""
+    wrong: Malformed
+    try:
+        return check()
+    except Malformed as error:
+        wrong = error
+    raise _refuse_file(
+        table, path, wrong if wrong.place is None else _find_malformed(wrong.line, *wrong.place), reading
+    )
+
+
+def _refuse_file(table: str, path: Path, wrong: Malformed, reading: TextFormat) -> CatalogError:
     """The refusal of a file, by its first malformed record."""
     hints = [wrong.advice]
     if not wrong.advice:
@@ -35,11 +50,8 @@ def refuse_file(table: str, path: Path, wrong: Malformed, reading: TextFormat) -
     return refused(table, f"{path.name}, line {wrong.line:,}: {wrong.why}.", " ".join(filter(None, hints)))
 
 
-def explain_malformed(path: Path, wrong: Malformed, dialect: CsvDialect) -> Malformed:
+def _find_malformed(line: int, path: Path, at: int, dialect: CsvDialect) -> Malformed:
     """Find the first malformed record behind the sound ones that `separate` passed."""
-    if wrong.after is None:
-        return wrong
-    line, at = wrong.line, wrong.after
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         while window := os.pread(file.fileno(), WINDOW, at):
@@ -94,7 +106,7 @@ def _describe_fault(rest: bytes, dialect: CsvDialect) -> str:  # noqa: PLR0911 -
     ends = at == len(rest) or rest.startswith(dialect.end, at)
     if rest.startswith(b"\0", at):
         return "it has a NUL byte"
-    if rest.startswith((CR, LF), at) and not ends:
+    if rest.startswith((b"\r", LF), at) and not ends:
         return "it has a line end unlike the header's"
     if not ends:
         return "text follows a closing quote" if was_quoted else "a quote stands inside a field that is not quoted"

@@ -19,8 +19,8 @@ from sfumato.ingest.counting import RANGE_BITS, note_absent, pack_outcomes, pass
 from sfumato.ingest.hidden_names import CENTRED, MET, PEOPLE, ROWS_OF_UNIT, SPELLED, STEPS, UNIT, WEIGHT
 from sfumato.ingest.join_cap import mark_met
 from sfumato.ingest.parsing import clamp_column, double, parse_column, round_half_up, sql_type
-from sfumato.ingest.readers import Source
 from sfumato.ingest.source_refusals import other_number, records_disagree, rows_disagree
+from sfumato.ingest.source_relation import SourceRelation
 from sfumato.ingest.sql_quoting import quote
 from sfumato.ingest.unit_rows import People, count_rows_of_people, find_owner_column
 from sfumato.kernel.neighbours import ROW
@@ -31,7 +31,7 @@ PUSHDOWNS = ("type_pushdown", "scalar_fn_pushdown")  # into a CSV reader, which 
 
 
 def write_rows(
-    connection: duckdb.DuckDBPyConnection, table: Table, source: Source, show_step: Callable[[str], None]
+    connection: duckdb.DuckDBPyConnection, table: Table, source: SourceRelation, show_step: Callable[[str], None]
 ) -> None:
     """Write the pinned table, and the table PEOPLE for a table with a unit column.
 
@@ -63,7 +63,7 @@ def read_row_by_row(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
     connection.execute("RESET disabled_optimizers")
 
 
-def find_lost_rows(connection: duckdb.DuckDBPyConnection, table: Table, source: Source) -> CatalogError | None:
+def find_lost_rows(connection: duckdb.DuckDBPyConnection, table: Table, source: SourceRelation) -> CatalogError | None:
     """Count the rows in three ways that must agree: in the source, by person, and pinned. Else return the refusal.
 
     People and rows are read one after the other, so an id that changes in between would lose rows. A CSV file must have
@@ -123,7 +123,7 @@ def find_grids(table: Table) -> dict[str, Grid]:
     return grids
 
 
-def _define_columns(table: Table, source: Source) -> str:
+def _define_columns(table: Table, source: SourceRelation) -> str:
     """The columns for CREATE TABLE. Packing: columns of numbers are read and added up fastest as they are."""
     columns = list_columns(table)
     if table.unit is not ROW and source.columns[find_owner_column(table)] in WHOLE:
@@ -138,7 +138,7 @@ def _define_columns(table: Table, source: Source) -> str:
 
 
 def select_typed(
-    kept: Mapping[str, ColumnDeclaration], source: Source, grids: Mapping[str, Grid], further: Mapping[str, str]
+    kept: Mapping[str, ColumnDeclaration], source: SourceRelation, grids: Mapping[str, Grid], further: Mapping[str, str]
 ) -> str:
     """The query of typed values, their steps and their outcomes. Each step is a SELECT: nothing is computed twice.
 
@@ -159,7 +159,7 @@ def select_typed(
     )
 
 
-def _select_rows(table: Table, source: Source, people: People | None) -> str:
+def _select_rows(table: Table, source: SourceRelation, people: People | None) -> str:
     """The query of a pinned table. Rows of no unit are not in it."""
     kept, grids = list_kept(table), find_grids(table)
     if people is None:

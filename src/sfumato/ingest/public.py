@@ -23,7 +23,7 @@ from sfumato.ingest.canonical import (
 )
 from sfumato.ingest.hidden_names import FACTS
 from sfumato.ingest.parsing import parse_column
-from sfumato.ingest.readers import Source
+from sfumato.ingest.source_relation import SourceRelation
 from sfumato.ingest.sql_quoting import quote
 from sfumato.ingest.sql_quoting import text as text_literal
 
@@ -38,7 +38,7 @@ WHOLE_BOUNDS, REAL_BOUNDS = Integer(-EXACT, EXACT), Real(-EXACT, EXACT)
 ANY_DAY, ANY_MOMENT = Date(date.min, date.max), DateTime(datetime.min, datetime.max)
 
 
-def describe_public(connection: duckdb.DuckDBPyConnection, table: Table, source: Source) -> Table:
+def describe_public(connection: duckdb.DuckDBPyConnection, table: Table, source: SourceRelation) -> Table:
     """The table with a declaration for every column that has none: types, bounds and values as they are."""
     columns = dict(table.columns)
     for name, kind in source.columns.items():
@@ -47,7 +47,7 @@ def describe_public(connection: duckdb.DuckDBPyConnection, table: Table, source:
     return replace(table, columns=columns)
 
 
-def _declared(connection: duckdb.DuckDBPyConnection, source: Source, name: str, kind: str) -> ColumnDeclaration:
+def _declared(connection: duckdb.DuckDBPyConnection, source: SourceRelation, name: str, kind: str) -> ColumnDeclaration:
     """By the type that the source declares. A text stays a text: 00059 is no number.
 
     A CSV file declares no types. Its column is of numbers, days or truth values if every field can be written back from
@@ -91,7 +91,7 @@ def _by_type(kind: str) -> list[Integer | Real | Date | DateTime | Boolean]:
 
 
 def _by_text(
-    connection: duckdb.DuckDBPyConnection, source: Source, name: str
+    connection: duckdb.DuckDBPyConnection, source: SourceRelation, name: str
 ) -> list[Integer | Real | Date | DateTime | Boolean]:
     column = quote(name)
     decimals = f"strlen(split_part({column}, '.', 2))"

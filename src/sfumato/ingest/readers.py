@@ -5,7 +5,7 @@ Part of the trusted perimeter: claims K-50 and K-52. One person's record never c
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -23,28 +23,13 @@ from sfumato.ingest.parquet_files import read_parquet_files
 from sfumato.ingest.parsing import NUMBERS, find_ambiguous_values, is_read_as_text
 from sfumato.ingest.source_files import CSV, DATABASE, require_files
 from sfumato.ingest.source_refusals import changed_while_read, missing_columns, no_rule, one_number, unreadable
+from sfumato.ingest.source_relation import SourceRelation
 from sfumato.ingest.sql_quoting import quote
 
 if TYPE_CHECKING:
     import pyarrow
 
 NOTHING: Mapping[str, ColumnDeclaration] = MappingProxyType({})
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """What follows FROM, and the type of each column as DuckDB names it.
-
-    Of CSV files also the number of records, how many malformed ones were dropped, and the lines of the first of them.
-    """
-
-    relation: str
-    columns: Mapping[str, str]
-    records: int | None = None
-    dropped: int = 0
-    dropped_lines: tuple[tuple[str, int], ...] = ()
-    reading: TextFormat = PLAIN_TEXT
-    untyped: bool = False  # every column is a text because the source has no types
 
 
 @contextmanager
@@ -58,7 +43,7 @@ def open_source(
     declared: Mapping[str, ColumnDeclaration] = NOTHING,
     everything: bool = True,
     whole: bool = True,
-) -> Iterator[Source]:
+) -> Iterator[SourceRelation]:
     """Open a table's source for a while. It may be read more than once, and must not change meanwhile.
 
     Refusals name what the owner wrote, and nothing that a file holds. The caller hides DuckDB's own errors. Of a frame,
@@ -68,7 +53,7 @@ def open_source(
         if not isinstance(data, (str, Path)):
             connection.register(FRAME, _convert_frame(table, data, declared, reading, everything=everything))
             stack.callback(connection.unregister, FRAME)
-            yield Source(FRAME, _describe(connection, FRAME), reading=reading)
+            yield SourceRelation(FRAME, _describe(connection, FRAME), reading=reading)
             return
         files = require_files(table, str(data), folder or Path())
         before = _read_states(files)
@@ -98,7 +83,7 @@ def _convert_frame(
 
 
 def check_readable(
-    connection: duckdb.DuckDBPyConnection, table: str, source: Source, declared: Mapping[str, ColumnDeclaration]
+    connection: duckdb.DuckDBPyConnection, table: str, source: SourceRelation, declared: Mapping[str, ColumnDeclaration]
 ) -> None:
     """Refuse a source that lacks a declared column, or has one that cannot be read with certainty as it is declared.
 
@@ -131,16 +116,14 @@ def _open_files(  # noqa: PLR0917 - one caller
     reading: TextFormat,
     stack: ExitStack,
     wanted: tuple[str, ...] | None,
-) -> Source:
+) -> SourceRelation:
     """What to select from files. `wanted`: the columns whose values are read (None: all; none: no row is read)."""
     if database := DATABASE.fullmatch(source):
         relation = attach_table(connection, table, files[0], database["name"] or quote(table), stack)
-        return Source(relation, _describe(connection, relation))
+        return SourceRelation(relation, _describe(connection, relation))
     if Path(source).suffix.lower() in CSV:
-        found = read_csv_files(table, files, reading, stack, whole=wanted != ())
-        columns = _describe(connection, found.relation)
-        return Source(found.relation, columns, found.records, found.dropped, found.dropped_lines, untyped=True)
-    return Source(*read_parquet_files(connection, table, source, files, wanted, stack))
+        return read_csv_files(table, files, reading, stack, whole=wanted != ())
+    return SourceRelation(*read_parquet_files(connection, table, source, files, wanted, stack))
 
 
 def _describe(connection: duckdb.DuckDBPyConnection, relation: str) -> dict[str, str]:

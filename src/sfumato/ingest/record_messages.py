@@ -3,6 +3,7 @@
 OTHER_ENCODING = 'Declare the file\'s encoding (--encoding): encoding = "latin-1", "windows-1252" or "utf-16".'
 NO_MARK = 'Declare encoding = "utf-16-le" or "utf-16-be" (--encoding), or convert the file to UTF-8.'
 TO_UTF8 = "Remove the stray byte; or convert the file to UTF-8, if its characters are right."
+SHIFTED = "a byte is missing or too many, so that its line end is not at a character"
 NOT_UTF8 = "it is not UTF-8 text"
 NOT_WELL_FORMED = "it is not well-formed"
 BAD_HEADER = "the header line is not well-formed"

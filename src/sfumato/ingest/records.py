@@ -22,10 +22,8 @@ import numpy.typing as npt
 from sfumato.ingest.record_messages import BAD_HEADER, DECLARE_NEWLINES, IN_QUOTES, NOT_WELL_FORMED
 
 MOST_BYTES = 1_900_000  # of one record: DuckDB's reader takes 2,000,000
-WINDOW = 1 << 23
-QUOTE, CR, LF, CRLF = b'"', b"\r", b"\n", b"\r\n"
-Bytes = npt.NDArray[np.uint8]
-Positions = npt.NDArray[np.intp]
+WINDOW = MOST_BYTES + 2  # a record and its end: a longer record is in no window, and is refused
+QUOTE, LF, CRLF = b'"', b"\n", b"\r\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,62 +46,79 @@ class CsvDialect:
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """The records of a file: how many; the byte ranges and the numbers of malformed lines; line breaks in quotes."""
+    """The records of a file: how many there are, and whether quoted fields hold line breaks."""
 
     number: int
-    malformed: tuple[tuple[int, int], ...] = ()
-    lines: tuple[int, ...] = ()
     newlines_in_quotes: bool = False
 
 
+@dataclass(eq=False)
 class Malformed(Exception):
     """A record that cannot be separated from its neighbours: its line, why, what to do. It quotes nothing.
 
-    `after`: the record is at or behind this byte, which begins a record on this line. None: it is on this line.
+    `place`: a file, a byte and the dialect. The record is at that byte, or behind well-formed records that begin there.
     """
 
-    def __init__(self, line: int, why: str, advice: str = "", after: int | None = None) -> None:
-        super().__init__(line, why, advice)
-        self.line, self.why, self.advice, self.after = line, why, advice, after
+    line: int
+    why: str
+    advice: str = ""
+    place: tuple[Path, int, CsvDialect] | None = None
 
 
-def separate(path: Path, begin: int, dialect: CsvDialect, *, skip: bool) -> Records:
+def separate(path: Path, begin: int, dialect: CsvDialect) -> Records:
     """Check every record of a file from the byte `begin`, after the header line, to its end.
 
-    Claim: K-52. Returns only if the bytes are a sequence of records of the grammar, but for the malformed lines that
-        are returned where `skip`; otherwise raises Malformed.
-    Requires: `begin` is the beginning of a record; `skip` only without quoted newlines (checked by TextFormat).
+    Claim: K-52. Returns only if the bytes are a sequence of records of the grammar; otherwise raises Malformed.
+    Requires: `begin` is the beginning of a record.
     Relies on: K-52.
     Checked by: tests/ingest/test_records.py::test_records_are_separated_as_the_grammar_says
     """
-    malformed: list[tuple[int, int]] = []
-    lines: list[int] = []
-    number, at, in_quotes = 0, begin, False
+    lines, number, at, newlines_in_quotes = compile_lines(dialect), 0, begin, False
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         line = 1 + file.read(begin).count(LF)
-        while window := os.pread(file.fileno(), WINDOW, at):
-            whole = window if at + len(window) >= size else _cut_whole_records(window, by_line=skip)
-            records = _count_records(whole, dialect) if whole else None
-            if records is None and not skip:
-                raise Malformed(line, NOT_WELL_FORMED, after=at)
-            if not whole:  # a line that is longer than the window
-                file.seek(at)
-                while (part := file.readline(WINDOW)) and not part.endswith(LF):
-                    pass
-                malformed.append((at, file.tell()))
-                lines.append(line)
-                at, line = file.tell(), line + 1
-                continue
-            if records is None:
-                records = _check_lines(whole, dialect)
-                malformed += [(at + start, at + stop) for start, stop in records.malformed]
-                lines += [line + place for place in records.lines]
-            elif records.newlines_in_quotes:
-                refuse_records_in_quotes(whole, line, dialect)
-                in_quotes = True
-            number, at, line = number + records.number, at + len(whole), line + whole.count(LF)
-    return Records(number, tuple(malformed), tuple(lines), in_quotes)
+        while at < size:
+            window = os.pread(file.fileno(), WINDOW, at)
+            if at + len(window) >= size and not window.endswith(LF):
+                window += dialect.end  # the last record may go without
+            found = lines.match(window)
+            sound = b"" if found is None else found[0]
+            if not sound or not is_utf8(sound):
+                raise Malformed(line, NOT_WELL_FORMED, place=(path, at, dialect))
+            breaks, inside = _find_line_breaks(sound)
+            if inside.any():
+                refuse_records_in_quotes(sound, line, dialect)
+                newlines_in_quotes = True
+            sizes = np.diff(breaks[~inside], prepend=-1)
+            number += len(sizes) if dialect.columns == 1 else int(np.count_nonzero(sizes > len(dialect.end)))
+            at, line = at + len(sound), line + len(breaks)
+    return Records(number, newlines_in_quotes)
+
+
+def copy_well_formed_lines(path: Path, begin: int, dialect: CsvDialect, to: Path) -> list[int]:
+    """Copy the bytes before `begin`, and after them every line but the malformed ones. Returns the malformed lines.
+
+    Claim: K-52. Exactly the lines that are no records by themselves are left out. The last line gets an end.
+    Requires: `begin` is the beginning of a record; quoted fields hold no line breaks (checked by TextFormat).
+    Relies on: K-52.
+    Checked by: tests/ingest/test_records.py::test_skip_drops_exactly_the_malformed_records
+    """
+    lines, malformed = compile_lines(dialect), []
+    with path.open("rb") as source, to.open("xb") as target:
+        head = source.read(begin)
+        target.write(head)
+        number = 1 + head.count(LF)
+        while line := source.readline(WINDOW):
+            if len(line) < WINDOW and not line.endswith(LF):
+                line += dialect.end  # the last record may go without
+            if lines.fullmatch(line) and is_utf8(line):
+                target.write(line)
+            else:
+                malformed.append(number)
+                while line and not line.endswith(LF):
+                    line = source.readline(WINDOW)
+            number += 1
+    return malformed
 
 
 def read_header(start: bytes, delimiter: bytes, *, quoted_newlines: bool) -> tuple[list[bytes], int, bool]:
@@ -114,7 +129,7 @@ def read_header(start: bytes, delimiter: bytes, *, quoted_newlines: bool) -> tup
     Relies on: K-52.
     Checked by: tests/ingest/test_records.py::test_records_are_separated_as_the_grammar_says
     """
-    field = re.compile(_write_field(delimiter, quoted_newlines=quoted_newlines))
+    field = re.compile(write_field(delimiter, quoted_newlines=quoted_newlines))
     fields, at = [], 0
     while match := field.match(start, at):
         text, at = match[0], match.end()
@@ -129,77 +144,6 @@ def read_header(start: bytes, delimiter: bytes, *, quoted_newlines: bool) -> tup
     raise Malformed(1, BAD_HEADER)
 
 
-def copy_without_malformed(path: Path, records: Records, to: Path) -> None:
-    """Copy the file without its malformed lines.
-
-    Claim: K-52. Byte for byte what is outside the malformed lines.
-    Requires: the records are those of this file.
-    Relies on: K-52.
-    Checked by: tests/ingest/test_records.py::test_skip_drops_exactly_the_malformed_records
-    """
-    with path.open("rb") as source, to.open("xb") as target:
-        at = 0
-        for begin, end in (*records.malformed, (os.fstat(source.fileno()).st_size, 0)):
-            while at < begin and (block := source.read(min(begin - at, 1 << 20))):
-                target.write(block)
-                at += len(block)
-            at = end
-            source.seek(end)
-
-
-def _cut_whole_records(window: bytes, *, by_line: bool) -> bytes:
-    """The window up to its last end of a record: a line feed with an even number of quotes before it."""
-    stop, odd = len(window), window.count(QUOTE) % 2
-    while (end := window.rfind(LF, 0, stop)) >= 0:
-        odd = (odd + window.count(QUOTE, end, stop)) % 2
-        if by_line or not odd:
-            return window[: end + 1]
-        stop = end
-    return b""
-
-
-def _count_records(window: bytes, dialect: CsvDialect) -> Records | None:
-    """The number of records, if the window is a sequence of well-formed records; None otherwise. No loop over bytes."""
-    data = np.frombuffer(window, np.uint8)
-    quotes = _find(data, QUOTE) if QUOTE in window else np.empty(0, np.intp)
-    if b"\0" in window or not is_utf8(window) or not quotes_stand_well(data, quotes, dialect):
-        return None
-    ends, places = _find_outside(data, LF, quotes), _find_outside(data, dialect.delimiter, quotes)
-    returns = _find_outside(data, CR, quotes) if CR in window else ends[:0]
-    inner = window.count(LF) - len(ends)
-    if not dialect.quoted_newlines and (inner or window.count(CR) != len(returns)):
-        return None
-    if not np.array_equal(returns, ends - 1 if dialect.crlf else ends[:0]):
-        return None
-    if not window.endswith(LF):
-        ends = np.append(ends, len(window))  # the last record, without an end
-    sizes = np.diff(ends, prepend=-1) - 1
-    if sizes.max() > MOST_BYTES:
-        return None
-    sizes[: len(returns)] -= dialect.crlf  # CR is no content
-    needed = np.where(sizes > 0, dialect.columns - 1, 0)
-    if not np.array_equal(np.diff(np.searchsorted(places, ends), prepend=0), needed):
-        return None
-    records = len(ends) if dialect.columns == 1 else int(np.count_nonzero(sizes))
-    return Records(records, newlines_in_quotes=inner > 0)
-
-
-def _check_lines(window: bytes, dialect: CsvDialect) -> Records:
-    """Check line by line: the records, and the malformed lines, by byte and by line from the window's beginning."""
-    record, number, at = compile_record(dialect), 0, 0
-    malformed, lines = [], []
-    for place, line in enumerate(re.findall(rb"[^\n]*\n|[^\n]+", window)):
-        body = line.removesuffix(dialect.end)
-        if body or dialect.columns == 1:
-            if len(body) <= MOST_BYTES and record.fullmatch(body) and is_utf8(body):
-                number += 1
-            else:
-                malformed.append((at, at + len(line)))
-                lines.append(place)
-        at += len(line)
-    return Records(number, tuple(malformed), tuple(lines))
-
-
 def refuse_records_in_quotes(window: bytes, line: int, dialect: CsvDialect) -> None:
     """Refuse a line that begins inside quotes and is a record by itself, unless the dialect allows it.
 
@@ -210,54 +154,23 @@ def refuse_records_in_quotes(window: bytes, line: int, dialect: CsvDialect) -> N
     """
     if dialect.records_in_quotes:
         return
-    data = np.frombuffer(window, np.uint8)
-    ends, quotes = _find(data, LF), _find(data, QUOTE)
-    before = np.searchsorted(quotes, ends)
-    inside = np.flatnonzero(before[:-1] % 2)  # a line break inside quotes, and not the last one: a line follows
-    starts, stops = ends[inside] + 1, ends[inside + 1]
-    inner = before[inside + 1] - before[inside]
-    places, between = _find(data, dialect.delimiter), dialect.columns - 1
-    separators = np.searchsorted(places, stops) - np.searchsorted(places, starts)
-    likely = (inner % 2 == 0) & np.where(inner, separators >= between, separators == between)
-    if dialect.crlf:
-        likely &= data[stops - 1] == CR[0]
     record = compile_record(dialect)
-    for start, stop in zip(starts[likely].tolist(), stops[likely].tolist(), strict=True):
-        if record.fullmatch(window, start, stop - dialect.crlf):
-            outside = ends[(before % 2 == 0) & (ends < start)]
-            begin = int(outside[-1]) + 1 if len(outside) else 0
-            number = line + window.count(LF, 0, start)
-            raise Malformed(line + window.count(LF, 0, begin), IN_QUOTES.format(number), DECLARE_NEWLINES)
+    breaks, inside = _find_line_breaks(window)
+    for place in np.flatnonzero(inside[:-1]).tolist():  # a line follows
+        inner = window[breaks[place] + 1 : breaks[place + 1] + 1]
+        if inner.endswith(dialect.end) and record.fullmatch(inner.removesuffix(dialect.end)):
+            begins = line + 1 + max(np.flatnonzero(~inside[:place]).tolist(), default=-1)
+            raise Malformed(begins, IN_QUOTES.format(line + place + 1), DECLARE_NEWLINES)
 
 
-def quotes_stand_well(data: Bytes, quotes: Positions, dialect: CsvDialect) -> bool:
-    """Does each opening quote begin a field, and each closing one end it, but for two that stand for one?"""
-    if len(quotes) % 2:
-        return False
-    opening, closing = quotes[::2], quotes[1::2]
-    doubled = opening[1:] == closing[:-1] + 1
-    before = data[np.maximum(opening - 1, 0)]
-    begins = (opening == 0) | (before == dialect.delimiter[0]) | (before == LF[0])
-    begins[1:] |= doubled
-    after = data[np.minimum(closing + 1, len(data) - 1)]
-    finishes = (closing == len(data) - 1) | (after == dialect.delimiter[0]) | (after == LF[0]) | (after == CR[0])
-    finishes[:-1] |= doubled
-    return bool(begins.all() and finishes.all())
-
-
-def _find(data: Bytes, byte: bytes) -> Positions:
-    return np.flatnonzero(data == byte[0])
-
-
-def _find_outside(data: Bytes, byte: bytes, quotes: Positions) -> Positions:
-    """Where a byte stands outside quotes: behind an even number of them."""
-    found = _find(data, byte)
-    return found[np.searchsorted(quotes, found) % 2 == 0] if len(quotes) else found
+def _find_line_breaks(window: bytes) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
+    """Where each LF stands, and whether it is inside quotes: behind an odd number of them."""
+    data = np.frombuffer(window, np.uint8)
+    breaks = np.flatnonzero(data == LF[0])
+    return breaks, np.searchsorted(np.flatnonzero(data == QUOTE[0]), breaks) % 2 == 1
 
 
 def is_utf8(data: bytes) -> bool:
-    if data.isascii():
-        return True
     try:
         data.decode("utf-8")
     except UnicodeDecodeError:
@@ -265,12 +178,18 @@ def is_utf8(data: bytes) -> bool:
     return True
 
 
+def compile_lines(dialect: CsvDialect) -> re.Pattern[bytes]:
+    """Records with their ends and lines without a byte, as many as follow one another."""
+    return re.compile(b"(?:(?:" + compile_record(dialect).pattern + b")?" + dialect.end + b")*+")
+
+
 def compile_record(dialect: CsvDialect) -> re.Pattern[bytes]:
     """One record, without its end."""
-    field = _write_field(dialect.delimiter, quoted_newlines=dialect.quoted_newlines)
+    field = write_field(dialect.delimiter, quoted_newlines=dialect.quoted_newlines)
     return re.compile(field + b"(?:" + re.escape(dialect.delimiter) + field + b"){%d}" % (dialect.columns - 1))
 
 
-def _write_field(delimiter: bytes, *, quoted_newlines: bool) -> bytes:
-    breaks = b"" if quoted_newlines else rb"\r\n"
-    return rb'(?:"(?:[^"\0' + breaks + rb']|"")*+"|[^' + re.escape(delimiter) + rb'"\r\n\0]*+)'
+def write_field(delimiter: bytes, *, quoted_newlines: bool) -> bytes:
+    """One field. A possessive quantifier (*+) takes all that it can, as the grammar says: there is no second way."""
+    inner = b'[^"\\0' + (b"" if quoted_newlines else rb"\r\n") + b"]*+"
+    return b'(?:"' + inner + b'(?:""' + inner + b')*+"|[^' + re.escape(delimiter) + rb'"\r\n\0]*+)'

@@ -26,8 +26,9 @@ from sfumato.ingest.pinned_rows import (
 from sfumato.ingest.problems import add_problems
 from sfumato.ingest.progress import progress_bar
 from sfumato.ingest.public import describe_public, keep_facts
-from sfumato.ingest.readers import Source, check_readable, open_source
+from sfumato.ingest.readers import check_readable, open_source
 from sfumato.ingest.source_refusals import not_enough_memory, unreadable
+from sfumato.ingest.source_relation import SourceRelation
 from sfumato.ingest.sql_quoting import quote
 from sfumato.ingest.unit_rows import drop_people, join_owners
 from sfumato.kernel.entropy import SYSTEM
@@ -132,7 +133,7 @@ def _report_rows(connection: duckdb.DuckDBPyConnection, table: Table, malformed:
 def _sample_lost(
     connection: duckdb.DuckDBPyConnection,
     table: Table,
-    source: Source,
+    source: SourceRelation,
     column: str,
     outcomes: Sequence[Outcome],
     *,

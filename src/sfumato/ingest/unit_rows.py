@@ -12,8 +12,8 @@ from sfumato.catalog.names import find_name
 from sfumato.ingest.canonical import WHOLE, canonical
 from sfumato.ingest.hidden_names import OWNER, PEOPLE, PINNED, ROWS_OF_UNIT, SPELLED, SPELLINGS, UNIT
 from sfumato.ingest.ids import is_canonical_id, merge_spellings, write_id
-from sfumato.ingest.readers import Source
 from sfumato.ingest.source_refusals import refused
+from sfumato.ingest.source_relation import SourceRelation
 from sfumato.ingest.sql_quoting import quote
 
 
@@ -31,7 +31,7 @@ class People:
     unit: str
 
 
-def count_rows_of_people(connection: duckdb.DuckDBPyConnection, table: Table, source: Source) -> People:
+def count_rows_of_people(connection: duckdb.DuckDBPyConnection, table: Table, source: SourceRelation) -> People:
     """Write the table PEOPLE. The rules of ids are applied to each spelling once, and not to each row.
 
     Claim: K-51. Rows with one canonical id are of one person, whatever their spellings.
@@ -63,13 +63,13 @@ def drop_people(connection: duckdb.DuckDBPyConnection) -> None:
         connection.execute(f"DROP TABLE IF EXISTS {name}")
 
 
-def count_spellings(table: Table, source: Source) -> str:
+def count_spellings(table: Table, source: SourceRelation) -> str:
     """The query of the ids as they are spelled, with their rows; NULL is the id of rows without one."""
     named = f"SELECT {spell_owner(table, source)} AS {quote(UNIT)} FROM {source.relation}"
     return f"SELECT {quote(UNIT)}, CAST(COUNT(*) AS INTEGER) AS {quote(ROWS_OF_UNIT)} FROM ({named}) GROUP BY ALL"
 
 
-def spell_owner(table: Table, source: Source) -> str:
+def spell_owner(table: Table, source: SourceRelation) -> str:
     """The id of a row as its source spells it: a whole number, or a canonical text."""
     column, kind = quote(find_owner_column(table)), source.columns[find_owner_column(table)]
     return column if kind in WHOLE or table.unit is None else canonical(column, kind)
@@ -80,7 +80,7 @@ def find_owner_column(table: Table) -> str:
     return OWNER if table.unit is None else str(table.unit)
 
 
-def join_owners(connection: duckdb.DuckDBPyConnection, table: Table, source: Source) -> Source:
+def join_owners(connection: duckdb.DuckDBPyConnection, table: Table, source: SourceRelation) -> SourceRelation:
     """The source with the unit of each row, which another pinned table names. Rows that find no unit get NULL.
 
     Table and column names match in any case, as in the catalog. Only declared columns of the source are taken.

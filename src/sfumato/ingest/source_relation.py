@@ -1,0 +1,32 @@
+"""A source that is open: what to select from, and how its values are read. Part of the trusted perimeter: K-50."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sfumato.catalog.text_format import PLAIN_TEXT, TextFormat
+
+MOST_LINES_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRelation:
+    """What follows FROM, and the type of each column: as DuckDB names it, or as `canonical.py` does.
+
+    Of CSV files also the number of records, and by file the numbers of the malformed lines that were dropped.
+    """
+
+    relation: str
+    columns: Mapping[str, str]
+    records: int | None = None
+    malformed: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    reading: TextFormat = PLAIN_TEXT
+    untyped: bool = False  # every column is a text because the source has no types
+
+    @property
+    def dropped(self) -> int:
+        return sum(map(len, self.malformed.values()))
+
+    @property
+    def dropped_lines(self) -> tuple[tuple[str, int], ...]:
+        """The first malformed lines of each file."""
+        return tuple((file, line) for file, lines in self.malformed.items() for line in lines[:MOST_LINES_SHOWN])
