@@ -38,7 +38,7 @@ def _question(say: Expressions, rows: Rows) -> Question:
     texts = []
     for way in (0, 1):
         shown = [f"{key} AS k{place}" for place, key in enumerate(keys)]
-        shown += [f"{each[way]} AS a{place}" for place, each in enumerate(aggregates)]
+        shown += [f"{aggregate[way]} AS a{place}" for place, aggregate in enumerate(aggregates)]
         texts.append(f"{written_with(rows.parts)}SELECT {', '.join(shown)}{whence}")
     return Question(texts[0] + after, texts[1])
 

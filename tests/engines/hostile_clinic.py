@@ -124,14 +124,14 @@ def open_clinic(*, people: int = 9, crowd: int = 18, calm: bool = False, sites: 
     tables = declared(most_rows=9 if calm else 1, most_groups=500 if calm else 2)
     rows = frames(people=people, crowd=crowd, calm=calm)
     rows["sites"] = SITES if sites else SITES[:0]
-    engine = DuckDBEngine.of_tables({each.name: (each, rows[each.name]) for each in tables})
+    engine = DuckDBEngine.of_tables({table.name: (table, rows[table.name]) for table in tables})
     dataset = replace_tables(Dataset("clinic", tables, sf.Budget(epsilon=9, delta="1e-6")), engine.tables)
     ledger = Ledger.create(None, dataset.population, Limit(dataset.budget.loss), {})
     curator = Curator(dataset, engine, ledger, dict.fromkeys(engine.tables, "1"))  # so that states share their plans
-    return Clinic(curator, {each.name: _held(engine, each.name) for each in tables})
+    return Clinic(curator, {table.name: _held(engine, table.name) for table in tables})
 
 
 def _held(engine: DuckDBEngine, name: str) -> list[dict[str, Scalar]]:
     found = engine._connection.execute(f'SELECT * FROM "{name}"')
-    names = [each[0] for each in found.description]
+    names = [column[0] for column in found.description]
     return [dict(zip(names, row, strict=True)) for row in found.fetchall()]

@@ -33,7 +33,7 @@ def plain_tables(clinic):
         values = [[row[column] for column in columns] for row in rows]
         if name in ("patients", "visits"):
             columns["pid"] = "VARCHAR"
-            values = [[*each, str(row[UNIT])] for each, row in zip(values, rows, strict=True)]
+            values = [[*keys, str(row[UNIT])] for keys, row in zip(values, rows, strict=True)]
         made.execute(f"CREATE TABLE {name} ({', '.join(f'{column} {kind}' for column, kind in columns.items())})")
         made.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * len(columns))})", values)
     return made
@@ -61,10 +61,10 @@ def differences(rows, query, planned, exact):
                 far = abs(values[post.index][cell] - float(value))
                 if not far <= _tolerance(planned.formulas[post.index], plan, float(value)):
                     wrong.append(f"{name} is {values[post.index][cell]}, and plain SQL says {value}")
-    for each in plan.measurements:
-        if isinstance(each.quantity, Count | People | Keys):
-            wrong += [f"{each.name}: a group more" for cell in range(len(cells))
-                      if cell not in seen and exact._integers[each.name][cell]]  # fmt: skip
+    for measurement in plan.measurements:
+        if isinstance(measurement.quantity, Count | People | Keys):
+            wrong += [f"{measurement.name}: a group more" for cell in range(len(cells))
+                      if cell not in seen and exact._integers[measurement.name][cell]]  # fmt: skip
     return wrong, compared
 
 
@@ -72,9 +72,11 @@ def _values(planned, exact, cells):
     """For each aggregate that is computed from sums and counts, its value without noise in each cell."""
     measured = {
         one.name: one.values
-        for each in certify(planned.plan).measurements
-        if each.name in exact._integers
-        for one in split_parts(each, np.array(exact._integers[each.name].tolist(), float) * 2.0**each.exponent)
+        for measurement in certify(planned.plan).measurements
+        if measurement.name in exact._integers
+        for one in split_parts(
+            measurement, np.array(exact._integers[measurement.name].tolist(), float) * 2.0**measurement.exponent
+        )
     }
     return {
         index: np.broadcast_to(compute_aggregate(formula, measured), cells)
@@ -90,7 +92,9 @@ def _tolerance(formula, plan, value):
     totals = [formula.total] if isinstance(formula, SumFormula | MeanFormula) else []
     terms = [name.split(".")[0] for total in totals for name, _ in total.terms]
     steps = sum(
-        2.0 ** exponent_of(each.quantity, per_row=plan.unit.per_row) for each in plan.measurements if each.name in terms
+        2.0 ** exponent_of(measurement.quantity, per_row=plan.unit.per_row)
+        for measurement in plan.measurements
+        if measurement.name in terms
     )
     return 1e-9 * abs(value) + 100 * steps
 

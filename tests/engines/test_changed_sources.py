@@ -37,15 +37,15 @@ def folder(tmp_path):
 
 
 def prepare(folder, *tables, **options):
-    return DuckDBEngine.prepare(folder / "s.duckdb", {each.name: each for each in tables}, folder, **options)
+    return DuckDBEngine.prepare(folder / "s.duckdb", {table.name: table for table in tables}, folder, **options)
 
 
 def states(folder, *tables):
-    return pinnings(folder / "s.duckdb", {each.name: each for each in tables}, folder)
+    return pinnings(folder / "s.duckdb", {table.name: table for table in tables}, folder)
 
 
 def versions(folder, *tables):
-    engine = DuckDBEngine.open(folder / "s.duckdb", {each.name: each for each in tables})
+    engine = DuckDBEngine.open(folder / "s.duckdb", {table.name: table for table in tables})
     engine.close()
     return engine.versions
 

@@ -113,12 +113,12 @@ def test_every_function_is_the_same_at_the_ends_of_years():
         for day in (date(year, 1, 1), date(year, 3, 1) - timedelta(days=1), date(year, 12, 31)):
             moment = at_midnight(day) + timedelta(seconds=86_399, microseconds=year)
             rows.append({"a": day, "b": date(1970, 1, 1), "x": moment, "y": datetime(1970, 1, 1)})
-    compare(rows, [each for each in FUNCTIONS if each.function.split()[0] in ("extract", "date_trunc", "date_diff")])
+    compare(rows, [call for call in FUNCTIONS if call.function.split()[0] in ("extract", "date_trunc", "date_diff")])
 
 
 def test_differences_count_beginnings_as_duckdb_does():
     """date_diff of DuckDB itself, without our detour over the beginnings of units; but its weeks count no Mondays."""
-    units = [each for each in UNITS if each != "week"]
+    units = [unit for unit in UNITS if unit != "week"]
     rows = [{"a": one, "b": two, "x": None, "y": None} for one in ODD_DAYS for two in ODD_DAYS]
     ours = by_duckdb(rows, [Call("date_diff", (A, B), unit) for unit in units])
     with duckdb.connect() as connection:
@@ -128,17 +128,17 @@ def test_differences_count_beginnings_as_duckdb_does():
 
 
 @settings(max_examples=50, deadline=None)
-@given(moments=st.lists(moments.filter(lambda each: each is not None), min_size=1, max_size=20))
+@given(moments=st.lists(moments.filter(lambda moment: moment is not None), min_size=1, max_size=20))
 def test_moments_are_written_alike(moments):
     with duckdb.connect() as connection:
         connection.register("data", pa.table({"x": pa.array(moments, pa.timestamp("us"))}))
         texts = [row[0] for row in connection.execute("SELECT CAST(x AS VARCHAR) FROM data").fetchall()]
-    assert texts == [moment_text(each) for each in moments]
+    assert texts == [moment_text(moment) for moment in moments]
 
 
 def test_a_week_begins_on_monday():
-    days = [date(2024, 12, 27) + timedelta(days=each) for each in range(12)]
-    rows = [{"a": date(2024, 12, 29), "b": each, "x": None, "y": None} for each in days]
+    days = [date(2024, 12, 27) + timedelta(days=number) for number in range(12)]
+    rows = [{"a": date(2024, 12, 29), "b": day, "x": None, "y": None} for day in days]
     found = by_duckdb(
         rows, [Call("date_diff", (A, B), "week"), Call("date_trunc", (B,), "week"), Call("extract", (B,), "week")]
     )
@@ -211,7 +211,7 @@ TEXTS = {
 @pytest.mark.parametrize("nullable", [True, False])
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo", "America/New_York"])
 def test_texts_become_moments_wherever_they_are_read(zone, nullable):
-    wanted = [MIDDLE if each is None and not nullable else each for each in TEXTS.values()]
+    wanted = [MIDDLE if moment is None and not nullable else moment for moment in TEXTS.values()]
     frame = pd.DataFrame({"t": list(TEXTS)}, dtype="string")
     assert pinned(frame, sf.DateTime(LOW, HIGH, nullable=nullable), zone) == wanted
 
@@ -254,7 +254,7 @@ seen = st.one_of(st.none(), st.sampled_from([datetime(2020, 1, 1), datetime(2020
 
 @settings(max_examples=15, deadline=None)
 @given(rows=st.lists(st.tuples(st.sampled_from(["p", "q", "r"]), seen), max_size=15))
-@example(rows=[(who, datetime(2020, 1, 1, 0, 0, each, 1000 * each)) for who in "pqrs" for each in range(5)])
+@example(rows=[(who, datetime(2020, 1, 1, 0, 0, second, 1000 * second)) for who in "pqrs" for second in range(5)])
 @pytest.mark.parametrize(
     "key",
     [
@@ -280,7 +280,7 @@ def test_moments_that_the_data_names_are_the_same_on_both(key, rows):
         duck.check(plan)
         names = [row[0] for row in duck._connection.execute("DESCRIBE visits").fetchall()]
         held = [dict(zip(names, row, strict=True)) for row in duck._connection.execute("FROM visits").fetchall()]
-        found, wanted = (by_key(each.aggregate(plan)) for each in (duck, ReferenceEngine({"visits": held})))
+        found, wanted = (by_key(engine.aggregate(plan)) for engine in (duck, ReferenceEngine({"visits": held})))
     finally:
         duck.close()
     assert found == wanted
@@ -289,8 +289,8 @@ def test_moments_that_the_data_names_are_the_same_on_both(key, rows):
 def by_key(exact):
     """Every integer that is not zero, but of keys that nobody's places are left for: such are never released."""
     return {
-        (name, key): int(each)
+        (name, key): int(integer)
         for name, integers in exact._integers.items()
-        for key, each, people in zip(exact._keys, integers, exact._integers["keys"], strict=True)
-        if each and people
+        for key, integer, people in zip(exact._keys, integers, exact._integers["keys"], strict=True)
+        if integer and people
     }

@@ -65,7 +65,7 @@ def bound(clinic, question):
 
 def answerable(clinic, seeds=SEEDS):
     """The questions that are accepted, and their plans."""
-    for question in (each for seed in seeds for each in asked(seed)):
+    for question in (made for seed in seeds for made in asked(seed)):
         found = bound(clinic, question)
         if found is not None:
             yield question, *found
@@ -90,9 +90,11 @@ def test_duckdb_measures_what_plain_python_measures(seed, hostile, empty):
         plan, engine = planned.plan, hostile.curator.engine
         engine.check(plan)
         certificate, preview = certify(plan), hostile.curator.preview(question.text, epsilon=1)
-        assert [each.name for each in certificate.measurements] == [each.name for each in plan.measurements]
+        assert [measurement.name for measurement in certificate.measurements] == [
+            measurement.name for measurement in plan.measurements
+        ]
         assert preview.cost.epsilon == 1
-        assert all(each.name in preview.explain() for each in plan.measurements)
+        assert all(measurement.name in preview.explain() for measurement in plan.measurements)
         assert agree(hostile, question, planned), question.text
         queries = engine._queries(plan)
         empty.curator.engine._ready[id(plan)] = plan, queries
@@ -138,7 +140,7 @@ def test_there_are_300_different_questions_of_every_form(hostile):
 
 def test_an_empty_public_table_meets_nobody():
     clinic = open_clinic(sites=False)
-    about = [each for each in answerable(clinic, SEEDS[:4]) if "sites" in each[0].text]
+    about = [question for question in answerable(clinic, SEEDS[:4]) if "sites" in question[0].text]
     assert len(about) > 5
     for question, _, planned in about:
         assert agree(clinic, question, planned), question.text
@@ -148,12 +150,12 @@ def floored(value, exponent):
     return int(max(-1e300, min(1e300, value * 2.0**-exponent)) // 1)
 
 
-def without_bound(each, row, most, *, per_row):
-    return RIGHT["_contribution"](each, replace(row, held=most), most, per_row=per_row)
+def without_bound(measured, row, most, *, per_row):
+    return RIGHT["_contribution"](measured, replace(row, held=most), most, per_row=per_row)
 
 
-def away_from_zero(each, row, most, *, per_row):
-    made = RIGHT["_contribution"](each, row, most, per_row=per_row)
+def away_from_zero(measured, row, most, *, per_row):
+    made = RIGHT["_contribution"](measured, row, most, per_row=per_row)
     return made - 1 if made < 0 and row.held > most else made
 
 

@@ -41,7 +41,7 @@ ROWS = pa.table({
 
 
 def tables(unit):
-    declared = COLUMNS if unit == "id" else {name: each for name, each in COLUMNS.items() if name != "id"}
+    declared = COLUMNS if unit == "id" else {name: column for name, column in COLUMNS.items() if name != "id"}
     table = Table("t", None, unit, declared)
     return table, Dataset("t", [table], sf.Budget(epsilon=9))
 
@@ -162,8 +162,8 @@ def test_many_threads_check_at_once(engine):
             failures.append(error)
 
     threads = [threading.Thread(target=work) for _ in range(4)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     assert not failures

@@ -36,9 +36,11 @@ QUESTIONS = [
 
 def engine_of(texts):
     """Many people with a few jobs each, and one with very many texts."""
-    rows = [{"p": person, "job": f"job {(person + each) % 7}", "x": float(each), "site": 1 + each % 2}
-            for person in range(PEOPLE) for each in range(4)]  # fmt: skip
-    rows += [{"p": PEOPLE, "job": f"text {each}", "x": float(each % 9), "site": 1 + each % 2} for each in range(texts)]
+    rows = [{"p": person, "job": f"job {(person + visit) % 7}", "x": float(visit), "site": 1 + visit % 2}
+            for person in range(PEOPLE) for visit in range(4)]  # fmt: skip
+    rows += [
+        {"p": PEOPLE, "job": f"text {visit}", "x": float(visit % 9), "site": 1 + visit % 2} for visit in range(texts)
+    ]
     return DuckDBEngine.of_data(TABLE, pd.DataFrame(rows, columns=list(TABLE.columns)))
 
 
@@ -113,7 +115,7 @@ def test_which_keys_leave_depends_on_that_persons_rows_alone():
     kept = []
     for others in (range(PEOPLE), range(PEOPLE // 2)):
         rows = [{"p": person, "job": "job", "x": 1.0, "site": 1} for person in others]
-        rows += [{"p": PEOPLE, "job": f"text {each}", "x": 1.0, "site": 1} for each in range(500)]
+        rows += [{"p": PEOPLE, "job": f"text {visit}", "x": 1.0, "site": 1} for visit in range(500)]
         engine = DuckDBEngine.of_data(TABLE, pd.DataFrame(rows, columns=list(TABLE.columns)))
         found = engine._connection.execute(lower_people(plan_of(engine, QUESTIONS[2])).sql("duckdb")).fetchall()
         kept.append({key for key, _ in found if key.startswith("text")})

@@ -29,7 +29,7 @@ ROWS = {
 
 @pytest.fixture(scope="module")
 def engine():
-    made = DuckDBEngine.of_tables({each.name: (each, ROWS[each.name]) for each in (VISITS, HOMES, SITES)})
+    made = DuckDBEngine.of_tables({table.name: (table, ROWS[table.name]) for table in (VISITS, HOMES, SITES)})
     made.dataset = replace_tables(Dataset("clinic", [VISITS, HOMES, SITES], sf.Budget(epsilon=9)), made.tables)
     yield made
     made.close()
@@ -53,7 +53,7 @@ def changed(source, **changes):
         case Derived(inner) | PerUnit(inner):
             return replace(source, source=changed(inner, **changes))
         case Union(parts):
-            return replace(source, parts=tuple(changed(each, **changes) for each in parts))
+            return replace(source, parts=tuple(changed(part, **changes) for part in parts))
         case PublicScan():
             return source
 
@@ -125,9 +125,9 @@ def test_nothing_is_charged(engine, monkeypatch):
 @pytest.mark.parametrize("sql", ["SELECT AVG(cost) AS c FROM visits", "SELECT SUM(cost) AS c FROM visits"])
 def test_a_plan_that_knows_of_no_nulls_is_refused(engine, sql):
     plan = planned(engine, sql)
-    (each,) = plan.measurements
-    value = replace(each.quantity.value, nullable=False)
-    forged = replace(plan, measurements=(replace(each, quantity=replace(each.quantity, value=value)),))
+    (measurement,) = plan.measurements
+    value = replace(measurement.quantity.value, nullable=False)
+    forged = replace(plan, measurements=(replace(measurement, quantity=replace(measurement.quantity, value=value)),))
     with pytest.raises(KernelFault, match="NULL"):
         engine.check(forged)
 

@@ -21,7 +21,7 @@ from sfumato.ingest.pinned_rows import find_grids, list_columns
 from sfumato.ingest.snapshot import pin
 
 ODD = [None, math.nan, math.inf, -math.inf, -0.0, 0.5, -0.5, 1.5, 2.5, 0.49999999999999994, 1e300, 5e-324, 2.0**53]
-numbers = st.one_of(st.sampled_from(ODD), st.floats(-300, 300), st.integers(-200, 200).map(lambda each: each / 2))
+numbers = st.one_of(st.sampled_from(ODD), st.floats(-300, 300), st.integers(-200, 200).map(lambda number: number / 2))
 wholes = st.one_of(st.none(), st.integers(-300, 300), st.sampled_from([2**53, -(2**53), 2**63 - 1, -(2**63)]))
 texts = st.sampled_from([None, "", "Rome", "Oslo", "O'slo", "rome", "17", "-3.5", "nan", "1e999", "2020-02-30"])
 rows = st.lists(st.tuples(st.sampled_from([None, 1, 2, 3]), numbers, wholes, texts), max_size=30)
@@ -63,18 +63,18 @@ def expected(data, declared, nullable, unit, most):
             continue
         row = {"x": held(values[0], declared["x"], nullable), "i": held(values[1], declared["i"], nullable)}
         row["t"] = values[2] if values[2] in declared["t"].values else None if nullable else "Rome"
-        for name, each in stored.items():
+        for name, grid in stored.items():
             value = row[name]
             steps = (
-                None if value is None else math.floor(Fraction(value) / Fraction(2) ** each.exponent + Fraction(1, 2))
+                None if value is None else math.floor(Fraction(value) / Fraction(2) ** grid.exponent + Fraction(1, 2))
             )
             if unit is sf.ROW:
                 row[STEPS + name] = steps
                 continue
-            centred = None if steps is None else steps - each.middle
+            centred = None if steps is None else steps - grid.middle
             row[STEPS + name] = weighed(steps, counts[who], most)
             row[CENTRED + name] = weighed(centred, counts[who], most)
-            assert steps is None or each.lower <= steps <= each.upper
+            assert steps is None or grid.lower <= steps <= grid.upper
         if unit is sf.ROW:
             row["who"] = None if who is None else str(who)  # an id that is nobody's unit is kept, to be joined on
         else:
@@ -94,7 +94,7 @@ def met(made, most):
 def pinned(table, data):
     with duckdb.connect(":memory:") as connection:
         pin(connection, table, data)
-        names = [each[0] for each in connection.execute("DESCRIBE t").fetchall()]
+        names = [column[0] for column in connection.execute("DESCRIBE t").fetchall()]
         return [dict(zip(names, row, strict=True)) for row in connection.execute("SELECT * FROM t").fetchall()]
 
 
@@ -112,7 +112,7 @@ def _one_zero(value):
 @given(rows)
 @example([])
 @example([(1, math.nan, None, None)])
-@example([(each % 2, each / 3, each, ("Rome", None, "Oslo")[each % 3]) for each in range(60)])
+@example([(number % 2, number / 3, number, ("Rome", None, "Oslo")[number % 3]) for number in range(60)])
 @example([(5, x, None, "") for x in (-0.0, 1e-300, -1e300, 0.1, math.inf, None)] * 5)
 def test_a_snapshot_is_what_plain_python_makes(nullable, unit, most, data):
     declared = columns(nullable)
@@ -130,7 +130,7 @@ def test_the_comparison_sees_a_wrong_rounding(monkeypatch):
     wanted = comparable(met(list(expected(data, columns(True), True, "who", 2)), 2))
     assert comparable(pinned(Table("t", None, "who", columns(True), 2), arrow)) == wanted
     right = pinned_rows._weigh_steps
-    monkeypatch.setattr(pinned_rows, "_weigh_steps", lambda *each: right(*each).replace(" // ", " / "))
+    monkeypatch.setattr(pinned_rows, "_weigh_steps", lambda *arguments: right(*arguments).replace(" // ", " / "))
     assert comparable(pinned(Table("t", None, "who", columns(True), 2), arrow)) != wanted
 
 

@@ -40,7 +40,7 @@ def counted(path, name="a"):
 
 
 def versions(path, *tables):
-    engine = DuckDBEngine.open(path, {each.name: each for each in tables})
+    engine = DuckDBEngine.open(path, {table.name: table for table in tables})
     engine.close()
     return engine.versions
 
@@ -57,7 +57,7 @@ def test_prepare_makes_a_new_version_of_what_changed_and_keeps_the_others(folder
     assert first["b"] == second["b"]
     DuckDBEngine.prepare(path, {"a": A, "b": B}, folder, everything=True)
     assert not set(second.values()) & set(versions(path, A, B).values())
-    assert [each.name for each in path.parent.iterdir()] == ["snapshot.duckdb"]
+    assert [file.name for file in path.parent.iterdir()] == ["snapshot.duckdb"]
 
 
 def test_prepare_leaves_everything_or_nothing(folder):
@@ -69,7 +69,7 @@ def test_prepare_leaves_everything_or_nothing(folder):
     with pytest.raises(sf.errors.CatalogError, match=r"tables\.b"):
         DuckDBEngine.prepare(path, {"a": A, "b": B}, folder, everything=True)
     assert path.read_bytes() == before
-    assert {each.name for each in folder.iterdir()} == {"a.csv", "snapshot.duckdb"}
+    assert {file.name for file in folder.iterdir()} == {"a.csv", "snapshot.duckdb"}
 
 
 def test_add_keeps_what_is_pinned(folder):

@@ -250,7 +250,7 @@ def test_ids_are_counted_alike_in_an_array_and_in_a_hash_table(tmp_path):
         counted = dict(
             engine._connection.execute("SELECT __sfumato_unit, MIN(__sfumato_rows) FROM visits GROUP BY 1").fetchall()
         )
-        assert counted == {each: who.count(each) for each in set(who)}
+        assert counted == {person: who.count(person) for person in set(who)}
         engine.close()
 
 
@@ -288,7 +288,7 @@ def test_a_field_that_is_no_number_keeps_its_row(tmp_path, declared, unit):
 
 
 def test_a_frame_that_was_turned_round_is_read():
-    frame = pd.DataFrame({"a": range(10), "b": [float(each) for each in range(10)], "c": list("ab" * 5)})
+    frame = pd.DataFrame({"a": range(10), "b": [float(number) for number in range(10)], "c": list("ab" * 5)})
     columns = {"a": sf.Integer(0, 9), "b": sf.Real(0, 9), "c": sf.Category(["a", "b"])}
     for given in (frame.iloc[::-1], frame.iloc[::-2], frame[::-1].astype({"c": "category"})):
         engine = DuckDBEngine.of_data(Table("t", None, sf.ROW, columns), given)

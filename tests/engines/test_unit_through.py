@@ -22,7 +22,7 @@ def people_of(link, through="orders", other="order_id", name="orders", **more):
     linked = Table("items", None, None, columns, 20, unit_through=(link, through))
     Dataset("shop", [orders, linked], sf.Budget(epsilon=1))
     data = {name: ORDERS.rename(columns={"order_id": other}), "items": items(link, **more)}
-    engine = DuckDBEngine.of_tables({each.name: (each, data[each.name]) for each in (linked, orders)})
+    engine = DuckDBEngine.of_tables({table.name: (table, data[table.name]) for table in (linked, orders)})
     try:
         counted = "SELECT __sfumato_unit, COUNT(*) FROM items GROUP BY ALL"
         return {int(unit): rows for unit, rows in engine._connection.execute(counted).fetchall()}
@@ -54,7 +54,7 @@ def test_the_others_own_unit_may_be_the_link():
     orders = Table("orders", None, "customer", {"customer": sf.Id()}, 20)
     linked = Table("items", None, None, {"Customer": sf.Id()}, 20, unit_through=("Customer", "orders"))
     data = {"orders": ORDERS[["customer"]], "items": pd.DataFrame({"Customer": [1, 1, 2, 99]})}
-    engine = DuckDBEngine.of_tables({each.name: (each, data[each.name]) for each in (orders, linked)})
+    engine = DuckDBEngine.of_tables({table.name: (table, data[table.name]) for table in (orders, linked)})
     try:
         held = engine._connection.execute("SELECT __sfumato_unit FROM items ORDER BY 1").fetchall()
     finally:

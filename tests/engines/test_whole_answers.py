@@ -65,7 +65,7 @@ def plain():
 @pytest.fixture(scope="module")
 def clinic():
     rows = frames()
-    engine = DuckDBEngine.of_tables({each.name: (each, rows[each.name]) for each in TABLES})
+    engine = DuckDBEngine.of_tables({table.name: (table, rows[table.name]) for table in TABLES})
     budget = sf.Budget(epsilon=10**9, delta="1e-3")
     dataset = replace_tables(Dataset("clinic", TABLES, budget), engine.tables)
     ledger = Ledger.create(None, dataset.population, Limit(dataset.budget.loss), {})
@@ -80,7 +80,7 @@ def without_noise(monkeypatch):
 
 def rows_of(plain, sql):
     found = plain.execute(sql)
-    names = [each[0] for each in found.description]
+    names = [column[0] for column in found.description]
     return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
 
 
@@ -180,7 +180,7 @@ def test_the_most_frequent_are_plain_sqls(clinic, plain, without_noise):
     (found,) = asked(clinic, "SELECT TOP_K(age, 3) AS top FROM people WHERE age < 60")
     counted = rows_of(plain, "SELECT age, COUNT(*) AS n FROM people WHERE age < 60 GROUP BY age ORDER BY n DESC")
     numbers = {row["age"]: row["n"] for row in counted}
-    assert [numbers[each] for each in found["top"]] == [row["n"] for row in counted[:3]]
+    assert [numbers[city] for city in found["top"]] == [row["n"] for row in counted[:3]]
 
 
 def test_with_noise_an_answer_is_not_plain_sqls(clinic, plain):

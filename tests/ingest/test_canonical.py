@@ -46,7 +46,7 @@ CASES = [
     ("true", True, [pa.bool_()]),
     ("2024-12-31", date(2024, 12, 31), [pa.date32(), pa.date64()]),
     ("0001-01-01", date(1, 1, 1), [pa.date32()]),
-    ("2024-12-31 23:59:59", datetime(2024, 12, 31, 23, 59, 59), [pa.timestamp(each) for each in ("s", "ms", "us")]),
+    ("2024-12-31 23:59:59", datetime(2024, 12, 31, 23, 59, 59), [pa.timestamp(unit) for unit in ("s", "ms", "us")]),
     ("2024-12-31 23:59:59.5", datetime(2024, 12, 31, 23, 59, 59, 500_000), [pa.timestamp("ms"), pa.timestamp("ns")]),
     ("1969-12-31 23:59:59.999999", datetime(1969, 12, 31, 23, 59, 59, 999_999), [pa.timestamp("us")]),
     ("2024-12-31 22:30:00Z", datetime(2025, 1, 1, 0, 30, tzinfo=ROME), [pa.timestamp("us", "Europe/Rome")]),
@@ -55,7 +55,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("wanted", "value", "kinds"), CASES, ids=lambda each: repr(each)[:40])
+@pytest.mark.parametrize(("wanted", "value", "kinds"), CASES, ids=lambda value: repr(value)[:40])
 def test_every_type_has_one_text(wanted, value, kinds):
     for kind in kinds:
         assert texts([value, None], kind) == [wanted, None], kind
@@ -65,7 +65,7 @@ def test_every_type_has_one_text(wanted, value, kinds):
 def test_nanoseconds_are_cut_not_rounded():
     for zone in (None, "Europe/Rome"):
         found = texts([-1, 999, 86_399_999_999_999], pa.timestamp("ns", zone))
-        assert [each.rstrip("Z") for each in found] == [
+        assert [text.rstrip("Z") for text in found] == [
             "1969-12-31 23:59:59.999999",
             "1970-01-01 00:00:00",
             "1970-01-01 23:59:59.999999",

@@ -70,9 +70,9 @@ def warned(frame, columns, unit=sf.ROW, **options):
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         sf.protect(frame, name="t", unit=unit, columns=columns, budget=sf.Budget(epsilon=1), **options).close()
-    assert all(each.category is sf.errors.LoadWarning for each in told)
-    assert all(each.filename == __file__ for each in told)  # it names the line of whoever called
-    return [str(each.message) for each in told]
+    assert all(warning.category is sf.errors.LoadWarning for warning in told)
+    assert all(warning.filename == __file__ for warning in told)  # it names the line of whoever called
+    return [str(warning.message) for warning in told]
 
 
 @pytest.mark.parametrize(

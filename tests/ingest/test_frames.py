@@ -114,7 +114,7 @@ def test_a_column_of_another_librarys_type_is_refused():
         pa.array([1, 2], pa.opaque(pa.int64(), "x", "y")),
         pa.array([[1], [2]], pa.list_(pa.int64())),
     ],
-    ids=lambda each: str(getattr(each, "dtype", getattr(each, "type", ""))),
+    ids=lambda values: str(getattr(values, "dtype", getattr(values, "type", ""))),
 )
 @pytest.mark.parametrize("declared", [sf.Integer(0, 9), DAY, sf.Text()], ids=repr)
 def test_types_that_no_rule_reads_are_refused_by_name(column, declared):
@@ -163,8 +163,8 @@ def test_kinds_of_arrow_and_relations_are_read(tmp_path):
         relation,
         pl.LazyFrame({"v": [1, 2]}),
     ]
-    for each in kinds:
-        assert pinned(each, sf.Integer(0, 9)) == [1, 2], type(each)
+    for frame in kinds:
+        assert pinned(frame, sf.Integer(0, 9)) == [1, 2], type(frame)
     connection.close()
 
 
@@ -276,7 +276,7 @@ def test_far_moments_of_a_duckdb_table_are_clamped(tmp_path, kind):
     values = ["5000000-01-01" if kind == "DATE" else "290001-01-01", "290001-01-01 (BC)", "infinity", "-infinity"]
     with duckdb.connect(str(path)) as connection:
         connection.execute(f"CREATE TABLE t (v {kind})")
-        connection.executemany("INSERT INTO t VALUES (?)", [[each] for each in values])
+        connection.executemany("INSERT INTO t VALUES (?)", [[value] for value in values])
     for declared in (MOMENT, DAY):
         assert pinned(path, declared) == [declared.upper, declared.lower] * 2
     far = pa.table({"v": pa.array([2**60], pa.int64()).cast(pa.timestamp("s"))})
@@ -312,7 +312,7 @@ def test_a_json_text_is_read_without_its_quotes(tmp_path):
     values = ['"7"', "7", "7.0", '"Rome"', "null", None, '{"a": 1}', '"a\\u0301\\"b"']
     with duckdb.connect(str(path)) as connection:
         connection.execute("CREATE TABLE t (v JSON)")
-        connection.executemany("INSERT INTO t VALUES (?)", [[each] for each in values])
+        connection.executemany("INSERT INTO t VALUES (?)", [[value] for value in values])
     assert pinned(path, sf.Id()) == ["7", "7", "7", "Rome", None, None, '{"a": 1}', '\u00e1"b']
     assert pinned(path, sf.Category(["Rome"]))[3] == "Rome"
 
@@ -327,8 +327,8 @@ def test_an_extension_type_that_is_not_registered_is_refused(tmp_path):
     truths = pa.table({"v": pa.ExtensionArray.from_storage(pa.bool8(), pa.array([1, 0], pa.int8()))})
     with pytest.raises(CatalogError, match="the column v holds"):
         pinned(table, sf.Integer(0, 9))
-    for each in (table, period, truths):
-        parquet.write_table(each, tmp_path / "t.parquet")
+    for written in (table, period, truths):
+        parquet.write_table(written, tmp_path / "t.parquet")
         with pytest.raises(CatalogError, match="the column v holds"):
             pinned(tmp_path / "t.parquet", sf.Integer(0, 9))
     parquet.write_table(table, tmp_path / "t.parquet")

@@ -57,7 +57,7 @@ def by_sql(values):
 )
 def test_spellings_of_one_id(wanted, spellings):
     assert by_sql(spellings) == [wanted] * len(spellings)
-    assert [id_text(each) for each in spellings] == [wanted] * len(spellings)
+    assert [id_text(spelling) for spelling in spellings] == [wanted] * len(spellings)
 
 
 def test_other_texts_stay_apart():
@@ -109,7 +109,7 @@ spelled = st.lists(characters, max_size=8).map("".join) | st.text(max_size=8)
 )
 def test_ids_are_what_plain_python_makes_of_them(values):
     found = by_sql(values)
-    assert found == [id_text(each) for each in values]
+    assert found == [id_text(value) for value in values]
     assert by_sql(found) == found  # what is canonical stays: a link is compared with what is pinned
 
 
@@ -179,11 +179,11 @@ def test_a_sources_collation_does_not_merge_or_repeat_rows(tmp_path, collation):
     for number in range(1, len(SPELLINGS) + 1):
         with duckdb.connect(str(path)) as connection:
             connection.execute(f"CREATE OR REPLACE TABLE t (who VARCHAR COLLATE {collation}, x INTEGER)")
-            connection.executemany("INSERT INTO t VALUES (?, 1)", [[each] for each in SPELLINGS[:number]])
+            connection.executemany("INSERT INTO t VALUES (?, 1)", [[spelling] for spelling in SPELLINGS[:number]])
         engine = DuckDBEngine.of_data(Table("t", None, "who", PEOPLE, 3), path)
         found = engine._connection.execute("SELECT __sfumato_unit, __sfumato_rows FROM t").fetchall()
         engine.close()
-        assert sorted(found) == sorted((each, 1) for each in SPELLINGS[:number])
+        assert sorted(found) == sorted((spelling, 1) for spelling in SPELLINGS[:number])
 
 
 def test_a_sources_collation_does_not_change_a_link(tmp_path):
@@ -196,7 +196,7 @@ def test_a_sources_collation_does_not_change_a_link(tmp_path):
         connection.execute("INSERT INTO items VALUES ('v1'), ('V1'), ('v2'), ('V2')")
     orders = Table("orders", None, "who", {"who": sf.Id(), "order": sf.Id()}, 3)
     items = Table("items", None, None, {"order": sf.Id()}, 3, unit_through=("order", "orders"))
-    engine = DuckDBEngine.of_tables({each.name: (each, f"{path}::{each.name}") for each in (orders, items)})
+    engine = DuckDBEngine.of_tables({table.name: (table, f"{path}::{table.name}") for table in (orders, items)})
     found = engine._connection.execute("SELECT __sfumato_unit FROM items ORDER BY 1").fetchall()
     engine.close()
     assert found == [("Ann",), ("ann",)]
@@ -241,7 +241,7 @@ def test_a_load_that_loses_or_repeats_rows_is_refused(monkeypatch, rows):
     lost = "SELECT * REPLACE (chr(120) || __sfumato_unit AS __sfumato_unit) FROM ({})"
     twice = "SELECT * FROM ({0}) UNION ALL SELECT * FROM ({0})"
     monkeypatch.setattr(
-        unit_rows, "count_spellings", lambda *each: (lost if rows == 0 else twice).format(people(*each))
+        unit_rows, "count_spellings", lambda *arguments: (lost if rows == 0 else twice).format(people(*arguments))
     )
     with pytest.raises(sf.errors.CatalogError, match="could not be matched with their people"):
         units(["a", "b"])
@@ -269,7 +269,7 @@ def test_links_lead_to_the_same_people_in_any_spelling(link, order):
         "orders": pd.DataFrame({"who": ["a", "b", "c"], "order": order}),
         "items": pd.DataFrame({"order": link}),
     }
-    engine = DuckDBEngine.of_tables({each.name: (each, data[each.name]) for each in (orders, items)})
+    engine = DuckDBEngine.of_tables({table.name: (table, data[table.name]) for table in (orders, items)})
     try:
         found = engine._connection.execute("SELECT __sfumato_unit FROM items ORDER BY 1").fetchall()
     finally:

@@ -56,11 +56,11 @@ def protect(data, columns=COLUMNS, unit="pid", **options):
 
 def counts(report):
     return {
-        each.name: (
-            each.parsed, each.null, each.unreadable, each.undeclared, each.clamped_below, each.clamped_above,
-            each.rounded,
+        column.name: (
+            column.parsed, column.null, column.unreadable, column.undeclared,
+            column.clamped_below, column.clamped_above, column.rounded,
         )
-        for each in report.columns
+        for column in report.columns
     }  # fmt: skip
 
 
@@ -84,7 +84,7 @@ def test_every_value_is_counted_once_and_alike_for_every_source(source):
     report = protect(source, max_rows_per_unit=2)
     assert counts(report) == WANTED
     assert (report.records_read, report.malformed, report.without_unit, report.dropped, report.rows) == (7, 0, 1, 1, 6)
-    assert all(sum(each[:4]) == 6 for each in counts(report).values())
+    assert all(sum(outcomes[:4]) == 6 for outcomes in counts(report).values())
 
 
 def test_people_and_contribution_bounds_are_counted(source):
@@ -112,7 +112,7 @@ def test_groups_of_people_are_those_of_a_plain_count(rows, most):
     kept = [(pid, city if city in ("x", "y") else None, smoker) for pid, city, smoker in rows]
     for index, name in ((1, "city"), (2, "smoker")):
         groups = [{row[index] for row in kept if row[0] == pid} for pid in {row[0] for row in rows}]
-        assert dict(people.over_max_groups)[name] == sum(len(each) > most for each in groups)
+        assert dict(people.over_max_groups)[name] == sum(len(keys) > most for keys in groups)
 
 
 def test_many_categories_are_counted_too():
@@ -126,7 +126,7 @@ def test_many_categories_are_counted_too():
 @pytest.mark.parametrize("apart", [1, 70_000, 10**9])
 def test_groups_of_people_with_numbers_are_counted_in_every_range(most, apart):
     """Ids of a small range are counted piece by piece: nobody is left out or counted twice at a border."""
-    ids = [apart * each for each in range(-3, 20)]
+    ids = [apart * number for number in range(-3, 20)]
     stages = {-1: 1, 0: 2, 1: 3}  # how many values the people have, by turns
     rows = [(who, value) for at, who in enumerate(ids) for value in [-9, None, 0][: stages[at % 3 - 1]]]
     frame = pd.DataFrame({"pid": [who for who, _ in rows], "stage": pd.array([value for _, value in rows], "Int64")})
@@ -178,8 +178,8 @@ def test_no_value_is_in_the_repr_the_text_or_the_json(source):
         made = sf.protect(source, name="t", unit="pid", columns=COLUMNS, budget=sf.Budget(epsilon=1))
     made.close()
     report = made.load_report
-    assert any("'Lima'" in each.examples for each in report["t"].columns)  # there they are, for the terminal
-    shown = [repr(report), str(report), json.dumps(report.as_json()), *(str(each.message) for each in told)]
+    assert any("'Lima'" in column.examples for column in report["t"].columns)  # there they are, for the terminal
+    shown = [repr(report), str(report), json.dumps(report.as_json()), *(str(warning.message) for warning in told)]
     assert len(told) == len(report.problems) > 0
     for text in shown:
         assert not any(value in text for value in ("Lima", "rome", "maybe", "soon", "2025-01-01", "2.5", "130"))
@@ -196,7 +196,7 @@ def test_outcomes_are_not_in_the_snapshot(tmp_path):
     names = {row[0] for row in engine._connection.execute("SELECT column_name FROM duckdb_columns()").fetchall()}
     tables = {row[0] for row in engine._connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
     engine.close()
-    assert not [each for each in names if "outcome" in each or "absent" in each]
+    assert not [name for name in names if "outcome" in name or "absent" in name]
     assert tables == {"t", "__sfumato_pinned", "__sfumato_sources"}
 
 

@@ -41,8 +41,8 @@ def pinned(data):
     with closing(DuckDBEngine.of_data(Table("t", None, sf.ROW, COLUMNS), data)) as engine:
         rows = engine._connection.execute("SELECT d, day, n FROM t ORDER BY n").fetchall()
         counts = [
-            (each.null, each.unreadable, each.clamped_below, each.clamped_above)
-            for each in engine.load_report["t"].columns[:2]
+            (column.null, column.unreadable, column.clamped_below, column.clamped_above)
+            for column in engine.load_report["t"].columns[:2]
         ]
         return rows, counts
 
@@ -74,7 +74,7 @@ def test_both_ways_of_reading_agree(tmp_path_factory, values):
     path = tmp_path_factory.mktemp("t") / "t.parquet"
     parquet.write_table(frame(values), path, row_group_size=7, write_statistics=len(values) % 2 == 0)
     assert pinned(path) == pinned(frame(values))
-    within = [None if each is None else each % BEYOND for each in values]
+    within = [None if value is None else value % BEYOND for value in values]
     parquet.write_table(frame(within), path)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(parquet_moments, "may_exceed_microseconds", lambda *_: True)
@@ -88,7 +88,7 @@ def test_rows_keep_their_order_in_many_files_and_row_groups(tmp_path):
     for part in range(3):
         begin = part * total
         numbers = list(range(begin, begin + total))
-        moments_of = pa.array([each * 1_000 for each in numbers[:-1]] + [2**62], pa.timestamp("ms"))
+        moments_of = pa.array([number * 1_000 for number in numbers[:-1]] + [2**62], pa.timestamp("ms"))
         made = pa.table({"n": numbers, "d": moments_of, "other": ["x"] * total})
         parquet.write_table(made, tmp_path / f"{part}.parquet", row_group_size=50_000)
     connection = duckdb.connect()

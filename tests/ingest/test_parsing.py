@@ -86,28 +86,28 @@ def frames_of(kind):
         "zoned": [pa.timestamp("us", "UTC"), pa.timestamp("us", "Asia/Tokyo")],
         "texts": [pa.string(), pa.large_string(), pa.string_view()],
     }
-    for each in numbers[kind]:
-        if pa.types.is_decimal256(each) and kind != "decimals":
-            column = pa.array([None if value is None else Decimal(value) for value in values], each)
-        elif pa.types.is_float16(each):
-            column = pa.array([None if value is None else np.float16(value) for value in values], each)
+    for arrow_type in numbers[kind]:
+        if pa.types.is_decimal256(arrow_type) and kind != "decimals":
+            column = pa.array([None if value is None else Decimal(value) for value in values], arrow_type)
+        elif pa.types.is_float16(arrow_type):
+            column = pa.array([None if value is None else np.float16(value) for value in values], arrow_type)
         else:
-            column = pa.array(values, each, from_pandas=True)
+            column = pa.array(values, arrow_type, from_pandas=True)
         table = pa.table({"x": column})
-        yield f"arrow {each}", table
-        if not pa.types.is_date64(each):
+        yield f"arrow {arrow_type}", table
+        if not pa.types.is_date64(arrow_type):
             yield (
-                f"dictionary {each}",
-                pa.table({"x": column.dictionary_encode()}) if not pa.types.is_string_view(each) else table,
+                f"dictionary {arrow_type}",
+                pa.table({"x": column.dictionary_encode()}) if not pa.types.is_string_view(arrow_type) else table,
             )
         if not (
-            pa.types.is_date64(each)
-            or pa.types.is_decimal256(each)
-            or pa.types.is_float16(each)
-            or pa.types.is_string_view(each)
+            pa.types.is_date64(arrow_type)
+            or pa.types.is_decimal256(arrow_type)
+            or pa.types.is_float16(arrow_type)
+            or pa.types.is_string_view(arrow_type)
         ):
-            yield f"pandas of Arrow {each}", table.to_pandas(types_mapper=pd.ArrowDtype)
-            yield f"polars {each}", pl.from_arrow(table)
+            yield f"pandas of Arrow {arrow_type}", table.to_pandas(types_mapper=pd.ArrowDtype)
+            yield f"polars {arrow_type}", pl.from_arrow(table)
     if kind == "texts":
         yield "category", pd.DataFrame({"x": pd.Categorical(values)})
         yield "polars category", pl.DataFrame({"x": pl.Series(values, dtype=pl.Categorical)})
@@ -245,7 +245,7 @@ AROUND_MIDNIGHT = [
 def test_texts_and_columns_with_a_zone_have_the_day_in_utc():
     """Zoned texts kept the local day, zoned columns the day in UTC."""
     column = pd.DataFrame({"x": pd.to_datetime(pd.Series(AROUND_MIDNIGHT), utc=True).dt.tz_convert("Asia/Tokyo")})
-    texts = pd.DataFrame({"x": [each.isoformat() for each in AROUND_MIDNIGHT]})
+    texts = pd.DataFrame({"x": [moment.isoformat() for moment in AROUND_MIDNIGHT]})
     mixed = pd.DataFrame({"x": [*AROUND_MIDNIGHT, "word"]})
     mixed_stamps = pd.DataFrame({"x": [*map(pd.Timestamp, AROUND_MIDNIGHT), "word", None]})
     for declared, wanted in (
@@ -360,8 +360,10 @@ def test_two_columns_of_one_name_are_refused():
 @given(st.lists(st.floats() | st.integers(-(2**70), 2**70).map(float), min_size=1, max_size=30))
 def test_doubles_are_read_as_their_texts_are(values):
     texts = pa.table({"x": pa.array(list(map(canonical_text, values)), pa.string())})
-    doubles = pa.table({"x": pa.array([each if abs(each) <= 2**53 else each % 1000 for each in values], pa.float64())})
-    small = pa.table({"x": pa.array([canonical_text(each) for each in doubles["x"].to_pylist()], pa.string())})
+    doubles = pa.table(
+        {"x": pa.array([value if abs(value) <= 2**53 else value % 1000 for value in values], pa.float64())}
+    )
+    small = pa.table({"x": pa.array([canonical_text(value) for value in doubles["x"].to_pylist()], pa.string())})
     assert each_way(doubles) == each_way(small)
     for name in ("integer", "real", "codes"):
         assert pinned(pa.table({"x": pa.array(values, pa.float64())}), DECLARED[name]) == pinned(texts, DECLARED[name])

@@ -77,7 +77,7 @@ def test_a_text_of_digits_stays_a_text(tmp_path):
     ],
 )
 def test_a_csv_column_is_of_numbers_only_if_each_can_be_written_back(tmp_path, fields, kind):
-    (tmp_path / "b.csv").write_text("x,y\n" + "".join(f"{each},1\n" for each in fields))
+    (tmp_path / "b.csv").write_text("x,y\n" + "".join(f"{field},1\n" for field in fields))
     assert type(columns_of(tmp_path / "b.csv")[0]["x"]) is kind
     if kind is sf.Category:
         assert sorted(row[0] for row in columns_of(tmp_path / "b.csv")[1]) == sorted(fields)

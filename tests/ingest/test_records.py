@@ -124,7 +124,7 @@ def pinned(path, **keys):
         engine.close()
 
 
-OTHERS = [f"{each},n{each},{each % 10}" for each in range(2, 1002)]
+OTHERS = [f"{person},n{person},{person % 10}" for person in range(2, 1002)]
 BROKEN = {
     "an unclosed quote": ('1,"x,3', "a quote is opened and not closed"),
     "a quote escaped by a backslash": ('1,"x\\"y",3', "text follows a closing quote"),
@@ -221,7 +221,7 @@ def test_a_record_that_is_too_long_is_refused_or_skipped(tmp_path):
 
 def test_large_files_are_read_in_windows_and_in_parallel(tmp_path):
     """More than one window of ours, and more than one buffer of DuckDB's; line breaks in quotes that look like rows."""
-    rows = [f'{each},"n{each}, ""x""",{each % 10}' for each in range(500_000)]
+    rows = [f'{person},"n{person}, ""x""",{person % 10}' for person in range(500_000)]
     path = tmp_path / "t.csv"
     path.write_text("\n".join(["who,name,x", *rows, ""]))
     with open_source(DUCKDB, "t", path) as source:
@@ -230,7 +230,7 @@ def test_large_files_are_read_in_windows_and_in_parallel(tmp_path):
             (sum(range(500_000)), 500_000)
         ]
     looks_like_rows = '"' + "7,x,1\n" * 20_000 + '"'
-    rows = [f"{each},{looks_like_rows if each % 100_000 == 50_000 else each},1" for each in range(500_000)]
+    rows = [f"{person},{looks_like_rows if person % 100_000 == 50_000 else person},1" for person in range(500_000)]
     path.write_text("\n".join(["who,name,x", *rows, ""]))
     with (
         pytest.raises(CatalogError, match="line 50,002: a quoted field holds line 50,003"),

@@ -103,7 +103,7 @@ def test_sequences_are_private_exactly(monotonic, base):
     allowed = 1 / (on_threshold * on_values**shifts)  # e^epsilon, as raising + shifts * helping = 1 = epsilon
     assert raising + shifts * helping == 1
     moves = same_way if monotonic else any_move
-    worst = largest_ratio(lambda each: sequence_law(each, 2, on_threshold, on_values), moves, 3, range(-1, 4))
+    worst = largest_ratio(lambda values: sequence_law(values, 2, on_threshold, on_values), moves, 3, range(-1, 4))
     assert worst <= allowed
     assert math.log(worst) > 0.6 * math.log(allowed)  # negative control: six tenths of the noise would be caught
 
@@ -166,7 +166,7 @@ def test_what_would_break_it_is_caught():
         pairs = list(zip(law_of(one), law_of(two), strict=True))
         return max(math.inf if not (p and q) else max(p / q, q / p) for p, q in pairs if p or q)
 
-    assert worst(lambda each: sequence_law(each, bar, x, x), still, moved) <= allowed
+    assert worst(lambda values: sequence_law(values, bar, x, x), still, moved) <= allowed
     assert worst(reused, still, moved) == math.inf
     long, longer = (0,) * 300, (1,) * 299 + (0,)
     assert worst(bare, long, longer) > allowed

@@ -25,7 +25,7 @@ HALF, QUARTERS = (Fraction(1, 2),), (Fraction(1, 4), Fraction(1, 2), Fraction(3,
 
 def vectors(most, bins):
     """Every way to put a weight of at most `most` into the bins."""
-    return [each for each in product(range(most + 1), repeat=bins) if sum(each) <= most]
+    return [weights for weights in product(range(most + 1), repeat=bins) if sum(weights) <= most]
 
 
 def worst_ratios(law_of, reach, bins, rests):
@@ -81,7 +81,7 @@ def test_quantile_privacy_is_enumerated(case, base):
     e^epsilon = base^(-epsilon * parts * spread). Any base stands for some epsilon.
     """
     fractions, reach = case
-    parts = math.lcm(*(each.denominator for each in fractions))
+    parts = math.lcm(*(fraction.denominator for fraction in fractions))
     plain = QuantileChoice(fractions, 3, reach, ADD, False, Decimal(1))
 
     def law_of(weights):
@@ -157,7 +157,7 @@ def test_the_bin_that_holds_the_rank_is_the_best_however_people_heap_up():
     """A score by the middle of a bin's ranks would choose 1 here, most often, though 55 of 100 have 0."""
     choice = QuantileChoice(HALF, 4, 1, ADD, False, Decimal("0.5"))
     (flips,) = flips_of(choice, cell(55, 20, 20, 5))
-    assert [float(each) for each in flips] == [0, 5, 15, 25]
+    assert [float(flip) for flip in flips] == [0, 5, 15, 25]
     (flips,) = flips_of(choice, cell(49, 0, 51, 0))
     assert flips[2] == 0
     assert min(flips[:2]) > 0
@@ -208,11 +208,15 @@ def test_many_cells_are_chosen_as_one_by_one(monkeypatch):
 
     monkeypatch.setattr(bin_choice, "flip_exp_neg", one_head_each)
     diagonal = list(range(50))
-    assert ModeChoice(1, 64, 2, ADD, Decimal(1)).choose_cells(weights, SYSTEM) == [(each,) for each in diagonal]
+    assert ModeChoice(1, 64, 2, ADD, Decimal(1)).choose_cells(weights, SYSTEM) == [
+        (bin_number,) for bin_number in diagonal
+    ]
     assert ExtremeChoice(False, 64, 2, ADD, Decimal(1)).choose_cells(weights, SYSTEM) == diagonal
-    assert ExtremeChoice(True, 64, 2, ADD, Decimal(1)).choose_cells(weights, SYSTEM) == [63 - each for each in diagonal]
+    assert ExtremeChoice(True, 64, 2, ADD, Decimal(1)).choose_cells(weights, SYSTEM) == [
+        63 - bin_number for bin_number in diagonal
+    ]
     assert QuantileChoice(QUARTERS, 64, 2, ADD, True, Decimal(1)).choose_cells(weights, SYSTEM) == [
-        (each,) * 3 for each in diagonal
+        (bin_number,) * 3 for bin_number in diagonal
     ]
     assert set(seen) == {50 * 64}
 
@@ -220,14 +224,16 @@ def test_many_cells_are_chosen_as_one_by_one(monkeypatch):
 def test_more_cells_than_fit_at_once():
     weights = np.zeros((37, 4096), np.int64)
     weights[np.arange(37), 100 * np.arange(37)] = 10_000
-    wanted = [100 * each for each in range(37)]
-    assert [each for (each,) in QuantileChoice(HALF, 4096, 1, ADD, True, Decimal(1)).choose_cells(weights, SYSTEM)] == (
-        wanted
-    )
+    wanted = [100 * step for step in range(37)]
+    assert [
+        chosen for (chosen,) in QuantileChoice(HALF, 4096, 1, ADD, True, Decimal(1)).choose_cells(weights, SYSTEM)
+    ] == (wanted)
     greatest = ExtremeChoice(True, 4096, 1, ADD, Decimal(1)).choose_cells(weights, SYSTEM)
-    assert all(each >= right for each, right in zip(greatest, wanted, strict=True))
-    assert sum(each == right for each, right in zip(greatest, wanted, strict=True)) > 25  # each is beyond in 1 of 100
-    assert [each[0] for each in ModeChoice(3, 4096, 1, ADD, Decimal(1)).choose_cells(weights, SYSTEM)] == wanted
+    assert all(chosen >= right for chosen, right in zip(greatest, wanted, strict=True))
+    assert (
+        sum(chosen == right for chosen, right in zip(greatest, wanted, strict=True)) > 25
+    )  # each is beyond in 1 of 100
+    assert [chosen[0] for chosen in ModeChoice(3, 4096, 1, ADD, Decimal(1)).choose_cells(weights, SYSTEM)] == wanted
     assert ModeChoice(3, 4096, 1, ADD, Decimal(1)).choose_cells(np.zeros((0, 4096), np.int64), SYSTEM) == []
 
 
@@ -241,7 +247,7 @@ def test_quantiles_are_right_where_there_is_plenty():
     weights = cell(*[1000] * 100)
     assert choose_one(QuantileChoice(QUARTERS, 100, 1, ADD, False, Decimal(1)), weights)[1] in (49, 50)
     lopsided = cell(9000, 0, 0, 1000)  # ties: 60 % and more in one bin
-    wanted = tuple(Fraction(each, 100) for each in (25, 50, 75, 95))
+    wanted = tuple(Fraction(percent, 100) for percent in (25, 50, 75, 95))
     assert choose_one(QuantileChoice(wanted, 4, 1, ADD, False, Decimal(1)), lopsided) == (0, 0, 0, 3)
     nobody = {choose_one(QuantileChoice(HALF, 3, 1, ADD, False, Decimal(1)), cell(0, 0, 0)) for _ in range(200)}
     assert nobody == {(0,), (1,), (2,)}
@@ -360,7 +366,7 @@ def test_a_thousand_people_on_a_fine_grid():
     assert bin_margin(choice, "0.95") == 14
     beyond = np.append(weights[::-1].cumsum()[::-1][1:], 0)
     chosen = choice.choose_cells(np.tile(weights, (40, 1)), SYSTEM)
-    assert max(beyond[each] for each in chosen) <= margin
+    assert max(beyond[bin_number] for bin_number in chosen) <= margin
 
 
 @pytest.mark.parametrize("base", [Fraction(1, 2), Fraction(9, 10)], ids=str)
@@ -478,4 +484,4 @@ def test_the_target_of_an_extreme_is_noisy(drawn, monkeypatch):
     weights = cell(3, 0, 9, 1)
     (row,) = flips_of(choice, weights)
     short = [max(choice.target + drawn - reached, 0) for reached in accumulate([3, 0, 9])]
-    assert row == [each / choice.spread for each in short] + [0]
+    assert row == [lacking / choice.spread for lacking in short] + [0]

@@ -35,7 +35,7 @@ def test_a_bundle_costs_the_sum_and_releases_its_parts_only():
     certificates = [certify(ONE), certify(TWO)]
     whole = bundle(certificates)
     assert whole.loss == PureDP("0.75")
-    assert [(each.name, each.width) for each in whole.measurements] == [("0.n", 1), ("1.n", 2)]
+    assert [(measurement.name, measurement.width) for measurement in whole.measurements] == [("0.n", 1), ("1.n", 2)]
     reservation = Reservation(7, whole)
     exact = [ExactAggregates(digest(ONE), {"n": [5]}), ExactAggregates(digest(TWO), {"n": [5, 6]})]
     for wrong in (exact[:1], exact[::-1], [exact[0], ExactAggregates(digest(TWO), {"n": [5]})]):

@@ -92,12 +92,12 @@ def test_the_table_of_sensitivities(changes, measurement, l1, l2_squared):
 
 def test_scales_pay_for_the_sensitivity():
     certificate = certify(PLAN)
-    assert [each.noise.scale for each in certificate.measurements] == [Fraction(2), Fraction(240)]
+    assert [measurement.noise.scale for measurement in certificate.measurements] == [Fraction(2), Fraction(240)]
     assert certificate.loss == sf.PureDP(1)
     gaussian = certify(replace(PLAN, measurements=(replace(SUM, loss=sf.ZCDP("0.5")),)))
     assert gaussian.measurements[0].noise.variance == Fraction(120**2)
     assert gaussian.loss == sf.ZCDP("0.5")
-    assert [bound_variance(each) for each in certificate.measurements] == [8, 2 * 240**2]
+    assert [bound_variance(measurement) for measurement in certificate.measurements] == [8, 2 * 240**2]
 
 
 def test_what_cannot_be_certified():
@@ -138,7 +138,7 @@ def test_a_choice_is_certified_for_what_one_unit_moves(unit):
     """Weights of all small neighbours, in one cell and in two: at most the certified number, and it is met."""
     for keys in ((), TWO_CELLS):
         certified = choice_of(unit, keys, bins=3)
-        places = [(part, each) for part in range(1 + bool(keys)) for each in range(3)]
+        places = [(part, place) for part in range(1 + bool(keys)) for place in range(3)]
         rest = dict.fromkeys(places, 1)
         moves = []
         for mine, yours in product(places, [None, *places]):

@@ -189,7 +189,7 @@ def test_held_scores_move_no_further_than_scores():
     """Two scores at most the sensitivity apart are no further apart when they are held at the largest double."""
     edge = Fraction(largest_double)
     for one, two in ((edge - 1, edge), (edge, edge + 1), (edge + 5, edge + 6), (-edge - 1, -edge)):
-        low, high = (exponents_of(sf.PrivateChoice(1, 2), [each, 0, Fraction(1, 2)])[1] for each in (one, two))
+        low, high = (exponents_of(sf.PrivateChoice(1, 2), [score, 0, Fraction(1, 2)])[1] for score in (one, two))
         assert abs(low - high) <= 1
 
 

@@ -27,12 +27,14 @@ PROBABILITIES = [
 ]
 
 
-@pytest.mark.parametrize(("probability", "truth"), PROBABILITIES, ids=lambda each: "" if callable(each) else str(each))
+@pytest.mark.parametrize(
+    ("probability", "truth"), PROBABILITIES, ids=lambda value: "" if callable(value) else str(value)
+)
 def test_every_byte_of_a_flip_is_enumerated(probability, truth):
     coins = Coins((probability,))
     heads, undecided = enumerated_mass(lambda entropy: coins.flip(1, entropy)[0, 0])
     with mpmath.workprec(400):
-        low, high = (mpmath.mpf(each.numerator) / each.denominator for each in (heads, heads + undecided))
+        low, high = (mpmath.mpf(mass.numerator) / mass.denominator for mass in (heads, heads + undecided))
         assert low <= truth() <= high
 
 
@@ -45,7 +47,7 @@ def test_the_enumeration_can_fail():
 
 def test_many_coins_are_flipped_as_one_by_one():
     """A flip of n rows uses row after row, then the ties of each level in the same order."""
-    coins = Coins(tuple(each for each, _ in PROBABILITIES))
+    coins = Coins(tuple(probability for probability, _ in PROBABILITIES))
     width, size = len(PROBABILITIES), 4000
     script = SYSTEM.take(size * width + 20_000)
     heads = coins.flip(size, Scripted(script)).reshape(-1)

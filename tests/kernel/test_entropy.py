@@ -24,8 +24,8 @@ for _ in range(8):
     os.waitpid(child, 0)
     pipes.append(os.read(read, 64))
 pipes.append(bytes(source.take(16)) + bytes(source.take(5000))[:16])
-assert all(len(each) == 32 for each in pipes)
-print(len({{each[:16] for each in pipes}} | {{each[16:] for each in pipes}}))
+assert all(len(draw) == 32 for draw in pipes)
+print(len({{draw[:16] for draw in pipes}} | {{draw[16:] for draw in pipes}}))
 """
 
 

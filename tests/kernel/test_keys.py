@@ -242,7 +242,7 @@ def test_no_number_of_people_is_refused(count, people):
 def test_rounding_a_number_of_people_is_free(other):
     """Two numbers at most 1 apart are at most 1 apart when they are read."""
     for value in (0.4, 0.5, 3.49, 3.5, Fraction(7, 2), 2**53 - 1):
-        one, two = (read({"a": each, "b": other}).get("'a'", 0) for each in (value, Fraction(value) + 1))
+        one, two = (read({"a": people, "b": other}).get("'a'", 0) for people in (value, Fraction(value) + 1))
         assert two - one <= 1
 
 

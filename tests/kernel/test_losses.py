@@ -28,7 +28,7 @@ def mpf(number):
     return mpmath.mpf(fraction.numerator) / fraction.denominator
 
 
-@given(st.one_of(*(st.tuples(each, each, each) for each in (pure, approx, zcdp, st.one_of(pure, approx)))))
+@given(st.one_of(*(st.tuples(kind, kind, kind) for kind in (pure, approx, zcdp, st.one_of(pure, approx)))))
 def test_composition_is_associative_and_commutative(losses):
     one, two, three = losses
     assert one.compose(two).compose(three) == one.compose(two.compose(three))
@@ -104,7 +104,7 @@ def test_group_of_randomised_response_is_enumerated():
     """t people answer with truth 3/4 (epsilon = ln 3): the worst ratio for the group is 3**t exactly."""
     for people in (1, 2, 3, 5):
         one, two = response_law([0] * people, Fraction(3, 4)), response_law([1] * people, Fraction(3, 4))
-        worst = max(one[each] / two[each] for each in one)
+        worst = max(one[report] / two[report] for report in one)
         assert worst == 3**people
         promised = sf.RandomizedResponse(truth=Fraction(3, 4)).loss.group(people).epsilon
         with mpmath.workprec(200):
@@ -341,7 +341,7 @@ def test_a_filter_of_rho_holds_for_parameters_chosen_after_answers(limit, holds)
         for _ in range(4):
             after = {}
             for history, (p, q, left) in laws.items():
-                units = chance.choice([each for each in range(4) if rho_of(each) <= left])
+                units = chance.choice([units for units in range(4) if rho_of(units) <= left])
                 for answer, (mine, yours) in {
                     side: (float(step_law((units, 0), 0)[side]), float(step_law((units, 0), 1)[side]))
                     for side in (0, 1)

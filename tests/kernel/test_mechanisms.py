@@ -65,9 +65,9 @@ def test_real_releases_are_grid_value_plus_noise(mechanism, value):
     exponent, noise = on_grid(mechanism, size)
     drawn = noise.draw(size, Scripted(script))
     released = np.asarray(release_on_grid(mechanism, value, Scripted(script))).reshape(-1)
-    for each, z, before in zip(released, drawn, np.asarray(value).reshape(-1), strict=True):
+    for value_released, z, before in zip(released, drawn, np.asarray(value).reshape(-1), strict=True):
         steps = (Fraction(float(before)) / Fraction(2) ** exponent + Fraction(1, 2)).__floor__()
-        assert Fraction(float(each)) == (steps + int(z)) * Fraction(2) ** exponent
+        assert Fraction(float(value_released)) == (steps + int(z)) * Fraction(2) ** exponent
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
@@ -162,7 +162,7 @@ def test_extreme_parameters_are_refused_for_reals(epsilon):
 @pytest.mark.parametrize("epsilon", ["1e-10", "1e-15", "1e-18", 1000])
 def test_wide_but_carried_parameters_answer(epsilon):
     noisy = [sf.Laplace(1, epsilon).release(42) for _ in range(20)]
-    assert all(isinstance(each, int) and abs(each) <= LARGEST for each in noisy)
+    assert all(isinstance(value, int) and abs(value) <= LARGEST for value in noisy)
     if epsilon != 1000:
         assert len(set(noisy)) > 15
 
@@ -278,7 +278,7 @@ def test_a_vector_not_declared_whole_pays_for_its_rounding(mechanism):
     script = bytes(SYSTEM.take(20_000))
     reals = release_on_grid(replaced(mechanism, "reals"), [1.5, 2, -3.25], Scripted(script))
     whole = release_on_grid(mechanism, [1.5, 2, -3.25], Scripted(script))
-    assert whole.tolist() == [math.floor(each + 0.5) for each in reals.tolist()]
+    assert whole.tolist() == [math.floor(real + 0.5) for real in reals.tolist()]
     assert mechanism.margin(size=3) == math.floor(replaced(mechanism, "reals").margin(size=3) + 0.5)
 
 

@@ -72,8 +72,8 @@ VARIANTS = [
 
 
 def test_digests_tell_plans_apart():
-    assert len({digest(each) for each in VARIANTS}) == len(VARIANTS)
-    assert len({answer_key(each) for each in VARIANTS}) == len(VARIANTS)
+    assert len({digest(plan) for plan in VARIANTS}) == len(VARIANTS)
+    assert len({answer_key(plan) for plan in VARIANTS}) == len(VARIANTS)
     assert digest(PLAN) == digest(replace(PLAN))
 
 
@@ -95,8 +95,8 @@ def test_digests_of_every_quantity_are_those_of_existing_ledgers():
     unit, keys = PrivacyUnit("people", "id"), Measurement("k", Keys(), sf.ApproxDP(1, "1e-6"))
     person = replace(PLAN, unit=unit, source=Scan("people", "v1", 2, most_met=16), measurements=EVERY)
     undeclared = replace(PLAN, keys=(Key(Call("extract", (AGE,), "month"), None),), measurements=(keys, *EVERY))
-    assert [digest(each)[:16] for each in (person, undeclared)] == DIGESTS
-    assert [answer_key(each)[:16] for each in (person, undeclared)] == ANSWER_KEYS
+    assert [digest(plan)[:16] for plan in (person, undeclared)] == DIGESTS
+    assert [answer_key(plan)[:16] for plan in (person, undeclared)] == ANSWER_KEYS
 
 
 def test_every_field_of_a_quantity_is_part_of_its_digest():

@@ -93,7 +93,7 @@ def test_what_has_no_proof_is_refused(make):
 
 
 INTEGER, REAL, TEXT, LINK = (
-    Column(f"v.{each.value}", each) for each in (ColumnType.INTEGER, ColumnType.REAL, ColumnType.TEXT, ColumnType.ID)
+    Column(f"v.{kind.value}", kind) for kind in (ColumnType.INTEGER, ColumnType.REAL, ColumnType.TEXT, ColumnType.ID)
 )
 DAY, MOMENT = Column("v.d", ColumnType.DATE), Column("v.m", ColumnType.DATETIME)
 YES = Call(">", (REAL, Literal(2)))
@@ -133,7 +133,7 @@ def test_too_many_tables_are_refused():
 
 def test_a_join_is_of_so_many_rows_of_one_unit():
     public = Join(VISITS, SITES, False, (SITE,), 4)
-    assert [extent(each).rows_met for each in (PATIENTS, BOTH, public, EACH)] == [16, 16 * 24, 24 * 4, 1]
+    assert [extent(source).rows_met for source in (PATIENTS, BOTH, public, EACH)] == [16, 16 * 24, 24 * 4, 1]
     assert extent(Union((BOTH, Derived(VISITS, (), ())))).rows_met == 16 * 24 + 24
     assert cap_scans(Derived(ALONE, (), ())) == Derived(VISITS, (), ())
     assert cap_scans(Join(ALONE, SITES, False, (SITE,), 4)) == public

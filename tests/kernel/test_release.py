@@ -28,11 +28,11 @@ def test_release_adds_exactly_the_scripted_noise():
     script = bytes(SYSTEM.take(4000))
     released = release_with(ExactAggregates(digest(CELLS), EXACT), Reservation(7, CERTIFICATE), Scripted(script))
     source = Scripted(script)
-    for each in CERTIFICATE.measurements:
-        noise = each.noise.draw(3, source)
-        held = [min(value, 2**63 - 1) for value in EXACT[each.name]]
+    for measurement in CERTIFICATE.measurements:
+        noise = measurement.noise.draw(3, source)
+        held = [min(value, 2**63 - 1) for value in EXACT[measurement.name]]
         expected = [max(-(2**63 - 1), min(2**63 - 1, value + int(z))) for value, z in zip(held, noise, strict=True)]
-        assert list(released.integers[each.name]) == expected
+        assert list(released.integers[measurement.name]) == expected
     assert released.entry_number == 7
 
 
@@ -100,14 +100,14 @@ def test_of_many_threads_one_releases():
                 return None
 
         with ThreadPoolExecutor(8) as pool:
-            done = [each.result() for each in [pool.submit(once) for _ in range(8)]]
-        assert sum(each is not None for each in done) == 1
+            done = [future.result() for future in [pool.submit(once) for _ in range(8)]]
+        assert sum(outcome is not None for outcome in done) == 1
 
 
 def test_a_reservation_is_not_multiplied():
     """No copy, no changed twin, no subclass, and no fork pays for a second release."""
     reservation = Reservation(7, CERTIFICATE)
-    for way in (pickle.dumps, copy.copy, copy.deepcopy, lambda each: copy.deepcopy([each])):
+    for way in (pickle.dumps, copy.copy, copy.deepcopy, lambda secret: copy.deepcopy([secret])):
         with pytest.raises(KernelFault):
             way(reservation)
     with pytest.raises(TypeError):

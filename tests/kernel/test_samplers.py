@@ -135,7 +135,7 @@ def test_the_coins_really_have_these_probabilities(scale):
     """What the masses above assume of each coin: enumerated byte by byte through the real flips."""
     coins = geometric_coins(scale)
     for coin, probability in enumerate(coins.coins.probabilities):
-        heads, undecided = enumerated_mass(lambda entropy, each=probability: bernoulli(each, 1, entropy)[0])
+        heads, undecided = enumerated_mass(lambda entropy, p=probability: bernoulli(p, 1, entropy)[0])
         with mpmath.workprec(400):
             exact = oracle(coin, mpmath.mpf(scale.denominator) / scale.numerator, coins.digits)
             low = mpmath.mpf(heads.numerator) / heads.denominator
@@ -157,7 +157,7 @@ def test_geometric_mass_is_exact(scale):
 def rational_coins(x, digits=5):
     powers = [x ** (2**place) for place in range(digits)]
     return GeometricCoins.make(
-        [Rational(each / (1 + each)) for each in powers], Rational(x ** (2**digits)), Rational(2 * x / (1 + x))
+        [Rational(power / (1 + power)) for power in powers], Rational(x ** (2**digits)), Rational(2 * x / (1 + x))
     )
 
 
@@ -183,7 +183,7 @@ class WithTail:
 def test_rational_ratio_gives_equal_fractions(ratio):
     """With a rational ratio the masses are Fractions, and equal to the formula: no enclosure, no rounding."""
     coins = rational_coins(ratio)
-    probabilities = [each.value for each in coins.coins.probabilities]
+    probabilities = [probability.value for probability in coins.coins.probabilities]
 
     def expansion(coin, level):
         return int(probabilities[coin] * 256 ** (level + 1)) % 256
@@ -218,7 +218,7 @@ def test_a_biased_digit_would_be_seen():
     digits = list(good.coins.probabilities[:5])
     digits[2] = Rational(digits[2].value + Fraction(1, 2**80))
     bad = GeometricCoins.make(digits, good.coins.probabilities[5], good.coins.probabilities[6])
-    probabilities = [each.value for each in bad.coins.probabilities]
+    probabilities = [probability.value for probability in bad.coins.probabilities]
     wanted = falls(8, 5)
     expansion = lambda coin, level: int(probabilities[coin] * 256 ** (level + 1)) % 256  # noqa: E731
     drawn = two_sided(bad, len(wanted), Forced(wanted, expansion))
@@ -263,7 +263,7 @@ def test_uniform_mass_is_exact(bound):
 
 @pytest.mark.parametrize("bound", [257, 1000, 65536, 65537, (1 << 32) - 1, 1 << 62])
 def test_uniform_in_wider_words(bound):
-    width = next(each for each in (2, 4, 8) if 256**each >= bound)
+    width = next(size for size in (2, 4, 8) if 256**size >= bound)
     last = 256**width // bound * bound
     for word in {0, 1, bound - 1, last - 1}:
         assert uniform_below(bound, 1, Scripted(word.to_bytes(width, "little")))[0] == word % bound
