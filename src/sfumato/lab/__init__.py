@@ -13,11 +13,13 @@ if TYPE_CHECKING:
     from sfumato.lab.attack_result import AttackResult as AttackResult
     from sfumato.lab.auditing.audit_result import AuditResult as AuditResult
     from sfumato.lab.auditing.mechanism_audit import audit as audit
+    from sfumato.lab.broken_mechanisms import BROKEN_MECHANISMS as BROKEN_MECHANISMS
     from sfumato.lab.figure import Figure as Figure
 
 # public name -> module; loaded on first use, so that listing the names imports neither numpy nor an engine
 _LOADED_ON_USE = {
     "AttackResult": "sfumato.lab.attack_result",
+    "BROKEN_MECHANISMS": "sfumato.lab.broken_mechanisms",
     "AuditResult": "sfumato.lab.auditing.audit_result",
     "Figure": "sfumato.lab.figure",
     "audit": "sfumato.lab.auditing.mechanism_audit",
