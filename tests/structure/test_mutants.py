@@ -1,6 +1,7 @@
 """The faults that `make mutants` tries are faults of the code as it is now."""
 
 import importlib.util
+import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -34,6 +35,26 @@ def test_the_whole_perimeter_is_broken_somewhere():
 
 def test_mutants_are_different():
     assert len({(mutant.file, mutant.text, mutant.becomes) for mutant in MUTANTS}) == len(MUTANTS)
+
+
+def find_undefined_names(sources, folder):
+    """What ruff says about names that no line defines. Any test at all would notice such a fault."""
+    for number, source in enumerate(sources):
+        (folder / f"m{number}.py").write_text(source)
+    command = [sys.executable, "-m", "ruff", "check", "--isolated", "--select", "F821", "--output-format", "concise"]
+    found = subprocess.run([*command, str(folder)], capture_output=True, text=True, check=False)
+    return [line for line in found.stdout.splitlines() if "F821" in line]
+
+
+def test_a_mutant_uses_only_names_that_exist(tmp_path):
+    assert (
+        find_undefined_names([mutant.applied((ROOT / mutant.file).read_text()) for mutant in MUTANTS], tmp_path) == []
+    )
+
+
+def test_an_undefined_name_is_seen(tmp_path):
+    """Negative control."""
+    assert len(find_undefined_names(["def lower(quantity):\n    return each.name\n"], tmp_path)) == 1
 
 
 def test_a_text_that_is_gone_is_seen(tmp_path):

@@ -49,7 +49,7 @@ def lower(plan: BoundedPlan, stored: Stored) -> exp.Expression:
     Relies on: K-24, K-35 (widths of integers).
     Checked by: tests/neighbours/test_joins.py::test_no_neighbour_moves_more_through_a_join
     """
-    added = {each.name: each.quantity for each in plan.measurements if isinstance(each.quantity, Added)}
+    added = {measured.name: measured.quantity for measured in plan.measurements if isinstance(measured.quantity, Added)}
     query = _added(plan, added, stored)
     return query if plan.cells is not None else _of_named_keys(plan, query, [exp.column("units", "named")])
 
@@ -61,7 +61,7 @@ def _of_named_keys(plan: BoundedPlan, query: exp.Select, units: list[exp.Express
     join takes longer because of one unit with very many keys.
     """
     names = [*(f"{KEY}{index}" for index in range(len(plan.keys)))]
-    others = [each.alias_or_name for each in query.expressions if each.alias_or_name not in names]
+    others = [column.alias_or_name for column in query.expressions if column.alias_or_name not in names]
     same = [exp.EQ(this=exp.column(name, "found"), expression=exp.column(name, "named")) for name in names]
     keys = [exp.column(name, "named") for name in names]
     made = exp.select(*keys, *units, *(exp.column(name, "found", quoted=True) for name in others))
@@ -82,7 +82,7 @@ def _added(plan: BoundedPlan, added: AddedByName, stored: Stored) -> exp.Select:
         if computed
         else _rows(plan, added.values()).select(*_keys(plan), *totals)
     )
-    return query.group_by(*(each.copy() for each in keys)) if keys else query
+    return query.group_by(*(key.copy() for key in keys)) if keys else query
 
 
 def _is_computed(quantity: Added, plan: BoundedPlan, stored: Stored) -> TypeGuard[Valued]:
@@ -145,7 +145,7 @@ def lower_people(plan: BoundedPlan) -> exp.Select:
     """
     keys = _key_columns(plan)
     inside = _rows(plan, []).select(*_keys(plan))
-    counted = exp.select(*(each.copy() for each in keys), exp.alias_(exp.Count(this=exp.Star()), "units"))
+    counted = exp.select(*(key.copy() for key in keys), exp.alias_(exp.Count(this=exp.Star()), "units"))
     if plan.unit.per_row:
         counted = counted.from_(inside.select(exp.alias_(integer(1), "one")).subquery("inside"))
         return counted.group_by(*keys) if keys else counted
@@ -155,29 +155,30 @@ def lower_people(plan: BoundedPlan) -> exp.Select:
         if key.values is None:
             declared = declared.where(exp.Not(this=exp.Is(this=column.copy(), expression=exp.Null())))
         else:
-            declared = declared.where(exp.In(this=column.copy(), expressions=[literal(each) for each in key.values]))
+            declared = declared.where(exp.In(this=column.copy(), expressions=[literal(value) for value in key.values]))
     texts: list[exp.Expression] = []
     for column in keys:
         texts += [_as_text(column.copy()), exp.Literal.string(":")]
     order = [
         exp.MD5(this=exp.Concat(expressions=[*texts, exp.column("unit")])),
-        *(_as_text(each.copy()) for each in keys),
+        *(_as_text(key.copy()) for key in keys),
     ]
     place = exp.Window(
         this=exp.RowNumber(),
         partition_by=[exp.column("unit")],
-        order=exp.Order(expressions=[exp.Ordered(this=each) for each in order]),
+        order=exp.Order(expressions=[exp.Ordered(this=term) for term in order]),
     )
     ranked = exp.select("*", exp.alias_(place, "place")).from_(declared.subquery("declared"))
     most = exp.LTE(this=exp.column("place"), expression=integer(plan.max_groups_per_unit))
     counted = counted.from_(ranked.subquery("ranked")).where(most)
-    return counted.group_by(*(each.copy() for each in keys)) if keys else counted
+    return counted.group_by(*(key.copy() for key in keys)) if keys else counted
 
 
 def _rows(plan: BoundedPlan, measured: Iterable[Measured]) -> exp.Select:
     """FROM and WHERE."""
-    read = [each.value for each in measured if each.value is not None] + [key.expression for key in plan.keys]
-    needed = set().union(*(columns_of(each) for each in (*read, *plan.filters)))
+    read = [*plan.filters, *(key.expression for key in plan.keys)]
+    read += [quantity.value for quantity in measured if quantity.value is not None]
+    needed = set().union(*(columns_of(value) for value in read))
     query = exp.Select().from_(from_clause(plan, needed), copy=False)
     for condition in plan.filters:
         query = query.where(expression(condition), copy=False)

@@ -12,7 +12,7 @@ BINARY: dict[str, type[exp.Binary]] = {
     "=": exp.EQ, "<>": exp.NEQ, "<": exp.LT, "<=": exp.LTE, ">": exp.GT, ">=": exp.GTE,
 }  # fmt: skip
 UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute")
-PARTS = {each: each for each in UNITS} | {"dayofweek": "dow", "dayofyear": "doy"}  # week: ISO 8601; dow: 0 is Sunday
+PARTS = {unit: unit for unit in UNITS} | {"dayofweek": "dow", "dayofyear": "doy"}  # week: ISO 8601; dow: 0 is Sunday
 MOMENT = exp.DataType.Type.TIMESTAMPNTZ
 
 
@@ -28,7 +28,7 @@ def expression(node: Expression) -> exp.Expression:  # noqa: PLR0911, PLR0912 - 
             return exp.cast(column, exp.DataType.Type.DOUBLE, copy=False) if kind is ColumnType.INTEGER else column
         case Call("and" | "or" as function, arguments):
             combine = exp.and_ if function == "and" else exp.or_
-            return exp.Paren(this=combine(*(expression(each) for each in arguments)))
+            return exp.Paren(this=combine(*(expression(argument) for argument in arguments)))
         case Call("not", (argument,)):
             return exp.Paren(this=exp.Not(this=exp.Paren(this=expression(argument))))
         case Call("is null", (argument,)):
@@ -38,7 +38,7 @@ def expression(node: Expression) -> exp.Expression:  # noqa: PLR0911, PLR0912 - 
             ifs = [exp.If(this=expression(condition), true=expression(outcome)) for condition, outcome in pairs]
             return exp.Case(ifs=ifs, default=expression(arguments[-1]))
         case Call("coalesce", arguments):
-            return exp.Coalesce(this=expression(arguments[0]), expressions=[expression(each) for each in arguments[1:]])
+            return exp.Coalesce(this=expression(arguments[0]), expressions=[expression(one) for one in arguments[1:]])
         case Call("/", (one, two)):
             divisor = expression(two)
             safe = exp.Nullif(this=divisor, expression=double(0.0))

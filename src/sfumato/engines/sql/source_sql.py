@@ -80,7 +80,7 @@ class _Relations:
 
     def _inside(self, inner: Source, filters: tuple[Expression, ...], read: set[str]) -> exp.Select:
         """The inner source, filtered, as something to select from."""
-        wanted = read.union(*(columns_of(each) for each in filters))
+        wanted = read.union(*(columns_of(condition) for condition in filters))
         query = exp.Select().from_(self.select(inner, wanted).subquery("inside"))
         for condition in filters:
             query = query.where(expression(condition))
@@ -93,9 +93,9 @@ class _Relations:
         columns: tuple[tuple[str, Expression], ...],
         needed: set[str],
     ) -> exp.Select:
-        kept = [(name, each) for name, each in columns if name in needed]
-        query = self._inside(inner, filters, set().union(*(columns_of(each) for _, each in kept)))
-        query = query.select(*(_as(expression(each), name) for name, each in kept))
+        kept = [(name, value) for name, value in columns if name in needed]
+        query = self._inside(inner, filters, set().union(*(columns_of(value) for _, value in kept)))
+        query = query.select(*(_as(expression(value), name) for name, value in kept))
         if not self.per_row and extent(inner).private:
             query = query.select(exp.column(UNIT, quoted=True), exp.column(HELD, quoted=True))
         return _something(query)
@@ -135,8 +135,8 @@ class _Relations:
                 query = query.select(_as(_text(UNIT), UNIT), _as(more, HELD))
             selects.append(_something(query))
         both: exp.Query = selects[0]
-        for each in selects[1:]:
-            both = exp.union(both, each, distinct=False)
+        for select in selects[1:]:
+            both = exp.union(both, select, distinct=False)
         return exp.select("*").from_(both.subquery("parts"))
 
     def _per_unit(
@@ -144,11 +144,11 @@ class _Relations:
     ) -> exp.Select:
         if self.per_row:
             raise KernelFault("Rows that are people are not added up for each person.")
-        kept = [each for each in columns if each.name in needed]
-        read = set().union(*(columns_of(each.value) for each in kept if each.value is not None))
+        kept = [column for column in columns if column.name in needed]
+        read = set().union(*(columns_of(column.value) for column in kept if column.value is not None))
         query = self._inside(inner, filters, read)
         unit = exp.column(UNIT, quoted=True)
-        query = query.select(unit, _as(integer(1), HELD), *(_as(_of_unit(each), each.name) for each in kept))
+        query = query.select(unit, _as(integer(1), HELD), *(_as(_of_unit(column), column.name) for column in kept))
         return query.group_by(unit.copy())
 
 
