@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from sfumato.answers.answer import Answer
     from sfumato.catalog.budget import Budget
     from sfumato.catalog.columns import Boolean, Category, Date, DateTime, Id, Integer, Real, Text
+    from sfumato.catalog.counts_unit import COUNTS
     from sfumato.curator import Curator
     from sfumato.folder_ledger import set_budget
     from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
@@ -32,6 +33,7 @@ _LOADED_ON_USE = {
     "ApproxDP": ("sfumato.kernel.losses", "ApproxDP"),
     "Boolean": ("sfumato.catalog.columns", "Boolean"),
     "Budget": ("sfumato.catalog.budget", "Budget"),
+    "COUNTS": ("sfumato.catalog.counts_unit", "COUNTS"),
     "Category": ("sfumato.catalog.columns", "Category"),
     "Curator": ("sfumato.curator", "Curator"),
     "Date": ("sfumato.catalog.columns", "Date"),
@@ -66,6 +68,7 @@ _LOADED_ON_USE = {
 }
 
 __all__ = [
+    "COUNTS",
     "ROW",
     "ZCDP",
     "Answer",

@@ -13,6 +13,7 @@ from sfumato.arguments import check_file_path, check_path, check_text, check_tru
 from sfumato.catalog.budget import Budget
 from sfumato.catalog.catalog_file import load_catalog
 from sfumato.catalog.columns import ColumnDeclaration
+from sfumato.catalog.counts_unit import Counts, split_unit
 from sfumato.catalog.dataset import Dataset, Table, replace_tables
 from sfumato.catalog.text_format import TextFormat
 from sfumato.curator import Curator
@@ -45,7 +46,7 @@ def protect(
     data: object,
     *,
     name: str,
-    unit: str | Literal[Row.ROW],
+    unit: str | Literal[Row.ROW] | Counts,
     columns: Mapping[str, ColumnDeclaration],
     budget: Budget,
     neighbours: str = "add-remove",
@@ -67,7 +68,9 @@ def protect(
 ) -> Curator:
     """Protect one table: a frame (pandas, polars, Arrow) or the path of a CSV or Parquet file.
 
-    `rows` (unit ROW) and `people` (unit an id) make that number public. Both need neighbours="replace-one".
+    `unit` is the column that identifies people, ROW (each row is one person), or COUNTS("n"): a record with n = 5
+    stands for 5 people, and n needs no declaration.
+    `rows` (unit ROW or COUNTS) and `people` (unit an id) make that number public. Both need neighbours="replace-one".
     `encoding`, `delimiter`, `decimal`, `date_format`, `on_error` and `quoted_newlines` say how texts are read: see
     the guide. A load that loses many values warns (errors.LoadWarning). With `strict` it is refused
     (errors.CatalogError).
@@ -83,9 +86,11 @@ def protect(
         raise InvalidParameter("ledger", "must be the path of a file here", "a URL", hint)
     books_at = None if ledger is None else check_file_path(ledger, "ledger")
     reading = TextFormat(encoding, delimiter, decimal, date_format, on_error, quoted_newlines)
+    row_unit, count_column = split_unit(unit)
     table = Table(
-        name, None, unit, columns, max_rows_per_unit, max_groups_per_unit, rows, people=people, reading=reading
-    )
+        name, None, row_unit, columns, max_rows_per_unit, max_groups_per_unit, rows, people=people, reading=reading,
+        count_column=count_column,
+    )  # fmt: skip
     dataset = Dataset(name, [table], budget, population, neighbours, analysts=_check_limits(analysts))
     engine = DuckDBEngine.of_data(table, rows_of, Loading(strict=strict))
     signer = Signer() if books_at is None else Signer(Path(f"{books_at}.key"))

@@ -42,7 +42,10 @@ def make_rows(table: Table, rows: int = ROWS) -> "pyarrow.Table":
     """Rows within the declared types and bounds, evenly spread. Every unit has up to two."""
     import pyarrow  # noqa: PLC0415 - 25 MiB that asking does not need
 
-    made = {name: _column(declared, rows) for name, declared in table.columns.items()}
+    made: dict[str, list[object]] = {
+        name: [1] * rows if name == table.count_column else _column(declared, rows)
+        for name, declared in table.columns.items()
+    }
     kept = _choose_rows(made, dict(table.multiplicities), rows)
     return pyarrow.table({name: [values[place] for place in kept] for name, values in made.items()})
 

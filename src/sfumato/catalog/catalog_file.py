@@ -47,7 +47,10 @@ TABLE_KEYS = (
 )  # as in Table
 HEAD = re.compile(r"""\ufeff?\s*\[\s*["']?dataset["']?\s*\]""")
 LEDGER_ID = re.compile(r"""(\s*["']?ledger_id["']?\s*=\s*)("(?:[^"\\]|\\.)*"|'[^']*')""")
-UNITS = 'unit_column = "…", unit = "row", unit_through = { column = "…", table = "…" } or public = true'
+UNITS = (
+    'unit_column = "…", unit = "row", unit = "counts" with count_column = "…", '
+    'unit_through = { column = "…", table = "…" } or public = true'
+)
 
 Section = Mapping[str, Any]
 
@@ -170,7 +173,10 @@ def _read_table(name: str, raw: object) -> Table:
     where = f"tables.{name}"
     table = _read_section(where, raw)
     _check_keys(
-        where, table, ("source", "unit_column", "unit", "unit_through", *TABLE_KEYS, *READING_KEYS, "columns"), ()
+        where,
+        table,
+        ("source", "unit_column", "unit", "count_column", "unit_through", *TABLE_KEYS, *READING_KEYS, "columns"),
+        (),
     )
     columns = {
         column: _read_column(f"{where}.columns.{column}", declared)
@@ -181,8 +187,11 @@ def _read_table(name: str, raw: object) -> Table:
         raise catalog_error(f"{where}: {' and '.join(units)} contradict each other.", f"Write one of: {UNITS}.")
     if not units and table.get("public") is not True:
         raise catalog_error(f"{where} has no privacy unit.", f"Write one of: {UNITS}.")
-    if "unit" in table and table["unit"] != "row":
-        raise catalog_error(f'{where}: unit can only be "row".', f"Write one of: {UNITS}.")
+    if "unit" in table and table["unit"] not in ("row", "counts"):
+        raise catalog_error(f'{where}: unit can only be "row" or "counts".', f"Write one of: {UNITS}.")
+    if ("count_column" in table) != (table.get("unit") == "counts"):
+        hint = 'For example: unit = "counts" and count_column = "n". Each unit of n is then one person.'
+        raise catalog_error(f'{where}: unit = "counts" and count_column need each other.', hint)
     link = None
     if "unit_through" in table:
         through = _read_section(f"{where}.unit_through", table["unit_through"])
@@ -195,7 +204,10 @@ def _read_table(name: str, raw: object) -> Table:
     rest = {key: table[key] for key in TABLE_KEYS if key in table}
     with name_place(where):
         reading = TextFormat(**{key: table[key] for key in READING_KEYS if key in table})
-    return Table(name, table.get("source"), unit, columns, unit_through=link, reading=reading, **rest)
+    return Table(
+        name, table.get("source"), unit, columns, unit_through=link, reading=reading,
+        count_column=table.get("count_column"), **rest,
+    )  # fmt: skip
 
 
 def _read_column(where: str, raw: object) -> ColumnDeclaration:
@@ -272,6 +284,9 @@ def _write_table(table: Table) -> Iterator[str]:
         yield f"source = {_write_string(table.source)}"
     if table.public:
         pass  # no privacy unit
+    elif table.count_column is not None:
+        yield 'unit = "counts"'
+        yield f"count_column = {_write_string(table.count_column)}"
     elif table.unit is ROW:
         yield 'unit = "row"'
     elif table.unit is not None:
@@ -286,13 +301,23 @@ def _write_table(table: Table) -> Iterator[str]:
     for key in READING_KEYS:
         if getattr(table.reading, key) != getattr(PLAIN_TEXT, key):
             yield f"{key} = {write_value(getattr(table.reading, key))}"
-    for name, declaration in table.columns.items():
+    for name, declaration in list_written_columns(table).items():
         parts = {part.name: getattr(declaration, part.name) for part in fields(declaration)}
         if parts.get("nullable"):
             del parts["nullable"]
         written = {"type": NAMES[type(declaration)], **parts}
         pairs = ", ".join(f"{key} = {write_value(part)}" for key, part in written.items())
         yield f"columns.{_write_key(name)} = {{ {pairs} }}"
+
+
+def list_written_columns(table: Table) -> dict[str, ColumnDeclaration]:
+    """The columns that a catalog declares. The key count_column declares that column, except for its largest count."""
+    columns = dict(table.columns)
+    if table.count_column is not None:
+        del columns[table.count_column]
+        if table.most_count is not None:
+            columns[table.count_column] = Integer(0, table.most_count)
+    return columns
 
 
 def write_value(value: object) -> str:

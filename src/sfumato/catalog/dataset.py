@@ -9,6 +9,7 @@ from sfumato.catalog.analysts import MOST_LETTERS, check_analysts
 from sfumato.catalog.budget import Budget
 from sfumato.catalog.catalog_errors import MOST_CHARACTERS, catalog_error, name_place, show_value
 from sfumato.catalog.columns import ColumnDeclaration, Id, column_type, freeze, read_flag
+from sfumato.catalog.counts_unit import ONE_PERSON, read_count_limit
 from sfumato.catalog.names import find_name, read_name, read_text, refuse_twins, suggest_names, unknown_name
 from sfumato.catalog.text_format import PLAIN_TEXT, TextFormat
 from sfumato.errors import KernelFault, kind_of
@@ -47,6 +48,8 @@ class Table:
     multiplicities: tuple[tuple[str, int], ...] = ()  # of a public table: the most rows with one value, by column
     people: int | None = None  # like rows, for a table whose unit is an id: the public number of people
     reading: TextFormat = PLAIN_TEXT
+    count_column: str | None = None  # of a counts table (unit ROW): each unit of this column is one person
+    most_count: int | None = None  # of a counts table: larger counts are clamped to it
 
     def __post_init__(self) -> None:
         freeze(self, name=read_name(self.name, "a table's name"))
@@ -65,6 +68,8 @@ class Table:
                 raise catalog_error(f"reading must be a TextFormat; got {kind_of(self.reading)}.")
             freeze(self, unit_through=self._link())
             freeze(self, unit=self._unit())
+            if self.count_column is not None:
+                self._declare_count_column(self.count_column)
             if not isinstance(self.unit, str) and not self.unit_through and self._bound != ContributionBound():
                 rule = "max_rows_per_unit and max_groups_per_unit must be 1 if the unit is the row"
                 raise catalog_error(f"{rule}.", "Remove them, or declare the people's id column as the unit.")
@@ -113,6 +118,17 @@ class Table:
             return None
         return ROW if self.unit is ROW else self._id(self.unit)
 
+    def _declare_count_column(self, given: str) -> None:
+        """Declare the count column as what it is in questions: 1 for each person."""
+        if self.public or self.unit is not ROW:
+            raise catalog_error("count_column is only for counts tables.", 'Remove it, or write unit = "counts".')
+        name = find_name(given, self.columns) or read_name(given, "count_column")
+        declared = self.columns.get(name)
+        if declared != ONE_PERSON:
+            freeze(self, most_count=read_count_limit(name, declared))
+        columns = MappingProxyType({**self.columns, name: ONE_PERSON})
+        freeze(self, count_column=name, columns=columns)
+
     def _link(self) -> tuple[str, str] | None:
         match self.unit_through:
             case None:
@@ -127,7 +143,7 @@ class Table:
         """The declared spelling of a column that must be an id."""
         found = find_name(name, self.columns)
         if not isinstance(name, str):
-            hint = "Name the column that identifies people, or use ROW if every row is one person."
+            hint = "Name the column that identifies people, or use ROW if every row is one person, or COUNTS."
             raise catalog_error(f"the unit must be a column's name or ROW; got {kind_of(name)}.", hint)
         if found is None or not isinstance(self.columns[found], Id):
             wrong = "is not declared" if found is None else "must be declared as an id"
@@ -185,6 +201,9 @@ class Dataset:
                         raise catalog_error(
                             f"{key} makes the number of {key} public, which only replace-one allows.", hint
                         )
+                if table.most_count is not None and self.neighbours is Neighbours.REPLACE_ONE:
+                    hint = f"Remove {table.count_column} from the columns: counts are then not clamped."
+                    raise catalog_error("a largest count is not allowed with replace-one.", hint)
                 self._owner(table)
         for analyst, limit in self.analysts.items():
             with name_place(f"analysts.{read_name(analyst, 'an analyst', MOST_LETTERS)}"):

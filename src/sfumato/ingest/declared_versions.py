@@ -21,10 +21,12 @@ def hash_declaration(table: Table) -> str:
     """A digest of everything that a snapshot is made from, or that an answer takes as true of it."""
     columns = sorted((name, repr(declared)) for name, declared in table.columns.items())
     reading = [(key, getattr(table.reading, key)) for key in READING_KEYS]
-    parts = (
+    parts: tuple[object, ...] = (
         LOWERING_VERSION, table.name, table.source, str(table.unit), table.unit_through, table.max_rows_per_unit,
         table.rows, table.people, table.public, reading, columns,
     )  # fmt: skip
+    if table.count_column is not None:
+        parts += ("counts", table.count_column, table.most_count)
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 

@@ -73,6 +73,39 @@ class PeopleReport:
 
 
 @dataclass(frozen=True, slots=True)
+class CountsReport:
+    """The counts of a counts table, by record. Records whose count is no whole number from 0 stand for no people."""
+
+    column: str
+    records: int
+    people: int
+    missing: int = 0
+    unreadable: int = 0
+    negative: int = 0
+    fractional: int = 0
+    zero: int = 0
+    clamped: int = 0
+
+    @property
+    def lost(self) -> int:
+        """How many records stand for no people although their count is not 0."""
+        return self.missing + self.unreadable + self.negative + self.fractional
+
+    @property
+    def why_lost(self) -> str:
+        """Why they stand for no people."""
+        reasons = ("missing", "unreadable", "negative", "fractional")
+        found = ", ".join(f"{getattr(self, reason):,} {reason}" for reason in reasons if getattr(self, reason))
+        return f"whose {self.column} is not a count: {found}"
+
+    def __str__(self) -> str:
+        zero = f" {count_of(self.zero, 'record')} with {self.column} = 0." if self.zero else ""
+        clamped = f" {count_of(self.clamped, 'count')} clamped." if self.clamped else ""
+        people = count_of(self.people, "person", "people")
+        return f"Each unit of {self.column} is one person: {people}.{zero}{clamped}"
+
+
+@dataclass(frozen=True, slots=True)
 class LoadProblem:
     """What a load lost, the likely cause and what to do about it. It holds no value of the data."""
 
@@ -110,11 +143,12 @@ class TableReport:
     columns: tuple[ColumnReport, ...]
     people: PeopleReport | None
     problems: tuple[LoadProblem, ...] = ()
+    counts: CountsReport | None = None  # of a counts table
 
     @property
     def dropped(self) -> int:
-        """Records that are not among the rows: malformed ones, and those without a privacy unit."""
-        return self.malformed + self.without_unit
+        """Records that are not among the rows: malformed ones, those without a privacy unit, those without a count."""
+        return self.malformed + self.without_unit + (0 if self.counts is None else self.counts.lost)
 
     def as_json(self) -> dict[str, Any]:
         """The counts, without examples of values."""
@@ -130,6 +164,7 @@ class TableReport:
             "rows": self.rows,
             "columns": columns,
             "people": None,
+            "counts": None if self.counts is None else asdict(self.counts),
             "warnings": [asdict(problem) | {"text": str(problem)} for problem in self.problems],
         }
         if self.people is not None:
@@ -184,14 +219,16 @@ class LoadReport:
 
 def sentences(report: TableReport) -> Iterator[str]:
     """Records and people, in words."""
-    dropped = [
-        f"{count:,} {reason}"
-        for count, reason in ((report.malformed, "malformed"), (report.without_unit, "without a privacy unit"))
-        if count
-    ]
+    reasons = [(report.malformed, "malformed"), (report.without_unit, "without a privacy unit")]
+    if report.counts is not None:
+        reasons.append((report.counts.lost, report.counts.why_lost))
+    dropped = [f"{count:,} {reason}" for count, reason in reasons if count]
     why = f" ({', '.join(dropped)})" if dropped else ""
     read = f"{count_of(report.records_read, 'record')} read, {report.malformed:,} malformed"
     yield f"{read}, {report.dropped:,} dropped{why}; {count_of(report.rows, 'row')} pinned."
+    if report.counts is not None:
+        yield str(report.counts)
+        return
     people = report.people
     if people is None:
         return

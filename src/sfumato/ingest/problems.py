@@ -12,6 +12,7 @@ from sfumato.ingest.load_report import (
     MOST_LOST,
     MOST_PEOPLE_OVER,
     ColumnReport,
+    CountsReport,
     LoadProblem,
     PeopleReport,
     TableReport,
@@ -37,6 +38,8 @@ def add_problems(report: TableReport, table: Table, sample: Sample) -> TableRepo
         found, examples = _of_column(column, table, sample)
         columns.append(replace(column, examples=examples))
         problems += found
+    if report.counts is not None:
+        problems += _find_count_problems(report.counts, table.name)
     if report.people is not None:
         problems += _of_people(report.people, table.name)
     return replace(report, columns=tuple(columns), problems=tuple(problems))
@@ -97,6 +100,22 @@ def _of_records(report: TableReport, table: Table) -> Iterator[LoadProblem]:
             cause = "A row without an id belongs to no person."
             fix = 'Complete the ids in the source; or use unit = "row" if every row is one person.'
         yield LoadProblem(table.name, column, report.without_unit, share, message, cause, fix)
+
+
+def _find_count_problems(counts: CountsReport, table: str) -> Iterator[LoadProblem]:
+    most = MOST_LOST * counts.records
+    if counts.lost > most:
+        share = counts.lost / counts.records
+        message = f"{percent(share)} of the records stand for no people: their {counts.column} is not a count."
+        cause = "It is missing, unreadable, negative or fractional."
+        fix = "Write a whole number from 0 into each record."
+        yield LoadProblem(table, counts.column, counts.lost, share, message, cause, fix)
+    if counts.clamped > most:
+        share = counts.clamped / counts.records
+        message = f"{percent(share)} of the counts were clamped."
+        cause = "They are larger than the declared largest count."
+        fix = f"Raise the upper bound of {counts.column}, or remove it from the columns."
+        yield LoadProblem(table, counts.column, counts.clamped, share, message, cause, fix)
 
 
 def _of_people(people: PeopleReport, table: str) -> Iterator[LoadProblem]:

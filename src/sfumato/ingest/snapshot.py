@@ -11,10 +11,11 @@ from sfumato.catalog.dataset import Table
 from sfumato.catalog.names import find_name
 from sfumato.errors import CatalogError
 from sfumato.ingest.canonical import canonical
+from sfumato.ingest.count_survey import expand_counts
 from sfumato.ingest.counting import Outcome, count_outcomes, count_people, sample_lost_values
 from sfumato.ingest.declared_versions import describe_origin
 from sfumato.ingest.hidden_names import PEOPLE, PINNED, ROWS_OF_UNIT, UNIT, VALUE
-from sfumato.ingest.load_report import AS_USUAL, ColumnReport, Loading, PeopleReport, TableReport
+from sfumato.ingest.load_report import AS_USUAL, ColumnReport, CountsReport, Loading, PeopleReport, TableReport
 from sfumato.ingest.pinned_rows import (
     check_public_counts,
     find_lost_rows,
@@ -87,13 +88,19 @@ def _read(
         if table.public:
             table = describe_public(connection, table, found)
         source = found if table.unit_through is None else join_owners(connection, table, found)
+        rows, counts = found, None
         with read_row_by_row(connection):
+            if table.count_column is not None:
+                rows, counts = expand_counts(connection, table, found)
+                source = rows
             write_rows(connection, table, source, show_step)
             show_step("load report")
             report = add_problems(
-                _report_rows(connection, table, found.dropped), table, partial(_sample_lost, connection, table, source)
+                _report_rows(connection, table, found.dropped, counts),
+                table,
+                partial(_sample_lost, connection, table, source),
             )
-        lost = find_lost_rows(connection, table, found)
+        lost = find_lost_rows(connection, table, rows)
         drop_people(connection)
     return table, report, lost
 
@@ -114,12 +121,18 @@ def order_tables(tables: Mapping[str, Table]) -> list[Table]:
     return ordered
 
 
-def _report_rows(connection: duckdb.DuckDBPyConnection, table: Table, malformed: int) -> TableReport:
+def _report_rows(
+    connection: duckdb.DuckDBPyConnection, table: Table, malformed: int, counts: CountsReport | None
+) -> TableReport:
     """What the load of a table did, from its outcomes and its people."""
     rows, columns = count_outcomes(connection, table.name, list_kept(table))
     if table.unit is ROW:
         people = None if table.public else PeopleReport(rows, 1, 1, 1, 1, 1, 0)
-        return TableReport(table.name, rows + malformed, malformed, 0, rows, tuple(columns.values()), people)
+        if counts is None:
+            return TableReport(table.name, rows + malformed, malformed, 0, rows, tuple(columns.values()), people)
+        reported = tuple(column for name, column in columns.items() if name != table.count_column)
+        records = counts.records + malformed
+        return TableReport(table.name, records, malformed, 0, rows, reported, people, counts=counts)
     people = count_people(connection, table, PEOPLE, ROWS_OF_UNIT, UNIT)
     query = f"SELECT COALESCE(SUM({quote(ROWS_OF_UNIT)}), 0) FROM {PEOPLE} WHERE {quote(UNIT)} IS NULL"
     without_unit = int(connection.execute(query).fetchall()[0][0])
