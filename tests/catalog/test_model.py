@@ -324,7 +324,7 @@ class TestTable:
             lambda: Table("t", None, "who", PERSON), "tables.t: the unit's column 'who' is not declared.", "Declare it"
         )
         refused(lambda: Table("t", None, "age", PERSON), "tables.t: the unit's column 'age' must be declared as an id.")
-        refused(lambda: Table("t", None, None, PERSON), "tables.t: the unit must be a column's name or ROW")
+        refused(lambda: Table("t", None, None, PERSON), "tables.t: the unit must be a column's name, ROW or COUNTS")
 
     def test_a_row_unit_contributes_one_row(self):
         assert rows(max_rows_per_unit=1, max_groups_per_unit=1) == rows()

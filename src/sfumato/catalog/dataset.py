@@ -121,7 +121,8 @@ class Table:
     def _declare_count_column(self, given: str) -> None:
         """Declare the count column as what it is in questions: 1 for each person."""
         if self.public or self.unit is not ROW:
-            raise catalog_error("count_column is only for counts tables.", 'Remove it, or write unit = "counts".')
+            hint = 'Remove it, or write unit = "counts".' if not self.public else "Remove it, or public = true."
+            raise catalog_error("count_column is only for private counts tables.", hint)
         name = find_name(given, self.columns) or read_name(given, "count_column")
         declared = self.columns.get(name)
         if declared != ONE_PERSON:
@@ -143,8 +144,8 @@ class Table:
         """The declared spelling of a column that must be an id."""
         found = find_name(name, self.columns)
         if not isinstance(name, str):
-            hint = "Name the column that identifies people, or use ROW if every row is one person, or COUNTS."
-            raise catalog_error(f"the unit must be a column's name or ROW; got {kind_of(name)}.", hint)
+            hint = "Name the column that identifies people, or use ROW if every row is one person."
+            raise catalog_error(f"the unit must be a column's name, ROW or COUNTS(column); got {kind_of(name)}.", hint)
         if found is None or not isinstance(self.columns[found], Id):
             wrong = "is not declared" if found is None else "must be declared as an id"
             hint = f'Declare it: columns.{found or name} = {{ type = "id" }}, or Id() in Python.'

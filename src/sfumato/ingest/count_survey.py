@@ -7,12 +7,14 @@ from sfumato.catalog.dataset import Table
 from sfumato.ingest.count_tables import largest_count, repeat_records, select_counted
 from sfumato.ingest.hidden_names import ABSENT, COUNTED, TIMES
 from sfumato.ingest.load_report import CountsReport
-from sfumato.ingest.readers import Source
 from sfumato.ingest.source_refusals import records_disagree, refused
+from sfumato.ingest.source_relation import SourceRelation
 from sfumato.ingest.sql_quoting import quote
 
 
-def expand_counts(connection: duckdb.DuckDBPyConnection, table: Table, source: Source) -> tuple[Source, CountsReport]:
+def expand_counts(
+    connection: duckdb.DuckDBPyConnection, table: Table, source: SourceRelation
+) -> tuple[SourceRelation, CountsReport]:
     """The source with one row for each person, and the report of its counts. Too many people are refused."""
     report = survey_counts(connection, table, source)
     if source.records not in (None, report.records):
@@ -27,7 +29,7 @@ def expand_counts(connection: duckdb.DuckDBPyConnection, table: Table, source: S
     return repeat_records(table, source, report.people), report
 
 
-def survey_counts(connection: duckdb.DuckDBPyConnection, table: Table, source: Source) -> CountsReport:
+def survey_counts(connection: duckdb.DuckDBPyConnection, table: Table, source: SourceRelation) -> CountsReport:
     """What the counts of the records are."""
     name = str(table.count_column)
     outcomes = {

@@ -7,17 +7,14 @@ from dataclasses import replace
 
 from sfumato.catalog.counts_unit import MOST_PEOPLE
 from sfumato.catalog.dataset import Table
-from sfumato.errors import KernelFault
 from sfumato.ingest.counting import note_absent
 from sfumato.ingest.hidden_names import COPIES, COPY, COUNTED, TIMES
 from sfumato.ingest.parsing import double, parse_column
-from sfumato.ingest.readers import Source
+from sfumato.ingest.source_relation import SourceRelation
 from sfumato.ingest.sql_quoting import quote
 
-ONE = "1::TINYINT"
 
-
-def select_counted(table: Table, source: Source) -> str:
+def select_counted(table: Table, source: SourceRelation) -> str:
     """The query of the records, each with its count (COUNTED, a double or NULL) and its number of people (TIMES).
 
     Claim: K-53. TIMES is a function of the record's own count: that whole number, clamped to the largest count, or 0
@@ -26,9 +23,7 @@ def select_counted(table: Table, source: Source) -> str:
     Relies on: K-50 (the count is read as every Integer is).
     Checked by: tests/ingest/test_count_tables.py::test_a_count_is_read_by_itself
     """
-    if table.count_column is None:
-        raise KernelFault("Only a counts table has counts.")
-    name = table.count_column
+    name = str(table.count_column)
     kind = source.columns[name]
     parsed = f"CAST({parse_column(name, table.columns[name], kind, source.reading)} AS DOUBLE) AS {COUNTED}"
     taken = ", ".join(quote(column) for column in table.columns)
@@ -48,7 +43,7 @@ def largest_count(table: Table) -> int:
     return min(MOST_PEOPLE + 1, table.most_count or MOST_PEOPLE + 1)
 
 
-def repeat_records(table: Table, source: Source, people: int) -> Source:
+def repeat_records(table: Table, source: SourceRelation, people: int) -> SourceRelation:
     """The source of a counts table with one row for each person: TIMES copies of a record, with the count column 1.
 
     `people`: how many rows that is. The load is refused if as many are not pinned.
@@ -58,9 +53,10 @@ def repeat_records(table: Table, source: Source, people: int) -> Source:
     Relies on: K-53 (TIMES).
     Checked by: tests/neighbours/test_counts_neighbours.py::test_one_person_more_is_one_row_more
     """
-    others = [f"record.{quote(name)}" for name in table.columns if name != table.count_column]
-    rows = ", ".join([*others, f"{ONE} AS {quote(str(table.count_column))}"])
+    count = quote(str(table.count_column))
+    values = [f"record.{name}" for name in map(quote, table.columns) if name != count]
+    rows = ", ".join([*values, f"1::TINYINT AS {count}"])
     copies = f"range(record.{TIMES}) {COPIES}({COPY})"
-    columns = {name: source.columns[name] for name in table.columns} | {str(table.count_column): "TINYINT"}
+    columns = {**source.columns, str(table.count_column): "TINYINT"}
     relation = f"(SELECT {rows} FROM ({select_counted(table, source)}) record, {copies})"
     return replace(source, relation=relation, columns=columns, records=people)
