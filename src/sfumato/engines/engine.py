@@ -74,13 +74,17 @@ def bin_numbers(choice: Choice) -> Callable[[Scalar], int | None]:
 Added = Count | Sum | Halves | Thirds | Curve  # quantities that add up rows
 
 
-def addends(quantity: Count | Sum | Halves) -> tuple[Count | Sum, ...]:
-    """The sums over rows that a quantity is computed from: for halves, a sum around the middle and a count."""
+def addends(quantity: Count | Sum | Halves, *, per_row: bool) -> tuple[Count | Sum, ...]:
+    """The sums over rows that a quantity is computed from: for halves, a sum and a count.
+
+    A person's rows are weighed, and then rounded: their sum is around the middle. A row unit's sum is not, because
+    `compute_integers` subtracts the middle from the total. Nothing is subtracted for each row.
+    """
     if not isinstance(quantity, Halves):
         return (quantity,)
     value, grid = quantity.value, quantity.grid
     always = isinstance(value, Column) and not value.nullable
-    return Sum(value, grid, grid.middle), Count(None if always else value)
+    return Sum(value, grid, 0 if per_row else grid.middle), Count(None if always else value)
 
 
 def compute_integers(quantity: Added, totals: Sequence[int], plan: BoundedPlan) -> tuple[int, ...]:
@@ -88,6 +92,8 @@ def compute_integers(quantity: Added, totals: Sequence[int], plan: BoundedPlan) 
     if not isinstance(quantity, Halves):
         return tuple(totals)
     total, count = totals
+    if plan.unit.per_row:
+        total -= quantity.grid.middle * count
     return halves(total, count, quantity.grid, per_row=plan.unit.per_row)
 
 

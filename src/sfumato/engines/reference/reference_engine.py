@@ -133,7 +133,9 @@ def _contributions(quantity: Added, row: WeightedRow, most: int, *, per_row: boo
                 return (0,) * quantity.width
             return tuple(_weighed(part, row, most) for part in parts_of(quantity, quantise(found, grid)))
         case Count() | Sum() | Halves():
-            return tuple(_contribution(addend, row, most, per_row=per_row) for addend in addends(quantity))
+            return tuple(
+                _contribution(addend, row, most, per_row=per_row) for addend in addends(quantity, per_row=per_row)
+            )
         case _:
             assert_never(quantity)
 

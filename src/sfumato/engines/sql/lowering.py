@@ -210,7 +210,7 @@ def _totals(name: str, quantity: Added, plan: BoundedPlan, stored: Stored) -> li
             parts = _parts(quantity, _held_steps(name, quantity), plan)
             return [exp.Coalesce(this=exp.Sum(this=part), expressions=[integer(0)]) for part in parts]
         case Count() | Sum() | Halves():
-            return [_total(name, addend, plan, stored) for addend in addends(quantity)]
+            return [_total(name, addend, plan, stored) for addend in addends(quantity, per_row=plan.unit.per_row)]
         case _:
             assert_never(quantity)
 
