@@ -413,7 +413,7 @@ def test_a_file_that_grows_in_another_thread_is_not_taken_for_a_cut_one(path, le
 
         ledger._database._size = 0
         monkeypatch.setattr(database, "_identify_files", identify_before_another_thread)
-        with ledger._database._engine.connect() as connection:
+        with ledger._database._connection() as connection:
             ledger._database._refuse_other_files(connection)
 
 

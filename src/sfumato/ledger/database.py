@@ -29,7 +29,8 @@ SUFFIXES = ("", "-wal", "-shm")  # of the files that are one SQLite database
 # bytes that are not UTF-8 become text that fails its hash, so that the damaged entry is named
 TEXT = partial(str, encoding="utf-8", errors="surrogateescape")
 DAMAGED = (ValueError, LookupError, TypeError, ArithmeticError, AttributeError, RecursionError)
-_INHERITED: list[Pool] = []  # pools of the parent process: a child that closed them would close the parent's files
+# connections of the parent process: a child that closed them would close the parent's files
+_INHERITED: list[Pool | list[sa.Connection]] = []
 
 
 class Database:
@@ -43,6 +44,7 @@ class Database:
         self.signatures: Signatures | None = None
         self._file: tuple[int, int] | None = None  # the database file that this process opened
         self._size = 0
+        self._idle: list[sa.Connection] = []  # to take one from the pool again would take longer than to read with it
         if must_exist and (self.in_memory or (self._on_sqlite and not os.path.isfile(self.path or ""))):
             hint = (
                 "Put the ledger's file back, or restore the newest backup with `sfumato ledger restore`. "
@@ -88,6 +90,9 @@ class Database:
     def close(self) -> None:
         """Close the connections."""
         with GATE.inside():
+            if self._process == os.getpid():
+                while self._idle:
+                    self._idle.pop().close()
             self._engine.dispose(close=self._process == os.getpid())
             if self._scratch is not None:
                 self._scratch.cleanup()
@@ -96,8 +101,25 @@ class Database:
     def _connection(self) -> Iterator[sa.Connection]:
         self._stay_in_one_process()
         damage = _as_ledger_errors(self._engine.dialect.loaded_dbapi.Error, self.path)
-        with GATE.inside(), damage, self._lock, self._engine.connect() as connection:
+        with GATE.inside(), damage, self._lock, self._take_connection() as connection:
             yield connection
+
+    @contextmanager
+    def _take_connection(self) -> Iterator[sa.Connection]:
+        """The idle connection, or one from the pool. After an error, it goes back to the pool."""
+        try:
+            connection = self._idle.pop()
+        except IndexError:
+            connection = self._engine.connect()
+        try:
+            yield connection
+        except BaseException:
+            connection.close()
+            raise
+        if self._on_sqlite and not self._idle:
+            self._idle.append(connection)
+        else:
+            connection.close()
 
     def _refuse_other_files(self, connection: sa.Connection) -> None:
         """Refuse to go on if the files at the path are not the ones that are open, or were cut short."""
@@ -157,7 +179,8 @@ class Database:
             hint = "Keep the ledger in a file or a database, and open it in each process."
             raise LedgerError("ledger-foreign", "A ledger in memory belongs to the process that made it.", hint)
         with GATE.inside():
-            _INHERITED.append(self._engine.pool)
+            _INHERITED.extend((self._engine.pool, self._idle))
+            self._idle = []
             self._engine.dispose(close=False)
             self._process = os.getpid()
 

@@ -34,7 +34,8 @@ class ForkGate:
             self._own.depth = depth
             with self._changed:
                 self._inside -= 1
-                self._changed.notify_all()
+                if self._forking:
+                    self._changed.notify_all()
 
     def before_fork(self) -> None:
         """Wait until no other thread is inside."""

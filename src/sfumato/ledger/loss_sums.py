@@ -67,12 +67,14 @@ def zero_loss(kind: PrivacyLoss) -> PrivacyLoss:
     return make_loss(kind, Fraction(0), Fraction(0))
 
 
+@lru_cache(maxsize=4096)
 def add_losses(one: PrivacyLoss, two: PrivacyLoss) -> PrivacyLoss:
     """The sum of two losses of one kind."""
     (amount, delta), (more, more_delta) = amounts_of(one), amounts_of(two)
     return make_loss(one, amount + more, delta + more_delta)
 
 
+@lru_cache(maxsize=4096)
 def fits(charge: PrivacyLoss, spent: PrivacyLoss, limit: PrivacyLoss) -> bool:
     """Whether `spent` and `charge` together are within the limit, in both amounts and to the last digit."""
     parts = zip(amounts_of(charge), amounts_of(spent), amounts_of(limit), strict=True)
@@ -104,20 +106,20 @@ def price(loss: PrivacyLoss, shares: tuple[PrivacyLoss, ...], budget: PrivacyLos
     return convert_loss(loss, budget)
 
 
+@lru_cache(maxsize=4096)
 def write_loss(loss: PrivacyLoss | None) -> str:
-    """The text of a loss in the ledger: every digit, never a float. No loss is the empty text."""
+    """The JSON text of a loss in the ledger: every digit, never a float. No loss is the empty text."""
     match loss:
         case None:
             return ""
         case PureDP(epsilon):
-            amounts = {"epsilon": plain(epsilon)}
+            return f'{{"epsilon":"{plain(epsilon)}"}}'
         case ApproxDP(epsilon, delta):
-            amounts = {"delta": plain(delta), "epsilon": plain(epsilon)}
+            return f'{{"delta":"{plain(delta)}","epsilon":"{plain(epsilon)}"}}'
         case ZCDP(rho, delta):
-            amounts = {"delta": plain(delta), "rho": plain(rho)}
+            return f'{{"delta":"{plain(delta)}","rho":"{plain(rho)}"}}'
         case _:
             assert_never(loss)
-    return json.dumps(amounts, separators=(",", ":"))
 
 
 @lru_cache(maxsize=4096)
