@@ -13,9 +13,9 @@ from sfumato.lab.distributions.enclosed import Enclosed, enclose_exp, enclose_pi
 from sfumato.lab.distributions.noise_masses import mass, tail_from
 
 
-def holds(enclosed, truth, relative=mpmath.mpf(10) ** -50):
+def holds(enclosed, truth):
     low, high = (mpmath.mpf(end.numerator) / end.denominator for end in (enclosed.low, enclosed.high))
-    return low <= truth <= high and high - low <= relative * abs(truth)
+    return low <= truth <= high and high - low <= mpmath.mpf(10) ** -50 * abs(truth)
 
 
 def real(number):

@@ -14,7 +14,11 @@ if TYPE_CHECKING:
     from sfumato.lab.auditing.audit_result import AuditResult as AuditResult
     from sfumato.lab.auditing.mechanism_audit import audit as audit
     from sfumato.lab.broken_mechanisms import BROKEN_MECHANISMS as BROKEN_MECHANISMS
+    from sfumato.lab.distributions.mechanism_distributions import probabilities as probabilities
+    from sfumato.lab.distributions.mechanism_distributions import report_probability as report_probability
     from sfumato.lab.figure import Figure as Figure
+    from sfumato.lab.seeded_noise import SeededNoise as SeededNoise
+    from sfumato.lab.seeded_noise import seeded as seeded
 
 # public name -> module; loaded on first use, so that listing the names imports neither numpy nor an engine
 _LOADED_ON_USE = {
@@ -23,7 +27,11 @@ _LOADED_ON_USE = {
     "AuditResult": "sfumato.lab.auditing.audit_result",
     "Figure": "sfumato.lab.figure",
     "audit": "sfumato.lab.auditing.mechanism_audit",
+    "SeededNoise": "sfumato.lab.seeded_noise",
     "list_attacks": "sfumato.lab.attack_names",
+    "probabilities": "sfumato.lab.distributions.mechanism_distributions",
+    "report_probability": "sfumato.lab.distributions.mechanism_distributions",
+    "seeded": "sfumato.lab.seeded_noise",
 }
 
 

@@ -4,10 +4,12 @@ No mechanism, curator or ledger accepts this object, and it accepts no curator a
 never leave this file, so nothing that Sfumato answers can be drawn with them.
 """
 
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from hashlib import sha256
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -72,7 +74,7 @@ class SeededNoise:
             case PrivateChoice():
                 return choose_index(value, mechanism.spread, bytes_)
             case ThresholdedKeys():
-                return release_keys(mechanism.rule, value, bytes_)  # type: ignore[arg-type] - checked there
+                return release_keys(mechanism.rule, cast(Mapping[Hashable, int], value), bytes_)  # checked there
             case RandomizedResponse():
                 return flip_answers(mechanism, value, bytes_)
             case KaryResponse():

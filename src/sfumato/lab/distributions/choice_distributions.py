@@ -1,5 +1,6 @@
 """Probabilities of private choices: permute-and-flip, and the choices among public bins."""
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
@@ -93,10 +94,7 @@ def _mean_share(exponents: Sequence[Fraction]) -> Enclosed:
     for exponent in exponents:
         survives = enclose_exp(-exponent)
         least, most = int(survives.low * one), min(-int(-survives.high * one // 1), one)
-        low = [
-            (stay * (one - most) + grow * least) >> _BITS
-            for stay, grow in zip([*low, 0], [0, *low], strict=True)
-        ]
+        low = [(stay * (one - most) + grow * least) >> _BITS for stay, grow in zip([*low, 0], [0, *low], strict=True)]
         high = [
             ((stay * (one - least) + grow * most) >> _BITS) + 1
             for stay, grow in zip([*high, 0], [0, *high], strict=True)
@@ -108,10 +106,10 @@ def _mean_share(exponents: Sequence[Fraction]) -> Enclosed:
     return Enclosed(*ends)
 
 
-def _read_score(score: object) -> Fraction:
-    if isinstance(score, float) and score in (float("inf"), float("-inf")):
+def _read_score(score: int | float | Fraction) -> Fraction:
+    if isinstance(score, float) and math.isinf(score):
         return _GREATEST if score > 0 else -_GREATEST
-    return Fraction(score)  # type: ignore[arg-type] - read_numbers gives ints, floats and fractions
+    return Fraction(score)
 
 
 def _read_weights(weights: object, bins: int) -> list[int]:

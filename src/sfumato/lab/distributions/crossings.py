@@ -45,9 +45,7 @@ def _split_by_first(values: Sequence[int], bar: int, value_scale: Fraction) -> l
             continue
         reaches = enclose_exp(Fraction(value - bar) / value_scale)
         parts.append([ZERO, *(coefficient * reaches for coefficient in alive)])
-        alive = [
-            stay - passed for stay, passed in zip([*alive, ZERO], parts[-1], strict=True)
-        ]
+        alive = [stay - passed for stay, passed in zip([*alive, ZERO], parts[-1], strict=True)]
     return [*parts, alive]
 
 

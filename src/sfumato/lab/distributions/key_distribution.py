@@ -16,7 +16,7 @@ from sfumato.number_arguments import positive_fraction, whole_number
 
 @dataclass(frozen=True, slots=True)
 class KeyDistribution:
-    """The keys that somebody holds, with their true numbers of people. Keys are released independently of each other."""
+    """The keys that somebody holds, with their true numbers of people. Each key is released independently."""
 
     rule: KeyRule
     people: tuple[tuple[Hashable, int], ...]
@@ -80,9 +80,9 @@ def distribute_keys(rule: KeyRule, people_per_key: object) -> KeyDistribution:
     """Read the numbers of people as the mechanism reads them: keys that nobody holds never come out."""
     if not isinstance(people_per_key, Mapping):
         raise InvalidParameter("people_per_key", "must map keys to numbers of people", kind_of(people_per_key))
-    held = []
+    held: list[tuple[Hashable, int]] = []
     for key, people in people_per_key.items():
         form = canonical(key)
         if not isinstance(form, NoKey) and whole_number(people, "people_per_key", 0) > 0:
             held.append((form[0], int(people)))
-    return KeyDistribution(rule, tuple(held))  # type: ignore[arg-type] - a canonical key is hashable
+    return KeyDistribution(rule, tuple(held))

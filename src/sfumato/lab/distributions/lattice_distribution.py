@@ -81,7 +81,8 @@ class LatticeDistribution:
         while steps <= high[1]:
             outcome = self.output(steps)
             yield outcome, self.p(outcome)
-            steps = self._find_steps(outcome)[1] + 1  # type: ignore[index] - an output of this grid has its steps
+            same = self._find_steps(outcome)
+            steps = (steps if same is None else same[1]) + 1
 
     def greatest_ratio(self, other: "LatticeDistribution") -> Enclosed:
         """The most that an output is likelier here than in the other distribution. For epsilon-DP: at most e**epsilon.

@@ -114,9 +114,7 @@ def _step_chances(table: Ends | Window | Rows, step: int) -> list[Fraction]:
             return [_respond(Fraction(keep, UNITS), 2, report == step) for report in range(2)]
         case Window(steps, width, inside):
             within, beyond = Fraction(inside, UNITS * width), Fraction(UNITS - inside, UNITS * steps)
-            return [
-                within if (report - step) % table.outputs < width else beyond for report in range(table.outputs)
-            ]
+            return [within if (report - step) % table.outputs < width else beyond for report in range(table.outputs)]
         case Rows(rows):
             return [Fraction(units, UNITS) for units in rows[step]]
         case _:
@@ -139,7 +137,9 @@ def distribute_questions(questions: Questions, answers: object) -> FiniteDistrib
     _refuse_many(1 << questions.count)
     return make_exact(
         {
-            _pack_bits(bits): prod((_respond(truth, 2, bit == answer) for bit, answer in zip(bits, row, strict=True)))
+            _pack_bits(bits): prod(
+                (_respond(truth, 2, bit == answer) for bit, answer in zip(bits, row, strict=True)), start=Fraction(1)
+            )
             for bits in product((False, True), repeat=questions.count)
         }
     )
@@ -217,7 +217,7 @@ def _pack_bits(bits: object) -> bytes:
 def _read_bits(report: Report, k: int) -> list[bool]:
     if not isinstance(report, bytes):
         raise InvalidParameter("report", "must be the bytes of a row of bits", "a number")
-    return np.unpackbits(np.frombuffer(report, np.uint8), count=k, bitorder="little").astype(np.bool_).tolist()  # type: ignore[no-any-return]
+    return [bool(bit) for bit in np.unpackbits(np.frombuffer(report, np.uint8), count=k, bitorder="little")]
 
 
 def _read_code(report: Report) -> int:

@@ -33,7 +33,7 @@ from sfumato.standalone.thresholded_keys import ThresholdedKeys
 Distribution: TypeAlias = FiniteDistribution | LatticeDistribution | VectorDistribution | KeyDistribution
 
 
-def probabilities(mechanism: object, value: object) -> Distribution:  # noqa: C901, PLR0911 - one case for each mechanism
+def probabilities(mechanism: object, value: object) -> Distribution:  # noqa: PLR0911, PLR0912 - a case each
     """The probability of every output of a mechanism, for this value. It draws nothing, and charges nothing.
 
     | mechanism | value | result |
@@ -88,15 +88,14 @@ def report_probability(mechanism: object, value: object, report: object) -> Encl
     found = probabilities(mechanism, value)
     if not isinstance(found, FiniteDistribution):
         raise InvalidParameter("mechanism", "must be a local randomiser", kind_of(mechanism))
-    return found.p(report)  # type: ignore[arg-type] - what cannot be hashed is refused by Python
+    return found.p(report)  # Python refuses what cannot be hashed
 
 
 def _distribute_number(mechanism: Additive, value: object) -> LatticeDistribution | VectorDistribution:
     values = read_numbers(value)
     exponent, noise = grid_and_noise(mechanism, max(values.flat.size, 1))
     entries = tuple(
-        LatticeDistribution(centre, noise, exponent, mechanism.of)
-        for centre in to_grid(values.flat, exponent).tolist()
+        LatticeDistribution(centre, noise, exponent, mechanism.of) for centre in to_grid(values.flat, exponent).tolist()
     )
     return entries[0] if values.shape is None else VectorDistribution(entries)
 

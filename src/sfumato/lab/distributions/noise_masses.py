@@ -86,8 +86,8 @@ def _integrate_tail(variance: Fraction, at: int) -> Enclosed:
     integral = _normal_tail(square)
     density = enclose_exp(-square / 2) / _enclose_root_of_two_pi()
     if square >= 1:
-        error = enclose_sqrt(square) * density / (8 * variance)
-        return Enclosed(max((integral - error).low, Fraction(0)), integral.high)
+        excess = enclose_sqrt(square) * density / (8 * variance)
+        return Enclosed(max((integral - excess).low, Fraction(0)), integral.high)
     error = Fraction(1, 8) / variance  # the second derivative's size integrates to 4 exp(-1/2) / sqrt(2 pi) < 1
     return (integral + Enclosed(-error, error)).clamp(0, 1)
 
