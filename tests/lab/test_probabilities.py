@@ -20,12 +20,13 @@ from sfumato.kernel.above_threshold import AboveThreshold
 from sfumato.kernel.bin_choice import ExtremeChoice, ModeChoice, QuantileChoice
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.exact import enclose, leading_bits
-from sfumato.kernel.keys import release_keys
-from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise, release_on_grid
+from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
 from sfumato.kernel.neighbours import Neighbours
 from sfumato.kernel.samplers import geometric_coins
 from sfumato.lab.distributions.enclosed import enclose_exp
 from sfumato.lab.distributions.lattice_distribution import VectorDistribution
+from sfumato.standalone.mechanisms.additive_noise import release_on_grid
+from sfumato.standalone.mechanisms.key_release import release_keys
 
 FINE = Fraction(1, 10**40)
 FALSE_ALARM = 1e-6

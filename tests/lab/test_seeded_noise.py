@@ -12,7 +12,7 @@ import pytest
 import sfumato as sf
 from sfumato.curator import Curator
 from sfumato.errors import SfumatoError
-from sfumato.kernel.mechanisms import release_on_grid
+from sfumato.standalone.mechanisms.additive_noise import release_on_grid
 
 SOURCE = Path(__file__).parents[2] / "src" / "sfumato"
 FALSE_ALARM = 1e-6

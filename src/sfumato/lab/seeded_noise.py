@@ -15,15 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter, kind_of
-from sfumato.kernel.choice import choose_index
 from sfumato.kernel.entropy import ByteArray
-from sfumato.kernel.keys import release_keys
-from sfumato.kernel.mechanisms import release_on_grid
 from sfumato.kernel.samplers import uniform_below
 from sfumato.local.randomisers.category_randomisers import Randomiser, read_categories
 from sfumato.local.randomisers.randomized_response import KaryResponse, RandomizedResponse, flip_answers, move_answers
 from sfumato.number_arguments import whole_number
 from sfumato.standalone.additive import Gaussian, Laplace
+from sfumato.standalone.mechanisms.additive_noise import release_on_grid
+from sfumato.standalone.mechanisms.key_release import release_keys
+from sfumato.standalone.mechanisms.score_choice import choose_index
 from sfumato.standalone.private_choice import PrivateChoice
 from sfumato.standalone.thresholded_keys import ThresholdedKeys
 

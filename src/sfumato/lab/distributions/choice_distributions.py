@@ -10,11 +10,11 @@ import numpy as np
 
 from sfumato.errors import InvalidParameter
 from sfumato.kernel.bin_choice import ExtremeChoice, ModeChoice, QuantileChoice, rank_misses
-from sfumato.kernel.choice import GREATEST_SCORE
-from sfumato.kernel.grid import read_numbers
 from sfumato.lab.distributions.crossings import find_first_crossing
 from sfumato.lab.distributions.enclosed import ZERO, Enclosed, enclose_exp
 from sfumato.lab.distributions.finite_distribution import FiniteDistribution
+from sfumato.number_arrays import read_numbers
+from sfumato.standalone.mechanisms.score_choice import GREATEST_SCORE
 from sfumato.standalone.private_choice import PrivateChoice
 
 MOST_CANDIDATES = 200

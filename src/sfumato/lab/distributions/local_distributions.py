@@ -9,7 +9,6 @@ import numpy as np
 
 from sfumato.errors import InvalidParameter
 from sfumato.kernel.exact import enclose
-from sfumato.kernel.grid import plain_array
 from sfumato.lab.distributions.enclosed import Enclosed
 from sfumato.lab.distributions.finite_distribution import FiniteDistribution, Outcome, make_exact
 from sfumato.local.mechanisms.binary_fields import multiply
@@ -29,6 +28,7 @@ from sfumato.local.randomisers.mean_randomisers import MeanRandomiser
 from sfumato.local.randomisers.questions import Questions
 from sfumato.local.randomisers.word_bits import pack_numbers
 from sfumato.number_arguments import whole_number
+from sfumato.number_arrays import plain_array
 
 MOST_REPORTS = 1 << 16
 _BITS = 256
