@@ -43,7 +43,7 @@ MAY_IMPORT = {  # a package of ours, or a module at the root -> what of ours it 
     },
     "answering": ANSWERING,
     "local": {"kernel", "number_arguments", "number_arrays", "ledger", "answering", "errors", "signing"},
-    "lab": {"local", "standalone", "answering", "extras", "signing", *ROOT, *ANSWERING},
+    "lab": {"local", "standalone", "answering", "number_arrays", "extras", "signing", *ROOT, *ANSWERING},
     "cli": {"lab", "local", "answering", *ROOT, *ANSWERING, ""},
     # modules at the root
     "__init__": {"lab", "local", "standalone", "answering", "curator", "opening", "folder_ledger", *ANSWERING, ""},
