@@ -19,6 +19,7 @@ from sfumato.kernel.entropy import ByteArray
 from sfumato.kernel.samplers import uniform_below
 from sfumato.local.randomisers.category_randomisers import Randomiser, read_categories
 from sfumato.local.randomisers.randomized_response import KaryResponse, RandomizedResponse, flip_answers, move_answers
+from sfumato.local.randomisers.report_forms import draw_in_blocks
 from sfumato.number_arguments import whole_number
 from sfumato.standalone.additive import Gaussian, Laplace
 from sfumato.standalone.mechanisms.additive_noise import release_on_grid
@@ -81,7 +82,7 @@ class SeededNoise:
                 return move_answers(mechanism, value, bytes_)
             case Randomiser():
                 flat, single = read_categories(value, mechanism.k)
-                reports = mechanism.mechanism.draw(flat, bytes_)
+                reports = draw_in_blocks(mechanism.mechanism.draw, flat, mechanism.form, bytes_)
                 return mechanism.form.take_single(reports) if single else reports
             case _:
                 rule = "must be a stand-alone mechanism, such as sf.Laplace(1, 1)"
