@@ -3,7 +3,7 @@
 import re
 import unicodedata
 
-from sfumato.ingest.ids import HYPHENS, SPACES, UUID, form
+from sfumato.ingest.ids import HYPHENS, SPACES, UUID, normalise_number
 
 
 def id_text(value):
@@ -11,5 +11,5 @@ def id_text(value):
     trimmed = unicodedata.normalize("NFC", value.replace("\0", "")).strip(SPACES)
     if re.fullmatch(UUID, trimmed):
         return re.sub(UUID, HYPHENS, trimmed).lower()
-    found = form(trimmed)
+    found = normalise_number(trimmed)
     return (trimmed or None) if found is None else found

@@ -28,7 +28,7 @@ from sfumato.folder_ledger import (
     open_ledger_at,
 )
 from sfumato.ingest.declared_versions import hash_declaration
-from sfumato.ingest.frame_kinds import find_frame_kind
+from sfumato.ingest.frame_libraries import find_library
 from sfumato.ingest.load_report import Loading, LoadReport
 from sfumato.ingest.source_refusals import NOT_A_FRAME
 from sfumato.kernel.neighbours import Row
@@ -181,7 +181,7 @@ def _check_data(data: object) -> object:
         return data
     if isinstance(data, os.PathLike):
         return check_path(data, "data")
-    if find_frame_kind(data) is not None:
+    if find_library(data) is not None:
         return data
     if kind.__name__ in SINGLE_COLUMNS:
         hint = "A frame has named columns: use .to_frame('name') of a series, or pandas.DataFrame({'name': data})."

@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sfumato.ingest import canonical as module
-from sfumato.ingest.canonical import NoRule, canonical, canonical_text
+from sfumato.ingest.canonical import NoRule, spell_column, spell_value
 
 DUCKDB = duckdb.connect()
 ROME = timezone(timedelta(hours=2))
@@ -23,7 +23,7 @@ def texts(values, kind):
     """The canonical texts of an Arrow column of a type."""
     DUCKDB.register("frame", pa.table({"x": pa.array(values, kind)}))
     name = DUCKDB.execute("DESCRIBE frame").fetchall()[0][1]
-    return [row[0] for row in DUCKDB.execute(f"SELECT {canonical('x', name)} FROM frame").fetchall()]
+    return [row[0] for row in DUCKDB.execute(f"SELECT {spell_column('x', name)} FROM frame").fetchall()]
 
 
 CASES = [
@@ -59,7 +59,7 @@ CASES = [
 def test_every_type_has_one_text(wanted, value, kinds):
     for kind in kinds:
         assert texts([value, None], kind) == [wanted, None], kind
-    assert canonical_text(value) == wanted
+    assert spell_value(value) == wanted
 
 
 def test_nanoseconds_are_cut_not_rounded():
@@ -80,9 +80,11 @@ def test_wide_numbers_and_uuids_of_duckdb():
         ("'b'", "ENUM('a', 'b')", "b"),
         ("1.10", "DECIMAL(3,2)", "1.1"),
     ]:
-        found = DUCKDB.execute(f"SELECT {canonical('x', kind)} FROM (SELECT CAST({value} AS {kind}) AS x)").fetchall()
+        found = DUCKDB.execute(
+            f"SELECT {spell_column('x', kind)} FROM (SELECT CAST({value} AS {kind}) AS x)"
+        ).fetchall()
         assert found == [(wanted,)]
-    assert canonical_text(name) == str(name)
+    assert spell_value(name) == str(name)
 
 
 scalars = st.one_of(
@@ -122,13 +124,13 @@ def test_mixed_objects_have_the_text_of_their_column(value):
     column = pa.array([value], kind) if value is not None else pa.nulls(1, pa.string())
     if pa.types.is_decimal(column.type):
         column = column.cast(pa.decimal128(38, column.type.scale))
-    assert texts(column, column.type) == [canonical_text(value)]
+    assert texts(column, column.type) == [spell_value(value)]
 
 
 def test_the_comparison_sees_another_text(monkeypatch):
     """Negative control: Python's own text of a value is another."""
-    monkeypatch.setattr(module, "_of_float", lambda x, exact: str(x))
-    assert texts([7.0], pa.float64()) != [canonical_text(7.0)]
+    monkeypatch.setattr(module, "_spell_float", lambda x, exact: str(x))
+    assert texts([7.0], pa.float64()) != [spell_value(7.0)]
 
 
 @pytest.mark.parametrize(
@@ -136,9 +138,9 @@ def test_the_comparison_sees_another_text(monkeypatch):
 )
 def test_other_values_have_no_rule(value):
     with pytest.raises(NoRule):
-        canonical_text(value)
+        spell_value(value)
 
 
 @pytest.mark.parametrize("value", [None, float("nan"), np.nan, pd.NA, pd.NaT, Decimal("NaN"), np.datetime64("NaT")])
 def test_missing_values_are_missing(value):
-    assert canonical_text(value) is None
+    assert spell_value(value) is None

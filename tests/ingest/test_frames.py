@@ -17,7 +17,6 @@ from sfumato.catalog.text_format import TextFormat
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.errors import CatalogError, InvalidParameter
 from sfumato.ingest import frames
-from sfumato.ingest.arrow_moments import microseconds
 from sfumato.ingest.canonical import BEFORE, BEFORE_DAY, BEYOND, BEYOND_DAY
 
 MOMENT = sf.DateTime("2000-01-01T00:00:00", "2030-12-31T00:00:00")
@@ -291,11 +290,16 @@ def test_far_moments_of_a_duckdb_table_are_clamped(tmp_path, kind):
 def test_the_ends_of_the_calendar_are_the_same_in_arrow_and_in_sql():
     for day, wanted in ((BEYOND_DAY, BEYOND), (BEFORE_DAY, BEFORE)):
         assert duckdb.sql(f"SELECT DATE '1970-01-01' + {day} = DATE '{wanted}'").fetchall() == [(True,)]
-    near = pa.array([BEYOND_DAY * 86_400 - 1, BEFORE_DAY * 86_400 + 1], pa.int64()).cast(pa.timestamp("s"))
-    assert microseconds(near).cast(pa.int64()).to_pylist() == [
-        (BEYOND_DAY * 86_400 - 1) * 10**6,
-        (BEFORE_DAY * 86_400 + 1) * 10**6,
-    ]
+    seconds = [BEYOND_DAY * 86_400, BEYOND_DAY * 86_400 - 1, BEFORE_DAY * 86_400 + 1, BEFORE_DAY * 86_400]
+    last, first = "289999-12-31 23:59:59", "290000-01-01 (BC) 00:00:01"
+    for unit in ("s", "ms", "us"):
+        counts = [count * 1_000 ** ("s", "ms", "us").index(unit) for count in seconds]
+        frame = pa.table({"v": pa.array(counts, pa.int64()).cast(pa.timestamp(unit))})
+        assert pinned(frame, sf.Text()) == ["infinity", last, first, "-infinity"]
+    for kind, count in ((pa.date32(), 1), (pa.date64(), 86_400_000)):
+        days = [(day + more) * count for day, more in ((BEYOND_DAY, 0), (BEYOND_DAY, -1), (BEFORE_DAY, 0))]
+        frame = pa.table({"v": pa.array(days, pa.int32() if count == 1 else pa.int64()).cast(kind)})
+        assert pinned(frame, sf.Text()) == ["infinity", "289999-12-31", "-infinity"]
 
 
 @pytest.mark.parametrize("names", [["v", "v"], ["v", "V"]])
@@ -336,3 +340,18 @@ def test_an_extension_type_that_is_not_registered_is_refused(tmp_path):
         engine = DuckDBEngine.of_data(Table("t", None, sf.ROW, {"w": sf.Integer(0, 9)}), source)
         assert engine._connection.execute("SELECT w FROM t").fetchall() == [(3,), (4,)]
         engine.close()
+
+
+def test_a_panic_of_polars_is_refused_with_a_hint(tmp_path):
+    """It is no Exception of Python's, and escaped."""
+    long = pa.table({"v": pa.array([Decimal("1" * 45)], pa.decimal256(50, 0))})
+    parquet.write_table(long, tmp_path / "t.parquet")
+
+    def panic(column):
+        pl.from_arrow(long)  # it panics: polars has no such decimals
+        return column
+
+    with pytest.raises(CatalogError, match="polars failed") as caught:
+        pinned(pl.LazyFrame({"v": [1]}).map_batches(panic), sf.Integer(0, 9))
+    assert "more than 38 digits" in caught.value.hint
+    assert caught.value.__context__ is None

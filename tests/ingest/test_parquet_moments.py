@@ -18,7 +18,9 @@ from pyarrow import parquet
 import sfumato as sf
 from sfumato.catalog.dataset import Table
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
-from sfumato.ingest import parquet_files, parquet_moments
+from sfumato.ingest import parquet_files
+from sfumato.ingest.canonical import write_moment
+from sfumato.ingest.parquet_schemas import read_parquet_schema
 from sfumato.ingest.readers import open_source
 
 COLUMNS = {
@@ -69,17 +71,10 @@ def test_seconds_become_milliseconds_in_parquet(tmp_path):
 @settings(max_examples=25, deadline=None)
 @given(st.lists(moments, min_size=1, max_size=30))
 @example(ODD)
-def test_both_ways_of_reading_agree(tmp_path_factory, values):
-    """With and without the copy, where both can read; and with it, always as in a frame."""
+def test_a_file_is_read_as_a_frame_is(tmp_path_factory, values):
     path = tmp_path_factory.mktemp("t") / "t.parquet"
     parquet.write_table(frame(values), path, row_group_size=7, write_statistics=len(values) % 2 == 0)
     assert pinned(path) == pinned(frame(values))
-    within = [None if value is None else value % BEYOND for value in values]
-    parquet.write_table(frame(within), path)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parquet_moments, "may_exceed_microseconds", lambda *_: True)
-        copied = pinned(path)
-    assert copied == pinned(path)
 
 
 def test_rows_keep_their_order_in_many_files_and_row_groups(tmp_path):
@@ -94,16 +89,15 @@ def test_rows_keep_their_order_in_many_files_and_row_groups(tmp_path):
     connection = duckdb.connect()
     with open_source(connection, "t", str(tmp_path / "*.parquet"), declared=columns, everything=False) as source:
         assert list(source.columns) == ["n", "d", "other"]
-        wrong = f"SELECT COUNT(*) FROM {source.relation} WHERE isfinite(d) AND epoch_ms(d) <> n * 1000"
+        rows = f"(SELECT n, {write_moment('d', source.columns['d'])} AS d FROM {source.relation})"
+        wrong = f"SELECT COUNT(*) FROM {rows} WHERE isfinite(d) AND epoch_ms(d) <> n * 1000"
         assert connection.execute(wrong).fetchall() == [(0,)]
-        counted = f"SELECT COUNT(*), COUNT(*) FILTER (WHERE NOT isfinite(d)) FROM {source.relation}"
+        counted = f"SELECT COUNT(*), COUNT(*) FILTER (WHERE NOT isfinite(d)) FROM {rows}"
         assert connection.execute(counted).fetchall() == [(3 * total, 3)]
 
 
-def test_a_file_without_such_moments_is_not_copied(tmp_path, monkeypatch):
-    monkeypatch.setattr(parquet_moments, "copy_as_microseconds", None)
-    parquet.write_table(frame([0, 10**12, None]), tmp_path / "t.parquet")
-    assert len(pinned(tmp_path / "t.parquet")[0]) == 3
+def test_a_column_that_is_not_declared_is_not_copied(tmp_path, monkeypatch):
+    monkeypatch.setattr(parquet_files, "_copy_counts", None)
     undeclared = frame([0, 2**62]).rename_columns(["d", "other", "n"]).set_column(0, "d", pa.array([1, 2]))
     parquet.write_table(undeclared, tmp_path / "u.parquet")
     with closing(DuckDBEngine.of_data(Table("t", None, sf.ROW, {"n": COLUMNS["n"]}), tmp_path / "u.parquet")) as engine:
@@ -113,12 +107,12 @@ def test_a_file_without_such_moments_is_not_copied(tmp_path, monkeypatch):
 def test_nested_columns_have_no_names_of_their_own(tmp_path):
     nested = pa.array([{"n": 1, "d": [1]}, None], pa.struct([("n", pa.int64()), ("d", pa.list_(pa.int64()))]))
     parquet.write_table(pa.table({"s": nested, "n": [1, 2], "l": [[1], []]}), tmp_path / "t.parquet")
-    schema = parquet_files._read_schema(duckdb.connect(), "t", tmp_path / "t.parquet")
+    schema = read_parquet_schema(duckdb.connect(), "t", tmp_path / "t.parquet")
     assert list(schema.types) == ["s", "n", "l"]
     twice = pa.table([pa.array([1]), pa.array([2])], names=["n", "N"])
     parquet.write_table(twice, tmp_path / "u.parquet")
     with pytest.raises(sf.errors.CatalogError, match="two columns n"):
-        parquet_files._read_schema(duckdb.connect(), "t", tmp_path / "u.parquet")
+        read_parquet_schema(duckdb.connect(), "t", tmp_path / "u.parquet")
 
 
 @pytest.mark.parametrize("zone", ["Europe/Rome", "America/New_York", "UTC"])

@@ -19,7 +19,7 @@ from sfumato.catalog.dataset import Table
 from sfumato.catalog.text_format import TextFormat
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.ingest import frames
-from sfumato.ingest.canonical import canonical_text
+from sfumato.ingest.canonical import spell_value
 
 ROME = timezone(timedelta(hours=2))
 DECLARED = {
@@ -66,7 +66,7 @@ def frames_of(kind):
     yield "objects and a word", pd.DataFrame({"x": pd.Series([*values, "word"], dtype=object)})
     yield "as pandas infers", pd.DataFrame(rows)
     yield "polars objects", pl.DataFrame({"x": pl.Series(values, dtype=pl.Object)})
-    yield "texts", pd.DataFrame({"x": pd.Series([canonical_text(value) for value in values], dtype="string")})
+    yield "texts", pd.DataFrame({"x": pd.Series([spell_value(value) for value in values], dtype="string")})
     numbers = {
         "integers": [pa.int64(), pa.float64(), pa.decimal128(38, 0), pa.decimal256(60, 2)],
         "small": [
@@ -153,7 +153,7 @@ def each_way(data):
 def test_every_type_is_read_as_its_text_is(tmp_path, kind):
     """The shorter ways of typed columns end where the text does; so do Parquet, DuckDB tables and CSV files."""
     size = len(VALUES[kind])
-    texts = [canonical_text(value) for value in VALUES[kind]]
+    texts = [spell_value(value) for value in VALUES[kind]]
     wanted = each_way(pa.table({"x": pa.array(texts, pa.string())}))
     for label, frame in frames_of(kind):
         assert each_way(frame)[:size] == wanted, label
@@ -173,7 +173,7 @@ def test_every_type_is_read_as_its_text_is(tmp_path, kind):
 
 def test_the_comparison_sees_a_dtype_that_is_read_in_its_own_way(monkeypatch):
     """Negative control: Python's text of a truth value is not the canonical one, and so a word moves everybody."""
-    monkeypatch.setattr(frames, "canonical_text", lambda value, exact=False: None if value is None else str(value))
+    monkeypatch.setattr(frames, "spell_value", lambda value, exact=False: None if value is None else str(value))
     flags = sf.Category(["true", "no"])
     frame = pd.DataFrame({"x": [1.0, 2.0, None, "word"]})
     assert pinned(frame, sf.Text())[:2] != pinned(frame[:3].astype(float), sf.Text())[:2]
@@ -359,11 +359,11 @@ def test_two_columns_of_one_name_are_refused():
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.floats() | st.integers(-(2**70), 2**70).map(float), min_size=1, max_size=30))
 def test_doubles_are_read_as_their_texts_are(values):
-    texts = pa.table({"x": pa.array(list(map(canonical_text, values)), pa.string())})
+    texts = pa.table({"x": pa.array(list(map(spell_value, values)), pa.string())})
     doubles = pa.table(
         {"x": pa.array([value if abs(value) <= 2**53 else value % 1000 for value in values], pa.float64())}
     )
-    small = pa.table({"x": pa.array([canonical_text(value) for value in doubles["x"].to_pylist()], pa.string())})
+    small = pa.table({"x": pa.array([spell_value(value) for value in doubles["x"].to_pylist()], pa.string())})
     assert each_way(doubles) == each_way(small)
     for name in ("integer", "real", "codes"):
         assert pinned(pa.table({"x": pa.array(values, pa.float64())}), DECLARED[name]) == pinned(texts, DECLARED[name])

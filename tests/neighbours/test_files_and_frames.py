@@ -266,7 +266,7 @@ def appeared(people, others, my_bytes, encoding):
 
 def test_the_neighbours_see_a_dtype_that_is_read_in_its_own_way(monkeypatch):
     """Negative control: with Python's own texts, one person's word changes how everybody's truth values are read."""
-    monkeypatch.setattr(frames, "canonical_text", lambda value, exact=False: None if value is None else str(value))
+    monkeypatch.setattr(frames, "spell_value", lambda value, exact=False: None if value is None else str(value))
     rest = [
         {"who": 1, **dict.fromkeys(NAMES[1:]), "x": np.float32(0.1)},
         {"who": 2, **dict.fromkeys(NAMES[1:]), "n": True},

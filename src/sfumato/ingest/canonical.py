@@ -9,10 +9,14 @@
     UUID           lower case, with hyphens
     text           itself; of JSON: a text without its quotes, null as NULL, other values as JSON writes them
 
-`canonical` writes this as SQL for a column of one type; `canonical_text` is the same function of one Python value, for
-columns of mixed objects. Part of the trusted perimeter: claim K-50.
+This text is called canonical. `spell_column` writes SQL for a column of one type. `spell_value` is the same function of
+one Python value, for columns of mixed objects. Part of the trusted perimeter: claim K-50.
+
+A column has a type as DuckDB names it. Arrow's days and moments are read as whole numbers, because DuckDB cannot hold
+all of them: their type is DAY(unit) or MOMENT(unit), a count of units since 1970, or MOMENT(unit, UTC) with a zone.
 """
 
+import re
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from math import isfinite, isnan
@@ -28,13 +32,13 @@ FLOATS = ("FLOAT", "DOUBLE")
 MOMENTS = ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS")
 NANOSECONDS = ("TIMESTAMP_NS", "TIMESTAMPTZ_NS")
 ZONED = ("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS")
+COUNTED = re.compile(r"(?P<what>DAY|MOMENT)\((?P<unit>s|ms|us|ns|day)(?P<zone>, UTC)?\)")
 TEXTS = ("VARCHAR", "JSON", '"NULL"')
 EXACT = 2**53  # beyond it, a double does not tell whole numbers apart
-TYPED = "\x1f"  # begins a text that was no text in a column of mixed objects, where texts have a format of their own
 FOREVER, NEVER = "TIMESTAMP 'infinity'", "TIMESTAMP '-infinity'"
 BEYOND, BEFORE = "290000-01-01", "290000-01-01 (BC)"  # moments from BEYOND on, or up to BEFORE, are infinite
 BEYOND_DAY, BEFORE_DAY = 105_200_797, -106_639_487  # the same, in days since 1970
-DAY = 86_400_000_000  # microseconds
+MICROSECONDS = {"us": 1, "ms": 1_000, "s": 1_000_000, "day": 86_400_000_000}
 MISSING = ("NAType", "NaTType")
 
 
@@ -43,26 +47,32 @@ class NoRule(Exception):
 
 
 def has_rule(kind: str) -> bool:
-    """Is a source's type, as DuckDB names it, one that is read?"""
-    known = (*WHOLE, *WIDE, *FLOATS, *MOMENTS, *NANOSECONDS, *ZONED, *TEXTS, "BOOLEAN", "DATE", "UUID")
-    return kind in known or is_decimal(kind) or kind.startswith("ENUM")
+    """Is a column of this type read?"""
+    return is_text(kind) or is_moment(kind) or kind in (*WHOLE, *WIDE, *FLOATS, "BOOLEAN", "UUID") or is_decimal(kind)
+
+
+def is_text(kind: str) -> bool:
+    return kind in TEXTS or kind.startswith("ENUM")
 
 
 def is_decimal(kind: str) -> bool:
     return kind.startswith("DECIMAL")
 
 
-def _is_fraction(kind: str) -> bool:
-    """Is it DECIMAL(k,k), which has no digit before the point?"""
-    precision, _, scale = kind.removeprefix("DECIMAL(").removesuffix(")").partition(",")
-    return precision == scale
+def is_day(kind: str) -> bool:
+    return kind == "DATE" or kind.startswith("DAY(")
 
 
-def canonical(column: str, kind: str) -> str:  # noqa: PLR0911 - one return a kind
+def is_moment(kind: str) -> bool:
+    """Is it a type of days or moments?"""
+    return kind in ("DATE", *MOMENTS, *NANOSECONDS, *ZONED) or COUNTED.fullmatch(kind) is not None
+
+
+def spell_column(column: str, kind: str) -> str:  # noqa: PLR0911 - one return a kind
     """The canonical text of a column's values, as SQL.
 
     Claim: K-50. A function of the value alone; equal values of different types have one text.
-    Requires: has_rule(kind) (checked by readable).
+    Requires: has_rule(kind) (checked by check_readable).
     Relies on: K-50.
     Checked by: tests/ingest/test_canonical.py::test_every_type_has_one_text
     """
@@ -73,17 +83,17 @@ def canonical(column: str, kind: str) -> str:  # noqa: PLR0911 - one return a ki
         whole = f"{x} = FLOOR({x}) AND ABS({x}) <= {EXACT}"
         digits, other = f"CAST(CAST({x} AS BIGINT) AS VARCHAR)", f"CAST({x} AS VARCHAR)"
         return f"CASE WHEN {x} IS NULL OR isnan({x}) THEN NULL WHEN {whole} THEN {digits} ELSE {other} END"
-    if is_decimal(kind):
-        digits = f"CAST({column} AS VARCHAR)"
-        if kind.endswith(",0)"):
-            return digits
-        if _is_fraction(kind):  # DuckDB writes such a decimal without the 0 before the point: .5, -.5, .0
-            digits = f"regexp_replace({digits}, '^(-?)[.]', '\\10.')"
+    if is_decimal(kind) and not kind.endswith(",0)"):
+        # DuckDB writes DECIMAL(k,k), which has no digit before the point, without the 0 there: .5, -.5, .0
+        digits = f"regexp_replace(CAST({column} AS VARCHAR), '^(-?)[.]', '\\10.')"
         return f"rtrim(rtrim({digits}, '0'), '.')"
-    if kind in (*MOMENTS, *NANOSECONDS, *ZONED):
-        found = moment(column, kind)
-        zone = f" || CASE WHEN isfinite({found}) THEN 'Z' ELSE '' END" if kind in ZONED else ""
-        return f"CAST({found} AS VARCHAR){zone}"
+    if is_day(kind):
+        return f"CAST(CAST({write_moment(column, kind)} AS DATE) AS VARCHAR)"
+    if is_moment(kind):
+        moment = write_moment(column, kind)
+        is_zoned = kind in ZONED or kind.endswith("UTC)")
+        zone = f" || CASE WHEN isfinite({moment}) THEN 'Z' ELSE '' END" if is_zoned else ""
+        return f"CAST({moment} AS VARCHAR){zone}"
     if kind == "JSON":
         json = f"CAST({column} AS VARCHAR)"
         known = f"WHEN 'NULL' THEN NULL WHEN 'VARCHAR' THEN json_extract_string({json}, '$')"
@@ -91,35 +101,38 @@ def canonical(column: str, kind: str) -> str:  # noqa: PLR0911 - one return a ki
     return f"CAST({column} AS VARCHAR)"
 
 
-def moment(column: str, kind: str) -> str:
+def write_moment(column: str, kind: str) -> str:
     """A column of days or moments, to the microsecond below, and in UTC where it has zones, as SQL.
 
     Moments that a count of microseconds does not reach are infinite: beyond every bound. A cast would fail, round
     nanoseconds up to the next day, and tell a zone's time in the zone of whoever reads.
 
-    Claim: K-50. A function of the value alone.
-    Requires: a type of days or moments.
+    Claim: K-50. A function of the value alone, defined for every value.
+    Requires: is_moment(kind).
     Relies on: K-50.
     Checked by: tests/ingest/test_canonical.py::test_nanoseconds_are_cut_not_rounded
     """
     if kind in (*MOMENTS, "DATE"):
         beyond = f"WHEN {column} >= {kind} '{BEYOND}' THEN {FOREVER} WHEN {column} <= {kind} '{BEFORE}' THEN {NEVER}"
         return f"CASE {beyond} ELSE CAST({column} AS TIMESTAMP) END"
-    if kind in NANOSECONDS:
-        rest = f"((epoch_ns({column}) % 1000) + 1000) % 1000"
-        finite = f"make_timestamp((epoch_ns({column}) - {rest}) // 1000)"
+    counted = COUNTED.fullmatch(kind)
+    unit = counted["unit"] if counted else "ns" if kind in NANOSECONDS else "us"
+    count = f"CAST({column} AS BIGINT)" if counted else f"epoch_{unit}({column})"
+    if unit == "ns":
+        finite = f"make_timestamp({count} // 1000 - CAST({count} % 1000 < 0 AS BIGINT))"  # // rounds toward zero
     else:
-        us = f"epoch_us({column})"
-        beyond = f"WHEN {us} >= {BEYOND_DAY * DAY} THEN {FOREVER} WHEN {us} <= {BEFORE_DAY * DAY} THEN {NEVER}"
-        finite = f"CASE {beyond} ELSE make_timestamp({us}) END"
+        size = MICROSECONDS[unit]
+        most, least = (day * MICROSECONDS["day"] // size for day in (BEYOND_DAY, BEFORE_DAY))
+        beyond = f"WHEN {count} >= {most} THEN {FOREVER} WHEN {count} <= {least} THEN {NEVER}"
+        finite = f"CASE {beyond} ELSE make_timestamp({count} * {size}) END"
     far = f"CASE CAST({column} AS VARCHAR) WHEN 'infinity' THEN {FOREVER} WHEN '-infinity' THEN {NEVER} END"
-    return prefer(finite, far)
+    return finite if counted else prefer(finite, far)
 
 
-def canonical_text(value: object, *, exact: bool = False) -> str | None:  # noqa: PLR0911 - one return a kind
+def spell_value(value: object, *, exact: bool = False) -> str | None:  # noqa: PLR0911 - one return a kind
     """The canonical text of one Python value. `exact`: refuse floats beyond 2**53, which are not told apart.
 
-    Claim: K-50. Equal to `canonical` of a column that holds the value.
+    Claim: K-50. Equal to `spell_column` of a column that holds the value.
     Requires: a number, truth value, day, moment, UUID or text; NoRule is raised for anything else.
     Relies on: K-50.
     Checked by: tests/ingest/test_canonical.py::test_mixed_objects_have_the_text_of_their_column
@@ -133,21 +146,21 @@ def canonical_text(value: object, *, exact: bool = False) -> str | None:  # noqa
     if isinstance(value, (int, np.integer)) and not isinstance(value, np.timedelta64):
         return str(int(value))
     if isinstance(value, (float, np.floating)):
-        return _of_float(float(value), exact=exact)
+        return _spell_float(float(value), exact=exact)
     if isinstance(value, Decimal):
-        return _of_decimal(value)
+        return _spell_decimal(value)
     if isinstance(value, datetime):
-        return _of_moment(value)
+        return _spell_moment(value)
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, np.datetime64):
-        return _of_numpy(value)
+        return _spell_numpy(value)
     if type(value).__name__ == "UUID":
         return str(value)
     raise NoRule(type(value).__name__)
 
 
-def _of_float(x: float, *, exact: bool) -> str | None:
+def _spell_float(x: float, *, exact: bool) -> str | None:
     if isnan(x):
         return None
     if exact and isfinite(x) and abs(x) > EXACT:
@@ -155,7 +168,7 @@ def _of_float(x: float, *, exact: bool) -> str | None:
     return str(int(x)) if abs(x) <= EXACT and x == int(x) else repr(x)
 
 
-def _of_decimal(value: Decimal) -> str | None:
+def _spell_decimal(value: Decimal) -> str | None:
     if not value.is_finite():
         return None if value.is_nan() else "-inf" if value < 0 else "inf"
     if not value:
@@ -166,7 +179,7 @@ def _of_decimal(value: Decimal) -> str | None:
     return digits.rstrip("0").rstrip(".") if "." in digits else digits
 
 
-def _of_moment(value: datetime) -> str:
+def _spell_moment(value: datetime) -> str:
     value = datetime.combine(value.date(), value.timetz())  # of pandas' type: to the microsecond below
     zone = ""
     if value.utcoffset() is not None:
@@ -179,10 +192,10 @@ def _of_moment(value: datetime) -> str:
     return digits + zone
 
 
-def _of_numpy(value: np.datetime64) -> str | None:
+def _spell_numpy(value: np.datetime64) -> str | None:
     if np.isnat(value):
         return None
     item = value.astype("datetime64[us]").item()
     if not isinstance(item, datetime):
         raise NoRule("datetime64 beyond year 9999")
-    return _of_moment(item)
+    return _spell_moment(item)

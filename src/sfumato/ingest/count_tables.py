@@ -9,7 +9,7 @@ from sfumato.catalog.counts_unit import MOST_PEOPLE
 from sfumato.catalog.dataset import Table
 from sfumato.ingest.counting import note_absent
 from sfumato.ingest.hidden_names import COPIES, COPY, COUNTED, TIMES
-from sfumato.ingest.parsing import double, parse_column
+from sfumato.ingest.parsing import parse_column, write_double
 from sfumato.ingest.source_relation import SourceRelation
 from sfumato.ingest.sql_quoting import quote
 
@@ -27,7 +27,7 @@ def select_counted(table: Table, source: SourceRelation) -> str:
     kind = source.columns[name]
     parsed = f"CAST({parse_column(name, table.columns[name], kind, source.reading)} AS DOUBLE) AS {COUNTED}"
     taken = ", ".join(quote(column) for column in table.columns)
-    most = double(largest_count(table))
+    most = write_double(largest_count(table))
     is_count = f"isfinite({COUNTED}) AND {COUNTED} >= 1 AND {COUNTED} = FLOOR({COUNTED})"  # NULL: not a count
     times = f"CASE WHEN {is_count} THEN CAST(LEAST({COUNTED}, {most}) AS BIGINT) ELSE 0 END AS {TIMES}"
     records = f"SELECT {taken}, {parsed}, {note_absent(name, kind)} FROM {source.relation}"

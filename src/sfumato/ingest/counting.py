@@ -16,7 +16,7 @@ from sfumato.catalog.dataset import Table
 from sfumato.ingest.canonical import FLOATS
 from sfumato.ingest.hidden_names import ABSENT, OUTCOME, PARSED, VALUE
 from sfumato.ingest.load_report import ColumnReport, PeopleReport
-from sfumato.ingest.parsing import declared_value, round_half_up
+from sfumato.ingest.parsing import match_category, round_half_up
 from sfumato.ingest.sql_quoting import quote
 
 MOST_SAMPLED = 1_000
@@ -81,7 +81,7 @@ def outcome(name: str, declared: ColumnDeclaration) -> str:
             kept_first = f"WHEN {kept} IS NOT NULL THEN {Outcome.KEPT:d}"
             cases = f"{kept_first} {lost} WHEN {kept} IS NULL THEN {Outcome.UNDECLARED:d}"
         case Category():  # what is undeclared became the first value, as NULL did
-            cases = f"{lost} WHEN {declared_value(parsed, declared)} IS NULL THEN {Outcome.UNDECLARED:d}"
+            cases = f"{lost} WHEN {match_category(parsed, declared)} IS NULL THEN {Outcome.UNDECLARED:d}"
         case Boolean() | Text() | Id():
             cases = lost
         case _:

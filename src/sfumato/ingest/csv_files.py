@@ -27,7 +27,7 @@ from sfumato.ingest.records import (
 )
 from sfumato.ingest.source_refusals import first_lines_differ, names_unclear
 from sfumato.ingest.source_relation import SourceRelation
-from sfumato.ingest.sql_quoting import text, write_file_list
+from sfumato.ingest.sql_quoting import quote_text, write_file_list
 
 BOM = codecs.BOM_UTF8
 BUFFER = 8_000_000  # bytes that DuckDB's reader holds at once, a few times; four of its longest lines
@@ -90,11 +90,12 @@ def _write_reader(checked: Sequence[_CheckedFile]) -> str:
     It is not given the end of lines: where it is given, version 2.0.0 reads no row of a file with CR LF. It guesses
     where records begin when it reads in parallel, which is certain only without line breaks in quotes.
     """
+    delimiter = quote_text(checked[0].dialect.delimiter.decode())
     parallel = not any(file.records.newlines_in_quotes for file in checked)
-    columns = ", ".join(f"{text(name)}: 'VARCHAR'" for name in checked[0].names)
+    columns = ", ".join(f"{quote_text(name)}: 'VARCHAR'" for name in checked[0].names)
     return (
         f"read_csv({write_file_list([file.content for file in checked])}, auto_detect = false, header = true, "
-        f"columns = {{{columns}}}, delim = {text(checked[0].dialect.delimiter.decode())}, quote = '\"', escape = '\"', "
+        f"columns = {{{columns}}}, delim = {delimiter}, quote = '\"', escape = '\"', "
         "hive_partitioning = false, compression = 'none', null_padding = false, strict_mode = true, "
         f"ignore_errors = false, max_line_size = 2000000, buffer_size = {BUFFER}, parallel = {str(parallel).lower()})"
     )

@@ -14,8 +14,8 @@ Part of the trusted perimeter: claim K-51.
 
 import re
 
-from sfumato.ingest.canonical import EXACT, FLOATS, WHOLE, canonical, canonical_text
-from sfumato.ingest.sql_quoting import text
+from sfumato.ingest.canonical import EXACT, FLOATS, WHOLE, is_day, spell_column, spell_value
+from sfumato.ingest.sql_quoting import quote_text
 
 SPACES = "".join(chr(code) for code in (*range(9, 14), 32, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029,
                                         0x202F, 0x205F, 0x3000, 0xFEFF))  # fmt: skip
@@ -38,7 +38,7 @@ def write_id(column: str, kind: str) -> str:
     Relies on: K-50 (canonical texts).
     Checked by: tests/ingest/test_ids.py::test_ids_are_what_plain_python_makes_of_them
     """
-    found = canonical(column, kind)
+    found = spell_column(column, kind)
     return found if is_canonical_id(kind) else merge_spellings(found)
 
 
@@ -52,7 +52,7 @@ def is_canonical_id(kind: str) -> bool:
     Relies on: K-50 (canonical texts).
     Checked by: tests/ingest/test_ids.py::test_a_number_of_32_digits_is_one_person_in_every_type
     """
-    return kind in (*WHOLE, *FLOATS, "BOOLEAN", "DATE")
+    return kind in (*WHOLE, *FLOATS, "BOOLEAN") or is_day(kind)
 
 
 def merge_spellings(found: str) -> str:
@@ -64,11 +64,11 @@ def merge_spellings(found: str) -> str:
     Checked by: tests/ingest/test_ids.py::test_ids_are_what_plain_python_makes_of_them
     """
     # DuckDB composes a text as far as its first NUL only
-    trimmed = f"trim(nfc_normalize(replace({found}, chr(0), '')), {text(SPACES)})"
-    hyphenated = f"lower(regexp_replace({trimmed}, {text(UUID)}, {text(HYPHENS)}))"
-    is_uuid = f"strlen({trimmed}) >= 32 AND regexp_matches({trimmed}, {text(UUID)})"
+    trimmed = f"trim(nfc_normalize(replace({found}, chr(0), '')), {quote_text(SPACES)})"
+    hyphenated = f"lower(regexp_replace({trimmed}, {quote_text(UUID)}, {quote_text(HYPHENS)}))"
+    is_uuid = f"strlen({trimmed}) >= 32 AND regexp_matches({trimmed}, {quote_text(UUID)})"
     return (
-        f"CASE WHEN regexp_full_match({found}, {text(AS_IT_IS)}) THEN {found} "  # most ids: the rules change nothing
+        f"CASE WHEN regexp_full_match({found}, {quote_text(AS_IT_IS)}) THEN {found} "  # most ids stay as they are
         f"WHEN {trimmed} = '' THEN NULL WHEN {is_uuid} THEN {hyphenated} "
         f"ELSE COALESCE({write_number(trimmed)}, {trimmed}) END"
     )
@@ -77,23 +77,23 @@ def merge_spellings(found: str) -> str:
 def write_number(column: str) -> str:
     """The canonical text of a text that is a number or a truth value, as SQL; NULL for others.
 
-    Claim: K-51. A function of the text alone, and equal to `form`.
+    Claim: K-51. A function of the text alone, and equal to `normalise_number`.
     Requires: a column of texts.
     Relies on: K-50 (texts of doubles).
     Checked by: tests/ingest/test_ids.py::test_ids_are_what_plain_python_makes_of_them
     """
-    digits = f"regexp_replace({column}, {text(DIGITS)}, {text(chr(92) + '1' + chr(92) + '2')})"
+    digits = f"regexp_replace({column}, {quote_text(DIGITS)}, {quote_text(chr(92) + '1' + chr(92) + '2')})"
     double = f"TRY_CAST({column} AS DOUBLE)"
     return (
-        f"CASE WHEN regexp_full_match({column}, {text(WHOLE_NUMBER)}) "
+        f"CASE WHEN regexp_full_match({column}, {quote_text(WHOLE_NUMBER)}) "
         f"THEN CASE WHEN {digits} = '-0' THEN '0' ELSE {digits} END "
-        f"WHEN regexp_full_match({column}, {text(NUMBER)}) "
-        f"THEN CASE WHEN ABS({double}) <= {EXACT} THEN {canonical(double, 'DOUBLE')} ELSE {column} END "
+        f"WHEN regexp_full_match({column}, {quote_text(NUMBER)}) "
+        f"THEN CASE WHEN ABS({double}) <= {EXACT} THEN {spell_column(double, 'DOUBLE')} ELSE {column} END "
         f"WHEN lower({column}) IN ('true', 'false') THEN lower({column}) END"
     )
 
 
-def form(value: str) -> str | None:
+def normalise_number(value: str) -> str | None:
     """The canonical text of a text that is a number or a truth value; None for others.
 
     Claim: K-51. A function of the text alone, and equal to `write_number`.
@@ -104,5 +104,5 @@ def form(value: str) -> str | None:
         digits = re.sub(DIGITS, r"\1\2", value)
         return "0" if digits == "-0" else digits
     if re.fullmatch(NUMBER, value):
-        return canonical_text(float(value)) if abs(float(value)) <= EXACT else value
+        return spell_value(float(value)) if abs(float(value)) <= EXACT else value
     return value.lower() if value.lower() in ("true", "false") else None

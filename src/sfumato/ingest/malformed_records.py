@@ -21,7 +21,6 @@ from sfumato.ingest.records import (
     Malformed,
     compile_record,
     is_utf8,
-    refuse_records_in_quotes,
 )
 from sfumato.ingest.source_refusals import refused
 
@@ -56,10 +55,6 @@ def _find_malformed(line: int, path: Path, at: int, dialect: CsvDialect) -> Malf
         size = os.fstat(file.fileno()).st_size
         while window := os.pread(file.fileno(), WINDOW, at):
             end, is_broken = _read_up_to_malformed(window, dialect, last=at + len(window) >= size)
-            try:
-                refuse_records_in_quotes(window[:end], line, dialect)
-            except Malformed as earlier:
-                return earlier
             line, at = line + window[:end].count(LF), at + end
             if is_broken:
                 return Malformed(line, _describe_fault(window[end:], dialect))

@@ -9,16 +9,17 @@ a second are cut after six digits. infinity and -infinity are beyond every bound
 Part of the trusted perimeter: claim K-50.
 """
 
-from sfumato.ingest.canonical import FOREVER, NEVER, TYPED
-from sfumato.ingest.sql_quoting import text
+from sfumato.ingest.canonical import FOREVER, NEVER
+from sfumato.ingest.sql_quoting import quote_text
 
+TYPED = "\x1f"  # begins a day or moment that was no text among objects: it does not have the format of texts
 DAY = r"[0-9]{4,5}(?:-[0-9]{1,2}-|/[0-9]{1,2}/)[0-9]{1,2}"
 TIME = r"[T ](?:[01]?[0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:[.][0-9]+)?)?"
 OFFSET = r"([+-])([01][0-9]|2[0-3]):?([0-5][0-9])?"
 ZONE = rf" ?(?:Z|z|UTC|GMT|{OFFSET})"
 
 
-def moment_of_text(column: str, date_format: str | None) -> str:
+def parse_moment(column: str, date_format: str | None) -> str:
     """The moment of a text, as SQL; NULL for a text that is none.
 
     Claim: K-50. A function of the text and the declared format alone.
@@ -27,19 +28,19 @@ def moment_of_text(column: str, date_format: str | None) -> str:
     Checked by: tests/ingest/test_parsing.py::test_moments_of_texts
     """
     if date_format is None:
-        return _of_text(f"trim({column})")
-    typed = f"WHEN starts_with({column}, {text(TYPED)}) THEN {_of_text(f'{column}[2:]')}"
-    return f"CASE {typed} ELSE try_strptime(trim({column}), {text(date_format)}) END"
+        return _parse_iso(f"trim({column})")
+    typed = f"WHEN starts_with({column}, {quote_text(TYPED)}) THEN {_parse_iso(f'{column}[2:]')}"
+    return f"CASE {typed} ELSE try_strptime(trim({column}), {quote_text(date_format)}) END"
 
 
-def _of_text(column: str) -> str:
-    local = f"TRY_CAST(regexp_extract({column}, {text('^' + DAY + TIME)}) AS TIMESTAMP)"
-    sign, hours, minutes = (f"regexp_extract({column}, {text(OFFSET + '$')}, {group})" for group in (1, 2, 3))
+def _parse_iso(column: str) -> str:
+    local = f"TRY_CAST(regexp_extract({column}, {quote_text('^' + DAY + TIME)}) AS TIMESTAMP)"
+    sign, hours, minutes = (f"regexp_extract({column}, {quote_text(OFFSET + '$')}, {group})" for group in (1, 2, 3))
     ahead = f"COALESCE(TRY_CAST({hours} AS INTEGER), 0) * 60 + COALESCE(TRY_CAST({minutes} AS INTEGER), 0)"
     signed = f"CASE WHEN {sign} = '-' THEN -({ahead}) ELSE {ahead} END"
     return (
-        f"CASE WHEN regexp_full_match({column}, {text(DAY)}) THEN CAST(TRY_CAST({column} AS DATE) AS TIMESTAMP) "
-        f"WHEN regexp_full_match({column}, {text(DAY + TIME)}) THEN TRY_CAST({column} AS TIMESTAMP) "
-        f"WHEN regexp_full_match({column}, {text(DAY + TIME + ZONE)}) THEN {local} - to_minutes({signed}) "
+        f"CASE WHEN regexp_full_match({column}, {quote_text(DAY)}) THEN CAST(TRY_CAST({column} AS DATE) AS TIMESTAMP) "
+        f"WHEN regexp_full_match({column}, {quote_text(DAY + TIME)}) THEN TRY_CAST({column} AS TIMESTAMP) "
+        f"WHEN regexp_full_match({column}, {quote_text(DAY + TIME + ZONE)}) THEN {local} - to_minutes({signed}) "
         f"WHEN lower({column}) = 'infinity' THEN {FOREVER} WHEN lower({column}) = '-infinity' THEN {NEVER} END"
     )

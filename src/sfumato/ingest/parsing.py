@@ -1,8 +1,9 @@
 """Steps 2 and 3 of reading: a canonical text -> a value of the declared type -> a value within the declaration.
 
-There is one function of the canonical text for each declared type (NULL: unreadable), whatever the source; columns of
-a source that has types go a shorter way to the same value, as tests show. Each step is a SELECT of its own, so that no
-value is computed twice and a load report can count what each step changes. Part of the trusted perimeter: claim K-50.
+For each declared type there is one function of the canonical text; its value is NULL where the text is not readable.
+It is the same for every source. A column whose source has numbers or moments is not written as text first: a shorter
+way gives the same value, as tests show. Each step is a SELECT of its own, so that no value is computed twice and a load
+report can count what each step changes. Part of the trusted perimeter: claim K-50.
 """
 
 from datetime import date, datetime
@@ -13,40 +14,36 @@ from sfumato.catalog.text_format import PLAIN_TEXT, TextFormat
 from sfumato.ingest.canonical import (
     FLOATS,
     INTEGERS,
-    MOMENTS,
-    NANOSECONDS,
-    TYPED,
     WHOLE,
     WIDE,
-    ZONED,
-    canonical,
     is_decimal,
-    moment,
+    is_moment,
+    is_text,
+    spell_column,
+    write_moment,
 )
-from sfumato.ingest.ids import form, write_id, write_number
-from sfumato.ingest.moments import moment_of_text
-from sfumato.ingest.sql_quoting import prefer, quote, text
+from sfumato.ingest.ids import normalise_number, write_id, write_number
+from sfumato.ingest.moments import parse_moment
+from sfumato.ingest.sql_quoting import prefer, quote, quote_text
 
 YES, NO = ("true", "t", "yes", "y"), ("false", "f", "no", "n")  # beside 1 and 0
 NUMBERS = (*WHOLE, *WIDE, *FLOATS)
 
 
-def sql_type(declared: ColumnDeclaration) -> str:  # noqa: PLR0911 - one return a type
+def choose_sql_type(declared: ColumnDeclaration) -> str:  # noqa: PLR0911 - one return a type
     """What the snapshot stores a column as; small integers are read and added up faster."""
     match declared:
+        case Boolean() | Category(values=(bool(), *_)):
+            return "BOOLEAN"
         case Integer(lower=lower, upper=upper):
-            return _least_whole(lower, upper)
+            return _choose_integer(lower, upper)
+        case Category(values=(int(), *_) as values):
+            return _choose_integer(int(min(values)), int(max(values)))
+        case Category(values=values):
+            # as an enumeration, grouping is by small numbers: three times as fast as by text
+            return f"ENUM({', '.join(quote_text(str(value)) for value in values)})"
         case Real():
             return "DOUBLE"
-        case Boolean():
-            return "BOOLEAN"
-        case Category(values=values):
-            if isinstance(values[0], bool):
-                return "BOOLEAN"
-            if isinstance(values[0], int):
-                return _least_whole(int(min(values)), int(max(values)))
-            # as an enumeration, grouping is by small numbers: three times as fast as by text
-            return f"ENUM({', '.join(text(str(value)) for value in values)})"
         case Date():
             return "DATE"
         case DateTime():
@@ -56,7 +53,7 @@ def sql_type(declared: ColumnDeclaration) -> str:  # noqa: PLR0911 - one return 
 
 
 def parse_column(name: str, declared: ColumnDeclaration, kind: str, reading: TextFormat = PLAIN_TEXT) -> str:  # noqa: PLR0911
-    """A source's column as its declared type; NULL if it is not readable as that.
+    """A source's column as its declared type; NULL where it is not readable as that.
 
     Numbers are doubles (whole ones where the source has whole numbers), days are DATE, moments TIMESTAMP, the others
     texts and truth values.
@@ -68,24 +65,20 @@ def parse_column(name: str, declared: ColumnDeclaration, kind: str, reading: Tex
     """
     column = quote(name)
     match declared:
-        case Integer() | Real():
-            return _number(column, kind, reading, whole=isinstance(declared, Integer))
-        case Boolean():
-            return _truth(column, kind)
-        case Category(values=values) if isinstance(values[0], bool):
-            return _truth(column, kind)
-        case Category(values=values) if isinstance(values[0], int):
-            return _number(column, kind, reading, whole=True)
+        case Boolean() | Category(values=(bool(), *_)):
+            return column if kind == "BOOLEAN" else _parse_truth(spell_column(column, kind))
+        case Integer() | Category(values=(int(), *_)):
+            return f"CAST({column} AS BIGINT)" if kind in INTEGERS else _parse_number(column, kind, reading)
+        case Real():
+            return _parse_number(column, kind, reading)
         case Date():
-            if kind == "DATE":
-                return column
-            return f"CAST({_moment(column, kind, reading)} AS DATE)"
+            return column if kind == "DATE" else f"CAST({_parse_moment(column, kind, reading)} AS DATE)"
         case DateTime():
-            return _moment(column, kind, reading)
+            return _parse_moment(column, kind, reading)
         case Id():
             return write_id(column, kind)
         case Category() | Text():
-            return canonical(column, kind)
+            return spell_column(column, kind)
         case _:
             assert_never(declared)
 
@@ -93,40 +86,36 @@ def parse_column(name: str, declared: ColumnDeclaration, kind: str, reading: Tex
 def clamp_column(name: str, declared: ColumnDeclaration, kind: str) -> str:  # noqa: PLR0911 - one return a type
     """What was read, within what is declared: clamped, rounded where whole numbers are declared, or undeclared (NULL).
 
-    NULL is the public middle of the bounds, the first value, false or '' where NULL is declared away.
+    In a column that is declared not nullable, NULL becomes the public middle of the bounds, the first value, false or
+    the empty text.
 
     Claim: K-50. Within the declaration, and a function of what was read alone.
-    Requires: the column is what `read` made.
+    Requires: the column is what `parse_column` made.
     Relies on: K-51 (numbers spelled in other ways).
     Checked by: tests/engines/test_snapshot.py::test_a_snapshot_is_what_plain_python_makes
     """
-    column, form_name = quote(name), sql_type(declared)
+    column, stored = quote(name), choose_sql_type(declared)
     match declared:
         case Integer(lower=lower, upper=upper, nullable=nullable):
-            public = "" if nullable else f" ELSE {(lower + upper) // 2}"
+            middle = None if nullable else str((lower + upper) // 2)
             if kind in INTEGERS:
-                ends = f"{lower}::BIGINT", f"{upper}::BIGINT"
-                return f"CAST({_between(column, *ends, public, real=False)} AS {form_name})"
-            ends = double(lower), double(upper)
-            return f"CAST({_between(column, *ends, public, real=True, kept=round_half_up(column))} AS {form_name})"
+                return f"CAST({_clamp(column, f'{lower}::BIGINT', f'{upper}::BIGINT', middle)} AS {stored})"
+            held = _clamp(column, write_double(lower), write_double(upper), middle, round_half_up(column))
+            return f"CAST({held} AS {stored})"
         case Real(lower=lower, upper=upper, nullable=nullable):
-            public = "" if nullable else f" ELSE {double((lower + upper) / 2)}"
             one_zero = f"({column} + 0.0::DOUBLE)"  # -0.0 and 0.0 are one number, and one text
-            return _between(column, double(lower), double(upper), public, real=True, kept=one_zero)
+            middle = None if nullable else write_double((lower + upper) / 2)
+            return _clamp(column, write_double(lower), write_double(upper), middle, one_zero)
+        case Date(lower=lower, upper=upper, nullable=nullable) | DateTime(lower=lower, upper=upper, nullable=nullable):
+            middle = None if nullable else _write_constant(lower + (upper - lower) // 2)
+            return _clamp(column, _write_constant(lower), _write_constant(upper), middle)
         case Boolean(nullable=nullable):
             return column if nullable else f"COALESCE({column}, false)"
-        case Category(values=values, nullable=nullable):
-            known = declared_value(column, declared)
-            return known if nullable else f"COALESCE({known}, CAST({_constant(values[0])} AS {form_name}))"
         case Text(nullable=nullable):
             return column if nullable else f"COALESCE({column}, '')"
-        case Date(lower=lower, upper=upper, nullable=nullable):
-            middle = date.fromordinal((lower.toordinal() + upper.toordinal()) // 2)
-            public = "" if nullable else f" ELSE {_constant(middle)}"
-            return _between(column, _constant(lower), _constant(upper), public, real=False)
-        case DateTime(lower=begin, upper=end, nullable=nullable):
-            public = "" if nullable else f" ELSE {_constant(begin + (end - begin) // 2)}"
-            return _between(column, _constant(begin), _constant(end), public, real=False)
+        case Category(values=values, nullable=nullable):
+            known = match_category(column, declared)
+            return known if nullable else f"COALESCE({known}, CAST({_write_constant(values[0])} AS {stored}))"
         case Id():
             return column  # never read by a plan
 
@@ -138,9 +127,8 @@ def find_ambiguous_values(declared: ColumnDeclaration) -> tuple[str, str] | None
     Relies on: K-51.
     Checked by: tests/ingest/test_parsing.py::test_values_that_are_one_number_are_told_apart_in_texts_only
     """
-    if not isinstance(declared, Category) or not isinstance(declared.values[0], str):
-        return None
-    return next(((values[0], values[1]) for values in _group_by_number(declared).values() if len(values) > 1), None)
+    groups = _group_by_number(declared) if isinstance(declared, Category) and is_read_as_text(declared) else {}
+    return next(((values[0], values[1]) for values in groups.values() if len(values) > 1), None)
 
 
 def is_read_as_text(declared: ColumnDeclaration) -> bool:
@@ -153,78 +141,66 @@ def is_read_as_text(declared: ColumnDeclaration) -> bool:
     return isinstance(declared, (Text, Id)) or (isinstance(declared, Category) and isinstance(declared.values[0], str))
 
 
-def _number(column: str, kind: str, reading: TextFormat, *, whole: bool) -> str:
-    """A double; or BIGINT, where whole numbers are wanted and the source has them."""
-    if kind in INTEGERS and whole:
-        return f"CAST({column} AS BIGINT)"
+def _parse_number(column: str, kind: str, reading: TextFormat) -> str:
+    """The nearest double; 1 and 0 of truth values."""
     if kind in NUMBERS:
         return f"CAST({column} AS DOUBLE)"
-    if kind == "BOOLEAN":
-        return f"CAST(CAST({column} AS TINYINT) AS DOUBLE)"
-    found = canonical(column, kind)
     if is_decimal(kind):
-        return f"TRY_CAST({found} AS DOUBLE)"
-    truth = f"CASE lower(trim({found})) WHEN 'true' THEN 1.0::DOUBLE WHEN 'false' THEN 0.0::DOUBLE END"
-    plainly = f"TRY_CAST({found} AS DOUBLE)"
-    if reading.decimal == ",":
-        typed = f"WHEN starts_with({found}, {text(TYPED)}) THEN TRY_CAST({found}[2:] AS DOUBLE)"
+        return f"TRY_CAST(CAST({column} AS VARCHAR) AS DOUBLE)"  # a plain cast does not give the nearest double
+    found = spell_column(column, kind)
+    number = f"TRY_CAST({found} AS DOUBLE)"
+    if reading.decimal == "," and is_text(kind):
         swapped = f"TRY_CAST(replace({found}, ',', '.') AS DOUBLE)"
-        plainly = f"CASE {typed} WHEN contains({found}, '.') THEN NULL ELSE {swapped} END"
-        truth = truth.replace(f"trim({found})", f"trim({found}, {text(' ' + TYPED)})")
-    return prefer(plainly, truth)
+        number = f"CASE WHEN contains({found}, '.') THEN NULL ELSE {swapped} END"
+    truth = f"CASE lower(trim({found})) WHEN 'true' THEN 1.0::DOUBLE WHEN 'false' THEN 0.0::DOUBLE END"
+    return prefer(number, truth)
 
 
-def _truth(column: str, kind: str) -> str:
-    if kind == "BOOLEAN":
-        return column
-    if kind in NUMBERS:
-        return f"CASE CAST({column} AS DOUBLE) WHEN 1.0::DOUBLE THEN true WHEN 0.0::DOUBLE THEN false END"
-    found = canonical(column, kind)
+def _parse_truth(found: str) -> str:
     word, number = f"lower(trim({found}))", f"TRY_CAST({found} AS DOUBLE)"
-    yes, no = (", ".join(map(text, words)) for words in (YES, NO))
+    yes, no = (", ".join(map(quote_text, words)) for words in (YES, NO))
     return (
         f"CASE WHEN {word} IN ({yes}) THEN true WHEN {word} IN ({no}) THEN false "
         f"WHEN {number} = 1.0::DOUBLE THEN true WHEN {number} = 0.0::DOUBLE THEN false END"
     )
 
 
-def _moment(column: str, kind: str, reading: TextFormat) -> str:
-    if kind in ("DATE", *MOMENTS, *NANOSECONDS, *ZONED):
-        return moment(column, kind)
-    return moment_of_text(canonical(column, kind), reading.date_format)
+def _parse_moment(column: str, kind: str, reading: TextFormat) -> str:
+    if is_moment(kind):
+        return write_moment(column, kind)
+    return parse_moment(spell_column(column, kind), reading.date_format)
 
 
-def declared_value(column: str, declared: Category) -> str:
+def match_category(column: str, declared: Category) -> str:
     """The declared value that was read, or NULL. Numbers and truth values match in any spelling, texts in their own.
 
     Claim: K-50. A function of what was read alone.
-    Requires: the column is what `read` made.
+    Requires: the column is what `parse_column` made.
     Relies on: K-51.
     Checked by: tests/ingest/test_parsing.py::test_one_is_one_in_every_spelling
     """
-    form_name = sql_type(declared)
-    if not isinstance(declared.values[0], str):
-        listed = ", ".join(map(_constant, declared.values))
-        return f"CASE WHEN {column} IN ({listed}) THEN CAST({column} AS {form_name}) END"
-    exact = f"TRY_CAST({column} AS {form_name})"
-    forms = _group_by_number(declared)
-    if not forms:
+    stored = choose_sql_type(declared)
+    if not is_read_as_text(declared):
+        listed = ", ".join(map(_write_constant, declared.values))
+        return f"CASE WHEN {column} IN ({listed}) THEN CAST({column} AS {stored}) END"
+    exact, groups = f"TRY_CAST({column} AS {stored})", _group_by_number(declared)
+    if not groups:
         return exact
-    alone = {found: values[0] for found, values in forms.items() if len(values) == 1}
-    other = " ".join(f"WHEN {text(found)} THEN {text(value)}" for found, value in alone.items() if found != value)
-    many = [text(found) for found in forms if found not in alone]
-    spelled = write_number(f"trim({column})")
-    matched = f"CASE {spelled} {other} ELSE {spelled} END" if other else spelled
-    if many:
-        matched = f"CASE WHEN {spelled} NOT IN ({', '.join(many)}) THEN {matched} END"
-    return prefer(exact, f"TRY_CAST({matched} AS {form_name})")
+    number = write_number(f"trim({column})")
+    cases = "".join(
+        f" WHEN {quote_text(found)} THEN {quote_text(values[0]) if len(values) == 1 else 'NULL'}"
+        for found, values in groups.items()
+        if values != [found]
+    )
+    matched = f"CASE {number}{cases} ELSE {number} END" if cases else number
+    return prefer(exact, f"TRY_CAST({matched} AS {stored})")
 
 
 def _group_by_number(declared: Category) -> dict[str, list[str]]:
     """The declared texts that are numbers or truth values, by their one canonical text."""
     groups: dict[str, list[str]] = {}
     for value in map(str, declared.values):
-        number = form(value)
+        number = normalise_number(value)
         if number is not None:
             groups.setdefault(number, []).append(value)
     return groups
@@ -241,29 +217,32 @@ def round_half_up(value: str) -> str:
     return f"(FLOOR({value}) + CAST({value} - FLOOR({value}) >= 0.5::DOUBLE AS INTEGER))"
 
 
-def _between(column: str, low: str, high: str, public: str, *, real: bool, kept: str | None = None) -> str:
-    """The column, held to its bounds. Most rows are settled by the first test; NaN, to DuckDB, is above infinity."""
-    above = f"{column} <= 'inf'::DOUBLE" if real else f"{column} > {high}"
-    within = f"WHEN {column} BETWEEN {low} AND {high} THEN {kept or column}"
-    return f"CASE {within} WHEN {column} < {low} THEN {low} WHEN {above} THEN {high}{public} END"
+def _clamp(column: str, low: str, high: str, middle: str | None, inside: str | None = None) -> str:
+    """The column within its bounds, NULL as `middle`. `inside`: what is kept of a double that is within them.
+
+    Most rows are settled by the first test. To DuckDB, NaN is above infinity; it becomes NULL.
+    """
+    above = f"{column} > {high}" if inside is None else f"{column} <= 'inf'::DOUBLE"
+    cases = f"WHEN {column} BETWEEN {low} AND {high} THEN {inside or column} WHEN {column} < {low} THEN {low}"
+    return f"CASE {cases} WHEN {above} THEN {high} ELSE {middle or 'NULL'} END"
 
 
-def _least_whole(lower: int, upper: int) -> str:
+def _choose_integer(lower: int, upper: int) -> str:
     for bits, name in ((7, "TINYINT"), (15, "SMALLINT"), (31, "INTEGER")):
         if -(1 << bits) <= lower and upper < 1 << bits:
             return name
     return "BIGINT"
 
 
-def double(value: float) -> str:
+def write_double(value: float) -> str:
     return f"{float(value)!r}::DOUBLE"
 
 
-def _constant(value: str | int | date) -> str:
+def _write_constant(value: str | int | date) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, datetime):
-        return f"TIMESTAMP {text(value.isoformat(' '))}"
+        return f"TIMESTAMP {quote_text(value.isoformat(' '))}"
     if isinstance(value, date):
-        return f"DATE {text(value.isoformat())}"
-    return str(value) if isinstance(value, int) else text(value)
+        return f"DATE {quote_text(value.isoformat())}"
+    return str(value) if isinstance(value, int) else quote_text(value)

@@ -18,7 +18,7 @@ from sfumato.ingest.canonical import WHOLE
 from sfumato.ingest.counting import RANGE_BITS, note_absent, pack_outcomes, pass_on_parsed
 from sfumato.ingest.hidden_names import CENTRED, MET, PEOPLE, ROWS_OF_UNIT, SPELLED, STEPS, UNIT, WEIGHT
 from sfumato.ingest.join_cap import mark_met
-from sfumato.ingest.parsing import clamp_column, double, parse_column, round_half_up, sql_type
+from sfumato.ingest.parsing import choose_sql_type, clamp_column, parse_column, round_half_up, write_double
 from sfumato.ingest.source_refusals import other_number, records_disagree, rows_disagree
 from sfumato.ingest.source_relation import SourceRelation
 from sfumato.ingest.sql_quoting import quote
@@ -58,9 +58,11 @@ def read_row_by_row(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
     known = {row[0] for row in connection.execute("SELECT name FROM duckdb_optimizers()").fetchall()}
     connection.execute(f"SET disabled_optimizers = '{','.join(name for name in PUSHDOWNS if name in known)}'")
     connection.execute(f"SET perfect_ht_threshold = {RANGE_BITS}")
-    yield
-    connection.execute("RESET perfect_ht_threshold")
-    connection.execute("RESET disabled_optimizers")
+    try:
+        yield
+    finally:
+        connection.execute("RESET perfect_ht_threshold")
+        connection.execute("RESET disabled_optimizers")
 
 
 def find_lost_rows(connection: duckdb.DuckDBPyConnection, table: Table, source: SourceRelation) -> CatalogError | None:
@@ -96,7 +98,7 @@ def _count(connection: duckdb.DuckDBPyConnection, relation: str, what: str = "CO
 
 def list_columns(table: Table) -> dict[str, str]:
     """The columns of a pinned table and their types, by its declaration; but a unit may be a number."""
-    columns = {name: sql_type(declared) for name, declared in list_kept(table).items()}
+    columns = {name: choose_sql_type(declared) for name, declared in list_kept(table).items()}
     if table.unit is not ROW:
         columns |= {UNIT: "VARCHAR", ROWS_OF_UNIT: "INTEGER", WEIGHT: "INTEGER", MET: "BOOLEAN"}
     for name, grid in find_grids(table).items():
@@ -197,7 +199,7 @@ def _write_steps(name: str, declared: ColumnDeclaration, grid: Grid) -> str:
     """A numeric column on its grid, ⌊x/γ + ½⌋. It is within its bounds in steps, because rounding keeps the order."""
     column, kind = quote(name), _step_type(grid)
     if not isinstance(declared, Integer):
-        return f"CAST({round_half_up(f'({column} * {double(2.0**-grid.exponent)})')} AS {kind})"
+        return f"CAST({round_half_up(f'({column} * {write_double(2.0**-grid.exponent)})')} AS {kind})"
     if grid.exponent > 0:
         raise KernelFault("The grid of whole numbers is one, or finer.")
     return f"(CAST({column} AS {kind}) * {1 << -grid.exponent})"

@@ -9,23 +9,11 @@ import duckdb
 
 from sfumato.catalog.columns import Boolean, Category, ColumnDeclaration, Date, DateTime, Integer, Real, Text
 from sfumato.catalog.dataset import Table
-from sfumato.ingest.canonical import (
-    EXACT,
-    FLOATS,
-    MOMENTS,
-    NANOSECONDS,
-    WHOLE,
-    WIDE,
-    ZONED,
-    canonical,
-    has_rule,
-    is_decimal,
-)
+from sfumato.ingest.canonical import EXACT, FLOATS, WHOLE, WIDE, has_rule, is_day, is_decimal, is_moment, spell_column
 from sfumato.ingest.hidden_names import FACTS
 from sfumato.ingest.parsing import parse_column
 from sfumato.ingest.source_relation import SourceRelation
-from sfumato.ingest.sql_quoting import quote
-from sfumato.ingest.sql_quoting import text as text_literal
+from sfumato.ingest.sql_quoting import quote, quote_text
 
 MOST_VALUES = 10_000
 WHOLE_TEXT = r"0|-?[1-9][0-9]*"
@@ -61,7 +49,7 @@ def _declared(connection: duckdb.DuckDBPyConnection, source: SourceRelation, nam
         there, low, high = connection.execute(_ends(value, wanted)).fetchall()[0]
         if there and _fits(low, high):
             return type(wanted)(int(low), int(high)) if isinstance(wanted, Integer) else type(wanted)(low, high)
-    text = canonical(quote(name), kind) if has_rule(kind) else f"CAST({quote(name)} AS VARCHAR)"
+    text = spell_column(quote(name), kind) if has_rule(kind) else f"CAST({quote(name)} AS VARCHAR)"
     query = f"SELECT DISTINCT v FROM (SELECT {text} AS v FROM {source.relation}) WHERE v IS NOT NULL ORDER BY v"
     values = [row[0] for row in connection.execute(f"{query} LIMIT {MOST_VALUES + 1}").fetchall()]
     return Category(values) if 0 < len(values) <= MOST_VALUES else Text()
@@ -85,9 +73,9 @@ def _by_type(kind: str) -> list[Integer | Real | Date | DateTime | Boolean]:
         return [WHOLE_BOUNDS]
     if kind in FLOATS or is_decimal(kind):
         return [REAL_BOUNDS]
-    if kind in (*MOMENTS, *NANOSECONDS, *ZONED):
-        return [ANY_MOMENT]
-    return [ANY_DAY] if kind == "DATE" else [Boolean()] if kind == "BOOLEAN" else []
+    if is_day(kind):
+        return [ANY_DAY]
+    return [ANY_MOMENT] if is_moment(kind) else [Boolean()] if kind == "BOOLEAN" else []
 
 
 def _by_text(
@@ -97,13 +85,13 @@ def _by_text(
     decimals = f"strlen(split_part({column}, '.', 2))"
     tests = [
         f"COUNT({column})",
-        f"bool_and(regexp_full_match({column}, {text_literal(WHOLE_TEXT)}))",
-        f"bool_and(regexp_full_match({column}, {text_literal(REAL_TEXT)}) AND strlen({column}) <= {MOST_DIGITS} AND "
-        f"NOT regexp_full_match({column}, {text_literal(MINUS_ZERO)}))",
+        f"bool_and(regexp_full_match({column}, {quote_text(WHOLE_TEXT)}))",
+        f"bool_and(regexp_full_match({column}, {quote_text(REAL_TEXT)}) AND strlen({column}) <= {MOST_DIGITS} AND "
+        f"NOT regexp_full_match({column}, {quote_text(MINUS_ZERO)}))",
         f"MIN({decimals}) = MAX({decimals})",
         f"bool_and(NOT (contains({column}, '.') AND ends_with({column}, '0')))",
-        f"bool_and(regexp_full_match({column}, {text_literal(DAY_TEXT)}) AND TRY_CAST({column} AS DATE) IS NOT NULL)",
-        *(f"bool_and({column} IN ({', '.join(map(text_literal, words))}))" for words in TRUTHS),
+        f"bool_and(regexp_full_match({column}, {quote_text(DAY_TEXT)}) AND TRY_CAST({column} AS DATE) IS NOT NULL)",
+        *(f"bool_and({column} IN ({', '.join(map(quote_text, words))}))" for words in TRUTHS),
     ]
     found = connection.execute(f"SELECT {', '.join(tests)} FROM {source.relation}").fetchall()[0]
     there, whole, real, alike, short, day, *truths = found

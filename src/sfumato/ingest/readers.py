@@ -3,33 +3,30 @@
 Part of the trusted perimeter: claims K-50 and K-52. One person's record never changes how another's is read.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import duckdb
 
 from sfumato.catalog.columns import ColumnDeclaration
 from sfumato.catalog.text_format import PLAIN_TEXT, TextFormat
-from sfumato.errors import SfumatoError
-from sfumato.ingest.canonical import EXACT, FLOATS, has_rule
+from sfumato.ingest.attached_files import attach_file
+from sfumato.ingest.canonical import EXACT, FLOATS, has_rule, is_decimal
 from sfumato.ingest.csv_files import read_csv_files
-from sfumato.ingest.database_tables import attach_table
+from sfumato.ingest.database_tables import find_stored_table
 from sfumato.ingest.hidden_names import FRAME
 from sfumato.ingest.parquet_files import read_parquet_files
 from sfumato.ingest.parsing import NUMBERS, find_ambiguous_values, is_read_as_text
 from sfumato.ingest.source_files import CSV, DATABASE, require_files
-from sfumato.ingest.source_refusals import changed_while_read, missing_columns, no_rule, one_number, unreadable
+from sfumato.ingest.source_refusals import changed_while_read, missing_columns, no_rule, one_number
 from sfumato.ingest.source_relation import SourceRelation
 from sfumato.ingest.sql_quoting import quote
 
-if TYPE_CHECKING:
-    import pyarrow
-
-NOTHING: Mapping[str, ColumnDeclaration] = MappingProxyType({})
+Declared = Mapping[str, ColumnDeclaration]
+NOTHING: Declared = MappingProxyType({})
 
 
 @contextmanager
@@ -40,7 +37,7 @@ def open_source(
     folder: Path | None = None,
     reading: TextFormat = PLAIN_TEXT,
     *,
-    declared: Mapping[str, ColumnDeclaration] = NOTHING,
+    declared: Declared = NOTHING,
     everything: bool = True,
     whole: bool = True,
 ) -> Iterator[SourceRelation]:
@@ -51,43 +48,35 @@ def open_source(
     """
     with ExitStack() as stack:
         if not isinstance(data, (str, Path)):
-            connection.register(FRAME, _convert_frame(table, data, declared, reading, everything=everything))
+            from sfumato.ingest.frames import convert_to_arrow  # noqa: PLC0415 - pyarrow: 35 MiB that files do not need
+
+            frame, kinds = convert_to_arrow(table, data, declared, reading, everything=everything)
+            connection.register(FRAME, frame)
             stack.callback(connection.unregister, FRAME)
-            yield SourceRelation(FRAME, _describe(connection, FRAME), reading=reading)
+            yield SourceRelation(FRAME, _describe(connection, FRAME) | kinds, reading=reading)
             return
         files = require_files(table, str(data), folder or Path())
-        before = _read_states(files)
-        wanted = () if not whole else None if everything else tuple(declared)
-        found = _open_files(connection, table, str(data), files, reading, stack, wanted)
+        before = [_read_state(file) for file in files]
+        if database := DATABASE.fullmatch(str(data)):
+            schema, name = attach_file(connection, table, files[0], database["name"] or quote(table), stack)
+            relation = find_stored_table(connection, table, schema, name)
+            found = SourceRelation(relation, _describe(connection, relation))
+        elif Path(str(data)).suffix.lower() in CSV:
+            found = read_csv_files(table, files, reading, stack, whole=whole)
+        else:
+            wanted = () if not whole else None if everything else tuple(declared)
+            found = read_parquet_files(connection, table, files, wanted, stack)
         yield replace(found, reading=reading)
-        if _read_states(files) != before:  # what was checked and counted would not be what was kept
+        if [_read_state(file) for file in files] != before:  # what was checked would not be what was pinned
             raise changed_while_read(table)
 
 
-def _convert_frame(
-    table: str, data: object, declared: Mapping[str, ColumnDeclaration], reading: TextFormat, *, everything: bool
-) -> "pyarrow.Table":
-    """A frame as Arrow. A library's own error may quote a value, and is not passed on."""
-    from sfumato.ingest.frames import convert_to_arrow  # noqa: PLC0415 - pyarrow takes 35 MiB that files do not need
-
-    made = None
-    try:
-        made = convert_to_arrow(table, data, declared, reading, everything=everything)
-    except SfumatoError:
-        raise
-    except Exception:
-        made = None
-    if made is None:
-        raise unreadable(table)
-    return made
-
-
 def check_readable(
-    connection: duckdb.DuckDBPyConnection, table: str, source: SourceRelation, declared: Mapping[str, ColumnDeclaration]
+    connection: duckdb.DuckDBPyConnection, table: str, source: SourceRelation, declared: Declared
 ) -> None:
     """Refuse a source that lacks a declared column, or has one that cannot be read with certainty as it is declared.
 
-    Claim: K-50. What passes is of a type that `canonical` reads, and no two different whole numbers have one text.
+    Claim: K-50. What passes has a type that `spell_column` reads, and no two different whole numbers have one text.
     Requires: the source is open.
     Relies on: K-50.
     Checked by: tests/ingest/test_parsing.py::test_types_without_a_rule_are_refused
@@ -97,7 +86,7 @@ def check_readable(
         kind = source.columns[name]
         if not has_rule(kind):
             raise no_rule(table, name, kind)
-        is_number = kind in NUMBERS or kind.startswith("DECIMAL") or kind == "BOOLEAN"
+        is_number = kind in (*NUMBERS, "BOOLEAN") or is_decimal(kind)
         twins = find_ambiguous_values(declaration) if is_number else None
         if twins is not None:
             raise one_number(table, name, twins)
@@ -108,28 +97,10 @@ def check_readable(
                 raise no_rule(table, name, "floating-point numbers beyond 2**53")
 
 
-def _open_files(  # noqa: PLR0917 - one caller
-    connection: duckdb.DuckDBPyConnection,
-    table: str,
-    source: str,
-    files: tuple[Path, ...],
-    reading: TextFormat,
-    stack: ExitStack,
-    wanted: tuple[str, ...] | None,
-) -> SourceRelation:
-    """What to select from files. `wanted`: the columns whose values are read (None: all; none: no row is read)."""
-    if database := DATABASE.fullmatch(source):
-        relation = attach_table(connection, table, files[0], database["name"] or quote(table), stack)
-        return SourceRelation(relation, _describe(connection, relation))
-    if Path(source).suffix.lower() in CSV:
-        return read_csv_files(table, files, reading, stack, whole=wanted != ())
-    return SourceRelation(*read_parquet_files(connection, table, source, files, wanted, stack))
-
-
 def _describe(connection: duckdb.DuckDBPyConnection, relation: str) -> dict[str, str]:
     return {row[0]: str(row[1]) for row in connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()}
 
 
-def _read_states(files: Sequence[Path]) -> list[tuple[int, int, int]]:
-    states = [file.stat() for file in files]
-    return [(state.st_ino, state.st_size, state.st_mtime_ns) for state in states]
+def _read_state(file: Path) -> tuple[int, int, int]:
+    state = file.stat()
+    return state.st_ino, state.st_size, state.st_mtime_ns

@@ -9,8 +9,7 @@ import duckdb
 
 from sfumato.catalog.dataset import Table
 from sfumato.catalog.names import find_name
-from sfumato.errors import CatalogError
-from sfumato.ingest.canonical import canonical
+from sfumato.ingest.canonical import spell_column
 from sfumato.ingest.count_survey import expand_counts
 from sfumato.ingest.counting import Outcome, count_outcomes, count_people, sample_lost_values
 from sfumato.ingest.declared_versions import describe_origin
@@ -28,7 +27,7 @@ from sfumato.ingest.problems import add_problems
 from sfumato.ingest.progress import progress_bar
 from sfumato.ingest.public import describe_public, keep_facts
 from sfumato.ingest.readers import check_readable, open_source
-from sfumato.ingest.source_refusals import not_enough_memory, unreadable
+from sfumato.ingest.source_refusals import hide_errors
 from sfumato.ingest.source_relation import SourceRelation
 from sfumato.ingest.sql_quoting import quote
 from sfumato.ingest.unit_rows import drop_people, join_owners
@@ -50,34 +49,13 @@ def pin(
     Values are clamped to their bounds. NaN, failed casts and undeclared categories become NULL, or the public midpoint
     where a column is declared not nullable. Rows without a unit are dropped. Numbers are also stored on their grid.
     """
-    found, short_of_memory = None, False
-    try:
-        found = _read(connection, table, data, folder, loading)
-    except duckdb.OutOfMemoryException:
-        short_of_memory = True
-    except (duckdb.Error, RuntimeError, ValueError, OSError):  # their texts may quote a record, and are not kept
-        found = None
-    if short_of_memory:
-        raise not_enough_memory(table.name)
-    if found is None:
-        raise unreadable(table.name)
-    described_table, report, lost = found
-    if lost is not None:
-        raise lost
-    if table.public:
-        keep_facts(connection, described_table)
-    check_public_counts(connection, table)
-    connection.execute(f"CREATE TABLE IF NOT EXISTS {PINNED} (name VARCHAR, declared VARCHAR, version VARCHAR)")
-    connection.execute(f"DELETE FROM {PINNED} WHERE name = ?", [table.name])
-    version = SYSTEM.take(8).tobytes().hex()
-    connection.execute(f"INSERT INTO {PINNED} VALUES (?, ?, ?)", [table.name, describe_origin(table), version])
-    return report
+    return hide_errors(table.name, partial(_read, connection, table, data, folder, loading))
 
 
 def _read(
     connection: duckdb.DuckDBPyConnection, table: Table, data: object, folder: Path | None, loading: Loading
-) -> tuple[Table, TableReport, CatalogError | None]:
-    """Write the table. Returns it with the declarations of a public table's columns, the report, and any refusal."""
+) -> TableReport:
+    declared = table
     with (
         progress_bar(connection, _title(table), quiet=loading.quiet) as show_step,
         open_source(
@@ -102,7 +80,16 @@ def _read(
             )
         lost = find_lost_rows(connection, table, rows)
         drop_people(connection)
-    return table, report, lost
+    if lost is not None:  # raised here, so that a source that has changed is refused for that
+        raise lost
+    if table.public:
+        keep_facts(connection, table)
+    check_public_counts(connection, table)
+    connection.execute(f"CREATE TABLE IF NOT EXISTS {PINNED} (name VARCHAR, declared VARCHAR, version VARCHAR)")
+    connection.execute(f"DELETE FROM {PINNED} WHERE name = ?", [table.name])
+    version = SYSTEM.take(8).tobytes().hex()
+    connection.execute(f"INSERT INTO {PINNED} VALUES (?, ?, ?)", [table.name, describe_origin(declared), version])
+    return report
 
 
 def _title(table: Table) -> str:
@@ -154,6 +141,6 @@ def _sample_lost(
 ) -> list[str]:
     """Some lost values of a column: from the source's first rows only, where they are few and merely examples."""
     relation = f"(SELECT * FROM {source.relation} LIMIT {FIRST_ROWS})" if first_rows else source.relation
-    value = canonical(quote(column), source.columns[column])  # a plain cast fails for moments beyond the calendar
+    value = spell_column(quote(column), source.columns[column])  # a plain cast fails for moments beyond the calendar
     selected = select_typed({column: table.columns[column]}, replace(source, relation=relation), {}, {VALUE: value})
     return sample_lost_values(connection, selected, outcomes)

@@ -1,10 +1,17 @@
 """Refusals of a source. They name what the owner wrote, and never quote what a file holds."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
+
+import duckdb
 
 from sfumato.catalog.catalog_errors import catalog_error
-from sfumato.errors import CatalogError
+from sfumato.errors import CatalogError, SfumatoError
+from sfumato.ingest.canonical import NoRule
+from sfumato.ingest.hidden_names import ATTACHED
+
+Found = TypeVar("Found")
 
 KINDS = "Use .csv or .parquet files (visits/*.parquet names many), a table of a .duckdb file, or a frame."
 NOT_A_FRAME = (
@@ -43,6 +50,37 @@ def no_rule(table: str, name: str, kind: str) -> CatalogError:
     if "2**53" in kind:
         hint = "Such numbers are not told apart. Store them as whole numbers (Int64) or as texts."
     return refused(table, f"the column {name} holds {kind}, which is not read.", hint)
+
+
+def explain_no_rule(table: str, name: str, convert: Callable[[], Found]) -> Found:
+    """Convert a column. A value that no rule reads refuses the source, by the kind of the value."""
+    kind = ""
+    try:
+        return convert()
+    except NoRule as error:
+        kind = str(error)
+    raise no_rule(table, name, kind)
+
+
+def hide_errors(table: str, read: Callable[[], Found]) -> Found:
+    """Read a source. An error of a library may quote a value, so its text is not passed on."""
+    lacks_memory, is_panic = False, False
+    try:
+        return read()
+    except SfumatoError:
+        raise
+    except duckdb.OutOfMemoryException:
+        lacks_memory = True
+    except Exception:
+        lacks_memory = False
+    except BaseException as error:
+        is_panic = type(error).__name__ == "PanicException"  # polars panics: it is no Exception
+        if not is_panic:
+            raise
+    if is_panic:
+        hint = "It may hold decimals of more than 38 digits, which polars cannot hold: use Arrow, or texts."
+        raise refused(table, "polars failed while it read the frame.", hint)
+    raise not_enough_memory(table) if lacks_memory else unreadable(table)
 
 
 def records_disagree(table: str) -> CatalogError:
@@ -84,6 +122,12 @@ def missing_columns(table: str, declared: Sequence[str], there: Mapping[str, str
         raise refused(table, f"the source has no column {', '.join(missing)}.", hint)
 
 
+def schemas_differ(table: str, path: Path, first: Path) -> CatalogError:
+    """Two Parquet files of one source have different columns."""
+    hint = "Write them with the same columns, in the same order and of the same types."
+    return refused(table, f"the columns of {path.name} differ from those of {first.name}.", hint)
+
+
 def one_number(table: str, name: str, values: tuple[str, str]) -> CatalogError:
     """Two declared values of a category are one number, and the source has numbers."""
     hint = "Make the column a text in the source, or keep one of the two values."
@@ -102,14 +146,21 @@ def not_attached(table: str, path: Path) -> CatalogError:
     return refused(table, f"{path.name} could not be opened.", hint)
 
 
-def no_such_table(table: str, path: Path, names: Sequence[str], *, is_view: bool) -> CatalogError:
-    """A DuckDB file lacks the table, or has a view of that name."""
-    name = ".".join(names)
-    if is_view:
+def refuse_missing_table(connection: duckdb.DuckDBPyConnection, table: str, schema: str, name: str) -> CatalogError:
+    """The attached DuckDB file lacks the table, or has a view of that name."""
+    query = (
+        f"SELECT view_name FROM duckdb_views() WHERE database_name = '{ATTACHED}' "
+        "AND lower(schema_name) = lower(?) AND lower(view_name) = lower(?)"
+    )
+    (file,) = connection.execute(f"SELECT path FROM duckdb_databases() WHERE database_name = '{ATTACHED}'").fetchall()[
+        0
+    ]
+    path = Path(str(file)).name
+    if connection.execute(query, [schema, name]).fetchall():
         hint = "Make it a table: CREATE TABLE ... AS SELECT * FROM the view."
-        return refused(table, f"{name} is a view in {path.name}.", hint)
-    hint = f'Name the one to read: source = "{path.name}::schema.table".'
-    return refused(table, f"{path.name} has no table {name}.", hint)
+        return refused(table, f"{schema}.{name} is a view in {path}.", hint)
+    hint = f'Name the one to read: source = "{path}::schema.table".'
+    return refused(table, f"{path} has no table {schema}.{name}.", hint)
 
 
 def volatile_column(table: str) -> CatalogError:

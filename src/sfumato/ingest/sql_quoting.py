@@ -10,7 +10,7 @@ def quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def text(value: str) -> str:
+def quote_text(value: str) -> str:
     """A literal text."""
     return "'" + value.replace("'", "''") + "'"
 
@@ -26,4 +26,4 @@ def prefer(value: str, otherwise: str) -> str:
 
 def write_file_list(files: Sequence[Path]) -> str:
     """Files as they are: a name that holds a star or a bracket is no pattern."""
-    return f"[{', '.join(text(glob.escape(str(file))) for file in files)}]"
+    return f"[{', '.join(quote_text(glob.escape(str(file))) for file in files)}]"

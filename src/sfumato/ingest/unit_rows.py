@@ -9,7 +9,7 @@ import duckdb
 
 from sfumato.catalog.dataset import Table
 from sfumato.catalog.names import find_name
-from sfumato.ingest.canonical import WHOLE, canonical
+from sfumato.ingest.canonical import WHOLE, spell_column
 from sfumato.ingest.hidden_names import OWNER, PEOPLE, PINNED, ROWS_OF_UNIT, SPELLED, SPELLINGS, UNIT
 from sfumato.ingest.ids import is_canonical_id, merge_spellings, write_id
 from sfumato.ingest.source_refusals import refused
@@ -72,7 +72,7 @@ def count_spellings(table: Table, source: SourceRelation) -> str:
 def spell_owner(table: Table, source: SourceRelation) -> str:
     """The id of a row as its source spells it: a whole number, or a canonical text."""
     column, kind = quote(find_owner_column(table)), source.columns[find_owner_column(table)]
-    return column if kind in WHOLE or table.unit is None else canonical(column, kind)
+    return column if kind in WHOLE or table.unit is None else spell_column(column, kind)
 
 
 def find_owner_column(table: Table) -> str:
