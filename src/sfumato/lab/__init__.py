@@ -8,9 +8,18 @@ not have the name of a public function: Python would replace the function by the
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from sfumato.lab.attack_names import ATTACKS
+
 if TYPE_CHECKING:
     from sfumato.lab.attack_names import list_attacks as list_attacks
     from sfumato.lab.attack_result import AttackResult as AttackResult
+    from sfumato.lab.attacks.averaging import averaging as averaging
+    from sfumato.lab.attacks.collusion import collusion as collusion
+    from sfumato.lab.attacks.differencing import differencing as differencing
+    from sfumato.lab.attacks.homogeneity import homogeneity as homogeneity
+    from sfumato.lab.attacks.least_significant_bits import least_significant_bits as least_significant_bits
+    from sfumato.lab.attacks.linkage import linkage as linkage
+    from sfumato.lab.attacks.precision import precision as precision
     from sfumato.lab.auditing.audit_result import AuditResult as AuditResult
     from sfumato.lab.auditing.mechanism_audit import audit as audit
     from sfumato.lab.broken_mechanisms import BROKEN_MECHANISMS as BROKEN_MECHANISMS
@@ -32,6 +41,7 @@ _LOADED_ON_USE = {
     "probabilities": "sfumato.lab.distributions.mechanism_distributions",
     "report_probability": "sfumato.lab.distributions.mechanism_distributions",
     "seeded": "sfumato.lab.seeded_noise",
+    **{attack.function_name: attack.module for attack in ATTACKS},
 }
 
 

@@ -29,7 +29,18 @@ class AttackName:
         return cast("Callable[..., AttackResult]", getattr(import_module(self.module), self.function_name))
 
 
-ATTACKS: tuple[AttackName, ...] = ()
+ATTACKS = tuple(
+    AttackName(name, f"sfumato.lab.attacks.{module}", summary)
+    for name, module, summary in (
+        ("linkage", "linkage", "Join de-identified rows with a public voter list."),
+        ("homogeneity", "homogeneity", "Read the diagnosis from a class of a 4-anonymous table."),
+        ("collusion", "collusion", "Combine the grades of n - 1 students with the average."),
+        ("differencing", "differencing", "Compare the average before and after one person leaves."),
+        ("averaging", "averaging", "Repeat one question until the average is the truth."),
+        ("least-significant-bits", "least_significant_bits", "Read the value from the last bits of numpy's noise."),
+        ("precision", "precision", "Recognise a large value by the spacing of outputs."),
+    )
+)
 
 
 def list_attacks() -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from sfumato.lab.success_rate import SuccessRate, show_share
 
 FALSE_ALARM = 1e-6  # the probability that a correct release is reported to exceed its limit
 COLUMNS = 80
-BAR = 30
+BAR = 26
 UNSEEDED = "A seed fixes the data and the naive noise. Sfumato's noise is never seeded, so its figures differ slightly."
 
 
@@ -112,10 +112,10 @@ class AttackResult:
 
     def _sentences(self) -> tuple[tuple[str, str], ...]:
         return (
-            ("The attacker knows", self.story.knows),
-            ("The attacker does", self.story.does),
-            ("The attacker learns", self.story.learns),
-            ("Success", self.success),
+            ("What the attacker knows", self.story.knows),
+            ("What the attacker does", self.story.does),
+            ("What the attacker learns", self.story.learns),
+            ("A success", self.success),
         )
 
 

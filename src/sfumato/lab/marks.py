@@ -80,6 +80,7 @@ class Rule:
     x: float | None = None
     y: float | None = None
     text: str = ""
+    below: bool = False  # the text of a level line
 
 
 @dataclass(frozen=True, slots=True)

@@ -226,7 +226,8 @@ def _draw_upright_rule(rule: Rule, x: float, width: int, height: int) -> str:
 
 
 def _draw_level_rule(rule: Rule, y: float, width: int) -> str:
-    place = f'x="{width - 4}" y="{y - 5 if y > 20 else y + 14:.1f}" text-anchor="end"'
+    under = rule.below or y < 20
+    place = f'x="{width - 4}" y="{y + 14 if under else y - 5:.1f}" text-anchor="end"'
     return _draw_rule(rule, f"M0 {y:.1f}H{width}", place)
 
 
