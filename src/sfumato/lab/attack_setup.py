@@ -130,7 +130,7 @@ def compare_rates(naive: SuccessRate, protected: SuccessRate, limit: Limit, chan
         marks.append(Rule("limit", y=100 * chance, text=f"blind guess {show_share(chance)}", below=True))
         words += f" A blind guess succeeds in {show_share(chance)}."
     ticks = ((0.5, f"naive {show_share(naive.share)}"), (1.5, f"Sfumato {show_share(protected.share)}"))
-    across = Axis("upright strokes: 95 % confidence intervals", 0, 3, ticks)  # the right third is for the texts
+    across = Axis("upright strokes: 95 % confidence intervals", 0, 3.3, ticks)  # the right third is for the texts
     return Panel("How often the attack succeeds", words, across, Axis("success in %", 0, 104, PERCENTS), tuple(marks))
 
 

@@ -9,7 +9,7 @@ from typing import assert_never
 from sfumato.lab.marks import Axis, Band, Bars, Dots, Label, Line, Mark, Panel, Role, Rule, Strokes
 
 WIDTH = 380  # of a panel: its texts are readable on a phone without zooming
-LEFT, RIGHT, BOTTOM = 54, 14, 44
+RIGHT, BOTTOM = 20, 44
 LETTER = 6.3  # the width of an average letter of the 12 px text
 GAP = 16
 ACROSS = 2  # panels side by side in one SVG file
@@ -59,7 +59,8 @@ def draw_panel(panel: Panel, place: str = "") -> str:
     titles, legend = _lay_out(panel)
     top = _top(titles, legend)
     height = top + panel.height + BOTTOM
-    inner = (LEFT, top, WIDTH - LEFT - RIGHT, panel.height)
+    left = max(54, 32 + round(LETTER * max((len(text) for _, text in choose_ticks(panel.y)), default=0)))
+    inner = (left, top, WIDTH - left - RIGHT, panel.height)
     across, up = _scale(panel.x, 0, inner[2]), _scale(panel.y, panel.height, 0)
     size = f'width="{WIDTH}" height="{height}" ' if place else ""
     parts = [
@@ -72,7 +73,7 @@ def draw_panel(panel: Panel, place: str = "") -> str:
         ),
         *_draw_legend(legend, 18 * len(titles) + 22),
         *_draw_axes(panel, inner, across, up),
-        f'<svg x="{LEFT}" y="{top}" width="{inner[2]}" height="{panel.height}">',
+        f'<svg x="{left}" y="{top}" width="{inner[2]}" height="{panel.height}">',
         *(_draw(mark, across, up, inner[2], panel) for mark in panel.marks),
         "</svg></svg>",
     ]

@@ -12,7 +12,7 @@ from sfumato.lab.attack_setup import Setup, compare_rates, conclude, count_succe
 from sfumato.lab.figure import Figure
 from sfumato.lab.marks import Axis, Line, Panel, Rule
 
-REPEATS = 1_000
+REPEATS = 4_000
 VARIANTS = 5  # that the attacker tries; the budget pays for four
 AFFORDED = 4
 OTHERS = 6  # people who are counted in every town, besides the target

@@ -23,9 +23,9 @@ DIAGNOSES = ("cancer", "heart disease", "viral infection")
 ANONYMITY = 4  # members of a class
 # the lecture's twelve patients: generalised postcode and age, and the diagnoses of the four patients of the class
 TWELVE_PATIENTS = (
-    ("130**, under 30", (1, 1, 2, 2)),
-    ("1485*, 40 or over", (0, 1, 2, 2)),
-    ("130**, 30 to 39", (0, 0, 0, 0)),
+    ("130**, <30", (1, 1, 2, 2)),
+    ("1485*, ≥40", (0, 1, 2, 2)),
+    ("130**, 3*", (0, 0, 0, 0)),
 )
 
 
@@ -110,7 +110,7 @@ def _show_lecture() -> Panel:
         "Twelve patients, 4-anonymous",
         "Three classes of four patients. The first has two heart diseases and two viral infections, the second one "
         "cancer, one heart disease and two viral infections. All four of the third have cancer.",
-        Axis("class: postcode and age", 0, 3, ticks),
+        Axis("class: postcode and age, generalised", 0, 3, ticks),
         Axis("diagnosis", 0, 3, kinds),
         (
             Strokes((1.0, 2.0), 0, 3, "limit"),

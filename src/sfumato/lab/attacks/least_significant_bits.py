@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 
-from sfumato.kernel.mechanisms import grid_and_noise
 from sfumato.kernel.parameters import Number
 from sfumato.lab.attack_result import AttackResult, Story
 from sfumato.lab.attack_setup import Setup, compare_rates, conclude, count_successes, limit_of, read_setup
@@ -19,6 +18,7 @@ VALUES = (0.0, 1.0)
 FIRST_DRAWN = 0.7  # the figure shows the doubles from here on
 DRAWN = 40
 EPSILONS = ("0.1", "0.3", "1", "3")
+CALIBRATION = 200  # releases of a known value, to find the grid
 SWEPT = 400  # trials for each epsilon of the figure
 
 
@@ -71,9 +71,16 @@ def _attack_numpy(secrets: np.ndarray, setup: Setup) -> tuple[SuccessRate, Succe
 def _attack_sfumato(secrets: np.ndarray, setup: Setup) -> tuple[SuccessRate, SuccessRate]:
     mechanism = Laplace(sensitivity=1, epsilon=setup.epsilon, of="reals")
     outputs = np.array([mechanism.release(int(secret)) for secret in secrets])
-    step = 2.0 ** grid_and_noise(mechanism.mechanism, 1)[0]  # public; noise reaches every multiple of it
+    step = _find_step([mechanism.release(0) for _ in range(CALIBRATION)])
     possible = [[((output - value) / step).is_integer() for value in VALUES] for output in outputs.tolist()]
     return _attack(outputs, possible, secrets)
+
+
+def _find_step(outputs: list[float]) -> float:
+    """The step of the public grid, which the attacker finds with a copy of the program: all outputs are multiples."""
+    finest = max(output.as_integer_ratio()[1] for output in outputs)
+    together = math.gcd(*(int(output * finest) for output in outputs))  # exact: the denominators are powers of two
+    return together / finest
 
 
 def _attack(outputs: np.ndarray, possible: list[list[bool]], secrets: np.ndarray) -> tuple[SuccessRate, SuccessRate]:

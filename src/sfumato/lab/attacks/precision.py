@@ -67,11 +67,11 @@ def _release(value: float, setup: Setup) -> np.ndarray:
 def _count_proofs(outputs: np.ndarray) -> SuccessRate:
     """How many outputs cannot be a million plus a double.
 
-    If y = fl(million + noise), then y is a multiple of the smaller one of the spacings of the million and the noise.
+    The million is a multiple of the noise's spacing. So fl(million + noise) is one too.
     """
     own = np.spacing(np.abs(outputs))
     needed = np.abs(outputs - FORTUNE) * (1 - 1e-9)  # a bit less, because this difference is rounded too
-    spacing = np.minimum(np.spacing(needed), np.spacing(FORTUNE))
+    spacing = np.spacing(needed)
     impossible = (spacing > own) & (np.mod(outputs / own, spacing / own) != 0)
     return SuccessRate(int(impossible.sum()), len(outputs))
 
