@@ -46,6 +46,10 @@ def find_bounds(desk: Desk, column: str, epsilon: Number, table: str | None, ana
     found = about.column(column)
     if found.type not in (ColumnType.INTEGER, ColumnType.REAL):
         raise InvalidParameter("column", "must be an integer or a real column", f"a {found.type.value} column")
+    if found.name == about.count_column:
+        raise InvalidParameter(
+            "column", "must not be the count column", found.name, "It is 1 for each person, and needs no bounds."
+        )
     edges = [-(2.0**power) for power in range(POWERS, -1, -1)] + [0.0] + [2.0**power for power in range(POWERS + 1)]
     branches: list[Expression] = []
     for number, edge in enumerate(edges):

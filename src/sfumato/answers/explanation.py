@@ -79,7 +79,7 @@ def summarise_measurements(
 
 def write_sentences(query: Query, planned: Planned, certificate: Certificate, confidence: Fraction) -> tuple[str, ...]:
     """Sentences about the whole answer: shares of the cost, contribution bounds, undeclared keys, intervals."""
-    said = []
+    said = [*query.unit_notes]
     measurements = len(planned.plan.measurements)
     if measurements > 1:
         said.append(f"The cost is divided equally among the {measurements} measurements.")

@@ -26,14 +26,13 @@ def dataset_json(dataset: "Dataset") -> dict[str, Any]:
 
 
 def table_json(table: "Table") -> dict[str, Any]:
-    """One table. Its unit is a column, ROW, or null where it is public or reached through another table."""
-    from sfumato.kernel.neighbours import ROW
-
+    """One table. Its unit is a column, ROW, COUNTS(column), or null: public, or reached through another table."""
     return {
         "name": table.name,
         "source": table.source,
         "public": table.public,
-        "unit": None if table.public else "ROW" if table.unit is ROW else table.unit,
+        "unit": _name_unit(table),
+        "count_column": table.count_column,
         "unit_through": list(table.unit_through) if table.unit_through else None,
         "max_rows_per_unit": table.max_rows_per_unit,
         "max_groups_per_unit": table.max_groups_per_unit,
@@ -41,6 +40,16 @@ def table_json(table: "Table") -> dict[str, Any]:
         "people": table.people,
         "columns": [_column_json(name, declared) for name, declared in table.columns.items()],
     }
+
+
+def _name_unit(table: "Table") -> str | None:
+    from sfumato.kernel.neighbours import ROW
+
+    if table.public:
+        return None
+    if table.count_column is not None:
+        return f"COUNTS({table.count_column})"
+    return "ROW" if table.unit is ROW else table.unit
 
 
 def _column_json(name: str, declared: "ColumnDeclaration") -> dict[str, Any]:
@@ -57,6 +66,10 @@ def describe_unit(table: "Table") -> str:
 
     if table.public:
         return "Public table."
+    if table.count_column is not None:
+        name, most = table.count_column, table.most_count
+        clamped = "" if most is None else f" Counts above {most:,} are clamped."
+        return f"Privacy unit: each unit of {name} is one person." + clamped + _public(table.rows, "people")
     if table.unit is ROW:
         return "Privacy unit: each row." + _public(table.rows, "rows")
     owner = table.unit or " of ".join(table.unit_through or ())

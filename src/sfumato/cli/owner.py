@@ -46,7 +46,8 @@ EXAMPLE = """
 #
 # [tables.visits]
 # source = "visits.csv"               # beside this file; or "visits/*.parquet", or "clinic.duckdb::visits"
-# unit_column = "patient_id"          # privacy unit: all rows of one patient; or: unit = "row"
+# unit_column = "patient_id"          # privacy unit: all rows of one patient; or: unit = "row"; or: unit = "counts"
+#                                     # and count_column = "n": each unit of n is one person
 # max_rows_per_unit = 10              # contribution bound: 10 rows of one patient count in full
 # columns.age = { type = "integer", lower = 0, upper = 120 }
 # columns.cost = { type = "real", lower = 0, upper = 500 }
@@ -124,8 +125,9 @@ def add(
     unit: Annotated[
         str,
         typer.Option(
-            help="Privacy unit: the column that identifies a person, or ROW (each row is one person).",
-            metavar="COL|ROW",
+            help="Privacy unit: the column that identifies a person, ROW (each row is one person), or COUNTS(COL) "
+            "(each unit of COL is one person).",
+            metavar="COL|ROW|COUNTS(COL)",
         ),
     ],
     column: Annotated[
@@ -140,7 +142,9 @@ def add(
     ] = 1,
     rows: Annotated[
         int | None,
-        typer.Option(help="Declare a public number of rows (unit ROW, replace-one): means get smaller margins.", min=1),
+        typer.Option(
+            help="Declare a public number of rows (unit ROW or COUNTS, replace-one): means get smaller margins.", min=1
+        ),
     ] = None,
     people: Annotated[
         int | None,
@@ -166,14 +170,15 @@ def add(
         from sfumato.catalog.catalog_errors import catalog_error
         from sfumato.catalog.catalog_file import load_catalog
         from sfumato.catalog.columns import Id
+        from sfumato.catalog.counts_unit import read_unit, split_unit
         from sfumato.catalog.dataset import Dataset, Table
         from sfumato.catalog.names import find_name
         from sfumato.catalog.text_format import TextFormat
         from sfumato.ingest.load_report import Loading
         from sfumato.ingest.source_columns import list_source_columns
-        from sfumato.kernel.neighbours import ROW
 
         folder = Path(context.obj)
+        row_unit, count_column = split_unit(read_unit(unit))
         before = load_catalog(folder)
         if find_name(name, before.tables):
             raise catalog_error(f"There is a table {name} already.", f"Choose another name, or edit {CATALOG}.")
@@ -189,13 +194,14 @@ def add(
         )
         written = _beside(folder, source)
         columns = _columns(
-            partial(list_source_columns, name, written, folder, reading), unit, column or [], not_null or []
-        )
-        if unit != "ROW" and find_name(unit, columns) is None:
-            columns = {unit: Id(), **columns}
+            partial(list_source_columns, name, written, folder, reading), count_column or unit, column or [],
+            not_null or [],
+        )  # fmt: skip
+        if isinstance(row_unit, str) and find_name(row_unit, columns) is None:
+            columns = {row_unit: Id(), **columns}
         table = Table(
-            name, written, ROW if unit == "ROW" else unit, columns, max_rows, max_groups, rows, people=people,
-            reading=reading,
+            name, written, row_unit, columns, max_rows, max_groups, rows, people=people, reading=reading,
+            count_column=count_column,
         )  # fmt: skip
         parts = {part.name: getattr(before, part.name) for part in fields(Dataset)}
         after = Dataset(**parts | {"tables": [*before.tables.values(), table]})

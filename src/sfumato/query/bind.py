@@ -10,6 +10,7 @@ from sfumato.catalog.names import find_name
 from sfumato.errors import MissingBounds
 from sfumato.kernel.plan import Key
 from sfumato.kernel.row_sources import extent
+from sfumato.query.count_columns import check_count_use
 from sfumato.query.decided_comparisons import collect_cautions
 from sfumato.query.dp_options import DpOptions
 from sfumato.query.from_clause import FromBinder
@@ -31,7 +32,7 @@ def bind(tree: exp.Select, dataset: Dataset) -> Query:
     """Resolve every name and type. `Query.cautions` lists comparisons that the declarations decide."""
     with collect_cautions() as cautions:
         query = _bind_select(tree, dataset)
-    return replace(query, cautions=tuple(cautions))
+    return replace(query, cautions=tuple(cautions), unit_notes=check_count_use(tree, query, dataset))
 
 
 def _bind_select(tree: exp.Select, dataset: Dataset) -> Query:

@@ -84,3 +84,4 @@ class Query:
     limit: int | None = None
     dp_options: DpOptions | None = None
     cautions: tuple[str, ...] = field(default=(), compare=False)  # see decided_comparisons.py
+    unit_notes: tuple[str, ...] = field(default=(), compare=False)  # what one person is, for explain()
