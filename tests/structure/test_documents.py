@@ -30,6 +30,14 @@ def test_python_snippets_run(block):
             assert repr(eval(shown[1], names)) == shown[2], line
 
 
+def test_the_page_for_teachers_runs():
+    text = (ROOT / "docs" / "lessons.md").read_text()
+    names = {}
+    exec(compile("\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL)), "lessons", "exec"), names)
+    shown = re.search(r"^(\[slides.*\])  # (\[.*\])$", text, re.MULTILINE)
+    assert eval(shown[1], {"sf": sf, "slides": sf.lab.seeded(1)}) == eval(shown[2])
+
+
 def test_the_guide_runs_from_top_to_bottom(capsys):
     names = {}
     exec(compile(GUIDE, "guide", "exec"), names)

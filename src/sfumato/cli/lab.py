@@ -2,19 +2,19 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from sfumato.cli import lab_explanations
+from sfumato.cli.lab_results import Html, show_result
 from sfumato.cli.refusals import refusals
-from sfumato.cli.show import AsJson, print_json, print_table, say, working
+from sfumato.cli.show import AsJson, print_table, say, working
 from sfumato.lab.attack_names import ATTACKS, AttackName
 
 Epsilon = Annotated[str, typer.Option(help="The privacy loss of the protected release.")]
 Seed = Annotated[int | None, typer.Option(help="Fixes the data and the naive noise; never Sfumato's noise.")]
 Trials = Annotated[int | None, typer.Option(help="How often the attack is tried. Each attack has its own default.")]
-Html = Annotated[Path | None, typer.Option(help="Write a self-contained page to this file.", metavar="FILE")]
 
 lab = typer.Typer(help="Attacks and explanations on generated data: see what differential privacy prevents.")
 
@@ -46,14 +46,7 @@ def make_attack_command(attack: AttackName) -> Callable[..., None]:
             with working(f"Running the attack {attack.name}."):
                 options = {} if trials is None else {"trials": trials}
                 result = attack.load()(epsilon=epsilon, seed=seed, **options)
-            if html is not None:
-                result.save(html)
-            if as_json:
-                print_json(result.to_dict())
-                return
-            typer.echo(str(result))
-            if html is not None:
-                say(f"The page is in {html}.")
+            show_result(result, html, as_json)
 
     run.__doc__ = attack.summary
     return run
@@ -61,6 +54,10 @@ def make_attack_command(attack: AttackName) -> Callable[..., None]:
 
 COMMANDS: tuple[LabCommand, ...] = (
     *(LabCommand(attack.name, make_attack_command(attack), "Attacks") for attack in ATTACKS),
+    LabCommand("mechanism", lab_explanations.mechanism, "Explanations"),
+    LabCommand("neighbours", lab_explanations.neighbours, "Explanations"),
+    LabCommand("error", lab_explanations.error, "Explanations"),
+    LabCommand("randomized-response", lab_explanations.randomized_response, "Explanations"),
     # (name, function, heading in the help)
 )
 

@@ -3,31 +3,25 @@
 
 import codecs
 import io
-import json
-import math
 import sys
-from decimal import Decimal
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from sfumato.cli import (
     ask_commands,
     budget_commands,
     improve,
     lab,
+    lab_explanations,
     ledger_commands,
     ledger_files,
     owner,
     pinning,
     survey_commands,
 )
-from sfumato.cli.refusals import USAGE, tell
-from sfumato.cli.show import AsJson
-from sfumato.errors import SfumatoError
 
 app = typer.Typer(
     help="Answers that are clear about the crowd and say provably little about any one person.",
@@ -110,45 +104,7 @@ app.add_typer(survey_commands.survey, name="survey", rich_help_panel="Survey wit
 app.add_typer(lab.lab, name="lab", rich_help_panel="Learn")
 
 
-# so that -1 is a value, and gets its answer
-@app.command(context_settings={"ignore_unknown_options": True}, rich_help_panel="Learn")
-def epsilon(
-    value: Annotated[str, typer.Argument(help="A privacy loss, such as 0.5 or 1.")],
-    people: Annotated[int, typer.Option(help="Also for a group of this many people.")] = 4,
-    as_json: AsJson = False,
-) -> None:
-    """Show what an epsilon means: how much an answer can change anyone's guess about one person."""
-    from sfumato.kernel.exact import plain
-    from sfumato.kernel.losses import PureDP
-
-    console = Console()
-    try:
-        loss = PureDP(value)
-        group = loss.group(people)
-    except SfumatoError as refusal:
-        tell(refusal, as_json)
-        raise typer.Exit(USAGE) from None
-    rows = [
-        {"prior": prior, "one_person": _posterior(prior, loss.epsilon), "group": _posterior(prior, group.epsilon)}
-        for prior in (0.01, 0.1, 0.5)
-    ]
-    if as_json:
-        typer.echo(json.dumps({"epsilon": str(loss.epsilon), "people": people, "guesses": rows}))
-        return
-    console.print(
-        f"With epsilon {plain(loss.epsilon)}, no answer is more than [bold]{_factor(loss.epsilon)}[/bold] times "
-        f"likelier because you are in the data; for a group of {people}, {_factor(group.epsilon)} times."
-    )
-    table = Table("A guess about you that was", "can become at most", f"about all {people} of your group")
-    for row in rows:
-        table.add_row(*(f"{share:.1%}" for share in (row["prior"], row["one_person"], row["group"])))
-    console.print(table)
-
-
-def _posterior(prior: float, epsilon: Decimal) -> float:
-    """The largest probability that a guess of probability `prior` can reach, by Bayes' rule."""
-    return prior / (prior + (1 - prior) * math.exp(-min(epsilon, Decimal(700))))
-
-
-def _factor(epsilon: Decimal) -> str:
-    return f"{math.exp(epsilon):,.4g}" if epsilon < 700 else "astronomically many"
+app.command(
+    context_settings={"ignore_unknown_options": True},  # so that -1 is a value, and gets its answer
+    rich_help_panel="Learn",
+)(lab_explanations.epsilon)

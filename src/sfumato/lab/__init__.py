@@ -25,6 +25,16 @@ if TYPE_CHECKING:
     from sfumato.lab.broken_mechanisms import BROKEN_MECHANISMS as BROKEN_MECHANISMS
     from sfumato.lab.distributions.mechanism_distributions import probabilities as probabilities
     from sfumato.lab.distributions.mechanism_distributions import report_probability as report_probability
+    from sfumato.lab.explanations.class_poll import PollView as PollView
+    from sfumato.lab.explanations.class_poll import randomized_response as randomized_response
+    from sfumato.lab.explanations.epsilon_meaning import EpsilonMeaning as EpsilonMeaning
+    from sfumato.lab.explanations.epsilon_meaning import epsilon as epsilon
+    from sfumato.lab.explanations.neighbour_view import NeighbourView as NeighbourView
+    from sfumato.lab.explanations.neighbour_view import neighbours as neighbours
+    from sfumato.lab.explanations.repeated_errors import ErrorView as ErrorView
+    from sfumato.lab.explanations.repeated_errors import error as error
+    from sfumato.lab.explanations.sliding_property import MechanismView as MechanismView
+    from sfumato.lab.explanations.sliding_property import mechanism as mechanism
     from sfumato.lab.figure import Figure as Figure
     from sfumato.lab.seeded_noise import SeededNoise as SeededNoise
     from sfumato.lab.seeded_noise import seeded as seeded
@@ -35,6 +45,16 @@ _LOADED_ON_USE = {
     "BROKEN_MECHANISMS": "sfumato.lab.broken_mechanisms",
     "AuditResult": "sfumato.lab.auditing.audit_result",
     "Figure": "sfumato.lab.figure",
+    "mechanism": "sfumato.lab.explanations.sliding_property",
+    "MechanismView": "sfumato.lab.explanations.sliding_property",
+    "epsilon": "sfumato.lab.explanations.epsilon_meaning",
+    "EpsilonMeaning": "sfumato.lab.explanations.epsilon_meaning",
+    "neighbours": "sfumato.lab.explanations.neighbour_view",
+    "NeighbourView": "sfumato.lab.explanations.neighbour_view",
+    "error": "sfumato.lab.explanations.repeated_errors",
+    "ErrorView": "sfumato.lab.explanations.repeated_errors",
+    "randomized_response": "sfumato.lab.explanations.class_poll",
+    "PollView": "sfumato.lab.explanations.class_poll",
     "audit": "sfumato.lab.auditing.mechanism_audit",
     "SeededNoise": "sfumato.lab.seeded_noise",
     "list_attacks": "sfumato.lab.attack_names",

@@ -27,7 +27,8 @@ margin:1rem 0}
 .sf-lab table{border-collapse:collapse;margin:.8rem 0;color:inherit}
 .sf-lab th,.sf-lab td{padding:.3rem .8rem .3rem 0;text-align:left;vertical-align:top;background:none;
 border-bottom:1px solid var(--grid)}
-.sf-lab td.sf-number{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
+.sf-lab .sf-number{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
+.sf-lab th.sf-number{white-space:normal}
 """
 
 
@@ -40,7 +41,10 @@ def place_panels(panels: Sequence[Panel], caption: str = "") -> str:
 
 def make_table(headings: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int] = ()) -> str:
     """A table of texts. The columns with the indexes `numbers` are aligned to the right."""
-    head = "".join(f"<th>{escape(heading)}</th>" for heading in headings)
+    head = "".join(
+        f'<th class="sf-number">{escape(heading)}</th>' if index in numbers else f"<th>{escape(heading)}</th>"
+        for index, heading in enumerate(headings)
+    )
     body = "".join(
         "<tr>"
         + "".join(

@@ -1,11 +1,12 @@
 """`sf.lab.probabilities`: the distribution of any mechanism's output, for a value that a teacher chooses."""
 
-from typing import TypeAlias
+from typing import TypeAlias, overload
 
 from sfumato.errors import InvalidParameter, kind_of
 from sfumato.kernel.above_threshold import AboveThreshold
 from sfumato.kernel.bin_choice import ExtremeChoice, ModeChoice, QuantileChoice
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
+from sfumato.kernel.parameters import Number
 from sfumato.lab.distributions.choice_distributions import distribute_bins, distribute_choice
 from sfumato.lab.distributions.crossings import find_first_crossing
 from sfumato.lab.distributions.enclosed import Enclosed
@@ -32,9 +33,29 @@ from sfumato.standalone.mechanisms.value_grid import to_grid
 from sfumato.standalone.private_choice import PrivateChoice
 from sfumato.standalone.thresholded_keys import ThresholdedKeys
 
+Listed: TypeAlias = (
+    PrivateChoice
+    | QuantileChoice
+    | ExtremeChoice
+    | ModeChoice
+    | AboveThreshold
+    | RandomizedResponse
+    | KaryResponse
+    | Randomiser
+    | MeanRandomiser
+    | Questions
+)
 Distribution: TypeAlias = FiniteDistribution | LatticeDistribution | VectorDistribution | KeyDistribution
 
 
+@overload
+def probabilities(mechanism: Listed, value: object) -> FiniteDistribution: ...
+@overload
+def probabilities(mechanism: ThresholdedKeys, value: object) -> KeyDistribution: ...
+@overload
+def probabilities(mechanism: Laplace | Gaussian, value: Number) -> LatticeDistribution: ...
+@overload
+def probabilities(mechanism: object, value: object) -> Distribution: ...
 def probabilities(mechanism: object, value: object) -> Distribution:  # noqa: PLR0911, PLR0912 - a case each
     """The probability of every output of a mechanism, for this value. It draws nothing, and charges nothing.
 

@@ -1,0 +1,109 @@
+"""An explanation as a page: paragraphs, a figure, tables and notes. For a terminal, for a notebook, and as a file."""
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+from sfumato.lab.figure import Figure
+from sfumato.lab.pages import add_style, make_page, make_table
+
+COLUMNS = 80
+
+
+@dataclass(frozen=True, slots=True)
+class PageTable:
+    """A table of texts. The columns with the indexes `numbers` are aligned to the right."""
+
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numbers: tuple[int, ...] = ()
+    title: str = ""
+    folded: bool = False  # on a page, a reader opens it; a terminal leaves it out
+
+
+@dataclass(frozen=True, slots=True)
+class LessonPage:
+    """What a view shows. `drawing` replaces the figure in a terminal."""
+
+    title: str
+    paragraphs: tuple[str, ...]
+    figure: Figure
+    drawing: tuple[str, ...]
+    tables: tuple[PageTable, ...]
+    notes: tuple[str, ...] = ()
+
+    def text(self) -> str:
+        """The page for a terminal of 80 columns."""
+        lines = textwrap.wrap(self.title, COLUMNS)
+        for words in self.paragraphs:
+            lines += textwrap.wrap(words, COLUMNS)
+        if self.drawing:
+            lines += ["", *self.drawing]
+        for table in self.tables:
+            if not table.folded:
+                lines += ["", *([table.title] if table.title else []), *lay_out_table(table)]
+        if self.notes:
+            lines.append("")
+        for note in self.notes:
+            lines += textwrap.wrap(note, COLUMNS)
+        return "\n".join(lines)
+
+    def html(self) -> str:
+        """The page as a piece of HTML."""
+        words = "".join(f"<p>{escape(paragraph)}</p>" for paragraph in self.paragraphs)
+        tables = "".join(map(_draw_table, self.tables))
+        notes = "".join(f'<p class="sf-note">{escape(note)}</p>' for note in self.notes)
+        return f"<h1>{escape(self.title)}</h1>{words}{self.figure.html()}{tables}{notes}"
+
+    def notebook_html(self) -> str:
+        """The page for a notebook: it has its own style."""
+        return add_style(self.html())
+
+    def save(self, path: str | Path) -> None:
+        """Write a self-contained HTML page."""
+        Path(path).write_text(make_page(self.title, self.html()), encoding="utf-8")
+
+
+def _draw_table(table: PageTable) -> str:
+    drawn = make_table(table.headings, table.rows, table.numbers)
+    if table.folded:
+        return f"<details><summary>{escape(table.title)}</summary>{drawn}</details>"
+    return (f"<h2>{escape(table.title)}</h2>" if table.title else "") + drawn
+
+
+def lay_out_table(table: PageTable) -> list[str]:
+    """The lines of a table in a terminal: columns two spaces apart."""
+    lines = [table.headings, *table.rows]
+    widths = [max(len(line[index]) for line in lines) for index in range(len(table.headings))]
+    return [
+        "  ".join(
+            cell.rjust(width) if index in table.numbers else cell.ljust(width)
+            for index, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    ]
+
+
+def draw_bar(share: float, width: int) -> str:
+    """A bar of blocks for a share from 0 to 1. A share above zero is always seen."""
+    filled = round(width * min(max(share, 0.0), 1.0))
+    return "█" * (max(filled, 1) if share > 0 else 0)
+
+
+def plot_points(points: Sequence[Sequence[tuple[float, float]]], signs: str, height: int = 12) -> list[str]:
+    """Several series of points as letters in a grid of 66 columns, with the least and greatest y on the left."""
+    width = 66
+    flat = [point for series in points for point in series]
+    left, right = min(x for x, _ in flat), max(x for x, _ in flat)
+    low, high = min(y for _, y in flat), max(y for _, y in flat)
+    grid = [[" "] * width for _ in range(height)]
+    for series, sign in zip(points, signs, strict=True):
+        for x, y in series:
+            column = round((x - left) / ((right - left) or 1) * (width - 1))
+            row = round((high - y) / ((high - low) or 1) * (height - 1))
+            grid[row][column] = sign
+    labels = [f"{high:.4g}", *[""] * (height - 2), f"{low:.4g}"]
+    lines = [f"{label:>8} │{''.join(row).rstrip()}" for label, row in zip(labels, grid, strict=True)]
+    return [*lines, f"{'':>8} └{'─' * width}", f"{'':>9} {left:<.4g}{right:>{width - len(f'{left:<.4g}')}.4g}"]
