@@ -4,7 +4,7 @@ import pytest
 from protected import protect
 
 import sfumato as sf
-from sfumato.answering import desk
+from sfumato.answering import receipt
 from sfumato.ledger.ledger import Ledger
 
 SQL = "SELECT COUNT(*) AS n FROM people"
@@ -30,7 +30,7 @@ def test_an_interrupt_closes_the_charge_and_is_raised_as_it_is(monkeypatch, inte
             with pytest.raises(interrupt) as raised:
                 people.ask(SQL, epsilon="0.1")
         assert raised.value is error
-        assert error.__notes__ == [desk.CLOSED]
+        assert error.__notes__ == [receipt.CLOSED]
         assert people.ledger().open_charges() == []
         assert str(people.ask(SQL, epsilon="0.1").cost.epsilon) == "0.1"
         assert str(people.budget.spent.epsilon) == "0.2"
@@ -49,7 +49,7 @@ def test_an_interrupt_after_the_answer_was_stored_loses_nothing(monkeypatch):
             broken.setattr(Ledger, "store", store_then_stop)
             with pytest.raises(KeyboardInterrupt) as raised:
                 people.ask(SQL, epsilon="0.1")
-        assert raised.value.__notes__ == [desk.STORED]
+        assert raised.value.__notes__ == [receipt.STORED]
         assert people.ask(SQL, epsilon="0.1").cached
 
 
@@ -69,7 +69,7 @@ def test_an_interrupt_before_the_draw_leaves_the_charge_open(monkeypatch):
     ("error", "raised"),
     [(no_ledger(), sf.errors.LedgerError), (ValueError(), sf.errors.KernelFault), (KeyboardInterrupt(), None)],
 )
-@pytest.mark.parametrize(("void_fails", "said"), [(False, desk.CLOSED), (True, desk.LEFT_OPEN)])
+@pytest.mark.parametrize(("void_fails", "said"), [(False, receipt.CLOSED), (True, receipt.LEFT_OPEN)])
 def test_an_error_says_what_became_of_the_charge(monkeypatch, error, raised, void_fails, said):
     with protect() as people, monkeypatch.context() as broken:
         broken.setattr(Ledger, "store", fail_with(error))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.answering import ask, certified_plans, desk, present_answer
+from sfumato.answering import ask, certified_plans, charged_draws, desk, present_answer
 from sfumato.curator import Curator
 from sfumato.query import bound_question
 
@@ -76,16 +76,16 @@ def test_the_steps_are_those_of_the_code_in_their_order():
     in_order(certified_plans.certify_plan, "certify(")
     in_order(desk.Desk.answer, "find_stored(", "charge_and_release(")
     released = "certified.release(", "ledger.store("
-    in_order(desk.Desk.charge_and_release, "engine.check(", "ledger.charge(", *released, "self.draw_once(")
-    in_order(desk.Desk.draw_once, "engine.aggregate(", "draw(exact)", "self._close(reservation)")
-    in_order(desk.Desk._close, "ledger.void(")
+    in_order(charged_draws.charge_and_release, "engine.check(", "ledger.charge(", *released, "draw_once(engine")
+    in_order(charged_draws.draw_once, "engine.aggregate(", "draw(exact)", "_close(ledger, reservation)")
+    in_order(charged_draws._close, "ledger.void(")
     in_order(present_answer.present_answer, "make_answer(")
 
 
 def test_a_wrong_order_is_noticed():
     """Negative control."""
     with pytest.raises(AssertionError):
-        in_order(desk.Desk.charge_and_release, "ledger.charge(", "engine.check(")
+        in_order(charged_draws.charge_and_release, "ledger.charge(", "engine.check(")
 
 
 def in_order(function, *calls):

@@ -161,14 +161,16 @@ def test_the_search_for_cycles_finds_them():
     assert find_cycle(import_graph({"a": "import b\nimport c", "b": "import c", "c": "import os"})) == []
 
 
-def test_only_the_desk_charges_and_releases():
-    """`charge_and_release` is written once; only the desk and the start of a watch charge the ledger."""
+def test_one_file_charges_and_releases():
+    """`charge_and_release` is written once; only that file and the start of a watch charge the ledger."""
     texts = {module_name(path): path.read_text() for path in EVERYTHING}
-    assert [name for name, text in texts.items() if "def charge_and_release" in text] == ["sfumato.answering.desk"]
+    assert [name for name, text in texts.items() if "def charge_and_release" in text] == [
+        "sfumato.answering.charged_draws"
+    ]
     charging = {name for name, text in texts.items() if re.search(r"ledger\.charge\(", text)}
-    assert charging == {"sfumato.answering.desk", "sfumato.answering.watch"}
+    assert charging == {"sfumato.answering.charged_draws", "sfumato.answering.watch"}
     storing = {name for name, text in texts.items() if re.search(r"ledger\.store\(", text)}
-    assert storing == {"sfumato.answering.desk", "sfumato.answering.watch"}
+    assert storing == {"sfumato.answering.charged_draws", "sfumato.answering.watch"}
     assert not [name for name in texts if name.startswith("sfumato.answering") and "import Curator" in texts[name]]
 
 

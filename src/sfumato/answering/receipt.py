@@ -5,8 +5,17 @@ from dataclasses import dataclass, replace
 from sfumato.answers.answer import Cost
 from sfumato.kernel.certify import Certificate
 from sfumato.kernel.losses import PrivacyLoss
+from sfumato.kernel.release import Released
 from sfumato.ledger.loss_sums import amounts_of, price, zero_loss
 from sfumato.ledger.spending import Spending, spend_on
+
+# what became of a charge when its answer failed after the draw
+CLOSED = "Noise was drawn for this charge, so it is spent and closed: asking again is another charge."
+STORED = "The answer was already stored: asking again returns it at no further cost. A watch is over."
+LEFT_OPEN = (
+    "The charge is spent, and could not be closed: it stays open. Once the ledger can be written again, asking again "
+    "resumes it at no further cost, with new noise. A watch is over."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +41,14 @@ class Receipt:
         if _is_free(population):  # another analyst paid; only this analyst's own limit is charged
             return replace(self, taken=Spending(population, charge, certificate.loss))
         return replace(self, taken=spend_on(certificate.loss, charge, own))
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What was released for the plans of one charge, one entry per plan, and the ledger's receipt."""
+
+    released: tuple[Released, ...]
+    receipt: Receipt
 
 
 def compute_cost(taken: Spending) -> Cost:

@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.answering.certified_plans import certify_plan, read_stored
+from sfumato.answering.charged_draws import charge_and_release
 from sfumato.answering.desk import DEFAULT_ANALYST, Desk
 from sfumato.answering.present_answer import CombinedReleases, PlannedQuery, present_answer
 from sfumato.answering.prices import choose_loss
@@ -135,7 +136,7 @@ def upgrade(
             return combine(released).summarise(through)
 
         with suppress(AlreadyAnswered):  # by another process, meanwhile: look again, and use its answer
-            answered = desk.charge_and_release(certify_plan(now.plan), who, record, summarise)
+            answered = charge_and_release(desk.engine, desk.ledger, certify_plan(now.plan), who, record, summarise)
             (released,) = answered.released
             asked = PlannedQuery(query, now, level)
             return present_answer(desk, asked, released, answered.receipt, combine(released).combined_releases)

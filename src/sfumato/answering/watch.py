@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from sfumato.accuracy.crossing_margins import balance_noise, crossing_margin
+from sfumato.answering.charged_draws import draw_once
 from sfumato.answering.desk import AtDesk, Desk
 from sfumato.answering.question_record import record_question, write_record
 from sfumato.answering.receipt import compute_cost
@@ -125,7 +126,7 @@ def _compare(desk: Desk, watch: Watch, sql: str) -> bool:
         return above
 
     try:
-        return desk.draw_once((plan,), watch.reservation, compare_and_store)
+        return draw_once(desk.engine, desk.ledger, (plan,), watch.reservation, compare_and_store)
     except (QueryError, EngineFailed):  # before the draw
         raise
     except BaseException:

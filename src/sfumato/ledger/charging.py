@@ -1,7 +1,7 @@
 """Charging a certificate, and closing its charge with an answer: one release per charge.
 
 Part of the trusted perimeter. A charge has at most one answer. A charge without an answer can be resumed, because
-nothing that was drawn for it has left: `Desk.charge_and_release` stores an answer before it returns any of it. A
+nothing that was drawn for it has left: `charge_and_release` stores an answer before it returns any of it. A
 charge whose answer failed after the draw is closed as void (claim K-28), and is never resumed. Two requests may hold
 one charge. The first to close it decides: with an answer, which both get, or as void, and then neither gets one.
 """
