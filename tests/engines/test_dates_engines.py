@@ -16,7 +16,7 @@ from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.engines.reference.reference_dates import moment_text
 from sfumato.engines.reference.reference_engine import ReferenceEngine
 from sfumato.engines.reference.reference_expressions import evaluate
-from sfumato.engines.sql.scalars import expression
+from sfumato.engines.sql.scalars import lower_expression
 from sfumato.errors import KernelFault
 from sfumato.ingest.snapshot import pin
 from sfumato.kernel.expressions import Call, Column, ColumnType, Literal
@@ -84,7 +84,7 @@ def by_duckdb(rows, functions=FUNCTIONS):
 
 @cache
 def lowered(function):
-    return expression(function).sql("duckdb")
+    return lower_expression(function).sql("duckdb")
 
 
 def same(one, two):
@@ -166,7 +166,7 @@ def test_what_is_wrong_is_seen():
 )  # fmt: skip
 def test_only_known_functions_are_lowered(function, unit):
     with pytest.raises(KernelFault):
-        expression(Call(function, (A, B) if function == "date_diff" else (A,), unit))
+        lower_expression(Call(function, (A, B) if function == "date_diff" else (A,), unit))
 
 
 def pinned(data, declared, zone="UTC"):

@@ -12,11 +12,12 @@ from sfumato.catalog.dataset import Dataset, Table
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.engines.reference.reference_engine import ReferenceEngine
 from sfumato.engines.sql.lowering import lower_people
-from sfumato.engines.sql.source_sql import from_clause
+from sfumato.engines.sql.source_sql import lower_from
 from sfumato.errors import KernelFault
 from sfumato.planning.planner import choose_plan
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
+from sfumato.query.source_outline import check_work
 
 GROUPS, PEOPLE, TEXTS = 3, 40, 5_000
 ROWS_READ = 40  # of one person: 8 times max_rows_per_unit
@@ -76,15 +77,16 @@ def test_keys_that_are_not_bounded_would_all_leave(crowded):
 def test_one_persons_rows_are_bounded_before_they_are_grouped(crowded, sql):
     """Otherwise 200,000 texts of one person show in the time of an answer."""
     (read,) = crowded._connection.execute(
-        exp.select("COUNT(*)").from_(from_clause(plan_of(crowded, sql), {"job"})).sql("duckdb")
+        exp.select("COUNT(*)").from_(lower_from(plan_of(crowded, sql), {"job"})).sql("duckdb")
     ).fetchone()
     assert read == 4 * PEOPLE + ROWS_READ
 
 
 def test_a_plan_that_groups_all_rows_of_a_person_is_refused(crowded):
     plan = plan_of(crowded, QUESTIONS[0])
+    check_work(plan.source, groups_undeclared_keys=True)
     with pytest.raises(KernelFault, match="read a bounded number of rows"):
-        replace(plan, source=replace(plan.source, most_met=None))
+        check_work(replace(plan.source, most_met=None), groups_undeclared_keys=True)
 
 
 def test_explain_says_how_many_rows_of_a_person_are_read():

@@ -9,8 +9,6 @@ from sfumato.kernel.losses import ApproxDP, PureDP
 from sfumato.kernel.neighbours import ROW, PrivacyUnit
 from sfumato.kernel.plan import BoundedPlan, Count, Key, Keys, Measurement, People
 from sfumato.kernel.row_sources import (
-    MOST_MET,
-    MOST_REPEATED,
     Derived,
     Join,
     PerUnit,
@@ -18,10 +16,11 @@ from sfumato.kernel.row_sources import (
     Scan,
     Union,
     UnitColumn,
-    extent,
+    derive_extent,
 )
 from sfumato.kernel.sensitivity import sensitivity
 from sfumato.query.capped_scans import cap_scans
+from sfumato.query.source_outline import MOST_MET, MOST_REPEATED, check_work, outline_source
 
 PATIENTS, VISITS = Scan("patients", "1", 2, "p.", 16), Scan("visits", "1", 3, "v.", 24)
 ALONE, SITES = Scan("visits", "1", 3, "v."), PublicScan("sites", "1", "s.")
@@ -47,19 +46,19 @@ EACH = PerUnit(ALONE, (), ())
     ],
 )  # fmt: skip
 def test_reach_by_hand(source, wanted, over):
-    assert extent(source).reach == wanted
-    assert extent(source).numerator == over
+    assert derive_extent(source).reach == wanted
+    assert derive_extent(source).numerator == over
 
 
 def test_what_is_private():
-    assert extent(BOTH).private
-    assert extent(PUBLIC).private
-    assert extent(EACH).private
-    assert extent(Derived(VISITS, (), ())).private
-    assert not extent(SITES).private
-    assert not extent(Derived(SITES, (), ())).private
-    assert extent(Join(PUBLIC, PATIENTS, False, ())).tables == ("visits", "sites", "patients")
-    assert extent(SITES).reach == 0
+    assert derive_extent(BOTH).private
+    assert derive_extent(PUBLIC).private
+    assert derive_extent(EACH).private
+    assert derive_extent(Derived(VISITS, (), ())).private
+    assert not derive_extent(SITES).private
+    assert not derive_extent(Derived(SITES, (), ())).private
+    assert outline_source(Join(PUBLIC, PATIENTS, False, ())).tables == ("visits", "sites", "patients")
+    assert derive_extent(SITES).reach == 0
     with pytest.raises(KernelFault, match="private source"):
         plan(SITES, "id")
 
@@ -76,10 +75,6 @@ def test_what_is_private():
         lambda: PerUnit(SITES, (), ()),
         lambda: Scan("t", "1", 0),
         lambda: Scan("t", "1", 3, "t.", 2),  # fewer than it counts
-        lambda: Join(PATIENTS, ALONE, False, ()),  # a unit may have any number of rows there
-        lambda: Join(Derived(ALONE, (), ()), PATIENTS, False, ()),
-        lambda: Join(Join(ALONE, SITES, False, (SITE,), 4), PATIENTS, False, ()),
-        lambda: Join(Union((VISITS, ALONE)), PATIENTS, True, ()),
         lambda: Derived(VISITS, (), (("__sfumato_held", Literal(1)),)),
         lambda: Derived(VISITS, (), (("x", Literal(1)), ("x", Literal(2)))),
         lambda: PerUnit(VISITS, (), (UnitColumn("__SFUMATO_unit", "count", None, 0, 3, 0),)),
@@ -89,7 +84,23 @@ def test_what_is_private():
 )  # fmt: skip
 def test_what_has_no_proof_is_refused(make):
     with pytest.raises(KernelFault):
-        make()
+        derive_extent(make())
+    with pytest.raises(KernelFault):
+        plan(make(), "id")
+
+
+@pytest.mark.parametrize(
+    "join",
+    [
+        Join(PATIENTS, ALONE, False, ()),
+        Join(Derived(ALONE, (), ()), PATIENTS, False, ()),
+        Join(Join(ALONE, SITES, False, (SITE,), 4), PATIENTS, False, ()),
+        Join(Union((VISITS, ALONE)), PATIENTS, True, ()),
+    ],
+)
+def test_a_join_in_which_a_unit_may_have_any_number_of_rows_is_refused(join):
+    with pytest.raises(KernelFault, match="too many rows in a join"):
+        check_work(join, groups_undeclared_keys=False)
 
 
 INTEGER, REAL, TEXT, LINK = (
@@ -116,43 +127,43 @@ YES = Call(">", (REAL, Literal(2)))
 def test_a_join_compares_like_with_like(one, two, alike):
     for pair in ((one, two), (two, one)):
         if alike:
-            assert Join(PATIENTS, VISITS, False, (pair,)).on == (pair,)
+            assert derive_extent(Join(PATIENTS, VISITS, False, (pair,))).reach == 6
             continue
         with pytest.raises(KernelFault, match="one kind"):
-            Join(VISITS, SITES, False, (pair,), 1)
+            derive_extent(Join(VISITS, SITES, False, (pair,), 1))
 
 
 def test_too_many_tables_are_refused():
     four = Join(Join(BOTH, VISITS, False, ()), VISITS, False, ())
-    assert extent(four).scans == 4
-    assert extent(Join(four, SITES, False, (SITE,), 1)).scans == 4
+    assert outline_source(four).scans == 4
+    assert outline_source(Join(four, SITES, False, (SITE,), 1)).scans == 4
     with pytest.raises(KernelFault):
-        Join(four, VISITS, False, ())
-    assert extent(PerUnit(four, (), ())).scans == 0
+        outline_source(Join(four, VISITS, False, ()))
+    assert outline_source(PerUnit(four, (), ())).scans == 0
 
 
 def test_a_join_is_of_so_many_rows_of_one_unit():
     public = Join(VISITS, SITES, False, (SITE,), 4)
-    assert [extent(source).rows_met for source in (PATIENTS, BOTH, public, EACH)] == [16, 16 * 24, 24 * 4, 1]
-    assert extent(Union((BOTH, Derived(VISITS, (), ())))).rows_met == 16 * 24 + 24
+    assert [outline_source(source).rows_met for source in (PATIENTS, BOTH, public, EACH)] == [16, 16 * 24, 24 * 4, 1]
+    assert outline_source(Union((BOTH, Derived(VISITS, (), ())))).rows_met == 16 * 24 + 24
     assert cap_scans(Derived(ALONE, (), ())) == Derived(VISITS, (), ())
     assert cap_scans(Join(ALONE, SITES, False, (SITE,), 4)) == public
     assert cap_scans(Union((ALONE, EACH))) == Union((VISITS, EACH)), "rows per unit read all that a unit has"
     most = Scan("t", "1", 1 << 13, "t.", 1 << 13)
-    assert extent(Join(most, most, False, ())).rows_met == MOST_MET
+    assert outline_source(Join(most, most, False, ())).rows_met == MOST_MET
     with pytest.raises(KernelFault):
-        Join(most, Scan("t", "1", 1 << 13, "u.", (1 << 13) + 1), False, ())
+        outline_source(Join(most, Scan("t", "1", 1 << 13, "u.", (1 << 13) + 1), False, ()))
 
 
 def test_public_tables_make_a_bounded_number_of_rows_of_one():
     join = VISITS
     for _ in range(4):
         join = Join(join, SITES, False, (SITE,), 16)
-    assert extent(join).repeated == MOST_REPEATED == 1 << 16
-    assert extent(Derived(Union((join, VISITS)), (), ())).repeated == 1 << 16
-    assert extent(PerUnit(join, (), ())).repeated == 1
+    assert outline_source(join).repeated == MOST_REPEATED == 1 << 16
+    assert outline_source(Derived(Union((join, VISITS)), (), ())).repeated == 1 << 16
+    assert outline_source(PerUnit(join, (), ())).repeated == 1
     with pytest.raises(KernelFault, match="too many rows of one"):
-        Join(join, SITES, False, (SITE,), 2)
+        outline_source(Join(join, SITES, False, (SITE,), 2))
 
 
 def plan(source, unit):
@@ -163,7 +174,7 @@ def plan(source, unit):
 def test_row_units_meet_nobody():
     one, met = Scan("t", "1", 1, "t."), Scan("t", "1", 1, "t.", 8)
     for source in (one, Derived(one, (), ()), Join(one, SITES, True, (SITE,), 3), Union((one, one))):
-        assert extent(source).single_rows
+        assert derive_extent(source).single_rows
         plan(source, ROW)
     for source in (
         Scan("t", "1", 2),
@@ -171,7 +182,7 @@ def test_row_units_meet_nobody():
         PerUnit(one, (), ()),
         Union((one, Join(met, met, True, ()))),
     ):
-        assert not extent(source).single_rows
+        assert not derive_extent(source).single_rows
         plan(source, "id")
         with pytest.raises(KernelFault):
             plan(source, ROW)

@@ -15,12 +15,12 @@ import sfumato as sf
 from sfumato.catalog.dataset import Dataset, Table
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.engines.reference.reference_engine import ReferenceEngine
-from sfumato.engines.sql.source_sql import from_clause
+from sfumato.engines.sql.source_sql import lower_from
 from sfumato.kernel.certify import certify
-from sfumato.kernel.row_sources import extent
 from sfumato.planning.planner import choose_plan
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
+from sfumato.query.source_outline import outline_source
 
 PATIENTS = Table(
     "patients", None, "pid",
@@ -104,7 +104,7 @@ def measured(owners, plan):
     """What DuckDB measures, which is what the reference measures; by name, and by the keys that the data names."""
     one, two = frames(owners)
     everything = {"patients": (PATIENTS, one), "visits": (VISITS, two), "sites": (SITES, SITE_ROWS)}
-    tables = {name: everything[name] for name in extent(plan.source).tables}
+    tables = {name: everything[name] for name in outline_source(plan.source).tables}
     duck = DuckDBEngine.of_tables(tables)
     try:
         if plan not in CHECKED:  # it is bound against empty tables, whatever the data
@@ -174,7 +174,7 @@ def test_a_crowd_of_rows_makes_no_more_work(rows):
     mine = (patients, [{"cost": visit / 7, "site": 1, "kind": "a"} for visit in range(rows)])
     one, two = frames([(1, mine)])
     duck = DuckDBEngine.of_tables({"patients": (PATIENTS, one), "visits": (VISITS, two)})
-    (met,) = duck._connection.execute(exp.select("COUNT(*)").from_(from_clause(plan, set())).sql("duckdb")).fetchone()
+    (met,) = duck._connection.execute(exp.select("COUNT(*)").from_(lower_from(plan, set())).sql("duckdb")).fetchone()
     duck.close()
     assert met == min(rows, 8) * min(rows, 24)
     (moved,) = measured([(1, mine)], plan).values()

@@ -12,11 +12,11 @@ from sfumato.catalog.dataset import replace_tables
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
 from sfumato.kernel.parameters import Number
-from sfumato.kernel.row_sources import extent
 from sfumato.ledger.ledger import Ledger, Limit
 from sfumato.number_arguments import probability_inside
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
+from sfumato.query.source_outline import outline_source
 
 
 def rehearse(
@@ -33,7 +33,8 @@ def rehearse(
     loss = choose_loss(query, epsilon, rho) if priced else PureDP(1)
     limit = loss if isinstance(loss, ZCDP) else ApproxDP(loss.epsilon, desk.dataset.budget.delta)
     tables = {
-        table.name: declare_made_up(table) for table in find_needed_tables(extent(query.source).tables, desk.dataset)
+        table.name: declare_made_up(table)
+        for table in find_needed_tables(outline_source(query.source).tables, desk.dataset)
     }
     engine = DuckDBEngine.of_tables({name: (table, make_rows(table)) for name, table in tables.items()})
     ledger = Ledger.create(None, desk.dataset.population, Limit(limit))

@@ -20,12 +20,13 @@ from sfumato.kernel.expressions import Expression, columns_of
 from sfumato.kernel.losses import ZCDP, PureDP
 from sfumato.kernel.neighbours import ROW, Neighbours
 from sfumato.kernel.parameters import Number
-from sfumato.kernel.row_sources import Derived, Join, PerUnit, PublicScan, Scan, Source, Union, extent
+from sfumato.kernel.row_sources import Derived, Join, PerUnit, PublicScan, Scan, Source, Union
 from sfumato.number_arguments import privacy_amount
 from sfumato.planning.planner import choose_plan
 from sfumato.query.bind import bind
 from sfumato.query.frame import FrameQuery, read_question
 from sfumato.query.query import Query
+from sfumato.query.source_outline import outline_source
 
 REFERENCE_ROWS = 1_000  # if no count is assumed: then only ratios of margins are shown
 WORTH_SAYING = 1.05
@@ -195,7 +196,7 @@ def _list_private_counts(query: Query, dataset: Dataset, count: int) -> Iterator
 
 
 def _list_private_tables(query: Query, dataset: Dataset) -> list[Table]:
-    tables = [dataset.table(name) for name in dict.fromkeys(extent(query.source).tables)]
+    tables = [dataset.table(name) for name in dict.fromkeys(outline_source(query.source).tables)]
     return [table for table in tables if not table.public]
 
 

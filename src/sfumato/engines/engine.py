@@ -74,7 +74,7 @@ def bin_numbers(choice: Choice) -> Callable[[Scalar], int | None]:
 Added = Count | Sum | Halves | Thirds | Curve  # quantities that add up rows
 
 
-def addends(quantity: Count | Sum | Halves, *, per_row: bool) -> tuple[Count | Sum, ...]:
+def list_addends(quantity: Count | Sum | Halves, *, per_row: bool) -> tuple[Count | Sum, ...]:
     """The sums over rows that a quantity is computed from: for halves, a sum and a count.
 
     A person's rows are weighed, and then rounded: their sum is around the middle. A row unit's sum is not, because

@@ -19,7 +19,7 @@ from sfumato.kernel.canonical_text import canonical_text
 from sfumato.kernel.expressions import Call, Expression, Scalar
 from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
 from sfumato.kernel.neighbours import PrivacyUnit
-from sfumato.kernel.row_sources import Source, extent
+from sfumato.kernel.row_sources import Source, derive_extent
 
 MOST_STEPS = 1 << 53  # engines clamp in doubles before they cast
 MOST_SPAN = 1 << 15  # of Thirds and Curve, in steps: they are squared
@@ -220,17 +220,15 @@ class BoundedPlan:
     repeat: int = 0  # how often the same was released before: another release of it is another plan
 
     def __post_init__(self) -> None:
-        reached, cells, per_row = extent(self.source), self.cells, self.unit.per_row
+        reached, cells, per_row = derive_extent(self.source), self.cells, self.unit.per_row
         quantities = [measurement.quantity for measurement in self.measurements]
         units = any(isinstance(quantity, People | Keys) for quantity in quantities)
-        unbounded = not per_row and reached.rows_met is None
         for refused, reason in (
             (not reached.private, "A plan is about a private source."),
             (self.max_groups_per_unit < 1, "A unit is in at least one group."),
             (per_row and self.max_groups_per_unit > 1, "A row unit is in one group."),
             (per_row and not reached.single_rows, "A row unit contributes one row."),
             (per_row and reached.reach > 1 and units, "A row that became several cannot be counted as one person."),
-            (cells is None and unbounded, "Undeclared keys read a bounded number of rows of one unit."),
             (not quantities, "A plan measures something."),
             (len({one.name for one in self.measurements}) != len(quantities), "Measurements have different names."),
             (quantities.count(Keys()) != (cells is None), "Undeclared keys are released by one measurement."),
@@ -247,7 +245,7 @@ class BoundedPlan:
     @property
     def reach(self) -> int:
         """The weights of one unit's rows add up to at most this."""
-        return extent(self.source).reach
+        return derive_extent(self.source).reach
 
 
 LOWERING_VERSION = 3

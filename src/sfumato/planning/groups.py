@@ -7,7 +7,8 @@ from typing import assert_never
 
 from sfumato.kernel.expressions import columns_of
 from sfumato.kernel.plan import BoundedPlan, Key
-from sfumato.kernel.row_sources import Derived, Join, PerUnit, PublicScan, Scan, Source, Union, extent
+from sfumato.kernel.row_sources import Derived, Join, PerUnit, PublicScan, Scan, Source, Union
+from sfumato.query.source_outline import outline_source
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ def count_groups(source: Source, read: set[str], declared: Callable[[str], int])
             return Groups(most, follows=all(side.follows for side in sides))
         case Join(left, right, multiplicity=multiplicity):
             found = count_groups(left, read, declared)
-            grows = found.follows and extent(right).find_columns(read)
+            grows = found.follows and outline_source(right).find_columns(read)
             return Groups(found.most * (multiplicity or 1), follows=True) if grows else found
         case Union(parts):
             found_parts = [count_groups(part, read, declared) for part in parts]

@@ -16,6 +16,7 @@ from sfumato.planning.unit_and_version import find_unit, pin_versions
 from sfumato.query.capped_scans import cap_scans
 from sfumato.query.query import Query
 from sfumato.query.size_limits import MOST_IN_BINS
+from sfumato.query.source_outline import check_work
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,7 @@ def choose_plan(
     source = pin_versions(query.source, versions)
     if undeclared and not unit.per_row:  # before rows are grouped: one person's many keys must not show in the time
         source = cap_scans(source)
+    check_work(source, groups_undeclared_keys=undeclared and not unit.per_row)
     plan = BoundedPlan(dataset.population, source, unit, groups, query.filters, query.keys, measurements)
     _refuse_many_bins(plan)
     return Planned(plan, formulas, chooser.public)

@@ -8,8 +8,9 @@ from sfumato.catalog.dataset import Dataset
 from sfumato.errors import UnsupportedSyntax
 from sfumato.kernel.neighbours import PrivacyUnit
 from sfumato.kernel.plan import Key
-from sfumato.kernel.row_sources import Derived, Join, PerUnit, PublicScan, Scan, Source, Union, extent
+from sfumato.kernel.row_sources import Derived, Join, PerUnit, PublicScan, Scan, Source, Union
 from sfumato.planning.groups import columns_of_keys, count_groups
+from sfumato.query.source_outline import outline_source
 
 
 def pin_versions(source: Source, versions: Mapping[str, str]) -> Source:
@@ -46,7 +47,7 @@ def find_row_limits(source: Source) -> dict[str, int]:
 
 def find_unit(source: Source, dataset: Dataset, keys: Sequence[Key] = ()) -> tuple[PrivacyUnit, int]:
     """The privacy unit of a source, and the number of groups in which one unit is counted."""
-    tables = [dataset.table(name) for name in dict.fromkeys(extent(source).tables)]
+    tables = [dataset.table(name) for name in dict.fromkeys(outline_source(source).tables)]
     private = [table for table in tables if not table.public]
     units = [dataset.unit(table.name) for table in private]
     if len({unit.per_row for unit in units}) > 1:

@@ -9,7 +9,7 @@ from sfumato.catalog.dataset import Dataset
 from sfumato.catalog.names import find_name
 from sfumato.errors import MissingBounds
 from sfumato.kernel.plan import Key
-from sfumato.kernel.row_sources import extent
+from sfumato.kernel.row_sources import derive_extent
 from sfumato.query.count_columns import check_count_use
 from sfumato.query.decided_comparisons import collect_cautions
 from sfumato.query.dp_options import DpOptions
@@ -52,7 +52,8 @@ def _bind_select(tree: exp.Select, dataset: Dataset) -> Query:
     ordering = tuple(_bind_ordering(outputs, term, columns) for term in order.expressions) if order else ()
     if not outputs.aggregates:
         raise syntax_refusal(tree, "The question has no aggregate", "Select COUNT(*), SUM(x) or AVG(x).")
-    if any(key.values is None for _, key in keys) and not relation.has_person_id and extent(relation.source).reach > 1:
+    undeclared = any(key.values is None for _, key in keys)
+    if undeclared and not relation.has_person_id and derive_extent(relation.source).reach > 1:
         what = "With undeclared keys[at], each row may be joined with one public row only"
         hint = "Group by declared values, or join on a column that is unique in the public table."
         raise syntax_refusal(tree.args["group"], what, hint)
@@ -72,7 +73,7 @@ def _bind_select(tree: exp.Select, dataset: Dataset) -> Query:
 
 
 def _refuse_public(tree: exp.Select, relation: Relation, dataset: Dataset) -> None:
-    if extent(relation.source).private:
+    if derive_extent(relation.source).private:
         return
     private = ", ".join(table.name for table in dataset.tables.values() if not table.public)
     what = f"{relation.items[0].table} is a public table[at]: read it without Sfumato"

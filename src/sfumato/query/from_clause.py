@@ -14,7 +14,7 @@ from sfumato.catalog.names import find_name
 from sfumato.errors import UnknownName
 from sfumato.kernel.expressions import Column, ColumnType
 from sfumato.kernel.neighbours import ROW
-from sfumato.kernel.row_sources import MOST_SCANS, Derived, PublicScan, Scan, Union, extent
+from sfumato.kernel.row_sources import Derived, PublicScan, Scan, Union, derive_extent
 from sfumato.query import functions
 from sfumato.query.join import JoinBinder
 from sfumato.query.parse import DP_OPTIONS, locate_errors, parse, syntax_refusal
@@ -23,6 +23,7 @@ from sfumato.query.query import Typed
 from sfumato.query.relation import FromItem, Relation, Scope, read_column_name, refuse_second
 from sfumato.query.row_expressions import AGGREGATES, RowBinder
 from sfumato.query.size_limits import refuse_large_expression
+from sfumato.query.source_outline import MOST_SCANS, outline_source
 from sfumato.query.tokens import SHORTEN, shorten
 
 
@@ -170,12 +171,17 @@ class FromBinder:
                     )
                 refuse_large_expression(bare, columns[name].expression)
         made = FromItem(
-            "", columns, "this subquery", frozenset(person), links, None if extent(inner.source).private else public
+            "",
+            columns,
+            "this subquery",
+            frozenset(person),
+            links,
+            None if derive_extent(inner.source).private else public,
         )
         return replace(inner, items=(made,))
 
     def _bind_per_person(self, node: exp.Select, inner: Relation, prefix: str) -> Relation:
-        if not extent(inner.source).private or not any(item.person for item in inner.items):
+        if not derive_extent(inner.source).private or not any(item.person for item in inner.items):
             what = "A subquery can group only by the person's id, and these rows[at] have no person's id"
             raise syntax_refusal(node, what, "Use GROUP BY in the outer SELECT.")
         source, filters, part = bind_per_unit(node, inner.source, inner.filters, inner.scope, prefix)
@@ -192,7 +198,7 @@ class FromBinder:
             raise syntax_refusal(
                 node, "The SELECTs of UNION ALL have different numbers of columns", "Select the same columns in each."
             )
-        if not all(extent(part.source).private for part in parts):
+        if not all(derive_extent(part.source).private for part in parts):
             raise syntax_refusal(node, "UNION ALL cannot contain a public table", "Join the public table instead.")
         own = prefix or self._next_prefix()
         columns: dict[str, Typed] = {}
@@ -230,14 +236,16 @@ class FromBinder:
             raise syntax_refusal(node, f"{(node.side or node.kind).upper()} JOIN is not supported", hint)
         if any(find_name(item.alias, [other.alias for other in right.items]) for item in left.items):
             raise syntax_refusal(node, "Two tables have the same name", "Give them different names: FROM visits AS v.")
-        if not extent(left.source).private:
-            if outer or not extent(right.source).private:
+        if not derive_extent(left.source).private:
+            if outer or not derive_extent(right.source).private:
                 raise syntax_refusal(
                     node, "The left side of this join is a public table", "Write FROM the private table first."
                 )
             left, right = right, left
-        elif extent(right.source).private and extent(left.source).scans + extent(right.source).scans > MOST_SCANS:
-            raise syntax_refusal(node, f"The join has more than {MOST_SCANS} private tables", "Join fewer tables.")
+        elif derive_extent(right.source).private:
+            scans = outline_source(left.source).scans + outline_source(right.source).scans
+            if scans > MOST_SCANS:
+                raise syntax_refusal(node, f"The join has more than {MOST_SCANS} private tables", "Join fewer tables.")
         return JoinBinder(node, left, right, outer).bind(self._next_prefix)
 
 

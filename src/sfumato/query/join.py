@@ -6,13 +6,14 @@ from dataclasses import replace
 from sqlglot import exp
 
 from sfumato.kernel.expressions import Column, ColumnType, Expression
-from sfumato.kernel.row_sources import MOST_MET, MOST_REPEATED, Derived, Join, Source, extent
+from sfumato.kernel.row_sources import Derived, Join, Source, derive_extent
 from sfumato.query.capped_scans import cap_scans
 from sfumato.query.parse import syntax_refusal
 from sfumato.query.query import Typed
 from sfumato.query.relation import FromItem, Relation, Scope
 from sfumato.query.row_expressions import RowBinder, flatten
 from sfumato.query.size_limits import PartCounter
+from sfumato.query.source_outline import MOST_MET, MOST_REPEATED, outline_source
 
 COLUMN_TYPES = {
     "number": ColumnType.REAL, "text": ColumnType.TEXT, "boolean": ColumnType.BOOLEAN,
@@ -107,7 +108,7 @@ class JoinBinder:
 
     def bind(self, next_prefix: Callable[[], str]) -> Relation:
         """Build the joined relation. Private rows are joined only with rows of the same person or of a public table."""
-        private = extent(self.right.source).private
+        private = derive_extent(self.right.source).private
         if private and not self.same_person:
             raise syntax_refusal(self.node, "This join could combine rows of two people", JOINED_ON)
         if not private and self.multiplicity is None:
@@ -116,8 +117,8 @@ class JoinBinder:
         right = self.right
         if self.outer:
             right = self._bind_outer_right(next_prefix)
-        more = extent(self.right.source).repeated if private else self.multiplicity or 1
-        if extent(self.left.source).repeated * more > MOST_REPEATED:
+        more = outline_source(self.right.source).repeated if private else self.multiplicity or 1
+        if outline_source(self.left.source).repeated * more > MOST_REPEATED:
             what = f"The public tables could turn one row into more than {MOST_REPEATED:,} rows"
             raise syntax_refusal(self.node, what, "Join on a column that has fewer rows with the same value.")
         pairs = tuple((one.expression, two.expression) for one, two in self.pairs)
@@ -134,7 +135,7 @@ class JoinBinder:
     def _cap_rows(self, other: Source) -> tuple[Source, Source]:
         """Both sides, each with a bound on the rows that one person has in it."""
         left, right = cap_scans(self.left.source), cap_scans(other)
-        if (extent(left).rows_met or 1) * (extent(right).rows_met or 1) > MOST_MET:
+        if (outline_source(left).rows_met or 1) * (outline_source(right).rows_met or 1) > MOST_MET:
             hint = "Declare a smaller max_rows_per_unit, or first make one row per person in a subquery."
             raise syntax_refusal(self.node, "One person could have too many rows in this join", hint)
         return left, right

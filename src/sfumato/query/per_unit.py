@@ -10,7 +10,7 @@ from sfumato.catalog.public_grid import choose_exponent
 from sfumato.errors import MissingBounds
 from sfumato.kernel.expressions import Column, ColumnType, Expression
 from sfumato.kernel.plan import MOST_STEPS
-from sfumato.kernel.row_sources import PerUnit, Source, UnitColumn, extent
+from sfumato.kernel.row_sources import PerUnit, Source, UnitColumn, derive_extent
 from sfumato.query import functions
 from sfumato.query.parse import locate, name_node, syntax_refusal
 from sfumato.query.query import Typed
@@ -26,7 +26,7 @@ def bind_per_unit(
     node: exp.Select, source: Source, filters: Sequence[Expression], scope: Scope, prefix: str
 ) -> tuple[PerUnit, tuple[Expression, ...], FromItem]:
     """Bind such a subquery: its source, its conditions (HAVING), and its columns."""
-    binder = _UnitBinder(RowBinder(scope), extent(source).reach, prefix)
+    binder = _UnitBinder(RowBinder(scope), derive_extent(source).reach, prefix)
     group = node.args.get("group")
     keys = group.expressions if group is not None else []
     if len(keys) != 1 or not scope.is_person(_resolve_ordinal(keys[0], node)):

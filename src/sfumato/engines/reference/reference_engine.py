@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import assert_never
 
-from sfumato.engines.engine import Added, Bins, Cells, addends, bin_numbers, compute_integers
+from sfumato.engines.engine import Added, Bins, Cells, bin_numbers, compute_integers, list_addends
 from sfumato.engines.reference.reference_expressions import Row, evaluate
 from sfumato.engines.reference.reference_rows import WeightedRow, key_text, passes, quantise, read_rows
 from sfumato.kernel.expressions import Column, Scalar
@@ -26,7 +26,7 @@ from sfumato.kernel.plan import (
     exponent_of,
 )
 from sfumato.kernel.release import ExactAggregates
-from sfumato.kernel.row_sources import extent
+from sfumato.kernel.row_sources import derive_extent
 from sfumato.kernel.split_sums import parts_of
 
 Placed = tuple[WeightedRow, int]  # a row, and the number of its cell
@@ -96,7 +96,7 @@ def _count_units(placed: Sequence[Placed], cells: int, plan: BoundedPlan) -> lis
 
 def _fill_bins(choice: Choice, placed: Sequence[Placed], cells: int, plan: BoundedPlan) -> list[Bins]:
     """The weight in each bin of each cell."""
-    most, number_of = extent(plan.source).numerator, bin_numbers(choice)
+    most, number_of = derive_extent(plan.source).numerator, bin_numbers(choice)
     filled = [Bins() for _ in range(cells)]
     for row, cell in placed:
         number = number_of(_chosen_value(choice, row))
@@ -116,7 +116,7 @@ def _chosen_value(choice: Choice, row: WeightedRow) -> Scalar:
 
 def _add_up(quantity: Added, placed: Sequence[Placed], cells: int, plan: BoundedPlan) -> list[int]:
     """The integers of a quantity that adds up rows, cell by cell."""
-    most, per_row = extent(plan.source).numerator, plan.unit.per_row
+    most, per_row = derive_extent(plan.source).numerator, plan.unit.per_row
     totals = [[0] * quantity.width for _ in range(cells)]
     for row, cell in placed:
         for place, added in enumerate(_contributions(quantity, row, most, per_row=per_row)):
@@ -134,7 +134,7 @@ def _contributions(quantity: Added, row: WeightedRow, most: int, *, per_row: boo
             return tuple(_weighed(part, row, most) for part in parts_of(quantity, quantise(found, grid)))
         case Count() | Sum() | Halves():
             return tuple(
-                _contribution(addend, row, most, per_row=per_row) for addend in addends(quantity, per_row=per_row)
+                _contribution(addend, row, most, per_row=per_row) for addend in list_addends(quantity, per_row=per_row)
             )
         case _:
             assert_never(quantity)

@@ -13,7 +13,17 @@ from sfumato.engines.sql.source_sql import MOST_ADDED
 from sfumato.ingest.hidden_names import HIDDEN, UNIT
 from sfumato.kernel.expressions import Expression, Scalar
 from sfumato.kernel.plan import Grid
-from sfumato.kernel.row_sources import Derived, Join, PerUnit, PublicScan, Scan, Source, Union, UnitColumn, extent
+from sfumato.kernel.row_sources import (
+    Derived,
+    Join,
+    PerUnit,
+    PublicScan,
+    Scan,
+    Source,
+    Union,
+    UnitColumn,
+    derive_extent,
+)
 
 Tables = Mapping[str, Sequence[Row]]
 
@@ -43,9 +53,9 @@ def read_rows(tables: Tables, source: Source) -> list[WeightedRow]:
         case Join():
             return _join(tables, source)
         case Union(parts):
-            whole = extent(source).numerator
+            whole = derive_extent(source).numerator
             return [
-                replace(row, held=row.held * (whole // extent(part).numerator))
+                replace(row, held=row.held * (whole // derive_extent(part).numerator))
                 for part in parts
                 for row in read_rows(tables, part)
             ]
@@ -92,7 +102,7 @@ def _join(tables: Tables, join: Join) -> list[WeightedRow]:
             held = one.held * two.held if private else one.held
             found.append(WeightedRow(_combine(one.values, two.values), one.unit, held))
         if join.outer and not met:
-            held = one.held * extent(join.right).numerator if private else one.held
+            held = one.held * derive_extent(join.right).numerator if private else one.held
             found.append(WeightedRow(_combine(one.values, nulls), one.unit, held))
     return found
 

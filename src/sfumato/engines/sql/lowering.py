@@ -6,13 +6,25 @@ literals, and every function is total.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TypeGuard, assert_never
+from typing import assert_never
 
 from sqlglot import exp
 
-from sfumato.engines.engine import Added, addends
-from sfumato.engines.sql.scalars import double, expression, held_to, integer, literal, matched, rounded
-from sfumato.engines.sql.source_sql import from_clause, held_column, is_as_pinned
+from sfumato.engines.engine import Added, list_addends
+from sfumato.engines.sql.scalars import (
+    INT128,
+    clamp,
+    lower_double,
+    lower_expression,
+    lower_integer,
+    lower_literal,
+    lower_match,
+    name_column,
+    read_column,
+    read_text,
+    round_half_up,
+)
+from sfumato.engines.sql.source_sql import is_as_pinned, lower_from, read_held
 from sfumato.ingest.hidden_names import BIN, CENTRED, KEY, ROUNDED, SCALED, STEPS, UNIT, WEIGHT
 from sfumato.kernel.expressions import Column, Expression, columns_of, may_be_negative_zero
 from sfumato.kernel.plan import (
@@ -29,75 +41,39 @@ from sfumato.kernel.plan import (
     Sum,
     Thirds,
 )
-from sfumato.kernel.row_sources import extent
+from sfumato.kernel.row_sources import derive_extent
 from sfumato.kernel.split_sums import halfway
 
 Stored = Mapping[str, Grid]  # the numeric columns that the snapshot holds in steps, and their grids
-AddedByName = Mapping[str, Added]
 Measured = Added | Choice  # quantities with a value
 Valued = Sum | Halves | Thirds | Curve | Quantiles | Extreme  # quantities with a value on a grid
 
 
 def lower(plan: BoundedPlan, stored: Stored) -> exp.Expression:
-    """The query that adds up: key values first, then the integers of each measurement, as `addends` has them.
+    """The query that adds up: key values first, then the integers of each measurement, as `list_addends` has them.
 
-    `stored` says which columns the snapshot holds ready. Where the data names the keys, only those are there in which
-    somebody is counted, each with its units before the integers: a person's other keys stay in the engine.
+    `stored` says which columns the snapshot holds ready. With undeclared keys, the result has only keys that at least
+    one unit is counted for, and the number of these units before the integers.
 
     Claim: K-26. The SQL computes what the plan's operators say, and no data can make it fail.
     Requires: a snapshot as ingest/pinned_rows.py writes it.
     Relies on: K-24, K-35 (widths of integers).
     Checked by: tests/neighbours/test_joins.py::test_no_neighbour_moves_more_through_a_join
     """
-    added = {measured.name: measured.quantity for measured in plan.measurements if isinstance(measured.quantity, Added)}
-    query = _added(plan, added, stored)
-    return query if plan.cells is not None else _of_named_keys(plan, query, [exp.column("units", "named")])
-
-
-def _of_named_keys(plan: BoundedPlan, query: exp.Select, units: list[exp.Expression]) -> exp.Select:
-    """The rows of a query whose keys count at least one unit: at most g keys of each unit.
-
-    The plan's source lets in a bounded number of rows of one unit (BoundedPlan checks it), so that neither side of this
-    join takes longer because of one unit with very many keys.
-    """
-    names = [*(f"{KEY}{index}" for index in range(len(plan.keys)))]
-    others = [column.alias_or_name for column in query.expressions if column.alias_or_name not in names]
-    same = [exp.EQ(this=exp.column(name, "found"), expression=exp.column(name, "named")) for name in names]
-    keys = [exp.column(name, "named") for name in names]
-    made = exp.select(*keys, *units, *(exp.column(name, "found", quoted=True) for name in others))
-    made = made.from_(lower_people(plan).subquery("named"))
-    return made.join(query.subquery("found"), on=exp.and_(*same), join_type="inner")
-
-
-def _added(plan: BoundedPlan, added: AddedByName, stored: Stored) -> exp.Select:
-    computed = {name: quantity for name, quantity in added.items() if _is_computed(quantity, plan, stored)}
+    added = {one.name: one.quantity for one in plan.measurements if isinstance(one.quantity, Added)}
+    valued = {name: one for name, one in added.items() if not isinstance(one, Count)}
+    computed = {name: one for name, one in valued.items() if _lacks_steps(one, plan, stored)}
     totals = [
-        exp.alias_(total, name if quantity.width == 1 else f"{name}.{place}", quoted=True, copy=False)
+        name_column(total, name if quantity.width == 1 else f"{name}.{place}")
         for name, quantity in added.items()
-        for place, total in enumerate(_totals(name, quantity, plan, stored))
+        for place, total in enumerate(_lower_totals(name, quantity, plan, stored))
     ]
-    keys = _key_columns(plan)
-    query = (
-        _in_steps(plan, added, computed).select(*keys, *totals)
-        if computed
-        else _rows(plan, added.values()).select(*_keys(plan), *totals)
-    )
-    return query.group_by(*(key.copy() for key in keys)) if keys else query
-
-
-def _is_computed(quantity: Added, plan: BoundedPlan, stored: Stored) -> TypeGuard[Valued]:
-    """Must its steps be computed from its value for each row? Those of a plain column may be in the snapshot."""
-    match quantity:
-        case Count():
-            return False
-        case Sum():
-            return _ready(quantity, plan, stored) is None
-        case Halves(value, grid):
-            return _ready(Sum(value, grid, grid.middle), plan, stored) is None
-        case Thirds() | Curve():
-            return True
-        case _:
-            assert_never(quantity)
+    if computed:
+        query = _round_values(plan, added.values(), computed).select(*_read_keys(plan), *totals)
+    else:
+        query = _filter(plan, added.values()).select(*_name_keys(plan), *totals)
+    query = query.group_by(*_read_keys(plan)) if plan.keys else query
+    return query if plan.cells is not None else _keep_counted_keys(plan, query, [exp.column("units", "named")])
 
 
 def lower_bins(plan: BoundedPlan, name: str, choice: Choice) -> exp.Expression:
@@ -108,31 +84,14 @@ def lower_bins(plan: BoundedPlan, name: str, choice: Choice) -> exp.Expression:
     Relies on: K-24, K-35 (widths of integers).
     Checked by: tests/neighbours/test_joins.py::test_no_neighbour_moves_more_through_a_join
     """
-    weight = exp.Count(this=exp.Star()) if plan.unit.per_row else exp.Sum(this=_weight(plan))
-    keys = _key_columns(plan)
+    weight = exp.Count(this=exp.Star()) if plan.unit.per_row else exp.Sum(this=_lower_weight(plan))
     if isinstance(choice, Mode):
-        query = _rows(plan, [choice]).select(*_keys(plan), exp.alias_(_key(choice.value), BIN))
+        query = _filter(plan, [choice]).select(*_name_keys(plan), exp.alias_(_lower_key(choice.value), BIN))
     else:
-        query = _in_steps(plan, {name: choice}, {name: choice})
-        query = query.select(*keys, exp.alias_(_held_steps(name, choice), BIN))
-    query = query.select(exp.alias_(weight, "weight")).group_by(*(one.copy() for one in keys), exp.column(BIN))
-    return query if plan.cells is not None else _of_named_keys(plan, query, [])
-
-
-def _in_steps(plan: BoundedPlan, measured: Mapping[str, Measured], computed: Mapping[str, Valued]) -> exp.Select:
-    """Rows with computed values on their grids: each value is computed once, rounded once, and only then clamped."""
-    inner = _rows(plan, measured.values()).select(*_keys(plan), exp.Star())
-    for name, quantity in computed.items():
-        scaled = exp.Mul(this=expression(quantity.value), expression=double(2.0**-quantity.grid.exponent))
-        inner = inner.select(exp.alias_(scaled, SCALED + name, quoted=True))
-    whole = [
-        exp.alias_(rounded(exp.column(SCALED + name, quoted=True)), ROUNDED + name, quoted=True) for name in computed
-    ]
-    return exp.Select().from_(exp.select(exp.Star(), *whole).from_(inner.subquery("scaled")).subquery("rounded"))
-
-
-def _key_columns(plan: BoundedPlan) -> list[exp.Expression]:
-    return [exp.column(f"{KEY}{index}") for index in range(len(plan.keys))]
+        query = _round_values(plan, [choice], {name: choice})
+        query = query.select(*_read_keys(plan), exp.alias_(_clamp_steps(name, choice), BIN))
+    query = query.select(exp.alias_(weight, "weight")).group_by(*_read_keys(plan), exp.column(BIN))
+    return query if plan.cells is not None else _keep_counted_keys(plan, query, [])
 
 
 def lower_people(plan: BoundedPlan) -> exp.Select:
@@ -143,154 +102,171 @@ def lower_people(plan: BoundedPlan) -> exp.Select:
     Relies on: K-24, K-35 (widths of integers).
     Checked by: tests/neighbours/test_joins.py::test_no_neighbour_moves_more_through_a_join
     """
-    keys = _key_columns(plan)
-    inside = _rows(plan, []).select(*_keys(plan))
-    counted = exp.select(*(key.copy() for key in keys), exp.alias_(exp.Count(this=exp.Star()), "units"))
+    inside = _filter(plan, []).select(*_name_keys(plan))
+    counted = exp.select(*_read_keys(plan), exp.alias_(exp.Count(this=exp.Star()), "units"))
+    if plan.keys:
+        counted = counted.group_by(*_read_keys(plan))
     if plan.unit.per_row:
-        counted = counted.from_(inside.select(exp.alias_(integer(1), "one")).subquery("inside"))
-        return counted.group_by(*keys) if keys else counted
-    unit = _as_text(exp.column(UNIT, quoted=True))
-    declared = exp.select("*").from_(inside.select(exp.alias_(unit, "unit")).distinct().subquery("inside"))
-    for column, key in zip(keys, plan.keys, strict=True):  # a person's places are not lost to cells that are none
-        if key.values is None:
-            declared = declared.where(exp.Not(this=exp.Is(this=column.copy(), expression=exp.Null())))
-        else:
-            declared = declared.where(exp.In(this=column.copy(), expressions=[literal(value) for value in key.values]))
-    texts: list[exp.Expression] = []
-    for column in keys:
-        texts += [_as_text(column.copy()), exp.Literal.string(":")]
-    order = [
-        exp.MD5(this=exp.Concat(expressions=[*texts, exp.column("unit")])),
-        *(_as_text(key.copy()) for key in keys),
-    ]
+        return counted.from_(inside.select(exp.alias_(lower_integer(1), "one")).subquery("inside"))
+    inside = inside.select(exp.alias_(read_text(UNIT), "unit")).distinct()
+    declared = exp.select("*").from_(inside.subquery("inside"))
+    for column, key in zip(_read_keys(plan), plan.keys, strict=True):  # undeclared values must not use up the g cells
+        null = exp.Is(this=column, expression=exp.Null())
+        values = None if key.values is None else [lower_literal(value) for value in key.values]
+        declared = declared.where(exp.Not(this=null) if values is None else exp.In(this=column, expressions=values))
+    texts = [exp.cast(column, exp.DataType.Type.TEXT) for column in _read_keys(plan)]
+    parts = [part for text in texts for part in (text.copy(), exp.Literal.string(":"))]
+    order = [exp.MD5(this=exp.Concat(expressions=[*parts, exp.column("unit")])), *texts]
     place = exp.Window(
         this=exp.RowNumber(),
         partition_by=[exp.column("unit")],
         order=exp.Order(expressions=[exp.Ordered(this=term) for term in order]),
     )
     ranked = exp.select("*", exp.alias_(place, "place")).from_(declared.subquery("declared"))
-    most = exp.LTE(this=exp.column("place"), expression=integer(plan.max_groups_per_unit))
-    counted = counted.from_(ranked.subquery("ranked")).where(most)
-    return counted.group_by(*(key.copy() for key in keys)) if keys else counted
+    most = exp.LTE(this=exp.column("place"), expression=lower_integer(plan.max_groups_per_unit))
+    return counted.from_(ranked.subquery("ranked")).where(most)
 
 
-def _rows(plan: BoundedPlan, measured: Iterable[Measured]) -> exp.Select:
+def _keep_counted_keys(plan: BoundedPlan, query: exp.Select, units: list[exp.Expression]) -> exp.Select:
+    """The rows of a query whose keys count at least one unit: at most g keys of each unit."""
+    names = [column.name for column in _read_keys(plan)]
+    others = [column.alias_or_name for column in query.expressions if column.alias_or_name not in names]
+    same = [exp.EQ(this=exp.column(name, "found"), expression=exp.column(name, "named")) for name in names]
+    keys = [exp.column(name, "named") for name in names]
+    kept = exp.select(*keys, *units, *(read_column(name, "found") for name in others))
+    kept = kept.from_(lower_people(plan).subquery("named"))
+    return kept.join(query.subquery("found"), on=exp.and_(*same), join_type="inner")
+
+
+def _round_values(plan: BoundedPlan, measured: Iterable[Measured], computed: Mapping[str, Valued]) -> exp.Select:
+    """Rows with computed values on their grids: each value is computed once, rounded once, and only then clamped."""
+    inner = _filter(plan, measured).select(*_name_keys(plan), exp.Star())
+    for name, quantity in computed.items():
+        step = lower_double(2.0**-quantity.grid.exponent)
+        scaled = exp.Mul(this=lower_expression(quantity.value), expression=step)
+        inner = inner.select(name_column(scaled, SCALED + name))
+    whole = [name_column(round_half_up(read_column(SCALED + name)), ROUNDED + name) for name in computed]
+    return exp.Select().from_(exp.select(exp.Star(), *whole).from_(inner.subquery("scaled")).subquery("rounded"))
+
+
+def _filter(plan: BoundedPlan, measured: Iterable[Measured]) -> exp.Select:
     """FROM and WHERE."""
-    read = [*plan.filters, *(key.expression for key in plan.keys)]
-    read += [quantity.value for quantity in measured if quantity.value is not None]
-    needed = set().union(*(columns_of(value) for value in read))
-    query = exp.Select().from_(from_clause(plan, needed), copy=False)
-    for condition in plan.filters:
-        query = query.where(expression(condition), copy=False)
-    return query
+    read = [one.value for one in measured if one.value is not None] + [key.expression for key in plan.keys]
+    needed = set[str]().union(*map(columns_of, (*read, *plan.filters)))
+    query = exp.Select().from_(lower_from(plan, needed), copy=False)
+    return query.where(*map(lower_expression, plan.filters), copy=False)
 
 
-def _keys(plan: BoundedPlan) -> list[exp.Expression]:
-    return [
-        exp.Alias(this=_key(key.expression), alias=exp.to_identifier(f"{KEY}{index}"))
-        for index, key in enumerate(plan.keys)
-    ]
+def _read_keys(plan: BoundedPlan) -> list[exp.Expression]:
+    return [exp.column(f"{KEY}{index}") for index in range(len(plan.keys))]
 
 
-def _key(node: Expression) -> exp.Expression:
+def _name_keys(plan: BoundedPlan) -> list[exp.Expression]:
+    names = [exp.to_identifier(f"{KEY}{index}") for index in range(len(plan.keys))]
+    return [exp.Alias(this=_lower_key(key.expression), alias=name) for key, name in zip(plan.keys, names, strict=True)]
+
+
+def _lower_key(node: Expression) -> exp.Expression:
     """What to group by: a column as it is stored."""
     if isinstance(node, Column) and not may_be_negative_zero(node):
-        return exp.column(node.name, quoted=True)
-    return matched(node)
+        return read_column(node.name)
+    return lower_match(node)
 
 
-def _as_text(column: exp.Expression) -> exp.Expression:
-    return exp.cast(column, exp.DataType.Type.TEXT)
-
-
-def _totals(name: str, quantity: Added, plan: BoundedPlan, stored: Stored) -> list[exp.Expression]:
-    """What the engine adds up for a quantity: its parts, or the sums of `addends`."""
+def _lower_totals(name: str, quantity: Added, plan: BoundedPlan, stored: Stored) -> list[exp.Expression]:
+    """What the engine adds up for a quantity: its parts, or the sums of `list_addends`."""
     match quantity:
         case Thirds() | Curve():
-            parts = _parts(quantity, _held_steps(name, quantity), plan)
-            return [exp.Coalesce(this=exp.Sum(this=part), expressions=[integer(0)]) for part in parts]
+            return [_add_up(part) for part in _split(quantity, _clamp_steps(name, quantity), plan)]
         case Count() | Sum() | Halves():
-            return [_total(name, addend, plan, stored) for addend in addends(quantity, per_row=plan.unit.per_row)]
+            addends = list_addends(quantity, per_row=plan.unit.per_row)
+            return [_lower_total(name, addend, plan, stored) for addend in addends]
         case _:
             assert_never(quantity)
 
 
-def _parts(quantity: Thirds | Curve, steps: exp.Expression, plan: BoundedPlan) -> list[exp.Expression]:
-    """The parts that parts_of makes: at most 2**30 each."""
+def _split(quantity: Thirds | Curve, steps: exp.Expression, plan: BoundedPlan) -> list[exp.Expression]:
+    """The parts that split_sums.parts_of makes: at most 2**30 each."""
     if isinstance(quantity, Curve):
         middle, _, half = halfway(quantity.grid, per_row=True)
-        away = exp.Paren(this=exp.Sub(this=steps, expression=integer(middle)))
-        return [exp.Mul(this=away, expression=integer(half)), exp.Mul(this=away.copy(), expression=away.copy())]
-    above = exp.Paren(this=exp.Sub(this=steps, expression=integer(quantity.grid.lower)))
-    below = exp.Paren(this=exp.Sub(this=integer(quantity.grid.upper), expression=steps.copy()))
-    both = exp.Mul(this=exp.Mul(this=below.copy(), expression=above.copy()), expression=integer(2))
-    squares = [exp.Mul(this=side, expression=side.copy()) for side in (below, above)]
-    made: list[exp.Expression] = [squares[0], both, squares[1]]
-    return made if plan.unit.per_row else [_weighed(part, plan) for part in made]
+        away = _subtract(steps, middle)
+        return [exp.Mul(this=away, expression=lower_integer(half)), exp.Mul(this=away.copy(), expression=away.copy())]
+    above = exp.Paren(this=exp.Sub(this=steps, expression=lower_integer(quantity.grid.lower)))
+    below = exp.Paren(this=exp.Sub(this=lower_integer(quantity.grid.upper), expression=steps.copy()))
+    both = exp.Mul(this=exp.Mul(this=below.copy(), expression=above.copy()), expression=lower_integer(2))
+    least, most = (exp.Mul(this=side, expression=side.copy()) for side in (below, above))
+    return [least, both, most] if plan.unit.per_row else [_weigh(part, plan) for part in (least, both, most)]
 
 
-def _total(name: str, addend: Count | Sum, plan: BoundedPlan, stored: Stored) -> exp.Expression:
+def _lower_total(name: str, addend: Count | Sum, plan: BoundedPlan, stored: Stored) -> exp.Expression:
     if isinstance(addend, Count) and plan.unit.per_row:
-        return exp.Count(this=exp.Star() if addend.value is None else expression(addend.value))
+        return exp.Count(this=exp.Star() if addend.value is None else lower_expression(addend.value))
     if isinstance(addend, Sum) and plan.unit.per_row and addend.offset:
         # the sum of x - c is the sum of x less c times their number, in integers: nothing is computed for each row
-        steps = _contribution(name, replace(addend, offset=0), plan, stored)
-        total = exp.Coalesce(this=exp.Sum(this=steps), expressions=[integer(0)])
+        steps = _contribute(name, replace(addend, offset=0), plan, stored)
         always = isinstance(addend.value, Column) and not addend.value.nullable and is_as_pinned(plan.source)
         there = exp.Count(this=exp.Star() if always else steps.copy())
-        taken = exp.Mul(this=exp.cast(there, exp.DataType.Type.INT128), expression=integer(addend.offset))
-        return exp.Paren(this=exp.Sub(this=total, expression=taken))
-    return exp.Coalesce(this=exp.Sum(this=_contribution(name, addend, plan, stored)), expressions=[integer(0)])
+        taken = exp.Mul(this=exp.cast(there, INT128), expression=lower_integer(addend.offset))
+        return exp.Paren(this=exp.Sub(this=_add_up(steps), expression=taken))
+    return _add_up(_contribute(name, addend, plan, stored))
 
 
-def _weight(plan: BoundedPlan) -> exp.Expression:
-    """A row's weight, in steps of a person's count."""
-    if is_as_pinned(plan.source):
-        return exp.column(WEIGHT, quoted=True)
-    return _weighed(integer(1 << -ROW_WEIGHT_EXPONENT), plan)
+def _add_up(steps: exp.Expression) -> exp.Expression:
+    """The sum over all rows; 0 of no rows."""
+    return exp.Coalesce(this=exp.Sum(this=steps), expressions=[lower_integer(0)])
 
 
-def _contribution(name: str, addend: Count | Sum, plan: BoundedPlan, stored: Stored) -> exp.Expression:
-    """What one row adds; nothing where its value is NULL."""
+def _contribute(name: str, addend: Count | Sum, plan: BoundedPlan, stored: Stored) -> exp.Expression:
+    """What one row adds; nothing if its value is NULL."""
     if isinstance(addend, Count):
         if addend.value is None:
-            return _weight(plan)
-        there = exp.Not(this=exp.Is(this=expression(addend.value), expression=exp.Null()))
-        return exp.Case(ifs=[exp.If(this=there, true=_weight(plan))], default=integer(0))
-    ready = _ready(addend, plan, stored)
+            return _lower_weight(plan)
+        there = exp.Not(this=exp.Is(this=lower_expression(addend.value), expression=exp.Null()))
+        return exp.Case(ifs=[exp.If(this=there, true=_lower_weight(plan))], default=lower_integer(0))
+    ready = _find_ready(addend, plan, stored)
     if ready is not None:
         return ready
-    steps = _less(_held_steps(name, addend), addend.offset)
-    return steps if plan.unit.per_row else _weighed(steps, plan)
+    steps = _subtract(_clamp_steps(name, addend), addend.offset)
+    return steps if plan.unit.per_row else _weigh(steps, plan)
 
 
-def _ready(addend: Sum, plan: BoundedPlan, stored: Stored) -> exp.Expression | None:
+def _lower_weight(plan: BoundedPlan) -> exp.Expression:
+    """A row's weight, in steps of a person's count."""
+    pinned = is_as_pinned(plan.source)
+    return read_column(WEIGHT) if pinned else _weigh(lower_integer(1 << -ROW_WEIGHT_EXPONENT), plan)
+
+
+def _lacks_steps(quantity: Sum | Halves | Thirds | Curve, plan: BoundedPlan, stored: Stored) -> bool:
+    """Must its steps be computed from its value for each row? Those of a plain column may be in the snapshot."""
+    if isinstance(quantity, Thirds | Curve):
+        return True
+    total = list_addends(quantity, per_row=plan.unit.per_row)[0]
+    return isinstance(total, Sum) and _find_ready(total, plan, stored) is None
+
+
+def _find_ready(addend: Sum, plan: BoundedPlan, stored: Stored) -> exp.Expression | None:
     """The contribution to a sum, if the snapshot has it as a column."""
-    if not isinstance(addend.value, Column) or not is_as_pinned(plan.source):
+    column, grid, offset = addend.value, addend.grid, addend.offset
+    if not isinstance(column, Column) or not is_as_pinned(plan.source) or stored.get(column.name) != grid:
         return None
-    column, grid = addend.value.name, addend.grid
-    if stored.get(column) != grid:
-        return None
-    if addend.offset == 0 or plan.unit.per_row:
-        return _less(exp.column(STEPS + column, quoted=True), addend.offset)
-    return exp.column(CENTRED + column, quoted=True) if addend.offset == grid.middle else None
+    if offset == 0 or plan.unit.per_row:
+        return _subtract(read_column(STEPS + column.name), offset)
+    return read_column(CENTRED + column.name) if offset == grid.middle else None
 
 
-def _held_steps(name: str, quantity: Valued) -> exp.Expression:
-    """A computed value on its grid, clamped to its bounds; NULL stays NULL."""
-    low, high = double(float(quantity.grid.lower)), double(float(quantity.grid.upper))
-    held = held_to(exp.column(ROUNDED + name, quoted=True), low, high)  # before the cast: it cannot overflow
-    return exp.TryCast(this=held, to=exp.DataType.build("BIGINT"))
+def _clamp_steps(name: str, quantity: Valued) -> exp.Expression:
+    """A computed value on its grid, clamped before the cast, so that the cast cannot overflow; NULL stays NULL."""
+    clamped = clamp(read_column(ROUNDED + name), quantity.grid.lower, quantity.grid.upper)
+    return exp.TryCast(this=clamped, to=exp.DataType.build("BIGINT"))
 
 
-def _less(steps: exp.Expression, offset: int) -> exp.Expression:
-    return exp.Paren(this=exp.Sub(this=steps, expression=integer(offset))) if offset else steps
+def _subtract(steps: exp.Expression, offset: int) -> exp.Expression:
+    return exp.Paren(this=exp.Sub(this=steps, expression=lower_integer(offset))) if offset else steps
 
 
-def _weighed(steps: exp.Expression, plan: BoundedPlan) -> exp.Expression:
+def _weigh(steps: exp.Expression, plan: BoundedPlan) -> exp.Expression:
     """A row weighs numerator/held, and rounds toward zero: integer division truncates."""
-    held, most = held_column(plan), extent(plan.source).numerator
-    wide = exp.cast(exp.Paren(this=steps.copy()), exp.DataType.Type.INT128)
-    most_of_it = exp.Paren(this=exp.Mul(this=wide, expression=integer(most)))
-    whole = exp.IntDiv(this=most_of_it, expression=held.copy())
-    return exp.Case(ifs=[exp.If(this=exp.LTE(this=held, expression=integer(most)), true=steps)], default=whole)
+    held, most = read_held(plan), lower_integer(derive_extent(plan.source).numerator)
+    wide = exp.cast(exp.Paren(this=steps.copy()), INT128)
+    whole = exp.IntDiv(this=exp.Paren(this=exp.Mul(this=wide, expression=most)), expression=held.copy())
+    return exp.Case(ifs=[exp.If(this=exp.LTE(this=held, expression=most.copy()), true=steps)], default=whole)

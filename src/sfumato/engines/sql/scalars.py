@@ -8,82 +8,79 @@ from sfumato.errors import KernelFault
 from sfumato.kernel.expressions import Call, Column, ColumnType, Expression, Literal, Scalar, may_be_negative_zero
 
 BINARY: dict[str, type[exp.Binary]] = {
-    "+": exp.Add, "-": exp.Sub, "*": exp.Mul,
+    "+": exp.Add, "-": exp.Sub, "*": exp.Mul, "like": exp.Like,
     "=": exp.EQ, "<>": exp.NEQ, "<": exp.LT, "<=": exp.LTE, ">": exp.GT, ">=": exp.GTE,
 }  # fmt: skip
+UNARY: dict[str, type[exp.Abs | exp.Floor | exp.Ceil]] = {"abs": exp.Abs, "floor": exp.Floor, "ceil": exp.Ceil}
+PREFIX: dict[str, type[exp.Unary]] = {"not": exp.Not, "neg": exp.Neg}
 UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute")
 PARTS = {unit: unit for unit in UNITS} | {"dayofweek": "dow", "dayofyear": "doy"}  # week: ISO 8601; dow: 0 is Sunday
+TYPE_OF_TRUNC = {"date_trunc": exp.DataType.Type.DATE, "datetime_trunc": exp.DataType.Type.TIMESTAMPNTZ}
+DOUBLE, INT128, TEXT = exp.DataType.Type.DOUBLE, exp.DataType.Type.INT128, exp.DataType.Type.TEXT
 MOMENT = exp.DataType.Type.TIMESTAMPNTZ
 
 
-def expression(node: Expression) -> exp.Expression:  # noqa: PLR0911, PLR0912 - one return a form
+def lower_expression(node: Expression) -> exp.Expression:  # noqa: PLR0911, PLR0912 - one return a form
     """The SQL of an expression: numbers as doubles, division by zero as NULL."""
     match node:
         case Literal(value):
-            return literal(value)
-        case Column(name, kind):
-            column = exp.column(name, quoted=True)
-            if kind in (ColumnType.TEXT, ColumnType.ID):  # an enumeration, or a number of the owner's
-                return exp.cast(column, exp.DataType.Type.TEXT, copy=False)
-            return exp.cast(column, exp.DataType.Type.DOUBLE, copy=False) if kind is ColumnType.INTEGER else column
-        case Call("and" | "or" as function, arguments):
-            combine = exp.and_ if function == "and" else exp.or_
-            return exp.Paren(this=combine(*(expression(argument) for argument in arguments)))
-        case Call("not", (argument,)):
-            return exp.Paren(this=exp.Not(this=exp.Paren(this=expression(argument))))
+            return lower_literal(value)
+        case Column(name, ColumnType.TEXT | ColumnType.ID):  # an enumeration, or a number of the owner's
+            return exp.cast(read_column(name), TEXT, copy=False)
+        case Column(name, ColumnType.INTEGER):
+            return exp.cast(read_column(name), DOUBLE, copy=False)
+        case Column(name):
+            return read_column(name)
+        case Call("and", arguments):
+            return exp.Paren(this=exp.and_(*map(lower_expression, arguments)))
+        case Call("or", arguments):
+            return exp.Paren(this=exp.or_(*map(lower_expression, arguments)))
         case Call("is null", (argument,)):
-            return exp.Paren(this=exp.Is(this=expression(argument), expression=exp.Null()))
+            return exp.Paren(this=exp.Is(this=lower_expression(argument), expression=exp.Null()))
         case Call("case", arguments):
             pairs = zip(arguments[:-1:2], arguments[1::2], strict=False)
-            ifs = [exp.If(this=expression(condition), true=expression(outcome)) for condition, outcome in pairs]
-            return exp.Case(ifs=ifs, default=expression(arguments[-1]))
+            ifs = [exp.If(this=lower_expression(one), true=lower_expression(two)) for one, two in pairs]
+            return exp.Case(ifs=ifs, default=lower_expression(arguments[-1]))
         case Call("coalesce", arguments):
-            return exp.Coalesce(this=expression(arguments[0]), expressions=[expression(one) for one in arguments[1:]])
+            first, *others = map(lower_expression, arguments)
+            return exp.Coalesce(this=first, expressions=others)
         case Call("/", (one, two)):
-            divisor = expression(two)
-            safe = exp.Nullif(this=divisor, expression=double(0.0))
-            return exp.Paren(this=exp.Div(this=expression(one), expression=safe, typed=False, safe=False))
-        case Call("neg", (argument,)):
-            return exp.Paren(this=exp.Neg(this=exp.Paren(this=expression(argument))))
-        case Call("abs" | "floor" | "ceil" as function, (argument,)):
-            inner = expression(argument)
-            if function == "abs":
-                return exp.Abs(this=inner)
-            return exp.Floor(this=inner) if function == "floor" else exp.Ceil(this=inner)
-        case Call("like", (one, two)):
-            return exp.Paren(this=exp.Like(this=expression(one), expression=expression(two)))
+            safe = exp.Nullif(this=lower_expression(two), expression=lower_double(0.0))
+            return exp.Paren(this=exp.Div(this=lower_expression(one), expression=safe, typed=False, safe=False))
+        case Call(function, (argument,)) if function in PREFIX:
+            return exp.Paren(this=PREFIX[function](this=exp.Paren(this=lower_expression(argument))))
+        case Call(function, (argument,)) if function in UNARY:
+            return UNARY[function](this=lower_expression(argument))
         case Call(function, (one, two)) if function in BINARY:
-            return exp.Paren(this=BINARY[function](this=expression(one), expression=expression(two)))
+            return exp.Paren(this=BINARY[function](this=lower_expression(one), expression=lower_expression(two)))
         case Call("midnight", (argument,)):
-            return exp.cast(expression(argument), MOMENT, copy=False)
-        case Call("date_trunc", (one,), str(unit)) if unit in UNITS:
-            return _truncated(unit, one, exp.DataType.Type.DATE)
-        case Call("datetime_trunc", (one,), str(unit)) if unit in UNITS:
-            return _truncated(unit, one, MOMENT)
+            return exp.cast(lower_expression(argument), MOMENT, copy=False)
+        case Call("date_trunc" | "datetime_trunc" as function, (one,), str(unit)) if unit in UNITS:
+            return _truncate(unit, one, TYPE_OF_TRUNC[function])
         case Call("extract", (one,), str(part)) if part in PARTS:
-            found = exp.Extract(this=exp.var(PARTS[part]), expression=expression(one))
-            return exp.cast(found, exp.DataType.Type.DOUBLE, copy=False)
+            found = exp.Extract(this=exp.var(PARTS[part]), expression=lower_expression(one))
+            return exp.cast(found, DOUBLE, copy=False)
         case Call("date_diff", (first, last), str(unit)) if unit in UNITS:
             # engines differ in what a difference of two moments is, but agree on that of two beginnings of units
-            begins, ends = _truncated(unit, first, MOMENT), _truncated(unit, last, MOMENT)
-            units = exp.DateDiff(this=ends, expression=begins, unit=exp.var(unit))
-            return exp.cast(units, exp.DataType.Type.DOUBLE, copy=False)
+            begins, ends = _truncate(unit, first, MOMENT), _truncate(unit, last, MOMENT)
+            return exp.cast(exp.DateDiff(this=ends, expression=begins, unit=exp.var(unit)), DOUBLE, copy=False)
     raise KernelFault("A plan holds a function that has no lowering.")
 
 
-def _truncated(unit: str, node: Expression, kind: exp.DType) -> exp.Expression:
-    """The beginning of a unit, of the type that is said: engines differ in what they give."""
-    return exp.cast(exp.TimestampTrunc(this=expression(node), unit=exp.var(unit)), kind, copy=False)
+def _truncate(unit: str, node: Expression, kind: exp.DType) -> exp.Expression:
+    """The beginning of a unit, cast to one type: engines differ in the type that they give."""
+    return exp.cast(exp.TimestampTrunc(this=lower_expression(node), unit=exp.var(unit)), kind, copy=False)
 
 
-def literal(value: Scalar) -> exp.Expression:
+def lower_literal(value: Scalar) -> exp.Expression:
+    """The SQL of a value that the analyst wrote."""
     match value:
         case None:
             return exp.Null()
         case bool():
             return exp.true() if value else exp.false()
         case int() | float():
-            return double(float(value))
+            return lower_double(float(value))
         case str():
             return exp.Literal.string(value)
         case datetime():
@@ -93,37 +90,56 @@ def literal(value: Scalar) -> exp.Expression:
     raise KernelFault("A plan holds a literal that has no lowering.")
 
 
-def double(value: float) -> exp.Expression:
-    return exp.cast(exp.Literal.string(repr(value)), exp.DataType.Type.DOUBLE, copy=False)
+def lower_double(value: float) -> exp.Expression:
+    """The SQL of a double, with all its digits."""
+    return exp.cast(exp.Literal.string(repr(value)), DOUBLE, copy=False)
 
 
-def integer(value: int) -> exp.Expression:
+def lower_integer(value: int) -> exp.Expression:
+    """The SQL of an integer of any size."""
     return exp.Paren(this=exp.Literal.number(str(value))) if value < 0 else exp.Literal.number(str(value))
 
 
-def matched(node: Expression) -> exp.Expression:
-    """A value that rows are grouped or joined by: there is one zero, whichever way it was computed."""
-    value = expression(node)
+def lower_match(node: Expression) -> exp.Expression:
+    """A value by which rows are grouped or joined: -0.0 becomes 0.0."""
+    value = lower_expression(node)
     if not may_be_negative_zero(node):
         return value
-    zero = exp.If(this=exp.EQ(this=value, expression=double(0.0)), true=double(0.0))
+    zero = exp.If(this=exp.EQ(this=value, expression=lower_double(0.0)), true=lower_double(0.0))
     return exp.Case(ifs=[zero], default=value.copy())
 
 
-def table(name: str) -> exp.Table:
+def read_table(name: str) -> exp.Table:
+    """A table, as FROM names it."""
     return exp.Table(this=exp.to_identifier(name, quoted=True))
 
 
-def rounded(scaled: exp.Expression) -> exp.Expression:
+def read_column(name: str, table: str | None = None) -> exp.Expression:
+    """A column of the query's source, or of one of its two sides."""
+    return exp.column(name, table, quoted=True)
+
+
+def read_text(name: str, table: str | None = None) -> exp.Expression:
+    """A column as text: tables may hold the ids of the same people as numbers and as texts."""
+    return exp.cast(read_column(name, table), TEXT, copy=False)
+
+
+def name_column(value: exp.Expression, name: str) -> exp.Expression:
+    """A value with a name: value AS name."""
+    return exp.Alias(this=value, alias=exp.to_identifier(name, quoted=True))
+
+
+def round_half_up(scaled: exp.Expression) -> exp.Expression:
     """⌊x + ½⌋ without the sum, which rounds in doubles: the floor, and one more where the rest is at least a half."""
     below = exp.Floor(this=scaled)
     rest = exp.Sub(this=scaled.copy(), expression=below.copy())
-    more = exp.If(this=exp.GTE(this=rest, expression=double(0.5)), true=double(1.0))
-    return exp.Paren(this=exp.Add(this=below, expression=exp.Case(ifs=[more], default=double(0.0))))
+    more = exp.If(this=exp.GTE(this=rest, expression=lower_double(0.5)), true=lower_double(1.0))
+    return exp.Paren(this=exp.Add(this=below, expression=exp.Case(ifs=[more], default=lower_double(0.0))))
 
 
-def held_to(value: exp.Expression, low: exp.Expression, high: exp.Expression) -> exp.Expression:
-    """The value, held to [low, high]; NULL stays NULL."""
+def clamp(value: exp.Expression, lower: int, upper: int) -> exp.Expression:
+    """A double, clamped to [lower, upper]; NULL stays NULL."""
+    low, high = lower_double(float(lower)), lower_double(float(upper))
     below = exp.If(this=exp.LT(this=value, expression=low), true=low.copy())
     above = exp.If(this=exp.GT(this=value.copy(), expression=high), true=high.copy())
     return exp.Case(ifs=[below, above], default=value.copy())
