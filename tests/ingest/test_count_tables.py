@@ -238,6 +238,20 @@ def test_the_number_of_people_may_be_public():
         sf.protect(data, neighbours="replace-one", rows=2, **settings_of)
 
 
+def test_columns_of_any_name_or_none():
+    """A counts table without other columns is counted; names like those in our SQL do not clash."""
+    names = {"record": ["a", "b"], "range": [1.0, 2.0], "times": [1, 2]}
+    columns = {"record": sf.Category(["a", "b"]), "range": sf.Real(0, 9), "times": sf.Integer(0, 9)}
+    table = Table("t", None, ROW, columns, count_column="nu m")
+    found = measure(
+        pd.DataFrame({**names, "nu m": [3, 4]}), 'SELECT record, SUM("nu m") AS s FROM t GROUP BY record', table
+    )
+    assert sorted(found.values()) == [3, 4]
+    alone = Table("t", None, ROW, {}, count_column="n")
+    assert list(measure(pd.DataFrame({"n": [3, 4]}), "SELECT SUM(n) AS s FROM t", alone).values()) == [7]
+    assert measure(pd.DataFrame({"n": []}), "SELECT SUM(n) AS s FROM t", alone) == {}
+
+
 def test_a_missing_count_column_is_refused():
     with pytest.raises(CatalogError, match="no column m"):
         sf.protect(frame([1]), name="t", unit=sf.COUNTS("m"), columns=COLUMNS, budget=BUDGET)
