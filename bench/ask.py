@@ -22,7 +22,7 @@ from sfumato.kernel.certify import Certificate, certify
 from sfumato.kernel.losses import PureDP
 from sfumato.ledger.entries import sha256
 from sfumato.ledger.ledger import Ledger, Limit
-from sfumato.ledger.loss_sums import add_losses, zero_loss
+from sfumato.ledger.loss_sums import add_losses, make_zero_loss
 from sfumato.ledger.stored_answers import describe_certificate
 from sfumato.planning.planner import choose_plan
 from sfumato.query.bind import bind
@@ -242,7 +242,7 @@ def filled(path: Path, asked: Certificate, entries: int) -> Ledger:
     with Ledger.create(str(path), asked.population, limit) as ledger, ledger._database.write() as books:
         now, payload = books.read_head(lock=True), describe_certificate(asked)
         own, answer = (
-            zero_loss(limit.loss),
+            make_zero_loss(limit.loss),
             canonical_text({measured.name: [7] * asked.cells for measured in asked.measurements}),
         )
         while now.number < entries:

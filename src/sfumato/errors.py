@@ -115,13 +115,13 @@ def kind_of(value: object) -> str:
     return f"{'an' if name[:1].lower() in tuple('aeiou') else 'a'} {name}"
 
 
-def too_little_noise(parameter: str, rule: str) -> InvalidParameter:
+def build_too_little_noise(parameter: str, rule: str) -> InvalidParameter:
     """Refuse a parameter that would leave the answer without noise."""
     hint = "A guarantee this weak protects nobody; lower it."
     return InvalidParameter(parameter, f"must leave noise: {rule}", "a larger one", hint)
 
 
-def too_much_noise(parameter: str) -> InvalidParameter:
+def build_too_much_noise(parameter: str) -> InvalidParameter:
     """Refuse a parameter whose noise does not fit 64-bit numbers."""
     return InvalidParameter(
         parameter,

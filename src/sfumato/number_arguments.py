@@ -38,13 +38,13 @@ def privacy_amount(value: object, name: str) -> Decimal:
 
 def positive_fraction(value: object, name: str) -> Fraction:
     """Read a positive finite number, such as a sensitivity; a Fraction need not be a finite decimal."""
-    return _above_zero(read_number(value, name, _POSITIVE), name, _POSITIVE)
+    return _refuse_zero_and_below(read_number(value, name, _POSITIVE), name, _POSITIVE)
 
 
 def probability_inside(value: object, name: str) -> Fraction:
     """Read a number strictly between 0 and 1, such as a delta or a confidence."""
     rule = "must lie strictly between 0 and 1"
-    number = _above_zero(read_number(value, name, rule), name, rule)
+    number = _refuse_zero_and_below(read_number(value, name, rule), name, rule)
     if number >= 1:
         raise InvalidParameter(name, rule, "a number of 1 or more")
     return number
@@ -62,7 +62,7 @@ def whole_number(value: object, name: str, least: int) -> int:
     return int(value)
 
 
-def _above_zero(number: Fraction, name: str, rule: str) -> Fraction:
+def _refuse_zero_and_below(number: Fraction, name: str, rule: str) -> Fraction:
     if number == 0:
         raise InvalidParameter(name, rule, "zero")
     if number < 0:

@@ -96,14 +96,14 @@ def _read_exactly(entry: object, name: str) -> int | Fraction:
         case Decimal() if entry.is_finite() and abs(entry.adjusted()) <= MOST_EXPONENT:
             return Fraction(entry)
         case float() | np.floating() | Decimal():
-            return _beyond(Decimal(str(entry)))
+            return _replace_beyond(Decimal(str(entry)))
         case Fraction():
             return Fraction(int(entry.numerator), int(entry.denominator))
         case _:
             raise InvalidParameter(name, _NUMBERS, "an array of something else", "Convert it first, with float(...).")
 
 
-def _beyond(entry: Decimal) -> int:
+def _replace_beyond(entry: Decimal) -> int:
     """NaN, infinities, and Decimals outside every grid, or less than half a step of every grid in size."""
     if entry.is_nan() or (entry.is_finite() and entry.adjusted() < 0):
         return 0

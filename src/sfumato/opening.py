@@ -34,7 +34,7 @@ from sfumato.ingest.source_refusals import NOT_A_FRAME
 from sfumato.kernel.neighbours import Row
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.ledger_address import resolve_address
-from sfumato.private_files import locked, private_folder, tighten
+from sfumato.private_files import locked, make_private_folder, tighten
 from sfumato.shared_ledgers import SECRET, open_shared_ledger
 
 FIRST_VERSION = "1"
@@ -128,7 +128,7 @@ def open_folder(
     if not dataset.tables:
         hint = "Add one: sfumato add patients patients.csv --unit patient_id --column age:integer:0:120."
         raise CatalogError("catalog", "There is no table in this catalog yet.", hint)
-    pinned = private_folder(place / ".sfumato") / "snapshot.duckdb"
+    pinned = make_private_folder(place / ".sfumato") / "snapshot.duckdb"
     first = dataset.ledger_id is None or not pinned.exists()
     report = None
     with locked(make_lock_file(place)) if first else nullcontext():

@@ -14,7 +14,7 @@ FOLDER_FOR_THE_OWNER = 0o700
 OTHERS = 0o077
 
 
-def private_folder(path: Path) -> Path:
+def make_private_folder(path: Path) -> Path:
     """The folder, made where it is missing; one that others may enter is closed to them."""
     try:
         path.mkdir(parents=True, mode=FOLDER_FOR_THE_OWNER)
@@ -49,7 +49,7 @@ def make_private(path: Path) -> None:
 
 
 @contextmanager
-def new_private_file(path: Path) -> Iterator[IO[str]]:
+def write_private_file(path: Path) -> Iterator[IO[str]]:
     """A new text file for the owner alone; one that could not be written to its end is removed."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FOR_THE_OWNER)
     try:
@@ -63,7 +63,7 @@ def new_private_file(path: Path) -> Iterator[IO[str]]:
         raise
 
 
-def written_once(path: Path, content: bytes) -> bytes:
+def write_once(path: Path, content: bytes) -> bytes:
     """The content of the file: this, unless another process wrote it first. A crash leaves all of it or nothing."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}")
     try:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from bin_flips import REST, cell, choose_one, flip_law_in_floats, flips_of, top_law
 
-from sfumato.accuracy.choice_margins import bin_margin, least_difference
+from sfumato.accuracy.choice_margins import compute_bin_margin, compute_least_difference
 from sfumato.kernel.bin_choice import ExtremeChoice, ModeChoice, QuantileChoice
 from sfumato.kernel.neighbours import Neighbours
 
@@ -22,7 +22,7 @@ HALF, QUARTERS = (Fraction(1, 2),), (Fraction(1, 4), Fraction(1, 2), Fraction(3,
 def test_quantile_margin_holds(confidence, fractions):
     """All weight in one bin, the rest of the bins just beyond the margin: the worst case, and nearly reached."""
     choice = QuantileChoice(fractions, 150, 1, ADD, False, Decimal("0.2"))
-    margin = bin_margin(choice, confidence)
+    margin = compute_bin_margin(choice, confidence)
     miss = 1 - float(confidence)
 
     def bad(weights):
@@ -48,7 +48,7 @@ def test_quantile_margin_holds(confidence, fractions):
 def test_extreme_margin_holds(confidence):
     """One heavy bin outside: it is passed by with at most 1 - confidence if it holds more than the margin; not less."""
     choice = ExtremeChoice(True, 8, 1, ADD, Decimal("0.1"))
-    margin = int(bin_margin(choice, confidence))
+    margin = int(compute_bin_margin(choice, confidence))
     x = math.exp(-float(choice.epsilon))
     rate, target = float(1 / choice.spread), choice.target
 
@@ -64,23 +64,23 @@ def test_extreme_margin_holds(confidence):
 
 def test_counts_with_noise_beat_peeling():
     """The reason for noise on every bin: its margin hardly grows with k, that of k choices at epsilon/k does."""
-    single = bin_margin(ModeChoice(1, 1000, 1, ADD, Decimal(1)))
+    single = compute_bin_margin(ModeChoice(1, 1000, 1, ADD, Decimal(1)))
     for k in (2, 5, 20):
-        peeled = bin_margin(ModeChoice(1, 1000, 1, ADD, Decimal(1) / k))
-        assert bin_margin(ModeChoice(k, 1000, 1, ADD, Decimal(1))) < peeled
-    assert single < bin_margin(ModeChoice(2, 1000, 1, ADD, Decimal(1))) < 2 * single
+        peeled = compute_bin_margin(ModeChoice(1, 1000, 1, ADD, Decimal(1) / k))
+        assert compute_bin_margin(ModeChoice(k, 1000, 1, ADD, Decimal(1))) < peeled
+    assert single < compute_bin_margin(ModeChoice(2, 1000, 1, ADD, Decimal(1))) < 2 * single
 
 
 @pytest.mark.parametrize("confidence", ["0.5", "0.9", "0.99"])
 def test_mode_margin_holds(confidence):
     miss = 1 - float(confidence)
     choice = ModeChoice(1, 100, 1, ADD, Decimal("0.5"))
-    gap = math.floor(bin_margin(choice, confidence)) + 1
+    gap = math.floor(compute_bin_margin(choice, confidence)) + 1
     (flips,) = flips_of(choice, cell(gap, *[0] * 99))
     assert flip_law_in_floats(flips)[0] >= 1 - miss
     x, k = 0.5, 2
     mass = (1 - x) / (1 + x) * x ** np.abs(np.arange(-REST, REST + 1))
-    margin = least_difference(1 / Fraction(math.log(2)), Fraction(miss) / (k * 2)) - 1
+    margin = compute_least_difference(1 / Fraction(math.log(2)), Fraction(miss) / (k * 2)) - 1
     for weights in product((0, 1, margin, margin + 1, margin + 2), repeat=3):
         law, fullest = top_law(weights, mass, k), sorted(weights, reverse=True)
         bad = sum(
@@ -96,5 +96,5 @@ def test_least_difference_is_the_least():
     mass = (1 - x) / (1 + x) * x ** np.abs(np.arange(-600, 601))
     differences = np.convolve(mass, mass[::-1])
     for chance in (0.4, 0.1, 0.01, 1e-6):
-        n = least_difference(1 / Fraction(-math.log(x)), Fraction(chance))
+        n = compute_least_difference(1 / Fraction(-math.log(x)), Fraction(chance))
         assert differences[1200 + n :].sum() <= chance < differences[1200 + n - 1 :].sum()

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from sfumato.accuracy.noise_margins import (
     SUMMED_DEVIATION,
-    float_up,
-    gaussian_margin,
-    laplace_margin,
-    noise_margin,
-    per_coordinate,
+    compute_gaussian_margin,
+    compute_laplace_margin,
+    compute_noise_margin,
+    find_miss_per_coordinate,
+    round_up_to_float,
 )
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
 
@@ -27,7 +27,7 @@ def upper_tail(scale, k):
 
 @given(scales, chances)
 def test_laplace_margin_is_the_least(scale, miss):
-    k = laplace_margin(scale, miss)
+    k = compute_laplace_margin(scale, miss)
     with mpmath.workprec(300):
         wanted = mpmath.mpf(miss.numerator) / miss.denominator
         assert 2 * upper_tail(scale, k + 1) <= wanted
@@ -37,7 +37,7 @@ def test_laplace_margin_is_the_least(scale, miss):
 
 @given(chances, st.integers(1, 10**7))
 def test_per_coordinate_is_never_too_lax(miss, size):
-    miss_per_coordinate = per_coordinate(miss, size)
+    miss_per_coordinate = find_miss_per_coordinate(miss, size)
     with mpmath.workprec(400):
         missed = 1 - (1 - mpmath.mpf(miss_per_coordinate.numerator) / miss_per_coordinate.denominator) ** size
         wanted = mpmath.mpf(miss.numerator) / miss.denominator
@@ -60,7 +60,7 @@ def gaussian_beyond(variance, k):
 )
 @pytest.mark.parametrize("miss", [Fraction(1, 2), Fraction(1, 20), Fraction(1, 10**6), Fraction(1, 10**12)], ids=str)
 def test_gaussian_margin_suffices(variance, miss):
-    k = gaussian_margin(variance, miss)
+    k = compute_gaussian_margin(variance, miss)
     assert gaussian_beyond(variance, k) <= float(miss)
     assert k == 0 or gaussian_beyond(variance, k - 1) > float(miss) * (1 - 1e-8)
 
@@ -70,32 +70,34 @@ def test_gaussian_margin_suffices(variance, miss):
 )
 def test_gaussian_margins_agree_where_the_two_ways_meet(miss):
     """Just below and just above the deviation where summing stops."""
-    below = gaussian_margin(Fraction(SUMMED_DEVIATION**2), miss)
-    above = gaussian_margin(Fraction(SUMMED_DEVIATION**2) + Fraction(1, 10**6), miss)
+    below = compute_gaussian_margin(Fraction(SUMMED_DEVIATION**2), miss)
+    above = compute_gaussian_margin(Fraction(SUMMED_DEVIATION**2) + Fraction(1, 10**6), miss)
     assert below <= above <= below * (1 + 2e-3) + 2
 
 
 def test_gaussian_margin_for_vast_variances():
     for variance in (Fraction(1 << 60), Fraction(1 << 110)):
         for miss in (Fraction(1, 20), Fraction(1, 10**40)):
-            margin = gaussian_margin(variance, miss)
+            margin = compute_gaussian_margin(variance, miss)
             with mpmath.workprec(200):
                 ideal = mpmath.sqrt(2 * variance.numerator) * mpmath.erfinv(
                     1 - mpmath.mpf(miss.numerator) / miss.denominator
                 )
             assert ideal <= margin + 1
             assert margin <= float(ideal) * 1.0001 + 2
-    assert 37 < gaussian_margin(Fraction(1), Fraction(1, 10**301)) < 39
-    assert 45 < gaussian_margin(Fraction(1), Fraction(1, 10**450)) < 48
+    assert 37 < compute_gaussian_margin(Fraction(1), Fraction(1, 10**301)) < 39
+    assert 45 < compute_gaussian_margin(Fraction(1), Fraction(1, 10**450)) < 48
 
 
 def test_margins_follow_the_noise():
     miss = Fraction(1, 20)
-    assert noise_margin(LaplaceNoise(Fraction(30)), miss) == laplace_margin(Fraction(30), miss) == 90
-    assert noise_margin(GaussianNoise(Fraction(900)), miss) == gaussian_margin(Fraction(900), miss) == 59
+    assert compute_noise_margin(LaplaceNoise(Fraction(30)), miss) == compute_laplace_margin(Fraction(30), miss) == 90
+    assert (
+        compute_noise_margin(GaussianNoise(Fraction(900)), miss) == compute_gaussian_margin(Fraction(900), miss) == 59
+    )
 
 
 @given(st.integers(0, 1 << 200) | st.fractions(0, 10**9))
 def test_floats_are_rounded_up(value):
-    assert Fraction(float_up(value)) >= value
-    assert float_up(value) <= float(value) * (1 + 2**-50)
+    assert Fraction(round_up_to_float(value)) >= value
+    assert round_up_to_float(value) <= float(value) * (1 + 2**-50)

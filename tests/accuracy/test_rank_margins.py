@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from sfumato.accuracy.rank_margins import even_rank_margin, rank_margin
+from sfumato.accuracy.rank_margins import compute_even_rank_margin, compute_rank_margin
 from sfumato.kernel.bin_choice import rank_misses
 
 HALF = Fraction(1, 2)
@@ -48,7 +48,7 @@ def test_the_law_of_a_pick_adds_up():
 def test_no_weights_miss_more_often(fraction, bins, miss):
     """Few full bins at the worst places, and random weights: none exceeds the stated probability."""
     spread = 20.0
-    margin = rank_margin(Fraction(20), Fraction(miss), bins, fraction)
+    margin = compute_rank_margin(Fraction(20), Fraction(miss), bins, fraction)
     rng = np.random.default_rng(bins)
     heavy = [int(margin) + extra for extra in (-3, -1, 0, 1, 2, 5)]
     tried = []
@@ -68,7 +68,7 @@ def test_no_weights_miss_more_often(fraction, bins, miss):
 def test_the_margin_is_the_least_for_some_weights(bins, miss):
     """Two full bins meet at the wanted rank. Negative control: two parts in a hundred less would not hold."""
     spread = 1000.0
-    margin = rank_margin(Fraction(1000), Fraction(miss), bins, HALF)
+    margin = compute_rank_margin(Fraction(1000), Fraction(miss), bins, HALF)
     full = int(0.98 * margin) + 1
     weights = [full, full, *[0] * (bins - 2)]
     assert chance_of_missing(weights, HALF, spread, 0.98 * margin) > float(miss)
@@ -79,7 +79,7 @@ def test_the_margin_is_the_least_for_some_weights(bins, miss):
 def test_even_weights_miss_less(weight, fraction):
     """Where all bins hold the same, three spreads are enough for 95 of 100. A half of it is not."""
     for bins in (50, 51, 400):
-        margin = even_rank_margin(Fraction(20), Fraction(1, 20))
+        margin = compute_even_rank_margin(Fraction(20), Fraction(1, 20))
         assert margin == pytest.approx(59.915, abs=0.01)
         assert chance_of_missing([weight] * bins, fraction, 20.0, margin) <= 0.05
     if weight == 1 and fraction == HALF:
@@ -88,5 +88,5 @@ def test_even_weights_miss_less(weight, fraction):
 
 def test_the_margin_of_a_median_is_that_of_its_choice():
     """120 ages, epsilon 1: the bound for any list of scores (K-20) is 7.1 rows."""
-    assert rank_margin(Fraction(1), Fraction(1, 20), 121, HALF) == pytest.approx(6.62, abs=0.05)
-    assert rank_margin(Fraction(1), Fraction(1, 10**9), 121, HALF) < 26
+    assert compute_rank_margin(Fraction(1), Fraction(1, 20), 121, HALF) == pytest.approx(6.62, abs=0.05)
+    assert compute_rank_margin(Fraction(1), Fraction(1, 10**9), 121, HALF) < 26

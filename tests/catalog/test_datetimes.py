@@ -12,7 +12,7 @@ from sfumato.answering.made_up_rows import make_rows
 from sfumato.catalog.catalog_file import load_catalog, write_catalog
 from sfumato.catalog.dataset import Dataset, Table
 from sfumato.cli.declare import parse_column
-from sfumato.cli.describe import describe_bounds, table_json
+from sfumato.cli.describe import describe_bounds, write_table_json
 from sfumato.cli.main import app
 from sfumato.cli.refusals import Usage
 from sfumato.errors import CatalogError
@@ -85,7 +85,7 @@ def test_the_command_line_takes_bounds_that_hold_colons():
 
 
 def test_it_is_shown():
-    (column,) = table_json(Table("t", None, sf.ROW, {"seen": SEEN}))["columns"]
+    (column,) = write_table_json(Table("t", None, sf.ROW, {"seen": SEEN}))["columns"]
     assert column == {"name": "seen", "type": "datetime", "nullable": True, "lower": LOW, "upper": HIGH}
     assert describe_bounds(column) == f"{LOW} to {HIGH}"
 

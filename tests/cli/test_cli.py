@@ -9,7 +9,7 @@ import pytest
 from clinic import run
 
 import sfumato as sf
-from sfumato.cli.demo import PATIENTS, WARDS, made_up_patients
+from sfumato.cli.demo import PATIENTS, WARDS, make_up_patients
 
 CLI = Path(__file__).parents[2] / "src" / "sfumato" / "cli"
 
@@ -51,7 +51,7 @@ def test_demo_without_a_plot_leaves_nothing(tmp_path):
 
 
 def test_made_up_patients_keep_to_the_declared_bounds():
-    people = list(made_up_patients())
+    people = list(make_up_patients())
     assert len({person["patient_id"] for person in people}) == PATIENTS
     assert all(0 <= person["age"] <= 120 and 1 <= person["pain"] <= 10 for person in people)
     assert {person["ward"] for person in people} == set(WARDS)

@@ -7,7 +7,7 @@ from pyarrow import parquet
 import sfumato as sf
 from sfumato.catalog.catalog_file import load_catalog
 from sfumato.cli import owner
-from sfumato.cli.owner import _suggested
+from sfumato.cli.owner import _suggest_type
 
 
 def test_init_writes_a_catalog_that_reads_back(tmp_path):
@@ -43,7 +43,7 @@ def test_the_example_in_the_comments_is_sound(tmp_path):
     ],
 )  # fmt: skip
 def test_a_schema_suggests_types(kind, wanted):
-    assert _suggested(kind) == wanted
+    assert _suggest_type(kind) == wanted
 
 
 def test_init_does_not_overwrite(tmp_path):

@@ -6,7 +6,7 @@ import time
 import pytest
 from clinic import json_of, refused, run
 
-from sfumato.cli.survey_results import _places
+from sfumato.cli.survey_results import _choose_decimals
 
 LABELS = ("--labels", "chrome,firefox,safari,edge,other", "--epsilon", "1")
 
@@ -216,7 +216,7 @@ def test_results_say_how_many_reports_wait():
 
 @pytest.mark.parametrize(("width", "places"), [(0.0063, 4), (0.11, 2), (0.72, 2), (7, 1), (70, 0), (0, 4), (1e-30, 12)])
 def test_as_many_digits_are_shown_as_mean_something(width, places):
-    assert _places(width) == places
+    assert _choose_decimals(width) == places
 
 
 def test_a_survey_is_never_written_over(tmp_path):

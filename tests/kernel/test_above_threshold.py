@@ -29,8 +29,8 @@ def begin(threshold, sensitivity, epsilon, monotonic=False, queries=100):
     return above_threshold.AboveThreshold(threshold, *amounts, monotonic, noise)
 
 
-def crossing_margin(sequence, confidence, queries=100):
-    return crossing_margins.crossing_margin(sequence, confidence, queries)
+def compute_crossing_margin(sequence, confidence, queries=100):
+    return crossing_margins.compute_crossing_margin(sequence, confidence, queries)
 
 
 def sequence_law(values, bar, on_threshold, on_values):
@@ -227,14 +227,14 @@ def test_the_split_spends_epsilon_and_no_more(monotonic, queries):
 def test_the_split_is_about_the_best(monotonic, queries):
     """Every other split, in steps of 5 %, with its own best rise: none has a margin that is 3 % smaller."""
     chosen = begin(0, 1, "0.01", monotonic, queries)
-    own = crossing_margin(chosen, "0.95", queries)
+    own = compute_crossing_margin(chosen, "0.95", queries)
     shifts = 1 if monotonic else 2
     for percent in range(5, 100, 5):
         scales = 10_000 / Fraction(percent), shifts * 10_000 / Fraction(100 - percent)
         for rise in range(chosen.noise.rise - 400, chosen.noise.rise + 401, 40):
             other = above_threshold.CrossingNoise(*scales, rise)
             sequence = above_threshold.AboveThreshold(0, Fraction(1), Decimal("0.01"), monotonic, other)
-            assert crossing_margin(sequence, "0.95", queries) > own * 0.97
+            assert compute_crossing_margin(sequence, "0.95", queries) > own * 0.97
 
 
 @pytest.mark.parametrize("confidence", ["0.5", "0.95", "0.9999"])
@@ -243,7 +243,7 @@ def test_the_split_is_about_the_best(monotonic, queries):
 def test_margin_holds(confidence, monotonic, queries):
     """Values just outside the margin, on either side: the chance of a wrong answer, by summing over the noise."""
     sequence = begin(0, 1, "0.2", monotonic, 50)
-    margin = crossing_margin(sequence, confidence, queries)
+    margin = compute_crossing_margin(sequence, confidence, queries)
     rise = sequence.noise.rise
     raising, helping = float(1 / sequence.noise.threshold_scale), float(1 / sequence.noise.value_scale)
     noise = np.arange(6000)
@@ -273,14 +273,16 @@ def test_margin_beats_the_textbook():
     """Dwork and Roth: 8 (ln k + ln(2/b))/epsilon for k questions with Laplace noise."""
     for queries in (1, 100, 10_000):
         textbook = 8 * (math.log(queries) + math.log(2 / 0.05))
-        assert crossing_margin(begin(1000, 1, 1, queries=queries), "0.95", queries) < textbook / 2.8
-        assert crossing_margin(begin(1000, 1, 1, monotonic=True, queries=queries), "0.95", queries) < textbook / 4
-    assert crossing_margin(begin(0, 1, "0.001"), "0." + "9" * 300) > 10**5
+        assert compute_crossing_margin(begin(1000, 1, 1, queries=queries), "0.95", queries) < textbook / 2.8
+        assert (
+            compute_crossing_margin(begin(1000, 1, 1, monotonic=True, queries=queries), "0.95", queries) < textbook / 4
+        )
+    assert compute_crossing_margin(begin(0, 1, "0.001"), "0." + "9" * 300) > 10**5
 
 
 def test_signups_that_grow():
     sequence = begin(1000, 1, 1, monotonic=True, queries=365)
-    margin = crossing_margin(sequence, "0.999999999", 365)
+    margin = compute_crossing_margin(sequence, "0.999999999", 365)
     day = next(day for day in range(365) if sequence.check(10 * day, SYSTEM))
     assert abs(10 * day - 1000) <= margin + 10
 

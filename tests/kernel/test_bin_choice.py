@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scripted import Exhausted, Scripted
 
-from sfumato.accuracy.choice_margins import bin_margin
+from sfumato.accuracy.choice_margins import compute_bin_margin
 from sfumato.errors import KernelFault, SfumatoError
 from sfumato.kernel import bin_choice
 from sfumato.kernel.bin_choice import OVERSHOOT, ExtremeChoice, ModeChoice, QuantileChoice
@@ -361,9 +361,9 @@ def test_a_thousand_people_on_a_fine_grid():
     places = SYSTEM.take(2000).view(np.uint16) % 4096
     weights = np.bincount(places, minlength=4096)
     choice = ExtremeChoice(True, 4096, 1, ADD, Decimal(1))
-    margin = bin_margin(choice, "0.9999999999")
+    margin = compute_bin_margin(choice, "0.9999999999")
     assert choice.target == 13
-    assert bin_margin(choice, "0.95") == 14
+    assert compute_bin_margin(choice, "0.95") == 14
     beyond = np.append(weights[::-1].cumsum()[::-1][1:], 0)
     chosen = choice.choose_cells(np.tile(weights, (40, 1)), SYSTEM)
     assert max(beyond[bin_number] for bin_number in chosen) <= margin

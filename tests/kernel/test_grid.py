@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sfumato.errors import InvalidParameter
 from sfumato.kernel.saturating_sums import LARGEST, add_saturating, saturate
 from sfumato.number_arrays import MOST_EXPONENT, read_numbers
-from sfumato.standalone.mechanisms.value_grid import from_grid, one_to_grid, step_for, to_grid, to_integers
+from sfumato.standalone.mechanisms.value_grid import choose_step, from_grid, one_to_grid, to_grid, to_integers
 
 finite = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e15, max_value=1e15)
 steps = st.integers(-LARGEST, LARGEST)
@@ -105,14 +105,14 @@ def test_addition_saturates(value, noise):
 
 @given(st.fractions(min_value=Fraction(1, 10**200), max_value=10**200).filter(bool))
 def test_step_is_the_greatest_power_of_two(coarsest):
-    exponent = step_for(coarsest)
+    exponent = choose_step(coarsest)
     assert Fraction(2) ** exponent <= coarsest < Fraction(2) ** (exponent + 1)
 
 
 @pytest.mark.parametrize("coarsest", [Fraction(1, 2 ** (MOST_EXPONENT + 1)), Fraction(2) ** (MOST_EXPONENT + 1)])
 def test_steps_that_floats_cannot_carry(coarsest):
     with pytest.raises(InvalidParameter, match="64-bit floats"):
-        step_for(coarsest)
+        choose_step(coarsest)
 
 
 class Hostile:

@@ -359,10 +359,10 @@ def test_exact_responses_reach_their_epsilon():
 
 @pytest.mark.parametrize("name", ["duchi", "piecewise", "hybrid", "laplace"])
 def test_reports_on_numbers_are_unbiased_and_private(name):
-    from sfumato.local.randomisers.mean_values import report_numbers
+    from sfumato.local.randomisers.mean_values import list_report_numbers
 
     randomiser = sf.local.mean_randomiser(name, lower=0, upper=8, epsilon=1)
-    numbers = report_numbers(randomiser.table)
+    numbers = list_report_numbers(randomiser.table)
     laws = []
     for value in (0, 3, 8):
         found = sf.lab.probabilities(randomiser, value)

@@ -17,7 +17,7 @@ from test_migration import read_dump
 from sfumato.errors import BudgetExceeded, InvalidParameter, LedgerError
 from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
 from sfumato.ledger.ledger import Ledger, Limit
-from sfumato.ledger.loss_sums import add_losses, amounts_of, fits, zero_loss
+from sfumato.ledger.loss_sums import add_losses, amounts_of, fits, make_zero_loss
 from sfumato.ledger.spending import subtract_spent
 
 LIMIT = Limit(PureDP(9))
@@ -208,7 +208,7 @@ AMOUNTS = st.builds(
 @given(st.lists(AMOUNTS, min_size=1, max_size=40), AMOUNTS, st.sampled_from([PureDP, ZCDP]))
 def test_what_is_left_can_always_be_told(amounts, limit, kind):
     """left_of never fails on what total accepted, and is exact."""
-    spent, most = zero_loss(kind(limit)), kind(limit)
+    spent, most = make_zero_loss(kind(limit)), kind(limit)
     for amount in amounts:
         spent = add_losses(spent, kind(amount))
         left = subtract_spent(most, spent)
@@ -228,7 +228,7 @@ def test_a_long_amount_is_refused_before_it_is_charged(tmp_path, kind, amount):
         with pytest.raises(InvalidParameter, match="at most 60 digits"):
             ledger.reserve("eve", certificate)
         assert ledger.head()[0] == 1
-        assert ledger.totals().spent == zero_loss(limit)
+        assert ledger.totals().spent == make_zero_loss(limit)
 
 
 def test_a_ledger_that_holds_a_long_amount_opens_and_answers(tmp_path):

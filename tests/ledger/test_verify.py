@@ -13,7 +13,7 @@ from ledger_questions import POPULATION, ask, plain_answer, question
 from sfumato.errors import LedgerError
 from sfumato.kernel.losses import PureDP
 from sfumato.ledger.adoption import adopt
-from sfumato.ledger.entries import chain_hash
+from sfumato.ledger.entries import hash_entry
 from sfumato.ledger.keyring import Keyring, find_home
 from sfumato.ledger.ledger import Ledger, Limit, Verification
 
@@ -95,7 +95,7 @@ def rehash(path, number, **changes):
         connection.execute("DROP INDEX sfumato_one_answer")
         for old in connection.execute("SELECT * FROM sfumato_entries ORDER BY number").fetchall():
             row = dict(old) | (changes if old["number"] == number else {})
-            row["previous"], row["hash"] = previous, chain_hash(previous, row)
+            row["previous"], row["hash"] = previous, hash_entry(previous, row)
             previous = row["hash"]
             marks = ", ".join(f"{name} = :{name}" for name in row)
             connection.execute(f"UPDATE sfumato_entries SET {marks} WHERE number = :number", row)

@@ -26,7 +26,7 @@ from sfumato.local.mechanisms.two_stage import TwoStage
 from sfumato.local.randomisers.category_tables import describe_category_table
 from sfumato.local.randomisers.two_stage_randomisers import memoise
 from sfumato.local.survey.canonical_json import NotCanonical, parse_canonical, write_canonical
-from sfumato.local.survey.device import permanent_purpose
+from sfumato.local.survey.device import write_permanent_purpose
 from sfumato.local.survey.domains import draw_report
 from sfumato.local.survey.manifest import MOST_BYTES, REFUSALS, identify, read_manifest
 from sfumato.local.survey.new_survey import Renewal, SurveyKey, new_survey
@@ -154,7 +154,9 @@ def memos():
         digest = sha256(f"survey {index}".encode()).hexdigest()
         for renewal in (0, 3):
             answer = answers(table)[-1]
-            report = draw_report(table, answer, PermanentCoins(secret, permanent_purpose(digest, renewal, answer)))
+            report = draw_report(
+                table, answer, PermanentCoins(secret, write_permanent_purpose(digest, renewal, answer))
+            )
             yield {
                 "secret": secret.hex(), "digest": digest, "renewal": renewal, "answer": answer,
                 "description": table.describe(), "report": report,

@@ -13,13 +13,13 @@ from sfumato.kernel.entropy import SYSTEM
 from sfumato.local.mechanisms.coin_tables import (
     UNITS,
     draw_rows,
+    draw_uniform_subsets,
     flip_rows,
     flip_units,
     loss_of_ratio,
     loss_of_rows,
-    uniform_subsets,
 )
-from sfumato.local.randomisers.coin_search import greatest_coin
+from sfumato.local.randomisers.coin_search import find_greatest_coin
 
 COINS = [1, 2, 255, 256, 0x0100_0000, 0x8000_0000, 0x9ABC_DEF0, 0xC000_0000, UNITS - 256, UNITS - 2, UNITS - 1]
 
@@ -116,7 +116,7 @@ def test_subsets_are_even(places, chosen):
     """Whatever the words may be, the places change names freely: every set comes as often, ties included."""
     for fewer in (False, True):
         size = chosen - fewer
-        seen = decided_sets(places, chosen, fewer, 5, uniform_subsets)
+        seen = decided_sets(places, chosen, fewer, 5, draw_uniform_subsets)
         assert len(seen) == comb(places, size)
         assert all(sum(row) == size for row in seen)
         assert len(set(seen.values())) == 1
@@ -132,12 +132,12 @@ def test_ties_broken_by_place_would_be_noticed():
 
 def test_a_tied_row_is_drawn_again_and_only_it():
     script = words(1, 1, 2, 7, 8, 9, 3, 1, 2)
-    subsets = uniform_subsets(3, 1, np.array([False, True]), script)
+    subsets = draw_uniform_subsets(3, 1, np.array([False, True]), script)
     assert subsets.tolist() == [[False, True, False], [False, False, False]]
     assert script.left.size == 0
     for chosen in (0, 4):
         with pytest.raises(sf.errors.KernelFault):
-            uniform_subsets(3, chosen, np.array([False]), SYSTEM)
+            draw_uniform_subsets(3, chosen, np.array([False]), SYSTEM)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def binary(coin):
 
 @pytest.mark.parametrize("epsilon", ["1e-9", "0.001", "0.1", "1", "1.09861228866810969", "5", "20", "22.18"])
 def test_the_greatest_coin_is_affordable_and_the_next_is_not(epsilon):
-    coin = greatest_coin(binary, Decimal(epsilon))
+    coin = find_greatest_coin(binary, Decimal(epsilon))
     assert loss_of_ratio(binary(coin)) <= Decimal(epsilon)
     assert binary(coin) > 1
     if coin < UNITS - 1:
@@ -189,13 +189,13 @@ def test_the_greatest_coin_is_affordable_and_the_next_is_not(epsilon):
 
 def test_a_coin_of_three_quarters_needs_ln_three():
     three = loss_of_ratio(Fraction(3))
-    assert greatest_coin(binary, three) == 3 * UNITS // 4
-    assert greatest_coin(binary, Decimal("1.09861228866810969139524523692")) == 3 * UNITS // 4 - 1
+    assert find_greatest_coin(binary, three) == 3 * UNITS // 4
+    assert find_greatest_coin(binary, Decimal("1.09861228866810969139524523692")) == 3 * UNITS // 4 - 1
 
 
 def test_epsilons_that_no_table_carries():
     with pytest.raises(sf.errors.InvalidParameter, match=r"at most 22\.180709 here"):
-        greatest_coin(binary, Decimal("22.2"))
+        find_greatest_coin(binary, Decimal("22.2"))
     for tiny in ("1e-10", "1e-300"):
         with pytest.raises(sf.errors.InvalidParameter, match="one unit"):
-            greatest_coin(binary, Decimal(tiny))
+            find_greatest_coin(binary, Decimal(tiny))

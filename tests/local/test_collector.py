@@ -19,7 +19,7 @@ import sfumato as sf
 from sfumato.errors import InvalidParameter, LedgerError, QueryError
 from sfumato.local.collect import collector as collector_module
 from sfumato.local.collect.collector import Collector, ReceivedCounts
-from sfumato.local.collect.report_files import ParquetReports, read_lines, report_schema, write_lines
+from sfumato.local.collect.report_files import ParquetReports, make_report_schema, read_lines, write_lines
 from sfumato.local.collect.results import make_results
 from sfumato.local.collect.simulation import simulate
 from sfumato.local.survey.new_survey import new_survey
@@ -380,7 +380,7 @@ def test_malformed_rows_of_parquet_are_counted_and_left_out(tmp_path):
         ]
         records += [(manifest.id, 10**6, b"d" * 16, good), (manifest.id, 0, None, good), ("other", 0, b"e" * 16, good)]
         columns = list(zip(*records, strict=True))
-        fields = report_schema(manifest)
+        fields = make_report_schema(manifest)
         table = pa.Table.from_arrays(
             [pa.array(column, field.type) for column, field in zip(columns, fields, strict=True)], schema=fields
         )

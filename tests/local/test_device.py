@@ -24,7 +24,7 @@ from sfumato.errors import BudgetExceeded, CatalogError, InvalidParameter, Ledge
 from sfumato.kernel.exact import sum_exactly
 from sfumato.local.mechanisms.permanent_coins import PermanentCoins
 from sfumato.local.survey import device as device_module
-from sfumato.local.survey.device import Caps, Device, default_place, permanent_purpose
+from sfumato.local.survey.device import Caps, Device, find_default_place, write_permanent_purpose
 from sfumato.local.survey.domains import draw_report
 from sfumato.local.survey.new_survey import Renewal, new_survey
 from sfumato.local.survey.signed_survey import Survey
@@ -298,14 +298,16 @@ def test_reports_are_well_formed(name, tmp_path):
 
 
 def test_the_stream_is_hmac_of_the_secret_and_of_what_it_is_about():
-    stream = PermanentCoins(b"s" * 32, permanent_purpose("d" * 64, 3, 7))
+    stream = PermanentCoins(b"s" * 32, write_permanent_purpose("d" * 64, 3, 7))
     about = b'{"answer":7,"purpose":"sfumato permanent report 1","renewal":3,"survey":"' + b"d" * 64 + b'"}'
     key = hmac.new(b"s" * 32, about, hashlib.sha256).digest()
     expected = b"".join(hmac.new(key, number.to_bytes(8, "big"), hashlib.sha256).digest() for number in range(4))
     taken = b"".join(bytes(stream.take(count)) for count in (1, 0, 31, 32, 5, 40))
     assert taken == expected[:109]
     others = (("t", "d", 3, 7), ("s", "e", 3, 7), ("s", "d", 4, 7), ("s", "d", 3, 8), ("s", "d", 3, "7"))
-    starts = {bytes(PermanentCoins(a.encode() * 32, permanent_purpose(b * 64, c, d)).take(32)) for a, b, c, d in others}
+    starts = {
+        bytes(PermanentCoins(a.encode() * 32, write_permanent_purpose(b * 64, c, d)).take(32)) for a, b, c, d in others
+    }
     assert len(starts | {expected[:32]}) == 6
 
 
@@ -318,7 +320,7 @@ def test_the_permanent_report_is_the_secrets_own_and_stays(device):
     books.close()
     manifest = survey.manifest
     answer = manifest.domain.read(0, manifest.permanent)
-    stream = PermanentCoins(bytes.fromhex(secret), permanent_purpose(manifest.digest, 0, answer))
+    stream = PermanentCoins(bytes.fromhex(secret), write_permanent_purpose(manifest.digest, 0, answer))
     assert reports[0] == draw_report(manifest.permanent, answer, stream)
 
 
@@ -332,7 +334,7 @@ def test_a_changed_answer_does_not_show_within_a_renewal(tmp_path):
 def test_permanent_reports_over_many_secrets_follow_the_table():
     table, people = sf.local.randomiser("krr", k=4, epsilon=1), 20_000
     drawn = [
-        draw_report(table, 2, PermanentCoins(person.to_bytes(32, "big"), permanent_purpose("d" * 64, 0, 2)))
+        draw_report(table, 2, PermanentCoins(person.to_bytes(32, "big"), write_permanent_purpose("d" * 64, 0, 2)))
         for person in range(people)
     ]
     true, other = (float(chance) for chance in table.support)
@@ -436,12 +438,12 @@ def test_whatever_left_before_a_kill_was_charged(device):
 
 def test_where_the_books_are(monkeypatch, tmp_path):
     monkeypatch.setenv("SFUMATO_DEVICE", str(tmp_path / "mine.db"))
-    assert default_place() == tmp_path / "mine.db"
+    assert find_default_place() == tmp_path / "mine.db"
     Survey(weekly().manifest).report("a", at=at(1))
     assert (tmp_path / "mine.db").exists()
     monkeypatch.delenv("SFUMATO_DEVICE")
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert default_place() == tmp_path / ".sfumato" / "device.db"
+    assert find_default_place() == tmp_path / ".sfumato" / "device.db"
 
 
 def test_a_survey_that_keeps_a_report_beyond_the_persons_cap_is_refused_before_it_is_made(device):

@@ -12,7 +12,7 @@ from scripted import Scripted
 import sfumato as sf
 from sfumato.local.mechanisms.coin_tables import UNITS, loss_of_ratio
 from sfumato.local.mechanisms.mean_tables import Ends, Mixture, Rows, Window
-from sfumato.local.randomisers.mean_values import laplace_table, report_numbers, report_probabilities
+from sfumato.local.randomisers.mean_values import list_report_numbers, list_report_probabilities, make_laplace_table
 
 POSITIONS = [0, 1, UNITS // 3, UNITS // 2, UNITS // 2 + 12345, UNITS - 1, UNITS]
 SMALL = {
@@ -22,7 +22,7 @@ SMALL = {
     "mixture": Mixture(1 << 30, Window(4, 3, 3 << 30), Ends(3_000_000_000)),
     "bold ends": Mixture(1 << 30, Window(4, 3, 3 << 30), Ends(3_900_000_000)),
     "never": Mixture(0, Window(2, 1, 3 << 30), Ends(3 << 30)),
-    "rows": laplace_table(Decimal(1), 4),
+    "rows": make_laplace_table(Decimal(1), 4),
 }
 
 
@@ -84,13 +84,13 @@ def test_reports_are_unbiased_for_the_table_itself(name):
     places = {position: law(table, position) for position in POSITIONS}
     for position, probabilities in places.items():
         assert sum(probabilities) == 1
-        mean = sum(p * number for p, number in zip(probabilities, report_numbers(table), strict=True))
+        mean = sum(p * number for p, number in zip(probabilities, list_report_numbers(table), strict=True))
         assert mean == Fraction(position, UNITS)
         low, part = divmod(position * table.steps, UNITS)
-        nearby = [report_probabilities(table, low), report_probabilities(table, min(low + 1, table.steps))]
+        nearby = [list_report_probabilities(table, low), list_report_probabilities(table, min(low + 1, table.steps))]
         share = Fraction(part, UNITS)
         assert probabilities == [(1 - share) * first + share * second for first, second in zip(*nearby, strict=True)]
-        second = sum(p * number**2 for p, number in zip(probabilities, report_numbers(table), strict=True))
+        second = sum(p * number**2 for p, number in zip(probabilities, list_report_numbers(table), strict=True))
         randomiser = sf.local.MeanRandomiser("test", Decimal(0), Decimal(1), table)
         assert randomiser.variance_asked(position / UNITS) == pytest.approx(float(second - mean**2), rel=1e-9)
 
@@ -115,9 +115,9 @@ def test_made_tables_cost_what_was_asked_and_are_unbiased(name, epsilon):
     assert Decimal(epsilon) * (1 - Decimal("1e-5")) < made.epsilon <= Decimal(epsilon)
     table = made.table
     for step in {0, 1, table.steps // 2, table.steps}:
-        row = report_probabilities(table, step)
+        row = list_report_probabilities(table, step)
         assert sum(row) == 1
-        assert sum(p * number for p, number in zip(row, report_numbers(table), strict=True)) == Fraction(
+        assert sum(p * number for p, number in zip(row, list_report_numbers(table), strict=True)) == Fraction(
             step, table.steps
         )
     assert sf.local.rebuild(made.describe()) == made
@@ -146,7 +146,7 @@ def test_duchi_is_one_coin_of_the_formula():
     for position in POSITIONS:
         x = 2 * Fraction(position, UNITS) - 1
         assert law(table, position)[1] == Fraction(1, 2) + x / (2 * c)
-    assert [2 * number - 1 for number in report_numbers(table)] == [-c, c]
+    assert [2 * number - 1 for number in list_report_numbers(table)] == [-c, c]
 
 
 def test_margins_hold_for_the_worst_population():
@@ -253,7 +253,7 @@ def test_estimates_of_a_mean():
 
 def test_laplace_follows_the_formula_for_its_grid():
     """Row by row against exact decay, to a few units; what falls outside is at the ends."""
-    rows = laplace_table(Decimal(1)).rows
+    rows = make_laplace_table(Decimal(1)).rows
     steps = len(rows) - 1
     with mpmath.workprec(150):
         x = mpmath.exp(-mpmath.mpf(1) / steps)

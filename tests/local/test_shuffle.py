@@ -11,7 +11,7 @@ import sfumato as sf
 from sfumato.local.collect.binomials import Law, bound_binomial
 from sfumato.local.collect.shuffle import Blanket, _Bound, find_blanket, find_common_blanket
 from sfumato.local.mechanisms.mean_tables import Ends, Window
-from sfumato.local.randomisers.mean_values import laplace_table, report_probabilities
+from sfumato.local.randomisers.mean_values import list_report_probabilities, make_laplace_table
 
 EPSILONS = (0.0, 0.05, 0.2, 0.5, 1.0, 2.0)
 
@@ -146,7 +146,7 @@ def true_delta(laws, people, growth):
 def table_of(randomiser):
     """The rows of a randomiser's whole law, as measured from the code."""
     if isinstance(randomiser, sf.local.MeanRandomiser):
-        return [list(report_probabilities(randomiser.table, step)) for step in range(randomiser.table.steps + 1)]
+        return [list(list_report_probabilities(randomiser.table, step)) for step in range(randomiser.table.steps + 1)]
     laws = [law(randomiser.mechanism, value) for value in range(randomiser.k)]
     return [[chances[report] for report in sorted(laws[0])] for chances in laws]
 
@@ -164,7 +164,7 @@ REAL = {
     "hadamard": (sf.local.randomiser("hadamard", k=3, epsilon=1), 4),
     "duchi": (mean_of(Ends(3 << 30)), 6),
     "window": (mean_of(Window(2, 1, 3 << 30)), 4),
-    "laplace": (mean_of(laplace_table(Decimal(1), 2)), 4),
+    "laplace": (mean_of(make_laplace_table(Decimal(1), 2)), 4),
 }
 
 

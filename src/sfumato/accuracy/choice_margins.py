@@ -4,15 +4,15 @@ import math
 from fractions import Fraction
 from typing import assert_never
 
-from sfumato.accuracy.noise_margins import float_up, per_coordinate
-from sfumato.accuracy.rank_margins import even_rank_margin, rank_margin, survival
+from sfumato.accuracy.noise_margins import find_miss_per_coordinate, round_up_to_float
+from sfumato.accuracy.rank_margins import compute_even_rank_margin, compute_rank_margin, survival
 from sfumato.kernel.bin_choice import ExtremeChoice, ModeChoice, QuantileChoice
 from sfumato.kernel.parameters import Number
 from sfumato.kernel.tails import least_tail
 from sfumato.number_arguments import probability_inside
 
 
-def score_margin(spread: Fraction, miss: Fraction, size: int) -> float:
+def compute_score_margin(spread: Fraction, miss: Fraction, size: int) -> float:
     """The chosen score is at most this far below the best of `size`, but for a probability of `miss`.
 
     Claim: K-20. It holds for every list of scores; it is nearly tight for one best and the rest just beyond it.
@@ -23,7 +23,7 @@ def score_margin(spread: Fraction, miss: Fraction, size: int) -> float:
     return float(spread) * -math.log(survival(miss, size)) * (1 + 1e-9) if size > 1 else 0.0
 
 
-def bin_margin(choice: QuantileChoice | ExtremeChoice | ModeChoice, confidence: Number = "0.95") -> float:
+def compute_bin_margin(choice: QuantileChoice | ExtremeChoice | ModeChoice, confidence: Number = "0.95") -> float:
     """How much weight may lie between the chosen bins and the right ones, with the stated probability.
 
     Quantiles: each chosen bin's ranks come within this much weight of the wanted rank, for all fractions of one cell
@@ -39,31 +39,31 @@ def bin_margin(choice: QuantileChoice | ExtremeChoice | ModeChoice, confidence: 
     miss = 1 - probability_inside(confidence, "confidence")
     match choice:
         case QuantileChoice(fractions=fractions):
-            once = per_coordinate(miss, len(fractions))
-            return max(rank_margin(choice.spread, once, choice.bins, fraction) for fraction in fractions)
+            once = find_miss_per_coordinate(miss, len(fractions))
+            return max(compute_rank_margin(choice.spread, once, choice.bins, fraction) for fraction in fractions)
         case ExtremeChoice():
-            return float_up(max(choice.target + least_tail(choice.spread, miss) - 2, 0))
+            return round_up_to_float(max(choice.target + least_tail(choice.spread, miss) - 2, 0))
         case ModeChoice(k=1):
-            return score_margin(choice.spread, miss, choice.bins)
+            return compute_score_margin(choice.spread, miss, choice.bins)
         case ModeChoice(k=k):
-            return float_up(least_difference(choice.spread, miss / (k * (choice.bins - 1))) - 1)
+            return round_up_to_float(compute_least_difference(choice.spread, miss / (k * (choice.bins - 1))) - 1)
         case _:
             assert_never(choice)
 
 
-def even_bin_margin(choice: QuantileChoice, confidence: Number = "0.95") -> float:
+def compute_even_bin_margin(choice: QuantileChoice, confidence: Number = "0.95") -> float:
     """The margin of quantiles where the weight is spread evenly over all bins.
 
-    Claim: K-31. As even_rank_margin, for all fractions of one cell at once.
+    Claim: K-31. As compute_even_rank_margin, for all fractions of one cell at once.
     Requires: 0 < confidence < 1 (checked here).
-    Relies on: K-11 (per_coordinate).
+    Relies on: K-11 (find_miss_per_coordinate).
     Checked by: tests/accuracy/test_rank_margins.py::test_even_weights_miss_less
     """
-    miss = per_coordinate(1 - probability_inside(confidence, "confidence"), len(choice.fractions))
-    return min(even_rank_margin(choice.spread, miss), bin_margin(choice, confidence))
+    miss = find_miss_per_coordinate(1 - probability_inside(confidence, "confidence"), len(choice.fractions))
+    return min(compute_even_rank_margin(choice.spread, miss), compute_bin_margin(choice, confidence))
 
 
-def least_difference(scale: Fraction, chance: Fraction) -> int:
+def compute_least_difference(scale: Fraction, chance: Fraction) -> int:
     """The least n >= 1, or one above it, with P(Z - Z' >= n) <= chance, for two discrete Laplace variables.
 
     Claim: K-33. n suffices.

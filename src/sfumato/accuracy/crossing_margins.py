@@ -34,7 +34,7 @@ def balance_noise(sensitivity: Fraction, epsilon: Decimal, monotonic: bool, quer
     return CrossingNoise(threshold_scale, value_scale, rise)
 
 
-def crossing_margin(sequence: AboveThreshold, confidence: Number, queries: int) -> int:
+def compute_crossing_margin(sequence: AboveThreshold, confidence: Number, queries: int) -> int:
     """The least a for which the following holds with the stated probability, over `queries` questions.
 
     Every value answered False is at most threshold + a, and the one answered True is at least threshold - a.

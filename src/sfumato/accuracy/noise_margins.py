@@ -16,7 +16,7 @@ _FLOAT_SLACK = 1e-9
 _RARE = Fraction(1, 10**300)
 
 
-def per_coordinate(miss: Fraction, size: int) -> Fraction:
+def find_miss_per_coordinate(miss: Fraction, size: int) -> Fraction:
     """A probability b of missing one coordinate, such that `size` independent ones all hold with 1 - miss.
 
     Claim: K-11. (1 - b)**size >= 1 - miss, exactly for size 1.
@@ -31,24 +31,24 @@ def per_coordinate(miss: Fraction, size: int) -> Fraction:
     return max(Fraction((1 << _BITS) - high, 1 << _BITS), miss / size)
 
 
-def noise_margin(noise: Noise, miss: Fraction) -> int:
+def compute_noise_margin(noise: Noise, miss: Fraction) -> int:
     """A k, in steps of the grid, with P(|Z| > k) <= miss.
 
-    Claim: K-11. As laplace_margin and gaussian_margin.
+    Claim: K-11. As compute_laplace_margin and compute_gaussian_margin.
     Requires: 0 < miss < 1 (caller).
     Relies on: K-12.
     Checked by: tests/accuracy/test_noise_margins.py::test_margins_follow_the_noise
     """
     match noise:
         case LaplaceNoise(scale):
-            return laplace_margin(scale, miss)
+            return compute_laplace_margin(scale, miss)
         case GaussianNoise(variance):
-            return gaussian_margin(variance, miss)
+            return compute_gaussian_margin(variance, miss)
         case _:
             assert_never(noise)
 
 
-def laplace_margin(scale: Fraction, miss: Fraction) -> int:
+def compute_laplace_margin(scale: Fraction, miss: Fraction) -> int:
     """The least k with P(|Z| > k) <= miss, for discrete Laplace noise Z.
 
     Claim: K-11. k is exact: 2 x^(k+1)/(1 + x) <= miss with x = exp(-1/scale), and k - 1 does not satisfy it.
@@ -59,7 +59,7 @@ def laplace_margin(scale: Fraction, miss: Fraction) -> int:
     return least_tail(scale, miss / 2) - 1
 
 
-def gaussian_margin(variance: Fraction, miss: Fraction) -> int:
+def compute_gaussian_margin(variance: Fraction, miss: Fraction) -> int:
     """A k with P(|Z| > k) <= miss, for discrete Gaussian noise Z.
 
     Claim: K-12. k suffices, and is the least or near it: a miss within 1e-9 of an edge may cost one step more.
@@ -73,7 +73,7 @@ def gaussian_margin(variance: Fraction, miss: Fraction) -> int:
         return math.ceil(deviation * math.sqrt(2 * (math.log(2) - log_miss)) * (1 + _FLOAT_SLACK))
     chance = float(miss) * (1 - _FLOAT_SLACK)
     if variance <= SUMMED_DEVIATION**2:
-        return _summed_margin(float(variance), chance)
+        return _compute_summed_margin(float(variance), chance)
     if chance > 0.3:  # within one deviation the density is not convex, and sums may exceed the integral
         chance -= 1 / float(variance)
     low, high = 0.0, 40.0
@@ -83,14 +83,14 @@ def gaussian_margin(variance: Fraction, miss: Fraction) -> int:
     return math.ceil(high * deviation * (1 + 1e-12) - 0.5)
 
 
-def _summed_margin(variance: float, miss: float) -> int:
+def _compute_summed_margin(variance: float, miss: float) -> int:
     reach = math.ceil(math.sqrt(variance) * 40) + 2
     mass = np.exp(-(np.arange(reach + 1, dtype=np.float64) ** 2) / (2 * variance))
     beyond = np.concatenate((np.cumsum(mass[:0:-1])[::-1], [0.0]))  # beyond[k] = sum of mass[k+1:]
     return int(np.argmax(2 * beyond <= miss * (mass[0] + 2 * beyond[0])))
 
 
-def float_up(value: int | Fraction) -> float:
+def round_up_to_float(value: int | Fraction) -> float:
     """The least float that is not below the value, or the next one.
 
     Claim: K-11. The result is never below the value.

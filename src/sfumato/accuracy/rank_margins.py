@@ -22,11 +22,11 @@ def survival(miss: Fraction, size: int) -> float:
     Checked by: tests/kernel/test_choice.py::test_choice_margin_holds_in_the_worst_case
     """
     if miss >= _RARE:
-        return _survival(float(miss) * (1 - _SLACK), size)
+        return _compute_survival(float(miss) * (1 - _SLACK), size)
     return float(2 * miss / (size - 1))  # P(bad) <= (size - 1) p / 2, which is nearly P(bad) for a p this small
 
 
-def _survival(miss: float, size: int) -> float:
+def _compute_survival(miss: float, size: int) -> float:
     """The largest p at which P(bad) = 1 - (1 - (1 - p)**size)/(size * p) is at most `miss`; 1 if none exceeds it."""
     low, high = 0.0, 1.0
     for _ in range(200):
@@ -37,7 +37,7 @@ def _survival(miss: float, size: int) -> float:
 
 
 @lru_cache(maxsize=1024)
-def rank_margin(spread: Fraction, miss: Fraction, bins: int, fraction: Fraction) -> float:
+def compute_rank_margin(spread: Fraction, miss: Fraction, bins: int, fraction: Fraction) -> float:
     """The chosen bin's ranks come within this much weight of the wanted rank, but for a probability of `miss`.
 
     Claim: K-31. It holds for every list of weights, and is the least, nearly, for two full bins that meet at the
@@ -51,11 +51,11 @@ def rank_margin(spread: Fraction, miss: Fraction, bins: int, fraction: Fraction)
     smaller = min(fraction, 1 - fraction)
     depth = -math.log(survival(miss, bins)) / (1 + float(smaller / (1 - smaller)))
     if bins > 2:
-        depth = max(depth, -math.log(_survival_of_two(miss, bins - 2)))
+        depth = max(depth, -math.log(_compute_survival_of_two(miss, bins - 2)))
     return float(spread) * depth * (1 + _SLACK)
 
 
-def even_rank_margin(spread: Fraction, miss: Fraction) -> float:
+def compute_even_rank_margin(spread: Fraction, miss: Fraction) -> float:
     """The same where all bins hold the same weight: spread * ln(1/miss).
 
     Claim: K-31. It holds for every weight that all bins have, and any number of bins.
@@ -66,7 +66,7 @@ def even_rank_margin(spread: Fraction, miss: Fraction) -> float:
     return float(spread) * (math.log(miss.denominator) - math.log(miss.numerator)) * (1 + _SLACK)
 
 
-def _survival_of_two(miss: Fraction, others: int) -> float:
+def _compute_survival_of_two(miss: Fraction, others: int) -> float:
     """The largest p at which E[N/(N + 2)] is at most `miss`, for N binomial(others, p); 1 if none exceeds it."""
     if miss < _RARE:
         return min(float(3 * miss / others), 1.0)  # N/(N + 2) <= N/3
@@ -74,11 +74,11 @@ def _survival_of_two(miss: Fraction, others: int) -> float:
     low, high = 0.0, 1.0
     for _ in range(100):
         middle = (low + high) / 2
-        low, high = (middle, high) if _picked_beside_two(others, middle) <= wanted else (low, middle)
+        low, high = (middle, high) if _compute_pick_beside_two(others, middle) <= wanted else (low, middle)
     return low
 
 
-def _picked_beside_two(others: int, chance: float) -> float:
+def _compute_pick_beside_two(others: int, chance: float) -> float:
     """E[N/(N + 2)] for N binomial(others, chance), or a bit more: what is not added up counts as 1."""
     if chance >= 1:
         return others / (others + 2)

@@ -49,7 +49,7 @@ class CertifiedPlans:
         if shares == tuple(measured.loss for part in self.certificates for measured in part.measurements):
             return self.certificates
         left = iter(shares)
-        return tuple(certify(with_shares(plan, tuple(islice(left, len(plan.measurements))))) for plan in self.plans)
+        return tuple(certify(replace_shares(plan, tuple(islice(left, len(plan.measurements))))) for plan in self.plans)
 
 
 def certify_plan(plan: BoundedPlan) -> CertifiedPlans:
@@ -66,7 +66,7 @@ def certify_together(plans: Sequence[BoundedPlan]) -> CertifiedPlans:
 
 def read_stored(plan: BoundedPlan, stored: StoredAnswer) -> Released:
     """The release in the stored answer to one plan, certified with the losses that it was released at."""
-    return _read_release(stored, certify(with_shares(plan, stored.shares)))
+    return _read_release(stored, certify(replace_shares(plan, stored.shares)))
 
 
 def _read_release(stored: StoredAnswer, certificate: Certificate) -> Released:
@@ -75,7 +75,7 @@ def _read_release(stored: StoredAnswer, certificate: Certificate) -> Released:
     return Released(stored.entry_number, charged, stored.integers, stored.keys)
 
 
-def with_shares(plan: BoundedPlan, shares: Sequence[PrivacyLoss]) -> BoundedPlan:
+def replace_shares(plan: BoundedPlan, shares: Sequence[PrivacyLoss]) -> BoundedPlan:
     """The plan with these losses for its measurements."""
     priced = zip(plan.measurements, shares, strict=True)
     return replace(plan, measurements=tuple(replace(measurement, loss=share) for measurement, share in priced))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sfumato.catalog.catalog_errors import catalog_error
+from sfumato.catalog.catalog_errors import build_catalog_error
 from sfumato.errors import CatalogError
 
 
@@ -62,12 +62,12 @@ class CurrentData:
         if found == self._opened:
             return
         if found is None:
-            raise catalog_error("The prepared data was deleted.", "Run `sfumato prepare`.")
+            raise build_catalog_error("The prepared data was deleted.", "Run `sfumato prepare`.")
         try:
             self._reopen()
         except CatalogError as error:
             hint = "Open the folder again."
-            raise catalog_error(
+            raise build_catalog_error(
                 f"The data was prepared again, with another catalog than the one that is open here. {error.message}",
                 hint,
             ) from None

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from sfumato.accuracy.noise_margins import noise_margin
-from sfumato.answering.certified_plans import certify_together, with_shares
+from sfumato.accuracy.noise_margins import compute_noise_margin
+from sfumato.answering.certified_plans import certify_together, replace_shares
 from sfumato.answering.desk import Desk
 from sfumato.answering.question_record import record_question, write_record
 from sfumato.answers.answer import Cost
@@ -109,7 +109,7 @@ def _count(
     desk: Desk, plans: dict[str, BoundedPlan], epsilon: Number, analyst: str, record: str
 ) -> tuple[dict[str, float], Cost, float]:
     shares = split_evenly(PureDP(privacy_amount(epsilon, "epsilon")), len(plans))
-    priced = [with_shares(plan, (share,)) for plan, share in zip(plans.values(), shares, strict=True)]
+    priced = [replace_shares(plan, (share,)) for plan, share in zip(plans.values(), shares, strict=True)]
     answered = desk.answer(certify_together(priced), desk.admit(analyst), lambda: record)
     values, margins = {}, []
     for name, released in zip(plans, answered.released, strict=True):
@@ -118,5 +118,5 @@ def _count(
         values[name] = released.integers[measurement.name][0] * step
         if isinstance(measurement.noise, BinChoice):
             raise KernelFault("A diagnosis only counts.")
-        margins.append(noise_margin(measurement.noise, Fraction(1, 20)) * step)
+        margins.append(compute_noise_margin(measurement.noise, Fraction(1, 20)) * step)
     return values, answered.receipt.cost, max(margins)

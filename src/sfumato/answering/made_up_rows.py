@@ -43,7 +43,7 @@ def make_rows(table: Table, rows: int = ROWS) -> "pyarrow.Table":
     import pyarrow  # noqa: PLC0415 - 25 MiB that asking does not need
 
     made: dict[str, list[object]] = {
-        name: [1] * rows if name == table.count_column else _column(declared, rows)
+        name: [1] * rows if name == table.count_column else _draw_column(declared, rows)
         for name, declared in table.columns.items()
     }
     kept = _choose_rows(made, dict(table.multiplicities), rows)
@@ -62,28 +62,28 @@ def _choose_rows(made: Mapping[str, list[object]], most: Mapping[str, int], rows
     return kept
 
 
-def _column(declared: ColumnDeclaration, rows: int) -> list[object]:  # noqa: PLR0911 - one return per type
+def _draw_column(declared: ColumnDeclaration, rows: int) -> list[object]:  # noqa: PLR0911 - one return per type
     match declared:
         case Integer(lower=lower, upper=upper):
-            return [lower + step for step in _below(upper - lower + 1, rows)]
+            return [lower + step for step in _draw_below(upper - lower + 1, rows)]
         case Real(lower=lower, upper=upper):
-            return [lower + (upper - lower) * step / 2**30 for step in _below(2**30 + 1, rows)]
+            return [lower + (upper - lower) * step / 2**30 for step in _draw_below(2**30 + 1, rows)]
         case Category(values=values):
-            return [values[step] for step in _below(len(values), rows)]
+            return [values[step] for step in _draw_below(len(values), rows)]
         case Boolean():
-            return [step == 1 for step in _below(2, rows)]
+            return [step == 1 for step in _draw_below(2, rows)]
         case Date(lower=lower, upper=upper):
             first = lower.toordinal()
-            return [date.fromordinal(first + step) for step in _below(upper.toordinal() - first + 1, rows)]
+            return [date.fromordinal(first + step) for step in _draw_below(upper.toordinal() - first + 1, rows)]
         case DateTime(lower=begin, upper=end):
             seconds = (end - begin) // timedelta(seconds=1)
-            return [begin + timedelta(seconds=step) for step in _below(seconds + 1, rows)]
+            return [begin + timedelta(seconds=step) for step in _draw_below(seconds + 1, rows)]
         case Id():
             return [str(index // ROWS_PER_UNIT) for index in range(rows)]
         case _:
-            return [f"text {step}" for step in _below(100, rows)]
+            return [f"text {step}" for step in _draw_below(100, rows)]
 
 
-def _below(bound: int, rows: int) -> list[int]:
+def _draw_below(bound: int, rows: int) -> list[int]:
     drawn: list[int] = uniform_below(bound, rows, SYSTEM).astype(np.int64).tolist()
     return drawn

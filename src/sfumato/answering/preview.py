@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
-from sfumato.answering.certified_plans import with_shares
+from sfumato.answering.certified_plans import replace_shares
 from sfumato.answering.desk import DEFAULT_ANALYST, Desk
 from sfumato.answering.prices import choose_delta, choose_loss, read_assumed_rows
 from sfumato.answering.receipt import compute_cost, compute_population_cost
@@ -124,7 +124,7 @@ def preview(
     count = read_assumed_rows(assume)
     quote = desk.ledger.quote(desk.admit(analyst), certificate)
     if quote.shares is not None:  # asking would return a stored answer, whose noise is known
-        certificate = certify(with_shares(planned.plan, quote.shares))
+        certificate = certify(replace_shares(planned.plan, quote.shares))
     margins, reasons = find_margins(query, planned, certificate, level, count)
     details = PreviewDetails(
         question, query, planned, certificate, loss, share, level, count, desk.dataset, desk.versions

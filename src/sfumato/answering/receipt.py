@@ -6,7 +6,7 @@ from sfumato.answers.answer import Cost
 from sfumato.kernel.certify import Certificate
 from sfumato.kernel.losses import PrivacyLoss
 from sfumato.kernel.release import Released
-from sfumato.ledger.loss_sums import amounts_of, price, zero_loss
+from sfumato.ledger.loss_sums import amounts_of, make_zero_loss, price
 from sfumato.ledger.spending import Spending, spend_on
 
 # what became of a charge when its answer failed after the draw
@@ -58,7 +58,7 @@ def compute_cost(taken: Spending) -> Cost:
 
 def compute_population_cost(taken: Spending) -> Cost:
     """What the population's budget pays."""
-    loss = zero_loss(taken.loss) if _is_free(taken.population) else taken.loss
+    loss = make_zero_loss(taken.loss) if _is_free(taken.population) else taken.loss
     return Cost.from_charge(loss, taken.population)
 
 

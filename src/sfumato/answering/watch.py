@@ -5,7 +5,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from sfumato.accuracy.crossing_margins import balance_noise, crossing_margin
+from sfumato.accuracy.crossing_margins import balance_noise, compute_crossing_margin
 from sfumato.answering.charged_draws import draw_once
 from sfumato.answering.desk import AtDesk, Desk
 from sfumato.answering.question_record import record_question, write_record
@@ -66,7 +66,10 @@ class Watch:
         """A count answered False is at most this above the threshold, and the one answered True at most this below."""
         plan = self.like.plan
         step = 2.0 ** exponent_of(plan.measurements[0].quantity, per_row=plan.unit.per_row)
-        return crossing_margin(self.sequence, confidence, self.questions if questions is None else questions) * step
+        return (
+            compute_crossing_margin(self.sequence, confidence, self.questions if questions is None else questions)
+            * step
+        )
 
 
 def begin_watch(  # noqa: PLR0917 - its caller names what it passes

@@ -57,11 +57,11 @@ def plan_workload(desk: Desk, wanted: Wanted, confidence: Number) -> Workload:
     """The smallest epsilon, to three digits, for every question. A question that is named twice gets the larger one."""
     level = probability_inside(confidence, "confidence")
     needed: dict[str, tuple[Query, dict[str, float]]] = {}
-    for sql, margin in _pairs(wanted):
+    for sql, margin in _read_pairs(wanted):
         query, margins = needed.get(sql, (None, {}))
         query = query or bind(parse(sql), desk.dataset)
         refuse_epsilon(query.dp_options, "its margin decides what is spent")
-        for name, most in _margins(query, margin).items():
+        for name, most in _read_margins(query, margin).items():
             margins[name] = min(most, margins.get(name, most))
         needed[sql] = (query, margins)
     shares = tuple(
@@ -71,7 +71,7 @@ def plan_workload(desk: Desk, wanted: Wanted, confidence: Number) -> Workload:
     return Workload(shares, level)
 
 
-def _pairs(wanted: object) -> list[tuple[str, Margin]]:
+def _read_pairs(wanted: object) -> list[tuple[str, Margin]]:
     hint = "For example [(sql, 20)], or [(sql, {'n': 20})]."
     if not isinstance(wanted, Sequence) or isinstance(wanted, (str, bytes)):
         raise InvalidParameter("questions", "must be a list of questions with their margins", kind_of(wanted), hint)
@@ -83,7 +83,7 @@ def _pairs(wanted: object) -> list[tuple[str, Margin]]:
     return [(sql, margin) for sql, margin in wanted]
 
 
-def _margins(query: Query, margin: Margin) -> dict[str, float]:
+def _read_margins(query: Query, margin: Margin) -> dict[str, float]:
     if isinstance(margin, Mapping):
         return check_margins(margin)
     return check_margins({name: margin for name, post in query.columns if not isinstance(post, KeyRef)})

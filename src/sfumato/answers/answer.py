@@ -165,7 +165,7 @@ class Answer:
             **whose,
         }
 
-    def _table(self, intervals: bool) -> dict[str, list[Any]]:
+    def _make_table(self, intervals: bool) -> dict[str, list[Any]]:
         check_truth(intervals, "intervals")
         table: dict[str, list[Any]] = {}
         for name in self.columns:
@@ -180,19 +180,19 @@ class Answer:
 
     def to_pandas(self, intervals: bool = False) -> "pandas.DataFrame":
         """A pandas frame. With `intervals`, each number has two more columns: `_low` and `_high`."""
-        made: pandas.DataFrame = imported("pandas").DataFrame(self._table(intervals))
+        made: pandas.DataFrame = imported("pandas").DataFrame(self._make_table(intervals))
         return made
 
     def to_polars(self, intervals: bool = False) -> "polars.DataFrame":
         """A polars frame, like to_pandas."""
-        made: polars.DataFrame = imported("polars").DataFrame(self._table(intervals))
+        made: polars.DataFrame = imported("polars").DataFrame(self._make_table(intervals))
         return made
 
     def to_arrow(self, intervals: bool = False) -> "pyarrow.Table":
         """An Arrow table, like to_pandas."""
         import pyarrow
 
-        return pyarrow.table(self._table(intervals))
+        return pyarrow.table(self._make_table(intervals))
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)

@@ -7,7 +7,7 @@ from typing import assert_never
 
 import numpy as np
 
-from sfumato.accuracy.noise_margins import per_coordinate
+from sfumato.accuracy.noise_margins import find_miss_per_coordinate
 from sfumato.answers.intervals import bound_column, express_as_linear, find_column_ends, has_interval
 from sfumato.answers.output_values import Floats, Objects
 from sfumato.answers.released_values import (
@@ -50,7 +50,7 @@ def compute_miss_chance(query: Query, planned: Planned, post: Post, confidence: 
     """
     sorts = [find_vector_names(term.by, planned.formulas) for term in query.order]
     together = any(names & find_vector_names(post, planned.formulas) for names in sorts)
-    return per_coordinate(1 - confidence, compared) if together else 1 - confidence
+    return find_miss_per_coordinate(1 - confidence, compared) if together else 1 - confidence
 
 
 def find_margins(

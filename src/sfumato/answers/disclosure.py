@@ -16,7 +16,7 @@ from sfumato.kernel.losses import ApproxDP, PrivacyLoss, PureDP
 from sfumato.kernel.neighbours import Neighbours, PrivacyUnit
 from sfumato.kernel.plan import BoundedPlan, Grid, Quantity, kind_of
 from sfumato.kernel.release import Released
-from sfumato.private_files import tighten, written_once
+from sfumato.private_files import tighten, write_once
 from sfumato.signing import make_secret, public_key_of, read_key, sign, verify_signature
 
 FAMILY = 4
@@ -28,7 +28,7 @@ class Signer:
     def __init__(self, path: Path | None = None) -> None:
         self._secret = make_secret()
         if path is not None:  # use the key in the file; if there is none, write this one
-            self._secret = written_once(path, self._secret.encode()).decode().strip()
+            self._secret = write_once(path, self._secret.encode()).decode().strip()
             tighten(path)
         self._key = read_key(self._secret)
         self.public_key = public_key_of(self._key)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import assert_never
 
-from sfumato.accuracy.choice_margins import even_bin_margin
+from sfumato.accuracy.choice_margins import compute_even_bin_margin
 from sfumato.answers.column_margins import assume_release
 from sfumato.answers.interval_terms import find_interval_terms
 from sfumato.answers.intervals import has_interval
@@ -157,7 +157,7 @@ def _summarise_measurement(
 def _describe_rank_margin(choice: BinChoice, grid: Fraction, confidence: Fraction) -> str:
     if not isinstance(choice, QuantileChoice):
         return " rows of rank"
-    even = even_bin_margin(choice, confidence) * float(grid)
+    even = compute_even_bin_margin(choice, confidence) * float(grid)
     return f" rows of rank for any data, ±{even:,.4g} if values are spread evenly between the bounds"
 
 

@@ -17,7 +17,7 @@ from sfumato.planning.formulas import (
     MeanFormula,
     SumFormula,
     VarianceFormula,
-    possible_values,
+    list_possible_values,
 )
 from sfumato.planning.linear import Linear
 from sfumato.query.query import AggregateRef, KeyRef, Post, PostCall
@@ -30,7 +30,7 @@ MOST_TRIED = 9  # counts within the count's range at which a variance is evaluat
 
 def bound_formula(formula: Formula) -> Ends:
     """The range of an aggregate that follows from the catalog."""
-    lower, upper = possible_values(formula)
+    lower, upper = list_possible_values(formula)
     return np.asarray(lower), np.asarray(upper)
 
 

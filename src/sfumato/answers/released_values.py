@@ -9,8 +9,8 @@ from typing import Any, assert_never
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.accuracy.choice_margins import bin_margin
-from sfumato.accuracy.noise_margins import noise_margin
+from sfumato.accuracy.choice_margins import compute_bin_margin
+from sfumato.accuracy.noise_margins import compute_noise_margin
 from sfumato.answers.output_values import Floats, Objects, evaluate
 from sfumato.answers.simulated_noise import WeightedNoise, imitate_noises
 from sfumato.kernel.certify import BinChoice, Certified
@@ -131,11 +131,11 @@ def find_margin(vector: ReleasedVector, confidence: Fraction) -> float:
     """
     match vector.noise:
         case LaplaceNoise() | GaussianNoise():
-            return noise_margin(vector.noise, 1 - confidence) * vector.step
+            return compute_noise_margin(vector.noise, 1 - confidence) * vector.step
         case WeightedNoise():
             return vector.noise.margin(1 - confidence) * vector.step
         case choice:
-            return bin_margin(choice, confidence) * vector.step
+            return compute_bin_margin(choice, confidence) * vector.step
 
 
 def find_linear_margin(linear: Linear, by_name: Mapping[str, ReleasedVector], confidence: Fraction) -> float:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from functools import cache, lru_cache
 from importlib.resources import files
 
-from sfumato.catalog.catalog_errors import catalog_error, show_value
+from sfumato.catalog.catalog_errors import build_catalog_error, show_value
 from sfumato.errors import InvalidParameter, PermissionDenied, kind_of
 
 DEFAULT = "default"  # in [analysts]: the limit of every name that is not listed
@@ -60,13 +60,15 @@ def check_analysts(names: Iterable[str]) -> None:
     seen: dict[str, str] = {}
     for name in names:
         if name != DEFAULT and find_analyst(name, [DEFAULT]):
-            raise catalog_error(
+            raise build_catalog_error(
                 f"analysts: {show_value(name)} looks like {DEFAULT}.", f"Write {DEFAULT}, or another name."
             )
         twin = next((seen[reading] for reading in list_readings(name) if reading in seen), None)
         if twin is not None:
             message = f"analysts: {show_value(twin)} and {show_value(name)} are the same name, or look alike."
-            raise catalog_error(message, "Rename one of them, by more than case, punctuation or look-alike letters.")
+            raise build_catalog_error(
+                message, "Rename one of them, by more than case, punctuation or look-alike letters."
+            )
         seen |= dict.fromkeys(list_readings(name), name)
 
 
@@ -86,7 +88,7 @@ def admit_analyst(name: object, listed: Iterable[str]) -> str:
 
 
 def _read_letters(decomposed: str) -> str:
-    table = _look_alikes()
+    table = _list_look_alikes()
     read = "".join(table.get(letter, letter) for letter in decomposed if not _is_invisible(letter)).casefold()
     counted = "".join(letter for letter in read if unicodedata.category(letter)[0] in LETTERS_MARKS_DIGITS)
     return unicodedata.normalize("NFC", counted or "".join(read.split()))
@@ -98,7 +100,7 @@ def _is_invisible(letter: str) -> bool:
 
 
 @cache
-def _look_alikes() -> dict[str, str]:
+def _list_look_alikes() -> dict[str, str]:
     text = files("sfumato.catalog").joinpath("look_alikes.txt").read_text(encoding="utf-8")
     rows = (line.split("\t") for line in text.split("\n") if "\t" in line)
     return {letter: seen_as for seen_as, letters in rows for letter in letters}

@@ -5,7 +5,7 @@ from decimal import Decimal
 from functools import cache
 from typing import Literal
 
-from sfumato.catalog.catalog_errors import catalog_error, name_place, show_value
+from sfumato.catalog.catalog_errors import build_catalog_error, name_place, show_value
 from sfumato.catalog.columns import freeze
 from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
 from sfumato.kernel.parameters import Number
@@ -29,11 +29,13 @@ class Budget:
         rho: Number | None = None,
     ) -> None:
         if not isinstance(accounting, str) or accounting not in ("basic", "zcdp"):
-            raise catalog_error(f"accounting must be 'basic' or 'zcdp'; got {show_value(accounting)}.")
+            raise build_catalog_error(f"accounting must be 'basic' or 'zcdp'; got {show_value(accounting)}.")
         if accounting == "basic" and (epsilon is None or rho is not None):
-            raise catalog_error("basic accounting takes epsilon, not rho.", 'Give epsilon, or say accounting = "zcdp".')
+            raise build_catalog_error(
+                "basic accounting takes epsilon, not rho.", 'Give epsilon, or say accounting = "zcdp".'
+            )
         if (epsilon is None) == (rho is None):
-            raise catalog_error("zcdp accounting takes either rho, or epsilon and delta.", "Give one of the two.")
+            raise build_catalog_error("zcdp accounting takes either rho, or epsilon and delta.", "Give one of the two.")
         with name_place(""):
             freeze(
                 self,
@@ -43,7 +45,7 @@ class Budget:
                 rho=None if rho is None else privacy_amount(rho, "rho"),
             )
             if rho is None and accounting == "zcdp" and not self.delta:
-                raise catalog_error(
+                raise build_catalog_error(
                     "zcdp accounting of an epsilon needs a delta above zero.", 'For example: delta = "1e-6".'
                 )
             _ = self.loss  # refuses a limit that cannot be converted
@@ -76,7 +78,7 @@ def _find_largest_rho(epsilon: Decimal, delta: Decimal) -> Decimal:
     while not fits(1, power):
         power -= 1
         if power < -1000:
-            raise catalog_error(
+            raise build_catalog_error(
                 "no rho is small enough for this epsilon and delta.", "Give rho itself, or a larger delta."
             )
     low, high = 100_000, 1_000_000  # with power - 5: the first fits, the second does not

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from sfumato.catalog.budget import Budget
-from sfumato.catalog.catalog_errors import catalog_error
+from sfumato.catalog.catalog_errors import build_catalog_error
 from sfumato.catalog.catalog_file import FILE, LIMITS, read_bytes, read_dataset, replace_file, write_budget_lines
 from sfumato.catalog.dataset import change_dataset
 from sfumato.errors import CatalogError
@@ -28,7 +28,7 @@ def write_budget(folder: Path, budget: Budget) -> None:
     except CatalogError:
         done = False
     if not done:
-        raise catalog_error(
+        raise build_catalog_error(
             f"{FILE}: the place of [budget] was not found.", f"Write there yourself: {'; '.join(lines)}"
         )
     replace_file(path, after)

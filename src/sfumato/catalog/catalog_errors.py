@@ -8,7 +8,7 @@ from sfumato.errors import CatalogError, InvalidParameter
 MOST_CHARACTERS = 100
 
 
-def catalog_error(message: str, hint: str = "") -> CatalogError:
+def build_catalog_error(message: str, hint: str = "") -> CatalogError:
     """The refusal of a catalog."""
     return CatalogError("catalog", message, hint)
 
@@ -19,7 +19,7 @@ def name_place(where: str) -> Iterator[None]:
     try:
         yield
     except (CatalogError, InvalidParameter) as error:
-        raise catalog_error(f"{where}: {error.message}" if where else error.message, error.hint) from None
+        raise build_catalog_error(f"{where}: {error.message}" if where else error.message, error.hint) from None
 
 
 def show_value(value: object) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.catalog.budget import Budget
-from sfumato.catalog.catalog_errors import catalog_error, name_place
+from sfumato.catalog.catalog_errors import build_catalog_error, name_place
 from sfumato.catalog.columns import Boolean, Category, ColumnDeclaration, Date, DateTime, Id, Integer, Real, Text
 from sfumato.catalog.dataset import Dataset, Table, change_dataset
 from sfumato.catalog.names import find_name
@@ -69,7 +69,7 @@ def write_catalog(dataset: Dataset, folder: Path) -> None:
     """Write folder/catalog.toml, all of it or nothing. It is refused if it would not read back as the same dataset."""
     content = "\n".join(_write_lines(dataset)).encode()
     if _read_content(_parse(content)) != dataset:
-        raise catalog_error(
+        raise build_catalog_error(
             "This dataset cannot be written as a catalog.toml.", "Its numbers may be too long to be read back."
         )
     replace_file(Path(folder) / FILE, content)
@@ -88,7 +88,7 @@ def set_ledger_id(folder: Path, ledger_id: str) -> None:
         done = False
     if not done:
         line = f"ledger_id = {_write_string(ledger_id)}"
-        raise catalog_error(
+        raise build_catalog_error(
             f"{FILE}: the place of ledger_id was not found.", f"Write it under [dataset] yourself: {line}"
         )
     replace_file(path, after)
@@ -120,9 +120,11 @@ def read_bytes(path: Path) -> bytes:
         return path.read_bytes()
     except FileNotFoundError:
         hint = "Make one with `sfumato init`, or choose its folder with -C."
-        raise catalog_error(f"There is no {FILE} in {path.parent}.", hint) from None
+        raise build_catalog_error(f"There is no {FILE} in {path.parent}.", hint) from None
     except OSError as error:
-        raise catalog_error(f"{path} cannot be read: {error.strerror}.", "Check that it is a readable file.") from None
+        raise build_catalog_error(
+            f"{path} cannot be read: {error.strerror}.", "Check that it is a readable file."
+        ) from None
 
 
 def _parse(content: bytes) -> Section:
@@ -130,13 +132,13 @@ def _parse(content: bytes) -> Section:
         return tomllib.loads(content.decode("utf-8-sig"), parse_float=Decimal)
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
-        raise catalog_error(f"{FILE}, line {line}: the text is not UTF-8.", "Save the file as UTF-8.") from None
+        raise build_catalog_error(f"{FILE}, line {line}: the text is not UTF-8.", "Save the file as UTF-8.") from None
     except tomllib.TOMLDecodeError as error:
-        raise catalog_error(
+        raise build_catalog_error(
             f"{FILE} is not TOML: {error}.", "Texts need quotes, and a table is declared once."
         ) from None
     except (ValueError, ArithmeticError, RecursionError):
-        raise catalog_error(f"{FILE} is not TOML: a number is too long, or nesting too deep.") from None
+        raise build_catalog_error(f"{FILE} is not TOML: a number is too long, or nesting too deep.") from None
 
 
 def _read_content(content: Section) -> Dataset:
@@ -184,14 +186,14 @@ def _read_table(name: str, raw: object) -> Table:
     }
     units = [key for key in ("unit_column", "unit", "unit_through") if key in table]
     if len(units) > 1:
-        raise catalog_error(f"{where}: {' and '.join(units)} contradict each other.", f"Write one of: {UNITS}.")
+        raise build_catalog_error(f"{where}: {' and '.join(units)} contradict each other.", f"Write one of: {UNITS}.")
     if not units and table.get("public") is not True:
-        raise catalog_error(f"{where} has no privacy unit.", f"Write one of: {UNITS}.")
+        raise build_catalog_error(f"{where} has no privacy unit.", f"Write one of: {UNITS}.")
     if "unit" in table and table["unit"] not in ("row", "counts"):
-        raise catalog_error(f'{where}: unit can only be "row" or "counts".', f"Write one of: {UNITS}.")
+        raise build_catalog_error(f'{where}: unit can only be "row" or "counts".', f"Write one of: {UNITS}.")
     if ("count_column" in table) != (table.get("unit") == "counts"):
         hint = 'For example: unit = "counts" and count_column = "n". Each unit of n is then one person.'
-        raise catalog_error(f'{where}: unit = "counts" and count_column need each other.', hint)
+        raise build_catalog_error(f'{where}: unit = "counts" and count_column need each other.', hint)
     link = None
     if "unit_through" in table:
         through = _read_section(f"{where}.unit_through", table["unit_through"])
@@ -215,7 +217,7 @@ def _read_column(where: str, raw: object) -> ColumnDeclaration:
     name = declared.get("type")
     kind = KINDS.get(name) if isinstance(name, str) else None
     if kind is None:
-        raise catalog_error(f"{where}: type must be one of {', '.join(KINDS)}.", _suggest_key(name, KINDS))
+        raise build_catalog_error(f"{where}: type must be one of {', '.join(KINDS)}.", _suggest_key(name, KINDS))
     known = tuple(part.name for part in fields(kind))
     _check_keys(where, declared, ("type", *known), tuple(key for key in known if key != "nullable"))
     with name_place(where):
@@ -225,7 +227,7 @@ def _read_column(where: str, raw: object) -> ColumnDeclaration:
 
 def _read_section(where: str, raw: object) -> Section:
     if not isinstance(raw, dict):
-        raise catalog_error(
+        raise build_catalog_error(
             f"{where} must be a section of keys and values; got {kind_of(raw)}.", f"Begin it with [{where}]."
         )
     return raw
@@ -235,10 +237,10 @@ def _check_keys(where: str, section: Section, known: tuple[str, ...], required: 
     place = f"{where}: " if where else ""
     for key in section:
         if key not in known:
-            raise catalog_error(f"{place}there is no key {key!r} here.", _suggest_key(key, known))
+            raise build_catalog_error(f"{place}there is no key {key!r} here.", _suggest_key(key, known))
     for key in required:
         if key not in section:
-            raise catalog_error(f"{place}{key} is missing.", f"Needed here: {', '.join(required)}.")
+            raise build_catalog_error(f"{place}{key} is missing.", f"Needed here: {', '.join(required)}.")
 
 
 def _suggest_key(key: object, known: Iterable[str]) -> str:
@@ -366,6 +368,6 @@ def replace_file(path: Path, content: bytes) -> None:
         finally:
             os.close(folder)
     except OSError as error:
-        raise catalog_error(
+        raise build_catalog_error(
             f"{path} cannot be written: {error.strerror}.", "Check that the folder exists and is yours."
         ) from None

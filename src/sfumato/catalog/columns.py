@@ -11,7 +11,7 @@ from decimal import Decimal
 from numbers import Real as AnyReal
 from typing import TypeVar
 
-from sfumato.catalog.catalog_errors import catalog_error, show_value
+from sfumato.catalog.catalog_errors import build_catalog_error, show_value
 from sfumato.catalog.names import is_encodable
 from sfumato.errors import kind_of
 from sfumato.kernel.expressions import ColumnType
@@ -62,24 +62,26 @@ class Category:
 
     def __init__(self, values: Sequence[str | int | bool], *, nullable: bool = True) -> None:
         if isinstance(values, str | bytes) or not isinstance(values, Sequence):
-            raise catalog_error(
+            raise build_catalog_error(
                 f"values must be a list; got {kind_of(values)}.", 'For example: values = ["north", "south"].'
             )
         if not 1 <= len(values) <= MOST_VALUES:
-            raise catalog_error(
+            raise build_catalog_error(
                 f"values must hold 1 to {MOST_VALUES:,} values; got {len(values):,}.", "List public ones."
             )
         types = {type(value) for value in values}
         if len(types) != 1 or not types <= {str, int, bool}:
             hint = "Quote the values to make them all texts; an array's own .tolist() gives plain Python values."
-            raise catalog_error("values must be all texts, all whole numbers or all truth values.", hint)
+            raise build_catalog_error("values must be all texts, all whole numbers or all truth values.", hint)
         value, times = Counter(values).most_common(1)[0]
         if times > 1:
-            raise catalog_error(f"values holds {show_value(value)} {times} times.", "Keep one of them.")
+            raise build_catalog_error(f"values holds {show_value(value)} {times} times.", "Keep one of them.")
         if types == {str} and not all(is_encodable(str(value)) for value in values):
-            raise catalog_error("values holds text that is not Unicode (a lone surrogate).", "Repair the text.")
+            raise build_catalog_error("values holds text that is not Unicode (a lone surrogate).", "Repair the text.")
         if types == {int} and not all(abs(int(value)) <= 2**53 for value in values):
-            raise catalog_error("values holds a whole number beyond 2**53.", "Quote the values to make them texts.")
+            raise build_catalog_error(
+                "values holds a whole number beyond 2**53.", "Quote the values to make them texts."
+            )
         freeze(self, values=tuple(values), nullable=read_flag(nullable, "nullable"))
 
 
@@ -175,12 +177,12 @@ def freeze(thing: object, **values: object) -> None:
 def _check_order(lower: Bound, upper: Bound) -> None:
     if lower > upper:
         hint = f"Swap them: lower = {upper}, upper = {lower}."
-        raise catalog_error(f"lower ({lower}) must not exceed upper ({upper}).", hint)
+        raise build_catalog_error(f"lower ({lower}) must not exceed upper ({upper}).", hint)
 
 
 def read_flag(value: object, name: str) -> bool:
     if not isinstance(value, bool):
-        raise catalog_error(f"{name} must be true or false; got {kind_of(value)}.")
+        raise build_catalog_error(f"{name} must be true or false; got {kind_of(value)}.")
     return value
 
 
@@ -191,7 +193,7 @@ def _read_whole(value: object, name: str) -> int:
         number = MOST_BOUND + 1
     if abs(number) > MOST_BOUND:
         hint = "Other numbers belong in a real column."
-        raise catalog_error(f"{name} must be a whole number within 2**53; got {kind_of(value)}.", hint)
+        raise build_catalog_error(f"{name} must be a whole number within 2**53; got {kind_of(value)}.", hint)
     return number
 
 
@@ -201,7 +203,7 @@ def _read_real(value: object, name: str) -> float:
     except (OverflowError, ValueError):
         number = math.nan
     if not abs(number) <= MOST_BOUND:
-        raise catalog_error(
+        raise build_catalog_error(
             f"{name} must be a number within 2**53; got {kind_of(value)}.", f"For example: {name} = 0.5."
         )
     return number + 0.0  # there is one zero
@@ -215,7 +217,7 @@ def _read_day(value: object, name: str) -> date:
             return date.fromisoformat(value)
     except ValueError:
         pass
-    raise catalog_error(
+    raise build_catalog_error(
         f"{name} must be a date; got {kind_of(value)}.", f'Write year-month-day: {name} = "1900-01-31".'
     )
 
@@ -230,4 +232,4 @@ def _read_moment(value: object, name: str) -> datetime:
     except ValueError:
         pass
     hint = f'Write the date, T and the time: {name} = "1900-01-31T23:59:59".'
-    raise catalog_error(f"{name} must be a date and time without a time zone; got {kind_of(value)}.", hint)
+    raise build_catalog_error(f"{name} must be a date and time without a time zone; got {kind_of(value)}.", hint)

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from sfumato.catalog.catalog_errors import catalog_error
+from sfumato.catalog.catalog_errors import build_catalog_error
 from sfumato.catalog.columns import Integer
 from sfumato.catalog.names import read_name
 from sfumato.kernel.neighbours import ROW, Row
@@ -49,4 +49,4 @@ def read_count_limit(column: str, declared: object) -> int | None:
             return upper
         case _:
             hint = f"Leave {column} out of the columns. To clamp large counts, declare it as an integer from 0."
-            raise catalog_error(f"the count column {column} is declared as something else than a count.", hint)
+            raise build_catalog_error(f"the count column {column} is declared as something else than a count.", hint)

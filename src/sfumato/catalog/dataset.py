@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 from sfumato.catalog.analysts import MOST_LETTERS, check_analysts
 from sfumato.catalog.budget import Budget
-from sfumato.catalog.catalog_errors import MOST_CHARACTERS, catalog_error, name_place, show_value
+from sfumato.catalog.catalog_errors import MOST_CHARACTERS, build_catalog_error, name_place, show_value
 from sfumato.catalog.columns import ColumnDeclaration, Id, column_type, freeze, read_flag
 from sfumato.catalog.counts_unit import ONE_PERSON, read_count_limit
-from sfumato.catalog.names import find_name, read_name, read_text, refuse_twins, suggest_names, unknown_name
+from sfumato.catalog.names import build_unknown_name, find_name, read_name, read_text, refuse_twins, suggest_names
 from sfumato.catalog.text_format import PLAIN_TEXT, TextFormat
 from sfumato.errors import KernelFault, kind_of
 from sfumato.kernel.expressions import Column
@@ -57,7 +57,7 @@ class Table:
             freeze(
                 self,
                 source=None if self.source is None else read_text(self.source, "source", 10_000),
-                columns=self._frozen_columns(),
+                columns=self._freeze_columns(),
                 max_rows_per_unit=_read_bound(self.max_rows_per_unit, "max_rows_per_unit"),
                 max_groups_per_unit=_read_bound(self.max_groups_per_unit, "max_groups_per_unit"),
                 rows=None if self.rows is None else whole_number(self.rows, "rows", 1),
@@ -65,20 +65,20 @@ class Table:
                 public=read_flag(self.public, "public"),
             )
             if not isinstance(self.reading, TextFormat):
-                raise catalog_error(f"reading must be a TextFormat; got {kind_of(self.reading)}.")
+                raise build_catalog_error(f"reading must be a TextFormat; got {kind_of(self.reading)}.")
             freeze(self, unit_through=self._link())
-            freeze(self, unit=self._unit())
+            freeze(self, unit=self._read_unit())
             if self.count_column is not None:
                 self._declare_count_column(self.count_column)
             if not isinstance(self.unit, str) and not self.unit_through and self._bound != ContributionBound():
                 rule = "max_rows_per_unit and max_groups_per_unit must be 1 if the unit is the row"
-                raise catalog_error(f"{rule}.", "Remove them, or declare the people's id column as the unit.")
+                raise build_catalog_error(f"{rule}.", "Remove them, or declare the people's id column as the unit.")
             if self.rows is not None and (self.public or self.unit is not ROW):
                 hint = "Remove rows." if self.public else "Declare the number of people instead: people = n."
-                raise catalog_error("rows is only for tables whose unit is the row.", hint)
+                raise build_catalog_error("rows is only for tables whose unit is the row.", hint)
             if self.people is not None and (self.public or self.unit is ROW):
                 hint = "Remove people." if self.public else "Declare the number of rows instead: rows = n."
-                raise catalog_error("people is only for tables whose unit is an id.", hint)
+                raise build_catalog_error("people is only for tables whose unit is an id.", hint)
 
     def __reduce__(self) -> tuple[type["Table"], tuple[object, ...]]:
         return Table, _list_arguments(self)
@@ -87,7 +87,7 @@ class Table:
         """The declared column of this name. Case does not matter."""
         found = find_name(name, self.columns)
         if found is None:
-            raise unknown_name("column", name, self.columns, f" in table {self.name}")
+            raise build_unknown_name("column", name, self.columns, f" in table {self.name}")
         declaration = self.columns[found]
         return Column(found, column_type(declaration), getattr(declaration, "nullable", True))
 
@@ -95,34 +95,34 @@ class Table:
     def _bound(self) -> ContributionBound:
         return ContributionBound(self.max_rows_per_unit, self.max_groups_per_unit)
 
-    def _frozen_columns(self) -> Mapping[str, ColumnDeclaration]:
+    def _freeze_columns(self) -> Mapping[str, ColumnDeclaration]:
         if not isinstance(self.columns, Mapping):
-            raise catalog_error(f"columns must map names to types; got {kind_of(self.columns)}.")
+            raise build_catalog_error(f"columns must map names to types; got {kind_of(self.columns)}.")
         for name, declaration in self.columns.items():
             read_name(name, "a column's name")
             if not isinstance(declaration, ColumnDeclaration):
                 hint = "Use Integer, Real, Category, Boolean, Text, Date, DateTime or Id, with brackets: Boolean()."
-                raise catalog_error(f"columns.{name} is not a declared type.", hint)
+                raise build_catalog_error(f"columns.{name} is not a declared type.", hint)
         refuse_twins(self.columns, "columns")
         return MappingProxyType({str.__str__(name): declaration for name, declaration in self.columns.items()})
 
-    def _unit(self) -> str | Literal[Row.ROW] | None:
+    def _read_unit(self) -> str | Literal[Row.ROW] | None:
         """The unit, in the declared spelling. A public table gets ROW, which `Dataset.unit` never returns."""
         if self.public:
             if self.unit not in (None, ROW) or self.unit_through:
-                raise catalog_error("a public table has no privacy unit.", "Remove the unit, or public = true.")
+                raise build_catalog_error("a public table has no privacy unit.", "Remove the unit, or public = true.")
             return ROW
         if self.unit_through:
-            if self.unit is not None and self._id(self.unit) != self.unit_through[0]:
-                raise catalog_error("unit and unit_through contradict each other.", "Give one of the two.")
+            if self.unit is not None and self._read_id_column(self.unit) != self.unit_through[0]:
+                raise build_catalog_error("unit and unit_through contradict each other.", "Give one of the two.")
             return None
-        return ROW if self.unit is ROW else self._id(self.unit)
+        return ROW if self.unit is ROW else self._read_id_column(self.unit)
 
     def _declare_count_column(self, given: str) -> None:
         """Declare the count column as what it is in questions: 1 for each person."""
         if self.public or self.unit is not ROW:
             hint = 'Remove it, or write unit = "counts".' if not self.public else "Remove it, or public = true."
-            raise catalog_error("count_column is only for private counts tables.", hint)
+            raise build_catalog_error("count_column is only for private counts tables.", hint)
         name = find_name(given, self.columns) or read_name(given, "count_column")
         declared = self.columns.get(name)
         if declared != ONE_PERSON:
@@ -135,21 +135,23 @@ class Table:
             case None:
                 return None
             case (str(column), str(table)):
-                return self._id(column), table
+                return self._read_id_column(column), table
             case _:
                 hint = 'For example: unit_through = { column = "visit_id", table = "visits" }.'
-                raise catalog_error("unit_through must name a column and a table.", hint)
+                raise build_catalog_error("unit_through must name a column and a table.", hint)
 
-    def _id(self, name: object) -> str:
+    def _read_id_column(self, name: object) -> str:
         """The declared spelling of a column that must be an id."""
         found = find_name(name, self.columns)
         if not isinstance(name, str):
             hint = "Name the column that identifies people, or use ROW if every row is one person."
-            raise catalog_error(f"the unit must be a column's name, ROW or COUNTS(column); got {kind_of(name)}.", hint)
+            raise build_catalog_error(
+                f"the unit must be a column's name, ROW or COUNTS(column); got {kind_of(name)}.", hint
+            )
         if found is None or not isinstance(self.columns[found], Id):
             wrong = "is not declared" if found is None else "must be declared as an id"
             hint = f'Declare it: columns.{found or name} = {{ type = "id" }}, or Id() in Python.'
-            raise catalog_error(f"the unit's column {show_value(name)} {wrong}.", hint)
+            raise build_catalog_error(f"the unit's column {show_value(name)} {wrong}.", hint)
         return found
 
 
@@ -189,27 +191,31 @@ class Dataset:
                 ledger=None if ledger is None else read_text(ledger, "ledger", 10_000),
             )
         if not isinstance(budget, Budget):
-            raise catalog_error(f"budget must be a Budget; got {kind_of(budget)}.", "For example: Budget(epsilon=3).")
+            raise build_catalog_error(
+                f"budget must be a Budget; got {kind_of(budget)}.", "For example: Budget(epsilon=3)."
+            )
         if not isinstance(analysts, Mapping):
-            raise catalog_error(f"analysts must map names to budgets; got {kind_of(analysts)}.")
+            raise build_catalog_error(f"analysts must map names to budgets; got {kind_of(analysts)}.")
         freeze(self, budget=budget, tables=_read_tables(tables), analysts=MappingProxyType(dict(analysts)))
-        freeze(self, views=self._named_views(views))
+        freeze(self, views=self._name_views(views))
         for table in self.tables.values():
             with name_place(f"tables.{table.name}"):
                 for key in ("rows", "people"):
                     if getattr(table, key) is not None and self.neighbours is not Neighbours.REPLACE_ONE:
                         hint = f'Remove {key}, or set neighbours = "replace-one" for the dataset.'
-                        raise catalog_error(
+                        raise build_catalog_error(
                             f"{key} makes the number of {key} public, which only replace-one allows.", hint
                         )
                 if table.most_count is not None and self.neighbours is Neighbours.REPLACE_ONE:
                     hint = f"Remove {table.count_column} from the columns: counts are then not clamped."
-                    raise catalog_error("a largest count is not allowed with replace-one.", hint)
-                self._owner(table)
+                    raise build_catalog_error("a largest count is not allowed with replace-one.", hint)
+                self._find_owner(table)
         for analyst, limit in self.analysts.items():
             with name_place(f"analysts.{read_name(analyst, 'an analyst', MOST_LETTERS)}"):
                 if not isinstance(limit, Budget) or limit.accounting != budget.accounting:
-                    raise catalog_error(f"must be a Budget with {budget.accounting} accounting, as the dataset's.")
+                    raise build_catalog_error(
+                        f"must be a Budget with {budget.accounting} accounting, as the dataset's."
+                    )
         check_analysts(self.analysts)
 
     def __reduce__(self) -> tuple[type["Dataset"], tuple[object, ...]]:
@@ -219,49 +225,51 @@ class Dataset:
         """The declared table of this name. Case does not matter."""
         found = find_name(name, self.tables)
         if found is None:
-            raise unknown_name("table", name, self.tables, f" in dataset {self.name}")
+            raise build_unknown_name("table", name, self.tables, f" in dataset {self.name}")
         return self.tables[found]
 
     def unit(self, table: str) -> PrivacyUnit:
         """The privacy unit of a private table."""
         declared = self.table(table)
-        owner = self._owner(declared).unit
+        owner = self._find_owner(declared).unit
         if declared.public or owner is None:
-            raise catalog_error(
+            raise build_catalog_error(
                 f"tables.{declared.name}: a public table has no privacy unit.", "Ask about a private table."
             )
         return PrivacyUnit(declared.name, owner, self.neighbours)
 
-    def _named_views(self, views: Mapping[str, str]) -> Mapping[str, str]:
+    def _name_views(self, views: Mapping[str, str]) -> Mapping[str, str]:
         if not isinstance(views, Mapping):
-            raise catalog_error(f"views must map names to SQL; got {kind_of(views)}.")
+            raise build_catalog_error(f"views must map names to SQL; got {kind_of(views)}.")
         for name, sql in views.items():
             with name_place(f"views.{read_name(name, 'a view')}"):
                 if not isinstance(sql, str) or not sql.strip():
-                    raise catalog_error(
+                    raise build_catalog_error(
                         "sql must be a SELECT.", 'For example: sql = "SELECT * FROM visits WHERE cost > 0".'
                     )
         refuse_twins([*views, *self.tables], "tables and views")
         return MappingProxyType(dict(views))
 
-    def _owner(self, table: Table) -> Table:
+    def _find_owner(self, table: Table) -> Table:
         """The table that declares the unit: this one, or the last one of its unit_through links."""
         seen = [table]
         while (link := seen[-1].unit_through) is not None:
             column, through = link
             found = find_name(through, self.tables)
             if found is None:
-                raise catalog_error(
+                raise build_catalog_error(
                     f"unit_through names no table: {show_value(through)}.", suggest_names(through, self.tables)
                 )
             seen.append(self.tables[found])
             if seen[-1] in seen[:-1]:
-                raise catalog_error("unit_through leads in a circle.", "Declare unit_column in one of these tables.")
+                raise build_catalog_error(
+                    "unit_through leads in a circle.", "Declare unit_column in one of these tables."
+                )
             with name_place(f"through tables.{found}"):
-                seen[-1]._id(column)
+                seen[-1]._read_id_column(column)
         if len(seen) > 1 and not isinstance(seen[-1].unit, str):
             hint = f"Give tables.{seen[-1].name} a unit column."
-            raise catalog_error("unit_through must lead to a table with a unit column.", hint)
+            raise build_catalog_error("unit_through must lead to a table with a unit column.", hint)
         return seen[-1]
 
 
@@ -269,16 +277,16 @@ def _read_bound(value: object, name: str) -> int:
     """A contribution bound."""
     number = whole_number(value, name, 1)
     if number > MOST_ROWS:
-        raise catalog_error(f"{name} must be at most {MOST_ROWS:,}.", "Such a bound has no effect.")
+        raise build_catalog_error(f"{name} must be at most {MOST_ROWS:,}.", "Such a bound has no effect.")
     return number
 
 
 def _read_tables(tables: object) -> Mapping[str, Table]:
     given = tuple(tables.values()) if isinstance(tables, Mapping) else tables
     if not isinstance(given, list | tuple) or not all(isinstance(table, Table) for table in given):
-        raise catalog_error("tables must be a list of Table, or map their names to them.")
+        raise build_catalog_error("tables must be a list of Table, or map their names to them.")
     if isinstance(tables, Mapping) and list(tables) != [table.name for table in given]:
-        raise catalog_error("tables must map every table's own name to it.")
+        raise build_catalog_error("tables must map every table's own name to it.")
     refuse_twins([table.name for table in given], "tables")
     return MappingProxyType({table.name: table for table in given})
 

@@ -4,7 +4,7 @@ import difflib
 import unicodedata
 from collections.abc import Iterable
 
-from sfumato.catalog.catalog_errors import MOST_CHARACTERS, catalog_error, show_value
+from sfumato.catalog.catalog_errors import MOST_CHARACTERS, build_catalog_error, show_value
 from sfumato.errors import UnknownName, kind_of
 
 MOST_SHOWN = 30
@@ -13,7 +13,7 @@ MOST_SHOWN = 30
 def read_name(value: object, what: str, most_characters: int = MOST_CHARACTERS) -> str:
     name = read_text(value, what, most_characters)
     if fold(name).startswith("__sfumato"):
-        raise catalog_error(
+        raise build_catalog_error(
             f"{what} must not start with __sfumato: {show_value(name)}.", "Names with this prefix are reserved."
         )
     return name
@@ -21,11 +21,13 @@ def read_name(value: object, what: str, most_characters: int = MOST_CHARACTERS) 
 
 def read_text(value: object, what: str, most_characters: int) -> str:
     if not isinstance(value, str):
-        raise catalog_error(f"{what} must be text; got {kind_of(value)}.")
+        raise build_catalog_error(f"{what} must be text; got {kind_of(value)}.")
     if not value.strip() or len(value) > most_characters:
-        raise catalog_error(f"{what} must have 1 to {most_characters} characters, not all blank; got {len(value)}.")
+        raise build_catalog_error(
+            f"{what} must have 1 to {most_characters} characters, not all blank; got {len(value)}."
+        )
     if any(unicodedata.category(letter) in ("Cc", "Cs", "Zl", "Zp") for letter in value):
-        raise catalog_error(
+        raise build_catalog_error(
             f"{what} must not hold control characters: {show_value(value)}.", "Remove line ends, tabs and the like."
         )
     return str.__str__(value)
@@ -55,7 +57,7 @@ def refuse_twins(names: Iterable[str], where: str) -> None:
     for name in names:
         twin = seen.get(fold(name))
         if twin is not None:
-            raise catalog_error(
+            raise build_catalog_error(
                 f"{where}: {show_value(twin)} and {show_value(name)} are the same name.", "Rename one of them."
             )
         seen[fold(name)] = name
@@ -69,7 +71,7 @@ def suggest_names(name: object, declared: Iterable[str]) -> str:
     return (f"Did you mean {by_name[close[0]]}? " if close else "") + f"Declared: {listed or 'none'}."
 
 
-def unknown_name(kind: str, name: object, declared: Iterable[str], where: str) -> UnknownName:
+def build_unknown_name(kind: str, name: object, declared: Iterable[str], where: str) -> UnknownName:
     return UnknownName("unknown-name", f"There is no {kind} {show_value(name)}{where}.", suggest_names(name, declared))
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 
-from sfumato.catalog.catalog_errors import catalog_error
+from sfumato.catalog.catalog_errors import build_catalog_error
 from sfumato.catalog.catalog_file import FILE, read_bytes, read_dataset, write_value
 from sfumato.catalog.dataset import Dataset, change_dataset
 from sfumato.catalog.text_format import TextFormat
@@ -29,7 +29,9 @@ def edit_reading(folder: Path, table: str, keys: Mapping[str, str | bool]) -> tu
         done = False
     if not done:
         lines = "\n".join(f"{key} = {write_value(value)}" for key, value in keys.items())
-        raise catalog_error(f"{FILE}: the place of tables.{table} was not found.", f"Write there yourself:\n{lines}")
+        raise build_catalog_error(
+            f"{FILE}: the place of tables.{table} was not found.", f"Write there yourself:\n{lines}"
+        )
     return after, wanted
 
 

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from sfumato.catalog.catalog_errors import catalog_error, show_value
+from sfumato.catalog.catalog_errors import build_catalog_error, show_value
 from sfumato.catalog.columns import freeze, read_flag
 from sfumato.errors import kind_of
 
@@ -41,10 +41,10 @@ class TextFormat:
     def __post_init__(self) -> None:
         for key in ("encoding", "decimal", "on_error"):
             if not isinstance(getattr(self, key), str):
-                raise catalog_error(f"{key} must be text; got {kind_of(getattr(self, key))}.")
+                raise build_catalog_error(f"{key} must be text; got {kind_of(getattr(self, key))}.")
         encoding = ENCODINGS.get(self.encoding.strip().lower().replace("_", "-"))
         if encoding is None:
-            raise catalog_error(
+            raise build_catalog_error(
                 f"encoding {show_value(self.encoding)} is not known.", f"Use one of {', '.join(ENCODINGS)}."
             )
         freeze(self, encoding=encoding)
@@ -53,28 +53,28 @@ class TextFormat:
         if self.delimiter is not None:
             freeze(self, delimiter=_read_delimiter(self.delimiter))
         if self.decimal not in MARKS:
-            raise catalog_error(
+            raise build_catalog_error(
                 f'decimal must be "." or ","; got {show_value(self.decimal)}.', 'For 1,5 write decimal = ",".'
             )
         if self.date_format is not None:
             _check_format(self.date_format)
         if self.on_error not in ON_ERROR:
-            raise catalog_error(f'on_error must be "refuse" or "skip"; got {show_value(self.on_error)}.')
+            raise build_catalog_error(f'on_error must be "refuse" or "skip"; got {show_value(self.on_error)}.')
         if self.on_error == "skip" and self.quoted_newlines is not False:
             hint = (
                 "Declare quoted_newlines = false (--no-quoted-newlines) if no field of the file holds a line break; "
                 "otherwise repair the record."
             )
-            raise catalog_error('on_error = "skip" needs records that end at every line break.', hint)
+            raise build_catalog_error('on_error = "skip" needs records that end at every line break.', hint)
 
 
 def _read_delimiter(value: object) -> str:
     found = {"\\t": "\t", "tab": "\t"}.get(value, value) if isinstance(value, str) else None
     if found is None or len(found) != 1 or not (found == "\t" or " " <= found <= "~") or found == '"':
         hint = 'For example: delimiter = ";", or "\\t" for a tab.'
-        raise catalog_error("delimiter must be one plain character other than a double quote.", hint)
+        raise build_catalog_error("delimiter must be one plain character other than a double quote.", hint)
     if found.isalnum() or found in "+-.":
-        raise catalog_error(
+        raise build_catalog_error(
             "delimiter must not be a letter, a digit, a sign or a point.", 'For example: delimiter = ";".'
         )
     return found
@@ -83,18 +83,18 @@ def _read_delimiter(value: object) -> str:
 def _check_format(value: object) -> None:
     hint = 'For 31/12/2024 write date_format = "%d/%m/%Y".'
     if not isinstance(value, str) or not value.isprintable() or len(value) > 100:
-        raise catalog_error("date_format must be a short text.", hint)
+        raise build_catalog_error("date_format must be a short text.", hint)
     used = re.findall(r"%(.?)", value)
     strange = [directive for directive in used if directive not in DIRECTIVES or not directive]
     if strange:
-        raise catalog_error(
+        raise build_catalog_error(
             f"date_format has {show_value('%' + strange[0])}, which is not known.", f"Use %{', %'.join(DIRECTIVES)}."
         )
     if len(used) != len(set(used)):
-        raise catalog_error("date_format uses a part twice.", hint)
+        raise build_catalog_error("date_format uses a part twice.", hint)
     months, years = {"m", "b", "B"} & set(used), {"Y", "y"} & set(used)
     if len(years) != 1 or not ({"j"} == ({"j"} & set(used)) or (months and "d" in used)):
-        raise catalog_error("date_format must hold a year, a month and a day.", hint)
+        raise build_catalog_error("date_format must hold a year, a month and a day.", hint)
 
 
 PLAIN_TEXT = TextFormat()

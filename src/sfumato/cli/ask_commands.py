@@ -75,7 +75,7 @@ def preview(
                     "one_person_changes": {output.column: output.one_person_changes for output in found.sensitivities},
                     "suggestions": [suggestion.as_json() for suggestion in found.suggestions],
                     "warnings": list(found.warnings),
-                    **(_stored(found) if found.cached else {}),
+                    **(_describe_stored(found) if found.cached else {}),
                 }
             )
             return
@@ -179,7 +179,7 @@ def explain(
             say(line)
 
 
-def _stored(found: "Preview") -> dict[str, object]:
+def _describe_stored(found: "Preview") -> dict[str, object]:
     """What the JSON says about a stored answer."""
     return {"cached": True, "population_cost": found.population_cost.as_text()}
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sfumato.cli.entry_words import describe_amounts, loss_json
+from sfumato.cli.entry_words import describe_amounts, write_loss_as_json
 from sfumato.cli.refusals import refusals
 from sfumato.cli.show import AsJson, print_json, print_table, say, working
 
@@ -28,8 +28,8 @@ def show_budget(context: typer.Context, as_json: AsJson = False) -> None:
         with working("Opening"):
             dataset = load_catalog(Path(context.obj))
             with read_ledger(Path(context.obj), dataset) as ledger:
-                whole = _totals_json(ledger.totals())
-                own = {name: _totals_json(ledger.totals(name)) for name in ledger.list_limited_analysts()}
+                whole = _write_totals_json(ledger.totals())
+                own = {name: _write_totals_json(ledger.totals(name)) for name in ledger.list_limited_analysts()}
                 same = ledger.totals().limit == dataset.budget.loss
         if as_json:
             print_json({"population": dataset.population, **whole, "analysts": own})
@@ -73,14 +73,14 @@ def set_budget(
             )
         with working("Changing the budget"):
             change_budget(folder, wanted)
-        limit = loss_json((wanted or before).loss)
+        limit = write_loss_as_json((wanted or before).loss)
         if as_json:
             print_json({"limit": limit})
             return
         say(f"The budget is now {describe_amounts(limit)}.", "green")
 
 
-def _totals_json(totals: "Totals") -> dict[str, dict[str, str]]:
+def _write_totals_json(totals: "Totals") -> dict[str, dict[str, str]]:
     from sfumato.answers.answer import Cost
 
     return {name: Cost.from_loss(getattr(totals, name)).as_text() for name in ("limit", "spent", "remaining")}

@@ -23,7 +23,7 @@ PAIN = "SELECT ward, COUNT(*) AS n, AVG(pain) AS pain FROM patients GROUP BY war
 Command = Callable[[list[str]], int]
 
 
-def made_up_patients() -> Iterator[dict[str, int | str]]:
+def make_up_patients() -> Iterator[dict[str, int | str]]:
     """Ages, wards, smokers and pain scores of made-up patients, by fixed arithmetic."""
     for index in range(PATIENTS):
         yield {
@@ -38,7 +38,7 @@ def made_up_patients() -> Iterator[dict[str, int | str]]:
 def write_clinic(folder: Path) -> None:
     """The patients as a CSV file."""
     with (folder / "patients.csv").open("w", newline="", encoding="utf-8") as file:
-        rows = list(made_up_patients())
+        rows = list(make_up_patients())
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
@@ -46,7 +46,7 @@ def write_clinic(folder: Path) -> None:
 
 def run_demo(console: Console, command: Command, plot: Path | None) -> None:
     """Run the steps. Each shows its purpose, its command line and what the command prints."""
-    with tempfile.TemporaryDirectory(prefix="sfumato-") as scratch, _keys_in(Path(scratch) / "keys"):
+    with tempfile.TemporaryDirectory(prefix="sfumato-") as scratch, _keep_keys_in(Path(scratch) / "keys"):
         folder = Path(scratch) / "clinic"
         folder.mkdir()
         write_clinic(folder)
@@ -60,8 +60,8 @@ def run_demo(console: Console, command: Command, plot: Path | None) -> None:
                 width=min(console.width, 100),
             )
         )
-        _owner(tour)
-        _analyst(tour, plot)
+        _play_owner(tour)
+        _play_analyst(tour, plot)
         console.print()
         console.print(
             f"That was the tour. The clinic is deleted{f'; the plot is in {plot}' if plot else ''}.", markup=False
@@ -70,7 +70,7 @@ def run_demo(console: Console, command: Command, plot: Path | None) -> None:
 
 
 @contextmanager
-def _keys_in(folder: Path) -> Iterator[None]:
+def _keep_keys_in(folder: Path) -> Iterator[None]:
     """Keep the key of the demo's ledger in the demo's folder, so that nothing stays in the user's home."""
     before = os.environ.get("SFUMATO_HOME")
     os.environ["SFUMATO_HOME"] = str(folder)
@@ -98,13 +98,13 @@ class _Tour:
 
     def run(self, *arguments: str) -> None:
         """Show the command line, and run it."""
-        shown = " ".join(map(_quoted, ("sfumato", "-C", "clinic", *arguments)))
+        shown = " ".join(map(_quote, ("sfumato", "-C", "clinic", *arguments)))
         self.console.print(Text(f"$ {shown}", "cyan"), soft_wrap=True)
         with redirect_stderr(sys.stdout):  # a refusal is part of the tour, in its place
             self._command(["-C", str(self._folder), *arguments])
 
 
-def _owner(tour: _Tour) -> None:
+def _play_owner(tour: _Tour) -> None:
     tour.step(
         "The owner declares",
         "The owner declares a budget for the whole population and bounds or values for each column.",
@@ -116,8 +116,8 @@ def _owner(tour: _Tour) -> None:
     tour.run("check")
 
 
-def _analyst(tour: _Tour, plot: Path | None) -> None:
-    truth = sum(row["smoker"] == "true" for row in made_up_patients())
+def _play_analyst(tour: _Tour, plot: Path | None) -> None:
+    truth = sum(row["smoker"] == "true" for row in make_up_patients())
     tour.step("Preview", "How many patients smoke? The preview is free: it shows the cost and the margin.")
     tour.run("preview", SMOKERS, "--epsilon", "0.5")
     tour.step("Ask", "The ledger records the charge before the data is read. Then exact noise is added.")
@@ -139,5 +139,5 @@ def _analyst(tour: _Tour, plot: Path | None) -> None:
     tour.run("ask", "SELECT AVG(age) AS age FROM patients", "--epsilon", "1")
 
 
-def _quoted(part: str) -> str:
+def _quote(part: str) -> str:
     return f'"{part}"' if " " in part and not set(part) & set('"$`\\!') else shlex.quote(part)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 MOST_SHOWN = 8
 
 
-def dataset_json(dataset: "Dataset") -> dict[str, Any]:
+def write_dataset_json(dataset: "Dataset") -> dict[str, Any]:
     """What the catalog declares."""
     from sfumato.answers.answer import Cost
 
@@ -21,11 +21,11 @@ def dataset_json(dataset: "Dataset") -> dict[str, Any]:
         "population": dataset.population,
         "neighbours": dataset.neighbours.value,
         "budget": Cost.from_loss(dataset.budget.loss).as_text(),
-        "tables": [table_json(table) for table in dataset.tables.values()],
+        "tables": [write_table_json(table) for table in dataset.tables.values()],
     }
 
 
-def table_json(table: "Table") -> dict[str, Any]:
+def write_table_json(table: "Table") -> dict[str, Any]:
     """One table. Its unit is a column, ROW, COUNTS(column), or null: public, or reached through another table."""
     return {
         "name": table.name,
@@ -38,7 +38,7 @@ def table_json(table: "Table") -> dict[str, Any]:
         "max_groups_per_unit": table.max_groups_per_unit,
         "rows": table.rows,
         "people": table.people,
-        "columns": [_column_json(name, declared) for name, declared in table.columns.items()],
+        "columns": [_write_column_json(name, declared) for name, declared in table.columns.items()],
     }
 
 
@@ -52,7 +52,7 @@ def _name_unit(table: "Table") -> str | None:
     return "ROW" if table.unit is ROW else table.unit
 
 
-def _column_json(name: str, declared: "ColumnDeclaration") -> dict[str, Any]:
+def _write_column_json(name: str, declared: "ColumnDeclaration") -> dict[str, Any]:
     from sfumato.catalog.catalog_file import NAMES
 
     parts = {part.name: getattr(declared, part.name) for part in fields(declared)}
@@ -69,16 +69,16 @@ def describe_unit(table: "Table") -> str:
     if table.count_column is not None:
         name, most = table.count_column, table.most_count
         clamped = "" if most is None else f" Counts above {most:,} are clamped."
-        return f"Privacy unit: each unit of {name} is one person." + clamped + _public(table.rows, "people")
+        return f"Privacy unit: each unit of {name} is one person." + clamped + _describe_public(table.rows, "people")
     if table.unit is ROW:
-        return "Privacy unit: each row." + _public(table.rows, "rows")
+        return "Privacy unit: each row." + _describe_public(table.rows, "rows")
     owner = table.unit or " of ".join(table.unit_through or ())
     rows, groups = table.max_rows_per_unit, table.max_groups_per_unit
     bound = f"{rows} row{'s' if rows > 1 else ''}, {groups} group{'s' if groups > 1 else ''}"
-    return f"Privacy unit: {owner}. Contribution bound: {bound}." + _public(table.people, "people")
+    return f"Privacy unit: {owner}. Contribution bound: {bound}." + _describe_public(table.people, "people")
 
 
-def _public(number: int | None, of_what: str) -> str:
+def _describe_public(number: int | None, of_what: str) -> str:
     return "" if number is None else f" Public number of {of_what}: {number:,}."
 
 
@@ -87,8 +87,8 @@ def describe_bounds(column: dict[str, Any]) -> str:
     if "values" in column:
         values = [str(value) for value in column["values"]]
         return ", ".join(values[:MOST_SHOWN]) + (f", ... ({len(values)})" if len(values) > MOST_SHOWN else "")
-    return f"{_short(column['lower'])} to {_short(column['upper'])}" if "lower" in column else ""
+    return f"{_show_value(column['lower'])} to {_show_value(column['upper'])}" if "lower" in column else ""
 
 
-def _short(value: object) -> str:
+def _show_value(value: object) -> str:
     return f"{value:,.10g}" if isinstance(value, float) else str(value)

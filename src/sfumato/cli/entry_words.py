@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from sfumato.ledger.ledger import Entry
 
 
-def entry_json(entry: "Entry") -> dict[str, Any]:
+def write_entry_json(entry: "Entry") -> dict[str, Any]:
     """An entry as `--json` prints it."""
     return {
         "number": entry.number,
@@ -17,9 +17,9 @@ def entry_json(entry: "Entry") -> dict[str, Any]:
         "kind": entry.kind,
         "analyst": entry.analyst or None,
         "about": entry.about,
-        "loss": loss_json(entry.loss),
-        "budget": loss_json(entry.budget),
-        "spent": loss_json(entry.spent),
+        "loss": write_loss_as_json(entry.loss),
+        "budget": write_loss_as_json(entry.budget),
+        "spent": write_loss_as_json(entry.spent),
         "hash": entry.hash,
         "question": json.loads(entry.question) if entry.question else None,
     }
@@ -44,7 +44,7 @@ def show_time(time: str) -> str:
     return time[:19].replace("T", " ")
 
 
-def loss_json(loss: "PrivacyLoss | None") -> dict[str, str] | None:
+def write_loss_as_json(loss: "PrivacyLoss | None") -> dict[str, str] | None:
     """A loss as `--json` prints it."""
     from sfumato.answers.answer import Cost
 

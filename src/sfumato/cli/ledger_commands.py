@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from rich.cells import cell_len, set_cell_size
 
-from sfumato.cli.entry_words import describe_amounts, describe_question, entry_json, show_time
+from sfumato.cli.entry_words import describe_amounts, describe_question, show_time, write_entry_json
 from sfumato.cli.refusals import OTHER, refusals
 from sfumato.cli.show import AsJson, print_json, print_table, say, working
 
@@ -34,7 +34,7 @@ def entries(
 
         folder = Path(context.obj)
         with working("Opening"), read_ledger(folder, load_catalog(folder)) as opened:
-            found, identity = [entry_json(entry) for entry in opened.entries(last)], opened.ledger_id
+            found, identity = [write_entry_json(entry) for entry in opened.entries(last)], opened.ledger_id
         if as_json:
             print_json({"ledger_id": identity, "entries": found})
             return
@@ -58,7 +58,7 @@ def show(
             entry = opened.entry(number)
         if entry is None:
             raise InvalidParameter("entry", "must be the number of an entry", "another number", "See `sfumato ledger`.")
-        found = entry_json(entry)
+        found = write_entry_json(entry)
         if as_json:
             print_json(found)
             return
@@ -127,8 +127,8 @@ def _print_entries(found: list[dict[str, Any]]) -> None:
         [
             str(entry["number"]),
             show_time(entry["time"]),
-            _cut(entry["kind"], MOST_OF_A_KIND),
-            *(_cut(describe_amounts(entry[name]), MOST_OF_A_LOSS) for name in ("loss", "spent")),
+            _shorten(entry["kind"], MOST_OF_A_KIND),
+            *(_shorten(describe_amounts(entry[name]), MOST_OF_A_LOSS) for name in ("loss", "spent")),
         ]
         for entry in found
     ]
@@ -139,10 +139,10 @@ def _print_entries(found: list[dict[str, Any]]) -> None:
         )
         for entry in found
     ]
-    print_table(headings, rows, right=[0], below=[_cut(text, LINE - INDENT) for text in below], indent=INDENT)
+    print_table(headings, rows, right=[0], below=[_shorten(text, LINE - INDENT) for text in below], indent=INDENT)
     say("For one entry in full: sfumato ledger show ENTRY", "dim")
 
 
-def _cut(text: str, most: int) -> str:
+def _shorten(text: str, most: int) -> str:
     """A text of at most `most` columns; `ledger show` prints all of it."""
     return text if cell_len(text) <= most else set_cell_size(text, most - 1).rstrip() + "…"

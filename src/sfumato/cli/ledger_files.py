@@ -88,10 +88,10 @@ def export(
     with refusals(as_json):
         from sfumato.catalog.catalog_file import load_catalog
         from sfumato.folder_ledger import read_ledger
-        from sfumato.private_files import new_private_file
+        from sfumato.private_files import write_private_file
 
         folder = Path(context.obj)
-        with working("Exporting"), read_ledger(folder, load_catalog(folder)) as opened, new_private_file(out) as file:
+        with working("Exporting"), read_ledger(folder, load_catalog(folder)) as opened, write_private_file(out) as file:
             entries = opened.export(file, answers=answers)
         if as_json:
             print_json({"export": str(out), "entries": entries})
@@ -106,12 +106,12 @@ def open_charges(context: typer.Context, as_json: AsJson = False) -> None:
     """
     with refusals(as_json):
         from sfumato.catalog.catalog_file import load_catalog
-        from sfumato.cli.entry_words import describe_amounts, describe_question, entry_json, show_time
+        from sfumato.cli.entry_words import describe_amounts, describe_question, show_time, write_entry_json
         from sfumato.folder_ledger import read_ledger
 
         folder = Path(context.obj)
         with working("Reading"), read_ledger(folder, load_catalog(folder)) as opened:
-            found = [entry_json(charge) for charge in opened.open_charges()]
+            found = [write_entry_json(charge) for charge in opened.open_charges()]
         if as_json:
             print_json({"open_charges": found})
             return

@@ -33,7 +33,7 @@ app = typer.Typer(
 
 def run() -> None:
     """Run the program, also on terminals without Greek letters."""
-    codecs.register_error("plain-words", _in_plain_words)
+    codecs.register_error("plain-words", _replace_letters)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="plain-words")
@@ -43,7 +43,7 @@ def run() -> None:
         sys.exit("The output could not be written.")
 
 
-def _in_plain_words(error: UnicodeError) -> tuple[str, int]:
+def _replace_letters(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
     letters = error.object[error.start : error.end]
@@ -79,10 +79,10 @@ def demo(
     """A two-minute tour on made-up patients: declare, preview, ask, plot, and run out of budget."""
     from sfumato.cli.demo import PLOT, run_demo
 
-    run_demo(Console(highlight=False), _command, Path(PLOT) if plot else None)
+    run_demo(Console(highlight=False), _run_command, Path(PLOT) if plot else None)
 
 
-def _command(arguments: list[str]) -> int:
+def _run_command(arguments: list[str]) -> int:
     """Run one command as a shell would, and return its exit code."""
     return int(app(arguments, standalone_mode=False) or 0)
 

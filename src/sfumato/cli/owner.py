@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sfumato.cli.declare import SKIP, parse_column, prompt_columns
-from sfumato.cli.describe import dataset_json, describe_unit, table_json
+from sfumato.cli.describe import describe_unit, write_dataset_json, write_table_json
 from sfumato.cli.load import (
     DateFormat,
     Decimal,
@@ -26,7 +26,7 @@ from sfumato.cli.load import (
     drop_missing,
     show_report,
 )
-from sfumato.cli.pinning import reload_command, snapshot_path
+from sfumato.cli.pinning import find_snapshot_path, write_reload_command
 from sfumato.cli.refusals import Usage, refusals
 from sfumato.cli.show import AsJson, is_interactive, print_json, say
 
@@ -88,7 +88,7 @@ def init(
     """Begin a dataset: a folder with a catalog.toml."""
     with refusals(as_json):
         from sfumato.catalog.budget import Budget
-        from sfumato.catalog.catalog_errors import catalog_error
+        from sfumato.catalog.catalog_errors import build_catalog_error
         from sfumato.catalog.dataset import Dataset
 
         place = Path(context.obj) / folder
@@ -96,15 +96,15 @@ def init(
         dataset = Dataset(name or place.resolve().name, [], budget, population, neighbours, ledger=ledger)
         path = place / CATALOG
         if path.exists():
-            raise catalog_error(
+            raise build_catalog_error(
                 f"There is a {CATALOG} in {place} already.", "Choose another folder, or edit that file."
             )
         place.parent.mkdir(parents=True, exist_ok=True)
         place.mkdir(mode=0o700, exist_ok=True)  # the ledger and the data will be in it
         with path.open("x", encoding="utf-8", newline="") as file:
-            file.write(ABOUT + _written(dataset) + EXAMPLE)
+            file.write(ABOUT + _write_text(dataset) + EXAMPLE)
         if as_json:
-            print_json({"catalog": str(path), **dataset_json(dataset)})
+            print_json({"catalog": str(path), **write_dataset_json(dataset)})
             return
         say(f"Made {path}, with a budget of ε = {epsilon}.")
         say(f"Next: sfumato -C {shlex.quote(str(place))} add NAME SOURCE --unit COLUMN", "dim")
@@ -167,7 +167,7 @@ def add(
 ) -> None:
     """Declare a table and pin its data. Columns that are not given are asked for, at a terminal."""
     with refusals(as_json):
-        from sfumato.catalog.catalog_errors import catalog_error
+        from sfumato.catalog.catalog_errors import build_catalog_error
         from sfumato.catalog.catalog_file import load_catalog
         from sfumato.catalog.columns import Id
         from sfumato.catalog.counts_unit import read_unit, split_unit
@@ -181,7 +181,7 @@ def add(
         row_unit, count_column = split_unit(read_unit(unit))
         before = load_catalog(folder)
         if find_name(name, before.tables):
-            raise catalog_error(f"There is a table {name} already.", f"Choose another name, or edit {CATALOG}.")
+            raise build_catalog_error(f"There is a table {name} already.", f"Choose another name, or edit {CATALOG}.")
         reading = TextFormat(
             **drop_missing(
                 encoding=encoding,
@@ -192,8 +192,8 @@ def add(
                 quoted_newlines=quoted_newlines,
             )
         )
-        written = _beside(folder, source)
-        columns = _columns(
+        written = _write_relative(folder, source)
+        columns = _gather_columns(
             partial(list_source_columns, name, written, folder, reading), count_column or unit, column or [],
             not_null or [],
         )  # fmt: skip
@@ -205,17 +205,17 @@ def add(
         )  # fmt: skip
         parts = {part.name: getattr(before, part.name) for part in fields(Dataset)}
         after = Dataset(**parts | {"tables": [*before.tables.values(), table]})
-        alone = _written(Dataset(**parts | {"tables": [table], "analysts": {}, "views": {}}))
+        alone = _write_text(Dataset(**parts | {"tables": [table], "analysts": {}, "views": {}}))
         lines = alone[alone.index("\n[tables.") :]
         report = _append(folder, lines, after, table.name, Loading(strict, quiet=as_json))
         if as_json:
-            print_json({**table_json(table), "load_report": report.as_json()})
+            print_json({**write_table_json(table), "load_report": report.as_json()})
             return
         say(f"Added {name}: {len(columns)} columns. {describe_unit(table)} The data is pinned as it is now.")
-        show_report(report, {loaded.table: reload_command(folder, loaded.table) for loaded in report})
+        show_report(report, {loaded.table: write_reload_command(folder, loaded.table) for loaded in report})
 
 
-def _suggested(kind: str) -> str:
+def _suggest_type(kind: str) -> str:
     if kind.endswith(("INT", "INTEGER")):
         return "integer"
     if kind in ("FLOAT", "DOUBLE") or kind.startswith("DECIMAL"):
@@ -225,7 +225,7 @@ def _suggested(kind: str) -> str:
     return {"BOOLEAN": "boolean", "DATE": "date"}.get(kind, SKIP)
 
 
-def _columns(
+def _gather_columns(
     there: Callable[[], dict[str, str]], unit: str, given: Sequence[str], not_null: Sequence[str]
 ) -> "dict[str, ColumnDeclaration]":
     if given:
@@ -234,7 +234,7 @@ def _columns(
         if len(columns) < len(found):
             raise Usage("A column is declared twice.", "Give one --column for each column.")
     else:
-        names = {name: _suggested(kind) for name, kind in there().items() if name.casefold() != unit.casefold()}
+        names = {name: _suggest_type(kind) for name, kind in there().items() if name.casefold() != unit.casefold()}
         if not is_interactive():
             options = " ".join(f"--column {name}:..." for name in names)
             raise Usage(
@@ -248,7 +248,7 @@ def _columns(
     return columns
 
 
-def _beside(folder: Path, source: str) -> str:
+def _write_relative(folder: Path, source: str) -> str:
     """The source as a path relative to the dataset's folder; it may be given relative to either folder."""
     from sfumato.ingest.source_files import find_files, split_source
 
@@ -263,21 +263,21 @@ def _beside(folder: Path, source: str) -> str:
 
 def _append(folder: Path, lines: str, wanted: "Dataset", newest: str, loading: "Loading") -> "LoadReport":
     """Pin the new table, then declare it. The rest of catalog.toml is unchanged. A crash leaves both or neither."""
-    from sfumato.catalog.catalog_errors import catalog_error
+    from sfumato.catalog.catalog_errors import build_catalog_error
     from sfumato.catalog.catalog_file import load_catalog
     from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
-    from sfumato.private_files import private_folder
+    from sfumato.private_files import make_private_folder
 
     path = folder / CATALOG
-    pinned = snapshot_path(folder)
-    private_folder(pinned.parent)
+    pinned = find_snapshot_path(folder)
+    make_private_folder(pinned.parent)
     with tempfile.TemporaryDirectory(dir=pinned.parent, prefix="new-") as scratch:
         with (Path(scratch) / CATALOG).open("wb") as file:
             file.write(path.read_bytes().rstrip(b"\r\n") + f"\n{lines}".encode())
             file.flush()
             os.fsync(file.fileno())
         if load_catalog(Path(scratch)) != wanted:
-            raise catalog_error(
+            raise build_catalog_error(
                 f"The table does not fit at the end of {CATALOG}.", f"Write it there yourself:\n{lines}"
             )
         report = DuckDBEngine.add(pinned, wanted.tables, newest, folder, loading)
@@ -286,7 +286,7 @@ def _append(folder: Path, lines: str, wanted: "Dataset", newest: str, loading: "
         return report
 
 
-def _written(dataset: "Dataset") -> str:
+def _write_text(dataset: "Dataset") -> str:
     """The text of a catalog."""
     from sfumato.catalog.catalog_file import write_catalog
 

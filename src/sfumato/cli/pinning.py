@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli.describe import dataset_json, describe_bounds, describe_unit, table_json
+from sfumato.cli.describe import describe_bounds, describe_unit, write_dataset_json, write_table_json
 from sfumato.cli.load import (
     DateFormat,
     Decimal,
@@ -36,23 +36,23 @@ def check(context: typer.Context, as_json: AsJson = False) -> None:
         folder = Path(context.obj)
         dataset = load_catalog(folder)
         states: dict[str, Pinning] = {}
-        if snapshot_path(folder).exists():
+        if find_snapshot_path(folder).exists():
             with working("Comparing the sources with the pinned data"):
-                states = pinnings(snapshot_path(folder), dataset.tables, folder)
+                states = pinnings(find_snapshot_path(folder), dataset.tables, folder)
         _check_sources(folder, dataset, states)
         if as_json:
-            shown = dataset_json(dataset)
+            shown = write_dataset_json(dataset)
             for table in shown["tables"]:
-                table["pinned"] = _state_json(states.get(table["name"]))
+                table["pinned"] = _write_state_json(states.get(table["name"]))
             print_json(shown)
             return
-        budget = ", ".join(f"{name} = {text}" for name, text in dataset_json(dataset)["budget"].items())
+        budget = ", ".join(f"{name} = {text}" for name, text in write_dataset_json(dataset)["budget"].items())
         say(f"{dataset.name}: {budget}, for {dataset.population}; neighbours: {dataset.neighbours.value}.", "bold")
         if not dataset.tables:
             say("No tables yet: sfumato add NAME SOURCE --unit COLUMN")
         for table in dataset.tables.values():
             say(f"\n{table.name} ({table.source}). {describe_unit(table)}")
-            described = table_json(table)["columns"]
+            described = write_table_json(table)["columns"]
             rows = [
                 [column["name"], column["type"], describe_bounds(column), "yes" if column["nullable"] else "no"]
                 for column in described
@@ -86,9 +86,9 @@ def prepare(
     Options of reading change the catalog, and need a TABLE.
     """
     with refusals(as_json):
-        from sfumato.catalog.catalog_errors import catalog_error
+        from sfumato.catalog.catalog_errors import build_catalog_error
         from sfumato.catalog.catalog_file import FILE, load_catalog, replace_file
-        from sfumato.catalog.names import find_name, unknown_name
+        from sfumato.catalog.names import build_unknown_name, find_name
         from sfumato.catalog.table_edit import edit_reading
         from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
         from sfumato.ingest.load_report import Loading
@@ -96,7 +96,7 @@ def prepare(
         folder = Path(context.obj)
         dataset = load_catalog(folder)
         if not dataset.tables:
-            raise catalog_error("There is no table to pin.", "Add one: sfumato add NAME SOURCE --unit COLUMN")
+            raise build_catalog_error("There is no table to pin.", "Add one: sfumato add NAME SOURCE --unit COLUMN")
         options = drop_missing(
             encoding=encoding,
             delimiter=delimiter,
@@ -114,18 +114,18 @@ def prepare(
         if table is not None:
             only = find_name(table, dataset.tables)
             if only is None:
-                raise unknown_name("table", table, dataset.tables, f" in {FILE}")
+                raise build_unknown_name("table", table, dataset.tables, f" in {FILE}")
         text = None
         if only is not None and options:
             text, dataset = edit_reading(folder, only, options)
         done = DuckDBEngine.prepare(
-            snapshot_path(folder), dataset.tables, folder, only=only, everything=everything,
+            find_snapshot_path(folder), dataset.tables, folder, only=only, everything=everything,
             loading=Loading(strict, quiet=as_json),
         )  # fmt: skip
         if text is not None:
             replace_file(folder / FILE, text)
         if as_json:
-            print_json(_prepared_json(dataset, done))
+            print_json(_write_prepared_json(dataset, done))
             return
         _show_prepared(folder, dataset, done)
 
@@ -143,28 +143,28 @@ def _show_prepared(folder: Path, dataset: "Dataset", done: "Prepared") -> None:
     if not done.read:
         say("No source and no declaration has changed. To load a table anyway: sfumato prepare TABLE")
         return
-    show_report(done.report, {name: reload_command(folder, name) for name in done.read})
+    show_report(done.report, {name: write_reload_command(folder, name) for name in done.read})
     many = len(done.read) > 1
     say(f"\n{'The loaded tables are' if many else 'The loaded table is'} a new version of the data.")
     say("Stored answers about it are no longer reused; the budget that was spent stays spent.", "dim")
 
 
-def reload_command(folder: Path, table: str) -> str:
+def write_reload_command(folder: Path, table: str) -> str:
     """The command line that loads a table again."""
     place = "" if folder == Path() else f"-C {shlex.quote(str(folder))} "
     return f"sfumato {place}prepare {shlex.quote(table)}"
 
 
-def snapshot_path(folder: Path) -> Path:
+def find_snapshot_path(folder: Path) -> Path:
     """Where a dataset's pinned data is."""
     return folder / ".sfumato" / "snapshot.duckdb"
 
 
-def _prepared_json(dataset: "Dataset", done: "Prepared") -> dict[str, Any]:
+def _write_prepared_json(dataset: "Dataset", done: "Prepared") -> dict[str, Any]:
     shown = ("name", "source", "public", "unit", "max_rows_per_unit", "max_groups_per_unit")
     tables = [
         {
-            **{key: value for key, value in table_json(table).items() if key in shown},
+            **{key: value for key, value in write_table_json(table).items() if key in shown},
             "loaded": table.name in done.read,
             "why": done.read.get(table.name),
             "source_gone": table.name in done.gone,
@@ -187,7 +187,7 @@ def _state(state: "Pinning | None") -> tuple[str, str]:
     return "The source has not changed since it was pinned.", "dim"
 
 
-def _state_json(state: "Pinning | None") -> dict[str, Any]:
+def _write_state_json(state: "Pinning | None") -> dict[str, Any]:
     if state is None or not state.pinned:
         return {"pinned": False, "declaration_changed": None, "source": None, "changed_files": []}
     from sfumato.ingest.source_state import SourceStatus

@@ -40,7 +40,7 @@ def is_interactive() -> bool:
 
 def print_json(result: object) -> None:
     """Print JSON. Infinity and NaN become null, because JSON has neither."""
-    typer.echo(json.dumps(_finite(result), allow_nan=False, default=str))
+    typer.echo(json.dumps(_replace_infinite(result), allow_nan=False, default=str))
 
 
 def say(text: str, style: str = "") -> None:
@@ -96,7 +96,7 @@ def print_answer(answer: "Answer") -> None:
     right = [index for index, name in enumerate(answer.columns) if name in measured]
     console = to_stdout()
     if console.is_terminal and measured and len(rows) > 1:
-        drawn = _intervals(answer, measured[0], console.options.ascii_only)
+        drawn = _list_intervals(answer, measured[0], console.options.ascii_only)
         headings.append(f"{measured[0]} (interval)")
         rows = [[*row, bar] for row, bar in zip(rows, drawn, strict=True)]
     print_table(headings, rows, right=right)
@@ -105,7 +105,7 @@ def print_answer(answer: "Answer") -> None:
         say(f"Warning: {warning}", "yellow")
 
 
-def _intervals(answer: "Answer", name: str, ascii_only: bool) -> list[str]:
+def _list_intervals(answer: "Answer", name: str, ascii_only: bool) -> list[str]:
     """Each row's interval as a bar on one common scale."""
     line, dot = ("-", "o") if ascii_only else ("─", "●")
     ends = [row.get(name, (math.nan, math.nan)) for row in answer.intervals]
@@ -155,9 +155,9 @@ def printable(text: str) -> str:
     return "".join(letter if letter.isprintable() or letter == "\n" else "\ufffd" for letter in text)
 
 
-def _finite(value: Any) -> Any:  # noqa: ANN401 - whatever JSON can hold
+def _replace_infinite(value: Any) -> Any:  # noqa: ANN401 - whatever JSON can hold
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, dict):
-        return {name: _finite(item) for name, item in value.items()}
-    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
+        return {name: _replace_infinite(item) for name, item in value.items()}
+    return [_replace_infinite(item) for item in value] if isinstance(value, list | tuple) else value

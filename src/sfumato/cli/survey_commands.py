@@ -105,7 +105,7 @@ def new(
 
             say(str(compare_questions(len(questions.split(",")), epsilon, people=people)))
         _print_survey(made)
-        say(_expected_accuracy(answers, questions is not None, people, margin))
+        say(_describe_accuracy(answers, questions is not None, people, margin))
         for warning in _find_warnings(made.manifest):
             say(warning, "yellow")
         say(f"Wrote {path}. Publish the public key too: {made.manifest.public_key}.", "green")
@@ -203,7 +203,7 @@ def _read_answer(manifest: "Manifest", text: str) -> object:
             return parts
 
 
-def _expected_accuracy(answers: list[str] | None, yes_or_no: bool, people: int, margin: float) -> str:
+def _describe_accuracy(answers: list[str] | None, yes_or_no: bool, people: int, margin: float) -> str:
     if answers or yes_or_no:
         share = 100 / len(answers) if answers else 50
         found = f"a share of {share:.3g} % is estimated to within ±{100 * margin:.3g} points (95 % confidence)"
@@ -219,7 +219,7 @@ def _expected_accuracy(answers: list[str] | None, yes_or_no: bool, people: int, 
 
 def _margin(manifest: "Manifest", people: int) -> float:
     from sfumato.local.randomisers.questions import Questions
-    from sfumato.local.randomisers.share_estimates import normal_quantile
+    from sfumato.local.randomisers.share_estimates import compute_normal_quantile
     from sfumato.number_arguments import whole_number
 
     table = manifest.table
@@ -227,7 +227,7 @@ def _margin(manifest: "Manifest", people: int) -> float:
         from fractions import Fraction
 
         spread = table.variance_population(0.5) / whole_number(people, "people", 1)
-        return float(normal_quantile(Fraction(1, 20)) * spread**0.5)
+        return float(compute_normal_quantile(Fraction(1, 20)) * spread**0.5)
     return table.margin(people)
 
 
@@ -257,7 +257,7 @@ def _print_survey(loaded: "Survey") -> None:
         answers = f"yes or no to each of {shown}" if isinstance(domain, YesNo) else shown
     rows = [
         ["answers", answers],
-        ["one report", f"ε = {format_epsilon(loaded.epsilon)}, computed from the table ({_mechanism_name(loaded)})"],
+        ["one report", f"ε = {format_epsilon(loaded.epsilon)}, computed from the table ({_name_mechanism(loaded)})"],
         ["all reports on one answer", f"ε = {format_epsilon(loaded.longitudinal_epsilon)}" + _describe_memo(manifest)],
         ["in total", f"at most ε = {manifest.lifetime_epsilon}"],
         ["asked", _describe_periods(manifest)],
@@ -298,7 +298,7 @@ def _find_warnings(manifest: "Manifest") -> list[str]:
     return found
 
 
-def _mechanism_name(loaded: "Survey") -> str:
+def _name_mechanism(loaded: "Survey") -> str:
     return str(loaded.manifest.permanent.describe()["mechanism"])
 
 

@@ -53,7 +53,7 @@ def simulate(
 
         loaded = load(source, public_key)
         started = time.perf_counter()
-        with tempfile.TemporaryDirectory() as scratch, _bar(people) as progress:
+        with tempfile.TemporaryDirectory() as scratch, _show_progress(people) as progress:
             place = Path(scratch) if folder is None else folder
             place.mkdir(parents=True, exist_ok=True)
             given = None if shares is None else shares.split(",")
@@ -194,7 +194,7 @@ def print_results(found: "Results", truth: list[float] | None = None) -> None:
     say(f"Local ε = {local} for one report, whoever reads it.{total}", "green")
     scope = "simultaneous" if found.simultaneous else "each alone"
     missing = "fake reports" + (", or the bias of numbers that were clamped to the bounds" * (found.kind == "mean"))
-    places = _places(min(line.high - line.low for line in found.lines))
+    places = _choose_decimals(min(line.high - line.low for line in found.lines))
     rows = [
         [
             line.label,
@@ -228,7 +228,7 @@ def print_results(found: "Results", truth: list[float] | None = None) -> None:
         say(f"  - {assumption}", "dim")
 
 
-def _places(width: float) -> int:
+def _choose_decimals(width: float) -> int:
     """The number of decimals that shows the narrowest interval with two digits: more would be noise."""
     return min(max(1 - math.floor(math.log10(width)), 0), 12) if 0 < width < math.inf else 4
 
@@ -288,7 +288,7 @@ def _format_counts(name: str, received: "ReceivedCounts") -> list[str]:
 
 
 @contextmanager
-def _bar(people: int) -> Iterator["Progress"]:
+def _show_progress(people: int) -> Iterator["Progress"]:
     """Show a progress bar for each stage on stderr, if it is a terminal."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 

@@ -22,7 +22,7 @@ from sfumato.ingest.source_files import CSV
 from sfumato.ingest.source_refusals import NotEnoughMemory, changed_while_read, refused
 from sfumato.ingest.source_state import SourceState, SourceStatus, compare_state, is_unchanged, read_state
 from sfumato.ingest.sql_quoting import quote
-from sfumato.private_files import FOR_THE_OWNER, private_folder, sync_folder
+from sfumato.private_files import FOR_THE_OWNER, make_private_folder, sync_folder
 
 NOT_PINNED, ASKED_FOR = "it was not pinned", "it was asked for"
 # Memory for DuckDB while it loads a table. A load that lacks memory begins again with the next; then without a limit.
@@ -207,7 +207,7 @@ def _remove(connection: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None
 @contextmanager
 def _in_place_of(path: Path, *, copy: bool = False) -> Iterator[duckdb.DuckDBPyConnection]:
     """A new file beside the old one, which takes its place when all went well. Readers keep the file they opened."""
-    private_folder(path.parent)
+    make_private_folder(path.parent)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix="new-") as scratch:
         new = Path(scratch) / path.name
         if copy and path.exists():

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import duckdb
 
-from sfumato.catalog.catalog_errors import catalog_error
+from sfumato.catalog.catalog_errors import build_catalog_error
 from sfumato.errors import CatalogError, SfumatoError
 from sfumato.ingest.canonical import NoRule
 from sfumato.ingest.hidden_names import ATTACHED
@@ -25,7 +25,7 @@ class NotEnoughMemory(CatalogError):
 
 
 def refused(table: str, message: str, hint: str) -> CatalogError:
-    return catalog_error(f"tables.{table}: {message}", hint)
+    return build_catalog_error(f"tables.{table}: {message}", hint)
 
 
 def unreadable(table: str) -> CatalogError:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from fractions import Fraction
 
-from sfumato.errors import KernelFault, too_little_noise, too_much_noise
+from sfumato.errors import KernelFault, build_too_little_noise, build_too_much_noise
 from sfumato.kernel.entropy import Entropy
 from sfumato.kernel.losses import ZCDP, PureDP
 from sfumato.kernel.samplers import GREATEST_SCALE, LEAST_SCALE, IntArray, discrete_gaussian, discrete_laplace
@@ -49,9 +49,9 @@ def choose_noise(l1: Fraction, l2_squared: Fraction, loss: PureDP | ZCDP) -> Noi
         case ZCDP(rho, delta) if rho and not delta:
             twice_variance = l2_squared / Fraction(rho)
             if twice_variance < LEAST_SCALE:
-                raise too_little_noise("rho", f"at most {1 / LEAST_SCALE} times the sensitivity squared")
+                raise build_too_little_noise("rho", f"at most {1 / LEAST_SCALE} times the sensitivity squared")
             if twice_variance >= GREATEST_SCALE**2:
-                raise too_much_noise("rho")
+                raise build_too_much_noise("rho")
             return GaussianNoise(twice_variance / 2)
         case _:
             raise KernelFault("Noise is paid for by an epsilon or a rho above zero, without a delta.")
@@ -66,7 +66,7 @@ def check_scale(scale: Fraction, name: str) -> Fraction:
     Checked by: tests/kernel/test_mechanisms.py::test_extreme_parameters_are_refused
     """
     if scale < LEAST_SCALE:
-        raise too_little_noise(name, f"at most {1 / LEAST_SCALE} times the sensitivity")
+        raise build_too_little_noise(name, f"at most {1 / LEAST_SCALE} times the sensitivity")
     if scale > GREATEST_SCALE:
-        raise too_much_noise(name)
+        raise build_too_much_noise(name)
     return scale

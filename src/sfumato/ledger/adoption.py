@@ -110,7 +110,7 @@ def continue_ledger(
         known = rename_parted(rows, (*list_seen(keyring, seen, (*counted, *replaced)), *replaced))
         missing = find_missing(counted, known, now.budget)
         if missing.entries and not accepted.missing:
-            raise _missing_error(missing.entries, missing.cost, seen)
+            raise _build_missing_error(missing.entries, missing.cost, seen)
         everything = choose_longest((*known, *counted))
         keyring.demand_writable()
         remember_segments(
@@ -170,7 +170,7 @@ def _refuse_foreign_key(rows: LedgerRows, now: Head, own: Keyring | None, accept
     return key
 
 
-def _missing_error(missing: int, carried: PrivacyLoss | None, newest: Mark | None) -> LedgerError:
+def _build_missing_error(missing: int, carried: PrivacyLoss | None, newest: Mark | None) -> LedgerError:
     where = f" at {newest.place}" if newest and newest.place else ""
     cost = f" They cost {describe_loss(carried)}, which stays charged." if carried else ""
     lacking = "1 entry that was" if missing == 1 else f"{missing} entries that were"

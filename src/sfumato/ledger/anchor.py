@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfumato.errors import LedgerError
-from sfumato.ledger.entries import ANCHORS, Head, altered_error
+from sfumato.ledger.entries import ANCHORS, Head, build_altered_error
 from sfumato.ledger.entry_queries import find_newest_anchor, find_number, find_whole_entry
 from sfumato.ledger.keyring import Keyring, Mark, is_signed
 from sfumato.ledger.ledger_rows import LedgerRows
@@ -48,9 +48,9 @@ def read_anchor(rows: LedgerRows, head: Head) -> Anchor:
     newest = find_newest_anchor(rows)
     row = None if newest is None else find_whole_entry(rows, newest)
     if row is None or row["kind"] not in ANCHORS:
-        raise altered_error(newest or 1, "is missing")
+        raise build_altered_error(newest or 1, "is missing")
     if row["number"] != head.anchor:
-        raise altered_error(row["number"], "does not agree with the totals")
+        raise build_altered_error(row["number"], "does not agree with the totals")
     declared = json.loads(row["payload"])
     keys = tuple((int(number), str(key)) for number, key in declared.get("keys", []))
     return Anchor(row["number"], row["hash"], keys, declared.get("place", {}))
@@ -65,9 +65,9 @@ def refuse_unsigned(rows: LedgerRows, anchor: Anchor, seen: Mark | None) -> None
     row = find_whole_entry(rows, anchor.number) or {}
     in_force = bool(anchor.keys) and anchor.keys[-1][0] <= anchor.number
     if not in_force or not is_signed(anchor.hash, row.get("signature", ""), anchor.key):
-        raise altered_error(anchor.number, "is not signed with the ledger's key")
+        raise build_altered_error(anchor.number, "is not signed with the ledger's key")
     if seen is not None and seen.anchor != anchor.hash and (find_number(rows, seen.anchor) or 0) > anchor.number:
-        raise altered_error(find_number(rows, seen.anchor) or 0)
+        raise build_altered_error(find_number(rows, seen.anchor) or 0)
 
 
 def describe_anchor(

@@ -14,7 +14,7 @@ from sfumato.kernel.losses import PrivacyLoss
 from sfumato.kernel.reservation import Reservation
 from sfumato.ledger.entries import Head, Row
 from sfumato.ledger.ledger_rows import LedgerRows
-from sfumato.ledger.loss_sums import add_losses, convert_loss, price, read_loss, zero_loss
+from sfumato.ledger.loss_sums import add_losses, convert_loss, make_zero_loss, price, read_loss
 from sfumato.ledger.stored_answers import describe_certificate, is_void
 
 Shares = tuple[PrivacyLoss, ...]
@@ -78,4 +78,4 @@ def list_shares(certificate: Certificate) -> Shares:
 def read_own_spent(newest: Row | None, budget: PrivacyLoss) -> PrivacyLoss:
     """What an analyst has spent, from their last entry, in the kind of the budget."""
     spent = read_loss(newest["analyst_spent"]) if newest else None
-    return convert_loss(spent, budget) if spent else zero_loss(budget)
+    return convert_loss(spent, budget) if spent else make_zero_loss(budget)

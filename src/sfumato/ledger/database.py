@@ -100,7 +100,7 @@ class Database:
     @contextmanager
     def _connection(self) -> Iterator[sa.Connection]:
         self._stay_in_one_process()
-        damage = _as_ledger_errors(self._engine.dialect.loaded_dbapi.Error, self.path)
+        damage = _raise_ledger_errors(self._engine.dialect.loaded_dbapi.Error, self.path)
         with GATE.inside(), damage, self._lock, self._take_connection() as connection:
             yield connection
 
@@ -128,22 +128,22 @@ class Database:
         known = self._size  # read first: another thread may see the file grow, and say so, meanwhile
         found, size = _identify_files(self.path)
         if found != connection.info["files"] or size < known:
-            raise _replaced_error()
+            raise _build_replaced_error()
         self._size = size
 
     def _connect(self) -> sqlite3.Connection:
         where = "file::memory:"
         if self.path is not None and self._read_only:
-            where = self._to_read(self.path)
+            where = self._write_reading_address(self.path)
         elif self.path is not None:
             if self._may_be_new and self._file is None:
                 make_private(Path(self.path))
             if self._file is not None and self._file != _identify_files(self.path)[0][0]:
-                raise _replaced_error()
+                raise _build_replaced_error()
             where = f"file:{quote(self.path)}?mode=rw"  # SQLite itself never makes a file here
         return sqlite3.connect(where, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False, uri=True)
 
-    def _to_read(self, path: str) -> str:
+    def _write_reading_address(self, path: str) -> str:
         """How SQLite is told to read a file that may not be written.
 
         Entries may still be in the journal, which only a writer may fold in: then a copy of both is read.
@@ -167,7 +167,7 @@ class Database:
         connection.execute("SELECT COUNT(*) FROM sqlite_master").close()  # opens the journal
         record.info["files"] = files = _identify_files(self.path)[0]
         if self._file is not None and files[0] != self._file:
-            raise _replaced_error()
+            raise _build_replaced_error()
         self._file = files[0]
         for suffix in SUFFIXES:
             tighten(Path(self.path + suffix))
@@ -186,7 +186,7 @@ class Database:
 
 
 @contextmanager
-def _as_ledger_errors(driver: type[Exception], path: str | None) -> Iterator[None]:
+def _raise_ledger_errors(driver: type[Exception], path: str | None) -> Iterator[None]:
     """Raise what a database, its file at `path`, or damaged bytes in it raise, as a LedgerError."""
     try:
         yield
@@ -224,7 +224,7 @@ def _identify_files(path: str) -> tuple[tuple[tuple[int, int], ...], int]:
     return tuple(found), size
 
 
-def _replaced_error() -> LedgerError:
+def _build_replaced_error() -> LedgerError:
     hint = "Put the newest ledger back at its path, and open the dataset again. Nothing is answered without it."
     return LedgerError("ledger-replaced", "The ledger was deleted, moved or replaced while it was open.", hint)
 

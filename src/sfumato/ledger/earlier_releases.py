@@ -7,7 +7,7 @@ from sfumato.kernel.losses import PrivacyLoss
 from sfumato.ledger.entries import Head
 from sfumato.ledger.ledger_rows import LedgerRows
 from sfumato.ledger.quotes import price_view
-from sfumato.ledger.release_index import find_own_answer, index_error, list_obtained
+from sfumato.ledger.release_index import build_index_error, find_own_answer, list_obtained
 from sfumato.ledger.stored_answers import StoredAnswer, read_stored, read_summary
 
 
@@ -42,7 +42,7 @@ def find_earlier_releases(
     }
     for number in own:
         if number not in stored:  # the index hides it
-            raise index_error(number)
+            raise build_index_error(number)
     if newest is None or summary is None:
         return EarlierReleases(None, tuple(stored.values()), head.number, head.hash)
     summed_up = stored.pop(newest["number"])

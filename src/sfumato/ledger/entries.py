@@ -71,7 +71,7 @@ _SECOND = (*_FIRST, "version", "question")
 CHAINED = {1: _FIRST, 2: _SECOND, 3: _SECOND}  # by schema version: which columns of an entry are hashed
 
 
-def chain_hash(previous: str, row: Row) -> str:
+def hash_entry(previous: str, row: Row) -> str:
     """The hash of an entry: of the previous entry's hash and of its own columns."""
     chained = CHAINED.get(row["version"], _SECOND)  # the hash of a version that does not exist never matches
     return sha256(previous + "\n" + canonical_text({name: row[name] for name in chained}))
@@ -82,10 +82,10 @@ def is_altered(row: Row) -> bool:
     payload = row.get("payload")
     if payload is not None and sha256(str(payload)) != row["payload_hash"]:
         return True
-    return bool(chain_hash(str(row["previous"]), row) != row["hash"])
+    return bool(hash_entry(str(row["previous"]), row) != row["hash"])
 
 
-def altered_error(number: int, what: str = "was altered") -> LedgerError:
+def build_altered_error(number: int, what: str = "was altered") -> LedgerError:
     """The refusal to use an entry that fails its checks."""
     hint = "Run `sfumato ledger verify`, and restore the newest intact backup: `sfumato ledger restore`."
     return LedgerError("ledger-altered", f"Entry {number} of the ledger {what}.", hint)

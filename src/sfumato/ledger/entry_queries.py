@@ -4,7 +4,7 @@ from collections.abc import Generator
 
 import sqlalchemy as sa
 
-from sfumato.ledger.entries import ANCHORS, Entry, Row, altered_error, sha256
+from sfumato.ledger.entries import ANCHORS, Entry, Row, build_altered_error, sha256
 from sfumato.ledger.ledger_rows import LedgerRows
 from sfumato.ledger.ledger_tables import ANALYST, CHARGE_NUMBER, ENTRIES, GET_HEAD, PLAIN, is_kind, newest
 from sfumato.ledger.prepared_statement import PreparedStatement
@@ -68,7 +68,7 @@ def read_first_payload(rows: LedgerRows) -> str | None:
     """The payload of the first entry, in tables of any version. Its chain hash is checked with the other entries."""
     row = rows.find_unchecked(GET_FIRST)
     if row is not None and sha256(row["payload"]) != row["payload_hash"]:
-        raise altered_error(1)
+        raise build_altered_error(1)
     return None if row is None else str(row["payload"])
 
 

@@ -58,7 +58,7 @@ def check_export(path: Path, head: str | None = None) -> Exported:
             identity = str(first["ledger_id"]), str(first["population"])
             hashes: list[str] = []
             sums = Replay(*identity)
-            found = walk(_rows(file, hashes), sums, (0, ""))
+            found = walk(_read_rows(file, hashes), sums, (0, ""))
             newest = str(first["head"])
     except OSError as error:
         raise LedgerError("export-unreadable", f"{path} cannot be read: {error.strerror}.", "Check the path.") from None
@@ -72,7 +72,7 @@ def check_export(path: Path, head: str | None = None) -> Exported:
     return Exported(*identity, newest, sums.key, found)
 
 
-def _rows(file: IO[str], hashes: list[str]) -> Iterator[Row]:
+def _read_rows(file: IO[str], hashes: list[str]) -> Iterator[Row]:
     for line in file:
         row: dict[str, Any] = json.loads(line)
         hashes.append(str(row["hash"]))

@@ -20,7 +20,7 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from sfumato.errors import LedgerError
-from sfumato.private_files import make_private, private_folder, sync_folder, tighten, write_private, written_once
+from sfumato.private_files import make_private, make_private_folder, sync_folder, tighten, write_once, write_private
 from sfumato.signing import make_secret, public_key_of, read_key, sign, verify_signature
 
 SLOT = 4096  # bytes: a mark is written to one of two slots, so that an interrupted write leaves the other intact
@@ -63,10 +63,10 @@ class Keyring:
     def make(cls, ledger_id: str) -> "Keyring":
         """The keyring of this ledger. Its key is made if there is none."""
         try:
-            private_folder(find_home())
-            private_folder(find_home() / "ledgers")
-            folder = private_folder(find_home() / "ledgers" / _name_folder(ledger_id))
-            written_once(folder / "key", make_secret().encode())
+            make_private_folder(find_home())
+            make_private_folder(find_home() / "ledgers")
+            folder = make_private_folder(find_home() / "ledgers" / _name_folder(ledger_id))
+            write_once(folder / "key", make_secret().encode())
         except OSError as error:
             hint = "Set SFUMATO_HOME to a folder of yours that can be written, apart from the data."
             message = f"The ledger's key cannot be stored in {find_home()}: {error.strerror}."
@@ -84,7 +84,7 @@ class Keyring:
 
     def sign(self, text: str) -> str:
         """The signature of an entry's hash."""
-        return sign(self._key, _signed_bytes(text))
+        return sign(self._key, _write_signed_bytes(text))
 
     def read_mark(self) -> Mark | None:
         """The high-water mark; None before the first one. None, with a warning, if it cannot be read."""
@@ -207,10 +207,10 @@ def _warn_once(message: str) -> None:
 
 def is_signed(text: str, signature: str, public_key: str) -> bool:
     """Whether the holder of this key signed this hash."""
-    return verify_signature(_signed_bytes(text), signature, public_key)
+    return verify_signature(_write_signed_bytes(text), signature, public_key)
 
 
-def _signed_bytes(text: str) -> bytes:
+def _write_signed_bytes(text: str) -> bytes:
     return f"sfumato ledger entry {text}".encode()
 
 

@@ -51,7 +51,7 @@ from sfumato.ledger.spending import (
     Limit,
     Spending,
     Totals,
-    other_limit_error,
+    build_other_limit_error,
     refuse_long_amounts,
     refuse_over_limit,
     spend_nothing,
@@ -116,7 +116,7 @@ class Ledger:
             with ledger._guarded.read() as (_, head):
                 ledger._sublimits.check(head.budget)
             if limit is not None and limit.loss != head.budget:
-                raise other_limit_error(limit.loss, head.budget)
+                raise build_other_limit_error(limit.loss, head.budget)
             if neighbours is not None:
                 ledger.agree_on(neighbours)
         except BaseException:

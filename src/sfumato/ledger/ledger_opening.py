@@ -20,11 +20,11 @@ from sfumato.ledger.anchor import (
 )
 from sfumato.ledger.audit import refuse_older
 from sfumato.ledger.database import Database
-from sfumato.ledger.entries import SCHEMA_VERSION, Head, altered_error
+from sfumato.ledger.entries import SCHEMA_VERSION, Head, build_altered_error
 from sfumato.ledger.entry_queries import find_entry, read_first_payload
 from sfumato.ledger.keyring import Keyring
 from sfumato.ledger.ledger_rows import LedgerRows
-from sfumato.ledger.loss_sums import add_losses, write_loss, zero_loss
+from sfumato.ledger.loss_sums import add_losses, make_zero_loss, write_loss
 from sfumato.ledger.schema import alter_tables, has_tables, make_tables, read_version
 from sfumato.ledger.signatures import Signatures
 from sfumato.ledger.spending import shorten
@@ -61,7 +61,7 @@ def begin_ledger(
             **describe_anchor(keyring, database.path, 1),
         }
         _start_signing(database, rows, keyring, parts)
-        return rows.append(None, "open", limit, zero_loss(limit), payload=canonical_text(parts))
+        return rows.append(None, "open", limit, make_zero_loss(limit), payload=canonical_text(parts))
 
 
 def read_identity(url: str) -> Identity | None:
@@ -197,6 +197,6 @@ def refuse_missing(rows: LedgerRows) -> None:
 def _read_first_entry(rows: LedgerRows) -> Identity:
     payload = read_first_payload(rows)
     if payload is None:
-        raise altered_error(1, "is missing")
+        raise build_altered_error(1, "is missing")
     declared = json.loads(payload)
     return Identity(str(declared["ledger_id"]), str(declared["population"]))

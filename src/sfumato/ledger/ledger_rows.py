@@ -20,7 +20,16 @@ import sqlalchemy as sa
 
 from sfumato.errors import KernelFault, LedgerError
 from sfumato.kernel.losses import PrivacyLoss
-from sfumato.ledger.entries import ANCHORS, SCHEMA_VERSION, Head, Row, altered_error, chain_hash, is_altered, sha256
+from sfumato.ledger.entries import (
+    ANCHORS,
+    SCHEMA_VERSION,
+    Head,
+    Row,
+    build_altered_error,
+    hash_entry,
+    is_altered,
+    sha256,
+)
 from sfumato.ledger.ledger_tables import (
     ADD_ENTRY,
     COLUMNS,
@@ -73,12 +82,12 @@ class LedgerRows:
             self.check(row)
         if number != claimed:
             what = "is missing" if number < claimed else "was never added by the ledger"
-            raise altered_error(min(number, claimed) + 1, what)
+            raise build_altered_error(min(number, claimed) + 1, what)
         if not number or any(row[name] != row[f"head_{name}"] for name in ("hash", "budget", "spent")):
-            raise altered_error(number, "does not agree with the totals")
+            raise build_altered_error(number, "does not agree with the totals")
         budget, spent = read_loss(row["budget"]), read_loss(row["spent"])
         if budget is None or spent is None:
-            raise altered_error(number)
+            raise build_altered_error(number)
         return Head(number, row["hash"], budget, spent, row["head_anchor"])
 
     def append(self, before: Head | None, kind: str, budget: PrivacyLoss, spent: PrivacyLoss, **parts: Any) -> Head:  # noqa: ANN401
@@ -105,7 +114,7 @@ class LedgerRows:
         }
         previous = before.hash if before else ""
         anchor = row["number"] if kind in ANCHORS or before is None else before.anchor
-        head = Head(row["number"], chain_hash(previous, row), budget, spent, anchor)
+        head = Head(row["number"], hash_entry(previous, row), budget, spent, anchor)
         row["signature"] = self.signatures.sign(head.hash) if self.signatures else ""
         whole = {**row, "previous": previous, "hash": head.hash, "payload": payload, "anchor": anchor}
         ADD_ENTRY.run(self.connection, **{name: whole[name] for name in COLUMNS})
@@ -147,9 +156,9 @@ class LedgerRows:
     def check(self, row: Row) -> Row:
         """The entry itself. An altered one, or one that is not signed with the ledger's key, is refused."""
         if is_altered(row):
-            raise altered_error(row["number"])
+            raise build_altered_error(row["number"])
         if self.signatures and not self.signatures.is_valid(row):
-            raise altered_error(row["number"], "is not signed with the ledger's key")
+            raise build_altered_error(row["number"], "is not signed with the ledger's key")
         return row
 
 

@@ -62,7 +62,7 @@ def round_long(amount: Fraction, rounding: str, most_digits: int = MOST_DIGITS) 
 
 
 @lru_cache(maxsize=64)
-def zero_loss(kind: PrivacyLoss) -> PrivacyLoss:
+def make_zero_loss(kind: PrivacyLoss) -> PrivacyLoss:
     """The loss of nothing, of the same kind as `kind`."""
     return make_loss(kind, Fraction(0), Fraction(0))
 
@@ -102,7 +102,7 @@ def price(loss: PrivacyLoss, shares: tuple[PrivacyLoss, ...], budget: PrivacyLos
     In zCDP, converting the share of each measurement by itself is sound, and cheaper than converting their sum.
     """
     if isinstance(budget, ZCDP) and shares and reduce(compose, shares) == loss:
-        return reduce(compose, (share.to_zcdp() for share in shares), zero_loss(budget))
+        return reduce(compose, (share.to_zcdp() for share in shares), make_zero_loss(budget))
     return convert_loss(loss, budget)
 
 

@@ -8,7 +8,7 @@ from sfumato.kernel.losses import PrivacyLoss
 from sfumato.ledger.charging import list_shares, read_own_spent
 from sfumato.ledger.entries import Head, Row
 from sfumato.ledger.ledger_rows import LedgerRows
-from sfumato.ledger.loss_sums import convert_loss, fits, price, zero_loss
+from sfumato.ledger.loss_sums import convert_loss, fits, make_zero_loss, price
 from sfumato.ledger.release_index import Order, Release, find_releases, find_same
 from sfumato.ledger.spending import Spending, read_charge, spend_nothing, spend_on
 from sfumato.ledger.stored_answers import describe_certificate, is_precise_enough, read_certified
@@ -49,7 +49,7 @@ def price_view(charge: Row, limit: PrivacyLoss | None, budget: PrivacyLoss, *, h
     loss = read_certified(charge["payload"]).loss
     if limit is None or has:
         return spend_nothing(loss, budget, limit)
-    return Spending(zero_loss(budget), convert_loss(read_charge(charge["loss"]), budget), loss)
+    return Spending(make_zero_loss(budget), convert_loss(read_charge(charge["loss"]), budget), loss)
 
 
 def choose_stored(
@@ -118,7 +118,7 @@ def _is_affordable(charge: Row, budget: PrivacyLoss, most: PrivacyLoss | None) -
         cost = convert_loss(read_charge(charge["loss"]), budget)
     except LedgerError:
         return False
-    return most is None or fits(cost, zero_loss(budget), most)
+    return most is None or fits(cost, make_zero_loss(budget), most)
 
 
 def _price_request(certificate: Certificate, budget: PrivacyLoss) -> PrivacyLoss | None:

@@ -9,7 +9,7 @@ import json
 from sfumato.errors import LedgerError
 from sfumato.kernel.canonical_text import canonical_text
 from sfumato.kernel.neighbours import Neighbours
-from sfumato.ledger.entries import Head, altered_error
+from sfumato.ledger.entries import Head, build_altered_error
 from sfumato.ledger.entry_queries import find_neighbours_entry, find_whole_entry
 from sfumato.ledger.ledger_rows import LedgerRows
 
@@ -23,7 +23,7 @@ def read_neighbours(rows: LedgerRows) -> Neighbours | None:
     """The neighbours that the entries record; None if they record none."""
     first, later = find_whole_entry(rows, 1), find_neighbours_entry(rows)
     if first is None:
-        raise altered_error(1, "is missing")
+        raise build_altered_error(1, "is missing")
     declared = json.loads(first["payload"]).get("neighbours")
     if declared is None and later is not None:
         declared = json.loads(later["payload"])["neighbours"]

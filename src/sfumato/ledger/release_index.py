@@ -138,7 +138,7 @@ def find_releases(
             return
         charge, later = found[0], found[1:]
         if charge["kind"] != "charge" or charge["answer_key"] != key:
-            raise index_error(charge["number"])
+            raise build_index_error(charge["number"])
         answers = [row for row in later if row["kind"] == "answer" and row["about"] == charge["number"]]
         seen = any(row["kind"] == "seen" and row["about"] == charge["number"] for row in later)
         yield Release(charge, answers[0] if answers else None, seen or charge["analyst"] == analyst)
@@ -175,11 +175,11 @@ def list_obtained(rows: LedgerRows, answer_key: str, analyst: str, after: int) -
         number = charge["number"]
         obtained = answers.get(number) if charge["analyst"] == analyst else views.get(number)
         if charge["answer_key"] != answer_key or number not in answers or not obtained or obtained["number"] <= after:
-            raise index_error(number)
+            raise build_index_error(number)
     return [(charge, answers[charge["number"]]) for charge in charges]
 
 
-def index_error(number: int) -> LedgerError:
+def build_index_error(number: int) -> LedgerError:
     """The refusal to use an index that does not say what the entries say."""
     message = f"The index of releases says something about entry {number} of the ledger that the entry does not say."
     hint = "Run `sfumato ledger verify --full`. If only the index is wrong, `sfumato ledger adopt` builds it again."

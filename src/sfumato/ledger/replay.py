@@ -21,7 +21,7 @@ from sfumato.ledger.entry_queries import (
 )
 from sfumato.ledger.keyring import is_signed
 from sfumato.ledger.ledger_rows import LedgerRows
-from sfumato.ledger.loss_sums import add_losses, convert_loss, fits, price, zero_loss
+from sfumato.ledger.loss_sums import add_losses, convert_loss, fits, make_zero_loss, price
 from sfumato.ledger.spending import read_charge, shorten
 
 _NEIGHBOURS = ("neighbours", None, "")
@@ -130,14 +130,14 @@ class Replay:
             identity = (payload["ledger_id"], payload["population"], entry.number)
             _demand(identity == (*self._identity, 1))
             self._note_neighbours(payload)
-            return replace(entry, spent=zero_loss(entry.budget))
+            return replace(entry, spent=make_zero_loss(entry.budget))
         spent = convert_loss(self._spent, entry.budget)
         if entry.kind == "limit":
             return replace(entry, spent=spent)
         _demand(self._budget == entry.budget)
         if entry.kind in (*ANCHORS, "neighbours"):
             return self._expect_record(entry, payload, spent)
-        own = convert_loss(self._find_own_spent(entry.analyst) or zero_loss(entry.budget), entry.budget)
+        own = convert_loss(self._find_own_spent(entry.analyst) or make_zero_loss(entry.budget), entry.budget)
         if entry.kind == "charge":
             shares = tuple(read_charge(part["loss"]) for part in payload["measurements"])
             loss = price(read_charge(payload["loss"]), shares, entry.budget)
@@ -152,7 +152,7 @@ class Replay:
         if entry.kind == "answer":
             return replace(entry, analyst=charge.analyst, loss=None, spent=spent, analyst_spent=own)
         _demand(charge.loss is not None and charge.analyst != entry.analyst)
-        loss = convert_loss(charge.loss or zero_loss(entry.budget), entry.budget)
+        loss = convert_loss(charge.loss or make_zero_loss(entry.budget), entry.budget)
         return replace(entry, loss=loss, spent=spent, analyst_spent=add_losses(own, loss))
 
 

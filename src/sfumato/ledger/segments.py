@@ -16,7 +16,7 @@ from sfumato.ledger.entries import Row
 from sfumato.ledger.entry_queries import find_entry, find_whole_entry, list_anchors
 from sfumato.ledger.keyring import Keyring, Mark
 from sfumato.ledger.ledger_rows import LedgerRows
-from sfumato.ledger.loss_sums import add_losses, convert_loss, write_loss, zero_loss
+from sfumato.ledger.loss_sums import add_losses, convert_loss, make_zero_loss, write_loss
 from sfumato.ledger.spending import find_excess, read_charge
 
 NOTE = "histories"  # the file next to the mark with the segments that this user has seen
@@ -56,7 +56,7 @@ def _list_counted(rows: LedgerRows, anchor: Row) -> list[Segment]:
     declared = json.loads((find_whole_entry(rows, anchor["number"]) or {}).get("payload") or "{}")
     if "lost" in declared or "carried" not in declared:
         return _read_segments(declared.get("lost", []))
-    none, number = write_loss(zero_loss(read_charge(declared["carried"]))), anchor["number"]
+    none, number = write_loss(make_zero_loss(read_charge(declared["carried"]))), anchor["number"]
     return [Segment(f"{anchor['hash']}/carried", number, none, number, anchor["hash"], declared["carried"])]
 
 
@@ -68,7 +68,7 @@ def list_seen(keyring: Keyring, mark: Mark | None, shown: Iterable[Segment]) -> 
     same = [segment for segment in (*kept, *shown) if segment.anchor == mark.anchor]
     if same:
         return (*kept, replace(same[0], number=mark.number, hash=mark.hash, spent=mark.spent))
-    none = write_loss(zero_loss(read_charge(mark.spent)))  # where it began is unknown, so all of it counts
+    none = write_loss(make_zero_loss(read_charge(mark.spent)))  # where it began is unknown, so all of it counts
     return (*kept, Segment(mark.anchor, mark.number, none, mark.number, mark.hash, mark.spent))
 
 
@@ -107,7 +107,7 @@ class Missing:
 def find_missing(counted: Iterable[Segment], seen: Iterable[Segment], budget: PrivacyLoss) -> Missing:
     """What was seen but not counted by the ledger. The cost is in the kind of its budget."""
     have = {segment.anchor: segment for segment in choose_longest(counted)}
-    lost, entries, cost = [], 0, zero_loss(budget)
+    lost, entries, cost = [], 0, make_zero_loss(budget)
     for segment in choose_longest(seen):
         there = have.get(segment.anchor)
         if there is not None and there.number >= segment.number:
@@ -117,7 +117,7 @@ def find_missing(counted: Iterable[Segment], seen: Iterable[Segment], budget: Pr
         shared = there.spent if there else segment.before
         spent = convert_loss(read_charge(segment.spent), budget)
         cost = add_losses(cost, find_excess(spent, convert_loss(read_charge(shared), budget)))
-    return Missing(tuple(lost), entries, None if cost == zero_loss(budget) else cost)
+    return Missing(tuple(lost), entries, None if cost == make_zero_loss(budget) else cost)
 
 
 def write_segments(segments: Iterable[Segment]) -> list[list[object]]:

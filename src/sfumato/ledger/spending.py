@@ -9,7 +9,7 @@ from math import isqrt
 from sfumato.errors import BudgetExceeded, InvalidParameter, KernelFault, LedgerError, kind_of
 from sfumato.kernel.exact import plain, sum_exactly
 from sfumato.kernel.losses import ZCDP, PrivacyLoss, PureDP
-from sfumato.ledger.loss_sums import amounts_of, convert_loss, fits, make_loss, read_loss, round_long, zero_loss
+from sfumato.ledger.loss_sums import amounts_of, convert_loss, fits, make_loss, make_zero_loss, read_loss, round_long
 from sfumato.number_arguments import privacy_amount
 
 LONG = 500  # digits: more than any sum of amounts that pass `refuse_long_amounts`
@@ -65,7 +65,7 @@ def spend_on(loss: PrivacyLoss, population: PrivacyLoss, limit: PrivacyLoss | No
 
 def spend_nothing(loss: PrivacyLoss, budget: PrivacyLoss, limit: PrivacyLoss | None) -> Spending:
     """What an answer takes that the analyst has paid for already."""
-    return spend_on(zero_loss(loss), zero_loss(budget), limit)
+    return spend_on(make_zero_loss(loss), make_zero_loss(budget), limit)
 
 
 def subtract_spent(limit: PrivacyLoss, spent: PrivacyLoss) -> PrivacyLoss:
@@ -132,7 +132,7 @@ def describe_loss(loss: PrivacyLoss) -> str:
     return f"{name} = {amount}" if isinstance(loss, PureDP) else f"{name} = {amount}, delta = {delta}"
 
 
-def other_limit_error(wanted: PrivacyLoss, found: PrivacyLoss) -> LedgerError:
+def build_other_limit_error(wanted: PrivacyLoss, found: PrivacyLoss) -> LedgerError:
     """The refusal of a declared budget that is not the ledger's."""
     message = f"The ledger's budget is {describe_loss(found)}, and {describe_loss(wanted)} is declared here."
     hint = "To change the budget, run `sfumato budget set` (or sf.set_budget): the change is recorded in the ledger."

@@ -15,7 +15,7 @@ from sfumato.kernel.expressions import Scalar
 from sfumato.kernel.losses import PrivacyLoss
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
 from sfumato.kernel.release import Released
-from sfumato.ledger.entries import Head, Row, altered_error, sha256
+from sfumato.ledger.entries import Head, Row, build_altered_error, sha256
 from sfumato.ledger.loss_sums import amounts_of, write_loss
 from sfumato.ledger.spending import Spending, read_charge
 
@@ -162,7 +162,7 @@ def is_precise_enough(charge: Row, certificate: Certificate) -> bool:
 def read_stored(charge: Row, answer: Row | None, head: Head, taken: Spending) -> StoredAnswer:
     """The stored answer that a charge and its answer entry hold."""
     if answer is None:
-        raise altered_error(charge["number"])
+        raise build_altered_error(charge["number"])
     integers, keys = read_answer(answer["payload"])
     number, certified = charge["number"], read_certified(charge["payload"])
     return StoredAnswer(

@@ -1,7 +1,7 @@
 """How an aggregate is read from released vectors: a closed union, with one class for each form.
 
 To add a form: add its class to `Formula`, and make it in planner.py. mypy (assert_never) then names the places that
-need a case: `sums_of` and `possible_values` here, answers/released_values.py and answers/possible_ranges.py.
+need a case: `sums_of` and `list_possible_values` here, answers/released_values.py and answers/possible_ranges.py.
 """
 
 import math
@@ -110,7 +110,7 @@ def count_of(formula: Formula) -> Linear | None:
     return formula.count if isinstance(formula, CountFormula | MeanFormula | VarianceFormula) else None
 
 
-def possible_values(formula: Formula) -> tuple[float, float]:
+def list_possible_values(formula: Formula) -> tuple[float, float]:
     """The smallest and the largest value that the catalog makes possible; of a choice, nothing is said."""
     least: float | None
     most: float | None

@@ -11,7 +11,7 @@ from fractions import Fraction
 from sfumato.kernel.expressions import Column
 from sfumato.kernel.plan import Curve, Grid, Halves, Measurement, Split, Thirds
 from sfumato.kernel.split_sums import halfway
-from sfumato.planning.grids import squared_grid, sum_grid
+from sfumato.planning.grids import make_squared_grid, make_sum_grid
 from sfumato.planning.linear import Linear
 from sfumato.query.query import Aggregate, Typed
 
@@ -75,7 +75,7 @@ def _wants_halves(value: Typed, functions: set[str], rows: RowFacts) -> bool:
 
 def halves_fit(value: Typed, *, per_row: bool) -> bool:
     """Is the sensitivity of the halves close to the span of the bounds? For a person it is rounded up."""
-    grid = sum_grid(value, per_row=per_row)
+    grid = make_sum_grid(value, per_row=per_row)
     if per_row or not grid.span:
         return grid.span > 0
     _, down, up = halfway(grid, per_row=False)
@@ -84,7 +84,7 @@ def halves_fit(value: Typed, *, per_row: bool) -> bool:
 
 def squares_fit(value: Typed) -> bool:
     """Has the grid of the squares more than one step?"""
-    return squared_grid(value).span > 0
+    return make_squared_grid(value).span > 0
 
 
 def read_halves(name: str, grid: Grid, *, per_row: bool) -> Moments:

@@ -35,7 +35,7 @@ from sfumato.planning.formulas import (
     SumFormula,
     VarianceFormula,
 )
-from sfumato.planning.grids import bin_grid, squared_grid, sum_grid
+from sfumato.planning.grids import make_bin_grid, make_squared_grid, make_sum_grid
 from sfumato.planning.linear import Linear
 from sfumato.planning.moment_measurements import (
     Moments,
@@ -91,10 +91,10 @@ class QuantityChooser:
                 return self._read_variance(value, root=aggregate.function == "STDDEV")
             case "QUANTILE" if value is not None and aggregate.fraction is not None:
                 fractions = self._fractions[value]
-                quantiles = Quantiles(value.expression, bin_grid(value), fractions)
+                quantiles = Quantiles(value.expression, make_bin_grid(value), fractions)
                 return self._choose_bin(value, quantiles, fractions.index(aggregate.fraction))
             case "MIN" | "MAX" if value is not None:
-                extreme = Extreme(value.expression, bin_grid(value), aggregate.function == "MAX")
+                extreme = Extreme(value.expression, make_bin_grid(value), aggregate.function == "MAX")
                 return self._choose_bin(value, extreme, 0)
             case "MODE" | "TOP_K" if value is not None and value.values:
                 name = self._add(Mode(value.expression, aggregate.most, value.values), value)
@@ -156,19 +156,19 @@ class QuantityChooser:
     def _split(self, value: Typed) -> Moments:
         if value not in self._moments_of:
             if self.splits[value] is Halves:
-                halves = Halves(value.expression, sum_grid(value, per_row=self.per_row))
+                halves = Halves(value.expression, make_sum_grid(value, per_row=self.per_row))
                 found = read_halves(self._add(halves, value), halves.grid, per_row=self.per_row)
             elif self.splits[value] is Thirds:
-                thirds = Thirds(value.expression, squared_grid(value))
+                thirds = Thirds(value.expression, make_squared_grid(value))
                 found = read_thirds(self._add(thirds, value), thirds.grid)
             else:
-                curve = Curve(value.expression, squared_grid(value))
+                curve = Curve(value.expression, make_squared_grid(value))
                 found = read_curve(self._add(curve, value), curve.grid, self.public.rows or 0)
             self._moments_of[value] = found
         return self._moments_of[value]
 
     def _measure_sum(self, value: Typed, *, centred: bool) -> tuple[Linear, Fraction]:
-        grid = sum_grid(value, per_row=self.per_row)
+        grid = make_sum_grid(value, per_row=self.per_row)
         offset = grid.middle if centred else 0
         name = self._add(Sum(value.expression, grid, offset), value)
         return Linear.from_vector(name), offset * Fraction(2) ** grid.exponent

@@ -16,7 +16,7 @@ from sfumato.query.dp_options import DpOptions
 from sfumato.query.from_clause import FromBinder
 from sfumato.query.functions import MOST_KEYS
 from sfumato.query.output_columns import Output, OutputBinder
-from sfumato.query.parse import DP_OPTIONS, locate, syntax_refusal
+from sfumato.query.parse import DP_OPTIONS, build_syntax_refusal, locate
 from sfumato.query.query import AggregateRef, KeyRef, Ordering, Post, Query, Typed
 from sfumato.query.relation import Relation, Scope, refuse_second
 from sfumato.query.row_expressions import RowBinder
@@ -40,7 +40,7 @@ def _bind_select(tree: exp.Select, dataset: Dataset) -> Query:
     _refuse_public(tree, relation, dataset)
     selected = tree.expressions
     if len(selected) > MOST_COLUMNS:
-        raise syntax_refusal(tree, f"The question has more than {MOST_COLUMNS} columns", "Ask several questions.")
+        raise build_syntax_refusal(tree, f"The question has more than {MOST_COLUMNS} columns", "Ask several questions.")
     names = _name_columns(tree)
     rows = RowBinder(Scope(relation.items, [node.alias for node in selected if node.alias]))
     group, having, order = (tree.args.get(name) for name in ("group", "having", "order"))
@@ -51,12 +51,12 @@ def _bind_select(tree: exp.Select, dataset: Dataset) -> Query:
     condition = _bind_having(outputs, having) if having is not None else None
     ordering = tuple(_bind_ordering(outputs, term, columns) for term in order.expressions) if order else ()
     if not outputs.aggregates:
-        raise syntax_refusal(tree, "The question has no aggregate", "Select COUNT(*), SUM(x) or AVG(x).")
+        raise build_syntax_refusal(tree, "The question has no aggregate", "Select COUNT(*), SUM(x) or AVG(x).")
     undeclared = any(key.values is None for _, key in keys)
     if undeclared and not relation.has_person_id and derive_extent(relation.source).reach > 1:
         what = "With undeclared keys[at], each row may be joined with one public row only"
         hint = "Group by declared values, or join on a column that is unique in the public table."
-        raise syntax_refusal(tree.args["group"], what, hint)
+        raise build_syntax_refusal(tree.args["group"], what, hint)
     query = Query(
         relation.source,
         relation.filters,
@@ -77,7 +77,7 @@ def _refuse_public(tree: exp.Select, relation: Relation, dataset: Dataset) -> No
         return
     private = ", ".join(table.name for table in dataset.tables.values() if not table.public)
     what = f"{relation.items[0].table} is a public table[at]: read it without Sfumato"
-    raise syntax_refusal(tree.args["from_"], what, f"Ask about a private table: {private}.")
+    raise build_syntax_refusal(tree.args["from_"], what, f"Ask about a private table: {private}.")
 
 
 def _name_columns(tree: exp.Select) -> list[str]:
@@ -85,7 +85,9 @@ def _name_columns(tree: exp.Select) -> list[str]:
     for node in tree.expressions:
         if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
             hint = "Select COUNT(*) or another aggregate."
-            raise syntax_refusal(node, "SELECT *[at] would show rows of private data, which is never possible", hint)
+            raise build_syntax_refusal(
+                node, "SELECT *[at] would show rows of private data, which is never possible", hint
+            )
         name = node.alias or (node.name if isinstance(node, exp.Column) else node.sql(dialect="duckdb").lower())
         refuse_second(node, name, names)
         names.append(name)
@@ -109,10 +111,10 @@ def _bind_keys(rows: RowBinder, group: exp.Group, selected: list[exp.Expr]) -> l
         if all(typed.expression != key.expression for _, key in found):
             found.append((typed, Key(typed.expression, values)))
     if len(found) > MOST_GROUPINGS:
-        raise syntax_refusal(group, f"GROUP BY has more than {MOST_GROUPINGS} keys", "Group by fewer keys.")
+        raise build_syntax_refusal(group, f"GROUP BY has more than {MOST_GROUPINGS} keys", "Group by fewer keys.")
     if prod(len(key.values) for _, key in found if key.values is not None) > MOST_CELLS:
         hint = "Group by fewer keys, or by coarser ones."
-        raise syntax_refusal(group, f"GROUP BY has more than {MOST_CELLS:,} possible groups", hint)
+        raise build_syntax_refusal(group, f"GROUP BY has more than {MOST_CELLS:,} possible groups", hint)
     return found
 
 
@@ -124,21 +126,23 @@ def _read_ordinal(node: exp.Expr, columns: int) -> int | None:
     number = int(text) if text.isdigit() and len(text) < 10 else 0
     if not 1 <= number <= columns:
         hint = f"Write a number from 1 to {columns}." if columns > 1 else "Write 1, or name the column."
-        raise syntax_refusal(node, f"There is no column {shorten(text)}", hint)
+        raise build_syntax_refusal(node, f"There is no column {shorten(text)}", hint)
     return number - 1
 
 
 def _bind_column(outputs: OutputBinder, node: exp.Expr) -> Output:
     output = outputs.bind(node.unalias())
     if output.type in UNDECLARED_KEY_TYPES and not isinstance(output.post, (KeyRef, AggregateRef)):
-        raise syntax_refusal(node, "A constant text or date cannot be selected", "Select group keys and aggregates.")
+        raise build_syntax_refusal(
+            node, "A constant text or date cannot be selected", "Select group keys and aggregates."
+        )
     return output
 
 
 def _bind_having(outputs: OutputBinder, having: exp.Having) -> Post:
     output = outputs.bind(having.this)
     if output.type != "boolean":
-        raise syntax_refusal(having, "HAVING needs a condition", "Write a comparison, such as COUNT(*) > 10.")
+        raise build_syntax_refusal(having, "HAVING needs a condition", "Write a comparison, such as COUNT(*) > 10.")
     return output.post
 
 
@@ -165,10 +169,12 @@ def _check_dp_options(tree: exp.Select, relation: Relation) -> DpOptions | None:
         if not relation.scope.is_person(column):
             person = next((name for item in relation.items for name in sorted(item.person)), None)
             hint = f"Write privacy_unit_column={person}." if person else "Leave it out: each row is one person."
-            raise syntax_refusal(tree, "privacy_unit_column is not the person's id that the catalog declares", hint)
+            raise build_syntax_refusal(
+                tree, "privacy_unit_column is not the person's id that the catalog declares", hint
+            )
     if options.max_groups_contributed is not None and not relation.has_person_id:
         what = "max_groups_contributed is not possible[at], because each row is one person and is in one group"
-        raise syntax_refusal(tree, what, "Leave it out.")
+        raise build_syntax_refusal(tree, what, "Leave it out.")
     return options
 
 
@@ -177,5 +183,5 @@ def _read_limit(node: exp.Expr | None) -> int | None:
         return None
     text = str(node.expression.this) if isinstance(node.expression, exp.Literal) else ""
     if not text.isdigit() or node.expression.is_string or len(text) > 9:
-        raise syntax_refusal(node, "LIMIT needs a whole number", "Write LIMIT 10.")
+        raise build_syntax_refusal(node, "LIMIT needs a whole number", "Write LIMIT 10.")
     return int(text)

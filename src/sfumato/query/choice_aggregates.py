@@ -8,7 +8,7 @@ from sfumato.errors import MissingBounds
 from sfumato.query import functions
 from sfumato.query.constants import read_exact_number
 from sfumato.query.date_functions import AS_NUMBER
-from sfumato.query.parse import locate, name_node, syntax_refusal
+from sfumato.query.parse import build_syntax_refusal, locate, name_node
 from sfumato.query.query import Aggregate, Typed
 from sfumato.query.row_expressions import RowBinder
 from sfumato.query.size_limits import MOST_BINS, MOST_CHOSEN
@@ -34,13 +34,13 @@ def bind_choice(node: exp.Expr, rows: RowBinder) -> Aggregate:
             value = _bind_listed(node, node.expressions[0], rows)
             return Aggregate("TOP_K", value, most=_read_most(node, node.expressions[1], value))
     hint = "Write MEDIAN(x), QUANTILE_CONT(x, 0.9), PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x) or TOP_K(x, 3)."
-    raise syntax_refusal(node, f"{name_node(node)} has other arguments than it takes", hint)
+    raise build_syntax_refusal(node, f"{name_node(node)} has other arguments than it takes", hint)
 
 
 def _bind_within_group(node: exp.WithinGroup, inner: exp.PercentileCont, rows: RowBinder) -> Aggregate:
     terms = node.expression.expressions if isinstance(node.expression, exp.Order) else []
     if len(terms) != 1:
-        raise syntax_refusal(node, "WITHIN GROUP needs one ORDER BY term", "Write WITHIN GROUP (ORDER BY x).")
+        raise build_syntax_refusal(node, "WITHIN GROUP needs one ORDER BY term", "Write WITHIN GROUP (ORDER BY x).")
     fraction = _read_fraction(node, inner.this)
     if terms[0].args.get("desc"):
         fraction = 1 - fraction
@@ -62,13 +62,13 @@ def _bind_number(node: exp.Expr, inner: exp.Expr, rows: RowBinder) -> Typed:
         value = functions.convert_truth(value)
     if value.type != "number":
         hint = AS_NUMBER if value.type in ("date", "datetime") else "Use MODE(x) for the most frequent value."
-        raise syntax_refusal(node, f"{_show_function(node)} needs a number, but this is a {value.type}[at]", hint)
+        raise build_syntax_refusal(node, f"{_show_function(node)} needs a number, but this is a {value.type}[at]", hint)
     if value.lower is None or value.upper is None:
         message = f"{_show_function(node)} needs a number with bounds, and this has none{locate(node)}."
         raise MissingBounds("bounds", message, BOUNDS)
     if value.lower == value.upper:
         what = f"{_show_function(node)} of a constant does not need the data"
-        raise syntax_refusal(node, what, "Write the constant itself.")
+        raise build_syntax_refusal(node, what, "Write the constant itself.")
     return value
 
 
@@ -84,7 +84,7 @@ def _read_fraction(node: exp.Expr, inner: exp.Expr) -> Fraction:
     value = read_exact_number(inner) or Fraction(0)
     if not 0 < value < 1 or value.denominator > FINEST_FRACTION:
         hint = "Write a number such as 0.5 or 0.95. For 0 and 1, use MIN and MAX."
-        raise syntax_refusal(node, "The fraction of a quantile must be between 0 and 1", hint)
+        raise build_syntax_refusal(node, "The fraction of a quantile must be between 0 and 1", hint)
     return value
 
 
@@ -93,5 +93,5 @@ def _read_most(node: exp.Expr, inner: exp.Expr, value: Typed) -> int:
     most = int(text) if text.isdigit() and len(text) < 6 else 0
     if not 1 <= most <= min(MOST_CHOSEN, len(value.values or ())):
         hint = f"Write a whole number from 1 to {min(MOST_CHOSEN, len(value.values or ()))}."
-        raise syntax_refusal(node, "The second value of TOP_K is not a possible number of values", hint)
+        raise build_syntax_refusal(node, "The second value of TOP_K is not a possible number of values", hint)
     return most

@@ -12,7 +12,7 @@ from sqlglot import exp
 from sfumato.errors import MissingBounds
 from sfumato.kernel.expressions import Literal
 from sfumato.query.date_functions import read_day, read_moment
-from sfumato.query.parse import locate, syntax_refusal
+from sfumato.query.parse import build_syntax_refusal, locate
 from sfumato.query.tokens import NUMBER
 
 MOST_SIZE = 10**100  # of a constant, like functions.MOST_REACH
@@ -35,7 +35,7 @@ def read_constant(node: exp.Expr) -> Literal | None:
         case exp.Cast():
             kinds = (exp.DType.DATE, exp.DType.TIMESTAMPNTZ)
             if node.to.this not in kinds or not isinstance(node.this, exp.Literal):
-                raise syntax_refusal(node, "CAST is not supported", "Write a day as DATE '2026-01-31'.")
+                raise build_syntax_refusal(node, "CAST is not supported", "Write a day as DATE '2026-01-31'.")
             read = read_day if node.to.this is exp.DType.DATE else read_moment
             return Literal(read(node, str(node.this.this)))
     number = read_exact_number(node)
@@ -79,7 +79,7 @@ def _compute(node: exp.Expr, one: Fraction, two: Fraction | None) -> Fraction:  
         case exp.Mul():
             return one * two
     if two == 0:
-        raise syntax_refusal(node, "This divides by 0", "Divide by another number.")
+        raise build_syntax_refusal(node, "This divides by 0", "Divide by another number.")
     return one / two
 
 
@@ -88,20 +88,20 @@ def _read_literal(node: exp.Literal) -> Fraction:
     if len(text) < 16 and text.isascii() and text.isdigit():  # the common case, and five times as fast
         return Fraction(int(text))
     if not NUMBER.fullmatch(text):  # the parser reads ". 2.5" as one number
-        raise syntax_refusal(node, "This is not a number", "Write it as 12, 1.5 or 1e6.")
+        raise build_syntax_refusal(node, "This is not a number", "Write it as 12, 1.5 or 1e6.")
     _, _, power = text.lower().partition("e")
     if len(text) > MOST_DIGITS or abs(int(power or 0)) > MOST_POWER:
-        raise _size_refusal(node)
+        raise _build_size_refusal(node)
     return _check_range(node, Fraction(text))
 
 
 def _check_range(node: exp.Expr, number: Fraction) -> Fraction:
     if abs(number) > MOST_SIZE or max(number.numerator.bit_length(), number.denominator.bit_length()) > MOST_BITS:
-        raise _size_refusal(node)
+        raise _build_size_refusal(node)
     return number
 
 
-def _size_refusal(node: exp.Expr) -> MissingBounds:
+def _build_size_refusal(node: exp.Expr) -> MissingBounds:
     message = f"This number is too large or has too many digits{locate(node)}."
     return MissingBounds("bounds", message, f"Use numbers below 1e100 with at most {MOST_DIGITS} digits.")
 

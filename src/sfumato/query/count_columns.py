@@ -9,7 +9,7 @@ from sfumato.catalog.dataset import Dataset
 from sfumato.catalog.names import find_name
 from sfumato.kernel.expressions import COMPUTED, Call, Expression, columns_of
 from sfumato.kernel.row_sources import Derived, Join, PerUnit, PublicScan, Scan, Source, Union
-from sfumato.query.parse import syntax_refusal
+from sfumato.query.parse import build_syntax_refusal
 from sfumato.query.query import Query
 
 
@@ -31,7 +31,9 @@ def check_count_use(tree: exp.Select, query: Query, dataset: Dataset) -> tuple[s
             _, name = counts[column]
             node = next((node for node in tree.find_all(exp.Column) if _is_misused(node, name)), tree)
             what = f"{name}[at] is 1 for each person of a counts table: it can be used only in SUM and COUNT"
-            raise syntax_refusal(node, what, f"SUM({name}) counts people. For large groups: HAVING SUM({name}) > 5.")
+            raise build_syntax_refusal(
+                node, what, f"SUM({name}) counts people. For large groups: HAVING SUM({name}) > 5."
+            )
     return tuple(
         f"Privacy unit of {table}: each unit of {name} is one person. A record with {name} = 5 stands for 5 people, "
         f"each with {name} = 1."

@@ -15,7 +15,7 @@ from sqlglot import exp
 from sfumato.errors import UnsupportedSyntax
 from sfumato.kernel.expressions import Call, Literal, Scalar
 from sfumato.query import functions
-from sfumato.query.parse import locate_errors, syntax_refusal
+from sfumato.query.parse import build_syntax_refusal, locate_errors
 from sfumato.query.periods import (
     OF_A_DAY,
     PARTS,
@@ -130,7 +130,7 @@ def read_day(node: exp.Expr, text: str) -> date:
             return date.fromisoformat(text)
     except ValueError:
         pass
-    raise syntax_refusal(node, "This is not a date of the form year-month-day", "Write DATE '2026-01-31'.")
+    raise build_syntax_refusal(node, "This is not a date of the form year-month-day", "Write DATE '2026-01-31'.")
 
 
 def read_moment(node: exp.Expr, text: str) -> datetime:
@@ -140,7 +140,7 @@ def read_moment(node: exp.Expr, text: str) -> datetime:
     except ValueError:
         pass
     hint = "Write TIMESTAMP '2026-01-31 23:59:59', without a time zone."
-    raise syntax_refusal(node, "This is not a time of the form year-month-day hour:minute:second", hint)
+    raise build_syntax_refusal(node, "This is not a time of the form year-month-day hour:minute:second", hint)
 
 
 @lru_cache(maxsize=256)
@@ -180,5 +180,5 @@ def _read_unit(node: exp.Expr, given: exp.Expr | None, known: tuple[str, ...], e
     if name not in known:
         shown = f"'{name[:40]}'" if name else "This"
         hint = f"Write {example}, with one of: {', '.join(known)}."
-        raise syntax_refusal(node, f"{shown} is not a unit of dates", hint)
+        raise build_syntax_refusal(node, f"{shown} is not a unit of dates", hint)
     return name

@@ -17,7 +17,7 @@ from sfumato.kernel.neighbours import ROW
 from sfumato.kernel.row_sources import Derived, PublicScan, Scan, Union, derive_extent
 from sfumato.query import functions
 from sfumato.query.join import JoinBinder
-from sfumato.query.parse import DP_OPTIONS, locate_errors, parse, syntax_refusal
+from sfumato.query.parse import DP_OPTIONS, build_syntax_refusal, locate_errors, parse
 from sfumato.query.per_unit import bind_per_unit
 from sfumato.query.query import Typed
 from sfumato.query.relation import FromItem, Relation, Scope, read_column_name, refuse_second
@@ -54,9 +54,9 @@ class FromBinder:
         source = tree.args.get("from_")
         if source is None:
             table = next(iter(self.dataset.tables), "a declared table")
-            raise syntax_refusal(tree, "The question has no FROM", f"Write FROM {table}.")
+            raise build_syntax_refusal(tree, "The question has no FROM", f"Write FROM {table}.")
         joins = tree.args.get("joins") or []
-        first = self._bind_item(source.this, known, self._next_prefix() if joins else prefix)
+        first = self._bind_item(source.this, known, self._make_prefix() if joins else prefix)
         for join in joins:
             first = self._bind_join(first, join, known)
         where = tree.args.get("where")
@@ -64,7 +64,7 @@ class FromBinder:
             return first
         return replace(first, filters=(*first.filters, *RowBinder(first.scope).bind_conditions(where.this)))
 
-    def _next_prefix(self) -> str:
+    def _make_prefix(self) -> str:
         self._prefixes += 1
         return f"t{self._prefixes}."
 
@@ -72,12 +72,14 @@ class FromBinder:
         """Bind one item of FROM, under its alias."""
         self._items += 1
         if self._items > MOST_ITEMS:
-            raise syntax_refusal(node, f"The question has more than {MOST_ITEMS} tables and subqueries", SHORTEN)
+            raise build_syntax_refusal(node, f"The question has more than {MOST_ITEMS} tables and subqueries", SHORTEN)
         if isinstance(node, exp.Subquery):
             inner = self._bind_subquery(node.this, ctes, prefix)
             return _rename_relation(inner, node.alias or "subquery")
         if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
-            raise syntax_refusal(node, "FROM needs a table or a subquery", f"Tables: {', '.join(self.dataset.tables)}.")
+            raise build_syntax_refusal(
+                node, "FROM needs a table or a subquery", f"Tables: {', '.join(self.dataset.tables)}."
+            )
         cte = find_name(node.name, ctes)
         if cte is not None:
             return _rename_relation(self._bind_subquery(ctes[cte].node, ctes[cte].known, prefix), node.alias or cte)
@@ -104,11 +106,11 @@ class FromBinder:
 
     def _bind_view(self, node: exp.Expr, view: str, prefix: str) -> Relation:
         if view in self._views:
-            raise syntax_refusal(node, f"The view {view} refers to itself", "Change the view in the catalog.")
+            raise build_syntax_refusal(node, f"The view {view} refers to itself", "Change the view in the catalog.")
         self._views = (*self._views, view)
         tree = parse(self.dataset.views[view])
         if DP_OPTIONS in tree.meta:
-            raise syntax_refusal(
+            raise build_syntax_refusal(
                 node, f"The view {view} has OPTIONS", "Remove them from the view, and give OPTIONS to the question."
             )
         inner = self._bind_subquery(tree, {}, prefix)
@@ -121,10 +123,10 @@ class FromBinder:
         if isinstance(node, exp.Union):
             return self._bind_union(node, ctes, prefix)
         if not isinstance(node, exp.Select):
-            raise syntax_refusal(node, "A subquery must be one SELECT", "Write (SELECT ... FROM ...).")
+            raise build_syntax_refusal(node, "A subquery must be one SELECT", "Write (SELECT ... FROM ...).")
         for clause in ("order", "limit"):
             if node.args.get(clause) is not None:
-                raise syntax_refusal(
+                raise build_syntax_refusal(
                     node.args[clause],
                     f"{clause.upper()} is not supported in a subquery",
                     "Leave it out, or use it in the outer SELECT.",
@@ -133,7 +135,7 @@ class FromBinder:
         if node.args.get("group") is not None or any(column.find(*AGGREGATES) for column in node.expressions):
             return self._bind_per_person(node, inner, prefix)
         if node.args.get("having") is not None:
-            raise syntax_refusal(node.args["having"], "HAVING needs GROUP BY", "Use WHERE.")
+            raise build_syntax_refusal(node.args["having"], "HAVING needs GROUP BY", "Use WHERE.")
         return self._bind_projection(node, inner)
 
     def _bind_projection(self, node: exp.Select, inner: Relation) -> Relation:
@@ -166,7 +168,7 @@ class FromBinder:
             else:
                 columns[name] = binder.bind(bare)
                 if columns[name].type == "null":
-                    raise syntax_refusal(
+                    raise build_syntax_refusal(
                         selected, "NULL cannot be a column of its own", "Leave it out, or give a value."
                     )
                 refuse_large_expression(bare, columns[name].expression)
@@ -183,24 +185,26 @@ class FromBinder:
     def _bind_per_person(self, node: exp.Select, inner: Relation, prefix: str) -> Relation:
         if not derive_extent(inner.source).private or not any(item.person for item in inner.items):
             what = "A subquery can group only by the person's id, and these rows[at] have no person's id"
-            raise syntax_refusal(node, what, "Use GROUP BY in the outer SELECT.")
+            raise build_syntax_refusal(node, what, "Use GROUP BY in the outer SELECT.")
         source, filters, part = bind_per_unit(node, inner.source, inner.filters, inner.scope, prefix)
         return Relation(source, filters, (part,))
 
     def _bind_union(self, node: exp.Union, ctes: CTEs, prefix: str) -> Relation:
         if node.args.get("distinct"):
-            raise syntax_refusal(
+            raise build_syntax_refusal(
                 node, "UNION[at] drops duplicate rows, which may belong to two people", "Use UNION ALL."
             )
         parts = [self._bind_subquery(side, _collect_ctes(node, ctes), "") for side in _list_union_sides(node)]
         shapes = [list(part.items[0].columns.items()) for part in parts]
         if len({len(shape) for shape in shapes}) != 1:
-            raise syntax_refusal(
+            raise build_syntax_refusal(
                 node, "The SELECTs of UNION ALL have different numbers of columns", "Select the same columns in each."
             )
         if not all(derive_extent(part.source).private for part in parts):
-            raise syntax_refusal(node, "UNION ALL cannot contain a public table", "Join the public table instead.")
-        own = prefix or self._next_prefix()
+            raise build_syntax_refusal(
+                node, "UNION ALL cannot contain a public table", "Join the public table instead."
+            )
+        own = prefix or self._make_prefix()
         columns: dict[str, Typed] = {}
         persons: set[str] = set()
         for place, (name, first) in enumerate(shapes[0]):
@@ -229,24 +233,28 @@ class FromBinder:
         return Relation(Union(derived), (), (made,), all(part.has_person_id for part in parts))
 
     def _bind_join(self, left: Relation, node: exp.Join, ctes: CTEs) -> Relation:
-        right = self._bind_item(node.this, ctes, self._next_prefix())
+        right = self._bind_item(node.this, ctes, self._make_prefix())
         outer = node.side == "LEFT"
         if (node.side and not outer) or node.kind not in ("", "INNER", "OUTER") or (node.kind == "OUTER" and not outer):
             hint = "Write JOIN or LEFT JOIN, with the private table on the left."
-            raise syntax_refusal(node, f"{(node.side or node.kind).upper()} JOIN is not supported", hint)
+            raise build_syntax_refusal(node, f"{(node.side or node.kind).upper()} JOIN is not supported", hint)
         if any(find_name(item.alias, [other.alias for other in right.items]) for item in left.items):
-            raise syntax_refusal(node, "Two tables have the same name", "Give them different names: FROM visits AS v.")
+            raise build_syntax_refusal(
+                node, "Two tables have the same name", "Give them different names: FROM visits AS v."
+            )
         if not derive_extent(left.source).private:
             if outer or not derive_extent(right.source).private:
-                raise syntax_refusal(
+                raise build_syntax_refusal(
                     node, "The left side of this join is a public table", "Write FROM the private table first."
                 )
             left, right = right, left
         elif derive_extent(right.source).private:
             scans = outline_source(left.source).scans + outline_source(right.source).scans
             if scans > MOST_SCANS:
-                raise syntax_refusal(node, f"The join has more than {MOST_SCANS} private tables", "Join fewer tables.")
-        return JoinBinder(node, left, right, outer).bind(self._next_prefix)
+                raise build_syntax_refusal(
+                    node, f"The join has more than {MOST_SCANS} private tables", "Join fewer tables."
+                )
+        return JoinBinder(node, left, right, outer).bind(self._make_prefix)
 
 
 def _rename_relation(relation: Relation, alias: str) -> Relation:
@@ -259,7 +267,7 @@ def _rename_relation(relation: Relation, alias: str) -> Relation:
 def _find_items(scope: Scope, node: exp.Column) -> list[FromItem]:
     found = [item for item in scope.items if find_name(node.table, (item.alias,)) is not None]
     if not found:
-        raise syntax_refusal(node, f"There is no table '{shorten(node.table)}' here", "Name a table of FROM.")
+        raise build_syntax_refusal(node, f"There is no table '{shorten(node.table)}' here", "Name a table of FROM.")
     return found
 
 
@@ -271,7 +279,7 @@ def _collect_ctes(tree: exp.Expr, outer: CTEs) -> CTEs:
     for part in clause.expressions if clause is not None else []:
         if find_name(part.alias, own) is not None:
             what = f"A second part of WITH has the name {shorten(part.alias)}"
-            raise syntax_refusal(part, what, "Give them different names.")
+            raise build_syntax_refusal(part, what, "Give them different names.")
         own.add(part.alias)
         made = CTE(part.this, dict(known))
         known = {name: cte for name, cte in known.items() if find_name(name, (part.alias,)) is None}

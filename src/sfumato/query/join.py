@@ -8,7 +8,7 @@ from sqlglot import exp
 from sfumato.kernel.expressions import Column, ColumnType, Expression
 from sfumato.kernel.row_sources import Derived, Join, Source, derive_extent
 from sfumato.query.capped_scans import cap_scans
-from sfumato.query.parse import syntax_refusal
+from sfumato.query.parse import build_syntax_refusal
 from sfumato.query.query import Typed
 from sfumato.query.relation import FromItem, Relation, Scope
 from sfumato.query.row_expressions import RowBinder, flatten
@@ -46,7 +46,7 @@ class JoinBinder:
                 continue
             self.others.append(condition)
         if not using and on is None:
-            raise syntax_refusal(self.node, "A join needs a condition", "Write JOIN ... ON a.id = b.id.")
+            raise build_syntax_refusal(self.node, "A join needs a condition", "Write JOIN ... ON a.id = b.id.")
 
     def _find_side(self, node: exp.Expr) -> Relation | None:
         """The side whose columns an expression uses. None if it uses both or neither."""
@@ -75,21 +75,21 @@ class JoinBinder:
                 self.same_person = True
                 return True
             if a in left.person or b in right.person:
-                raise syntax_refusal(node, "A person's id can be compared only with a person's id", JOINED_ON)
+                raise build_syntax_refusal(node, "A person's id can be compared only with a person's id", JOINED_ON)
             linked = a in left.links and b in right.links and left.links[a] == right.links[b]
             if not linked and right.public is None:
-                raise syntax_refusal(node, f"{a} and {b} are ids of different things", JOINED_ON)
+                raise build_syntax_refusal(node, f"{a} and {b} are ids of different things", JOINED_ON)
             if mine.type != theirs.type:  # an id is compared by its canonical text, a text as it is written
                 other, name = (theirs.type, b) if mine.type == "id" else (mine.type, a)
                 hint = f'Declare {name} as an id too: columns.{name} = {{ type = "id" }}.'
-                raise syntax_refusal(node, f"The join compares an id with a {other}", hint)
+                raise build_syntax_refusal(node, f"The join compares an id with a {other}", hint)
             self.same_person |= linked
         elif mine.type != theirs.type or (mine.type == "number" and not (mine.whole and theirs.whole)):
             hint = JOINED_ON
             if self.right.items[0].public is not None and isinstance(two, exp.Column):
                 kind = DECLARED_AS.get(mine.type, mine.type)
                 hint = f'Give the public column the same type: columns.{two.name} = {{ type = "{kind}", ... }}.'
-            raise syntax_refusal(
+            raise build_syntax_refusal(
                 node, "A join needs two values of the same type[at]: whole numbers, texts, dates or ids", hint
             )
         self.pairs.append((mine, theirs))
@@ -110,17 +110,17 @@ class JoinBinder:
         """Build the joined relation. Private rows are joined only with rows of the same person or of a public table."""
         private = derive_extent(self.right.source).private
         if private and not self.same_person:
-            raise syntax_refusal(self.node, "This join could combine rows of two people", JOINED_ON)
+            raise build_syntax_refusal(self.node, "This join could combine rows of two people", JOINED_ON)
         if not private and self.multiplicity is None:
             hint = "Write ON a.x = b.y, where b.y is a column of the public table."
-            raise syntax_refusal(self.node, "This join has no equality with a column of the public table", hint)
+            raise build_syntax_refusal(self.node, "This join has no equality with a column of the public table", hint)
         right = self.right
         if self.outer:
             right = self._bind_outer_right(next_prefix)
         more = outline_source(self.right.source).repeated if private else self.multiplicity or 1
         if outline_source(self.left.source).repeated * more > MOST_REPEATED:
             what = f"The public tables could turn one row into more than {MOST_REPEATED:,} rows"
-            raise syntax_refusal(self.node, what, "Join on a column that has fewer rows with the same value.")
+            raise build_syntax_refusal(self.node, what, "Join on a column that has fewer rows with the same value.")
         pairs = tuple((one.expression, two.expression) for one, two in self.pairs)
         sides = self._cap_rows(right.source) if private else (self.left.source, right.source)
         source = Join(*sides, self.outer, pairs, None if private else self.multiplicity)
@@ -137,7 +137,7 @@ class JoinBinder:
         left, right = cap_scans(self.left.source), cap_scans(other)
         if (outline_source(left).rows_met or 1) * (outline_source(right).rows_met or 1) > MOST_MET:
             hint = "Declare a smaller max_rows_per_unit, or first make one row per person in a subquery."
-            raise syntax_refusal(self.node, "One person could have too many rows in this join", hint)
+            raise build_syntax_refusal(self.node, "One person could have too many rows in this join", hint)
         return left, right
 
     def _bind_outer_right(self, next_prefix: Callable[[], str]) -> Relation:
@@ -146,7 +146,9 @@ class JoinBinder:
         for condition in self.others:
             if self._find_side(condition) is not right:
                 hint = "Use only columns of the right table in it, or write it in WHERE."
-                raise syntax_refusal(condition, "This condition of LEFT JOIN is not about its right table alone", hint)
+                raise build_syntax_refusal(
+                    condition, "This condition of LEFT JOIN is not about its right table alone", hint
+                )
             conditions += RowBinder(right.scope).bind_conditions(condition)
         if not right.filters and not conditions and all(_is_plain(item) for item in right.items):
             return replace(right, items=tuple(_make_nullable(item) for item in right.items))

@@ -13,7 +13,7 @@ from sfumato.query.choice_aggregates import bind_choice
 from sfumato.query.constants import read_constant
 from sfumato.query.date_functions import AS_NUMBER, read_literal_beside
 from sfumato.query.decided_comparisons import check_comparison, check_divisor
-from sfumato.query.parse import locate, name_node, syntax_refusal
+from sfumato.query.parse import build_syntax_refusal, locate, name_node
 from sfumato.query.query import Aggregate, AggregateRef, KeyRef, Post, PostCall, Typed
 from sfumato.query.row_expressions import AGGREGATES, ARITHMETIC, CHOICES, COMPARE, LOGIC, RowBinder, flatten
 
@@ -54,7 +54,7 @@ class OutputBinder:
             if aggregate not in self.aggregates:
                 self.aggregates.append(aggregate)
             if len(self.aggregates) > MOST_AGGREGATES:
-                raise syntax_refusal(
+                raise build_syntax_refusal(
                     node, f"The question has more than {MOST_AGGREGATES} aggregates", "Ask several questions."
                 )
             return Output(AggregateRef(self.aggregates.index(aggregate)), _infer_type(aggregate))
@@ -62,7 +62,7 @@ class OutputBinder:
             item, name = self.rows.scope.resolve(node)
             number = item.columns[name].type == "number"
             hint = f"Add it to GROUP BY, or use AVG({name})." if number else "Add it to GROUP BY, or leave it out."
-            raise syntax_refusal(node, f"{name}[at] is neither in GROUP BY nor inside an aggregate", hint)
+            raise build_syntax_refusal(node, f"{name}[at] is neither in GROUP BY nor inside an aggregate", hint)
         value = read_constant(node)
         if value is not None and value.value is not None:
             typed = self.rows.bind(node)
@@ -122,7 +122,7 @@ class OutputBinder:
                 return self._chain_calls(
                     "or", [self._bind_comparison(node, "=", value, option).post for option in options]
                 )
-        raise syntax_refusal(
+        raise build_syntax_refusal(
             node,
             f"{name_node(node)} is not supported in an output column",
             "Supported: keys, COUNT, SUM, AVG, VARIANCE, STDDEV, MIN, MAX, MEDIAN, ROUND, comparisons and + - * /.",
@@ -137,14 +137,16 @@ class OutputBinder:
     def _bind_typed(self, node: exp.Expr, wanted: str = "number") -> Post:
         found = self.bind(node)
         if found.type != wanted:
-            raise syntax_refusal(node, f"This is a {found.type}[at], but a {wanted} is needed", f"Use a {wanted}.")
+            raise build_syntax_refusal(
+                node, f"This is a {found.type}[at], but a {wanted} is needed", f"Use a {wanted}."
+            )
         return found.post
 
     def _bind_comparison(self, node: exp.Expr, function: str, one: Output, two: Output) -> Output:
         left, right = _read_date(node, one, two), _read_date(node, two, one)
         if left.type != right.type:
             what = f"'{function}' compares a {left.type} with a {right.type}"
-            raise syntax_refusal(node, what, "Compare values of the same type.")
+            raise build_syntax_refusal(node, what, "Compare values of the same type.")
         first, second = self._type_operand(left), self._type_operand(right)
         if first is not None and second is not None:
             check_comparison(node, function, first, second)
@@ -165,13 +167,13 @@ class OutputBinder:
         if function is None:
             return None
         if isinstance(node.this, exp.Distinct):
-            raise syntax_refusal(node, f"{function}(DISTINCT ...) is not supported", "Leave DISTINCT out.")
+            raise build_syntax_refusal(node, f"{function}(DISTINCT ...) is not supported", "Leave DISTINCT out.")
         value = self.rows.bind(node.this)
         if value.type == "boolean":
             value = functions.convert_truth(value)
         if value.type != "number":
             hint = AS_NUMBER if value.type in ("date", "datetime") else "Count rows instead: COUNT(*) with WHERE."
-            raise syntax_refusal(node, f"{function} needs a number, but this is a {value.type}[at]", hint)
+            raise build_syntax_refusal(node, f"{function} needs a number, but this is a {value.type}[at]", hint)
         if not value.bounded:
             raise MissingBounds(
                 "bounds",
@@ -180,7 +182,7 @@ class OutputBinder:
             )
         if value.lower == value.upper and (function != "SUM" or value.lower == 0):
             hint = "Write the constant itself, or COUNT(*)."
-            raise syntax_refusal(node, f"{function} of a constant does not need the data", hint)
+            raise build_syntax_refusal(node, f"{function} of a constant does not need the data", hint)
         if 0 < max(abs(value.lower or 0), abs(value.upper or 0)) < LEAST_REACH:
             what = f"The bounds of this {function} are too close to 0{locate(node)}."
             raise MissingBounds("bounds", what, "Use a smaller unit of measure, so that the numbers are larger.")
@@ -191,7 +193,7 @@ class OutputBinder:
         if isinstance(inner, (exp.Star, exp.Literal, exp.Boolean)):
             return Aggregate("COUNT", None)
         if inner is None or isinstance(inner, exp.Null):
-            raise syntax_refusal(node, "COUNT needs a value that is not NULL", "Write COUNT(*) or COUNT(x).")
+            raise build_syntax_refusal(node, "COUNT needs a value that is not NULL", "Write COUNT(*) or COUNT(x).")
         if isinstance(inner, exp.Distinct):
             return self._bind_people(inner)
         value = self.rows.bind(inner)
@@ -203,7 +205,7 @@ class OutputBinder:
             return Aggregate("PEOPLE", None)
         person = next((name for item in self.rows.scope.items for name in sorted(item.person)), None)
         hint = f"Write COUNT(DISTINCT {person})." if person else "Write COUNT(*)."
-        raise syntax_refusal(node, "COUNT(DISTINCT ...) can count only people", hint)
+        raise build_syntax_refusal(node, "COUNT(DISTINCT ...) can count only people", hint)
 
 
 def _infer_type(aggregate: Aggregate) -> str:
@@ -225,7 +227,7 @@ def _read_digits(node: exp.Round) -> int:
     value = read_constant(given) if given is not None else Literal(0)
     digits = None if value is None else value.value
     if not isinstance(digits, int) or isinstance(digits, bool) or abs(digits) > MOST_DIGITS:
-        raise syntax_refusal(
+        raise build_syntax_refusal(
             node,
             "The number of digits of ROUND must be a whole number",
             f"Write ROUND(x, 2), with at most {MOST_DIGITS} digits.",

@@ -73,7 +73,7 @@ def parse_expression(sql: str, *, named: bool = False) -> exp.Expr:
         if node.meta.get("line"):
             node.meta["fragment"] = sql  # for messages: a position counts from the beginning of this text
     if isinstance(tree, exp.Alias) and not named:
-        raise syntax_refusal(tree, "A name (AS ...) cannot be given here", "Leave it out.")
+        raise build_syntax_refusal(tree, "A name (AS ...) cannot be given here", "Leave it out.")
     return tree
 
 
@@ -108,9 +108,9 @@ def _check_nodes(tree: exp.Expr) -> None:
         allowed = SHAPES.get(kind)
         if allowed is None:
             hint = TOKEN_HINTS.get(name_node(node), EXPRESSIONS)
-            raise syntax_refusal(node, f"{name_node(node)} is not supported", hint)
+            raise build_syntax_refusal(node, f"{name_node(node)} is not supported", hint)
         if depth > MOST_DEPTH:
-            raise syntax_refusal(node, "The question is too deeply nested", SHORTEN)
+            raise build_syntax_refusal(node, "The question is too deeply nested", SHORTEN)
         present = set()
         for name, value in node.args.items():
             if value is None or (isinstance(value, list) and not value):
@@ -118,7 +118,7 @@ def _check_nodes(tree: exp.Expr) -> None:
             if name not in allowed:
                 if value is False:
                     continue
-                raise _argument_refusal(node, name)
+                raise _build_argument_refusal(node, name)
             present.add(name)
             for child in value if isinstance(value, list) else (value,):
                 if isinstance(child, exp.Expr):
@@ -126,22 +126,26 @@ def _check_nodes(tree: exp.Expr) -> None:
                     chained = kind in CHAINS and type(child) is kind
                     waiting.append((child, depth if chained else depth + 1))
         if not NEEDED[kind] <= present:
-            raise syntax_refusal(node, f"{name_node(node)} lacks a value", "Add the value.")
+            raise build_syntax_refusal(node, f"{name_node(node)} lacks a value", "Add the value.")
         if kind is exp.Group and "expressions" not in present:
-            raise syntax_refusal(node, "GROUP BY has no key", "Name the columns to group by, or leave GROUP BY out.")
+            raise build_syntax_refusal(
+                node, "GROUP BY has no key", "Name the columns to group by, or leave GROUP BY out."
+            )
         if kind is exp.Subquery and not isinstance(node.parent, (exp.From, exp.Join, exp.Union, exp.CTE)):
-            raise syntax_refusal(node, "A subquery cannot be used here", TOKEN_HINTS["SELECT"])
+            raise build_syntax_refusal(node, "A subquery cannot be used here", TOKEN_HINTS["SELECT"])
 
 
-def _argument_refusal(node: exp.Expr, name: str) -> UnsupportedSyntax:
+def _build_argument_refusal(node: exp.Expr, name: str) -> UnsupportedSyntax:
     if isinstance(node, exp.Case):  # CASE x WHEN 1 THEN ...
-        return syntax_refusal(
+        return build_syntax_refusal(
             node, "CASE with a value after it is not supported", "Write CASE WHEN x = 1 THEN ... END."
         )
     if isinstance(node, exp.Order):  # MEDIAN(x ORDER BY y)
-        return syntax_refusal(node, "ORDER BY inside a function is not supported", "Leave it out.")
+        return build_syntax_refusal(node, "ORDER BY inside a function is not supported", "Leave it out.")
     shown = "this value" if name == "this" else name.rstrip("_").upper().replace("_", " ")
-    return syntax_refusal(node, f"{name_node(node)} with {shown} is not supported", HINTS.get(name, "Leave it out."))
+    return build_syntax_refusal(
+        node, f"{name_node(node)} with {shown} is not supported", HINTS.get(name, "Leave it out.")
+    )
 
 
 def locate(node: exp.Expr) -> str:
@@ -163,7 +167,7 @@ def name_node(node: exp.Expr) -> str:
     return {"ordered": "ORDER BY", "order": "ORDER BY", "group": "GROUP BY"}.get(node.key, node.key.upper())
 
 
-def syntax_refusal(node: exp.Expr, what: str, hint: str) -> UnsupportedSyntax:
+def build_syntax_refusal(node: exp.Expr, what: str, hint: str) -> UnsupportedSyntax:
     """An error that says what is not supported, where, and what to write instead.
 
     The position goes where `what` has [at], or to its end.

@@ -12,7 +12,7 @@ from sfumato.kernel.expressions import Column, ColumnType, Expression
 from sfumato.kernel.plan import MOST_STEPS
 from sfumato.kernel.row_sources import PerUnit, Source, UnitColumn, derive_extent
 from sfumato.query import functions
-from sfumato.query.parse import locate, name_node, syntax_refusal
+from sfumato.query.parse import build_syntax_refusal, locate, name_node
 from sfumato.query.query import Typed
 from sfumato.query.relation import FromItem, Scope, read_column_name
 from sfumato.query.row_expressions import RowBinder
@@ -31,7 +31,9 @@ def bind_per_unit(
     keys = group.expressions if group is not None else []
     if len(keys) != 1 or not scope.is_person(_resolve_ordinal(keys[0], node)):
         hint = "Write GROUP BY the person's id alone, and group by other columns in the outer SELECT."
-        raise syntax_refusal(group or node, "A subquery with aggregates must group by the person's id alone", hint)
+        raise build_syntax_refusal(
+            group or node, "A subquery with aggregates must group by the person's id alone", hint
+        )
     rows = RowBinder(scope, binder.bind_aggregate)
     columns: dict[str, Typed] = {}
     person: set[str] = set()
@@ -68,7 +70,7 @@ def _bind_aggregated(rows: RowBinder, node: exp.Expr) -> Typed:
             above = above.parent
         if above is None or above is node.parent:
             hint = "Use MIN, MAX, SUM, AVG or COUNT of it."
-            raise syntax_refusal(column, f"A person may have several values of {shorten(column.name)}", hint)
+            raise build_syntax_refusal(column, f"A person may have several values of {shorten(column.name)}", hint)
     return rows.bind(node)
 
 
@@ -86,18 +88,18 @@ class _UnitBinder:
         if isinstance(node, exp.Count):
             inner = node.this.unnest() if node.this is not None else exp.Star()
             if isinstance(inner, exp.Distinct):
-                raise syntax_refusal(
+                raise build_syntax_refusal(
                     node, "COUNT(DISTINCT ...) is not supported in a subquery", "Write COUNT(*) or COUNT(x)."
                 )
             if isinstance(inner, exp.Null):
-                raise syntax_refusal(node, "COUNT(NULL) is always 0", "Write COUNT(*) or COUNT(x).")
+                raise build_syntax_refusal(node, "COUNT(NULL) is always 0", "Write COUNT(*) or COUNT(x).")
             all_rows = isinstance(inner, (exp.Star, exp.Literal)) or self.rows.scope.is_person(inner)
             value = None if all_rows else self.rows.bind(inner).expression
             column = self._add("count", value, 0, self.most_rows, 0)
             return self._type_column(column, False, 0.0, float(self.most_rows), True)
         function = FUNCTIONS.get(type(node))
         if function is None:
-            raise syntax_refusal(
+            raise build_syntax_refusal(
                 node, f"{name_node(node)} is not supported in a subquery", "Use COUNT, SUM, AVG, MIN or MAX."
             )
         typed = self.rows.bind(node.this)

@@ -7,12 +7,12 @@ from sqlglot import exp
 
 from sfumato.catalog.columns import Id
 from sfumato.catalog.dataset import Table
-from sfumato.catalog.names import find_name, unknown_name
+from sfumato.catalog.names import build_unknown_name, find_name
 from sfumato.errors import UnknownName
 from sfumato.kernel.expressions import Expression
 from sfumato.kernel.row_sources import Source
 from sfumato.query.declared_columns import type_columns
-from sfumato.query.parse import locate, locate_errors, syntax_refusal
+from sfumato.query.parse import build_syntax_refusal, locate, locate_errors
 from sfumato.query.query import Typed
 from sfumato.query.tokens import shorten
 
@@ -59,7 +59,7 @@ class Scope:
     def resolve(self, node: exp.Column) -> tuple[FromItem, str]:
         """The item that has this column, and the declared spelling of its name."""
         if not isinstance(node.this, exp.Identifier):
-            raise syntax_refusal(node, "* is not a value", "Name a column, or use COUNT(*).")
+            raise build_syntax_refusal(node, "* is not a value", "Name a column, or use COUNT(*).")
         items = [item for item in self.items if not node.table or find_name(node.table, (item.alias,)) is not None]
         if not items:
             message = f"There is no table '{shorten(node.table)}' here{locate(node.args['table'])}."
@@ -69,14 +69,16 @@ class Scope:
             return found[0]
         if found:
             names = " or ".join(f"{item.alias}.{name}" for item, name in found)
-            raise syntax_refusal(node, f"More than one table has a column {shorten(node.name)}", f"Write {names}.")
+            raise build_syntax_refusal(
+                node, f"More than one table has a column {shorten(node.name)}", f"Write {names}."
+            )
         if find_name(node.name, self._outputs) is not None:
             what = f"The alias {shorten(node.name)} cannot be used here"
             hint = "Write the expression itself. Aliases can be used in GROUP BY, HAVING and ORDER BY."
-            raise syntax_refusal(node, what, hint)
+            raise build_syntax_refusal(node, what, hint)
         where = f" in table {items[0].table}" if len(items) == 1 else ""
         with locate_errors(node):
-            raise unknown_name("column", node.name, [name for item in items for name in item.columns], where)
+            raise build_unknown_name("column", node.name, [name for item in items for name in item.columns], where)
 
     def is_person(self, node: exp.Expr) -> bool:
         """Is this the person's id?"""
@@ -90,7 +92,7 @@ def read_column_name(selected: exp.Expr, names: Iterable[str]) -> str:
     """The name of a column of a subquery. It must have one, and no earlier column may have the same."""
     name = selected.alias_or_name
     if not name:
-        raise syntax_refusal(selected, "A computed column of a subquery needs a name", "Name it with AS.")
+        raise build_syntax_refusal(selected, "A computed column of a subquery needs a name", "Name it with AS.")
     refuse_second(selected, name, names)
     return name
 
@@ -99,7 +101,7 @@ def refuse_second(node: exp.Expr, name: str, names: Iterable[str]) -> None:
     """Refuse a column if an earlier one has the same name."""
     if find_name(name, names) is not None:
         hint = "Give them different names with AS."
-        raise syntax_refusal(node, f"A second column has the name {shorten(name)}", hint)
+        raise build_syntax_refusal(node, f"A second column has the name {shorten(name)}", hint)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from sfumato.query import functions
 from sfumato.query.constants import read_constant
 from sfumato.query.date_functions import bind_date_function, read_beside
 from sfumato.query.decided_comparisons import check_comparison, check_divisor, check_pattern
-from sfumato.query.parse import EXPRESSIONS, locate_errors, name_node, syntax_refusal
+from sfumato.query.parse import EXPRESSIONS, build_syntax_refusal, locate_errors, name_node
 from sfumato.query.query import Typed
 from sfumato.query.relation import Scope
 from sfumato.query.size_limits import MOST_PARTS, PartCounter
@@ -40,7 +40,7 @@ class RowBinder:
     def count_part(self, node: exp.Expr) -> None:
         self._parts += 1
         if self._parts > MOST_PARTS:
-            raise syntax_refusal(node, "The question has too many parts", SHORTEN)
+            raise build_syntax_refusal(node, "The question has too many parts", SHORTEN)
 
     def bind(self, node: exp.Expr) -> Typed:  # noqa: PLR0911 - one return for each form
         """Bind a row-level expression."""
@@ -79,7 +79,9 @@ class RowBinder:
         for condition in flatten(node) if isinstance(node.unnest(), exp.And) else [node]:
             typed = self.bind(condition)
             if typed.type != "boolean":
-                raise syntax_refusal(condition, "WHERE needs a condition", "Write a comparison, such as age > 65.")
+                raise build_syntax_refusal(
+                    condition, "WHERE needs a condition", "Write a comparison, such as age > 65."
+                )
             found.append(typed.expression)
         return found
 
@@ -89,7 +91,7 @@ class RowBinder:
         self._counter.add(node, found.expression)  # first, because comparing or hashing an expression visits all of it
         if found.type == "id":
             hint = f"Use COUNT(DISTINCT {name})." if name in item.person else "Leave it out."
-            raise syntax_refusal(
+            raise build_syntax_refusal(
                 node, f"{name}[at] is an id, which can be used only in COUNT(DISTINCT {name}) and JOIN", hint
             )
         return found
@@ -107,7 +109,7 @@ class RowBinder:
             case exp.Is() if isinstance(node.expression, exp.Null):
                 return functions.check_null(self.bind(node.this))
             case exp.Is():
-                raise syntax_refusal(
+                raise build_syntax_refusal(
                     node,
                     "IS is supported only with NULL",
                     "Write x instead of x IS TRUE, and NOT x instead of x IS FALSE.",
@@ -147,8 +149,8 @@ class RowBinder:
             if self._bind_unit_aggregate is not None:
                 return self._bind_unit_aggregate(node)
             hint = "Use aggregates after SELECT, in HAVING and in ORDER BY."
-            raise syntax_refusal(node, f"The aggregate {name_node(node)} cannot be used here", hint)
-        raise syntax_refusal(
+            raise build_syntax_refusal(node, f"The aggregate {name_node(node)} cannot be used here", hint)
+        raise build_syntax_refusal(
             node,
             f"{name_node(node)} is not supported inside an aggregate, WHERE or GROUP BY",
             f"{EXPRESSIONS} Functions: COALESCE, ABS, FLOOR, CEIL and functions of dates.",

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from sfumato.kernel.expressions import Call, Expression
 from sfumato.kernel.row_sources import Derived, Join, PerUnit, PublicScan, Scan, Source, Union
-from sfumato.query.parse import syntax_refusal
+from sfumato.query.parse import build_syntax_refusal
 from sfumato.query.query import Query
 from sfumato.query.tokens import SHORTEN
 
@@ -35,7 +35,7 @@ class PartCounter:
         """Count the parts of an expression, and refuse the question if the total is too large."""
         self._total += self.measure(expression)[0]
         if self._total > MOST_PARTS_OF_QUERY:
-            raise syntax_refusal(node, "The question is too large once its subqueries are expanded", SHORTEN)
+            raise build_syntax_refusal(node, "The question is too large once its subqueries are expanded", SHORTEN)
 
     def measure(self, expression: Expression) -> tuple[int, int]:
         """The number of parts, and how deeply they are nested."""
@@ -54,7 +54,7 @@ def refuse_large_expression(node: exp.Expr, expression: Expression) -> None:
     """Refuse an expression that subqueries have made too large."""
     size, depth = PartCounter().measure(expression)
     if size > MOST_PARTS or depth > MOST_LEVELS:
-        raise syntax_refusal(node, "The question has too many parts", SHORTEN)
+        raise build_syntax_refusal(node, "The question has too many parts", SHORTEN)
 
 
 def refuse_large_query(node: exp.Expr, query: Query) -> None:

@@ -115,7 +115,7 @@ def read_tokens(sql: object, *, clauses: bool = True) -> tuple[list[Token], DpOp
     options = take_dp_options(tokens) if clauses and "differential_privacy" in text.lower() else None
     if clauses and tokens[0].token_type not in (TokenType.SELECT, TokenType.WITH):
         hint = HINTS.get(tokens[0].text.upper(), BEGIN)
-        raise _token_refusal(tokens[0], text, "A question is one SELECT statement, but this begins with {}", hint)
+        raise _build_token_refusal(tokens[0], text, "A question is one SELECT statement, but this begins with {}", hint)
     _check_tokens(tokens, text, clauses=clauses)
     return tokens, options
 
@@ -175,14 +175,14 @@ def _check_tokens(tokens: Sequence[Token], sql: str, *, clauses: bool) -> None:
                 opened.append(token.start)
             elif kind is TokenType.R_PAREN:
                 if not opened:
-                    raise _token_refusal(token, sql, "{} closes no bracket", "Leave it out.")
+                    raise _build_token_refusal(token, sql, "{} closes no bracket", "Leave it out.")
                 opened.pop()
         prefixes = prefixes + 1 if kind in PREFIXES else 0
         if nesting + prefixes > most_nesting:
             place = locate_offset(sql, token.start)
             raise UnsupportedSyntax("syntax", f"The question is too deeply nested{place}.", SHORTEN)
         if token.comments:
-            raise _token_refusal(token, sql, "There is a comment next to {}", "Leave comments out.")
+            raise _build_token_refusal(token, sql, "There is a comment next to {}", "Leave comments out.")
         if kind not in ALWAYS_ALLOWED:
             before = tokens[index - 1] if index else None
             after = tokens[index + 1] if index + 1 < len(tokens) else None
@@ -204,7 +204,7 @@ def _check_arguments(tokens: Sequence[Token], index: int, sql: str) -> None:
             break
         commas += depth == 1 and token.token_type is TokenType.COMMA
     if commas >= most:
-        raise _token_refusal(tokens[index], sql, f"{{}} takes {most} values", "Leave the others out.")
+        raise _build_token_refusal(tokens[index], sql, f"{{}} takes {most} values", "Leave the others out.")
 
 
 def _check_word(token: Token, before: Token | None, after: Token | None, sql: str, *, clauses: bool) -> None:
@@ -214,12 +214,12 @@ def _check_word(token: Token, before: Token | None, after: Token | None, sql: st
         _check_clause(token, before, after, sql, clauses=clauses)
     elif kind is TokenType.NUMBER:
         if not NUMBER.fullmatch(token.text):
-            raise _token_refusal(token, sql, "{} is not a number", "Write it as 12, 1.5 or 1e6.")
+            raise _build_token_refusal(token, sql, "{} is not a number", "Write it as 12, 1.5 or 1e6.")
     elif _is_reserved(token.text):
-        raise _token_refusal(token, sql, RESERVED, RESERVED_HINT)
+        raise _build_token_refusal(token, sql, RESERVED, RESERVED_HINT)
     elif kind is TokenType.IDENTIFIER:
         if _is_kind(after, TokenType.L_PAREN):
-            raise _function_refusal(token, sql)
+            raise _build_function_refusal(token, sql)
     elif (kind is TokenType.ALL and _is_kind(before, TokenType.UNION)) or (
         kind in DATE_TYPES and _is_kind(after, TokenType.STRING)
     ):
@@ -228,27 +228,29 @@ def _check_word(token: Token, before: Token | None, after: Token | None, sql: st
         _check_name(token, before, after, sql)
         token.token_type = TokenType.VAR
     else:
-        raise _token_refusal(token, sql, "{} is not supported", HINTS.get(token.text.upper(), ALLOWED))
+        raise _build_token_refusal(token, sql, "{} is not supported", HINTS.get(token.text.upper(), ALLOWED))
 
 
 def _check_clause(token: Token, before: Token | None, after: Token | None, sql: str, *, clauses: bool) -> None:
     kind = token.token_type
     if not clauses:
-        raise _token_refusal(token, sql, "{} cannot be used in an expression", "Leave it out.")
+        raise _build_token_refusal(token, sql, "{} cannot be used in an expression", "Leave it out.")
     if kind is TokenType.SELECT and before is not None and before.token_type not in BEFORE_SUBQUERY:
-        raise _token_refusal(token, sql, "There is a second {}", HINTS["SELECT"])
+        raise _build_token_refusal(token, sql, "There is a second {}", HINTS["SELECT"])
     if kind is TokenType.UNION and not _is_kind(after, TokenType.ALL):
-        raise _token_refusal(token, sql, "{} drops duplicate rows, which may belong to two people", "Use UNION ALL.")
+        raise _build_token_refusal(
+            token, sql, "{} drops duplicate rows, which may belong to two people", "Use UNION ALL."
+        )
 
 
 def _check_name(token: Token, before: Token | None, after: Token | None, sql: str) -> None:
     word = token.text.upper()
     if word in HINTS:
         hint = f'{HINTS[word]} If it is the name of a column, write it in double quotes: "{token.text}".'
-        raise _token_refusal(token, sql, "{} is not supported", hint)
+        raise _build_token_refusal(token, sql, "{} is not supported", hint)
     within_group = word == "GROUP" and before is not None and before.text.upper() == "WITHIN"
     if _is_kind(after, TokenType.L_PAREN) and word not in FUNCTIONS and not within_group:
-        raise _function_refusal(token, sql)
+        raise _build_function_refusal(token, sql)
 
 
 def _is_kind(token: Token | None, kind: TokenType) -> bool:
@@ -264,13 +266,13 @@ def shorten(name: str) -> str:
     return name if len(name) <= 40 else name[:40] + "..."
 
 
-def _token_refusal(token: Token, sql: str, what: str, hint: str) -> UnsupportedSyntax:
+def _build_token_refusal(token: Token, sql: str, what: str, hint: str) -> UnsupportedSyntax:
     """An error about a token. `what` has {} in the place of the token and its position."""
     shown = f"'{shorten(token.text)}'{locate_offset(sql, token.start)}"
     return UnsupportedSyntax("syntax", f"{what.format(shown)}.", hint)
 
 
-def _function_refusal(token: Token, sql: str) -> UnknownName:
+def _build_function_refusal(token: Token, sql: str) -> UnknownName:
     name = token.text.upper()
     close = difflib.get_close_matches(name, FUNCTIONS, 1)
     hint = FUNCTION_HINTS.get(name) or (f"Did you mean {close[0]}?" if close else "")

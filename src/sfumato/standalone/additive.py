@@ -11,7 +11,7 @@ from sfumato.kernel.exact import plain
 from sfumato.kernel.losses import ZCDP, PureDP
 from sfumato.kernel.parameters import Number
 from sfumato.number_arguments import positive_decimal, positive_fraction
-from sfumato.standalone.grid_margins import margin_on_grid
+from sfumato.standalone.grid_margins import compute_margin_on_grid
 from sfumato.standalone.mechanisms.additive_noise import Additive, Of, release_on_grid
 
 
@@ -70,7 +70,7 @@ class Laplace:
 
         Where integers come out, it is for values that are whole; another value is half a step further away at most.
         """
-        return margin_on_grid(self.mechanism, confidence, size)
+        return compute_margin_on_grid(self.mechanism, confidence, size)
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
@@ -124,7 +124,7 @@ class Gaussian:
 
         Where integers come out, it is for values that are whole; another value is half a step further away at most.
         """
-        return margin_on_grid(self.mechanism, confidence, size)
+        return compute_margin_on_grid(self.mechanism, confidence, size)
 
 
 def _read_of(of: object, sensitivity: Fraction) -> Of:

@@ -3,13 +3,13 @@
 import math
 from fractions import Fraction
 
-from sfumato.accuracy.noise_margins import float_up, noise_margin, per_coordinate
+from sfumato.accuracy.noise_margins import compute_noise_margin, find_miss_per_coordinate, round_up_to_float
 from sfumato.kernel.parameters import Number
 from sfumato.number_arguments import probability_inside, whole_number
 from sfumato.standalone.mechanisms.additive_noise import Additive, grid_and_noise
 
 
-def margin_on_grid(mechanism: Additive, confidence: Number, size: int) -> int | float:
+def compute_margin_on_grid(mechanism: Additive, confidence: Number, size: int) -> int | float:
     """The margin of the noise, plus half a grid step where values are rounded, for all `size` entries at once.
 
     Claim: K-11. The result is never below the true margin, for releases of up to 2**53 grid steps.
@@ -18,11 +18,11 @@ def margin_on_grid(mechanism: Additive, confidence: Number, size: int) -> int | 
     Checked by: tests/kernel/test_mechanisms.py::test_margin_is_within_the_textbook_bound
     """
     size = whole_number(size, "size", 1)
-    miss = per_coordinate(1 - probability_inside(confidence, "confidence"), size)
+    miss = find_miss_per_coordinate(1 - probability_inside(confidence, "confidence"), size)
     exponent, noise = grid_and_noise(mechanism, size)
     if mechanism.noise_is_whole(size):
-        return noise_margin(noise, miss)
-    exact = (noise_margin(noise, miss) + Fraction(1, 2)) * Fraction(2) ** exponent
+        return compute_noise_margin(noise, miss)
+    exact = (compute_noise_margin(noise, miss) + Fraction(1, 2)) * Fraction(2) ** exponent
     if mechanism.of == "integers":  # rounded again: a whole error of at most `exact` and a half
         return math.floor(exact + Fraction(1, 2))
-    return float_up(exact)
+    return round_up_to_float(exact)

@@ -4,14 +4,14 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
-from sfumato.accuracy.choice_margins import score_margin
+from sfumato.accuracy.choice_margins import compute_score_margin
 from sfumato.errors import InvalidParameter, kind_of
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.exact import plain
 from sfumato.kernel.losses import PureDP
 from sfumato.kernel.parameters import Number
 from sfumato.number_arguments import positive_decimal, positive_fraction, probability_inside, whole_number
-from sfumato.standalone.mechanisms.score_choice import choose_index, spread_for
+from sfumato.standalone.mechanisms.score_choice import choose_index, choose_spread
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
@@ -32,7 +32,7 @@ class PrivateChoice:
         if not isinstance(monotonic, bool):
             raise InvalidParameter("monotonic", "must be True or False", kind_of(monotonic))
         object.__setattr__(self, "monotonic", monotonic)
-        spread_for(self.sensitivity, self.epsilon, self.monotonic)  # refuses what cannot be drawn
+        choose_spread(self.sensitivity, self.epsilon, self.monotonic)  # refuses what cannot be drawn
 
     def __repr__(self) -> str:
         numbers = f"sensitivity={plain(self.sensitivity)}, epsilon={plain(self.epsilon)}"
@@ -46,7 +46,7 @@ class PrivateChoice:
     @property
     def spread(self) -> Fraction:
         """A candidate this far below the best survives its flip with probability 1/e."""
-        return spread_for(self.sensitivity, self.epsilon, self.monotonic)
+        return choose_spread(self.sensitivity, self.epsilon, self.monotonic)
 
     def release(self, scores: object) -> int:
         """The index of the chosen candidate.
@@ -59,7 +59,7 @@ class PrivateChoice:
     def margin(self, confidence: Number = "0.95", *, size: int) -> float:
         """The chosen score is at most this far below the best, with the stated probability, among `size` candidates."""
         miss = 1 - probability_inside(confidence, "confidence")
-        return score_margin(self.spread, miss, whole_number(size, "size", 1))
+        return compute_score_margin(self.spread, miss, whole_number(size, "size", 1))
 
 
 def choose(scores: object, *, sensitivity: Number, epsilon: Number, monotonic: bool = False) -> int:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TypeVar
 
 from sfumato.accuracy.key_margins import people_needed
-from sfumato.accuracy.noise_margins import laplace_margin
+from sfumato.accuracy.noise_margins import compute_laplace_margin
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.exact import plain
 from sfumato.kernel.keys import KeyRule
@@ -88,7 +88,7 @@ class ThresholdedKeys:
 
     def margin(self, confidence: Number = "0.95") -> int:
         """|noisy - true| people of one key is at most this with the stated probability, before thresholding."""
-        return laplace_margin(self.scale, 1 - probability_inside(confidence, "confidence"))
+        return compute_laplace_margin(self.scale, 1 - probability_inside(confidence, "confidence"))
 
     def people_needed(self, probability: Number = "0.5") -> int:
         """How many people must hold a key for it to be released with at least this probability."""

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from sfumato.accuracy.noise_margins import noise_margin
+from sfumato.accuracy.noise_margins import compute_noise_margin
 from sfumato.errors import InvalidParameter
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise, Noise
 from sfumato.kernel.parameters import Number
@@ -63,7 +63,7 @@ class LatticeDistribution:
 
     def range(self, mass: Number = "0.999") -> tuple[int | float, int | float]:
         """Two outputs, and the outputs between them have at least this total probability."""
-        reach = noise_margin(self.noise, 1 - probability_inside(mass, "mass"))
+        reach = compute_noise_margin(self.noise, 1 - probability_inside(mass, "mass"))
         return self.output(self.centre - reach), self.output(self.centre + reach)
 
     def total(self, low: float, high: float) -> Enclosed:

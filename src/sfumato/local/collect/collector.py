@@ -117,7 +117,10 @@ class Collector:
         with self._open_state(attached=theirs) as state:
             both = self._tally_shared(state)
             for (period,) in state.execute("SELECT period FROM other.tallies").fetchall():
-                whole, twice = self._read_tally(state, period, "other.tallies"), both.get(period, self._empty_tally())
+                whole, twice = (
+                    self._read_tally(state, period, "other.tallies"),
+                    both.get(period, self._make_empty_tally()),
+                )
                 fresh = Tally(whole.people - twice.people, whole.counts - twice.counts)
                 self._store_tally(state, period, self._read_tally(state, period) + fresh)
             for (period,) in state.execute("SELECT period FROM other.shown").fetchall():
@@ -138,7 +141,7 @@ class Collector:
         while rows := shared.fetchmany(AT_ONCE):
             periods, reports = np.array([period for period, _ in rows], np.int64), self._decode_reports(rows)
             for period, tally in self._tally_periods(periods, reports).items():
-                both[period] = both.get(period, self._empty_tally()) + tally
+                both[period] = both.get(period, self._make_empty_tally()) + tally
         return both
 
     def count_received(self) -> ReceivedCounts:
@@ -180,7 +183,7 @@ class Collector:
         numbers = np.unique(periods).tolist()
         return {period: self.manifest.table.tally(reports[periods == period]) for period in numbers}
 
-    def _empty_tally(self) -> Tally:
+    def _make_empty_tally(self) -> Tally:
         return Tally.empty(self._width)
 
     def _decode_reports(self, rows: list[tuple[int, int | bytes]]) -> Reports:
@@ -197,7 +200,7 @@ class Collector:
         query = f"SELECT people, counts FROM {table} WHERE period = ?"  # noqa: S608 - one of a few constants
         found = state.execute(query, (period,)).fetchone()
         if found is None:
-            return self._empty_tally()
+            return self._make_empty_tally()
         try:
             return Tally(found[0], np.frombuffer(found[1], "<i8").astype(np.int64))
         except (ValueError, TypeError):

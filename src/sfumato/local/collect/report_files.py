@@ -91,7 +91,7 @@ class ParquetReports:
 
     def __init__(self, path: Path | str, manifest: Manifest) -> None:
         self._manifest = manifest
-        self._writer = pq.ParquetWriter(str(path), report_schema(manifest))
+        self._writer = pq.ParquetWriter(str(path), make_report_schema(manifest))
 
     def write(self, ids: Ids, periods: Counts, reports: Reports) -> None:
         rows = isinstance(_form(self._manifest), BitRows)
@@ -101,7 +101,7 @@ class ParquetReports:
             pa.Array.from_buffers(pa.binary(ID_BYTES), len(ids), [None, pa.py_buffer(ids.tobytes())]),
             pa.array([bytes(row) for row in reports], pa.binary()) if rows else pa.array(reports, pa.int64()),
         ]
-        self._writer.write_table(pa.Table.from_arrays(columns, schema=report_schema(self._manifest)))
+        self._writer.write_table(pa.Table.from_arrays(columns, schema=make_report_schema(self._manifest)))
 
     def __enter__(self) -> "ParquetReports":
         return self
@@ -112,7 +112,7 @@ class ParquetReports:
         self._writer.close()
 
 
-def report_schema(manifest: Manifest) -> Any:  # noqa: ANN401 - pyarrow has no types
+def make_report_schema(manifest: Manifest) -> Any:  # noqa: ANN401 - pyarrow has no types
     """The columns of a Parquet file of reports."""
     report = pa.binary() if isinstance(_form(manifest), BitRows) else pa.int64()
     return pa.schema([("survey", pa.string()), ("period", pa.int32()), ("id", pa.binary(ID_BYTES)), ("report", report)])
@@ -153,7 +153,7 @@ def _read_json_lines(manifest: Manifest, path: Path) -> Iterator[Batch]:
 def _read_parquet(manifest: Manifest, path: Path) -> Iterator[Batch]:
     try:
         with pq.ParquetFile(str(path)) as file:
-            if not file.schema_arrow.equals(report_schema(manifest)):
+            if not file.schema_arrow.equals(make_report_schema(manifest)):
                 raise InvalidParameter("reports", "must have the columns of this survey's reports", "others")
             for batch in file.iter_batches(batch_size=AT_ONCE):
                 yield _read_columns(manifest, batch)

@@ -136,7 +136,7 @@ def make_results(
         kind="mean" if isinstance(manifest.table, MeanRandomiser) else "share",
         period=period,
         people=tally.people,
-        lines=_estimate_lines(manifest, tally, confidence, simultaneous, share),
+        lines=_list_estimates(manifest, tally, confidence, simultaneous, share),
         confidence=float(probability_inside(confidence, "confidence")),
         simultaneous=simultaneous,
         fakes=share,
@@ -147,7 +147,7 @@ def make_results(
     )
 
 
-def _estimate_lines(
+def _list_estimates(
     manifest: Manifest, tally: Tally, confidence: Number, simultaneous: bool, fakes: Fraction
 ) -> tuple[Line, ...]:
     match manifest.table:
@@ -158,14 +158,14 @@ def _estimate_lines(
         case Questions() as table:
             answers = table.estimate(tally, confidence, simultaneous=simultaneous)
             columns = (answers.share, answers.low, answers.high, np.clip(answers.share, 0, 1))
-            return _label_lines(manifest, *columns, _bound_fakes(table, answers, fakes))
+            return _list_labels(manifest, *columns, _bound_fakes(table, answers, fakes))
         case table:
             shares = table.estimate(tally, confidence, simultaneous=simultaneous)
             worst = shares.worst_shift(fakes) if tally.people > 1 else np.full(table.k, math.inf)
-            return _label_lines(manifest, shares.frequency, shares.low, shares.high, shares.consistent, worst)
+            return _list_labels(manifest, shares.frequency, shares.low, shares.high, shares.consistent, worst)
 
 
-def _label_lines(manifest: Manifest, *columns: FloatArray) -> tuple[Line, ...]:
+def _list_labels(manifest: Manifest, *columns: FloatArray) -> tuple[Line, ...]:
     labels = manifest.domain.labels if isinstance(manifest.domain, Categories | YesNo) else ()
     return tuple(Line(label, *(float(number) for number in row)) for label, *row in zip(labels, *columns, strict=True))
 

@@ -21,7 +21,7 @@ from sfumato.local.randomisers.category_randomisers import Randomiser
 from sfumato.local.randomisers.category_tables import blanket_support_of, support_of
 from sfumato.local.randomisers.heavy_hitters import HeavyHitters
 from sfumato.local.randomisers.mean_randomisers import MeanRandomiser
-from sfumato.local.randomisers.mean_values import report_probabilities
+from sfumato.local.randomisers.mean_values import list_report_probabilities
 from sfumato.local.randomisers.questions import Questions
 from sfumato.number_arguments import probability_inside, whole_number
 
@@ -111,7 +111,7 @@ def find_blanket(randomiser: Randomiser | MeanRandomiser | Questions | HeavyHitt
             low = (1 - true) / (1 - alone)
             return Blanket(true / alone, low, alone, both, low), True
         case MeanRandomiser(table=Ends() as ends):
-            kept, turned = report_probabilities(ends, 0)
+            kept, turned = list_report_probabilities(ends, 0)
             return Blanket(2 * kept, 2 * turned, Fraction(1, 2), Fraction(0), 2 * turned), True
         case _:
             return find_common_blanket(randomiser.epsilon), False

@@ -18,7 +18,7 @@ def bernoulli(probability: Probability, size: int, entropy: Entropy) -> BoolArra
     Relies on: Coins.flip.
     Checked by: tests/kernel/test_samplers.py::test_bernoulli_mass_is_exact
     """
-    coins = _single_coin(probability)
+    coins = _make_single_coin(probability)
     heads = np.empty(size, np.bool_)
     for start in range(0, size, ROWS_AT_ONCE):
         flips = coins.flip(min(ROWS_AT_ONCE, size - start), entropy)
@@ -27,5 +27,5 @@ def bernoulli(probability: Probability, size: int, entropy: Entropy) -> BoolArra
 
 
 @lru_cache(maxsize=256)
-def _single_coin(probability: Probability) -> Coins:
+def _make_single_coin(probability: Probability) -> Coins:
     return Coins((probability,))

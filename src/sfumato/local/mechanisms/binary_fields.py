@@ -16,7 +16,7 @@ Elements = npt.NDArray[np.uint64]
 
 
 @lru_cache(maxsize=MOST_DEGREE)
-def field_polynomial(degree: int) -> int:
+def find_field_polynomial(degree: int) -> int:
     """The numerically least irreducible polynomial of a degree, its coefficients as bits: x**3 + x + 1 is 11."""
     return next(value for value in range(1 << degree, 2 << degree) if is_irreducible(value))
 
@@ -29,7 +29,7 @@ def is_irreducible(polynomial: int) -> bool:
     power = 2
     for _ in range((polynomial.bit_length() - 1) // 2):
         power = _reduce(_square(power), polynomial)
-        if _greatest_common_divisor(polynomial, power ^ 2) != 1:
+        if _find_common_divisor(polynomial, power ^ 2) != 1:
             return False
     return True
 
@@ -81,7 +81,7 @@ def multiply_by_powers(element: int, count: int, polynomial: int) -> list[int]:
     return row
 
 
-def low_bit_form(polynomial: int) -> list[int]:
+def compute_low_bit_form(polynomial: int) -> list[int]:
     """The symmetric matrix B over two elements, as rows of bits, of: the lowest bit of a * v is a . (B v)."""
     degree = polynomial.bit_length() - 1
     lowest = [element & 1 for element in multiply_by_powers(1, 2 * degree, polynomial)]
@@ -109,7 +109,7 @@ def _reduce(value: int, polynomial: int) -> int:
     return value
 
 
-def _greatest_common_divisor(left: int, right: int) -> int:
+def _find_common_divisor(left: int, right: int) -> int:
     while right:
         left, right = right, _reduce(left, right)
     return left

@@ -68,7 +68,7 @@ def draw_rows(table: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], entropy
     return columns
 
 
-def uniform_subsets(places: int, chosen: int, fewer: BoolArray, entropy: Entropy) -> BoolArray:
+def draw_uniform_subsets(places: int, chosen: int, fewer: BoolArray, entropy: Entropy) -> BoolArray:
     """For each entry of `fewer`, an evenly drawn set of `chosen` of the places, or of chosen - 1 where it is True.
 
     The result has shape (entries, places). Each place is given a random word; the least words are the chosen. A row
@@ -81,7 +81,7 @@ def uniform_subsets(places: int, chosen: int, fewer: BoolArray, entropy: Entropy
     Checked by: tests/local/test_coin_tables.py::test_subsets_are_even
     """
     if not 1 <= chosen <= places:
-        raise KernelFault("uniform_subsets takes from 1 place to all of them.")
+        raise KernelFault("draw_uniform_subsets takes from 1 place to all of them.")
     subsets = np.empty((fewer.size, places), np.bool_)
     todo = np.arange(fewer.size)
     while todo.size:

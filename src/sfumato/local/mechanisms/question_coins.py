@@ -15,7 +15,7 @@ from sfumato.local.mechanisms.coin_tables import flip_units
 from sfumato.local.mechanisms.kary import Kary
 
 
-def questions_ratio(answered: int, keep: int) -> Fraction:
+def compute_questions_ratio(answered: int, keep: int) -> Fraction:
     """The greatest ratio of a report that answers so many questions.
 
     Claim: K-48. No report is more than max(result, 1/result) times as likely for one row of answers as for another.

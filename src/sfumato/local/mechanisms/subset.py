@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter
 from sfumato.kernel.entropy import Entropy
-from sfumato.local.mechanisms.coin_tables import UNITS, flip_units, uniform_subsets
+from sfumato.local.mechanisms.coin_tables import UNITS, draw_uniform_subsets, flip_units
 from sfumato.local.mechanisms.table_limits import check_categories, check_coin
 from sfumato.number_arguments import whole_number
 
@@ -57,7 +57,7 @@ class Subset:
         people = np.arange(values.size)
         included = flip_units(self.include, values.size, entropy)
         bits = np.empty((values.size, self.k), np.bool_)
-        bits[:, :-1] = uniform_subsets(self.k - 1, self.size, included, entropy)
+        bits[:, :-1] = draw_uniform_subsets(self.k - 1, self.size, included, entropy)
         bits[:, -1] = bits[people, values % (self.k - 1)]
         bits[people, values] = included
         return np.packbits(bits, axis=1, bitorder="little")

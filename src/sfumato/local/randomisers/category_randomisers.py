@@ -27,8 +27,8 @@ from sfumato.local.randomisers.category_tables import (
 from sfumato.local.randomisers.report_forms import Counts, Form, Reports, check_reports, draw_in_blocks
 from sfumato.local.randomisers.share_estimates import (
     Estimate,
+    compute_normal_quantile,
     estimate_shares,
-    normal_quantile,
     variance_asked,
     variance_population,
 )
@@ -117,7 +117,7 @@ class Randomiser:
         by the normal approximation. It does not cover people who do not answer, or fake reports.
         """
         spread = self.variance_population(1 / self.k if share is None else share) / whole_number(people, "people", 1)
-        return float(normal_quantile(1 - probability_inside(confidence, "confidence")) * spread**0.5)
+        return float(compute_normal_quantile(1 - probability_inside(confidence, "confidence")) * spread**0.5)
 
 
 def randomiser(

@@ -11,7 +11,7 @@ from typing import assert_never
 
 from sfumato.errors import InvalidParameter, kind_of
 from sfumato.kernel.exact import exp_neg
-from sfumato.local.mechanisms.binary_fields import field_polynomial
+from sfumato.local.mechanisms.binary_fields import find_field_polynomial
 from sfumato.local.mechanisms.coin_tables import UNITS
 from sfumato.local.mechanisms.hadamard import Hadamard
 from sfumato.local.mechanisms.hashing import MOST_HASH_BITS, Hashing
@@ -20,7 +20,7 @@ from sfumato.local.mechanisms.subset import Subset
 from sfumato.local.mechanisms.table_limits import check_categories
 from sfumato.local.mechanisms.two_stage import TwoStage, pass_two_responses, pass_two_rows
 from sfumato.local.mechanisms.unary import Unary
-from sfumato.local.randomisers.coin_search import greatest_coin
+from sfumato.local.randomisers.coin_search import find_greatest_coin
 from sfumato.local.randomisers.report_forms import BitRows, Codes, Form
 
 NAMES = ("rr", "krr", "subset", "oue", "sue", "olh", "hadamard")
@@ -35,42 +35,42 @@ def make_category_table(name: str, k: int, epsilon: Decimal) -> CategoryTable:
     check_categories(k)
     match name:
         case "rr" | "krr":
-            return Kary(k, greatest_coin(lambda keep: Kary(k, keep).ratio, epsilon), name)
+            return Kary(k, find_greatest_coin(lambda keep: Kary(k, keep).ratio, epsilon), name)
         case "oue":  # a fair coin for the true bit; the other bits are set as rarely as epsilon allows
-            unset = greatest_coin(lambda unset: Unary(k, HALF, UNITS - unset, name).ratio, epsilon)
+            unset = find_greatest_coin(lambda unset: Unary(k, HALF, UNITS - unset, name).ratio, epsilon)
             return Unary(k, HALF, UNITS - unset, name)
         case "sue":  # every bit is kept with the same probability
-            keep = greatest_coin(lambda keep: Unary(k, keep, UNITS - keep, name).ratio, epsilon)
+            keep = find_greatest_coin(lambda keep: Unary(k, keep, UNITS - keep, name).ratio, epsilon)
             return Unary(k, keep, UNITS - keep, name)
         case "subset":
-            size = best_subset_size(k, epsilon)
-            return Subset(k, size, greatest_coin(lambda include: Subset(k, size, include).ratio, epsilon))
+            size = find_best_subset_size(k, epsilon)
+            return Subset(k, size, find_greatest_coin(lambda include: Subset(k, size, include).ratio, epsilon))
         case "olh":
-            bits = best_hash_bits(epsilon)
-            polynomial = field_polynomial(max((k - 1).bit_length(), bits))
-            return Hashing(k, bits, polynomial, greatest_coin(lambda keep: Kary(1 << bits, keep).ratio, epsilon))
+            bits = find_best_hash_bits(epsilon)
+            polynomial = find_field_polynomial(max((k - 1).bit_length(), bits))
+            return Hashing(k, bits, polynomial, find_greatest_coin(lambda keep: Kary(1 << bits, keep).ratio, epsilon))
         case "hadamard":
-            return Hadamard(k, greatest_coin(lambda keep: Hadamard(k, keep).ratio, epsilon))
+            return Hadamard(k, find_greatest_coin(lambda keep: Hadamard(k, keep).ratio, epsilon))
         case _:
             raise InvalidParameter("name", f"must be one of {', '.join(NAMES)}", "another name")
 
 
-def best_subset_size(k: int, epsilon: Decimal) -> int:
+def find_best_subset_size(k: int, epsilon: Decimal) -> int:
     """The size w of least mean squared error: one of the two whole numbers around k / (e**epsilon + 1), at least 1."""
     low, high = exp_neg(Fraction(epsilon), 64)
     shrunk = Fraction(low + high, 2 << 64)  # e**-epsilon; the choice of w affects accuracy only, never privacy
     near = int(k * shrunk / (1 + shrunk))
     around = [size for size in (near, near + 1) if 1 <= size < k] or [1]
 
-    def squared_error(size: int) -> Fraction:
+    def compute_squared_error(size: int) -> Fraction:
         include = size / (size + (k - size) * shrunk)
         other = (size - include) / (k - 1)
         return (other * (1 - other) * (k - 1) + include * (1 - include)) / (include - other) ** 2
 
-    return min(around, key=squared_error)
+    return min(around, key=compute_squared_error)
 
 
-def best_hash_bits(epsilon: Decimal) -> int:
+def find_best_hash_bits(epsilon: Decimal) -> int:
     """The t for which g = 2**t has the least variance, (e**eps - 1 + g)**2 / (g - 1): g is near e**eps + 1."""
     low, high = exp_neg(Fraction(epsilon), 64)
     growth = Fraction(2 << 64, max(low + high, 1))  # e**epsilon; the choice of g affects accuracy only, never privacy

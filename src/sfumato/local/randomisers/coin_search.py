@@ -14,7 +14,7 @@ from sfumato.local.mechanisms.coin_tables import UNITS, loss_of_ratio
 _SHOWN = Decimal("1e-6")
 
 
-def greatest_coin(ratio: Callable[[int], Fraction], epsilon: Decimal) -> int:
+def find_greatest_coin(ratio: Callable[[int], Fraction], epsilon: Decimal) -> int:
     """The greatest coin of 1 .. 2**32 - 1 units whose table, of greatest ratio `ratio(coin)`, costs at most epsilon.
 
     `ratio` must grow with the coin. Bisection: every coin up to `low` costs at most epsilon or has a ratio of at most

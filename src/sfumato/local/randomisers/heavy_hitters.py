@@ -20,11 +20,11 @@ from sfumato.local.mechanisms.coin_tables import UNITS, loss_of_ratio
 from sfumato.local.mechanisms.kary import Kary
 from sfumato.local.mechanisms.prefix_hashing import draw_prefixes, hash_rows
 from sfumato.local.mechanisms.table_limits import check_coin
-from sfumato.local.randomisers.category_tables import best_hash_bits
-from sfumato.local.randomisers.coin_search import greatest_coin
+from sfumato.local.randomisers.category_tables import find_best_hash_bits
+from sfumato.local.randomisers.coin_search import find_greatest_coin
 from sfumato.local.randomisers.prefix_rows import PrefixRows
 from sfumato.local.randomisers.report_forms import CELLS_AT_ONCE, Counts
-from sfumato.local.randomisers.share_estimates import normal_quantile, wilson_interval
+from sfumato.local.randomisers.share_estimates import compute_normal_quantile, compute_wilson_interval
 from sfumato.local.randomisers.support_counts import transform
 from sfumato.local.randomisers.word_bits import BitRow, Words, pack_numbers
 from sfumato.number_arguments import positive_decimal, probability_inside, whole_number
@@ -138,7 +138,7 @@ class HeavyHitters:
                 raise InvalidParameter("reports", "must include every group", "none from one group")
             if group + 1 < len(self.lengths):
                 parents = _extend(parents, _find_best(supports, keep), length - before)
-        return self._list_words(supports, parents, people, normal_quantile((1 - level) / supports.size))
+        return self._list_words(supports, parents, people, compute_normal_quantile((1 - level) / supports.size))
 
     def _count_supports(self, reports: BitRow, parents: list[int], before: int, length: int) -> Counts:
         """Count the reports that support each extension of each parent's prefix: an array (parents, extensions).
@@ -168,7 +168,7 @@ class HeavyHitters:
     ) -> tuple[FrequentWord, ...]:
         true, other = (float(probability) for probability in self.support)
         observed = supports.reshape(-1) / people
-        low, high = wilson_interval(observed, people, quantile)
+        low, high = compute_wilson_interval(observed, people, quantile)
         sure = np.flatnonzero(low > other)
         found = []
         for place in sure[np.argsort(-observed[sure], kind="stable")].tolist():
@@ -188,9 +188,11 @@ def heavy_hitters(length: int, epsilon: Number, *, alphabet: str = "", step: int
     words, exact = Words(length, alphabet), positive_decimal(epsilon, "epsilon")
     if whole_number(step, "step", 1) > MOST_STEP:
         raise InvalidParameter("step", f"must be at most {MOST_STEP}", "more")
-    hash_bits = min(best_hash_bits(exact), MOST_HASH_BITS)
+    hash_bits = min(find_best_hash_bits(exact), MOST_HASH_BITS)
     lengths = (*range(step, words.bits, step), words.bits)
-    return HeavyHitters(words, lengths, hash_bits, greatest_coin(lambda keep: Kary(1 << hash_bits, keep).ratio, exact))
+    return HeavyHitters(
+        words, lengths, hash_bits, find_greatest_coin(lambda keep: Kary(1 << hash_bits, keep).ratio, exact)
+    )
 
 
 def rebuild_heavy_hitters(description: object) -> HeavyHitters:

@@ -19,16 +19,16 @@ from sfumato.local.mechanisms.mean_tables import Ends, MeanTable, Mixture, Rows,
 from sfumato.local.randomisers.given_values import read_values
 from sfumato.local.randomisers.mean_values import (
     FloatArray,
-    best_ends,
-    best_mixture,
-    best_window,
-    float_numbers,
-    laplace_table,
-    report_numbers,
-    second_moments,
+    compute_second_moments,
+    find_best_ends,
+    find_best_mixture,
+    find_best_window,
+    list_report_floats,
+    list_report_numbers,
+    make_laplace_table,
 )
 from sfumato.local.randomisers.report_forms import Codes, Counts, check_reports, draw_in_blocks
-from sfumato.local.randomisers.share_estimates import count_fakes, normal_quantile
+from sfumato.local.randomisers.share_estimates import compute_normal_quantile, count_fakes
 from sfumato.local.randomisers.tally import Tally
 from sfumato.number_arguments import positive_decimal, probability_inside, whole_number
 
@@ -91,7 +91,7 @@ class MeanRandomiser:
     def __post_init__(self) -> None:
         if not 0 < self.span < math.inf:
             raise InvalidParameter("upper", "must be above lower", "less, as much, or too far away")
-        report_numbers(self.table)  # refuses a table whose reports say nothing about the number
+        list_report_numbers(self.table)  # refuses a table whose reports say nothing about the number
 
     def __repr__(self) -> str:
         return f"<{self.name} from {plain(self.lower)} to {plain(self.upper)}, epsilon {plain(self.epsilon)}>"
@@ -157,14 +157,14 @@ class MeanRandomiser:
         if not tally.people:
             raise InvalidParameter("reports", "must hold at least one report", "none")
         level = probability_inside(confidence, "confidence")
-        numbers = float_numbers(self.table)
+        numbers = list_report_floats(self.table)
         shares = tally.counts / tally.people
         mean = float(shares @ numbers)
         spread = float(shares @ (numbers - mean) ** 2) * tally.people / max(tally.people - 1, 1)
         if tally.people == 1:
-            spread = self._greatest_variance()
+            spread = self._find_greatest_variance()
         error = math.sqrt(spread / tally.people)
-        reach = normal_quantile(1 - level) * error
+        reach = compute_normal_quantile(1 - level) * error
         low, unbiased, high = (float(self.lower) + self.span * place for place in (mean - reach, mean, mean + reach))
         return MeanEstimate(
             mean=unbiased,
@@ -183,7 +183,7 @@ class MeanRandomiser:
     def variance_asked(self, value: float) -> float:
         """The variance of what one person's report stands for, given the person's number."""
         place = int(self.positions(value)[0][0]) / UNITS
-        seconds = second_moments(self.table)
+        seconds = compute_second_moments(self.table)
         return self.span**2 * (float(np.interp(place, np.linspace(0, 1, seconds.size), seconds)) - place**2)
 
     def margin(self, people: int, confidence: Number = "0.95") -> float:
@@ -191,15 +191,15 @@ class MeanRandomiser:
 
         The interval covers the randomisation and the sampling of the people, by the normal approximation.
         """
-        quantile = normal_quantile(1 - probability_inside(confidence, "confidence"))
-        return quantile * self.span * math.sqrt(self._greatest_variance() / whole_number(people, "people", 1))
+        quantile = compute_normal_quantile(1 - probability_inside(confidence, "confidence"))
+        return quantile * self.span * math.sqrt(self._find_greatest_variance() / whole_number(people, "people", 1))
 
-    def _greatest_variance(self) -> float:
+    def _find_greatest_variance(self) -> float:
         """The greatest variance of a report, over all populations, on the scale from 0 to 1.
 
         For a population with mean m, the variance is at most the upper hull of the second moments at m, minus m**2.
         """
-        seconds = second_moments(self.table)
+        seconds = compute_second_moments(self.table)
         places = np.linspace(0, 1, seconds.size)
         hull: list[int] = []
         for index in range(seconds.size):
@@ -222,13 +222,13 @@ def mean_randomiser(name: str, *, lower: Number, upper: Number, epsilon: Number)
     exact, low, high = positive_decimal(epsilon, "epsilon"), _read_bound(lower, "lower"), _read_bound(upper, "upper")
     match name:
         case "duchi":
-            return MeanRandomiser(name, low, high, best_ends(exact))
+            return MeanRandomiser(name, low, high, find_best_ends(exact))
         case "piecewise":
-            return MeanRandomiser(name, low, high, best_window(exact))
+            return MeanRandomiser(name, low, high, find_best_window(exact))
         case "hybrid":
-            return MeanRandomiser(name, low, high, best_mixture(exact))
+            return MeanRandomiser(name, low, high, find_best_mixture(exact))
         case "laplace":
-            return MeanRandomiser(name, low, high, laplace_table(exact))
+            return MeanRandomiser(name, low, high, make_laplace_table(exact))
         case _:
             raise InvalidParameter("name", f"must be one of {', '.join(MEAN_NAMES)}", "another name")
 

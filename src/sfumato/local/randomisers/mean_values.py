@@ -16,7 +16,7 @@ from sfumato.errors import InvalidParameter
 from sfumato.kernel.exact import exp_neg
 from sfumato.local.mechanisms.coin_tables import UNITS, loss_of_rows
 from sfumato.local.mechanisms.mean_tables import Ends, MeanTable, Mixture, Rows, Window
-from sfumato.local.randomisers.coin_search import greatest_coin
+from sfumato.local.randomisers.coin_search import find_greatest_coin
 
 FloatArray = npt.NDArray[np.float64]
 STEPS = 1024  # of the grid under a window: rounding to it adds at most a millionth of the squared range
@@ -25,27 +25,27 @@ LEAST_MIXED_EPSILON = Decimal("0.61")  # below it, the ends alone have the least
 _DIGITS = 128
 
 
-def best_ends(epsilon: Decimal) -> Ends:
+def find_best_ends(epsilon: Decimal) -> Ends:
     """The most informative coin for the two ends."""
-    return Ends(greatest_coin(lambda keep: Fraction(keep, UNITS - keep), epsilon))
+    return Ends(find_greatest_coin(lambda keep: Fraction(keep, UNITS - keep), epsilon))
 
 
-def best_window(epsilon: Decimal, steps: int = STEPS) -> Window:
+def find_best_window(epsilon: Decimal, steps: int = STEPS) -> Window:
     """The window of least variance, and its most informative coin."""
-    width = max(1, round(steps * exp_minus(epsilon / 2)))  # the width affects accuracy only, never privacy
-    return Window(steps, width, greatest_coin(lambda inside: Window(steps, width, inside).ratio, epsilon))
+    width = max(1, round(steps * compute_exp_minus(epsilon / 2)))  # the width affects accuracy only, never privacy
+    return Window(steps, width, find_greatest_coin(lambda inside: Window(steps, width, inside).ratio, epsilon))
 
 
-def best_mixture(epsilon: Decimal) -> Mixture:
+def find_best_mixture(epsilon: Decimal) -> Mixture:
     """The window with probability 1 - e**(-epsilon/2), which makes the variance the same at every position."""
-    share = 1 - exp_minus(epsilon / 2) if epsilon > LEAST_MIXED_EPSILON else 0
-    return Mixture(round(UNITS * share), best_window(epsilon), best_ends(epsilon))
+    share = 1 - compute_exp_minus(epsilon / 2) if epsilon > LEAST_MIXED_EPSILON else 0
+    return Mixture(round(UNITS * share), find_best_window(epsilon), find_best_ends(epsilon))
 
 
-def laplace_table(epsilon: Decimal, steps: int = TEACHING_STEPS) -> Rows:
+def make_laplace_table(epsilon: Decimal, steps: int = TEACHING_STEPS) -> Rows:
     """Laplace noise on the grid; a result outside the bounds is reported as the nearer bound."""
     for shrink in (0, *(1 << power for power in range(24))):
-        rows = _laplace_rows(Fraction(epsilon) * (1 - Fraction(shrink, 1 << 28)), steps)
+        rows = _make_laplace_rows(Fraction(epsilon) * (1 - Fraction(shrink, 1 << 28)), steps)
         if min(min(row) for row in rows) < 1:
             break
         if loss_of_rows(rows) <= epsilon:
@@ -59,7 +59,7 @@ def laplace_table(epsilon: Decimal, steps: int = TEACHING_STEPS) -> Rows:
 
 
 @lru_cache(maxsize=64)
-def report_numbers(table: MeanTable) -> tuple[Fraction, ...]:
+def list_report_numbers(table: MeanTable) -> tuple[Fraction, ...]:
     """The number that each report stands for. A table whose reports say nothing about the position is refused."""
     match table:
         case Ends(keep):
@@ -68,7 +68,7 @@ def report_numbers(table: MeanTable) -> tuple[Fraction, ...]:
                 raise InvalidParameter("keep", "must be above one half", "one half, or less")
             return Fraction(keep - UNITS, slope), Fraction(keep, slope)
         case Window(steps, width):
-            inside, outside = window_levels(table)
+            inside, outside = compute_window_levels(table)
             slope_per_step = (inside - outside) * width  # of the expected report
             if slope_per_step <= 0:
                 raise InvalidParameter("inside", "must favour the window", "units that do not")
@@ -77,32 +77,32 @@ def report_numbers(table: MeanTable) -> tuple[Fraction, ...]:
                 Fraction(1, 2) + (report - middle) / (slope_per_step * steps) for report in range(table.outputs)
             )
         case Mixture(_, window, ends):
-            return (*report_numbers(window), *report_numbers(ends))
+            return (*list_report_numbers(window), *list_report_numbers(ends))
         case Rows(rows):
             return solve_numbers(rows)
         case _:
             assert_never(table)
 
 
-def window_levels(table: Window) -> tuple[Fraction, Fraction]:
+def compute_window_levels(table: Window) -> tuple[Fraction, Fraction]:
     """The probability of one report inside the window, and of one outside."""
     return Fraction(table.inside, UNITS * table.width), Fraction(UNITS - table.inside, UNITS * table.steps)
 
 
-def report_probabilities(table: MeanTable, step: int) -> tuple[Fraction, ...]:
+def list_report_probabilities(table: MeanTable, step: int) -> tuple[Fraction, ...]:
     """The probability of each report from a step of the grid."""
     match table:
         case Ends(keep):
             true, other = Fraction(keep, UNITS), Fraction(UNITS - keep, UNITS)
             return (other, true) if step else (true, other)
         case Window(width=width):
-            inside, outside = window_levels(table)
+            inside, outside = compute_window_levels(table)
             return tuple(inside if step <= report < step + width else outside for report in range(table.outputs))
         case Mixture(windowed, window, ends):
             share, place = Fraction(windowed, UNITS), Fraction(step, table.steps)
-            low, high = report_probabilities(ends, 0), report_probabilities(ends, 1)
+            low, high = list_report_probabilities(ends, 0), list_report_probabilities(ends, 1)
             mixed = ((1 - place) * first + place * second for first, second in zip(low, high, strict=True))
-            in_window = report_probabilities(window, step)
+            in_window = list_report_probabilities(window, step)
             return (
                 *(share * probability for probability in in_window),
                 *((1 - share) * probability for probability in mixed),
@@ -114,28 +114,30 @@ def report_probabilities(table: MeanTable, step: int) -> tuple[Fraction, ...]:
 
 
 @lru_cache(maxsize=64)
-def float_numbers(table: MeanTable) -> FloatArray:
-    """`report_numbers` as floats."""
-    return np.array([float(number) for number in report_numbers(table)])
+def list_report_floats(table: MeanTable) -> FloatArray:
+    """`list_report_numbers` as floats."""
+    return np.array([float(number) for number in list_report_numbers(table)])
 
 
 @lru_cache(maxsize=64)
-def second_moments(table: MeanTable) -> FloatArray:
+def compute_second_moments(table: MeanTable) -> FloatArray:
     """The expected square of the number that a report stands for, from each step of the grid."""
-    squares = float_numbers(table) ** 2
+    squares = list_report_floats(table) ** 2
     match table:
         case Window(width=width):
-            high, low = (float(level) for level in window_levels(table))
+            high, low = (float(level) for level in compute_window_levels(table))
             sums = np.concatenate(([0.0], np.cumsum(squares)))
             inside: FloatArray = sums[width:] - sums[:-width]
             return float(low * sums[-1]) + (high - low) * inside
         case Mixture(windowed, window, ends):
             share = windowed / UNITS
-            low_end, high_end = second_moments(ends).tolist()
-            return share * second_moments(window) + (1 - share) * np.linspace(low_end, high_end, table.steps + 1)
+            low_end, high_end = compute_second_moments(ends).tolist()
+            return share * compute_second_moments(window) + (1 - share) * np.linspace(
+                low_end, high_end, table.steps + 1
+            )
         case Ends() | Rows():
             steps = range(table.steps + 1)
-            return np.array([np.array(report_probabilities(table, step), np.float64) @ squares for step in steps])
+            return np.array([np.array(list_report_probabilities(table, step), np.float64) @ squares for step in steps])
         case _:
             assert_never(table)
 
@@ -157,14 +159,14 @@ def solve_numbers(rows: tuple[tuple[int, ...], ...]) -> tuple[Fraction, ...]:
     return tuple(row[-1] for row in system)
 
 
-def exp_minus(exponent: Fraction | Decimal) -> Fraction:
+def compute_exp_minus(exponent: Fraction | Decimal) -> Fraction:
     """e**-exponent to 128 binary digits."""
     low, high = exp_neg(Fraction(exponent), _DIGITS)
     return Fraction(low + high, 2 << _DIGITS)
 
 
-def _laplace_rows(epsilon: Fraction, steps: int) -> tuple[tuple[int, ...], ...]:
-    decay = [exp_minus(epsilon * distance / steps) for distance in range(steps + 1)]
+def _make_laplace_rows(epsilon: Fraction, steps: int) -> tuple[tuple[int, ...], ...]:
+    decay = [compute_exp_minus(epsilon * distance / steps) for distance in range(steps + 1)]
     end, inner = 1 / (1 + decay[1]), (1 - decay[1]) / (1 + decay[1])
     rows = []
     for step in range(steps + 1):

@@ -11,11 +11,11 @@ from sfumato.kernel.entropy import SYSTEM, Entropy
 from sfumato.kernel.exact import plain
 from sfumato.kernel.parameters import Number
 from sfumato.local.mechanisms.coin_tables import UNITS, loss_of_ratio
-from sfumato.local.mechanisms.question_coins import answer_all, answer_one, questions_ratio
+from sfumato.local.mechanisms.question_coins import answer_all, answer_one, compute_questions_ratio
 from sfumato.local.mechanisms.table_limits import check_coin
-from sfumato.local.randomisers.coin_search import greatest_coin
+from sfumato.local.randomisers.coin_search import find_greatest_coin
 from sfumato.local.randomisers.report_forms import BitRows, Codes, Counts, Reports, check_reports, draw_in_blocks
-from sfumato.local.randomisers.share_estimates import FloatArray, normal_quantile, wilson_interval
+from sfumato.local.randomisers.share_estimates import FloatArray, compute_normal_quantile, compute_wilson_interval
 from sfumato.local.randomisers.tally import Tally
 from sfumato.number_arguments import positive_decimal, probability_inside, whole_number
 from sfumato.number_arrays import plain_array
@@ -65,7 +65,7 @@ class Questions:
     @property
     def epsilon(self) -> Decimal:
         """The privacy loss of one report, computed from the coin and rounded up at the thirtieth digit."""
-        return loss_of_ratio(questions_ratio(_count_answered(self.method, self.count), self.keep))
+        return loss_of_ratio(compute_questions_ratio(_count_answered(self.method, self.count), self.keep))
 
     @property
     def truth(self) -> Fraction:
@@ -113,9 +113,9 @@ class Questions:
         if not answered.size or not answered.min():
             raise InvalidParameter("reports", "must hold a report on every question", "none on some")
         level = probability_inside(confidence, "confidence")
-        quantile = normal_quantile((1 - level) / (self.count if simultaneous else 1))
+        quantile = compute_normal_quantile((1 - level) / (self.count if simultaneous else 1))
         observed = yes / answered
-        low, high = wilson_interval(observed, answered, quantile)
+        low, high = compute_wilson_interval(observed, answered, quantile)
         slope, turned = float(2 * self.truth - 1), float(1 - self.truth)
         share, low, high = ((rate - turned) / slope for rate in (observed, low, high))
         return QuestionEstimate(share, low, high, answered, tally.people, float(level))
@@ -142,7 +142,7 @@ def questions(count: int, epsilon: Number, method: str = "sample") -> Questions:
     if method not in METHODS:
         raise InvalidParameter("method", f"must be one of {', '.join(METHODS)}", "another")
     answered = _count_answered(method, count)
-    return Questions(method, count, greatest_coin(lambda keep: questions_ratio(answered, keep), exact))
+    return Questions(method, count, find_greatest_coin(lambda keep: compute_questions_ratio(answered, keep), exact))
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ class Comparison:
         return min((self.split, self.sample), key=lambda way: way.variance_population(0.5))
 
     def __str__(self) -> str:
-        quantile = normal_quantile(Fraction(1, 20))
+        quantile = compute_normal_quantile(Fraction(1, 20))
         lines = [
             f"{self.split.count} yes-or-no questions, {self.people:,} people. Better method: {self.better.method}",
             f"  {'method':<8}{'P(truth)':>18}{'n x variance, asked':>20}{'population':>12}{'margin':>9}",

@@ -88,11 +88,11 @@ def estimate_shares(
     if not tally.people:
         raise InvalidParameter("reports", "must hold at least one report", "none")
     level = probability_inside(confidence, "confidence")
-    quantile = normal_quantile((1 - level) / (tally.counts.size if simultaneous else 1))
+    quantile = compute_normal_quantile((1 - level) / (tally.counts.size if simultaneous else 1))
     observed = tally.counts / tally.people
     frequency = remove_bias(observed, support)
     shares = np.clip(frequency, 0, 1)
-    low, high = wilson_interval(observed, tally.people, quantile)
+    low, high = compute_wilson_interval(observed, tally.people, quantile)
     return Estimate(
         frequency=frequency,
         low=remove_bias(low, support),
@@ -130,7 +130,7 @@ def project_on_simplex(values: FloatArray) -> FloatArray:
     return np.maximum(values - level, 0)
 
 
-def wilson_interval(observed: FloatArray, size: int | Counts, quantile: float) -> tuple[FloatArray, FloatArray]:
+def compute_wilson_interval(observed: FloatArray, size: int | Counts, quantile: float) -> tuple[FloatArray, FloatArray]:
     """Wilson's interval for a probability, from the share observed in `size` trials."""
     weight = 1 + quantile**2 / size
     centre = (observed + quantile**2 / (2 * size)) / weight
@@ -138,7 +138,7 @@ def wilson_interval(observed: FloatArray, size: int | Counts, quantile: float) -
     return centre - reach, centre + reach
 
 
-def normal_quantile(miss: Fraction) -> float:
+def compute_normal_quantile(miss: Fraction) -> float:
     """The number of standard deviations that a normal variable exceeds with probability `miss`, on either side."""
     return -NormalDist().inv_cdf(max(float(miss / 2), 1e-300))
 

@@ -8,8 +8,8 @@ import numpy as np
 from sfumato.local.mechanisms.binary_fields import (
     Elements,
     combine_basis,
+    compute_low_bit_form,
     invert_matrix,
-    low_bit_form,
     multiply_by_powers,
     sum_basis,
 )
@@ -92,7 +92,7 @@ def _fold_seeds(table: Hashing, reports: Reports, first: int, block: int, folded
 def _mask_places(table: Hashing, first: int, block: int) -> Counts:
     """c_u * a for the seeds a = first .. first + block - 1 and all masks u: linear in the bits of both."""
     places = np.zeros((block, 1), np.uint64)
-    for element in _single_bit_elements(table.polynomial, table.hash_bits):
+    for element in _list_single_bit_elements(table.polynomial, table.hash_bits):
         basis = multiply_by_powers(element, table.polynomial.bit_length() - 1, table.polynomial)
         own = combine_basis(basis[: (block - 1).bit_length()]) ^ np.uint64(sum_basis(basis, first))
         places = np.concatenate((places, places ^ own[:, None]), axis=1)
@@ -102,10 +102,10 @@ def _mask_places(table: Hashing, first: int, block: int) -> Counts:
 @lru_cache(maxsize=16)
 def _transform_places(polynomial: int) -> Elements:
     """The place in the transform that holds the sum for each v."""
-    return combine_basis(low_bit_form(polynomial))
+    return combine_basis(compute_low_bit_form(polynomial))
 
 
 @lru_cache(maxsize=16)
-def _single_bit_elements(polynomial: int, hash_bits: int) -> list[int]:
+def _list_single_bit_elements(polynomial: int, hash_bits: int) -> list[int]:
     """c_u for the masks u of a single bit; c_u is linear in u."""
-    return invert_matrix(low_bit_form(polynomial))[:hash_bits]
+    return invert_matrix(compute_low_bit_form(polynomial))[:hash_bits]

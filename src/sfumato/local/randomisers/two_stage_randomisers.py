@@ -9,7 +9,7 @@ from sfumato.local.mechanisms.two_stage import TwoStage
 from sfumato.local.mechanisms.unary import Unary
 from sfumato.local.randomisers.category_randomisers import Randomiser
 from sfumato.local.randomisers.category_tables import make_category_table
-from sfumato.local.randomisers.coin_search import greatest_coin
+from sfumato.local.randomisers.coin_search import find_greatest_coin
 
 STAGED = ("rr", "krr", "oue", "sue")
 
@@ -33,4 +33,4 @@ def memoise(name: str, *, k: int, longitudinal_epsilon: Decimal, epsilon: Decima
         second = Kary(k, keep, name) if isinstance(permanent, Kary) else Unary(k, keep, UNITS - keep, "sue")
         return TwoStage(permanent, second)
 
-    return Randomiser(stage(greatest_coin(lambda keep: stage(keep).ratio, epsilon)))
+    return Randomiser(stage(find_greatest_coin(lambda keep: stage(keep).ratio, epsilon)))

@@ -81,7 +81,7 @@ class Device:
     """The ledger in one file, which is created if it does not exist. Its secret never leaves the device."""
 
     def __init__(self, path: Path | str | None = None) -> None:
-        self.path = default_place() if path is None else Path(path)
+        self.path = find_default_place() if path is None else Path(path)
         if not self.path.exists():
             self._create()
 
@@ -102,7 +102,7 @@ class Device:
 
     def sum_spent(self, survey: Manifest, at: datetime) -> SpentEpsilon:
         with self._open_ledger() as ledger:
-            return _sum_charges(ledger, survey, _day_number(at))
+            return _sum_charges(ledger, survey, _count_days(at))
 
     def report(self, survey: Manifest, answer: Answer, at: datetime) -> Report:
         """Make the report for the period of this time. A second call in the period returns the same report, for free.
@@ -143,13 +143,13 @@ class Device:
         if kept:
             return Decimal(0), _read_permanent(kept[0])
         self._charge(ledger, survey, period, at)
-        stream = PermanentCoins(_read_secret(ledger), permanent_purpose(survey.digest, renewal, answer))
+        stream = PermanentCoins(_read_secret(ledger), write_permanent_purpose(survey.digest, renewal, answer))
         drawn = draw_report(survey.permanent, answer, stream)
         ledger.execute("INSERT INTO permanent VALUES (?, ?, ?)", (survey.digest, renewal, json.dumps(drawn)))
         return survey.price, drawn
 
     def _charge(self, ledger: sqlite3.Connection, survey: Manifest, period: int, at: datetime) -> None:
-        caps, spent = _read_caps(ledger), _sum_charges(ledger, survey, _day_number(at))
+        caps, spent = _read_caps(ledger), _sum_charges(ledger, survey, _count_days(at))
         limits = (
             (survey.lifetime_epsilon, spent.survey, "the survey's lifetime epsilon"),
             (caps.per_survey, spent.survey, "your cap for one survey"),
@@ -169,7 +169,7 @@ class Device:
                 )
         ledger.execute(
             "INSERT INTO charges (survey, period, day, epsilon) VALUES (?, ?, ?, ?)",
-            (survey.digest, period, _day_number(at), str(survey.price)),
+            (survey.digest, period, _count_days(at), str(survey.price)),
         )
 
     @contextmanager
@@ -214,12 +214,12 @@ class Device:
             os.close(folder)
 
 
-def default_place() -> Path:
+def find_default_place() -> Path:
     """The path in SFUMATO_DEVICE, or a file in the person's home."""
     return Path(os.environ.get(PLACE) or Path.home() / ".sfumato" / "device.db")
 
 
-def permanent_purpose(digest: str, renewal: int, answer: Answer) -> bytes:
+def write_permanent_purpose(digest: str, renewal: int, answer: Answer) -> bytes:
     """The purpose of a permanent report's coins. The digest is of the whole survey, so two tables never share coins."""
     return write_canonical({"purpose": PURPOSE, "survey": digest, "renewal": renewal, "answer": answer})
 
@@ -301,7 +301,7 @@ def _read_charge(text: str) -> Decimal:
     raise _build_error("holds an invalid charge")
 
 
-def _day_number(at: datetime) -> int:
+def _count_days(at: datetime) -> int:
     return int(at.timestamp()) // SECONDS_A_DAY
 
 

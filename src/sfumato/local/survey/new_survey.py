@@ -96,12 +96,12 @@ def new_survey(
         domain: dict[str, object] = {"kind": "categories", "labels": _check_labels(labels, "labels", 2)}
         table = _make_for_labels(len(labels), asked, kept, mechanism, most_bits)
     elif bounds is not None:
-        made = _make_for_bounds(bounds, _single_epsilon(asked, kept), mechanism, most_bits)
+        made = _make_for_bounds(bounds, _take_single_epsilon(asked, kept), mechanism, most_bits)
         domain = {"kind": "numbers", "lower": plain(made.lower), "upper": plain(made.upper)}
         table = made
     else:
         domain = {"kind": "questions", "labels": _check_labels(questions or (), "questions", 1)}
-        table = _make_for_questions(len(questions or ()), _single_epsilon(asked, kept), mechanism)
+        table = _make_for_questions(len(questions or ()), _take_single_epsilon(asked, kept), mechanism)
     staged = table.mechanism if isinstance(table, Randomiser) and isinstance(table.mechanism, TwoStage) else None
     start = (begins or datetime.now(UTC)).astimezone(UTC).replace(microsecond=0)
     statement: dict[str, object] = {
@@ -137,7 +137,7 @@ def _make_for_labels(k: int, epsilon: Decimal, kept: Decimal | None, name: str |
         staged = [memoise(candidate, k=k, longitudinal_epsilon=kept, epsilon=epsilon) for candidate in names]
         fits = [table for table in staged if most_bits is None or table.form.bits <= most_bits] or staged
         return min(fits, key=lambda table: table.variance_asked(1 / k))
-    one = _single_epsilon(epsilon, kept)
+    one = _take_single_epsilon(epsilon, kept)
     if name is None:
         return choose(k, one, most_bits=most_bits).randomiser
     return randomiser(name, k=k, epsilon=one)
@@ -156,7 +156,7 @@ def _make_for_questions(count: int, epsilon: Decimal, method: str | None) -> Tab
     return compare_questions(count, epsilon).better if method is None else questions(count, epsilon, method)
 
 
-def _single_epsilon(epsilon: Decimal, kept: Decimal | None) -> Decimal:
+def _take_single_epsilon(epsilon: Decimal, kept: Decimal | None) -> Decimal:
     """The epsilon of a table that makes both the permanent report and the report that is sent."""
     return epsilon if kept is None else min(epsilon, kept)
 

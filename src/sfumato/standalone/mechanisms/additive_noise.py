@@ -12,7 +12,7 @@ from typing import Any, Literal, assert_never
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.errors import KernelFault, too_little_noise
+from sfumato.errors import KernelFault, build_too_little_noise
 from sfumato.kernel.entropy import Entropy
 from sfumato.kernel.exact import sqrt_up
 from sfumato.kernel.losses import ZCDP, PureDP
@@ -20,7 +20,7 @@ from sfumato.kernel.mechanisms import Noise, choose_noise
 from sfumato.kernel.samplers import ROWS_AT_ONCE
 from sfumato.kernel.saturating_sums import add_saturating, saturate
 from sfumato.number_arrays import read_numbers
-from sfumato.standalone.mechanisms.value_grid import from_grid, one_to_grid, step_for, to_grid, to_integers
+from sfumato.standalone.mechanisms.value_grid import choose_step, from_grid, one_to_grid, to_grid, to_integers
 
 FINENESS = 1 << 16  # grid steps in one deviation of the noise, at least
 FINEST = 1 << 48  # grid steps in the sensitivity, at most: the grid holds 2**15 sensitivities on each side of zero
@@ -80,11 +80,11 @@ def grid_and_noise(mechanism: Additive, size: int) -> tuple[int, Noise]:
             rounding, deviation = sqrt_up(Fraction(size)), sensitivity / sqrt_up(2 * Fraction(rho))
         case _:
             assert_never(loss)
-    exponent = step_for(min(deviation / FINENESS, sensitivity / (ROUNDING_SHARE * rounding)))
+    exponent = choose_step(min(deviation / FINENESS, sensitivity / (ROUNDING_SHARE * rounding)))
     steps = sensitivity / Fraction(2) ** exponent
     if steps > FINEST:  # else values that are not large would lie beyond the grid
         rule = f"a deviation of at least 1/{FINEST // FINENESS} of the sensitivity"
-        raise too_little_noise("rho" if isinstance(loss, ZCDP) else "epsilon", rule)
+        raise build_too_little_noise("rho" if isinstance(loss, ZCDP) else "epsilon", rule)
     paid = steps + rounding
     return exponent, choose_noise(paid, paid**2, loss)
 

@@ -48,7 +48,7 @@ def canonical(key: object, depth: int = 0) -> tuple[object, Ordered] | NoKey:  #
         case bytes():
             return (plain := bytes(bytearray(key))), (3, plain)
         case date() | timedelta():
-            return _rebuilt(key)
+            return _rebuild_moment(key)
         case tuple() if depth < MOST_DEPTH:
             parts = [canonical(part, depth + 1) for part in key]
             whole = [part for part in parts if not isinstance(part, NoKey)]
@@ -76,7 +76,7 @@ def _number(key: Any) -> tuple[object, Ordered] | NoKey:  # noqa: ANN401 - any k
     return (nearest if Fraction(nearest) == exact else exact), (1, exact)
 
 
-def _rebuilt(key: date | timedelta) -> tuple[object, Ordered] | NoKey:
+def _rebuild_moment(key: date | timedelta) -> tuple[object, Ordered] | NoKey:
     """A plain object of the same fields, if it equals the key: pandas has subclasses that hold more, and a NaT."""
     try:
         match key:

@@ -20,7 +20,7 @@ GREATEST_SCORE = sys.float_info.max  # scores beyond are clamped to it: no score
 _GREATEST = Fraction(GREATEST_SCORE)
 
 
-def spread_for(sensitivity: Fraction, epsilon: Decimal, monotonic: bool) -> Fraction:
+def choose_spread(sensitivity: Fraction, epsilon: Decimal, monotonic: bool) -> Fraction:
     """A candidate this far below the best survives its flip with probability 1/e.
 
     Claim: K-20. Permute-and-flip with this spread, or a wider one, is epsilon-DP.
@@ -56,7 +56,7 @@ def choose_index(scores: object, spread: Fraction, entropy: Entropy) -> int:
         if flat.dtype == np.int64:  # modulo 2**64 a difference of int64 is exact, however far apart they are
             below = (best.astype(np.uint64) - flat.astype(np.uint64)).astype(np.float64)
         elif flat.dtype == object:
-            below = np.array([_as_float(best - score) for score in flat])
+            below = np.array([_convert_to_float(best - score) for score in flat])
         else:
             below = best - flat
         approximate = below * float(1 / spread)
@@ -68,5 +68,5 @@ def choose_index(scores: object, spread: Fraction, entropy: Entropy) -> int:
     return chosen
 
 
-def _as_float(exact: Fraction) -> float:
+def _convert_to_float(exact: Fraction) -> float:
     return float(exact) if exact <= _GREATEST else math.inf

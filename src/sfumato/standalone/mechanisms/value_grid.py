@@ -24,7 +24,7 @@ def to_grid(flat: npt.NDArray[Any], exponent: int) -> npt.NDArray[np.int64]:
 
     Claim: K-13. The result is exact, and depends on each x's value alone, not on its type; two inputs a apart are at
         most floor(a / 2**exponent) + 1 steps apart, and at most ceil(a / 2**exponent).
-    Requires: what read_numbers gives; |exponent| <= MOST_EXPONENT (step_for).
+    Requires: what read_numbers gives; |exponent| <= MOST_EXPONENT (choose_step).
     Relies on: IEEE 754 binary64.
     Checked by: tests/kernel/test_grid.py::test_rounding_is_exact
     """
@@ -78,7 +78,7 @@ def to_integers(steps: npt.NDArray[np.int64], exponent: int) -> npt.NDArray[np.i
     """The integers nearest to steps * 2**exponent, clamped to plus or minus LARGEST.
 
     Claim: K-13. A function of `steps` alone: post-processing.
-    Requires: |exponent| <= MOST_EXPONENT (step_for).
+    Requires: |exponent| <= MOST_EXPONENT (choose_step).
     Checked by: tests/kernel/test_grid.py::test_rounding_is_exact
     """
     return _integers_to_grid(steps, -exponent)
@@ -88,14 +88,14 @@ def from_grid(steps: npt.NDArray[np.int64], exponent: int) -> FloatArray:
     """The floats steps * 2**exponent; where 53 bits do not hold the product, a multiple of the grid near it.
 
     Claim: K-13. Every result is a multiple of 2**exponent, and a function of `steps` alone.
-    Requires: |exponent| <= MOST_EXPONENT (step_for).
+    Requires: |exponent| <= MOST_EXPONENT (choose_step).
     Relies on: IEEE 754 binary64.
     Checked by: tests/kernel/test_grid.py::test_outputs_are_multiples_of_the_grid
     """
     return steps.astype(np.float64) * 2.0**exponent
 
 
-def step_for(coarsest: Fraction) -> int:
+def choose_step(coarsest: Fraction) -> int:
     """The exponent of the greatest power of two that is at most `coarsest`.
 
     Claim: K-13. 2**result <= coarsest < 2**(result + 1), and |result| <= MOST_EXPONENT.
