@@ -182,7 +182,7 @@ def draw_epsilon_figure(meaning: EpsilonMeaning) -> Figure:
     return Figure(
         f"What epsilon {plain(meaning.epsilon)} means",
         (_draw_belief_panel(meaning), _draw_odds_panel(meaning), _draw_approximation_panel(meaning)),
-        "Left: a guess can move within the bands. Then the same for odds, and how well 1 ± ε approximates e^±ε.",
+        "A guess can move within the bands; the same for its odds; and how well 1 ± ε approximates e^±ε.",
     )
 
 
