@@ -3,9 +3,10 @@
 import io
 import threading
 
+import duckdb
 import pytest
 
-from sfumato.ingest import progress
+from sfumato.ingest import connections, progress
 
 
 class Terminal(io.StringIO):
@@ -89,3 +90,25 @@ def test_nothing_is_shown_where_nobody_looks_or_json_is_wanted(monkeypatch, seen
         threading.Event().wait(0.1)
     assert stream.getvalue() == ""
     assert slow.settings == []
+
+
+class NotebookWithoutWidgets:
+    """DuckDB in Jupyter without ipywidgets: its progress bar is off, and it refuses every change of the setting."""
+
+    shown = False
+
+    def execute(self, sql):
+        if sql.startswith("SET"):
+            raise duckdb.InvalidInputException("Could not change the progress bar setting")
+        return self
+
+    def fetchall(self):
+        return [(self.shown,)]
+
+
+def test_a_notebook_without_widgets_can_load(monkeypatch):
+    monkeypatch.setattr(connections.duckdb, "connect", lambda path, config: NotebookWithoutWidgets())
+    assert isinstance(connections.connect_to_pin(), NotebookWithoutWidgets)
+    monkeypatch.setattr(NotebookWithoutWidgets, "shown", True)  # elsewhere the bar is switched off
+    with pytest.raises(duckdb.InvalidInputException):
+        connections.connect_to_pin()

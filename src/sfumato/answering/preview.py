@@ -21,6 +21,7 @@ from sfumato.answers.explanation import (
 )
 from sfumato.answers.group_loss import describe_loss
 from sfumato.answers.output_sensitivity import ColumnSensitivity, find_sensitivities
+from sfumato.answers.proofs import PROOFS, link_proofs
 from sfumato.catalog.dataset import Dataset
 from sfumato.kernel.certify import Certificate, certify
 from sfumato.kernel.losses import ZCDP, PrivacyLoss, PureDP
@@ -102,6 +103,10 @@ class Preview:
         return prepend_warnings(
             self.warnings, join_explanation(self.sensitivities, self.measurements, said, self.confidence, loss)
         )
+
+    def explain_html(self, people: int = 1, proofs: str = PROOFS) -> str:
+        """The text of explain() as a piece of HTML, with a link to each proof in the folder or address `proofs`."""
+        return link_proofs(self.explain(people), proofs)
 
 
 def preview(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.answers.explanation import MeasurementSummary, join_explanation, prepend_warnings
 from sfumato.answers.group_loss import describe_loss, extend_to_group
 from sfumato.answers.output_sensitivity import ColumnSensitivity
+from sfumato.answers.proofs import PROOFS, link_proofs
 from sfumato.arguments import check_truth
 from sfumato.errors import InvalidParameter
 from sfumato.extras import imported
@@ -128,6 +129,10 @@ class Answer:
         loss = describe_loss(self.loss, self.neighbours, people)
         text = join_explanation(self.sensitivities, self.measurements, self.sentences, self.confidence, loss)
         return prepend_warnings(self.warnings, text)
+
+    def explain_html(self, people: int = 1, proofs: str = PROOFS) -> str:
+        """The text of explain() as a piece of HTML, with a link to each proof in the folder or address `proofs`."""
+        return link_proofs(self.explain(people), proofs)
 
     def price(self) -> str:
         """The cost, the budget that was charged, and what remains, as text."""

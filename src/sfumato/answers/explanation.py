@@ -11,6 +11,7 @@ from sfumato.answers.interval_terms import find_interval_terms
 from sfumato.answers.intervals import has_interval
 from sfumato.answers.key_threshold import describe_key_threshold
 from sfumato.answers.output_sensitivity import ColumnSensitivity
+from sfumato.answers.proofs import BOUND_CLAIMS, KEY_CLAIMS, LOSS_CLAIMS, cite, find_claims, list_proofs
 from sfumato.answers.released_values import (
     Reading,
     ReleasedVector,
@@ -65,6 +66,7 @@ class MeasurementSummary:
     share: str
     margin: float
     of: str = ""  # what the margin refers to, if not to the measurement's own value
+    claims: tuple[str, ...] = ()  # whose proofs are in docs/claims
 
 
 def summarise_measurements(
@@ -89,7 +91,8 @@ def write_sentences(query: Query, planned: Planned, certificate: Certificate, co
         said.append(TOGETHER)
     if not planned.plan.unit.per_row or planned.plan.reach > 1:
         rows = planned.plan.reach
-        said.append(f"Contribution bound: {rows} {'row' if rows == 1 else 'rows'} per person, applied before WHERE.")
+        bound = f"Contribution bound: {rows} {'row' if rows == 1 else 'rows'} per person, applied before WHERE."
+        said.append(cite(bound, BOUND_CLAIMS))
     limits = find_row_limits(planned.plan.source)
     if limits:
         read = " and ".join(f"{most:,} rows per person from {table}" for table, most in sorted(limits.items()))
@@ -101,13 +104,14 @@ def write_sentences(query: Query, planned: Planned, certificate: Certificate, co
     if counts_people and drops_groups(planned.plan):
         most = planned.plan.max_groups_per_unit
         groups = "1 group" if most == 1 else f"{most} groups"
-        said.append(
+        bound = (
             f"Contribution bound: {groups} per person. A hash selects the groups that count for a person who is in "
             "more. max_groups_per_unit in the catalog, or max_groups_contributed in OPTIONS, sets this bound."
         )
+        said.append(cite(bound, BOUND_CLAIMS))
     threshold = describe_key_threshold(planned, certificate)
     if threshold is not None:
-        said.append(threshold)
+        said.append(cite(threshold, KEY_CLAIMS))
     if any(has_interval(post, planned.formulas) for _, post in query.columns):
         said += find_interval_terms(query, planned, certificate).write_sentences(float(confidence))
     return tuple(said)
@@ -135,6 +139,7 @@ def _summarise_measurement(
             share,
             margin,
             _describe_rank_margin(certified.noise, grid, confidence),
+            find_claims(measurement.quantity, certified),
         )
     step = Fraction(2) ** certified.exponent
     laplace = isinstance(certified.noise, LaplaceNoise)
@@ -151,6 +156,7 @@ def _summarise_measurement(
         share,
         margin,
         " in each part" if isinstance(measurement.quantity, Split) else "",
+        find_claims(measurement.quantity, certified),
     )
 
 
@@ -199,14 +205,19 @@ def join_explanation(
     confidence: float,
     loss: str,
 ) -> str:
-    """Join the parts of an explanation."""
+    """Join the parts of an explanation. Lines that a proof supports end with the numbers of its claims."""
     measured = [
-        f"{summary.measures}: sensitivity {summary.one_person_changes}; {summary.mechanism} mechanism, "
-        f"scale {summary.scale}; {summary.share}; "
-        f"margin ±{summary.margin:,.4g}{summary.of} ({100 * confidence:.4g} % confidence)."
+        cite(
+            f"{summary.measures}: sensitivity {summary.one_person_changes}; {summary.mechanism} mechanism, "
+            f"scale {summary.scale}; {summary.share}; "
+            f"margin ±{summary.margin:,.4g}{summary.of} ({100 * confidence:.4g} % confidence).",
+            summary.claims,
+        )
         for summary in explained
     ]
-    return "\n".join(["Columns:", *map(str, asked), "Measurements:", *measured, *sentences, loss, NOT_COVERED])
+    stated = cite(loss, LOSS_CLAIMS)
+    text = "\n".join(["Columns:", *map(str, asked), "Measurements:", *measured, *sentences, stated, NOT_COVERED])
+    return f"{text}\n{list_proofs(text)}"
 
 
 def prepend_warnings(warnings: Sequence[str], text: str) -> str:

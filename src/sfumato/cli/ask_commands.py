@@ -3,11 +3,13 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sfumato.cli.lab_results import Html
 from sfumato.cli.refusals import Usage, refusals
 from sfumato.cli.show import AsJson, print_answer, print_json, print_table, say, working
 from sfumato.errors import SfumatoError
@@ -154,6 +156,7 @@ def explain(
     confidence: Confidence = "0.95",
     people: People = 1,
     analyst: Analyst = "analyst",
+    html: Html = None,
     as_json: AsJson = False,
 ) -> None:
     """Explain how a question would be answered: what is measured, what one person can change, and the noise."""
@@ -164,6 +167,12 @@ def explain(
 
         with working("Explaining"), open_folder(context.obj) as curator:
             found = curator.preview(sql, epsilon, rho=rho, delta=delta, confidence=confidence, analyst=analyst)
+        if html is not None:
+            from sfumato.lab.pages import make_page
+
+            title = "How this question would be answered"
+            page = f"<h1>{title}</h1><pre>{escape(sql)}</pre>{found.explain_html(people)}"
+            html.write_text(make_page(title, page), encoding="utf-8")
         if as_json:
             print_json(
                 {
@@ -177,6 +186,8 @@ def explain(
             return
         for line in found.explain(people).splitlines():
             say(line)
+        if html is not None:
+            say(f"The page is in {html}. Its links lead to docs/claims, next to it.")
 
 
 def _describe_stored(found: "Preview") -> dict[str, object]:

@@ -14,5 +14,7 @@ SEALED: Settings = WITHOUT_EXTENSIONS | {"enable_external_access": "false", "loc
 def connect_to_pin(path: str = ":memory:") -> duckdb.DuckDBPyConnection:
     """A connection that can read sources. At a terminal, DuckDB would show a progress bar beside ours."""
     connection = duckdb.connect(path, config=WITHOUT_EXTENSIONS)
-    connection.execute("SET enable_progress_bar = false")
+    ((shown,),) = connection.execute("SELECT current_setting('enable_progress_bar')").fetchall()
+    if shown:  # in a notebook without ipywidgets it is off, and DuckDB refuses every change of it
+        connection.execute("SET enable_progress_bar = false")
     return connection

@@ -1,0 +1,78 @@
+"""The claims that prove what an explanation says, and links to their proofs in docs/claims.
+
+A line of an explanation ends with the numbers of its claims in brackets, such as [K-25, K-18].
+"""
+
+import re
+from html import escape
+
+from sfumato.kernel.bin_choice import ExtremeChoice, ModeChoice, QuantileChoice
+from sfumato.kernel.certify import Certified
+from sfumato.kernel.mechanisms import LaplaceNoise
+from sfumato.kernel.plan import Keys, Quantity, Split
+
+PROOFS = "docs/claims"  # one file for each claim, such as docs/claims/K-25.md
+TITLES = {  # the heading of each file; a test compares them
+    "K-09": "discrete Laplace noise",
+    "K-10": "discrete Gaussian noise",
+    "K-15": "group privacy",
+    "K-17": "composition",
+    "K-18": "the Laplace mechanism",
+    "K-19": "the Gaussian mechanism",
+    "K-21": "keys released by threshold",
+    "K-25": "sensitivity of a measurement",
+    "K-27": "certificates",
+    "K-31": "quantiles",
+    "K-32": "minimum and maximum",
+    "K-33": "the fullest bins",
+    "K-35": "how far one unit reaches through a source",
+    "K-37": "parts that share one noise",
+}
+LOSS_CLAIMS = ("K-27", "K-17", "K-15")
+BOUND_CLAIMS = ("K-35",)
+KEY_CLAIMS = ("K-21",)
+_CITED = re.compile(r"\[(K-\d\d(?:, K-\d\d)*)\]$", re.MULTILINE)
+_CLAIM = re.compile(r"K-\d\d")
+
+
+def find_claims(quantity: Quantity, certified: Certified) -> tuple[str, ...]:
+    """The claims about a measurement: its sensitivity, then its mechanism, then its noise."""
+    match certified.noise:
+        case QuantileChoice():
+            return ("K-25", "K-31")
+        case ExtremeChoice():
+            return ("K-25", "K-32")
+        case ModeChoice():
+            return ("K-25", "K-33")
+        case _:
+            mechanism = ("K-18", "K-09") if isinstance(certified.noise, LaplaceNoise) else ("K-19", "K-10")
+            parts = ("K-37",) if isinstance(quantity, Split) else ()
+            keys = KEY_CLAIMS if isinstance(quantity, Keys) else ()
+            return ("K-25", *parts, *keys, *mechanism)
+
+
+def cite(text: str, claims: tuple[str, ...]) -> str:
+    """A line, followed by its claims."""
+    return f"{text} [{', '.join(claims)}]" if claims else text
+
+
+def list_proofs(text: str) -> str:
+    """One line with the claims that a text cites, by number and title."""
+    cited = {claim for claims in _CITED.findall(text) for claim in _CLAIM.findall(claims)}
+    named = ", ".join(f"{claim} ({TITLES[claim]})" for claim in TITLES if claim in cited)
+    return f"Proofs in {PROOFS}: {named}."
+
+
+def link_proofs(text: str, folder: str = PROOFS) -> str:
+    """A text as a piece of HTML: one paragraph for each line, and a link for each claim."""
+    return "".join(f"<p>{_link_line(line, folder)}</p>" for line in text.splitlines())
+
+
+def _link_line(line: str, folder: str) -> str:
+    def link(found: re.Match[str]) -> str:
+        claim = found[0]
+        if claim not in TITLES:
+            return claim
+        return f'<a href="{escape(folder)}/{claim}.md" title="{escape(TITLES[claim])}">{claim}</a>'
+
+    return _CLAIM.sub(link, escape(line))
