@@ -1,0 +1,262 @@
+"""Replay a question on neighbouring datasets with the same recorded noise. One run finds a sensitivity violation."""
+
+import json
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from sfumato.answering.certified_plans import certify_plan
+from sfumato.answering.desk import DEFAULT_ANALYST, Desk
+from sfumato.answering.made_up_rows import find_needed_tables, make_rows
+from sfumato.answering.present_answer import PlannedQuery, present_answer
+from sfumato.answering.prices import choose_delta, choose_loss
+from sfumato.catalog.dataset import Dataset, Table, replace_tables
+from sfumato.curator import Curator
+from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
+from sfumato.engines.engine import Engine
+from sfumato.errors import CatalogError, InvalidParameter, SfumatoError, kind_of
+from sfumato.kernel.neighbours import PrivacyUnit
+from sfumato.kernel.parameters import Number
+from sfumato.kernel.row_sources import extent
+from sfumato.lab.auditing.neighbouring_pairs import (
+    PUBLIC_ROWS,
+    DatasetPair,
+    list_pairs,
+    list_random_pairs,
+)
+from sfumato.lab.auditing.recorded_release import RecordedEntropy, RecordingEngine, release_recorded
+from sfumato.lab.auditing.replay_comparison import Recording, compare_recordings
+from sfumato.lab.auditing.throwaway_desk import Wrap, open_throwaway
+from sfumato.number_arguments import probability_inside
+from sfumato.query.bind import bind
+from sfumato.query.parse import parse
+from sfumato.query.query import Query
+
+ENGINES = ("duckdb", "reference")
+MADE_UP = "All rows are made up from the declared types and bounds: no data of the owner is read, nothing is spent."
+RANDOM_PAIRS = 4
+
+DatasetMaker = Dataset | Curator | Callable[[], Dataset | Curator]
+
+
+@dataclass(frozen=True, slots=True)
+class PairReplay:
+    """One pair of datasets: its faults, and the largest share of a certified sensitivity that one person used."""
+
+    pair: str
+    faults: tuple[str, ...]
+    share: float
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayResult:
+    """The replays of one question. It is "violated" if any pair of datasets shows a fault."""
+
+    sql: str
+    engine: str
+    pairs: tuple[PairReplay, ...]
+
+    @property
+    def verdict(self) -> Literal["consistent", "violated", "inconclusive"]:
+        """A fault in one run is a proof. Without a run that reached the release, nothing can be said."""
+        if self.faults:
+            return "violated"
+        return "consistent" if any(not replayed.note for replayed in self.pairs) else "inconclusive"
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """All faults, each with the pair that shows it."""
+        return tuple(f"{replayed.pair}: {fault}" for replayed in self.pairs for fault in replayed.faults)
+
+    @property
+    def share(self) -> float:
+        """The largest share of a certified sensitivity that one person used."""
+        return max((replayed.share for replayed in self.pairs), default=0.0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as JSON."""
+        return {
+            "sql": self.sql,
+            "engine": self.engine,
+            "verdict": self.verdict,
+            "largest_share_of_sensitivity": self.share,
+            "pairs": [
+                {"pair": replayed.pair, "share": replayed.share, "faults": list(replayed.faults), "note": replayed.note}
+                for replayed in self.pairs
+            ],
+            "data": MADE_UP,
+        }
+
+    def to_json(self) -> str:
+        """The result as JSON text."""
+        return json.dumps(self.to_dict())
+
+    def __str__(self) -> str:
+        lines = [
+            f"Verdict: {self.verdict} ({len(self.pairs)} pairs of neighbouring datasets, engine {self.engine}).",
+            f"One person moved an integer by at most {100 * self.share:.0f} % of its certified sensitivity.",
+            *self.faults,
+            *(f"{replayed.pair}: {replayed.note}" for replayed in self.pairs if replayed.note),
+            MADE_UP,
+        ]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A question on a schema whose public tables are made up, and what its pairs need."""
+
+    dataset: Dataset
+    tables: tuple[Table, ...]
+    public: dict[str, object]
+    unit: PrivacyUnit
+    query: Query
+
+
+def replay(
+    dataset_maker: DatasetMaker,
+    sql: str,
+    epsilon: Number | None = None,
+    *,
+    rho: Number | None = None,
+    delta: Number | None = None,
+    engine: str = "duckdb",
+    random_pairs: int = RANDOM_PAIRS,
+    seed: int | None = None,
+    wrap: Wrap | None = None,
+) -> ReplayResult:
+    """Run a question on hard and random neighbouring datasets, with the same noise on both, and compare.
+
+    Compared with the certificate: every integer that reaches the release, the number and the scales of the noise
+    draws, the charge, the columns, types and number of rows of the answer, and every error. `wrap` puts a fault around
+    the engine: it is for testing the replay itself. The default epsilon is 1.
+    """
+    setting = Setting(epsilon, rho, delta, engine, wrap)
+    stage = set_stage(read_dataset(dataset_maker), sql)
+    with tempfile.TemporaryDirectory() as folder:
+        pairs = make_pairs(stage, Path(folder), random_pairs, seed)
+        return ReplayResult(sql, engine, tuple(replay_pairs(stage, sql, pairs, setting)))
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a question may spend, and the engine that runs it, perhaps with something put around it.
+
+    Without epsilon and rho, epsilon is 1 unless the question states its own.
+    """
+
+    epsilon: Number | None = None
+    rho: Number | None = None
+    delta: Number | None = None
+    engine: str = "duckdb"
+    wrap: Wrap | None = None
+
+    def __post_init__(self) -> None:
+        if self.engine not in ENGINES:
+            raise InvalidParameter("engine", f"must be one of {', '.join(ENGINES)}", "another name")
+
+    def complete(self, query: Query) -> "Setting":
+        """The setting with its default price."""
+        own = query.dp_options.epsilon if query.dp_options is not None else None
+        return replace(self, epsilon=1) if self.epsilon is None and self.rho is None and own is None else self
+
+
+def read_dataset(maker: DatasetMaker) -> Dataset:
+    """The declarations of a dataset: given, of a curator, or made by a callable. Its rows are never read."""
+    made = maker if isinstance(maker, Dataset | Curator) else maker() if callable(maker) else None
+    if isinstance(made, Curator):
+        return made.dataset
+    if isinstance(made, Dataset):
+        return made
+    hint = "For example sf.open('clinic'), or lambda: sf.protect(frame, …)."
+    raise InvalidParameter("dataset_maker", "must be a curator, or make one", kind_of(maker), hint)
+
+
+def set_stage(dataset: Dataset, sql: str) -> Stage:
+    """Make up the public tables, bind the question, and find the tables and the unit that it is about."""
+    public = {table.name: make_rows(table, PUBLIC_ROWS) for table in dataset.tables.values() if table.public}
+    if public:
+        engine = DuckDBEngine.of_tables({name: (dataset.tables[name], rows) for name, rows in public.items()})
+        try:
+            dataset = replace_tables(dataset, {**dataset.tables, **engine.tables})
+        finally:
+            engine.close()
+    query = bind(parse(sql), dataset)
+    tables = tuple(find_needed_tables(extent(query.source).tables, dataset))
+    private = next(table for table in tables if not table.public)
+    return Stage(dataset, tables, {table.name: public[table.name] for table in tables if table.public},
+        dataset.unit(private.name), query)  # fmt: skip
+
+
+def make_pairs(stage: Stage, folder: Path, random_pairs: int, seed: int | None) -> Iterator[DatasetPair]:
+    """The hard pairs, and some random ones."""
+    yield from list_pairs(stage.tables, stage.public, stage.unit, folder, seed)
+    yield from list_random_pairs(stage.tables, stage.public, stage.unit, random_pairs, seed)
+
+
+def replay_pairs(stage: Stage, sql: str, pairs: Iterable[DatasetPair], setting: Setting) -> Iterator[PairReplay]:
+    """Run a question on both datasets of each pair, with the same noise, and compare."""
+    tape, before, run = RecordedEntropy(), None, Recording()
+    for pair in pairs:
+        if pair.first is not before:  # pairs with the same first dataset share its run and its noise
+            tape = RecordedEntropy()
+            before, run = pair.first, record_run(stage.dataset, sql, pair.first, setting, tape)
+        tape.rewind()
+        yield _compare_runs(stage.query, pair, run, record_run(stage.dataset, sql, pair.second, setting, tape))
+
+
+def _compare_runs(query: Query, pair: DatasetPair, first: Recording, second: Recording) -> PairReplay:
+    if first.load_refused or second.load_refused:
+        return PairReplay(pair.name, (), 0.0, "the owner's load is refused, before any question")
+    fixed = query.having is None and query.limit is None and all(key.values is not None for key in query.keys)
+    found = compare_recordings(first, second, rows_are_fixed=fixed)
+    note = f"refused on both datasets: {first.error}" if first.error and not found.faults else ""
+    return PairReplay(pair.name, found.faults, found.share, note)
+
+
+def record_run(
+    dataset: Dataset,
+    sql: str,
+    data: Mapping[str, tuple[Table, object]],
+    setting: Setting,
+    tape: RecordedEntropy,
+) -> Recording:
+    """One run of a question through a throwaway desk, with the noise of the tape."""
+    recorders: list[RecordingEngine] = []
+
+    def record(inner: Engine) -> Engine:
+        recorders.append(RecordingEngine(inner if setting.wrap is None else setting.wrap(inner)))
+        return recorders[-1]
+
+    error = None
+    with suppress(CatalogError), open_throwaway(dataset, data, setting.engine, record) as desk:
+        try:
+            return _answer_recorded(desk, sql, setting, tape, recorders[0])
+        except SfumatoError as refusal:
+            error = f"{type(refusal).__name__}: {refusal.message}"
+        except Exception as failure:
+            error = type(failure).__name__
+    return Recording(error=error) if error is not None else Recording(load_refused=True)
+
+
+def _answer_recorded(
+    desk: Desk, sql: str, setting: Setting, tape: RecordedEntropy, engine: RecordingEngine
+) -> Recording:
+    query = bind(parse(sql), desk.dataset)
+    asked = setting.complete(query)
+    planned = desk.plan(query, choose_loss(query, asked.epsilon, asked.rho), choose_delta(query, asked.delta))
+    certified = certify_plan(planned.plan)
+    answered = release_recorded(desk, certified, DEFAULT_ANALYST, tape)
+    released = answered.released[0]
+    level = probability_inside("0.95", "confidence")
+    answer = present_answer(desk, PlannedQuery(query, planned, level), released, answered.receipt)
+    spent = desk.ledger.totals().spent
+    return Recording(
+        released.certificate, tuple(exact for _, exact in engine.measured), released, tape.taken, spent, answer
+    )

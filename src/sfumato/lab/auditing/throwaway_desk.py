@@ -1,0 +1,64 @@
+"""A desk for audits: made-up rows, and a ledger in memory that is dropped afterwards.
+
+Recorded noise may be used here and nowhere else: every function that takes it checks that the ledger is in memory and
+was made here.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from weakref import WeakSet
+
+from sfumato.answering.desk import Desk
+from sfumato.answers.disclosure import Signer
+from sfumato.catalog.dataset import Dataset, Table, replace_tables
+from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
+from sfumato.engines.engine import Engine
+from sfumato.engines.reference.reference_engine import ReferenceEngine
+from sfumato.errors import KernelFault
+from sfumato.kernel.losses import ZCDP, ApproxDP
+from sfumato.ledger.ledger import Ledger, Limit
+
+LARGEST = 10**9  # epsilon or rho of a throwaway budget
+Wrap = Callable[[Engine], Engine]  # what is put around an engine: a recorder, or a fault that an audit must find
+
+_MADE_HERE: "WeakSet[Ledger]" = WeakSet()
+
+
+def require_throwaway(ledger: Ledger) -> None:
+    """Refuse every ledger but one that `open_throwaway` made: recorded noise must never reach a real one."""
+    if ledger not in _MADE_HERE or ledger.public_key is not None:
+        raise KernelFault("Recorded noise is for a throwaway ledger only.")
+
+
+@contextmanager
+def open_throwaway(
+    dataset: Dataset, data: Mapping[str, tuple[Table, object]], engine: str = "duckdb", wrap: Wrap | None = None
+) -> Iterator[Desk]:
+    """The desk of a dataset with these rows instead of its own, on an engine of this name."""
+    pinned = DuckDBEngine.of_tables(data)
+    ledger = None
+    try:
+        tables = {**dataset.tables, **pinned.tables}
+        running: Engine = pinned if engine == "duckdb" else _make_reference(pinned)
+        limit = ZCDP(LARGEST, "0.9") if isinstance(dataset.budget.loss, ZCDP) else ApproxDP(LARGEST, "0.9")
+        ledger = Ledger.create(None, dataset.population, Limit(limit))
+        _MADE_HERE.add(ledger)
+        versions = dict.fromkeys(tables, "made up")  # equal in both datasets of a pair, as the plans must be
+        yield Desk(
+            replace_tables(dataset, tables), running if wrap is None else wrap(running), ledger, versions, Signer()
+        )
+    finally:
+        if ledger is not None:
+            ledger.close()
+        pinned.close()
+
+
+def _make_reference(pinned: DuckDBEngine) -> ReferenceEngine:
+    """The reference engine over the rows that DuckDB pinned."""
+    held = {}
+    for name in pinned.tables:
+        quoted = name.replace('"', '""')
+        found = pinned._connection.execute(f'SELECT * FROM "{quoted}"')  # noqa: S608 - the name is quoted
+        columns = [column[0] for column in found.description]
+        held[name] = [dict(zip(columns, row, strict=True)) for row in found.fetchall()]
+    return ReferenceEngine(held)
