@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from sfumato.lab.attacks.precision import precision as precision
     from sfumato.lab.auditing.audit_result import AuditResult as AuditResult
     from sfumato.lab.auditing.mechanism_audit import audit as audit
+    from sfumato.lab.auditing.query_replay import ReplayResult as ReplayResult
+    from sfumato.lab.auditing.query_replay import replay as replay
     from sfumato.lab.broken_mechanisms import BROKEN_MECHANISMS as BROKEN_MECHANISMS
     from sfumato.lab.distributions.mechanism_distributions import probabilities as probabilities
     from sfumato.lab.distributions.mechanism_distributions import report_probability as report_probability
@@ -55,9 +57,11 @@ _LOADED_ON_USE = {
     "ErrorView": "sfumato.lab.explanations.repeated_errors",
     "randomized_response": "sfumato.lab.explanations.class_poll",
     "PollView": "sfumato.lab.explanations.class_poll",
+    "ReplayResult": "sfumato.lab.auditing.query_replay",
     "audit": "sfumato.lab.auditing.mechanism_audit",
     "SeededNoise": "sfumato.lab.seeded_noise",
     "list_attacks": "sfumato.lab.attack_names",
+    "replay": "sfumato.lab.auditing.query_replay",
     "probabilities": "sfumato.lab.distributions.mechanism_distributions",
     "report_probability": "sfumato.lab.distributions.mechanism_distributions",
     "seeded": "sfumato.lab.seeded_noise",
