@@ -12,6 +12,7 @@ from rich.console import Console
 
 from sfumato.cli import (
     ask_commands,
+    audit_command,
     budget_commands,
     improve,
     lab,
@@ -101,6 +102,7 @@ app.add_typer(budget_commands.budget, name="budget", rich_help_panel="Budget and
 ledger_files.add_to(ledger_commands.ledger)
 app.add_typer(ledger_commands.ledger, name="ledger", rich_help_panel="Budget and ledger")
 app.add_typer(survey_commands.survey, name="survey", rich_help_panel="Survey without a curator")
+app.command(rich_help_panel="Learn")(audit_command.audit)
 app.add_typer(lab.lab, name="lab", rich_help_panel="Learn")
 
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from sfumato.lab.attacks.precision import precision as precision
     from sfumato.lab.auditing.audit_result import AuditResult as AuditResult
     from sfumato.lab.auditing.mechanism_audit import audit as audit
+    from sfumato.lab.auditing.query_audit import QueryAuditResult as QueryAuditResult
+    from sfumato.lab.auditing.query_audit import audit_query as audit_query
     from sfumato.lab.auditing.query_replay import ReplayResult as ReplayResult
     from sfumato.lab.auditing.query_replay import replay as replay
     from sfumato.lab.broken_mechanisms import BROKEN_MECHANISMS as BROKEN_MECHANISMS
@@ -58,7 +60,9 @@ _LOADED_ON_USE = {
     "randomized_response": "sfumato.lab.explanations.class_poll",
     "PollView": "sfumato.lab.explanations.class_poll",
     "ReplayResult": "sfumato.lab.auditing.query_replay",
+    "QueryAuditResult": "sfumato.lab.auditing.query_audit",
     "audit": "sfumato.lab.auditing.mechanism_audit",
+    "audit_query": "sfumato.lab.auditing.query_audit",
     "SeededNoise": "sfumato.lab.seeded_noise",
     "list_attacks": "sfumato.lab.attack_names",
     "replay": "sfumato.lab.auditing.query_replay",

@@ -77,8 +77,13 @@ def read_claim(epsilon: Number | None, delta: Number, rho: Number | None) -> Pri
     return loss
 
 
-def judge_runs(runs: tuple[Runs, Runs], words: Vocabulary, claim: TestedClaim, loss: PrivacyLoss | None) -> AuditResult:
-    """Search for events in one half of the runs, and test them in the other half."""
+def judge_runs(
+    runs: tuple[Runs, Runs], words: Vocabulary, claim: TestedClaim, loss: PrivacyLoss | None, comparisons: int = 1
+) -> AuditResult:
+    """Search for events in one half of the runs, and test them in the other half.
+
+    `comparisons` is the number of audits whose results hold together, with the errors of one.
+    """
     samples = runs[0].count
     searched = np.arange(samples // 2)
     tested = np.arange(samples // 2, samples)
@@ -86,8 +91,8 @@ def judge_runs(runs: tuple[Runs, Runs], words: Vocabulary, claim: TestedClaim, l
     test = (runs[0].select(tested), runs[1].select(tested))
     events = find_events(search, words, claim)
     found = [(event, _count(event, test)) for event in events]
-    bounds = [_bound(event, hits, tested.size, BOUND_ERROR, claim) for event, hits in found]
-    proofs = [_bound(event, hits, tested.size, VERDICT_ERROR, claim) for event, hits in found]
+    bounds = [_bound(event, hits, tested.size, BOUND_ERROR / comparisons, claim) for event, hits in found]
+    proofs = [_bound(event, hits, tested.size, VERDICT_ERROR / comparisons, claim) for event, hits in found]
     place = int(np.argmax(bounds))
     verdict, needed = None, None
     if claim.value is not None:

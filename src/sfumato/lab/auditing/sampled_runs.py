@@ -97,7 +97,7 @@ def sample_batches(
     """Call `mechanism(data, samples)` once for each dataset: it returns one output per run."""
     first, second = (_read_batch(mechanism(data, samples), samples) for data in datasets)
     if isinstance(first, np.ndarray) and isinstance(second, np.ndarray) and _can_compare(first, second):
-        return _collect_arrays(first, second)
+        return collect_arrays(first, second)
     seen = tuple([observe(output) for output in outputs] for outputs in (first, second))
     return collect_runs((seen[0], seen[1]))
 
@@ -114,9 +114,10 @@ def _can_compare(first: npt.NDArray[np.generic], second: npt.NDArray[np.generic]
     return first.dtype == second.dtype and first.shape[1:] == second.shape[1:] and first.dtype.kind in "biuf"
 
 
-def _collect_arrays(
+def collect_arrays(
     first: npt.NDArray[np.generic], second: npt.NDArray[np.generic]
 ) -> tuple[tuple[Runs, Runs], Vocabulary]:
+    """Columns of two arrays of one type, with one row per run."""
     words = Vocabulary(Codes(), Codes(), Codes())
     words.structures.find(f"{first.dtype}, shape {first.shape[1:]}")
     both = np.ascontiguousarray(np.concatenate([first, second]).reshape(len(first) + len(second), -1))

@@ -58,7 +58,7 @@ def _make_reference(pinned: DuckDBEngine) -> ReferenceEngine:
     held = {}
     for name in pinned.tables:
         quoted = name.replace('"', '""')
-        found = pinned._connection.execute(f'SELECT * FROM "{quoted}"')  # noqa: S608 - the name is quoted
+        found = pinned._connection.execute(f'SELECT * FROM "{quoted}"')
         columns = [column[0] for column in found.description]
         held[name] = [dict(zip(columns, row, strict=True)) for row in found.fetchall()]
     return ReferenceEngine(held)
