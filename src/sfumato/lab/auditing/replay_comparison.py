@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 from itertools import zip_longest
 from typing import assert_never
 
@@ -87,8 +88,20 @@ def _check_losses(run: Recording) -> Iterator[str]:
         total = measured.loss if total is None else total.compose(measured.loss)
     if total != certificate.loss:
         yield "The losses of the measurements do not add up to the certified loss."
-    if run.spent is not None and convert_loss(certificate.loss, run.spent) != run.spent:
+    if run.spent is not None and run.spent not in _list_prices(certificate, run.spent):
         yield "The ledger charged another loss than the certified one."
+
+
+def _list_prices(certificate: Certificate, budget: PrivacyLoss) -> list[PrivacyLoss]:
+    """What a certificate may cost: its loss in the kind of the budget. In zCDP, its parts may be converted one by one.
+
+    Both are sound: each part satisfies its converted loss, and zCDP losses add up.
+    """
+    prices = [convert_loss(certificate.loss, budget)]
+    if isinstance(budget, ZCDP):
+        parts = [measured.loss.to_zcdp() for measured in certificate.measurements]
+        prices.append(reduce(ZCDP.compose, parts[1:], parts[0]))
+    return prices
 
 
 def _noise_pays(measured: Certified) -> bool:
