@@ -11,6 +11,7 @@ import numpy as np
 
 from sfumato.answering.ask import ask
 from sfumato.answering.certified_plans import CertifiedPlans, certify_plan
+from sfumato.answering.charged_draws import charge_and_release
 from sfumato.answering.desk import DEFAULT_ANALYST, Desk
 from sfumato.answering.prices import choose_delta, choose_loss
 from sfumato.errors import SfumatoError
@@ -234,7 +235,7 @@ def _release_often(desk: Desk, certified: CertifiedPlans, samples: int) -> Itera
     (plan,) = certified.plans
     for number in range(min(samples, WITH_UNDECLARED_KEYS)):
         again = certify_plan(replace(plan, repeat=number + 1))
-        yield desk.charge_and_release(again, DEFAULT_ANALYST, "audit").released[0]
+        yield charge_and_release(desk.engine, desk.ledger, again, DEFAULT_ANALYST, "audit").released[0]
 
 
 def _collect(first: list[Released], second: list[Released]) -> tuple[tuple[Runs, Runs], Vocabulary]:

@@ -20,7 +20,6 @@ from sfumato.engines.engine import Engine
 from sfumato.errors import CatalogError, InvalidParameter, SfumatoError, kind_of
 from sfumato.kernel.neighbours import PrivacyUnit
 from sfumato.kernel.parameters import Number
-from sfumato.kernel.row_sources import extent
 from sfumato.lab.auditing.neighbouring_pairs import (
     PUBLIC_ROWS,
     DatasetPair,
@@ -34,6 +33,7 @@ from sfumato.number_arguments import probability_inside
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
 from sfumato.query.query import Query
+from sfumato.query.source_outline import outline_source
 
 ENGINES = ("duckdb", "reference")
 MADE_UP = "All rows are made up from the declared types and bounds: no data of the owner is read, nothing is spent."
@@ -188,7 +188,7 @@ def set_stage(dataset: Dataset, sql: str) -> Stage:
         finally:
             engine.close()
     query = bind(parse(sql), dataset)
-    tables = tuple(find_needed_tables(extent(query.source).tables, dataset))
+    tables = tuple(find_needed_tables(outline_source(query.source).tables, dataset))
     private = next(table for table in tables if not table.public)
     return Stage(dataset, tables, {table.name: public[table.name] for table in tables if table.public},
         dataset.unit(private.name), query)  # fmt: skip

@@ -7,8 +7,10 @@ from typing import cast
 import numpy as np
 
 from sfumato.answering.certified_plans import CertifiedPlans
-from sfumato.answering.desk import Answered, Desk
+from sfumato.answering.charged_draws import charge_and_release
+from sfumato.answering.desk import Desk
 from sfumato.answering.joined_releases import join_releases
+from sfumato.answering.receipt import Answered
 from sfumato.engines.engine import Engine
 from sfumato.kernel.bundle import bundle
 from sfumato.kernel.certify import Certificate
@@ -121,7 +123,7 @@ def release_recorded(desk: Desk, certified: CertifiedPlans, analyst: str, entrop
     """Charge and release one plan with the noise of a tape. Only a throwaway desk is accepted."""
     require_throwaway(desk.ledger)
     recorded = RecordedPlans(certified.plans, certified.certificate, entropy)
-    return desk.charge_and_release(cast(CertifiedPlans, recorded), analyst, "replay")
+    return charge_and_release(desk.engine, desk.ledger, cast(CertifiedPlans, recorded), analyst, "replay")
 
 
 def release_repeatedly(desk: Desk, certified: CertifiedPlans, analyst: str, times: int) -> tuple[Released, ...]:
@@ -129,4 +131,5 @@ def release_repeatedly(desk: Desk, certified: CertifiedPlans, analyst: str, time
     require_throwaway(desk.ledger)
     certificates = certified.certificates * times
     repeated = RepeatedPlans(certified.plans, certificates, bundle(certificates))
-    return desk.charge_and_release(cast(CertifiedPlans, repeated), analyst, "audit").released
+    released = charge_and_release(desk.engine, desk.ledger, cast(CertifiedPlans, repeated), analyst, "audit").released
+    return released
