@@ -12,9 +12,10 @@ from sfumato.catalog.dataset import Table
 from sfumato.catalog.text_format import KEYS as READING_KEYS
 from sfumato.ingest.hidden_names import PINNED
 from sfumato.ingest.source_refusals import refused
+from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.plan import LOWERING_VERSION
 
-LAYOUT = 7  # of a snapshot's columns and values: a snapshot of another layout is made anew
+LAYOUT = 8  # of a snapshot's columns and values: a snapshot of another layout is made anew
 
 
 def hash_declaration(table: Table) -> str:
@@ -33,6 +34,14 @@ def hash_declaration(table: Table) -> str:
 def describe_origin(table: Table) -> str:
     """The layout and the declaration that a table's pinned data follows from."""
     return f"{LAYOUT}:{hash_declaration(table)}"
+
+
+def keep_version(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
+    """Note that a table was pinned now, and by which declaration. Each time the data becomes a new version."""
+    connection.execute(f"CREATE TABLE IF NOT EXISTS {PINNED} (name VARCHAR, declared VARCHAR, version VARCHAR)")
+    connection.execute(f"DELETE FROM {PINNED} WHERE name = ?", [table.name])
+    version = SYSTEM.take(8).tobytes().hex()
+    connection.execute(f"INSERT INTO {PINNED} VALUES (?, ?, ?)", [table.name, describe_origin(table), version])
 
 
 def read_versions(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Table]) -> dict[str, str]:

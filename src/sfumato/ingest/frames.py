@@ -22,7 +22,7 @@ from sfumato.ingest.extension_types import mark_extension
 from sfumato.ingest.frame_libraries import DATASET, PANDAS, POLARS, find_library
 from sfumato.ingest.moments import TYPED
 from sfumato.ingest.parsing import is_read_as_text
-from sfumato.ingest.source_refusals import KINDS, NOT_A_FRAME, explain_no_rule, refused, two_columns
+from sfumato.ingest.source_refusals import KINDS, NOT_A_FRAME, explain_no_rule, refuse_twins, refused
 
 Declared = Mapping[str, ColumnDeclaration]
 NUMPY_KINDS = "biufM"  # truth values, whole numbers, floats, moments
@@ -77,10 +77,7 @@ def _list_columns(table: str, data: Any) -> dict[str, Any]:  # noqa: ANN401 - a 
         ]
     if not found:
         raise refused(table, "the frame has no columns.", "Pass a frame with the declared columns.")
-    names = [name for name, _ in found]
-    for name in names:
-        if names.count(name) > 1:
-            raise two_columns(table, name)
+    refuse_twins(table, [name for name, _ in found])
     return dict(found)
 
 

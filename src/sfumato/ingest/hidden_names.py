@@ -22,8 +22,6 @@ ROUNDED = f"{HIDDEN}_rounded_"
 
 # columns and tables that exist while a table is pinned
 PEOPLE = f"{HIDDEN}_people"  # one row for each unit, and one with NULL for the rows without a unit
-SPELLINGS = f"{HIDDEN}_spellings"  # one row for each spelling of an id
-SPELLED = f"{HIDDEN}_spelled"
 OWNER = f"{HIDDEN}_owner"  # the unit's id, where another table names the units of a source
 OUTCOME = f"{HIDDEN}_outcome_"
 PARSED = f"{HIDDEN}_parsed_"
@@ -41,4 +39,5 @@ ATTACHED = f"{HIDDEN}_source"
 # tables of a snapshot file
 PINNED = f"{HIDDEN}_pinned"  # the declaration and the version of each pinned table
 FACTS = f"{HIDDEN}_public"  # what was read from public tables
+MULTIPLICITIES = f"{HIDDEN}_multiplicities"  # of public tables: the most rows with one value, by column
 SOURCES = f"{HIDDEN}_sources"  # the state of each source when it was pinned

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import duckdb
 
-from sfumato.ingest.source_refusals import two_columns
+from sfumato.ingest.source_refusals import refuse_twins
 from sfumato.ingest.sql_quoting import quote_text, write_file_list
 
 EXTENSION_KEY = b"ARROW:extension:name"
@@ -41,9 +41,7 @@ def read_parquet_schema(connection: duckdb.DuckDBPyConnection, table: str, path:
             top.append((str(name), bool(milliseconds)))
             inside = 1
         inside += int(children)
-    names = [name.lower() for name, _ in top]
-    if twins := sorted({name for name in names if names.count(name) > 1}):  # DuckDB would call the second one v_1
-        raise two_columns(table, twins[0])
+    refuse_twins(table, [name.lower() for name, _ in top])  # DuckDB would call the second one v_1
     columns = connection.execute(
         f"DESCRIBE SELECT * FROM read_parquet({write_file_list([path])}, hive_partitioning = false)"
     ).fetchall()

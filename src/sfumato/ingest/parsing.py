@@ -120,17 +120,6 @@ def clamp_column(name: str, declared: ColumnDeclaration, kind: str) -> str:  # n
             return column  # never read by a plan
 
 
-def find_ambiguous_values(declared: ColumnDeclaration) -> tuple[str, str] | None:
-    """Two values of a category that are the same number or truth value, spelled differently.
-
-    Claim: K-50. Of the declaration alone; None: numbers of a source match at most one value.
-    Relies on: K-51.
-    Checked by: tests/ingest/test_parsing.py::test_values_that_are_one_number_are_told_apart_in_texts_only
-    """
-    groups = _group_by_number(declared) if isinstance(declared, Category) and is_read_as_text(declared) else {}
-    return next(((values[0], values[1]) for values in groups.values() if len(values) > 1), None)
-
-
 def is_read_as_text(declared: ColumnDeclaration) -> bool:
     """Is a column read as text? Then numbers that a float does not tell apart are refused, not merged.
 
@@ -183,7 +172,7 @@ def match_category(column: str, declared: Category) -> str:
     if not is_read_as_text(declared):
         listed = ", ".join(map(_write_constant, declared.values))
         return f"CASE WHEN {column} IN ({listed}) THEN CAST({column} AS {stored}) END"
-    exact, groups = f"TRY_CAST({column} AS {stored})", _group_by_number(declared)
+    exact, groups = f"TRY_CAST({column} AS {stored})", group_by_number(declared)
     if not groups:
         return exact
     number = write_number(f"trim({column})")
@@ -196,8 +185,13 @@ def match_category(column: str, declared: Category) -> str:
     return prefer(exact, f"TRY_CAST({matched} AS {stored})")
 
 
-def _group_by_number(declared: Category) -> dict[str, list[str]]:
-    """The declared texts that are numbers or truth values, by their one canonical text."""
+def group_by_number(declared: Category) -> dict[str, list[str]]:
+    """The declared texts that are numbers or truth values, by their one canonical text.
+
+    Claim: K-50. Of the declaration alone.
+    Relies on: K-51.
+    Checked by: tests/ingest/test_parsing.py::test_values_that_are_one_number_are_told_apart_in_texts_only
+    """
     groups: dict[str, list[str]] = {}
     for value in map(str, declared.values):
         number = normalise_number(value)

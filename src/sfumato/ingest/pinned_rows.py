@@ -16,13 +16,13 @@ from sfumato.catalog.public_grid import choose_exponent
 from sfumato.errors import CatalogError, KernelFault
 from sfumato.ingest.canonical import WHOLE
 from sfumato.ingest.counting import RANGE_BITS, note_absent, pack_outcomes, pass_on_parsed
-from sfumato.ingest.hidden_names import CENTRED, MET, PEOPLE, ROWS_OF_UNIT, SPELLED, STEPS, UNIT, WEIGHT
+from sfumato.ingest.hidden_names import CENTRED, MET, PEOPLE, ROWS_OF_UNIT, STEPS, UNIT, WEIGHT
 from sfumato.ingest.join_cap import mark_met
 from sfumato.ingest.parsing import choose_sql_type, clamp_column, parse_column, round_half_up, write_double
 from sfumato.ingest.source_refusals import other_number, records_disagree, rows_disagree
 from sfumato.ingest.source_relation import SourceRelation
 from sfumato.ingest.sql_quoting import quote
-from sfumato.ingest.unit_rows import People, count_rows_of_people, find_owner_column
+from sfumato.ingest.unit_rows import count_rows_of_people, find_owner_column
 from sfumato.kernel.neighbours import ROW
 from sfumato.kernel.plan import ROW_WEIGHT_EXPONENT, Grid
 
@@ -42,12 +42,12 @@ def write_rows(
     Checked by: tests/engines/test_snapshot.py::test_a_snapshot_is_what_plain_python_makes
     """
     connection.execute(f"CREATE OR REPLACE TABLE {quote(table.name)} ({_define_columns(table, source)})")
-    people = None
+    unit = None
     if table.unit is not ROW:
         show_step("people")
-        people = count_rows_of_people(connection, table, source)
+        unit = count_rows_of_people(connection, table, source)
     show_step("rows")
-    connection.execute(f"INSERT INTO {quote(table.name)} BY NAME {_select_rows(table, source, people)}")
+    connection.execute(f"INSERT INTO {quote(table.name)} BY NAME {_select_rows(table, source, unit)}")
     if table.unit is not ROW:
         mark_met(connection, table)
 
@@ -161,22 +161,22 @@ def select_typed(
     )
 
 
-def _select_rows(table: Table, source: SourceRelation, people: People | None) -> str:
+def _select_rows(table: Table, source: SourceRelation, unit: str | None) -> str:
     """The query of a pinned table. Rows of no unit are not in it."""
     kept, grids = list_kept(table), find_grids(table)
-    if people is None:
+    if unit is None:
         return select_typed(kept, source, grids, {} if kept else {ROWS_OF_UNIT: "1"})
     rows, most = quote(ROWS_OF_UNIT), min(table.max_rows_per_unit, MOST_ROWS)
     final = [f"typed.{quote(name)}" for name in (*kept, *pack_outcomes(kept))]
-    final += [f"{people.unit} AS {quote(UNIT)}", f"counted.{rows}", f"true AS {quote(MET)}"]
+    final += [f"typed.{quote(UNIT)}", f"counted.{rows}", f"true AS {quote(MET)}"]
     final.append(f"{_weigh_row(f'counted.{rows}', most)} AS {quote(WEIGHT)}")
     for name, grid in grids.items():
         steps = f"typed.{quote(STEPS + name)}"
         for column, value in ((STEPS, steps), (CENTRED, f"({steps} - {grid.middle})")):
             final.append(f"{_weigh_steps(value, grid, most)} AS {quote(column + name)}")
-    typed = select_typed(kept, source, grids, {SPELLED: people.spelling})
-    matched = f"FROM ({typed}) typed JOIN {people.counted} counted ON typed.{SPELLED} = counted.{SPELLED}"
-    return f"SELECT {', '.join(final)} {matched}"
+    typed = select_typed(kept, source, grids, {UNIT: unit})
+    same = f"typed.{quote(UNIT)} = counted.{quote(UNIT)}"  # NULL is nobody
+    return f"SELECT {', '.join(final)} FROM ({typed}) typed JOIN {PEOPLE} counted ON {same}"
 
 
 def _weigh_row(rows: str, most: int) -> str:

@@ -11,6 +11,7 @@ from sfumato.catalog.columns import Boolean, Category, ColumnDeclaration, Date, 
 from sfumato.catalog.dataset import Table
 from sfumato.ingest.canonical import EXACT, FLOATS, WHOLE, WIDE, has_rule, is_day, is_decimal, is_moment, spell_column
 from sfumato.ingest.hidden_names import FACTS
+from sfumato.ingest.multiplicities import read_multiplicities
 from sfumato.ingest.parsing import parse_column
 from sfumato.ingest.source_relation import SourceRelation
 from sfumato.ingest.sql_quoting import quote, quote_text
@@ -111,18 +112,11 @@ def _fits(low: object, high: object) -> bool:
 
 
 def keep_facts(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
-    """Count, in the pinned table, how often a value stands in each column at most; and keep what was described."""
+    """Keep what was described."""
     connection.execute(f"CREATE TABLE IF NOT EXISTS {FACTS} (name VARCHAR, facts VARCHAR)")
     connection.execute(f"DELETE FROM {FACTS} WHERE name = ?", [table.name])
-    most = {}
-    for name in table.columns:
-        counted = (
-            f"SELECT COUNT(*) AS n FROM {quote(table.name)} WHERE {quote(name)} IS NOT NULL GROUP BY {quote(name)}"
-        )
-        most[name] = connection.execute(f"SELECT COALESCE(MAX(n), 1) FROM ({counted})").fetchall()[0][0]
     columns = {name: [type(declared).__name__, _parts(declared)] for name, declared in table.columns.items()}
-    facts = json.dumps({"columns": columns, "multiplicities": most})
-    connection.execute(f"INSERT INTO {FACTS} VALUES (?, ?)", [table.name, facts])
+    connection.execute(f"INSERT INTO {FACTS} VALUES (?, ?)", [table.name, json.dumps(columns)])
 
 
 def _parts(declared: ColumnDeclaration) -> list[object]:
@@ -144,10 +138,9 @@ def add_facts(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Table]
         if not table.public or name not in kept:
             found[name] = table
             continue
-        facts = json.loads(kept[name])
         columns = dict(table.columns)
-        for column, (kind, parts) in facts["columns"].items():
+        for column, (kind, parts) in json.loads(kept[name]).items():
             if column not in columns:
                 columns[column] = kinds[kind](*parts)
-        found[name] = replace(table, columns=columns, multiplicities=tuple(sorted(facts["multiplicities"].items())))
+        found[name] = replace(table, columns=columns, multiplicities=read_multiplicities(connection, name))
     return found

@@ -13,15 +13,16 @@ import duckdb
 
 from sfumato.catalog.columns import ColumnDeclaration
 from sfumato.catalog.text_format import PLAIN_TEXT, TextFormat
+from sfumato.ingest.ambiguous_categories import refuse_ambiguous
 from sfumato.ingest.attached_files import attach_file
-from sfumato.ingest.canonical import EXACT, FLOATS, has_rule, is_decimal
+from sfumato.ingest.canonical import EXACT, FLOATS, has_rule
 from sfumato.ingest.csv_files import read_csv_files
 from sfumato.ingest.database_tables import find_stored_table
 from sfumato.ingest.hidden_names import FRAME
 from sfumato.ingest.parquet_files import read_parquet_files
-from sfumato.ingest.parsing import NUMBERS, find_ambiguous_values, is_read_as_text
+from sfumato.ingest.parsing import is_read_as_text
 from sfumato.ingest.source_files import CSV, DATABASE, require_files
-from sfumato.ingest.source_refusals import changed_while_read, missing_columns, no_rule, one_number
+from sfumato.ingest.source_refusals import changed_while_read, missing_columns, no_rule
 from sfumato.ingest.source_relation import SourceRelation
 from sfumato.ingest.sql_quoting import quote
 
@@ -86,10 +87,7 @@ def check_readable(
         kind = source.columns[name]
         if not has_rule(kind):
             raise no_rule(table, name, kind)
-        is_number = kind in (*NUMBERS, "BOOLEAN") or is_decimal(kind)
-        twins = find_ambiguous_values(declaration) if is_number else None
-        if twins is not None:
-            raise one_number(table, name, twins)
+        refuse_ambiguous(table, name, declaration, kind)
         if kind in FLOATS and is_read_as_text(declaration):
             column = quote(name)
             beyond = f"SELECT 1 FROM {source.relation} WHERE isfinite({column}) AND ABS({column}) > {EXACT} LIMIT 1"

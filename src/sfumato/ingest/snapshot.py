@@ -10,28 +10,19 @@ import duckdb
 from sfumato.catalog.dataset import Table
 from sfumato.catalog.names import find_name
 from sfumato.ingest.canonical import spell_column
-from sfumato.ingest.count_survey import expand_counts
 from sfumato.ingest.counting import Outcome, count_outcomes, count_people, sample_lost_values
-from sfumato.ingest.declared_versions import describe_origin
-from sfumato.ingest.hidden_names import PEOPLE, PINNED, ROWS_OF_UNIT, UNIT, VALUE
+from sfumato.ingest.hidden_names import PEOPLE, ROWS_OF_UNIT, UNIT, VALUE
 from sfumato.ingest.load_report import AS_USUAL, ColumnReport, CountsReport, Loading, PeopleReport, TableReport
 from sfumato.ingest.pinned_rows import (
-    check_public_counts,
-    find_lost_rows,
     list_kept,
-    read_row_by_row,
     select_typed,
-    write_rows,
 )
 from sfumato.ingest.problems import add_problems
 from sfumato.ingest.progress import progress_bar
-from sfumato.ingest.public import describe_public, keep_facts
-from sfumato.ingest.readers import check_readable, open_source
 from sfumato.ingest.source_refusals import hide_errors
 from sfumato.ingest.source_relation import SourceRelation
 from sfumato.ingest.sql_quoting import quote
-from sfumato.ingest.unit_rows import drop_people, join_owners
-from sfumato.kernel.entropy import SYSTEM
+from sfumato.ingest.table_reading import read_table
 from sfumato.kernel.neighbours import ROW
 
 FIRST_ROWS = 100_000  # of a source, in which examples of rare losses are looked for
@@ -49,47 +40,16 @@ def pin(
     Values are clamped to their bounds. NaN, failed casts and undeclared categories become NULL, or the public midpoint
     where a column is declared not nullable. Rows without a unit are dropped. Numbers are also stored on their grid.
     """
-    return hide_errors(table.name, partial(_read, connection, table, data, folder, loading))
+    with progress_bar(connection, _title(table), quiet=loading.quiet) as show_step:
 
-
-def _read(
-    connection: duckdb.DuckDBPyConnection, table: Table, data: object, folder: Path | None, loading: Loading
-) -> TableReport:
-    declared = table
-    with (
-        progress_bar(connection, _title(table), quiet=loading.quiet) as show_step,
-        open_source(
-            connection, table.name, data, folder, table.reading, declared=table.columns, everything=table.public
-        ) as found,
-    ):
-        check_readable(connection, table.name, found, table.columns)
-        if table.public:
-            table = describe_public(connection, table, found)
-        source = found if table.unit_through is None else join_owners(connection, table, found)
-        rows, counts = found, None
-        with read_row_by_row(connection):
-            if table.count_column is not None:
-                rows, counts = expand_counts(connection, table, found)
-                source = rows
-            write_rows(connection, table, source, show_step)
+        def report_rows(described: Table, source: SourceRelation, counts: CountsReport | None) -> TableReport:
             show_step("load report")
-            report = add_problems(
-                _report_rows(connection, table, found.dropped, counts),
-                table,
-                partial(_sample_lost, connection, table, source),
-            )
-        lost = find_lost_rows(connection, table, rows)
-        drop_people(connection)
-    if lost is not None:  # raised here, so that a source that has changed is refused for that
-        raise lost
-    if table.public:
-        keep_facts(connection, table)
-    check_public_counts(connection, table)
-    connection.execute(f"CREATE TABLE IF NOT EXISTS {PINNED} (name VARCHAR, declared VARCHAR, version VARCHAR)")
-    connection.execute(f"DELETE FROM {PINNED} WHERE name = ?", [table.name])
-    version = SYSTEM.take(8).tobytes().hex()
-    connection.execute(f"INSERT INTO {PINNED} VALUES (?, ?, ?)", [table.name, describe_origin(declared), version])
-    return report
+            malformed = sum(map(len, source.malformed.values()))
+            report = _report_rows(connection, described, malformed, counts)
+            return add_problems(report, described, partial(_sample_lost, connection, described, source))
+
+        read = partial(read_table, connection, table, data, folder, show_step, report_rows)
+        return hide_errors(table.name, read)
 
 
 def _title(table: Table) -> str:

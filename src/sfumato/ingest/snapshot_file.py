@@ -15,7 +15,7 @@ from sfumato.catalog.names import find_name
 from sfumato.errors import CatalogError
 from sfumato.ingest.connections import SEALED, connect_to_pin
 from sfumato.ingest.declared_versions import describe_origin
-from sfumato.ingest.hidden_names import FACTS, PINNED, SOURCES
+from sfumato.ingest.hidden_names import FACTS, MULTIPLICITIES, PINNED, SOURCES
 from sfumato.ingest.load_report import AS_USUAL, Loading, LoadReport, TableReport, combine_reports
 from sfumato.ingest.snapshot import order_tables, pin
 from sfumato.ingest.source_files import CSV
@@ -199,7 +199,7 @@ def _remove(connection: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None
     there = {row[0] for row in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
     for name in names:
         connection.execute(f"DROP TABLE IF EXISTS {quote(name)}")
-        for kept in {PINNED, SOURCES, FACTS} & there:
+        for kept in {PINNED, SOURCES, FACTS, MULTIPLICITIES} & there:
             connection.execute(f"DELETE FROM {kept} WHERE name = ?", [name])
     connection.execute("CHECKPOINT")
 

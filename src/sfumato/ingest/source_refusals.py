@@ -39,9 +39,11 @@ def not_enough_memory(table: str) -> NotEnoughMemory:
     return NotEnoughMemory("catalog", f"tables.{table}: there is not enough memory to load the source.", hint)
 
 
-def two_columns(table: str, name: str) -> CatalogError:
-    """The source has two columns of one name, so the name does not say which of them is meant."""
-    return refused(table, f"the source has two columns {name}.", "Give each column a name of its own.")
+def refuse_twins(table: str, names: Sequence[str]) -> None:
+    """Refuse two columns of one name: the name does not say which of them is meant."""
+    for name in sorted(names):
+        if names.count(name) > 1:
+            raise refused(table, f"the source has two columns {name}.", "Give each column a name of its own.")
 
 
 def no_rule(table: str, name: str, kind: str) -> CatalogError:

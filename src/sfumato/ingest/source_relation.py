@@ -5,8 +5,6 @@ from dataclasses import dataclass, field
 
 from sfumato.catalog.text_format import PLAIN_TEXT, TextFormat
 
-MOST_LINES_SHOWN = 5
-
 
 @dataclass(frozen=True, slots=True)
 class SourceRelation:
@@ -21,12 +19,3 @@ class SourceRelation:
     malformed: Mapping[str, Sequence[int]] = field(default_factory=dict)
     reading: TextFormat = PLAIN_TEXT
     untyped: bool = False  # every column is a text because the source has no types
-
-    @property
-    def dropped(self) -> int:
-        return sum(map(len, self.malformed.values()))
-
-    @property
-    def dropped_lines(self) -> tuple[tuple[str, int], ...]:
-        """The first malformed lines of each file."""
-        return tuple((file, line) for file, lines in self.malformed.items() for line in lines[:MOST_LINES_SHOWN])

@@ -3,64 +3,42 @@
 Part of the trusted perimeter: claims K-35 (counts) and K-51 (ids).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import duckdb
 
 from sfumato.catalog.dataset import Table
 from sfumato.catalog.names import find_name
 from sfumato.ingest.canonical import WHOLE, spell_column
-from sfumato.ingest.hidden_names import OWNER, PEOPLE, PINNED, ROWS_OF_UNIT, SPELLED, SPELLINGS, UNIT
+from sfumato.ingest.hidden_names import OWNER, PEOPLE, PINNED, ROWS_OF_UNIT, UNIT
 from sfumato.ingest.ids import is_canonical_id, merge_spellings, write_id
 from sfumato.ingest.source_refusals import refused
 from sfumato.ingest.source_relation import SourceRelation
 from sfumato.ingest.sql_quoting import quote
 
 
-@dataclass(frozen=True, slots=True)
-class People:
-    """How rows of a source find their people.
+def count_rows_of_people(connection: duckdb.DuckDBPyConnection, table: Table, source: SourceRelation) -> str:
+    """Write the table PEOPLE: each unit and its number of rows. Returns the unit of a row of the source, as SQL.
 
-    `spelling`: SQL of a row's id as the source spells it. `counted`: a relation with each spelling once, as SPELLED,
-    and with the person's number of rows; a spelling that names nobody is not in it. `unit`: the person's id, of a row
-    `typed` that was joined with `counted`.
-    """
-
-    spelling: str
-    counted: str
-    unit: str
-
-
-def count_rows_of_people(connection: duckdb.DuckDBPyConnection, table: Table, source: SourceRelation) -> People:
-    """Write the table PEOPLE. The rules of ids are applied to each spelling once, and not to each row.
+    Most ids are canonical as they are spelled. Then the rules of ids are applied to each spelling once, to find that
+    out, and not to each row.
 
     Claim: K-51. Rows with one canonical id are of one person, whatever their spellings.
     Requires: the source is open, and its column of ids has a type that is read.
     Relies on: K-50 (canonical texts).
     Checked by: tests/ingest/test_ids.py::test_ids_are_what_plain_python_makes_of_them
     """
-    unit, rows = quote(UNIT), quote(ROWS_OF_UNIT)
-    spelling = spell_owner(table, source)
+    unit, rows, spelling = quote(UNIT), quote(ROWS_OF_UNIT), spell_owner(table, source)
     connection.execute(f"CREATE OR REPLACE TEMP TABLE {PEOPLE} AS {count_spellings(table, source)}")
-    counted = f"(SELECT {unit} AS {SPELLED}, {rows} FROM {PEOPLE} WHERE {unit} IS NOT NULL)"
-    found = People(spelling, counted, f"typed.{SPELLED}")
     if table.unit is None or is_canonical_id(source.columns[find_owner_column(table)]):
-        return found  # people whom another table names have their canonical ids already
+        return spelling  # people whom another table names have their canonical ids already
     merged = merge_spellings(unit)
     respelled = f"SELECT COUNT(*) FROM {PEOPLE} WHERE {unit} IS DISTINCT FROM {merged}"
     if not connection.execute(respelled).fetchall()[0][0]:
-        return found
-    spellings = f"SELECT {unit} AS {SPELLED}, {merged} AS {unit}, {rows} FROM {PEOPLE}"
-    connection.execute(f"CREATE OR REPLACE TEMP TABLE {SPELLINGS} AS {spellings}")
-    people = f"SELECT {unit}, CAST(SUM({rows}) AS INTEGER) AS {rows} FROM {SPELLINGS} GROUP BY ALL"
+        return spelling
+    people = f"SELECT {merged} AS {unit}, CAST(SUM({rows}) AS INTEGER) AS {rows} FROM {PEOPLE} GROUP BY ALL"
     connection.execute(f"CREATE OR REPLACE TEMP TABLE {PEOPLE} AS {people}")
-    both = f"FROM {SPELLINGS} spelled JOIN {PEOPLE} people ON spelled.{unit} = people.{unit}"  # NULL is nobody
-    return People(spelling, f"(SELECT spelled.{SPELLED}, people.{unit}, people.{rows} {both})", f"counted.{unit}")
-
-
-def drop_people(connection: duckdb.DuckDBPyConnection) -> None:
-    for name in (PEOPLE, SPELLINGS):
-        connection.execute(f"DROP TABLE IF EXISTS {name}")
+    return merge_spellings(spelling)
 
 
 def count_spellings(table: Table, source: SourceRelation) -> str:
