@@ -3,13 +3,14 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 
-.PHONY: help demo test check test-slow mutants bench clean
+.PHONY: help demo test check test-slow audit mutants bench clean
 
 help:
 	@echo "make demo       a first private answer, in a minute"
 	@echo "make test       format, lint, types and the whole test suite (what CI runs)"
 	@echo "make check      the same with the fast tests only, for while you work"
 	@echo "make test-slow  evidence that takes minutes: 200 random neighbours a question, larger samples"
+	@echo "make audit      measure the privacy loss of every mechanism, aggregate and randomiser; fails on a violation (minutes)"
 	@echo "make mutants    break the trusted code one line at a time; prints the faults that no test notices"
 	@echo "make bench      speed, memory and accuracy beside peers, as ratios of one run; reports every missed limit at the end"
 	@echo "make clean      remove .venv and caches"
@@ -50,6 +51,9 @@ test: .venv/.test
 test-slow: .venv/.test
 	SFUMATO_EXAMPLES=200 $(BIN)/pytest -q -n auto -m "not slow" tests/neighbours
 	$(BIN)/pytest -q -m slow
+
+audit: .venv/.test
+	$(BIN)/python tests/audit/run_audit.py
 
 mutants: .venv/.test
 	$(BIN)/python tests/mutants/run.py

@@ -90,7 +90,12 @@ class _Makers:
     def make_crowd(self, people: int, kinds: Sequence[str] = (TYPICAL,)) -> Held:
         crowd: Held = {}
         for person in range(people):
-            self._add(crowd, self.make_person(f"p{person}", self.random.choice(kinds)))
+            made = self.make_person(f"p{person}", self.random.choice(kinds))
+            for name, records in made.items():
+                count = self.tables[name].count_column
+                for record in records if count is not None else ():
+                    record[str(count)] = self.random.randrange(6)  # a record of a counts table is several people
+            self._add(crowd, made)
         return crowd
 
     def make_person(self, name: str, kind: str) -> Held:
@@ -125,8 +130,9 @@ class _Makers:
         """One person's text makes every column of the second dataset a column of texts."""
         second = self._add(self._add({}, crowd), self.make_person("somebody", TYPICAL))
         for name, records in second.items():
-            identifiers = {column for column, kind in self.tables[name].columns.items() if isinstance(kind, Id)}
-            records[-1].update({column: "no such value" for column in records[-1] if column not in identifiers})
+            table = self.tables[name]
+            kept = {column for column, kind in table.columns.items() if isinstance(kind, Id)} | {table.count_column}
+            records[-1].update({column: "no such value" for column in records[-1] if column not in kept})
         return DatasetPair("another dtype", first, self._as_tables(second, as_text=True))
 
     def make_pairs_with_malformed_line(self, crowd: Held, folder: Path) -> Iterator[DatasetPair]:
@@ -155,8 +161,11 @@ class _Makers:
         return held
 
     def _record(self, table: Table, kind: str, own: Mapping[str, object]) -> Record:
+        """A record of one person. In a counts table, it has the count 1."""
+        given = own if table.count_column is None else {**own, table.count_column: 1}
         return {
-            name: own[name] if name in own else self._value(declared, kind) for name, declared in table.columns.items()
+            name: given[name] if name in given else self._value(declared, kind)
+            for name, declared in table.columns.items()
         }
 
     def _value(self, declared: ColumnDeclaration, kind: str) -> object:  # noqa: PLR0911 - one return per type

@@ -160,6 +160,7 @@ def audit_query(
     rho: Number | None = None,
     delta: Number | None = None,
     samples: int = DEFAULT_SAMPLES,
+    sampled_pairs: int = SAMPLED_PAIRS,
     engine: str = "duckdb",
     seed: int | None = None,
     wrap: Wrap | None = None,
@@ -168,9 +169,9 @@ def audit_query(
 
     `dataset_maker` is a curator or a dataset (or makes one): only its declarations are used. Three parts:
     1. every hard pair is replayed (see `replay`);
-    2. the pairs that move the integers furthest are measured once each, and released `samples` times on one charge
-       that pays for all of these releases. The searched output is the released integers, from which every answer is
-       computed without the data;
+    2. the `sampled_pairs` pairs that move the integers furthest are measured once each, and released `samples` times
+       on one charge that pays for all of these releases. The searched output is the released integers, from which
+       every answer is computed without the data;
     3. the hardest pair is asked completely a few times, and the answers are compared in form.
     With undeclared keys every release is charged by itself, so at most 400 samples are taken.
     """
@@ -180,7 +181,7 @@ def audit_query(
     with tempfile.TemporaryDirectory() as folder:
         pairs = list(make_pairs(stage, Path(folder), RANDOM_PAIRS, seed))
         replayed = list(replay_pairs(stage, sql, pairs, setting))
-        hardest = _choose_hardest(stage, pairs, replayed)
+        hardest = _choose_hardest(stage, pairs, replayed, whole_number(sampled_pairs, "sampled_pairs", 1))
         sampled, claim = [], None
         for pair in hardest:
             claim, result = _sample_pair(stage, sql, pair, setting, runs, len(hardest))
@@ -192,14 +193,16 @@ def audit_query(
     return QueryAuditResult(sql, claim, ReplayResult(sql, engine, tuple(replayed)), tuple(sampled), done, faults)
 
 
-def _choose_hardest(stage: Stage, pairs: Sequence[DatasetPair], replayed: Sequence[PairReplay]) -> list[DatasetPair]:
+def _choose_hardest(
+    stage: Stage, pairs: Sequence[DatasetPair], replayed: Sequence[PairReplay], most: int
+) -> list[DatasetPair]:
     """The pairs whose replay used the most of a certified sensitivity. For undeclared keys: a key of one person."""
     usable = [(found.share, pair) for pair, found in zip(pairs, replayed, strict=True) if not found.note]
     if any(key.values is None for key in stage.query.keys):
         lonely = [(share, pair) for share, pair in usable if ALONE in pair.name]
         return [pair for _, pair in (lonely or usable)[:1]]
     usable.sort(key=lambda found: -found[0])
-    return [pair for _, pair in usable[:SAMPLED_PAIRS]]
+    return [pair for _, pair in usable[:most]]
 
 
 def _plan(desk: Desk, sql: str, setting: Setting) -> CertifiedPlans:

@@ -1,0 +1,169 @@
+"""What `make audit` audits: every mechanism and randomiser, every aggregate in every setting, and random questions."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice, product
+
+from generated_questions import questions
+from hostile_clinic import SITES, declared
+
+import sfumato as sf
+from sfumato.catalog.dataset import Dataset, Table, replace_tables
+from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
+from sfumato.errors import SfumatoError
+from sfumato.lab.auditing.query_audit import audit_query
+from sfumato.lab.auditing.query_replay import Setting, make_pairs, read_dataset, replay, replay_pairs, set_stage
+from sfumato.lab.auditing.real_mechanisms import REAL_MECHANISMS
+
+COLUMNS = {
+    "person": sf.Id(),
+    "cost": sf.Real(-5, 500),
+    "age": sf.Integer(0, 120, nullable=False),
+    "city": sf.Category(["Rome", "Oslo", "Bonn"]),
+    "job": sf.Text(),
+    "day": sf.Date("2024-01-01", "2024-12-31"),
+    "smoker": sf.Boolean(),
+}
+AGGREGATES = {
+    "count": "SELECT COUNT(*) AS n FROM t",
+    "count of values": "SELECT COUNT(cost) AS n FROM t WHERE smoker",
+    "sum": "SELECT SUM(cost) AS s FROM t",
+    "sum, filtered": "SELECT SUM(cost * 2 - age) AS s FROM t WHERE city <> 'Rome' OR age IS NULL",
+    "mean": "SELECT AVG(age) AS a FROM t",
+    "variance": "SELECT VARIANCE(age) AS v FROM t",
+    "deviation": "SELECT STDDEV(cost) AS d FROM t",
+    "people": "SELECT COUNT(DISTINCT person) AS p FROM t",
+    "people by city": "SELECT city, COUNT(DISTINCT person) AS p FROM t GROUP BY city",
+    "median": "SELECT MEDIAN(cost) AS m FROM t",
+    "quantiles": "SELECT QUANTILE_CONT(age, 0.25) AS l, QUANTILE_CONT(age, 0.9) AS h FROM t",
+    "minimum": "SELECT MIN(age) AS l FROM t",
+    "maximum": "SELECT MAX(cost) AS h FROM t",
+    "mode": "SELECT MODE(city) AS m FROM t",
+    "top values": "SELECT TOP_K(city, 2) AS m FROM t",
+    "histogram": "SELECT city, smoker, COUNT(*) AS n, SUM(cost) AS s FROM t GROUP BY city, smoker",
+    "undeclared keys": "SELECT job, COUNT(*) AS n, SUM(age) AS s FROM t GROUP BY job",
+}
+OF_PEOPLE = {"people", "people by city"}
+CHOICES = {"median", "quantiles", "minimum", "maximum", "mode", "top values"}
+UNITS = ("person", "row", "count", "public number of people", "public number of rows")
+OF_ROWS = {"row", "count", "public number of rows"}
+ENGINES = ("duckdb", "reference")  # Spark and PostgreSQL join when they land, by replay only
+HARD_PAIRS = 4  # of a random question
+RANDOM_QUESTIONS = 80
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the table."""
+
+    what: str
+    claim: str
+    lower_bound: float | None
+    share: float | None  # of a certified sensitivity that one person used, by replay
+    samples: int
+    verdict: str
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Case:
+    """Something to audit. `kind` is "mechanism", "aggregate" or "random"."""
+
+    kind: str
+    name: str
+    unit: str = "person"
+    neighbours: str = "add-remove"
+    accounting: str = "basic"
+    engine: str = "duckdb"
+    number: int = 0
+
+    @property
+    def text(self) -> str:
+        if self.kind != "aggregate":
+            return self.name
+        return f"{self.name} · {self.unit} · {self.neighbours} · {self.accounting} · {self.engine}"
+
+
+def list_cases() -> Iterator[Case]:
+    """All cases. A combination that cannot be declared is left out."""
+    for place, real in enumerate(REAL_MECHANISMS):
+        yield Case("mechanism", real.name, number=place)
+    combinations = product(AGGREGATES, UNITS, ("add-remove", "replace-one"), ("basic", "zcdp"), ENGINES)
+    for name, unit, neighbours, accounting, engine in combinations:
+        if ("public" in unit and neighbours == "add-remove") or (unit in OF_ROWS and name in OF_PEOPLE):
+            continue
+        yield Case("aggregate", name, unit, neighbours, accounting, engine)
+    for number in range(RANDOM_QUESTIONS):
+        yield Case("random", f"random question {number}", number=number)
+
+
+def declare(case: Case) -> Dataset:
+    """The dataset of an aggregate's case."""
+    of_rows = case.unit in OF_ROWS
+    columns = {name: kind for name, kind in COLUMNS.items() if name != "person" or not of_rows}
+    bounds = {} if of_rows else {"max_rows_per_unit": 2, "max_groups_per_unit": 2}
+    if "public" in case.unit:
+        bounds["rows" if of_rows else "people"] = 10
+    if case.unit == "count":
+        bounds["count_column"] = "n"
+    table = Table("t", None, sf.ROW if of_rows else "person", columns, **bounds)
+    budget = sf.Budget(epsilon=3, delta="1e-6", accounting=case.accounting)
+    return Dataset("t", [table], budget, None, case.neighbours)
+
+
+def run_case(case: Case, samples: int) -> Row:
+    """Audit one case. With 0 samples, questions are only replayed."""
+    match case.kind:
+        case "mechanism":
+            found = REAL_MECHANISMS[case.number].audit(samples or 2_000)
+            return Row(case.text, repr(found.claim), found.lower_bound, None, found.samples, found.verdict, found.event)
+        case "aggregate":
+            return _run_aggregate(case, samples)
+        case _:
+            return _run_random(case)
+
+
+def _run_aggregate(case: Case, samples: int) -> Row:
+    gaussian = case.accounting == "zcdp" and case.name not in CHOICES and case.name != "undeclared keys"
+    price = {"rho": "0.5"} if gaussian else {"epsilon": 1}
+    sql = AGGREGATES[case.name]
+    if samples and case.engine == "duckdb":
+        found = audit_query(declare(case), sql, samples=samples, sampled_pairs=1, seed=1, **price)
+        claim, share = repr(found.claim), found.replayed.share
+        return Row(case.text, claim, found.lower_bound, share, found.samples, found.verdict, found.event)
+    replayed = replay(declare(case), sql, engine=case.engine, random_pairs=2, seed=1, **price)
+    detail = " ".join(replayed.faults)
+    return Row(case.text, f"{next(iter(price.values()))}", None, replayed.share, 0, replayed.verdict, detail)
+
+
+def _clinic() -> Dataset:
+    """The clinic of the engines' tests: five tables, one linked through another, one public."""
+    tables = declared(most_rows=2, most_groups=2)
+    engine = DuckDBEngine.of_tables({table.name: (table, SITES) for table in tables if table.public})
+    try:
+        dataset = Dataset("clinic", tables, sf.Budget(epsilon=9, delta="1e-6"))
+        return replace_tables(dataset, {**dataset.tables, **engine.tables})
+    finally:
+        engine.close()
+
+
+def _run_random(case: Case) -> Row:
+    """The first accepted question of a seed, on its hard pairs and on random ones."""
+    import tempfile
+    from pathlib import Path
+
+    dataset = _clinic()
+    for question in islice(questions(1000 + case.number), 20):
+        try:
+            stage = set_stage(read_dataset(dataset), question.text)
+        except SfumatoError:  # a question that Sfumato refuses
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            pairs = list(make_pairs(stage, Path(folder), 3, case.number))
+            chosen = [*pairs[case.number % 3 : -3 : max(1, (len(pairs) - 3) // HARD_PAIRS)], *pairs[-3:]]
+            replayed = list(replay_pairs(stage, question.text, chosen, Setting()))
+        faults = [f"{found.pair}: {fault}" for found in replayed for fault in found.faults]
+        verdict = "violated" if faults else "consistent" if any(not found.note for found in replayed) else "refused"
+        share = max(found.share for found in replayed)
+        return Row(case.text, "1", None, share, 0, verdict, " ".join(faults) or question.text)
+    return Row(case.text, "1", None, None, 0, "refused", "every question of this seed is refused")
