@@ -1,7 +1,9 @@
 """Choices among bins: one cell at a time, the coins that the code flips, and the exact law of permute-and-flip."""
 
 from fractions import Fraction
+from itertools import product
 
+import mpmath
 import numpy as np
 
 from sfumato.kernel import bin_choice
@@ -69,3 +71,15 @@ def top_law(weights, mass, k):
     chance = np.einsum("i,j,k->ijk", mass, mass, mass).ravel()
     keys = order @ np.array([9, 3, 1])[:k]
     return np.bincount(keys, chance, minlength=27)
+
+
+def enumerate_flips(exponents):
+    """P(chosen = i) of permute-and-flip when candidate j survives with exp(-exponents[j]): all coins, all orders."""
+    survive = [mpmath.exp(-mpmath.mpf(x.numerator) / x.denominator) for x in exponents]
+    chosen = [mpmath.mpf(0)] * len(survive)
+    for heads in product((False, True), repeat=len(survive)):
+        if any(heads):
+            weight = mpmath.fprod(p if head else 1 - p for p, head in zip(survive, heads, strict=True))
+            for index, head in enumerate(heads):
+                chosen[index] += weight / sum(heads) if head else 0
+    return chosen

@@ -39,7 +39,8 @@ print(f"one answer: ratio {float(alone):.4f}; both: {float(both):.4f}; e = 2.718
 
 # %%
 total = sf.PureDP("0.5").compose(sf.PureDP("0.5"))
-total
+print(total)
+sf.lab.epsilon(total.epsilon)
 
 # %% [markdown]
 # ## Question for students

@@ -63,6 +63,12 @@ queries = [f"SELECT COUNT(*) AS n FROM examples WHERE y AND NOT {name}" for name
 # **Answer.** ψᵢ(x, y) = 1 if y is yes and xᵢ is no, otherwise 0. One replaced example changes the average by at most
 # 1/m. With K queries and a total of ε, each average gets Laplace noise of scale K/(εm).
 #
+# Here each count gets ε = 0.2. The two curves are the noisy counts of two neighbours:
+
+# %%
+sf.lab.mechanism(epsilon="0.2", sensitivity=1)
+
+# %% [markdown]
 # ## How many examples?
 # For K queries with tolerance τ, all at once with probability 1 - β,
 #

@@ -272,3 +272,12 @@ def test_warnings_are_printed_and_in_json(clinic):
         assert told in json_of(clinic(command, sql, "--epsilon", "0.1", "--json"))["warnings"][0]
         assert json_of(clinic(command, COUNT, "--epsilon", "0.1", "--json"))["warnings"] == []
     assert told in clinic("explain", sql, "--epsilon", "0.1").stdout
+
+
+def test_explain_writes_a_page_with_links(clinic, tmp_path):
+    page = tmp_path / "page.html"
+    shown = clinic("explain", f"{COUNT} WHERE age < 3", "--epsilon", "1", "--html", str(page))
+    assert shown.exit_code == 0, shown.output
+    assert "[K-25, K-18, K-09]" in shown.stdout
+    assert "age &lt; 3" in page.read_text()
+    assert '<a href="docs/claims/K-25.md" title="sensitivity of a measurement">K-25</a>' in page.read_text()

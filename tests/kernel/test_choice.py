@@ -5,6 +5,7 @@ from itertools import product
 import mpmath
 import numpy as np
 import pytest
+from bin_flips import enumerate_flips
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,18 +13,6 @@ import sfumato as sf
 from sfumato.kernel import bin_choice
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.standalone.mechanisms.score_choice import choose_index
-
-
-def law(exponents):
-    """P(chosen = i) of permute-and-flip when candidate j survives with exp(-exponents[j]): all coins, all orders."""
-    survive = [mpmath.exp(-mpmath.mpf(x.numerator) / x.denominator) for x in exponents]
-    chosen = [mpmath.mpf(0)] * len(survive)
-    for heads in product((False, True), repeat=len(survive)):
-        if any(heads):
-            weight = mpmath.fprod(p if head else 1 - p for p, head in zip(survive, heads, strict=True))
-            for index, head in enumerate(heads):
-                chosen[index] += weight / sum(heads) if head else 0
-    return chosen
 
 
 def exponents_of(mechanism, scores):
@@ -66,7 +55,7 @@ def test_choice_privacy_is_exact(case, epsilon, monotonic):
     moved = [float(score + move) for score, move in zip(scores, moves, strict=True)]
     with mpmath.workprec(120):
         bound = mpmath.exp(mpmath.mpf(epsilon)) * (1 + mpmath.mpf(10) ** -25)
-        one, two = law(exponents_of(mechanism, scores)), law(exponents_of(mechanism, moved))
+        one, two = enumerate_flips(exponents_of(mechanism, scores)), enumerate_flips(exponents_of(mechanism, moved))
         for p, q in zip(one, two, strict=True):
             assert p <= bound * q
             assert q <= bound * p
@@ -76,11 +65,11 @@ def test_choice_privacy_is_tight_and_can_fail():
     """Negative control: claiming monotonic for scores that are not breaks the bound."""
     with mpmath.workprec(120):
         careless = sf.PrivateChoice(1, 4, monotonic=True)
-        one = law(exponents_of(careless, [0, 0]))
-        two = law(exponents_of(careless, [1, -1]))
+        one = enumerate_flips(exponents_of(careless, [0, 0]))
+        two = enumerate_flips(exponents_of(careless, [1, -1]))
         assert max(p / q for p, q in zip(one, two, strict=True)) > mpmath.exp(4)
         honest = sf.PrivateChoice(1, 4)
-        two = law(exponents_of(honest, [1, -1]))
+        two = enumerate_flips(exponents_of(honest, [1, -1]))
         assert max(p / q for p, q in zip(one, two, strict=True)) <= mpmath.exp(4)
 
 

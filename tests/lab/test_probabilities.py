@@ -10,6 +10,7 @@ from itertools import product
 import mpmath
 import numpy as np
 import pytest
+from bin_flips import REST, enumerate_flips, top_law
 from local_laws import law
 from scripted import Forced
 
@@ -161,18 +162,6 @@ def test_gaussian_ratios_have_no_bound_and_delta_is_the_tight_one():
     assert narrow[0].delta(narrow[1], claimed.epsilon).low > Fraction(claimed.delta)  # negative control
 
 
-def choice_by_coins(exponents):
-    """All coins, all picks among the heads, with mpmath."""
-    survive = [mpmath.exp(-mpmath.mpf(x.numerator) / x.denominator) for x in exponents]
-    chosen = [mpmath.mpf(0)] * len(survive)
-    for heads in product((False, True), repeat=len(survive)):
-        if any(heads):
-            weight = mpmath.fprod(p if head else 1 - p for p, head in zip(survive, heads, strict=True))
-            for index, head in enumerate(heads):
-                chosen[index] += weight / sum(heads) if head else 0
-    return chosen
-
-
 @pytest.mark.parametrize("scores", [[3, 9, 4], [0, 0, 0.5, 2], [5]], ids=str)
 @pytest.mark.parametrize("monotonic", [True, False])
 def test_choices_are_enumerated(scores, monotonic):
@@ -181,7 +170,7 @@ def test_choices_are_enumerated(scores, monotonic):
     assert found.outcomes == tuple(range(len(scores)))
     with mpmath.workprec(300):
         best = max(map(Fraction, scores))
-        truth = choice_by_coins([(best - Fraction(score)) / mechanism.spread for score in scores])
+        truth = enumerate_flips([(best - Fraction(score)) / mechanism.spread for score in scores])
         for chance, exact in zip(found.masses, truth, strict=True):
             assert mpmath.mpf(chance.low.numerator) / chance.low.denominator <= exact
             assert exact <= mpmath.mpf(chance.high.numerator) / chance.high.denominator
@@ -266,6 +255,8 @@ BINS = [0, 3, 9, 2]
         ExtremeChoice(True, 4, 1, Neighbours.ADD_REMOVE, Decimal(1)),
         ExtremeChoice(False, 4, 1, Neighbours.REPLACE_ONE, Decimal(2)),
         ModeChoice(1, 4, 1, Neighbours.ADD_REMOVE, Decimal(1)),
+        ModeChoice(2, 4, 1, Neighbours.ADD_REMOVE, Decimal(1)),
+        ModeChoice(4, 4, 1, Neighbours.REPLACE_ONE, Decimal(2)),
     ],
     ids=lambda choice: type(choice).__name__,
 )
@@ -287,9 +278,23 @@ def test_bins_are_what_the_code_chooses(choice):
     assert worst > enclose_exp(Fraction(choice.epsilon)).high
 
 
-def test_several_modes_are_refused_with_a_hint():
+@pytest.mark.parametrize("k", [2, 3])
+def test_fullest_bins_are_enumerated(k):
+    """All noisy weights of three bins within REST steps, ordered as the code orders them."""
+    choice = ModeChoice(k, 3, 1, Neighbours.ADD_REMOVE, Decimal(2))
+    mass = np.array([float(sf.lab.probabilities(LaplaceNoise(choice.spread), 0).p(z)) for z in range(-REST, REST + 1)])
+    truth = top_law((2, 3, 3), mass, k)
+    found = sf.lab.probabilities(choice, [2, 3, 3])
+    assert len(found) == 6
+    for outcome, chance in found.items():
+        assert float(chance) == pytest.approx(truth[np.array(outcome) @ np.array([9, 3, 1])[:k]], rel=1e-4)
+        assert chance.width < Fraction(1, 10**9)
+    assert found.total.low <= 1 <= found.total.high
+
+
+def test_too_many_bins_are_refused():
     with pytest.raises(InvalidParameter, match="k=1"):
-        sf.lab.probabilities(ModeChoice(2, 4, 1, Neighbours.ADD_REMOVE, Decimal(1)), BINS)
+        sf.lab.probabilities(ModeChoice(5, 60, 1, Neighbours.ADD_REMOVE, Decimal("0.1")), [1] * 60)
     with pytest.raises(InvalidParameter):
         sf.lab.probabilities(ModeChoice(1, 4, 1, Neighbours.ADD_REMOVE, Decimal(1)), [1, 2])
 

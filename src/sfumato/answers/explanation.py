@@ -11,7 +11,17 @@ from sfumato.answers.interval_terms import find_interval_terms
 from sfumato.answers.intervals import has_interval
 from sfumato.answers.key_threshold import describe_key_threshold
 from sfumato.answers.output_sensitivity import ColumnSensitivity
-from sfumato.answers.proofs import BOUND_CLAIMS, KEY_CLAIMS, LOSS_CLAIMS, cite, find_claims, list_proofs
+from sfumato.answers.proofs import (
+    BOUND_CLAIMS,
+    GROUP_CLAIMS,
+    KEY_CLAIMS,
+    LOSS_CLAIMS,
+    PART_CLAIMS,
+    SHARE_CLAIMS,
+    cite,
+    find_claims,
+    list_proofs,
+)
 from sfumato.answers.released_values import (
     Reading,
     ReleasedVector,
@@ -84,11 +94,12 @@ def write_sentences(query: Query, planned: Planned, certificate: Certificate, co
     said = [*query.unit_notes]
     measurements = len(planned.plan.measurements)
     if measurements > 1:
-        said.append(f"The cost is divided equally among the {measurements} measurements.")
+        said.append(cite(f"The cost is divided equally among the {measurements} measurements.", SHARE_CLAIMS))
     if planned.plan.keys:
-        said.append("Each measurement covers all groups: the number of groups does not change the cost.")
+        covered = "Each measurement covers all groups: the number of groups does not change the cost."
+        said.append(cite(covered, GROUP_CLAIMS))
     if any(isinstance(measurement.quantity, Split) for measurement in planned.plan.measurements):
-        said.append(TOGETHER)
+        said.append(cite(TOGETHER, PART_CLAIMS))
     if not planned.plan.unit.per_row or planned.plan.reach > 1:
         rows = planned.plan.reach
         bound = f"Contribution bound: {rows} {'row' if rows == 1 else 'rows'} per person, applied before WHERE."

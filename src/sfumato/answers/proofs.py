@@ -29,6 +29,9 @@ TITLES = {  # the heading of each file; a test compares them
     "K-37": "parts that share one noise",
 }
 LOSS_CLAIMS = ("K-27", "K-17", "K-15")
+SHARE_CLAIMS = ("K-17",)
+GROUP_CLAIMS = ("K-25",)
+PART_CLAIMS = ("K-37",)
 BOUND_CLAIMS = ("K-35",)
 KEY_CLAIMS = ("K-21",)
 _CITED = re.compile(r"\[(K-\d\d(?:, K-\d\d)*)\]$", re.MULTILINE)
@@ -46,7 +49,7 @@ def find_claims(quantity: Quantity, certified: Certified) -> tuple[str, ...]:
             return ("K-25", "K-33")
         case _:
             mechanism = ("K-18", "K-09") if isinstance(certified.noise, LaplaceNoise) else ("K-19", "K-10")
-            parts = ("K-37",) if isinstance(quantity, Split) else ()
+            parts = PART_CLAIMS if isinstance(quantity, Split) else ()
             keys = KEY_CLAIMS if isinstance(quantity, Keys) else ()
             return ("K-25", *parts, *keys, *mechanism)
 

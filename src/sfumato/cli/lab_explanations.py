@@ -20,7 +20,7 @@ def mechanism(
     html: Html = None,
     as_json: AsJson = False,
 ) -> None:
-    """The curves of two neighbours, and their ratio: the sliding property."""
+    """Two neighbours' curves and their ratio: the sliding property."""
     from sfumato.lab.explanations.sliding_property import mechanism as view
 
     with refusals(as_json):
@@ -35,7 +35,7 @@ def neighbours(  # noqa: PLR0917 - typer passes them by name
     html: Html = None,
     as_json: AsJson = False,
 ) -> None:
-    """Every neighbour of a small table, and the one that changes the answer most."""
+    """All neighbours of a small table, and the one that changes most."""
     from sfumato.lab.explanations.neighbour_view import neighbours as view
 
     with refusals(as_json):
@@ -59,7 +59,7 @@ def error(  # noqa: PLR0917 - typer passes them by name
     html: Html = None,
     as_json: AsJson = False,
 ) -> None:
-    """The errors of a query that is asked many times, against (Δ/ε) ln(1/β)."""
+    """The errors of many answers, against (Δ/ε) ln(1/β)."""
     from sfumato.lab.explanations.repeated_errors import error as view
 
     with refusals(as_json):
@@ -77,7 +77,7 @@ def randomized_response(  # noqa: PLR0917 - typer passes them by name
     html: Html = None,
     as_json: AsJson = False,
 ) -> None:
-    """A class poll without a trusted curator: an error of √n, against O(1) with one."""
+    """A class poll with coins: an error of √n, against O(1) with a curator."""
     from sfumato.lab.explanations.class_poll import randomized_response as view
 
     with refusals(as_json):

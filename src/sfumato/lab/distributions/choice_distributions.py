@@ -13,6 +13,7 @@ from sfumato.kernel.bin_choice import ExtremeChoice, ModeChoice, QuantileChoice,
 from sfumato.lab.distributions.crossings import find_first_crossing
 from sfumato.lab.distributions.enclosed import ZERO, Enclosed, enclose_exp
 from sfumato.lab.distributions.finite_distribution import FiniteDistribution
+from sfumato.lab.distributions.fullest_bins import distribute_fullest
 from sfumato.number_arrays import read_numbers
 from sfumato.standalone.mechanisms.score_choice import GREATEST_SCORE
 from sfumato.standalone.private_choice import PrivateChoice
@@ -39,9 +40,8 @@ def distribute_bins(choice: QuantileChoice | ExtremeChoice | ModeChoice, weights
         case ModeChoice(k=1):
             chances = permute_and_flip_chances([(max(held) - weight) / choice.spread for weight in held])
             return FiniteDistribution(tuple((place,) for place in range(choice.bins)), tuple(chances))
-        case ModeChoice():
-            hint = "For one bin, use k=1."
-            raise InvalidParameter("k", "must be 1 for exact probabilities", "more", hint)
+        case ModeChoice(k=k):
+            return distribute_fullest(choice.spread, held, k)
         case ExtremeChoice(largest=largest):
             inward = held[::-1] if largest else held
             reached = [sum(inward[: place + 1]) for place in range(choice.bins)]

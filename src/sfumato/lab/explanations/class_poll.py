@@ -3,7 +3,6 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy.typing as npt
 from sfumato.errors import InvalidParameter
 from sfumato.kernel.parameters import Number
 from sfumato.lab.distributions.mechanism_distributions import probabilities
-from sfumato.lab.explanations.lesson_page import LessonPage, PageTable
+from sfumato.lab.explanations.lesson_page import LessonPage, PageTable, save_page, write_html, write_text
 from sfumato.lab.figure import Figure
 from sfumato.lab.marks import Axis, Dots, Line, Panel, Rule
 from sfumato.lab.seeded_noise import SeededNoise, seeded
@@ -88,15 +87,9 @@ class PollView:
             ],
         }
 
-    def save(self, path: str | Path) -> None:
-        """Write a self-contained HTML page."""
-        self.page.save(path)
-
-    def __str__(self) -> str:
-        return self.page.text()
-
-    def _repr_html_(self) -> str:
-        return self.page.notebook_html()
+    save = save_page
+    __str__ = write_text
+    _repr_html_ = write_html
 
 
 def randomized_response(

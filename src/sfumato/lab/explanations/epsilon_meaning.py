@@ -3,13 +3,12 @@
 import math
 from dataclasses import dataclass
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 from sfumato.kernel.exact import plain
 from sfumato.kernel.losses import PureDP
 from sfumato.kernel.parameters import Number
-from sfumato.lab.explanations.lesson_page import LessonPage, PageTable
+from sfumato.lab.explanations.lesson_page import LessonPage, PageTable, save_page, write_html, write_text
 from sfumato.lab.figure import Figure
 from sfumato.lab.marks import Axis, Band, Line, Mark, Panel, Points, Rule
 
@@ -76,15 +75,9 @@ class EpsilonMeaning:
             ],
         }
 
-    def save(self, path: str | Path) -> None:
-        """Write a self-contained HTML page."""
-        self.page.save(path)
-
-    def __str__(self) -> str:
-        return self.page.text()
-
-    def _repr_html_(self) -> str:
-        return self.page.notebook_html()
+    save = save_page
+    __str__ = write_text
+    _repr_html_ = write_html
 
 
 def epsilon(value: Number, people: int = 4) -> EpsilonMeaning:

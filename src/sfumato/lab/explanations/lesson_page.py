@@ -1,10 +1,10 @@
 """An explanation as a page: paragraphs, a figure, tables and notes. For a terminal, for a notebook, and as a file."""
 
 import textwrap
-from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
+from typing import Protocol
 
 from sfumato.lab.figure import Figure
 from sfumato.lab.pages import add_style, make_page, make_table
@@ -66,6 +66,28 @@ class LessonPage:
         Path(path).write_text(make_page(self.title, self.html()), encoding="utf-8")
 
 
+class HasPage(Protocol):
+    """A result that is shown as a page."""
+
+    @property
+    def page(self) -> LessonPage: ...
+
+
+def save_page(result: HasPage, path: str | Path) -> None:
+    """Write a self-contained HTML page."""
+    result.page.save(path)
+
+
+def write_text(result: HasPage) -> str:
+    """The result for a terminal of 80 columns."""
+    return result.page.text()
+
+
+def write_html(result: HasPage) -> str:
+    """The result for a notebook."""
+    return result.page.notebook_html()
+
+
 def _draw_table(table: PageTable) -> str:
     drawn = make_table(table.headings, table.rows, table.numbers)
     if table.folded:
@@ -90,20 +112,3 @@ def draw_bar(share: float, width: int) -> str:
     """A bar of blocks for a share from 0 to 1. A share above zero is always seen."""
     filled = round(width * min(max(share, 0.0), 1.0))
     return "█" * (max(filled, 1) if share > 0 else 0)
-
-
-def plot_points(points: Sequence[Sequence[tuple[float, float]]], signs: str, height: int = 12) -> list[str]:
-    """Several series of points as letters in a grid of 66 columns, with the least and greatest y on the left."""
-    width = 66
-    flat = [point for series in points for point in series]
-    left, right = min(x for x, _ in flat), max(x for x, _ in flat)
-    low, high = min(y for _, y in flat), max(y for _, y in flat)
-    grid = [[" "] * width for _ in range(height)]
-    for series, sign in zip(points, signs, strict=True):
-        for x, y in series:
-            column = round((x - left) / ((right - left) or 1) * (width - 1))
-            row = round((high - y) / ((high - low) or 1) * (height - 1))
-            grid[row][column] = sign
-    labels = [f"{high:.4g}", *[""] * (height - 2), f"{low:.4g}"]
-    lines = [f"{label:>8} │{''.join(row).rstrip()}" for label, row in zip(labels, grid, strict=True)]
-    return [*lines, f"{'':>8} └{'─' * width}", f"{'':>9} {left:<.4g}{right:>{width - len(f'{left:<.4g}')}.4g}"]

@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 from sfumato.kernel.neighbours import Neighbours
-from sfumato.lab.explanations.lesson_page import LessonPage, PageTable
+from sfumato.lab.explanations.lesson_page import LessonPage, PageTable, save_page, write_html, write_text
 from sfumato.lab.explanations.neighbour_tables import (
     TABLE_OF_QUERY,
     Answer,
@@ -69,15 +68,9 @@ class NeighbourView:
             ],
         }
 
-    def save(self, path: str | Path) -> None:
-        """Write a self-contained HTML page."""
-        self.page.save(path)
-
-    def __str__(self) -> str:
-        return self.page.text()
-
-    def _repr_html_(self) -> str:
-        return self.page.notebook_html()
+    save = save_page
+    __str__ = write_text
+    _repr_html_ = write_html
 
 
 def neighbours(

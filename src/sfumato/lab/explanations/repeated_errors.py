@@ -4,7 +4,6 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 import pyarrow as pa
@@ -15,7 +14,7 @@ from sfumato.errors import InvalidParameter, kind_of
 from sfumato.kernel.exact import plain
 from sfumato.kernel.neighbours import ROW
 from sfumato.kernel.parameters import Number
-from sfumato.lab.explanations.lesson_page import LessonPage, PageTable, draw_bar
+from sfumato.lab.explanations.lesson_page import LessonPage, PageTable, draw_bar, save_page, write_html, write_text
 from sfumato.lab.figure import Figure
 from sfumato.lab.marks import Axis, Dots, Line, Panel, Rule
 from sfumato.lab.seeded_noise import seeded
@@ -83,15 +82,9 @@ class ErrorView:
             ],
         }
 
-    def save(self, path: str | Path) -> None:
-        """Write a self-contained HTML page."""
-        self.page.save(path)
-
-    def __str__(self) -> str:
-        return self.page.text()
-
-    def _repr_html_(self) -> str:
-        return self.page.notebook_html()
+    save = save_page
+    __str__ = write_text
+    _repr_html_ = write_html
 
 
 def error(query: str = "count", epsilon: Number = 1, rows: int = 100, repeats: int = 100) -> ErrorView:
@@ -217,7 +210,7 @@ def draw_error_figure(view: ErrorView) -> Figure:
     tail = Panel(
         "Share of errors beyond a distance",
         "The observed shares follow the exponential curve of the theory, or lie below it.",
-        Axis("distance", 0, reach),
+        Axis("distance", -0.02 * reach, reach),
         Axis("share, log scale", 0.5 / times, 1, log=True),
         (
             Line(tuple((x, math.exp(-x / scale)) for x in places), "limit", "exp(-distance ε/Δ)", dashed=True),

@@ -4,7 +4,6 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from pathlib import Path
 from typing import Any, Literal
 
 from sfumato.errors import InvalidParameter
@@ -14,7 +13,7 @@ from sfumato.kernel.mechanisms import LaplaceNoise
 from sfumato.kernel.parameters import Number
 from sfumato.lab.distributions.lattice_distribution import LatticeDistribution
 from sfumato.lab.distributions.mechanism_distributions import probabilities
-from sfumato.lab.explanations.lesson_page import LessonPage, PageTable, draw_bar
+from sfumato.lab.explanations.lesson_page import LessonPage, PageTable, draw_bar, save_page, write_html, write_text
 from sfumato.lab.figure import Figure
 from sfumato.lab.marks import Axis, Bars, Dots, Line, Mark, Panel, Rule
 from sfumato.number_arguments import positive_decimal, positive_fraction, probability_inside
@@ -107,15 +106,9 @@ class MechanismView:
             ],
         }
 
-    def save(self, path: str | Path) -> None:
-        """Write a self-contained HTML page."""
-        self.page.save(path)
-
-    def __str__(self) -> str:
-        return self.page.text()
-
-    def _repr_html_(self) -> str:
-        return self.page.notebook_html()
+    save = save_page
+    __str__ = write_text
+    _repr_html_ = write_html
 
 
 def mechanism(epsilon: Number = 1, sensitivity: Number = 1, delta: Number | None = None) -> MechanismView:
