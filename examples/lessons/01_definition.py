@@ -110,7 +110,7 @@ sf.lab.epsilon(1)
 # %%
 meaning = sf.lab.epsilon("0.1")
 (belief,) = (belief for belief in meaning.beliefs if belief.prior == 0.1)
-print(f"Between {belief.least:.1%} and {belief.most:.1%}")
+print(f"Between {100 * belief.least:.1f} % and {100 * belief.most:.1f} %")
 
 # %% [markdown]
 # **Answer.** At most 10.9 %, compared with what they would believe without your data. Note what the definition does

@@ -31,7 +31,8 @@ import sfumato as sf
 
 # %%
 for epsilon in (0.1, 0.5, 1, 3):
-    print(f"epsilon {epsilon:>3}: at most {math.exp(epsilon) / (1 + math.exp(epsilon)):.1%} of the guesses are right")
+    limit = math.exp(epsilon) / (1 + math.exp(epsilon))
+    print(f"epsilon {epsilon:>3}: at most {100 * limit:.1f} % of the guesses are right")
 
 # %% [markdown]
 # ## Removing names is not enough

@@ -116,7 +116,7 @@ error = float((predicted != fresh.y).mean())
 # freely.
 
 # %%
-print(f"learned: {' AND '.join(learned)}; error on fresh examples: {error:.1%}")
+print(f"learned: {' AND '.join(learned)}; error on fresh examples: {100 * error:.1f} %")
 assert learned == ["x1", "x4"]
 assert error <= 0.05
 curator.close()

@@ -11,6 +11,7 @@ from sfumato.kernel.parameters import Number
 from sfumato.lab.explanations.lesson_page import LessonPage, PageTable, save_page, write_html, write_text
 from sfumato.lab.figure import Figure
 from sfumato.lab.marks import Axis, Band, Line, Mark, Panel, Points, Rule
+from sfumato.lab.success_rate import show_share
 
 PRIORS = (0.01, 0.1, 0.5, 0.9)
 BELIEF_BAR = 24
@@ -123,9 +124,9 @@ def make_epsilon_page(meaning: EpsilonMeaning) -> LessonPage:
     )
     rows = tuple(
         (
-            f"{belief.prior:.1%}",
-            f"{belief.least:.1%} to {belief.most:.1%}",
-            f"{belief.group_least:.1%} to {belief.group_most:.1%}",
+            show_share(belief.prior),
+            f"{show_share(belief.least)} to {show_share(belief.most)}",
+            f"{show_share(belief.group_least)} to {show_share(belief.group_most)}",
         )
         for belief in meaning.beliefs
     )
@@ -165,7 +166,7 @@ def _draw_beliefs(meaning: EpsilonMeaning) -> tuple[str, ...]:
         for place in range(round(60 * belief.least), round(60 * belief.most) + 1):
             cells[place] = "═"
         cells[round(60 * belief.prior)] = "●"
-        lines.append(f"{belief.prior:>6.0%}  {''.join(cells)}")
+        lines.append(f"{100 * belief.prior:>4.0f} %  {''.join(cells)}")
     lines.append(f"{'':>7} ● before the answer, ═ possible after it")
     return tuple(lines)
 

@@ -18,6 +18,7 @@ from sfumato.lab.explanations.lesson_page import LessonPage, PageTable, draw_bar
 from sfumato.lab.figure import Figure
 from sfumato.lab.marks import Axis, Dots, Line, Panel, Rule
 from sfumato.lab.seeded_noise import seeded
+from sfumato.lab.success_rate import show_share
 from sfumato.number_arguments import privacy_amount, whole_number
 from sfumato.opening import protect
 
@@ -142,7 +143,8 @@ def compare_errors(beta: float, scale: float, step: float, errors: tuple[float, 
 
 def make_error_page(view: ErrorView) -> LessonPage:
     rows = tuple(
-        (f"{one.beta:.0%}", f"±{one.formula:.4g}", f"±{one.bound:.4g}", f"{one.observed:.1%}") for one in view.bounds
+        (f"{100 * one.beta:.0f} %", f"±{one.formula:.4g}", f"±{one.bound:.4g}", show_share(one.observed))
+        for one in view.bounds
     )
     times = len(view.errors)
     divided = f", divided by the public number of rows, {view.rows:,}" if view.query == "average" else ""
@@ -198,7 +200,7 @@ def draw_error_figure(view: ErrorView) -> Figure:
     )
     errors = Panel(
         f"{times:,} answers: noisy minus true",
-        f"Errors scatter around zero; {within.observed:.0%} lie beyond the dashed lines.",
+        f"Errors scatter around zero; {show_share(within.observed)} lie beyond the dashed lines.",
         Axis("question", 0, times + 1),
         Axis("error", -reach, reach),
         (*rules, dots),
