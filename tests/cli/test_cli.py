@@ -116,6 +116,25 @@ def test_a_plain_terminal_gets_plain_text():
     assert b"\x1b[" not in done.stdout
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["epsilon", "1"],
+        ["lab", "mechanism"],
+        ["lab", "neighbours"],
+        ["lab", "error", "--repeats", "10"],
+        ["lab", "randomized-response", "--repeats", "10"],
+    ],
+    ids=" ".join,
+)
+def test_drawings_are_legible_on_a_plain_terminal(command):
+    done = subprocess.run(
+        [sys.executable, "-m", "sfumato", *command],
+        capture_output=True, check=True, timeout=60, env={"PYTHONIOENCODING": "ascii", "LANG": "C", "PATH": ""},
+    )  # fmt: skip
+    assert b"?" not in done.stdout.replace(b"most?", b"").replace(b"count?", b"")  # every letter has a replacement
+
+
 def test_help_names_every_command():
     shown = run("--help").output
     for name in ("demo", "init", "add", "check", "preview", "ask", "explain", "budget", "ledger", "epsilon"):

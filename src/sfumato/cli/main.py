@@ -24,6 +24,10 @@ from sfumato.cli import (
     survey_commands,
 )
 
+PLAIN = {  # for terminals that have only ASCII: what stands for a letter, and for the blocks of a drawing
+    "ε": "e", "δ": "d", "β": "b", "Δ": "D", "±": "+", "√": "sqrt ", "█": "#", "═": "=", "●": "o", "·": ".",
+}  # fmt: skip
+
 app = typer.Typer(
     help="Answers that are clear about the crowd and say provably little about any one person.",
     no_args_is_help=True,
@@ -48,7 +52,7 @@ def _replace_letters(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
     letters = error.object[error.start : error.end]
-    return "".join({"ε": "e", "δ": "d", "±": "+"}.get(letter, "?") for letter in letters), error.end
+    return "".join(PLAIN.get(letter, "?") for letter in letters), error.end
 
 
 def _show_version(wanted: bool) -> None:
