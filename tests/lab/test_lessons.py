@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from lesson_cells import read_cells, run_cell
+from lesson_figures import FIGURES
 
 import sfumato as sf
 
@@ -83,3 +84,10 @@ def test_a_wrong_lesson_is_noticed(tmp_path):
     wrong.write_text("# %% [markdown]\nno sign\n")
     with pytest.raises(AssertionError, match="no text"):
         read_cells(wrong)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_figures_of_the_page_are_those_of_the_code(name):
+    """To write them again: python tests/lab/lesson_figures.py"""
+    assert (FOLDER.parents[1] / "docs" / "figures" / name).read_text() == FIGURES[name]().svg()
+    assert f"(figures/{name})" in (FOLDER.parents[1] / "docs" / "lessons.md").read_text()
