@@ -85,9 +85,14 @@ def test_gaussian_noise_pays_for_its_delta():
     view = sf.lab.mechanism(1, 1, "1e-3")
     assert 0 < view.exact_delta <= 1e-3
     assert view.greatest_ratio == math.inf
-    rho = find_rho(Decimal(1), Decimal("1e-3"))
-    assert sf.ZCDP(rho).to_approx("1e-3").epsilon <= 1
-    assert sf.ZCDP(rho + Decimal("1e-5") * 2).to_approx("1e-3").epsilon > 1
+
+
+@pytest.mark.parametrize("delta", ["1e-3", "1e-6", "1e-9"])
+@pytest.mark.parametrize("epsilon", ["0.1", "0.7", "1", "3"])
+def test_rho_is_the_greatest_that_fits(epsilon, delta):
+    rho = find_rho(Decimal(epsilon), Decimal(delta))
+    assert sf.ZCDP(rho).to_approx(delta).epsilon <= Decimal(epsilon)
+    assert sf.ZCDP(rho * Decimal("1.002")).to_approx(delta).epsilon > Decimal(epsilon)
 
 
 def test_beliefs_move_between_both_factors():

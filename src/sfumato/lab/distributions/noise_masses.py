@@ -6,10 +6,11 @@ from functools import lru_cache
 from typing import assert_never
 
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise, Noise
-from sfumato.lab.distributions.enclosed import ONE, ZERO, Enclosed, enclose_exp, enclose_pi, enclose_sqrt
+from sfumato.lab.distributions.enclosed import ONE, Enclosed, enclose_exp, enclose_pi, enclose_sqrt
 
 SUMMED_VARIANCE = 1 << 12  # up to here, sums over all whole numbers; above, the integral and a bound on its error
 _RELATIVE_BITS = 200  # of sums whose rest is cut off
+_SUM_BITS = 512
 _FAR = 15  # standard deviations: tails beyond are below 2**-160
 
 
@@ -53,25 +54,36 @@ def _total_weight(variance: Fraction) -> Enclosed:
     return Enclosed(root.low, root.high * (1 + Fraction(1, 1 << 1000)))
 
 
+@lru_cache(maxsize=1)
 def _enclose_root_of_two_pi() -> Enclosed:
     pi = enclose_pi()
     return Enclosed(enclose_sqrt(2 * pi.low).low, enclose_sqrt(2 * pi.high).high)
 
 
-@lru_cache(maxsize=1024)
 def _sum_weights(variance: Fraction, start: int) -> Enclosed:
-    """The sum of exp(-z**2 / (2 variance)) over z >= start >= 1.
-
-    The sum stops at a z with exp(-(2 start + z) z / (2 variance)) small. What is left is below a geometric series.
-    """
+    """The sum of exp(-z**2 / (2 variance)) over z >= start >= 1."""
     depth = math.ceil(math.sqrt(2 * variance * _RELATIVE_BITS)) + 1
-    total = ZERO
-    for at in range(start, start + depth):
-        total += enclose_exp(-Fraction(at * at) / (2 * variance))
-    end = start + depth
+    if start <= depth:
+        return _tabulate_sums(variance, depth)[start]
+    return _sum_between(variance, start, start + depth)[0]
+
+
+@lru_cache(maxsize=16)
+def _tabulate_sums(variance: Fraction, depth: int) -> tuple[Enclosed, ...]:
+    """The sums for each start from 0 to depth, in one pass from the far end."""
+    return tuple(_sum_between(variance, 0, 2 * depth)[: depth + 1])
+
+
+def _sum_between(variance: Fraction, start: int, end: int) -> list[Enclosed]:
+    """The sums over z >= k for each k from start to end - 1. Beyond the end, a geometric series is a bound."""
     ratio = enclose_exp(-Fraction(2 * end + 1) / (2 * variance))
     rest = enclose_exp(-Fraction(end * end) / (2 * variance)) / (1 - ratio)
-    return Enclosed(total.low, (total + rest).high)
+    total = Enclosed(Fraction(0), rest.high)
+    sums = []
+    for at in reversed(range(start, end)):
+        total = total + enclose_exp(-Fraction(at * at) / (2 * variance))
+        sums.append(total)
+    return sums[::-1]
 
 
 def _integrate_tail(variance: Fraction, at: int) -> Enclosed:
@@ -93,14 +105,21 @@ def _integrate_tail(variance: Fraction, at: int) -> Enclosed:
 
 
 def _normal_tail(square: Fraction) -> Enclosed:
-    """P(N > x) of a standard normal N, for x >= 0 with this square: 1/2 - density(x) * (x + x**3/3 + x**5/15 + ...)."""
+    """P(N > x) of a standard normal N, for x >= 0 with this square: 1/2 - density(x) * (x + x**3/3 + x**5/15 + ...).
+
+    The sum is computed in integers of 2**-512 that are rounded outwards.
+    """
     if square == 0:
         return ONE / 2
-    total, term, count = ZERO, ONE, 0
-    while count < 2 * square or term.high > Fraction(1, 1 << _RELATIVE_BITS + math.ceil(square)):
-        total += term
-        count += 1
-        term = term * square / (2 * count + 1)
-    total = Enclosed(total.low, (total + 2 * term).high)  # from here on, every term is less than half of the one before
+    one = 1 << _SUM_BITS
+    small = one >> _RELATIVE_BITS + math.ceil(square)
+    low, high, count = one, one, 0  # the next term
+    least, most = 0, 0
+    while count < 2 * square or high > small:
+        least, most, count = least + low, most + high, count + 1
+        divisor = square.denominator * (2 * count + 1)
+        low, high = low * square.numerator // divisor, -(-high * square.numerator // divisor)
+    most += 2 * high  # from here on, every term is less than half of the one before
+    series = Enclosed(Fraction(least, one), Fraction(most, one))
     density = enclose_exp(-square / 2) / _enclose_root_of_two_pi()
-    return (Fraction(1, 2) - density * enclose_sqrt(square) * total).clamp(0, 1)
+    return (Fraction(1, 2) - density * enclose_sqrt(square) * series).clamp(0, 1)

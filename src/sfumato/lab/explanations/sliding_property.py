@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -138,15 +138,15 @@ def find_rho(epsilon: Decimal, delta: Decimal) -> Decimal:
         middle = (low + high) / 2
         fits = ZCDP(repr(middle)).to_approx(delta).epsilon <= epsilon
         low, high = (middle, high) if fits else (low, middle)
-    rounded = Decimal(f"{low:.{_RHO_DIGITS - 1}e}")
-    return rounded if rounded <= Decimal(low) else rounded.next_minus().quantize(rounded)
+    return Context(prec=_RHO_DIGITS, rounding=ROUND_FLOOR).create_decimal_from_float(low)
 
 
 def cut_cells(first: LatticeDistribution, second: LatticeDistribution) -> tuple[OutputCell, ...]:
     """The outputs that matter, one by one where they are few, otherwise in ranges of equal length."""
     share = "0.995" if first.loss_is_bounded else "0.9995"
     low, high = (Fraction(end) for end in (first.range(share)[0], second.range(share)[1]))
-    if first.step == 1 and high - low < CELLS:
+    if first.step == 1 and high - low < CELLS - 4:
+        low, high = low - 2, high + 2  # little noise has only one or two likely outputs
         outputs = [float(value) for value in range(int(low), int(high) + 1)]
         return tuple(OutputCell(x, x, float(first.p(x)), float(second.p(x))) for x in outputs)
     width = _round_up((high - low) / (CELLS - 1), whole=first.of == "integers")
