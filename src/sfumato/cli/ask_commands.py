@@ -171,7 +171,7 @@ def explain(
             from sfumato.lab.pages import make_page
 
             title = "How this question would be answered"
-            page = f"<h1>{title}</h1><pre>{escape(sql)}</pre>{found.explain_html(people)}"
+            page = f'<h1>{title}</h1><pre style="white-space:pre-wrap">{escape(sql)}</pre>{found.explain_html(people)}'
             html.write_text(make_page(title, page), encoding="utf-8")
         if as_json:
             print_json(
