@@ -17,9 +17,14 @@ if TYPE_CHECKING:
     from sfumato.lab.attacks.collusion import collusion as collusion
     from sfumato.lab.attacks.differencing import differencing as differencing
     from sfumato.lab.attacks.homogeneity import homogeneity as homogeneity
+    from sfumato.lab.attacks.ingestion import ingestion as ingestion
     from sfumato.lab.attacks.least_significant_bits import least_significant_bits as least_significant_bits
     from sfumato.lab.attacks.linkage import linkage as linkage
+    from sfumato.lab.attacks.membership import membership as membership
     from sfumato.lab.attacks.precision import precision as precision
+    from sfumato.lab.attacks.reconstruction import reconstruction as reconstruction
+    from sfumato.lab.attacks.timing import timing as timing
+    from sfumato.lab.attacks.understated_sensitivity import sensitivity as sensitivity
     from sfumato.lab.auditing.audit_result import AuditResult as AuditResult
     from sfumato.lab.auditing.mechanism_audit import audit as audit
     from sfumato.lab.auditing.query_audit import QueryAuditResult as QueryAuditResult

@@ -39,6 +39,11 @@ ATTACKS = tuple(
         ("averaging", "averaging", "Repeat one question until the average is the truth."),
         ("least-significant-bits", "least_significant_bits", "Read the value from the last bits of numpy's noise."),
         ("precision", "precision", "Recognise a large value by the spacing of outputs."),
+        ("sensitivity", "understated_sensitivity", "Break a bounded sum by rounding, overflow and NaN."),
+        ("ingestion", "ingestion", "Change how other records are read with one record."),
+        ("reconstruction", "reconstruction", "Recover every bit from many noisy subset sums."),
+        ("timing", "timing", "Compute the noise from the time that its draw took."),
+        ("membership", "membership", "Tell from a model who was in its training data."),
     )
 )
 
