@@ -65,8 +65,8 @@ GROWING = (
 
 @pytest.mark.parametrize("name", GROWING)
 def test_an_epsilon_that_is_larger_than_claimed_is_reported(name):
-    """Negative control: Sfumato with ε = 100, against the limit of ε = 1."""
-    spent = find_attack(name).load()(epsilon=100, seed=SEED, trials=100)
+    """Negative control: Sfumato with ε = 400, against the limit of ε = 1."""
+    spent = find_attack(name).load()(epsilon=400, seed=SEED, trials=100)
     values = round(1 + (1 / run(name).limit - 1) * np.e)  # of the secret
     assert limit_guess(1, values=values) == pytest.approx(run(name).limit)
     assert not spent.exceeds_limit
@@ -159,3 +159,17 @@ def test_numpy_noise_in_place_of_sfumatos_is_reported(monkeypatch):
     """Negative control: least-significant-bits finds a mechanism whose noise has holes."""
     monkeypatch.setattr(least_significant_bits, "_attack_sfumato", least_significant_bits._attack_numpy)
     assert least_significant_bits.least_significant_bits(seed=SEED).exceeds_limit
+
+
+def test_all_attacks_make_an_index(tmp_path, monkeypatch):
+    monkeypatch.setattr("sfumato.cli.lab.ATTACKS", tuple(map(find_attack, ("collusion", "precision"))))
+    result = CliRunner().invoke(app, ["lab", "all", "--seed", "7", "--html", str(tmp_path / "pages")])
+    assert result.exit_code == 0
+    assert "collusion" in result.output
+    index = (tmp_path / "pages" / "index.html").read_text()
+    check_self_contained(index)
+    for name in ("collusion", "precision"):
+        assert f'href="{name}.html"' in index
+        check_self_contained((tmp_path / "pages" / f"{name}.html").read_text())
+    shown = json.loads(CliRunner().invoke(app, ["lab", "all", "--seed", "7", "--json"]).output)
+    assert [attack["attack"] for attack in shown] == ["collusion", "precision"]

@@ -1,7 +1,9 @@
+# ruff: noqa: PLC0415 - what is heavy is imported by the command that needs it
 """`sfumato lab`: attacks and explanations on generated data. To add a command, add a line to COMMANDS."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -9,7 +11,7 @@ import typer
 from sfumato.cli import lab_explanations
 from sfumato.cli.lab_results import Html, show_result
 from sfumato.cli.refusals import refusals
-from sfumato.cli.show import AsJson, print_table, say, working
+from sfumato.cli.show import AsJson, print_json, print_table, say, working
 from sfumato.lab.attack_names import ATTACKS, AttackName
 
 Epsilon = Annotated[str, typer.Option(help="The privacy loss of the protected release.")]
@@ -52,8 +54,42 @@ def make_attack_command(attack: AttackName) -> Callable[..., None]:
     return run
 
 
+def run_all(
+    epsilon: Epsilon = "1",
+    seed: Seed = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(help="Write a page for each attack, and index.html, to this folder.", metavar="FOLDER"),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run every attack and compare the success rates."""
+    from sfumato.lab.index_page import save_pages
+    from sfumato.lab.success_rate import show_share
+
+    with refusals(as_json):
+        results = []
+        for attack in ATTACKS:
+            with working(f"Running the attack {attack.name}."):
+                results.append(attack.load()(epsilon=epsilon, seed=seed))
+        index = None if html is None else save_pages(results, html)
+        if as_json:
+            print_json([result.to_dict() for result in results])
+            return
+        rows = [
+            [result.name, show_share(result.naive.share), str(result.protected), show_share(result.limit)]
+            for result in results
+        ]
+        print_table(["attack", "naive", "Sfumato (95 % interval)", "limit"], rows, right=(1, 3))
+        beyond = [result.name for result in results if result.exceeds_limit]
+        say(f"Beyond the limit: {', '.join(beyond)}." if beyond else "All are within the limit, up to sampling error.")
+        if index is not None:
+            say(f"The pages are in {index}.")
+
+
 COMMANDS: tuple[LabCommand, ...] = (
     *(LabCommand(attack.name, make_attack_command(attack), "Attacks") for attack in ATTACKS),
+    LabCommand("all", run_all, "Attacks"),
     LabCommand("mechanism", lab_explanations.mechanism, "Explanations"),
     LabCommand("neighbours", lab_explanations.neighbours, "Explanations"),
     LabCommand("error", lab_explanations.error, "Explanations"),

@@ -11,6 +11,7 @@ from sfumato.lab.marks import Axis, Band, Bars, Dots, Label, Line, Mark, Panel, 
 WIDTH = 380  # of a panel: its texts are readable on a phone without zooming
 RIGHT, BOTTOM = 20, 44
 LETTER = 6.3  # the width of an average letter of the 12 px text
+TICK_LETTER = 5.9
 GAP = 16
 ACROSS = 2  # panels side by side in one SVG file
 
@@ -59,7 +60,8 @@ def draw_panel(panel: Panel, place: str = "") -> str:
     titles, legend = _lay_out(panel)
     top = _top(titles, legend)
     height = top + panel.height + BOTTOM
-    left = max(54, 32 + round(LETTER * max((len(text) for _, text in choose_ticks(panel.y)), default=0)))
+    longest = max((len(text) for _, text in choose_ticks(panel.y)), default=0)
+    left = max(54, (30 if panel.y.label else 14) + round(TICK_LETTER * longest))
     inner = (left, top, WIDTH - left - RIGHT, panel.height)
     across, up = _scale(panel.x, 0, inner[2]), _scale(panel.y, panel.height, 0)
     size = f'width="{WIDTH}" height="{height}" ' if place else ""
@@ -90,7 +92,7 @@ Scale = Callable[[float], float]
 
 def _lay_out(panel: Panel) -> tuple[list[str], list[list[Mark]]]:
     """The lines of the title, and the lines of the legend."""
-    titles = textwrap.wrap(panel.title, 48)
+    titles = textwrap.wrap(panel.title, 44)
     lines: list[list[Mark]] = [[]]
     used = 0.0
     for mark in panel.marks:

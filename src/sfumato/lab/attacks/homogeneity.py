@@ -29,7 +29,7 @@ TWELVE_PATIENTS = (
 )
 
 
-def homogeneity(*, epsilon: Number = 1, seed: int | None = None, trials: int = 60) -> AttackResult:
+def homogeneity(*, epsilon: Number = 1, seed: int | None = None, trials: int = 150) -> AttackResult:
     """Read the diagnosis from a 4-anonymous table, in a class whose members all have the same one."""
     setup = read_setup(epsilon, seed, trials)
     wanted = min(setup.trials, 200)

@@ -13,7 +13,7 @@ from sfumato.lab.attack_result import AttackResult, Story
 from sfumato.lab.attack_setup import Setup, compare_rates, conclude, limit_of, read_setup
 from sfumato.lab.attacks.two_worlds import Case, World, add_rates, close, play
 from sfumato.lab.figure import Figure
-from sfumato.lab.marks import Axis, Bars, Label, Panel
+from sfumato.lab.marks import Axis, Bars, Label, Panel, Strokes
 from sfumato.opening import protect
 
 PEOPLE = 300
@@ -21,7 +21,7 @@ DISTINCT = "SELECT COUNT(DISTINCT person) AS value FROM {table}"
 IN_APRIL = "SELECT COUNT(*) AS value FROM {table} WHERE day >= DATE '2024-04-01' AND day < DATE '2024-05-01'"
 
 
-def ingestion(*, epsilon: Number = 1, seed: int | None = None, trials: int = 200) -> AttackResult:
+def ingestion(*, epsilon: Number = 1, seed: int | None = None, trials: int = 300) -> AttackResult:
     """Add one record that changes how the other records of a file are read."""
     setup = read_setup(epsilon, seed, trials)
     part = read_setup(epsilon, seed, -(-setup.trials // 2))
@@ -117,17 +117,19 @@ def _show_counts(cases: tuple[Case, ...]) -> Panel:
             labels.append(Label(place + left + 0.2, value + 12, f"{value:.0f}"))
     ticks = tuple((place + 0.5, how) for place, (_, how) in enumerate(groups))
     return Panel(
-        f"Exact counts: {cases[0].name} (left), {cases[1].name} (right)",
+        "Exact counts, without noise",
         "; ".join(
             f"{case.name}: naive {case.absent.naive_value:.0f} without and {case.present.naive_value:.0f} with the "
             f"record, Sfumato {case.absent.true_value:.0f} and {case.present.true_value:.0f}"
             for case in cases
         ),
         Axis("", 0, 4, ticks),
-        Axis("count", 0, 2 * PEOPLE + 60),
+        Axis("count", 0, 2 * PEOPLE + 120),
         (
             Bars(tuple(bars["first"]), "first", "without the record"),
             Bars(tuple(bars["second"]), "second", "with the record"),
             *labels,
+            *(Label(2 * place + 1, 2 * PEOPLE + 80, case.name) for place, case in enumerate(cases)),
+            Strokes((2.0,), 0, 2 * PEOPLE + 120, "limit"),
         ),
     )

@@ -32,8 +32,13 @@ def reconstruction(*, epsilon: Number = 1, seed: int | None = None, trials: int 
     secrets = setup.generator.integers(0, 2, people)
     subsets = setup.generator.integers(0, 2, (QUESTIONS_PER_PERSON * people, people))
     noisy_sums = subsets @ secrets + setup.generator.laplace(0, setup.naive_scale, len(subsets))
-    naive_curve = {share: _solve(subsets, noisy_sums, secrets, share) for share in DRAWN}
-    curve = {share: _solve(subsets, _ask_sums(subsets, secrets, share, setup), secrets, share) for share in ASKED}
+    naive_curve = {
+        share: _solve(subsets, noisy_sums[: round(share * people)], secrets, setup.naive_scale) for share in DRAWN
+    }
+    curve = {}
+    for share in ASKED:
+        sums = _ask_sums(subsets, secrets, share, setup)
+        curve[share] = _solve(subsets, sums, secrets, setup.naive_scale * len(sums))
     naive, protected = naive_curve[QUESTIONS_PER_PERSON], curve[QUESTIONS_PER_PERSON]
     limit = limit_of(setup)
     questions = len(subsets)
@@ -65,12 +70,16 @@ def reconstruction(*, epsilon: Number = 1, seed: int | None = None, trials: int 
     )
 
 
-def _solve(subsets: np.ndarray, sums: np.ndarray, secrets: np.ndarray, share: float) -> SuccessRate:
-    """Least squares on the first questions: `share` for each person."""
-    used = round(share * len(secrets))
-    # centred at 1/2: with too few questions, the shortest solution leaves unknown bits in the middle
-    targets = sums[:used] - subsets[:used].sum(axis=1) / 2
-    estimates = np.linalg.lstsq(subsets[:used].astype(float), targets, rcond=None)[0]
+def _solve(subsets: np.ndarray, sums: np.ndarray, secrets: np.ndarray, scale: float) -> SuccessRate:
+    """Least squares on as many questions as there are sums.
+
+    Bits are centred at 0 with variance 1/4, and the noise has variance 2 * scale^2: their ratio keeps the solution
+    short where the questions say little.
+    """
+    asked = subsets[: len(sums)].astype(float)
+    targets = sums - asked.sum(axis=1) / 2
+    ratio = 8 * scale**2
+    estimates = np.linalg.solve(asked.T @ asked + ratio * np.eye(len(secrets)), asked.T @ targets)
     return count_successes(estimates > 0, secrets)
 
 
