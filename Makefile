@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 
-.PHONY: help demo test check test-slow audit mutants bench clean
+.PHONY: help demo test check test-slow audit mutants bench figures clean
 
 help:
 	@echo "make demo       a first private answer, in a minute"
@@ -13,6 +13,7 @@ help:
 	@echo "make audit      measure the privacy loss of every mechanism, aggregate and randomiser; fails on a violation (minutes)"
 	@echo "make mutants    break the trusted code one line at a time; prints the faults that no test notices"
 	@echo "make bench      speed, memory and accuracy beside peers, as ratios of one run; reports every missed limit at the end"
+	@echo "make figures    run the attacks of the lab, and draw docs/attacks.md again"
 	@echo "make clean      remove .venv and caches"
 
 .venv/.core: pyproject.toml src/sfumato/__init__.py
@@ -60,6 +61,9 @@ mutants: .venv/.test
 
 bench: .venv/.bench
 	$(BIN)/python bench/run.py
+
+figures: .venv/.test
+	$(BIN)/python tests/lab/draw_attacks.py
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis dist build

@@ -4,11 +4,16 @@ Sfumato's noise is never seeded. A correct release is reported with probability 
 """
 
 import json
+import re
+import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from draw_attacks import DOCS, SEED, make_document
+from scipy import stats
 from test_figures import check_self_contained
 from typer.testing import CliRunner
 
@@ -17,11 +22,14 @@ from sfumato.cli.main import app
 from sfumato.errors import InvalidParameter
 from sfumato.lab.attack_names import ATTACKS, find_attack, list_attacks
 from sfumato.lab.attack_result import FALSE_ALARM
-from sfumato.lab.attacks import least_significant_bits
+from sfumato.lab.attack_setup import read_setup
+from sfumato.lab.attacks import least_significant_bits, precision
+from sfumato.lab.attacks.ingestion import _make_dates, _make_ids
 from sfumato.lab.attacks.numpy_laplace import is_reachable
+from sfumato.lab.attacks.timing import SENSITIVITY, draw_naively
+from sfumato.lab.attacks.two_worlds import Case, World, close, play
+from sfumato.lab.attacks.understated_sensitivity import _make_nan, _make_overflow, _make_rounding
 from sfumato.lab.guess_limits import limit_guess
-
-SEED = 7
 
 
 @cache
@@ -59,6 +67,8 @@ GROWING = (
     "averaging",
     "least-significant-bits",
     "ingestion",
+    "reconstruction",
+    "timing",
     "membership",
 )
 
@@ -66,7 +76,7 @@ GROWING = (
 @pytest.mark.parametrize("name", GROWING)
 def test_an_epsilon_that_is_larger_than_claimed_is_reported(name):
     """Negative control: Sfumato with ε = 400, against the limit of ε = 1."""
-    spent = find_attack(name).load()(epsilon=400, seed=SEED, trials=100)
+    spent = find_attack(name).load()(epsilon=400, seed=SEED, trials=64 if name == "reconstruction" else 100)
     values = round(1 + (1 / run(name).limit - 1) * np.e)  # of the secret
     assert limit_guess(1, values=values) == pytest.approx(run(name).limit)
     assert not spent.exceeds_limit
@@ -173,3 +183,82 @@ def test_all_attacks_make_an_index(tmp_path, monkeypatch):
         check_self_contained((tmp_path / "pages" / f"{name}.html").read_text())
     shown = json.loads(CliRunner().invoke(app, ["lab", "all", "--seed", "7", "--json"]).output)
     assert [attack["attack"] for attack in shown] == ["collusion", "precision"]
+
+
+def test_precision_finds_numpy_noise_in_place_of_sfumatos(monkeypatch):
+    """Negative control."""
+    monkeypatch.setattr(precision, "_release", precision._release_naively)
+    assert precision.precision(seed=SEED).exceeds_limit
+
+
+def test_no_output_with_the_fortune_proves_that_it_is_absent():
+    """The proof is sound: it is never found where it would be wrong."""
+    setup = read_setup(1, SEED, 20_000)
+    assert precision._count_proofs(precision._release_naively(precision.FORTUNE, setup)).successes == 0
+
+
+class BrokenCurator:
+    """Answers with the naive value plus noise for the claimed sensitivity."""
+
+    def __init__(self, value, generator):
+        self.value, self.generator = value, generator
+
+    def ask(self, sql, epsilon):
+        return SimpleNamespace(rows=[{"value": self.value + self.generator.laplace(0, 1 / float(epsilon))}])
+
+
+def test_a_curator_that_adds_in_floats_is_reported():
+    """Negative control of `sensitivity` and `ingestion`: their game finds an understated sensitivity."""
+    setup = read_setup(1, SEED, 200)
+    absent, present = (World(value, value, BrokenCurator(value, setup.generator)) for value in (0.0, 33.0))
+    _, protected = play(Case("floats", 1.0, "SELECT {}", absent, present), setup)
+    assert protected.lower_bound(FALSE_ALARM) > limit_guess(1)
+
+
+def test_the_odd_records_change_the_naive_values_as_claimed(tmp_path):
+    setup = read_setup(1, SEED, 1)
+    cases = [make(setup) for make in (_make_rounding, _make_overflow, _make_nan)]
+    cases += [make(setup, tmp_path) for make in (_make_ids, _make_dates)]
+    changes = [case.naive_change for case in cases]
+    close(cases)
+    assert changes[:2] == [33, 2047]
+    assert np.isnan(changes[2])
+    assert min(changes[3:]) > 200
+    assert all(abs(case.present.true_value - case.absent.true_value) <= case.sensitivity for case in cases)
+
+
+def test_the_naive_sampler_draws_discrete_laplace_noise():
+    """The timing attack's victim is correct apart from its running time."""
+    setup = read_setup(40, SEED, 1)  # scale 25
+    drawn = np.array([draw_naively(setup) for _ in range(4000)])
+    ratio = np.exp(-40 / SENSITIVITY)
+    assert stats.binomtest(int((drawn == 0).sum()), 4000, (1 - ratio) / (1 + ratio)).pvalue > FALSE_ALARM
+    assert stats.binomtest(int((drawn > 0).sum()), int((drawn != 0).sum())).pvalue > FALSE_ALARM
+    assert np.abs(drawn).mean() == pytest.approx(2 * ratio / (1 - ratio**2), rel=0.1)
+
+
+def read_texts(svg):
+    """The texts of a figure without their numbers, which differ from run to run."""
+    texts = ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")
+    return {without_numbers(node.text or "") for node in texts}
+
+
+def without_numbers(text):
+    return re.sub(r"-?\d[\d.,]*", "#", text)
+
+
+@pytest.mark.parametrize("name", list_attacks())
+def test_the_documented_figures_are_current(name):
+    """If this fails: make figures."""
+    drawn = (DOCS / "attacks" / f"{name}.svg").read_text()
+    assert read_texts(drawn) == read_texts(run(name).figure.svg())
+
+
+def test_the_document_is_current():
+    """If this fails: make figures."""
+    documented = (DOCS / "attacks.md").read_text()
+    assert without_numbers(documented) == without_numbers(make_document([run(name) for name in list_attacks()]))
+    (snippet,) = re.findall(r"```python\n(.*?)```", documented, re.DOTALL)
+    for line in ("result.naive, result.protected", "result.limit, result.formula", "result.exceeds_limit"):
+        assert line in snippet
+        eval(line, {"result": run("linkage")})

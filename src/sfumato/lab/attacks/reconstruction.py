@@ -90,11 +90,11 @@ def _ask_sums(subsets: np.ndarray, secrets: np.ndarray, share: float, setup: Set
     table = pa.table({"seat": np.arange(people), "bit": secrets})
     columns = {"seat": Integer(0, people - 1), "bit": Integer(0, 1)}
     curator = protect_rows(table, columns, setup, rows=people)
-    each = f"{float(setup.epsilon) / used * (1 - 1e-9):.12g}"  # a bit less, so that the sum fits the budget
+    price = f"{float(setup.epsilon) / used * (1 - 1e-9):.12g}"  # a bit less, so that the sum fits the budget
     sums = []
     for subset in subsets[:used]:
         seats = ", ".join(map(str, np.flatnonzero(subset))) or "-1"
-        answer = curator.ask(f"SELECT SUM(bit) AS total FROM people WHERE seat IN ({seats})", epsilon=each)
+        answer = curator.ask(f"SELECT SUM(bit) AS total FROM people WHERE seat IN ({seats})", epsilon=price)
         sums.append(answer.rows[0]["total"])
     curator.close()
     return np.array(sums, dtype=float)
