@@ -195,6 +195,7 @@ def test_no_output_with_the_fortune_proves_that_it_is_absent():
     """The proof is sound: it is never found where it would be wrong."""
     setup = read_setup(1, SEED, 20_000)
     assert precision._count_proofs(precision._release_naively(precision.FORTUNE, setup)).successes == 0
+    assert precision._count_proofs(np.zeros(3)).successes == 0
 
 
 class BrokenCurator:

@@ -69,7 +69,7 @@ def _count_proofs(outputs: np.ndarray) -> SuccessRate:
 
     The million is a multiple of the noise's spacing. So fl(million + noise) is one too.
     """
-    own = np.spacing(np.abs(outputs))
+    own = np.spacing(np.where(outputs == 0, FORTUNE, np.abs(outputs)))  # 0 is a multiple of every spacing
     needed = np.abs(outputs - FORTUNE) * (1 - 1e-9)  # a bit less, because this difference is rounded too
     spacing = np.spacing(needed)
     impossible = (spacing > own) & (np.mod(outputs / own, spacing / own) != 0)
