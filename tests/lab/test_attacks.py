@@ -119,12 +119,21 @@ def test_a_seed_fixes_the_data_and_the_naive_noise(name):
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"epsilon": 0}, {"epsilon": -1}, {"epsilon": float("nan")}, {"trials": 0}, {"seed": -1}]
+    "wrong",
+    [{"epsilon": 0}, {"epsilon": -1}, {"epsilon": float("nan")}, {"trials": 0}, {"trials": 10**6}, {"seed": -1}],
 )
 @pytest.mark.parametrize("name", list_attacks())
 def test_wrong_arguments_are_refused(name, wrong):
     with pytest.raises(InvalidParameter):
         find_attack(name).load()(**wrong)
+
+
+@pytest.mark.parametrize("name", list_attacks())
+def test_unusual_arguments_work(name):
+    for epsilon, trials in (("0.01", 3), ("0.3333333333333333333333333", 1), ("1000", 2)):
+        result = find_attack(name).load()(epsilon=epsilon, trials=trials)
+        assert max(map(len, str(result).splitlines())) <= 80
+        assert result.figure.svg()
 
 
 def test_the_command_line_runs_an_attack(tmp_path):

@@ -75,7 +75,7 @@ class AttackResult:
 
     def __str__(self) -> str:
         """The result for a terminal of 80 columns."""
-        lines = [f"{self.title} (ε = {plain(self.epsilon)})", ""]
+        lines = [*textwrap.wrap(f"{self.title} (ε = {plain(self.epsilon)})", COLUMNS), ""]
         for heading, words in self._sentences():
             lines += textwrap.wrap(f"{heading}: {words}", COLUMNS, subsequent_indent="  ")
         lines.append("")

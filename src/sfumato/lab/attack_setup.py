@@ -9,6 +9,7 @@ import numpy as np
 from sfumato.catalog.budget import Budget
 from sfumato.catalog.columns import ColumnDeclaration
 from sfumato.curator import Curator
+from sfumato.errors import InvalidParameter
 from sfumato.kernel.neighbours import ROW
 from sfumato.kernel.parameters import Number
 from sfumato.lab.attack_result import AttackResult, Story
@@ -18,6 +19,8 @@ from sfumato.lab.marks import Axis, Bars, Mark, Panel, Rule, Strokes
 from sfumato.lab.success_rate import SuccessRate, show_share
 from sfumato.number_arguments import privacy_amount, whole_number
 from sfumato.opening import protect
+
+MOST_TRIALS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +46,12 @@ class Limit:
     formula: str
 
 
-def read_setup(epsilon: Number, seed: int | None, trials: int) -> Setup:
-    """Check the arguments of an attack."""
+def read_setup(epsilon: Number, seed: int | None, trials: int, *, most: int = MOST_TRIALS) -> Setup:
+    """Check the arguments of an attack that can be tried `most` times."""
     chosen = None if seed is None else whole_number(seed, "seed", 0)
-    return Setup(
-        privacy_amount(epsilon, "epsilon"), chosen, whole_number(trials, "trials", 1), np.random.default_rng(chosen)
-    )
+    if whole_number(trials, "trials", 1) > most:
+        raise InvalidParameter("trials", f"must be at most {most:,} for this attack", "a larger number")
+    return Setup(privacy_amount(epsilon, "epsilon"), chosen, int(trials), np.random.default_rng(chosen))
 
 
 def limit_of(setup: Setup, values: int = 2) -> Limit:

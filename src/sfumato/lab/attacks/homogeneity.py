@@ -31,8 +31,8 @@ TWELVE_PATIENTS = (
 
 def homogeneity(*, epsilon: Number = 1, seed: int | None = None, trials: int = 150) -> AttackResult:
     """Read the diagnosis from a 4-anonymous table, in a class whose members all have the same one."""
-    setup = read_setup(epsilon, seed, trials)
-    wanted = min(setup.trials, 200)
+    setup = read_setup(epsilon, seed, trials, most=400)
+    wanted = setup.trials
     # a class is homogeneous by chance with probability 1/27; a quarter more classes, so that there are enough
     classes = wanted * len(DIAGNOSES) ** (ANONYMITY - 1) * 5 // 4
     diagnoses = setup.generator.integers(0, len(DIAGNOSES), (classes, ANONYMITY))

@@ -37,9 +37,9 @@ SETS = (
 
 def linkage(*, epsilon: Number = 1, seed: int | None = None, trials: int = 200) -> AttackResult:
     """Join de-identified hospital rows with a public voter list, and read the diagnoses."""
-    setup = read_setup(epsilon, seed, trials)
+    setup = read_setup(epsilon, seed, trials, most=PEOPLE)
     voters, hospital = generate_people(setup.generator)
-    targets = setup.generator.choice(PEOPLE, min(setup.trials, PEOPLE), replace=False)
+    targets = setup.generator.choice(PEOPLE, setup.trials, replace=False)
     secrets = np.array(hospital["diagnosis"].to_pylist())[targets]
     naive = count_successes(_join(voters, hospital, targets), secrets)
     protected = count_successes(_ask(voters, hospital, targets, setup), secrets)

@@ -1,5 +1,7 @@
 """Reconstruction: recover every secret bit from many noisy subset sums (Dinur and Nissim, 2003)."""
 
+import math
+
 import numpy as np
 import pyarrow as pa
 
@@ -27,13 +29,13 @@ ASKED = (0.5, QUESTIONS_PER_PERSON)  # those of them that Sfumato is asked
 
 def reconstruction(*, epsilon: Number = 1, seed: int | None = None, trials: int = 64) -> AttackResult:
     """Recover every secret bit from many noisy sums over random subsets, by least squares."""
-    setup = read_setup(epsilon, seed, trials)
+    setup = read_setup(epsilon, seed, trials, most=200)
     people = setup.trials
     secrets = setup.generator.integers(0, 2, people)
     subsets = setup.generator.integers(0, 2, (QUESTIONS_PER_PERSON * people, people))
     noisy_sums = subsets @ secrets + setup.generator.laplace(0, setup.naive_scale, len(subsets))
     naive_curve = {
-        share: _solve(subsets, noisy_sums[: round(share * people)], secrets, setup.naive_scale) for share in DRAWN
+        share: _solve(subsets, noisy_sums[: math.ceil(share * people)], secrets, setup.naive_scale) for share in DRAWN
     }
     curve = {}
     for share in ASKED:
@@ -86,7 +88,7 @@ def _solve(subsets: np.ndarray, sums: np.ndarray, secrets: np.ndarray, scale: fl
 def _ask_sums(subsets: np.ndarray, secrets: np.ndarray, share: float, setup: Setup) -> np.ndarray:
     """Sfumato's noisy sums over the first questions, for ε together."""
     people = len(secrets)
-    used = round(share * people)
+    used = math.ceil(share * people)
     table = pa.table({"seat": np.arange(people), "bit": secrets})
     columns = {"seat": Integer(0, people - 1), "bit": Integer(0, 1)}
     curator = protect_rows(table, columns, setup, rows=people)

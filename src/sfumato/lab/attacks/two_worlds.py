@@ -67,6 +67,6 @@ def close(cases: Sequence[Case]) -> None:
 
 def _guess(outputs: np.ndarray, absent: float, present: float) -> np.ndarray:
     """The world with the nearer value. Only the present world can make the output NaN."""
-    middle = np.isnan(outputs) if np.isnan(present) else np.abs(outputs - present) < np.abs(outputs - absent)
-    guesses: np.ndarray = middle.astype(int)
+    is_present = np.isnan(outputs) if np.isnan(present) else np.abs(outputs - present) < np.abs(outputs - absent)
+    guesses: np.ndarray = is_present.astype(int)
     return guesses
