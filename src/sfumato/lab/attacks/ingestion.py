@@ -11,7 +11,7 @@ from sfumato.kernel.neighbours import ROW
 from sfumato.kernel.parameters import Number
 from sfumato.lab.attack_result import AttackResult, Story
 from sfumato.lab.attack_setup import Setup, compare_rates, conclude, limit_of, read_setup
-from sfumato.lab.attacks.two_worlds import Case, World, add_rates, close, play
+from sfumato.lab.attacks.two_worlds import Case, World, play_cases
 from sfumato.lab.figure import Figure
 from sfumato.lab.marks import Axis, Bars, Label, Panel, Strokes
 from sfumato.opening import protect
@@ -27,9 +27,7 @@ def ingestion(*, epsilon: Number = 1, seed: int | None = None, trials: int = 300
     part = read_setup(epsilon, seed, -(-setup.trials // 2))
     with tempfile.TemporaryDirectory(prefix="sfumato-") as folder:
         cases = (_make_ids(part, Path(folder)), _make_dates(part, Path(folder)))
-    rates = [play(case, part) for case in cases]
-    close(cases)
-    naive, protected = (add_rates([pair[side] for pair in rates]) for side in (0, 1))
+    naive, protected = play_cases(cases, part)
     limit = limit_of(setup)
     return conclude(
         setup,

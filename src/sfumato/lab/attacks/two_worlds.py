@@ -53,6 +53,13 @@ def play(case: Case, setup: Setup) -> tuple[SuccessRate, SuccessRate]:
     return count_successes(naive_guesses, secrets), count_successes(guesses, secrets)
 
 
+def play_cases(cases: Sequence[Case], setup: Setup) -> tuple[SuccessRate, SuccessRate]:
+    """Both success rates over all cases, which are closed."""
+    rates = [play(case, setup) for case in cases]
+    close(cases)
+    return add_rates([naive for naive, _ in rates]), add_rates([protected for _, protected in rates])
+
+
 def add_rates(rates: Sequence[SuccessRate]) -> SuccessRate:
     """All trials together."""
     return SuccessRate(sum(rate.successes for rate in rates), sum(rate.trials for rate in rates))

@@ -8,7 +8,7 @@ from sfumato.curator import Curator
 from sfumato.kernel.parameters import Number
 from sfumato.lab.attack_result import AttackResult, Story
 from sfumato.lab.attack_setup import Setup, compare_rates, conclude, limit_of, protect_rows, read_setup
-from sfumato.lab.attacks.two_worlds import Case, World, add_rates, close, play
+from sfumato.lab.attacks.two_worlds import Case, World, play_cases
 from sfumato.lab.figure import Figure
 from sfumato.lab.marks import Axis, Bars, Label, Panel
 
@@ -25,9 +25,7 @@ def sensitivity(*, epsilon: Number = 1, seed: int | None = None, trials: int = 2
     setup = read_setup(epsilon, seed, trials)
     part = read_setup(epsilon, seed, -(-setup.trials // 3))
     cases = (_make_rounding(part), _make_overflow(part), _make_nan(part))
-    rates = [play(case, part) for case in cases]
-    close(cases)
-    naive, protected = (add_rates([pair[side] for pair in rates]) for side in (0, 1))
+    naive, protected = play_cases(cases, part)
     limit = limit_of(setup)
     return conclude(
         setup,
