@@ -26,7 +26,7 @@ from sfumato.lab.attack_setup import read_setup
 from sfumato.lab.attacks import least_significant_bits, precision
 from sfumato.lab.attacks.ingestion import _make_dates, _make_ids
 from sfumato.lab.attacks.numpy_laplace import is_reachable
-from sfumato.lab.attacks.timing import SENSITIVITY, draw_naively
+from sfumato.lab.attacks.timing import draw_naively
 from sfumato.lab.attacks.two_worlds import Case, World, close, play
 from sfumato.lab.attacks.understated_sensitivity import _make_nan, _make_overflow, _make_rounding
 from sfumato.lab.guess_limits import limit_guess
@@ -239,9 +239,9 @@ def test_the_odd_records_change_the_naive_values_as_claimed(tmp_path):
 
 def test_the_naive_sampler_draws_discrete_laplace_noise():
     """The timing attack's victim is correct apart from its running time."""
-    setup = read_setup(40, SEED, 1)  # scale 25
-    drawn = np.array([draw_naively(setup) for _ in range(4000)])
-    ratio = np.exp(-40 / SENSITIVITY)
+    flip = np.random.default_rng(SEED).random
+    drawn = np.array([draw_naively(25, flip) for _ in range(4000)])
+    ratio = np.exp(-1 / 25)
     assert stats.binomtest(int((drawn == 0).sum()), 4000, (1 - ratio) / (1 + ratio)).pvalue > FALSE_ALARM
     assert stats.binomtest(int((drawn > 0).sum()), int((drawn != 0).sum())).pvalue > FALSE_ALARM
     assert np.abs(drawn).mean() == pytest.approx(2 * ratio / (1 - ratio**2), rel=0.1)

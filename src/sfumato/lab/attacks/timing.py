@@ -1,5 +1,6 @@
 """Timing: the running time of a sampler reveals its noise (Jin et al., 2022)."""
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -8,12 +9,12 @@ import numpy as np
 
 from sfumato.kernel.parameters import Number
 from sfumato.lab.attack_result import AttackResult, Story
-from sfumato.lab.attack_setup import Setup, compare_rates, conclude, count_successes, limit_of, read_setup
+from sfumato.lab.attack_setup import compare_rates, conclude, count_successes, limit_of, read_setup
 from sfumato.lab.figure import Figure
 from sfumato.lab.marks import Axis, Dots, Panel
 from sfumato.standalone.additive import Laplace
 
-SENSITIVITY = 1_000
+STEPS = 1_000  # the scale of the noise, and so the average number of coin flips of the naive sampler
 BETWEEN = 50  # releases between two calibrations
 CALIBRATION = 50  # draws with known noise, on a machine of the attacker's own
 DRAWN = 150  # draws in the figure
@@ -52,10 +53,13 @@ def timing(*, epsilon: Number = 1, seed: int | None = None, trials: int = 1_000)
     """Measure the running time of a sampler, and compute its noise from it."""
     setup = read_setup(epsilon, seed, trials)
     secrets = setup.generator.integers(0, 2, setup.trials)
-    mechanism = Laplace(sensitivity=SENSITIVITY, epsilon=setup.epsilon)
-    naive_draws, naive_guesses = _attack(lambda value: value + draw_naively(setup), secrets, setup)
-    draws, guesses = _attack(lambda value: int(mechanism.release(value)), secrets, setup)
-    naive, protected = count_successes(naive_guesses, secrets), count_successes(guesses, secrets)
+    most = max(1, round(STEPS * setup.epsilon))  # the sum is 0 or this: its sensitivity
+    scale = most / float(setup.epsilon)
+    mechanism = Laplace(sensitivity=most, epsilon=setup.epsilon)
+    flip = setup.generator.random
+    naive_draws, naive_guesses = _attack(lambda value: value + draw_naively(scale, flip), most * secrets, scale)
+    draws, guesses = _attack(lambda value: int(mechanism.release(value)), most * secrets, scale)
+    naive, protected = count_successes(naive_guesses, most * secrets), count_successes(guesses, most * secrets)
     limit = limit_of(setup)
     naive_correlation, correlation = _correlate(naive_draws), _correlate(draws)
     return conclude(
@@ -66,7 +70,7 @@ def timing(*, epsilon: Number = 1, seed: int | None = None, trials: int = 1_000)
         name="timing",
         title="Timing: the time of a draw reveals the noise",
         story=Story(
-            f"A sum is 0 or {SENSITIVITY}. The attacker sees the noisy sum and the processor time of the draw.",
+            f"A sum is 0 or {most:,}. The attacker sees the noisy sum and the processor time of the draw.",
             "The naive sampler counts coin flips until the first head, so its time grows with the noise. The attacker "
             "measures it on a machine of their own, computes the size of the noise from the time, and subtracts it.",
             "From the naive sampler, the sum. Sfumato draws the digits of the noise independently: it takes the same "
@@ -92,10 +96,9 @@ def timing(*, epsilon: Number = 1, seed: int | None = None, trials: int = 1_000)
     )
 
 
-def draw_naively(setup: Setup) -> int:
-    """Discrete Laplace noise of scale SENSITIVITY / ε, by counting coin flips."""
-    stop = -np.expm1(-float(setup.epsilon) / SENSITIVITY)
-    flip = setup.generator.random
+def draw_naively(scale: float, flip: Callable[[], float]) -> int:
+    """Discrete Laplace noise, by counting coin flips until the first head."""
+    stop = -math.expm1(-1 / scale)
     while True:
         size = 0
         while flip() >= stop:
@@ -106,20 +109,23 @@ def draw_naively(setup: Setup) -> int:
             return -size
 
 
-def _attack(release: Callable[[int], int], secrets: np.ndarray, setup: Setup) -> tuple[Draws, np.ndarray]:
-    """Guess each secret from an output and its time. The clock is calibrated again and again, as machines vary."""
+def _attack(release: Callable[[int], int], values: np.ndarray, scale: float) -> tuple[Draws, np.ndarray]:
+    """Guess each value, 0 or the largest, from an output and its time.
+
+    The clock is calibrated again and again, because machines vary.
+    """
     for _ in range(50):  # the first calls are slow
         release(0)
-    draws, guesses = [], []
-    for part in np.array_split(secrets, -(-len(secrets) // BETWEEN)):
+    draws, guesses, most = [], [], int(values.max()) or 1
+    for part in np.array_split(values, -(-len(values) // BETWEEN)):
         clock = _calibrate(_time_releases(release, np.zeros(CALIBRATION, dtype=int)))
-        draws.append(_time_releases(release, SENSITIVITY * part))
+        draws.append(_time_releases(release, part))
         scores = []
-        for value in (0, SENSITIVITY):
+        for value in (0, most):
             sizes = np.abs(draws[-1].outputs - value)
             surprise = np.abs(np.log(draws[-1].times / clock.predict(sizes))) / clock.spread
-            scores.append(-sizes * float(setup.epsilon) / SENSITIVITY - np.minimum(surprise, 20.0))
-        guesses.append((scores[1] > scores[0]).astype(int))
+            scores.append(-sizes / scale - np.minimum(surprise, 20.0))
+        guesses.append(np.where(scores[1] > scores[0], most, 0))
     fields = (np.concatenate(columns) for columns in zip(*((d.values, d.outputs, d.times) for d in draws), strict=True))
     return Draws(*fields), np.concatenate(guesses)
 
