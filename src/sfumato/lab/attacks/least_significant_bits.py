@@ -58,6 +58,7 @@ def least_significant_bits(*, epsilon: Number = 1, seed: int | None = None, tria
         notes=(
             "Mironov (CCS 2012) breaks textbook Laplace noise with just a few questions at any ε. numpy's success rate "
             "hardly depends on ε either, as the third panel shows.",
+            "Jin et al. (2022) report success rates up to 92.56 % for this kind of attack on Gaussian noise.",
         ),
     )
 
