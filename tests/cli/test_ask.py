@@ -11,7 +11,8 @@ import sfumato as sf
 def test_ask_json_is_exactly_the_answers_dict(clinic):
     shown = json_of(clinic("ask", BY_CITY, "--epsilon", "0.5", "--json"))
     first = ["columns", "rows", "intervals", "cost", "remaining", "entry", "cached", "warnings"]
-    assert list(shown) == [*first, "loss", "one_person_changes"]
+    assert list(shown) == [*first, "loss", "one_person_changes", "confidence", "interval_note"]
+    assert shown["interval_note"].startswith("Intervals: 95 % confidence, for the noise only. Contribution bounds")
     assert shown["columns"] == ["city", "n", "age"]
     assert [row["city"] for row in shown["rows"]] == ["Rome", "Oslo"]
     assert shown["cost"] == {"epsilon": "0.5", "delta": "0"}
@@ -66,7 +67,17 @@ def test_a_person_sees_colour_a_table_and_error_bars(clinic):
 
 def test_preview_is_free(clinic):
     shown = json_of(clinic("preview", BY_CITY, "--epsilon", "0.5", "--json"))
-    always = {"cost", "fits", "margins", "reasons", "confidence", "one_person_changes", "suggestions", "warnings"}
+    always = {
+        "cost",
+        "fits",
+        "margins",
+        "reasons",
+        "confidence",
+        "margin_note",
+        "one_person_changes",
+        "suggestions",
+        "warnings",
+    }
     assert set(shown) == always
     assert shown["cost"] == {"epsilon": "0.5", "delta": "0"}
     assert shown["fits"] is True

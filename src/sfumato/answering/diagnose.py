@@ -46,9 +46,10 @@ class Diagnosis:
             lines.append(f"WHERE drops {self.filtered:.1%} of rows")
         if self.people_bounded is not None:
             lines.append(f"{self.people_bounded:.1%} of people have more rows than max_rows_per_unit")
-        return "\n".join(
-            [*lines, f"{self.cost}; counts behind these shares are off by about {self.margin:,.3g} at most"]
+        lines.append(
+            f"Cost: {self.cost}. The counts behind these shares have a margin of ±{self.margin:,.3g} (95 % confidence)."
         )
+        return "\n".join(lines)
 
 
 def diagnose(desk: Desk, sql: str, epsilon: Number, analyst: str) -> Diagnosis:

@@ -167,6 +167,8 @@ class Answer:
             "warnings": list(self.warnings),
             "loss": write_loss_json(self.loss, people),
             "one_person_changes": {output.column: output.one_person_changes for output in self.sensitivities},
+            "confidence": self.confidence,
+            "interval_note": self.interval_note,
             **whose,
         }
 

@@ -74,6 +74,7 @@ def preview(
                     "margins": found.margins,
                     "reasons": found.reasons,
                     "confidence": found.confidence,
+                    "margin_note": f"Margins cover the noise only. {BIAS}",
                     "one_person_changes": {output.column: output.one_person_changes for output in found.sensitivities},
                     "suggestions": [suggestion.as_json() for suggestion in found.suggestions],
                     "warnings": list(found.warnings),
