@@ -1,10 +1,10 @@
-"""What an engine measured, cell by cell, as tests compare it."""
+"""The integers that an engine measured, by cell, so that tests can compare two engines."""
 
 from sfumato.kernel.plan import Keys
 
 
 def by_key(exact, plan):
-    """Every integer that is not zero, under (measurement, cell, bin or part); no key that nobody holds comes out."""
+    """Every nonzero integer, under (measurement, cell, bin or part), without keys in which no unit is counted."""
     people = next(
         (measurement.name for measurement in plan.measurements if isinstance(measurement.quantity, Keys)), None
     )

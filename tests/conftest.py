@@ -1,4 +1,4 @@
-"""The keys of ledgers that tests make are kept away from the keys of whoever runs the tests."""
+"""The keys of the tests' ledgers are in a folder of their own, not among the keys of the user who runs the tests."""
 
 import os
 import tempfile

@@ -9,5 +9,5 @@ FROM_OUTSIDE = "SFUMATO_EXAMPLES"
 
 
 def examples(fast):
-    """`fast`, or what the environment asks for, if that is more."""
+    """The larger of `fast` and the number that the environment variable asks for."""
     return max(fast, int(os.environ.get(FROM_OUTSIDE, "0")))

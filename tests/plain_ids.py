@@ -1,4 +1,4 @@
-"""The canonical text of an id in plain Python: what the SQL of ids is compared with."""
+"""The canonical text of an id in plain Python. Tests compare the SQL with it."""
 
 import re
 import unicodedata

@@ -1,4 +1,4 @@
-"""The grammar of CSV records, read one byte at a time: what the fast reader is compared with."""
+"""A simple parser of CSV records, one byte at a time. Tests compare the fast reader with it."""
 
 
 def plainly(data, columns, end, quoted_newlines=True, delimiter=b","):

@@ -8,7 +8,7 @@ DEPTH = 6
 
 
 class Exhausted(Exception):
-    """The code asked for more bytes than were scripted."""
+    """Raised if the code asks for more bytes than were scripted."""
 
 
 class Scripted:

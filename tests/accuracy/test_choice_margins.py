@@ -1,4 +1,4 @@
-"""Margins of choices among bins hold in the worst case, and are not wide by much."""
+"""Margins of choices among bins hold in the worst case, and are not much wider than necessary."""
 
 import math
 from decimal import Decimal
@@ -20,7 +20,7 @@ HALF, QUARTERS = (Fraction(1, 2),), (Fraction(1, 4), Fraction(1, 2), Fraction(3,
 @pytest.mark.parametrize("confidence", ["0.5", "0.95", "0.999"])
 @pytest.mark.parametrize("fractions", [HALF, QUARTERS], ids=len)
 def test_quantile_margin_holds(confidence, fractions):
-    """All weight in one bin, the rest of the bins just beyond the margin: the worst case, and nearly reached."""
+    """The worst case: all weight in one bin, the other bins just beyond the margin. It nearly reaches the bound."""
     choice = QuantileChoice(fractions, 150, 1, ADD, False, Decimal("0.2"))
     margin = compute_bin_margin(choice, confidence)
     miss = 1 - float(confidence)
@@ -46,7 +46,7 @@ def test_quantile_margin_holds(confidence, fractions):
 
 @pytest.mark.parametrize("confidence", ["0.5", "0.95", "0.999"])
 def test_extreme_margin_holds(confidence):
-    """One heavy bin outside: it is passed by with at most 1 - confidence if it holds more than the margin; not less."""
+    """One heavy bin outside, with more weight than the margin: it is missed with probability at most 1 - confidence."""
     choice = ExtremeChoice(True, 8, 1, ADD, Decimal("0.1"))
     margin = int(compute_bin_margin(choice, confidence))
     x = math.exp(-float(choice.epsilon))
@@ -63,7 +63,7 @@ def test_extreme_margin_holds(confidence):
 
 
 def test_counts_with_noise_beat_peeling():
-    """The reason for noise on every bin: its margin hardly grows with k, that of k choices at epsilon/k does."""
+    """Why every bin gets noise: its margin hardly grows with k. The margin of k choices at epsilon/k does."""
     single = compute_bin_margin(ModeChoice(1, 1000, 1, ADD, Decimal(1)))
     for k in (2, 5, 20):
         peeled = compute_bin_margin(ModeChoice(1, 1000, 1, ADD, Decimal(1) / k))

@@ -23,7 +23,7 @@ def chance_of_missing(weights, fraction, spread, margin):
 
 
 def pick_law(survives):
-    """P(each is picked) = survives * E[1 / (1 + other heads)], by integrating the heads' generating function."""
+    """P(a bin is picked) = survives * E[1 / (1 + other heads)], by integrating the heads' generating function."""
     points, weights = np.polynomial.legendre.leggauss(60)
     points, weights = (points + 1) / 2, weights / 2
     generating_functions = 1 - survives[:, None] + survives[:, None] * points
@@ -46,7 +46,7 @@ def test_the_law_of_a_pick_adds_up():
 @pytest.mark.parametrize("fraction", [HALF, Fraction(1, 4), Fraction(1, 100), Fraction(9, 10)], ids=str)
 @pytest.mark.parametrize(("bins", "miss"), [(2, "0.05"), (3, "0.05"), (5, "0.3"), (40, "0.05"), (200, "0.01")])
 def test_no_weights_miss_more_often(fraction, bins, miss):
-    """Few full bins at the worst places, and random weights: none exceeds the stated probability."""
+    """A few full bins at the worst places, and random weights: no miss exceeds the stated probability."""
     spread = 20.0
     margin = compute_rank_margin(Fraction(20), Fraction(miss), bins, fraction)
     rng = np.random.default_rng(bins)
@@ -66,7 +66,7 @@ def test_no_weights_miss_more_often(fraction, bins, miss):
 
 @pytest.mark.parametrize(("bins", "miss"), [(40, "0.05"), (200, "0.01"), (4096, "0.05")])
 def test_the_margin_is_the_least_for_some_weights(bins, miss):
-    """Two full bins meet at the wanted rank. Negative control: two parts in a hundred less would not hold."""
+    """Two full bins meet at the wanted rank. Negative control: a margin that is 2 % smaller does not hold."""
     spread = 1000.0
     margin = compute_rank_margin(Fraction(1000), Fraction(miss), bins, HALF)
     full = int(0.98 * margin) + 1
@@ -77,7 +77,7 @@ def test_the_margin_is_the_least_for_some_weights(bins, miss):
 @pytest.mark.parametrize("weight", [1, 3, 10, 40, 200])
 @pytest.mark.parametrize("fraction", [HALF, Fraction(1, 10), Fraction(1, 50)], ids=str)
 def test_even_weights_miss_less(weight, fraction):
-    """Where all bins hold the same, three spreads are enough for 95 of 100. A half of it is not."""
+    """If all bins have equal weight, three spreads are enough for 95 % confidence. Half of that is not."""
     for bins in (50, 51, 400):
         margin = compute_even_rank_margin(Fraction(20), Fraction(1, 20))
         assert margin == pytest.approx(59.915, abs=0.01)

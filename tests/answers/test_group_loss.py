@@ -1,4 +1,4 @@
-"""Every answer states its loss, for one person and for a group; and what one person can change of what was asked."""
+"""Every answer states its loss, for one person and for a group, and by how much one person can change each column."""
 
 import math
 

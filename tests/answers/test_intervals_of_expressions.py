@@ -1,4 +1,4 @@
-"""Columns of all shapes have intervals or none, without a failure or a warning of arithmetic."""
+"""Columns of every form get intervals, or none, without an error or an arithmetic warning."""
 
 import math
 

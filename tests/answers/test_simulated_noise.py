@@ -1,4 +1,4 @@
-"""Margins of sums of noises, against many draws of them."""
+"""Margins of sums of noises are compared with many draws."""
 
 from fractions import Fraction
 

@@ -1,4 +1,4 @@
-"""The attack on textbook noise: the low bits of value + Laplace tell 0 from 1. It must work there, and fail here."""
+"""The low bits of value + Laplace noise in floats distinguish 0 from 1. This attack must fail on Sfumato."""
 
 from fractions import Fraction
 
@@ -16,7 +16,7 @@ def guesses_one(released):
 
 
 def success(release):
-    """How often the attacker is right about outputs near zero, and on how many it dared to guess."""
+    """How often the attacker is right about outputs near zero, and on how many outputs it guessed."""
     from_zero, from_one = release(0.0), release(1.0)
     near_zero, near_one = from_zero[np.abs(from_zero) < 1 / 64], from_one[np.abs(from_one) < 1 / 64]
     right = (~guesses_one(near_zero)).sum() / near_zero.size, guesses_one(near_one).sum() / near_one.size
@@ -39,7 +39,7 @@ def test_the_attack_fails_against_ours():
 
 
 def test_every_output_is_on_the_grid_and_possible_under_both():
-    """The sets of possible outputs are the same: every multiple of the grid, whatever the value."""
+    """For every value, the set of possible outputs is the same: all multiples of the grid."""
     mechanism = sf.Laplace(sensitivity=1, epsilon=1, of="reals")
     exponent, _ = grid_and_noise(mechanism.mechanism, DRAWS)
     assert exponent >= -53

@@ -1,4 +1,4 @@
-"""catalog.toml reads back as what was written, and says in plain words what is wrong with it."""
+"""A written catalog.toml is read back unchanged, and a wrong one is refused with a clear message."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Each rule of the catalog refuses what breaks it and accepts what keeps it."""
+"""Each rule of the catalog refuses declarations that violate it, and accepts the others."""
 
 import copy
 import pickle

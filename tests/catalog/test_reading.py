@@ -76,7 +76,7 @@ def test_skipping_is_offered_only_where_a_record_is_a_line():
     ],
 )
 def test_a_declaration_edited_after_pinning_is_refused(tmp_path, line):
-    """Among them `rows`: an edit made AVG 0.0 instead of 4.5, because the digest did not hold it."""
+    """Among them `rows`: the digest did not contain it, and after an edit AVG was 0.0 instead of 4.5."""
     (tmp_path / "t.csv").write_text("x\n4\n5\n")
     (tmp_path / "catalog.toml").write_text(CATALOG)
     sf.open(tmp_path).close()
@@ -93,7 +93,7 @@ def test_a_declaration_edited_after_pinning_is_refused(tmp_path, line):
 
 
 def test_the_digest_changes_with_every_key():
-    """A snapshot without the records that were skipped is not one of a file that must have none."""
+    """A snapshot that skipped malformed records is not used for a declaration that refuses them."""
     declared = {"x": sf.Integer(0, 9)}
     plain = hash_declaration(Table("t", "t.csv", sf.ROW, declared, reading=TextFormat(quoted_newlines=False)))
     skip = TextFormat(on_error="skip", quoted_newlines=False)

@@ -37,7 +37,7 @@ def made(folder, *columns, epsilon="2"):
 
 @pytest.fixture(scope="session")
 def pristine(tmp_path_factory):
-    """A clinic that nobody has asked yet, to be copied."""
+    """A clinic without any question yet. Tests copy it."""
     return made(tmp_path_factory.mktemp("pristine") / "clinic")
 
 

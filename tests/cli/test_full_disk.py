@@ -14,7 +14,7 @@ from sfumato.ledger.file_errors import explain_failure
 
 
 def mount(folder, *options):
-    """A file system of its own at the folder: it takes the rights of root."""
+    """A separate file system at the folder. Mounting it needs root."""
     folder.mkdir(exist_ok=True)
     program = shutil.which("mount")
     done = program and subprocess.run(

@@ -1,4 +1,4 @@
-"""upgrade, diagnose, bounds, and terms in the question, as commands."""
+"""The commands upgrade, diagnose and bounds, and OPTIONS in the question."""
 
 import json
 

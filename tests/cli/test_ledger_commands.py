@@ -48,7 +48,7 @@ def test_ledger_lists_entries(clinic):
 
 
 def test_the_list_fits_80_columns(clinic):
-    """With a long name, a long question and a long amount; --json and `ledger show` have all of them."""
+    """Long names, questions and amounts are shortened; --json and `ledger show` print them in full."""
     name, epsilon = "the analyst with a very long name" * 2, "0.12345678901234567890123456789"
     sql = COUNT + " WHERE " + " AND ".join(["age < 90"] * 20)
     assert clinic("ask", sql, "--epsilon", epsilon, "--analyst", name).exit_code == 0

@@ -224,7 +224,7 @@ sys.exit(done.exit_code)
 
 @pytest.fixture
 def tmp_path_for_all():
-    """A folder that every user may look into: pytest's own are for one user alone."""
+    """A folder that every user may read. The folders of pytest are for one user only."""
     with tempfile.TemporaryDirectory(prefix="sfumato-read-") as name:
         os.chmod(name, 0o755)
         yield Path(name)

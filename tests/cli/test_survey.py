@@ -1,4 +1,4 @@
-"""`sfumato survey`: from a new survey over a device to the result, and every refusal with its exit code."""
+"""`sfumato survey`: a new survey, a device's report, the results, and every refusal with its exit code."""
 
 import json
 import time

@@ -1,5 +1,5 @@
 # ruff: noqa: RUF001 - look-alike letters are what is tested
-"""Analysts: what each has learned, who may ask, and which names are the same."""
+"""Analysts: their limits, who may ask, and which names count as the same."""
 
 from fractions import Fraction
 
@@ -188,7 +188,7 @@ def test_a_name_has_at_most_200_characters():
 
 
 def test_a_workload_that_another_analyst_paid_for_counts_on_the_own_limit_once():
-    """Every answer shows its own part; together they are what the limit is charged."""
+    """Every answer shows its own cost, and the costs add up to what the limit is charged."""
     questions = [("SELECT COUNT(*) AS n FROM people", 20), ("SELECT SUM(age) AS s FROM people", 2000)]
     limits = {name: sf.Budget(epsilon=2) for name in ("ann", "eve")}
     with protect(sf.Budget(epsilon=3), analysts=limits) as people:

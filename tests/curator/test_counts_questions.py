@@ -59,7 +59,7 @@ def test_the_sensitivity_of_the_sum_is_one(sick):
     ],
 )
 def test_a_count_is_no_value_of_a_person(sick, question):
-    """Each person has n = 1, so such a question would be answered with something else than it means."""
+    """Each person has n = 1, so the answer to such a question would not be what its SQL means."""
     spent = sick.budget.spent
     with pytest.raises(UnsupportedSyntax, match="1 for each person") as refusal:
         sick.ask(question, epsilon=1)

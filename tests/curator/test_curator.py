@@ -72,7 +72,7 @@ def test_answers_are_near_the_truth():
     "sql", ["COUNT(*) AS x", "SUM(income) AS x", "AVG(age) AS x", "STDDEV(age) AS x", "SUM(age) / COUNT(*) AS x"]
 )
 def test_intervals_cover_the_truth_as_often_as_they_say(unit, sql):
-    """Many askings at different prices (no two are the same question's answer): the noise-free value is inside."""
+    """Asked at many epsilons, so that no answer is a stored one: the intervals contain the value without noise."""
     times = 25
     with protect(sf.Budget(epsilon=10**6), unit=unit) as people:
         exact = people.ask(f"SELECT {sql} FROM people", epsilon=1000 if unit is sf.ROW else 10**5).rows[0]["x"]
@@ -314,7 +314,7 @@ def test_rehearsal_is_free_and_reads_nothing(people, monkeypatch):
 
 
 def test_the_small_print_says_what_one_person_changes():
-    """Of a count and of a choice: two rows' worth, whatever the grids of weights and values."""
+    """The sensitivity of a count and of a choice is two rows, for every grid of weights and values."""
     with protect() as people:
         sql = "SELECT COUNT(*) AS n, MEDIAN(age) AS m, MEDIAN(income) AS i FROM people"
         said = people.ask(sql, epsilon=2).disclosure["statement"]["measurements"]
@@ -323,7 +323,7 @@ def test_the_small_print_says_what_one_person_changes():
 
 
 def test_a_replaced_row_changes_two_bins_of_a_choice():
-    """Its weight leaves one bin and another's enters one: what is certified is what the small print and explain say."""
+    """A replaced row leaves one bin and enters another: certificate, preview and explain() state the same number."""
     with protect(unit=sf.ROW, neighbours="replace-one") as people:
         answer = people.ask("SELECT MEDIAN(age) AS m, MAX(age) AS top, MODE(city) AS c FROM people", epsilon=2)
         said = answer.disclosure["statement"]["measurements"]
@@ -354,7 +354,7 @@ def test_the_small_print_is_signed(tmp_path):
 
 
 def test_a_declaration_that_changed_after_pinning_is_refused(tmp_path):
-    """The snapshot is clamped and weighed as it was declared: under other bounds its sensitivity would be a lie."""
+    """The snapshot is clamped and scaled under one declaration. With other bounds, the sensitivity would be wrong."""
     clinic().to_csv(tmp_path / "people.csv", index=False)
     catalog = tmp_path / "catalog.toml"
     catalog.write_text(

@@ -1,4 +1,4 @@
-"""What the core does without is named when it is missing."""
+"""An error names the missing package if an optional one is not installed."""
 
 import sys
 

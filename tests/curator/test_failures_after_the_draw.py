@@ -1,4 +1,4 @@
-"""What fails or interrupts after the noise was drawn: the charge is closed, and the error says so."""
+"""If an error or an interrupt comes after the noise was drawn, the charge is closed, and the error says so."""
 
 import pytest
 from protected import protect

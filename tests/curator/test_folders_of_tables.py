@@ -1,4 +1,4 @@
-"""A folder of several tables: joined on the person, through another table, and with public tables."""
+"""Several tables in one folder are joined on the person, through another table, and with public tables."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is passed wrongly is refused by name, with what to do; never a raw exception, and nothing is charged."""
+"""A wrong argument is refused with its name and a hint, never with a raw exception, and nothing is charged."""
 
 import decimal
 import warnings
@@ -75,7 +75,7 @@ def test_workloads_that_are_none_are_refused_by_name(people, questions):
 
 
 class Odd:
-    """Has no text, no truth and no equality."""
+    """An object whose text, truth value and equality raise errors."""
 
     def _refuse(self, *_):
         raise RuntimeError("raw")
@@ -93,7 +93,7 @@ ODD = [
 
 
 def callables(people):
-    """Every public call that takes something of a user's, with arguments that it accepts."""
+    """Every public call that has parameters, with arguments that it accepts."""
     asked = {"sql": COUNT, "epsilon": "0.0001", "rho": None, "confidence": "0.95"}
     named = {"analyst": "ann"}
     answer = people.ask(COUNT, epsilon="0.0001")
@@ -150,7 +150,7 @@ def rich():
 
 @pytest.mark.parametrize("name", sorted(callables(protect(unit=sf.ROW))))
 def test_nothing_that_is_passed_gives_a_raw_exception(name, rich, tmp_path, monkeypatch):
-    """Each parameter in turn is something odd: it is taken, or refused with a message and by an error of our own."""
+    """Each parameter in turn gets an odd value: it is accepted, or refused with a SfumatoError that has a message."""
     monkeypatch.chdir(tmp_path)
     called, usual = callables(rich)[name]
     for parameter in usual:

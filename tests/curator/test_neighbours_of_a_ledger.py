@@ -1,4 +1,4 @@
-"""One ledger, one neighbouring relation: whichever way its owner opens it."""
+"""A ledger has one neighbouring relation, however the owner opens it."""
 
 import pytest
 from protected import protect

@@ -1,4 +1,4 @@
-"""Nothing of a load report reaches an analyst: answers, explanations, errors, the ledger, the catalog, the folder."""
+"""No part of a load report reaches an analyst: not by answers, explanations, errors, ledger, catalog or files."""
 
 import json
 import warnings
@@ -82,7 +82,7 @@ def test_nothing_of_a_report_reaches_an_analyst(folder):
 
 
 def test_the_marks_of_this_test_would_be_found(folder):
-    """The search above can fail: the report's own text has every mark that it looks for."""
+    """Negative control: the report's own text contains every number that the search looks for."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", sf.errors.LoadWarning)
         curator = sf.open(folder)
@@ -94,7 +94,7 @@ def test_the_marks_of_this_test_would_be_found(folder):
 
 
 def test_two_loads_with_different_losses_give_the_same_catalog_and_messages(tmp_path):
-    """What a load lost changes no public thing: not the catalog, not an error, not the previewed margins."""
+    """Values that a load lost change nothing public: neither the catalog, nor errors, nor previewed margins."""
     seen = []
     for city in ("Rome", "Lutetia"):
         place = tmp_path / city

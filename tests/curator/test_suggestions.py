@@ -1,4 +1,4 @@
-"""A preview says which declaration of the owner's would make a margin smaller: the stated margins come true."""
+"""A preview names the owner's declarations that make a margin smaller. With them, the stated margins hold."""
 
 import pandas as pd
 import pytest

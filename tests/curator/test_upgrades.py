@@ -38,7 +38,7 @@ people.close()
 
 
 def rows_read(people, work, monkeypatch):
-    """How many rows, and how many letters, the ledger hands to Python for a piece of work."""
+    """How many rows and characters the ledger reads for an operation."""
     read = [0, 0]
     rows = PreparedStatement.run
 
@@ -132,7 +132,7 @@ def test_the_disclosure_of_an_upgrade_is_of_all_its_releases():
 
 
 def test_a_summary_that_lists_no_entries_is_not_used(monkeypatch):
-    """Earlier builds wrote such summaries: the releases are read one by one, to the same answer."""
+    """Earlier builds wrote such summaries. The releases are then read one by one, with the same result."""
     summarise = Releases.summarise
 
     def summarise_as_before(self, through):

@@ -1,4 +1,4 @@
-"""A ledger's address as the catalog declares it; and ledgers that several processes or threads begin at once."""
+"""The ledger's address in the catalog, and ledgers that several processes or threads create at once."""
 
 import os
 import signal
@@ -84,7 +84,7 @@ def test_folders_that_share_a_ledger_are_first_opened_at_once(tmp_path):
 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_fork_waits_for_a_thread_that_makes_a_shared_ledger(monkeypatch):
-    """The thread is inside while the fork begins; the child must be able to make a ledger of its own."""
+    """A thread is writing while the process forks. The child must be able to create its own ledger."""
     inside, made = threading.Event(), shared_ledgers.Ledger.create
 
     def slowly(*arguments):

@@ -16,7 +16,7 @@ FOUR = "SELECT age, COUNT(*) AS n, SUM(income) AS s, AVG(income) AS a, STDDEV(in
 
 @pytest.fixture
 def cells_with_intervals(monkeypatch):
-    """How many cells the intervals of each column were found for."""
+    """The number of cells for which intervals of each column were computed."""
     found = []
 
     def counted(post, shown, miss):
@@ -60,7 +60,7 @@ def test_only_the_rows_are_computed_before_they_are_read(cells_with_intervals, m
 
 
 def test_an_answer_says_the_same_whenever_it_is_read():
-    """What is computed later does not depend on what happened meanwhile, nor on what the reader did to the rows."""
+    """Details that are computed later depend neither on later events nor on changes that the reader made to the rows."""
     early, late = protect(), protect()
     first = early.ask(FOUR, epsilon=1)
     for answer in (first, late.ask(FOUR, epsilon=1)):

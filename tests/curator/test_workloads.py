@@ -1,4 +1,4 @@
-"""Questions beyond one answer: upgrades, workloads, watches, diagnoses, bought bounds, terms in the question."""
+"""Upgrades, workloads, watches, diagnoses, find_bounds, and OPTIONS in the question."""
 
 import json
 from dataclasses import replace
@@ -203,7 +203,7 @@ def test_a_watch_of_people_counts_in_the_steps_of_people():
 
 
 def test_a_watch_of_people_is_not_asked_about_rows_that_are_people():
-    """Both move by one: the unit differs, and with it what the charge promised."""
+    """Both sensitivities are 1, but the unit differs, and so does the guarantee that was charged."""
     visits = Table("visits", None, "pid", {"pid": sf.Id()}, 1)
     polls = Table("polls", None, sf.ROW, {"score": sf.Integer(0, 9)})
     rows = {"visits": pd.DataFrame({"pid": ["a", "b"]}), "polls": pd.DataFrame({"score": [1, 2]})}
@@ -398,7 +398,7 @@ def test_choices_are_answered_and_stored():
 
 
 def test_no_key_at_all_is_an_answer_and_is_kept():
-    """What fails when nothing passes the threshold could be tried until something does."""
+    """If a question failed when no value passes the threshold, an analyst could repeat it until one passes."""
     with people(unit="id", max_rows_per_unit=2) as curator:
         asked = "MEDIAN(age) AS m, MODE(city) AS c, COUNT(*) AS n, AVG(age) AS a"
         sql = f"SELECT job, {asked} FROM people WHERE job = 'hermit' GROUP BY job HAVING n > 3 LIMIT 5"
@@ -430,7 +430,7 @@ def test_noise_is_drawn_once_for_a_charge(monkeypatch):
 
 
 def test_a_failure_after_the_draw_closes_the_charge(monkeypatch):
-    """Also in what comes after the noise: the summary of an upgrade, and storing. A redraw would be a choice."""
+    """Also if a later step fails: the summary of an upgrade, or storing. A second draw would let the analyst choose."""
     sql = "SELECT COUNT(*) AS n FROM people WHERE age > 21"
 
     def fails(*given, **named):
@@ -474,7 +474,7 @@ def test_a_watch_draws_once_for_a_question(monkeypatch):
 
 
 def test_a_watch_that_is_busy_or_finished_stays_paid():
-    """Negative control: what is refused before the draw closes nothing."""
+    """Negative control: a refusal before the draw does not close the charge."""
     sql = "SELECT COUNT(*) FROM people"
     with people() as curator:
         watch = curator.watch(sql, above=10, epsilon=20)

@@ -105,7 +105,7 @@ class Expressions:
         )
 
     def _about_others(self, rows: Rows) -> list[str]:
-        """Conditions on what is no number."""
+        """Conditions on columns that are not numbers."""
         found = [f"{column} IS {self.pick('', 'NOT ')}NULL" for column in rows.values]
         for column, kind in rows.columns:
             if kind in (LISTED, TEXT):

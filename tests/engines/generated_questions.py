@@ -13,14 +13,14 @@ FRACTIONS = ("0.5", "0.9", "0.25", "0.01")
 
 @dataclass(frozen=True)
 class Question:
-    """SQL as an analyst writes it; and plain SQL for the same, without what is done after the release."""
+    """The SQL of an analyst, and plain SQL for the same aggregates without post-processing."""
 
     text: str
     plain: str
 
 
 def questions(seed: int) -> Iterator[Question]:
-    """Questions without end. Nearly all are accepted; a refusal is for the caller to leave out."""
+    """An endless sequence of questions. Nearly all are accepted; the caller skips those that are refused."""
     say = Expressions(Random(seed))
     sources = Sources(say)
     while True:
@@ -44,7 +44,7 @@ def _question(say: Expressions, rows: Rows) -> Question:
 
 
 def _key(say: Expressions, rows: Rows) -> str:
-    """Declared values, values that follow from bounds, or texts and numbers that the data names."""
+    """Group keys: declared values, values that follow from bounds, or undeclared texts and numbers."""
     forms = [f"CASE WHEN {say.truth(rows, 1)} THEN 'x' WHEN {say.truth(rows, 0)} THEN 'y' ELSE 'z' END"]
     forms += 2 * rows.of(LISTED, TRUTH)
     for one in rows.of(WHOLE)[:2]:
@@ -62,7 +62,7 @@ def _key(say: Expressions, rows: Rows) -> str:
 
 
 def _aggregate(say: Expressions, rows: Rows) -> tuple[str, str]:
-    """An aggregate, and what stands for it where TOP_K and the mean of truths are not known."""
+    """An aggregate, and its plain SQL for systems without TOP_K and without the mean of booleans."""
     number, truth, listed = say.varying(rows), say.truth(rows, 1), rows.of(WHOLE, LISTED, TRUTH)
     if say.chance(5):
         return f"AVG({truth})", f"AVG(CAST({truth} AS INTEGER))"

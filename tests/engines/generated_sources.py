@@ -18,14 +18,14 @@ WITH_PERSON = ("patients", "visits")
 
 
 class Sources:
-    """Writes what a question is about. Names are never used twice."""
+    """Writes the FROM clause of a question. Names are never used twice."""
 
     def __init__(self, say: Expressions) -> None:
         self.say = say
         self._numbers = count(1)
 
     def any_rows(self) -> Rows:
-        """What a question may be about: rows of people, and now and then rows that are people."""
+        """A source for a question: rows that belong to people, and sometimes rows that are people."""
         if self.say.chance(8):
             polls = self.table("polls")
             return polls if self.say.chance(40) else self._with_public(polls)
@@ -35,7 +35,7 @@ class Sources:
         return self.rows(self.say.pick(0, 1, 1, 2, 2, 3))
 
     def rows(self, depth: int) -> Rows:
-        """Rows that belong to people, nested as deep at most."""
+        """Rows that belong to people, with at most this depth of nesting."""
         if depth <= 0:
             return self.table(self.say.pick("patients", "visits", "visits", "tests"))
         return self.say.pick(
@@ -62,7 +62,7 @@ class Sources:
         return f"c{next(self._numbers)}"
 
     def _named(self, depth: int) -> Rows:
-        """Rows whose person has a name here, of few enough tables that they can be joined once more."""
+        """Rows with a named column for the person, from so few tables that they can be joined again."""
         while True:
             rows = self.rows(depth)
             if rows.person is not None and rows.tables <= 2:

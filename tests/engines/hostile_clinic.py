@@ -42,7 +42,7 @@ FLOATS = ("age", "income", "cost", "site", "level", "score", "weight")
 
 
 def declared(*, most_rows: int, most_groups: int) -> list[Table]:
-    """The tables; those of people let in another number of rows each."""
+    """The tables. Each table of people has a different contribution bound."""
     return [
         Table("patients", None, "pid", {
             "pid": sf.Id(), "age": sf.Integer(0, 100), "income": sf.Real(-10, 1e4), "job": sf.Text(),
@@ -110,7 +110,7 @@ def frames(*, people: int, crowd: int, calm: bool) -> dict[str, pd.DataFrame]:
 
 @dataclass(frozen=True, eq=False)
 class Clinic:
-    """One state of it: a curator, and what the snapshot holds."""
+    """One state of the clinic: a curator, and the rows of the snapshot."""
 
     curator: Curator
     held: dict[str, list[dict[str, Scalar]]]

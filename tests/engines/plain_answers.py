@@ -1,4 +1,4 @@
-"""What a system without privacy answers: the analyst's own SQL on the calm clinic, where nothing is bounded."""
+"""The answers of a system without privacy: the analyst's own SQL on the calm clinic, where no bound has an effect."""
 
 from contextlib import suppress
 from datetime import date, datetime
@@ -20,7 +20,7 @@ WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
 
 
 def plain_tables(clinic):
-    """The pinned rows in a database of their own: numbers as doubles, a division by zero is NULL."""
+    """The pinned rows in a separate database. Numbers are doubles, and division by zero gives NULL."""
     made = duckdb.connect()
     for setting in ("error_on_division_by_zero", "ieee_floating_point_ops"):
         with suppress(duckdb.Error):  # the first is of DuckDB 2, the second of all
@@ -40,7 +40,7 @@ def plain_tables(clinic):
 
 
 def differences(rows, query, planned, exact):
-    """Where plain SQL's rows are not what the exact integers say; and how many numbers were compared."""
+    """The differences between plain SQL's rows and the exact integers, and how many numbers were compared."""
     plan, wrong, compared, seen = planned.plan, [], 0, set()
     cells = list(exact._keys if exact._keys is not None else product(*(key.values for key in plan.keys)))
     numbers = {_told(cell): number for number, cell in enumerate(cells)}
@@ -86,7 +86,7 @@ def _values(planned, exact, cells):
 
 
 def _tolerance(formula, plan, value):
-    """What the grids of its sums may be off by."""
+    """The largest error that the grids of its sums can cause."""
     if isinstance(formula, VarianceFormula):
         return (4e-5 * formula.cap) ** (0.5 if formula.root else 1)
     totals = [formula.total] if isinstance(formula, SumFormula | MeanFormula) else []

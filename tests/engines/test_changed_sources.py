@@ -1,4 +1,4 @@
-"""What has changed since it was pinned is found by the owner's commands, and only that is loaded again."""
+"""The owner's commands find the sources that changed since they were pinned, and load only those again."""
 
 import os
 import shutil

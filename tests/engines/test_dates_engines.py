@@ -1,4 +1,4 @@
-"""Dates and datetimes: what is pinned of them, and DuckDB = plain Python for every function, to the type."""
+"""Dates and datetimes: how they are pinned; every function has the same value and type in DuckDB and in Python."""
 
 from datetime import UTC, date, datetime, timedelta, timezone
 from functools import cache
@@ -74,7 +74,7 @@ def at_midnight(day):
 
 
 def by_duckdb(rows, functions=FUNCTIONS):
-    """Each function of each row, as the lowered SQL has it."""
+    """The value of each function for each row, computed by the lowered SQL."""
     types = [("a", pa.date32()), ("b", pa.date32()), ("x", pa.timestamp("us")), ("y", pa.timestamp("us"))]
     data = pa.table({name: pa.array([row[name] for row in rows], kind) for name, kind in types})
     with duckdb.connect() as connection:
@@ -107,7 +107,7 @@ def test_every_function_is_the_same_on_both(rows):
 
 
 def test_every_function_is_the_same_at_the_ends_of_years():
-    """31 December, 1 January and the end of February, of years near to ours and far from it."""
+    """31 December, 1 January and the end of February, in near and in distant years."""
     rows = []
     for year in (*range(1, 10_000, 7), *range(1890, 2110)):
         for day in (date(year, 1, 1), date(year, 3, 1) - timedelta(days=1), date(year, 12, 31)):
@@ -117,7 +117,7 @@ def test_every_function_is_the_same_at_the_ends_of_years():
 
 
 def test_differences_count_beginnings_as_duckdb_does():
-    """date_diff of DuckDB itself, without our detour over the beginnings of units; but its weeks count no Mondays."""
+    """Compare with DuckDB's own date_diff, except for weeks: DuckDB does not count Mondays."""
     units = [unit for unit in UNITS if unit != "week"]
     rows = [{"a": one, "b": two, "x": None, "y": None} for one in ODD_DAYS for two in ODD_DAYS]
     ours = by_duckdb(rows, [Call("date_diff", (A, B), unit) for unit in units])
@@ -148,7 +148,7 @@ def test_a_week_begins_on_monday():
 
 
 def test_what_is_wrong_is_seen():
-    """Negative control: a week that began on Sunday, or a type that is another, would be found."""
+    """Negative control: a week that begins on Sunday, or another type, is noticed."""
     row = {"a": date(2021, 1, 3), "b": None, "x": None, "y": None}
     ((monday, moment),) = by_duckdb([row], [Call("date_trunc", (A,), "week"), Call("datetime_trunc", (A,), "week")])
     assert same(monday, date(2020, 12, 28))
@@ -170,7 +170,7 @@ def test_only_known_functions_are_lowered(function, unit):
 
 
 def pinned(data, declared, zone="UTC"):
-    """The column t of a source, as it is pinned by someone who lives in a time zone."""
+    """The pinned column t of a source, if the machine has this time zone."""
     table = Table("t", None, sf.ROW, {"t": declared})
     with duckdb.connect() as connection:
         connection.execute(f"SET TimeZone = '{zone}'")
@@ -287,7 +287,7 @@ def test_moments_that_the_data_names_are_the_same_on_both(key, rows):
 
 
 def by_key(exact):
-    """Every integer that is not zero, but of keys that nobody's places are left for: such are never released."""
+    """Every nonzero integer, except for keys in which no unit is counted: these are never released."""
     return {
         (name, key): int(integer)
         for name, integers in exact._integers.items()

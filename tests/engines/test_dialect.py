@@ -1,4 +1,4 @@
-"""One tree, written by the dialects of engines."""
+"""One SQL tree is printed in the dialect of each engine."""
 
 from sqlglot import exp
 

@@ -37,7 +37,7 @@ def hostile():
 
 @pytest.fixture(scope="module")
 def empty():
-    """No people at all: the rows that lead to nobody are dropped."""
+    """Without any people: rows that lead to no person are dropped."""
     return open_clinic(people=0)
 
 
@@ -193,7 +193,7 @@ def test_a_wrong_reference_is_noticed(name, hostile, monkeypatch):
 
 
 def test_wrong_plain_answers_are_noticed(calm):
-    """Negative control of the other witness: a visit too many."""
+    """Negative control of the plain SQL: one more visit is noticed."""
     plain, wrong = plain_tables(calm), []
     plain.execute("INSERT INTO visits SELECT * FROM visits LIMIT 1")
     for question, query, planned in answerable(calm, SEEDS[:1]):

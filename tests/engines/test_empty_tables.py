@@ -1,4 +1,4 @@
-"""What cannot be run is found before a charge, from declarations alone: no row and no source is touched."""
+"""A plan that cannot run is found before a charge, from declarations alone, without reading a row or a source."""
 
 import threading
 from dataclasses import replace
@@ -88,7 +88,7 @@ def test_what_the_engine_cannot_bind_is_refused_in_one_text(engine, monkeypatch)
 
 
 def test_two_counts_of_one_cell_are_a_fault():
-    """Negative control: a lowering that groups wrongly must not have one count take the other's place."""
+    """Negative control: a lowering that groups wrongly is noticed, although both counts exist."""
     table, dataset = tables("id")
     engine = DuckDBEngine.of_data(table, ROWS)
     plan = planned(PEOPLE[1], dataset)
@@ -106,7 +106,7 @@ def test_two_counts_of_one_cell_are_a_fault():
 
 
 def test_no_data_is_touched(engine):
-    """The snapshot is gone, and the check still tells."""
+    """The check finds the fault even if the snapshot is gone."""
     engine._connection.close()
     for question in engine.questions:
         engine.check(planned(question, engine.dataset))

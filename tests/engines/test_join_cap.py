@@ -1,4 +1,4 @@
-"""Which rows of one person a join meets: a function of that person's rows, whatever columns are named."""
+"""Which rows of a person a join reads depends only on that person's rows, not on the selected columns."""
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,7 @@ KINDS = {"number": sf.Integer(0, 5_000), "text": sf.Text(), "real": sf.Real(-10,
 
 
 def met(frame, declared):
-    """The met rows of each person, as they are held, in an order of their own."""
+    """The rows of each person that a join reads, sorted."""
     table = Table("t", None, "pid", {"pid": sf.Id(), **declared}, MOST)
     engine = DuckDBEngine.of_data(table, frame)
     try:

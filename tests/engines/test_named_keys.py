@@ -75,7 +75,7 @@ def test_keys_that_are_not_bounded_would_all_leave(crowded):
 
 @pytest.mark.parametrize("sql", QUESTIONS)
 def test_one_persons_rows_are_bounded_before_they_are_grouped(crowded, sql):
-    """Otherwise 200,000 texts of one person show in the time of an answer."""
+    """Otherwise the answering time would reveal that one person has 200,000 texts."""
     (read,) = crowded._connection.execute(
         exp.select("COUNT(*)").from_(lower_from(plan_of(crowded, sql), {"job"})).sql("duckdb")
     ).fetchone()
@@ -113,7 +113,7 @@ def test_what_is_fetched_is_what_the_reference_measures(sql):
 
 
 def test_which_keys_leave_depends_on_that_persons_rows_alone():
-    """Another person more, or fewer, changes no key in which the one with many texts is counted."""
+    """Adding or removing another person does not change the keys in which the person with many texts is counted."""
     kept = []
     for others in (range(PEOPLE), range(PEOPLE // 2)):
         rows = [{"p": person, "job": "job", "x": 1.0, "site": 1} for person in others]

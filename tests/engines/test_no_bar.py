@@ -1,4 +1,4 @@
-"""Where someone types, DuckDB draws a bar of its own on long queries: not on ours."""
+"""In an interactive session DuckDB draws a progress bar for long queries. It must not do so for ours."""
 
 import subprocess
 import sys
@@ -34,7 +34,7 @@ with tempfile.TemporaryDirectory() as name:
 
 
 def test_nothing_is_drawn_where_someone_types():
-    """A text that is run with -c is, to DuckDB, someone who types; and there its own connections draw."""
+    """DuckDB treats `python -c` as interactive, and its own connections draw a bar there."""
     done = subprocess.run([sys.executable, "-c", SHOWN], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == [
         "theirs True",

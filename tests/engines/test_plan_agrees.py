@@ -1,4 +1,4 @@
-"""A plan that says of its tables what the snapshot was not made with is refused before a charge."""
+"""A plan whose bounds or columns differ from those of the snapshot is refused before a charge."""
 
 from dataclasses import replace
 
@@ -42,7 +42,7 @@ def planned(engine, sql):
 
 
 def changed(source, **changes):
-    """The source, with other numbers wherever they stand: `rows`, `met`, `times`."""
+    """The source with other numbers: `rows`, `met`, `times`."""
     match source:
         case Scan(max_rows=most, most_met=met):
             rows = changes.get("rows", most)
@@ -85,7 +85,7 @@ def test_other_numbers_are_refused(engine, sql, changes):
 
 
 def test_a_multiplicity_of_what_is_compared_counts(engine):
-    """At least the pinned table's, of the column that is compared and of no other; more is only dearer."""
+    """The multiplicity must be at least that of the pinned table's join column. A larger one only costs accuracy."""
     plan = planned(engine, PUBLIC)
     assert plan.source.multiplicity == 2
     engine.check(replace(plan, source=changed(plan.source, times=7)))

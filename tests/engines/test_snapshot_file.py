@@ -1,4 +1,4 @@
-"""The file of pinned tables: whole or not at all, whoever reads it meanwhile; and it can be opened for nothing else."""
+"""The snapshot file is replaced completely or not at all, also while others read it, and fits one declaration only."""
 
 import subprocess
 import sys
@@ -175,7 +175,7 @@ def test_a_pinned_file_cannot_be_written(folder):
 
 
 def test_a_malformed_file_is_read_once(folder, monkeypatch):
-    """Only a want of memory makes the load begin again: a refused file would be refused again."""
+    """A load is repeated only if memory was short: a file that is refused would be refused again."""
     looked = []
     separate = csv_files.separate
     monkeypatch.setattr(csv_files, "separate", lambda *given, **keys: looked.append(1) or separate(*given, **keys))

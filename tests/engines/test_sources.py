@@ -1,4 +1,4 @@
-"""Every kind of source gives the same snapshot; what cannot be read is refused in words that quote nothing of it."""
+"""Every kind of source gives the same snapshot. An unreadable source is refused without quoting its content."""
 
 import subprocess
 import sys
@@ -25,7 +25,7 @@ SECRET = "secret-4711"
 
 
 def held(source):
-    """What is pinned of it: ages, cities, whose, and how many rows are theirs."""
+    """The pinned rows: ages, cities, the person's id, and the number of the person's rows."""
     engine = DuckDBEngine.of_data(VISITS, source)
     query = "SELECT age, city, __sfumato_unit::VARCHAR, __sfumato_rows FROM visits"
     rows = engine._connection.execute(query).fetchall()
@@ -192,7 +192,7 @@ def test_a_file_that_another_program_writes_is_refused(tmp_path):
 
 
 def test_a_source_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch):
-    """People are counted in one reading and their rows kept in another: both must see the same rows."""
+    """One pass counts people and another pins their rows. Both must see the same rows."""
     path = csv(table(), tmp_path / "v.csv")
     selected = pinned_rows._select_rows
 

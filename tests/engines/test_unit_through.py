@@ -1,4 +1,4 @@
-"""Rows that lead to their people through another table: whatever the link is called, and whatever else a source has."""
+"""Rows are linked to people through another table, whatever the names of the link and of the other columns."""
 
 import pandas as pd
 import pytest
@@ -16,7 +16,7 @@ def items(link, **more):
 
 
 def people_of(link, through="orders", other="order_id", name="orders", **more):
-    """How many rows each customer has, as it is pinned."""
+    """The number of pinned rows of each customer."""
     orders = Table(name, None, "customer", {"customer": sf.Id(), other: sf.Id()}, 20)
     columns = {link: sf.Id(), "y": sf.Real(0, 9)}
     linked = Table("items", None, None, columns, 20, unit_through=(link, through))

@@ -74,7 +74,7 @@ def clinic():
 
 @pytest.fixture
 def without_noise(monkeypatch):
-    """Counts and sums come out as they are; at this epsilon, choices have one outcome."""
+    """Counts and sums are released without noise. At this epsilon, choices have one outcome."""
     monkeypatch.setattr(LaplaceNoise, "draw", lambda self, size, entropy: np.zeros(size, np.int64))
 
 

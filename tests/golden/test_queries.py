@@ -148,7 +148,7 @@ def from_what(source):
 
 
 def certified(plan):
-    """What one person can move, and what it costs."""
+    """The sensitivity and the loss of each measurement."""
     lines = []
     for measurement in certify(plan).measurements:
         rule = f", threshold {measurement.threshold}" if measurement.threshold is not None else ""
@@ -176,7 +176,7 @@ def outcome(sql):
 
 
 def entries():
-    """(question, what is said of it), in the order of the file."""
+    """(question, the golden text below it), in the order of the file."""
     parts = re.split(r"^```sql\n(.*?)\n```\n", GOLDEN.read_text(), flags=re.DOTALL | re.MULTILINE)
     return [(sql, said.strip()) for sql, said in zip(parts[1::2], parts[2::2], strict=True)]
 
@@ -197,7 +197,7 @@ def test_nothing_was_written_by_this_run():
 
 
 def test_printed_sql_is_the_same_question():
-    """What the ledger records, and what a frame prints, can be asked again."""
+    """The SQL that the ledger records, and that a frame prints, gives the same query when it is asked again."""
     for sql, said in entries():
         if "```refusal" not in said:
             for text in (print_sql(parse(sql)), normalise_sql(parse(sql))):
@@ -213,7 +213,7 @@ def test_both_kinds_are_here():
 
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
 def test_what_one_person_changes_is_said_of_every_question(neighbours):
-    """And what the owner could declare: no question is too strange to be explained."""
+    """Sensitivities and suggestions can be computed for every golden question."""
     parts = {field.name: getattr(DATASET, field.name) for field in fields(Dataset)}
     dataset = Dataset(**parts | {"neighbours": neighbours})
     said = 0

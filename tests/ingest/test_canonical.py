@@ -1,4 +1,4 @@
-"""Equal values have one canonical text, whatever the type of the column that they stand in."""
+"""Equal values have the same canonical text in columns of every type."""
 
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
@@ -113,7 +113,7 @@ scalars = st.one_of(
 @example(value=pd.Timestamp("1969-12-31 23:59:59.999999999"))
 @example(value=datetime(1, 1, 1, tzinfo=ROME))
 def test_mixed_objects_have_the_text_of_their_column(value):
-    """What Python writes of one value is what SQL writes of a column that holds it."""
+    """Python's canonical text of a value equals SQL's text for a column with that value."""
     kind = None
     if isinstance(value, np.float32):
         kind = pa.float32()
@@ -128,7 +128,7 @@ def test_mixed_objects_have_the_text_of_their_column(value):
 
 
 def test_the_comparison_sees_another_text(monkeypatch):
-    """Negative control: Python's own text of a value is another."""
+    """Negative control: Python's str() of a value differs."""
     monkeypatch.setattr(module, "_spell_float", lambda x, exact: str(x))
     assert texts([7.0], pa.float64()) != [spell_value(7.0)]
 

@@ -1,4 +1,4 @@
-"""Frames of every kind: a subclass is read as its library's frame, and what is not known is refused, without values."""
+"""A subclass of a library's frame is read like that frame. An unknown kind is refused without quoting values."""
 
 from datetime import date, datetime, tzinfo
 from decimal import Decimal
@@ -68,7 +68,7 @@ def test_a_sparse_column_of_objects_is_read_object_by_object(first):
 
 
 def test_other_librarys_frames_are_refused():
-    """They may guess the type of a column from all its values while they export it."""
+    """A library may guess the type of a column from all its values when it exports it."""
 
     class Narwhal:
         def __init__(self, inner):
@@ -343,7 +343,7 @@ def test_an_extension_type_that_is_not_registered_is_refused(tmp_path):
 
 
 def test_a_panic_of_polars_is_refused_with_a_hint(tmp_path):
-    """It is no Exception of Python's, and escaped."""
+    """The error is not a subclass of Exception, and escaped."""
     long = pa.table({"v": pa.array([Decimal("1" * 45)], pa.decimal256(50, 0))})
     parquet.write_table(long, tmp_path / "t.parquet")
 

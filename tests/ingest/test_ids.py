@@ -219,7 +219,7 @@ def test_categories_and_texts_are_compared_by_their_bytes(tmp_path):
 
 @pytest.mark.parametrize("generated", ["random()", "random() < 0.5", "1 + CAST(5 * random() AS INTEGER)", "uuid()"])
 def test_an_id_that_changes_when_it_is_read_again_is_refused(tmp_path, generated):
-    """All five rows were lost, and nothing said so."""
+    """All five rows were lost, without a warning."""
     path = tmp_path / "p.duckdb"
     with duckdb.connect(str(path)) as connection:
         connection.execute(f"CREATE TABLE t (x INTEGER, who VARCHAR GENERATED ALWAYS AS ({generated}))")
@@ -236,7 +236,7 @@ def test_an_id_that_changes_when_it_is_read_again_is_refused(tmp_path, generated
 
 @pytest.mark.parametrize("rows", [0, 2])
 def test_a_load_that_loses_or_repeats_rows_is_refused(monkeypatch, rows):
-    """Negative control: the people of the first reading are not those of the second."""
+    """Negative control: the first and the second pass see different people."""
     people = unit_rows.count_spellings
     lost = "SELECT * REPLACE (chr(120) || __sfumato_unit AS __sfumato_unit) FROM ({})"
     twice = "SELECT * FROM ({0}) UNION ALL SELECT * FROM ({0})"

@@ -1,4 +1,4 @@
-"""One person's records may stand in several places of a file and hold any bytes. The lines of others stay records."""
+"""One person's records may be anywhere in a file and contain any bytes. The lines of other people stay records."""
 
 from itertools import groupby
 
@@ -58,7 +58,7 @@ def files(draw):
 
 
 def expected(columns, end, parts, quoted_newlines):
-    """Each place of mine read by itself, and each record of others; None if a place of mine is refused by itself."""
+    """Parse each part separately: my bytes and the other people's records. None if one of my parts alone is refused."""
     found = []
     for is_mine, group in groupby(parts, lambda part: part[0]):
         body = b"".join(part for _, part in group)
@@ -87,7 +87,7 @@ AROUND = [(True, b'1,"a\n'), (False, b"2,b\n"), (False, b"3,c\n"), (True, b'1,d"
 @example(file=(1, b"\n", [(True, b'"a\n'), (False, b"\n"), (True, b'"\n')]))
 @example(file=(2, b"\n", [(True, b'1,"a\nb"\n'), (False, b"2,b\n"), (True, b'1,"\n\n"\n')]))
 def test_records_in_several_places_leave_the_lines_of_others(tmp_path_factory, quoted_newlines, file):
-    """The file is read as its parts are, or refused; it is refused only if a part of mine is, by itself."""
+    """The file is read like its parts, or refused. It is refused only if one of my parts alone would be refused."""
     columns, end, parts = file
     path = tmp_path_factory.mktemp("f") / "t.csv"
     path.write_bytes(HEADS[columns] + end + b"".join(part for _, part in parts))
@@ -137,7 +137,7 @@ def test_a_record_in_quotes_is_found_before_a_malformed_one(tmp_path):
 
 
 def test_a_header_with_an_unclosed_quote_does_not_swallow_lines(tmp_path):
-    """Nor do people's lines become names of columns, which messages list."""
+    """Lines of people do not become column names, which messages would list."""
     (tmp_path / "t.csv").write_bytes(b'who,"name\n2,b\n1,d"\n3,c\n')
     with (
         pytest.raises(CatalogError, match="line 1: a quoted field holds line 2"),
@@ -193,7 +193,7 @@ LINES = ["2,b", '3,"c"', "4,\u0a05\u0a06", '5,",d,"', "6,\U0001f600"]
 def test_stray_bytes_of_utf16_leave_the_lines_of_others(
     tmp_path_factory, encoding, quoted_newlines, parts, end, block, big_bom
 ):
-    """Texts are lines of others, bytes are of one person: a file that loads has the lines of others as records."""
+    """Texts are other people's lines, bytes are one person's: if the file loads, the other lines are records."""
     units = {"utf-16": "utf-16-be" if big_bom else "utf-16-le"}.get(encoding, encoding)
     mark = "\ufeff".encode(units) if encoding == "utf-16" or big_bom else b""
     body = [(part.encode(units) if isinstance(part, str) else part) + end.encode(units) for part in parts]

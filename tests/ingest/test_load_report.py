@@ -1,4 +1,4 @@
-"""A load report counts what became of every value, exactly, and shows no value by default."""
+"""A load report counts exactly what happened to every value, and shows no value by default."""
 
 import json
 import warnings
@@ -125,7 +125,7 @@ def test_many_categories_are_counted_too():
 @pytest.mark.parametrize("most", [1, 2])
 @pytest.mark.parametrize("apart", [1, 70_000, 10**9])
 def test_groups_of_people_with_numbers_are_counted_in_every_range(most, apart):
-    """Ids of a small range are counted piece by piece: nobody is left out or counted twice at a border."""
+    """Ids in a small range are counted in pieces: nobody is omitted or counted twice at the border of a piece."""
     ids = [apart * number for number in range(-3, 20)]
     stages = {-1: 1, 0: 2, 1: 3}  # how many values the people have, by turns
     rows = [(who, value) for at, who in enumerate(ids) for value in [-9, None, 0][: stages[at % 3 - 1]]]

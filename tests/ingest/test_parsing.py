@@ -1,4 +1,4 @@
-"""How a value is read depends on its declared type and on that value alone: the same for every source and dtype."""
+"""Parsing depends only on the declared type and on the value, and is the same for every source and dtype."""
 
 import math
 from datetime import UTC, date, datetime, time, timedelta, timezone
@@ -151,7 +151,7 @@ def each_way(data):
 
 @pytest.mark.parametrize("kind", VALUES)
 def test_every_type_is_read_as_its_text_is(tmp_path, kind):
-    """The shorter ways of typed columns end where the text does; so do Parquet, DuckDB tables and CSV files."""
+    """The fast paths of typed columns give the value of the canonical text; so do Parquet, DuckDB tables and CSV."""
     size = len(VALUES[kind])
     texts = [spell_value(value) for value in VALUES[kind]]
     wanted = each_way(pa.table({"x": pa.array(texts, pa.string())}))
@@ -172,7 +172,7 @@ def test_every_type_is_read_as_its_text_is(tmp_path, kind):
 
 
 def test_the_comparison_sees_a_dtype_that_is_read_in_its_own_way(monkeypatch):
-    """Negative control: Python's text of a truth value is not the canonical one, and so a word moves everybody."""
+    """Negative control: with Python's text of a boolean, one text in a column would change how all are parsed."""
     monkeypatch.setattr(frames, "spell_value", lambda value, exact=False: None if value is None else str(value))
     flags = sf.Category(["true", "no"])
     frame = pd.DataFrame({"x": [1.0, 2.0, None, "word"]})
@@ -331,7 +331,7 @@ def test_a_decimal_comma_is_the_only_mark():
     "declared", [sf.Text(), sf.Integer(0, 9), sf.Date("2000-01-01", "2030-01-01"), sf.Id()], ids=repr
 )
 def test_types_without_a_rule_are_refused(values, declared):
-    """By the type alone, or the kind of a Python value; nothing of the value is told."""
+    """The refusal depends on the type alone, or on the type of a Python value, and does not quote the value."""
     given_frames = [pa.table({"x": values})] if isinstance(values, pa.Array) else []
     if not given_frames:
         given_frames = [pd.DataFrame({"x": pd.Series([*values, None, "a"], dtype=object)}), pd.DataFrame({"x": values})]
@@ -344,7 +344,7 @@ def test_types_without_a_rule_are_refused(values, declared):
 
 
 def test_periods_and_intervals_are_refused():
-    """Their numbers in storage are no values that anybody declared."""
+    """Their numbers in storage are not values of the declared type."""
     for values in (pd.period_range("2020", periods=2), pd.interval_range(0, 2)):
         with pytest.raises(sf.errors.CatalogError, match="which is not read"):
             pinned(pd.DataFrame({"x": values}), sf.Text())

@@ -1,4 +1,4 @@
-"""A load that takes long shows a bar where somebody looks, and nothing anywhere else."""
+"""A long load shows a progress bar on a terminal, and nothing elsewhere."""
 
 import io
 import threading
@@ -15,7 +15,7 @@ class Terminal(io.StringIO):
 
 
 class Slow:
-    """A connection that is asked how far it is."""
+    """A connection that reports its progress."""
 
     def __init__(self, percents):
         self.settings, self.percents, self.asked = [], list(percents), threading.Event()

@@ -1,4 +1,4 @@
-"""Public tables: what the source declares as text stays text, and joins work or say which declaration they need."""
+"""Public tables: declared texts stay texts, and a join works or the error names the declaration that it needs."""
 
 from datetime import date
 from decimal import Decimal
@@ -98,7 +98,7 @@ def test_types_of_a_database_are_kept(tmp_path):
 
 
 def ask(people, public, sql, **declared):
-    """The plan of a question about a private and a public table; refusals come out."""
+    """The plan of a question about a private and a public table. Refusals are raised."""
     table = Table("t", None, "who", {"who": sf.Id(), **people[1]}, 5)
     other = Table("p", None, None, declared, public=True)
     engine = DuckDBEngine.of_tables({"t": (table, people[0]), "p": (other, public)})
@@ -150,7 +150,7 @@ def test_objects_of_one_type_have_it_and_mixed_ones_are_texts():
 
 @pytest.mark.parametrize("odd", [float("nan"), float("inf"), float("-inf")])
 def test_a_number_that_is_not_finite_leaves_a_column_of_numbers(odd):
-    """One NaN made a category of texts of the column."""
+    """One NaN turned the column into a category of texts."""
     for data in (pa.table({"x": [1.5, odd, 2.25]}), pd.DataFrame({"x": [1.5, odd, 2.25]})):
         columns, rows = columns_of(data)
         assert columns["x"] == sf.Real(1.5, 2.25)

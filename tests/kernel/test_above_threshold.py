@@ -191,7 +191,7 @@ def test_answers_follow_the_scripted_noise():
 
 
 def test_both_noises_count_and_equality_is_above(monkeypatch):
-    """The first draw raises the bar for good, each further draw helps one value: to the very step."""
+    """The first draw raises the threshold for all answers; each further draw raises one value. Exact to one step."""
     drawn = iter([])
     monkeypatch.setattr(above_threshold, "geometric", lambda scale, size, entropy: np.array([next(drawn)]))
     rise = begin(10, 1, 1).noise.rise
@@ -371,7 +371,7 @@ def test_bad_parameters_of_a_sequence():
 
 @pytest.mark.parametrize("monotonic", [False, True])
 def test_noise_that_does_not_pay_is_refused(monotonic):
-    """The split is chosen outside the kernel, so the kernel checks it: a little less noise of either kind is seen."""
+    """The split is chosen outside the kernel, so the kernel checks it and refuses slightly less noise of either kind."""
     noise = balance_noise(Fraction(7, 3), Decimal("0.37"), monotonic, 30)
     above_threshold.AboveThreshold(0, Fraction(7, 3), Decimal("0.37"), monotonic, noise)
     for name in ("threshold_scale", "value_scale"):

@@ -339,7 +339,7 @@ def test_extremes_without_noise_on_the_target_leak():
     ("bins", "reach", "epsilon"), [(10, 1, "1"), (10, 1, "0.1"), (4096, 1, "1"), (4096, 10, "0.1")]
 )
 def test_extremes_rarely_overshoot(bins, reach, epsilon):
-    """All weight in the innermost bin: some empty bin is chosen with at most OVERSHOOT, and the bound is no waste."""
+    """All weight in the innermost bin: an empty bin is chosen with probability at most OVERSHOOT, and nearly that."""
     choice = ExtremeChoice(True, bins, reach, ADD, Decimal(epsilon))
     rate = float(1 / choice.spread)
     noise = np.arange(int(60 / rate))
@@ -357,7 +357,7 @@ def test_everyone_has_an_integer_from_1_to_10():
 
 
 def test_a_thousand_people_on_a_fine_grid():
-    """4,096 bins, 1,000 people: at most the margin of people is beyond the answer."""
+    """4,096 bins, 1,000 people: the number of people beyond the answer is at most the margin."""
     places = SYSTEM.take(2000).view(np.uint16) % 4096
     weights = np.bincount(places, minlength=4096)
     choice = ExtremeChoice(True, 4096, 1, ADD, Decimal(1))
@@ -469,7 +469,7 @@ def test_weights_that_no_engine_gives(weights):
 
 @pytest.mark.parametrize("largest", [True, False])
 def test_an_extreme_that_nothing_reaches_is_the_innermost_bin(largest, monkeypatch):
-    """All coins fall tails but those that cannot: the last bin accepts always."""
+    """All coins fall tails except those that cannot. The last bin always accepts."""
     monkeypatch.setattr(bin_choice, "flip_exp_neg", lambda approximate, exact, entropy: approximate == 0)
     choice = ExtremeChoice(largest, 5, 1, ADD, Decimal(1))
     for weights in (cell(0, 0, 0, 0, 0), cell(1, 0, 0, 0, 1)):

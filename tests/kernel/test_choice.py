@@ -128,13 +128,13 @@ def test_choice_finds_the_best_and_sometimes_not():
 
 @pytest.mark.parametrize("scores", [[], np.array([]), ["a"], None, ["x", 1], [[1, 2]], [[1], [1, 2]], 5], ids=str)
 def test_bad_scores(scores):
-    """What is no list of numbers is refused, for its kind and shape alone."""
+    """An argument that is not a list of numbers is refused, because of its type and shape alone."""
     with pytest.raises(sf.errors.InvalidParameter):
         sf.choose(scores, sensitivity=1, epsilon=1)
 
 
 def test_scores_as_far_apart_as_they_may_be():
-    """No span of valid scores is refused: a refusal would tell neighbours apart."""
+    """No range of valid scores is refused: a refusal would distinguish neighbours."""
     largest = 2**63 - 1
     assert sf.choose([largest, -largest], sensitivity=1, epsilon=1) == 0
     assert sf.choose([-largest, largest - 1, largest], sensitivity=1, epsilon=100) in (1, 2)
@@ -150,7 +150,7 @@ ODD = [
 
 @pytest.mark.parametrize("odd", ODD, ids=str)
 def test_no_score_is_refused(odd):
-    """Whatever one person does to a score: the choice is made, and it is that of the score as it is read."""
+    """Whatever one person does to a score, a choice is made, and it equals the choice for the score as parsed."""
     for scores in ([odd, 5, 7.5], [odd, 2**53 + 1, 1], [odd, 3], np.array([odd, 3], object), [odd, odd], [odd]):
         assert 0 <= sf.choose(scores, sensitivity=1, epsilon="0.01") < len(scores)
         first, *_ = exponents_of(sf.PrivateChoice(1, 2), scores)
@@ -175,7 +175,7 @@ def test_the_type_of_a_score_never_matters():
 
 
 def test_held_scores_move_no_further_than_scores():
-    """Two scores at most the sensitivity apart are no further apart when they are held at the largest double."""
+    """Two scores within the sensitivity stay within it after clamping to the largest double."""
     edge = Fraction(largest_double)
     for one, two in ((edge - 1, edge), (edge, edge + 1), (edge + 5, edge + 6), (-edge - 1, -edge)):
         low, high = (exponents_of(sf.PrivateChoice(1, 2), [score, 0, Fraction(1, 2)])[1] for score in (one, two))

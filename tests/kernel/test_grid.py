@@ -62,7 +62,7 @@ def test_every_number_has_its_place_on_every_grid(value, exponent):
 
 
 def test_numbers_are_read_by_value_alone():
-    """Their type, and what else stands in the list, change nothing."""
+    """Neither their type nor the other entries of the list matter."""
     for other in (0.5, 1, Decimal("0.1"), np.float32(3), 2**70, float("nan"), True):
         for value, wanted in ((2**53 + 1, 2**53 + 1), (np.uint64(2**64 - 1), LARGEST), (-(2**63), -LARGEST), (3.0, 3)):
             assert int(to_grid(read_numbers([value, other]).flat, 0)[0]) == wanted
@@ -116,7 +116,7 @@ def test_steps_that_floats_cannot_carry(coarsest):
 
 
 class Hostile:
-    """Its own conversion fails, and tells."""
+    """Its own conversion to a number fails, and the error would quote the value."""
 
     def __array__(self, *_, **__):
         raise RuntimeError("the secret is 42")

@@ -43,7 +43,7 @@ def passes(keys, people):
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_lonely_keys_stay_within_delta(case):
-    """Up to g keys that one person alone holds: the chance that any comes out is at most delta, and nearly it."""
+    """Up to g keys that only one person holds: the probability to release any is at most delta, and nearly that."""
     keys = sf.ThresholdedKeys(*case)
     with mpmath.workprec(300):
         one = passes(keys, 1)
@@ -213,7 +213,7 @@ def test_bad_parameters(arguments):
 
 
 def read(people):
-    """What a mapping is read as: each key in the form in which it comes out, with its number of people."""
+    """How a mapping is parsed: each key in the form in which it is released, with its number of people."""
     keys, shift = sf.ThresholdedKeys(1, 1e-6), 10**6
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
@@ -232,7 +232,7 @@ def read(people):
     ],
 )  # fmt: skip
 def test_no_number_of_people_is_refused(count, people):
-    """Each is read by its value alone; below one half it is nobody. And what stands beside it is read as ever."""
+    """Each number is parsed by its value alone; below one half it counts nobody. Other entries are not affected."""
     wanted = {} if people is None else {"'a'": min(people, LARGEST - 10**6)}
     assert read({"a": count}) == wanted
     assert read({"a": count, "b": 7, "c": 2.5}) == wanted | {"'b'": 7, "'c'": 3}
@@ -268,7 +268,7 @@ EQUAL = [
 
 
 def test_equal_keys_come_out_alike():
-    """Which of them came first does not show; and keys that differ come out differently."""
+    """The output does not show which key came first, and different keys have different outputs."""
     seen = set()
     for forms, wanted in EQUAL:
         for key in forms:
@@ -298,7 +298,7 @@ def nested(depth):
     ids=lambda key: type(key).__name__,
 )  # fmt: skip
 def test_no_key_is_refused(key):
-    """A key of any kind and size that has no one form does not come out, and all others come out as without it."""
+    """A key without one canonical form is never released, and does not affect the other keys."""
     rest = {"a": 500, 7: 500, ("b", None): 500}
     assert read({**rest, key: 500}) == read(rest)
 
@@ -328,6 +328,6 @@ def test_the_order_is_that_of_the_noisy_counts_and_then_of_the_keys():
 
 @pytest.mark.parametrize("people", [None, [("a", 5)], {"a": [1, 2]}, {"a": [1000]}, {"a": "5"}], ids=str)
 def test_bad_mappings(people):
-    """What is no mapping to single numbers is refused, for its kind alone."""
+    """An argument that does not map keys to single numbers is refused, because of its type alone."""
     with pytest.raises(sf.errors.InvalidParameter, match="people_per_key"):
         sf.ThresholdedKeys(1, 1e-6).release(people)

@@ -282,7 +282,7 @@ BASE, LEAK = Fraction(1, 2), Fraction(1, 20)  # one unit of epsilon is ln 2, one
 
 @cache
 def step_law(costs, side):
-    """Randomised response of so many units of epsilon; with so many units of delta, the data itself comes out."""
+    """Randomised response with these units of epsilon; with a probability of the delta units, it releases the data."""
     epsilon, delta = costs
     true = 1 / (1 + BASE**epsilon)
     sane = 1 - delta * LEAK
@@ -314,7 +314,7 @@ def hockey_stick(laws, epsilon):
 
 
 def test_a_filter_holds_for_parameters_chosen_after_answers():
-    """Whatever an analyst pays after whatever answer: within the limits on every history, the whole is within them."""
+    """However an analyst chooses costs after answers: if each history is within the limits, the composition is too."""
     tight = Fraction(0)
     for seed in range(150):
         limits = (3, 2)
@@ -355,6 +355,6 @@ def test_a_filter_of_rho_holds_for_parameters_chosen_after_answers(limit, holds)
 
 
 def test_limits_on_average_would_not_do():
-    """Negative control: an analyst who is over the limit after a rare answer only is caught."""
+    """Negative control: an analyst who exceeds the limit only after a rare answer is noticed."""
     over = [hockey_stick(random_filter((1, 0), 3, seed, on_every_history=False), 1) for seed in range(20)]
     assert max(over) > 0

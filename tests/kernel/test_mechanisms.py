@@ -245,7 +245,7 @@ def test_the_type_of_a_value_never_matters(mechanism):
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
 def test_no_number_is_refused(mechanism):
-    """A refusal would tell neighbours apart: NaN is 0, and what lies beyond the grid is its end."""
+    """A refusal would distinguish neighbours: NaN counts as 0, and values beyond the grid are clamped to its ends."""
     odd = [
         math.nan, math.inf, -math.inf, 1e308, -5e-324, 2.5, -0.5, 2**63, -(2**63), 10**400, Decimal("-1e99999"),
         Decimal("1e-99999"), Decimal("NaN"), Decimal("Infinity"), Fraction(1, 3), np.float16("nan"),

@@ -1,4 +1,4 @@
-"""Sources: what is private, how far one unit reaches, and what cannot be built."""
+"""Row sources: which are private, how many rows one unit can have, and which cannot be built."""
 
 import pytest
 
@@ -190,7 +190,7 @@ def test_row_units_meet_nobody():
 
 @pytest.mark.parametrize("quantity", [People(), Keys()])
 def test_multiplied_rows_are_not_counted_as_people(quantity):
-    """A public table may make three rows of one. To count them as people would move by 3 what is certified for 1."""
+    """A public table may turn one row into three. As people, these would change by 3 a count that is certified for 1."""
     one = Scan("t", "1", 1, "t.")
     alike = (Column("t.site", ColumnType.INTEGER), SITE[1])
     loss = PureDP(1) if quantity == People() else ApproxDP(1, "1e-6")

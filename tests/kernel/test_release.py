@@ -167,7 +167,7 @@ def test_a_lonely_key_is_shown_with_at_most_delta(neighbours):
 
 
 def test_a_key_that_nobody_counts_for_is_never_shown():
-    """It is among the candidates because of somebody's rows beyond their bound: no noise may show it."""
+    """The key is a candidate only because of rows beyond somebody's bound: no noise may release it."""
     for noise in (0, 10**6, 2**62):
         assert shown([0, 500], [noise, 0]) == {1: 500}
         assert shown([0], [noise]) == {}

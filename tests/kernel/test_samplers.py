@@ -316,7 +316,7 @@ def test_gaussian_mass_is_exact(variance):
 
 
 def test_gaussian_keeps_what_its_coin_says():
-    """Proposals and keep-words are scripted: a kept proposal comes out as it is, a refused one never."""
+    """Proposals and acceptance words are scripted: an accepted proposal is returned unchanged, a rejected one never."""
     variance, scale = Fraction(4), 3
     proposals = discrete_laplace(Fraction(scale), 9, Scripted(script := bytes(SYSTEM.take(100))))
     kept = [0, 255, 0, 0, 255, 255, 0, 255, 0]
@@ -380,7 +380,7 @@ def test_coins_must_fill_a_word():
 
 
 class Falls:
-    """Coins that fall as they are told, one row of them after another."""
+    """Coins that fall as scripted, row by row."""
 
     def __init__(self, *rows):
         self.rows = list(rows)

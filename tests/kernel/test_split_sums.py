@@ -1,4 +1,4 @@
-"""What rows add in parts, enumerated: every value, every pair, every way that a person's rows round."""
+"""The parts of a row, enumerated: every value, every pair, and every rounding of a person's rows."""
 
 from dataclasses import replace
 from fractions import Fraction

@@ -38,7 +38,7 @@ def answer(reservation):
 
 
 def ask(ledger, analyst, certificate):
-    """What a curator does: a stored answer, or a charge, a release and a stored answer. True where it was paid for."""
+    """Answer as a curator does: take a stored answer, or charge, release and store. True if it was charged."""
     if ledger.find_stored(certificate, analyst):
         return False
     reservation = ledger.reserve(analyst, certificate)
@@ -47,7 +47,7 @@ def ask(ledger, analyst, certificate):
 
 
 def plain_answer(reservation, value=7):
-    """An answer without noise, to know it again."""
+    """An answer without noise, so that a test can recognise it."""
     certificate = reservation.certificate
     integers = {measurement.name: (value,) * certificate.cells for measurement in certificate.measurements}
     return Released(reservation.entry_number, certificate, integers)

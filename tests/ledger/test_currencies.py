@@ -1,4 +1,4 @@
-"""What is charged in a budget's currency is never less than what is lost."""
+"""A charge that is converted to the budget's loss type is never less than the loss."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from sfumato.ledger.loss_sums import convert_loss, price
 
 
 def test_a_delta_needs_a_budget_with_one():
-    """A budget without a delta cannot pay for one: to leave it out would be to give it away."""
+    """A budget without a delta cannot pay for a delta. Ignoring the delta would release it without a charge."""
     for charged in (convert_loss, lambda loss, budget: price(loss, (loss,), budget)):
         with pytest.raises(LedgerError, match="no delta"):
             charged(ApproxDP(1, "1e-9"), PureDP(10))

@@ -1,4 +1,4 @@
-"""Damaged bytes anywhere, and forks beside busy threads: a LedgerError or the truth, never a hang or another error."""
+"""After damage to any byte, or a fork next to busy threads: a LedgerError or the right total, and no hang."""
 
 import os
 import random
@@ -37,7 +37,7 @@ def whole(tmp_path_factory):
 
 
 def use(path, ledger_id, expected):
-    """Everything that a ledger is used for; only a LedgerError may come out, and never another total."""
+    """Use every operation of a ledger. It may raise a LedgerError, but never show a wrong total."""
     try:
         with Ledger.open(path, ledger_id, POPULATION, LIMIT, {"bob": PureDP(5)}) as ledger:
             assert ledger.totals() == expected
@@ -58,7 +58,7 @@ def use(path, ledger_id, expected):
 
 
 def in_its_place(whole, tmp_path):
-    """The ledger's own file, which is put back after it was damaged: a copy would be refused for being one."""
+    """The ledger's own file. It is restored after each damage, because a copy would be refused."""
     path, ledger_id, totals = whole
     saved = str(tmp_path / "saved")
     with closing(sqlite3.connect(path)) as connection:
@@ -207,7 +207,7 @@ AMOUNTS = st.builds(
 @settings(max_examples=200, deadline=None)
 @given(st.lists(AMOUNTS, min_size=1, max_size=40), AMOUNTS, st.sampled_from([PureDP, ZCDP]))
 def test_what_is_left_can_always_be_told(amounts, limit, kind):
-    """left_of never fails on what total accepted, and is exact."""
+    """subtract_spent is exact, and never fails for sums that add_losses accepted."""
     spent, most = make_zero_loss(kind(limit)), kind(limit)
     for amount in amounts:
         spent = add_losses(spent, kind(amount))
@@ -232,7 +232,7 @@ def test_a_long_amount_is_refused_before_it_is_charged(tmp_path, kind, amount):
 
 
 def test_a_ledger_that_holds_a_long_amount_opens_and_answers(tmp_path):
-    """Made by the first version, which could not say what was left."""
+    """A ledger of the first version, which could not compute what is left."""
     path, ledger_id = read_dump(tmp_path, "long_amounts")
     with Ledger.open(path, ledger_id, POPULATION, Limit(ZCDP(1)), {"eve": ZCDP("0.5")}) as ledger:
         assert ledger.verify().ok

@@ -1,4 +1,4 @@
-"""No sequence of backups, restores, adoptions and kills forgets a charge: of whichever copy, while others charge."""
+"""No sequence of backups, restores, adoptions and kills loses a charge of any copy, even if others charge meanwhile."""
 
 import os
 import random
@@ -72,7 +72,7 @@ def test_a_charge_while_a_restore_runs_is_not_lost(path, ledger_id, tmp_path, mo
 
 
 def test_a_restore_counts_every_history_that_was_seen(path, ledger_id, tmp_path):
-    """The longer chain is not the one that spent more: both count."""
+    """The copy with more entries has spent less: both count."""
     copy = str(tmp_path / "copy.db")
     back_up(path, tmp_path / "backup")
     shutil.copy(tmp_path / "backup", copy)
@@ -146,7 +146,7 @@ def test_a_charge_between_a_restore_and_its_mark_stays(path, ledger_id, tmp_path
 
 
 def test_a_process_on_another_copy_does_not_take_the_mark_back(path, ledger_id, tmp_path, monkeypatch):
-    """Its check comes before the adoption, and its commit after it: then it gets no answer."""
+    """A process checks the ledger before the adoption and commits after it: it gets no answer."""
     copy = str(tmp_path / "copy.db")
     back_up(path, tmp_path / "copy.db")
     with Ledger.open(path, ledger_id, POPULATION, LIMIT) as late:
@@ -221,7 +221,7 @@ def test_what_killed_restores_left_is_removed(path, ledger_id, tmp_path):
 
 @pytest.mark.parametrize("seed", range(8))
 def test_no_sequence_of_the_owners_commands_forgets_a_charge(path, ledger_id, tmp_path, monkeypatch, seed):
-    """Random sequences on two copies. What continues has spent exactly what all copies have answered together."""
+    """Random sequences on two copies. The ledger that continues has spent the sum of what all copies answered."""
     chance = random.Random(seed)
     copies = [path, str(tmp_path / "copy.db")]
     back_up(path, tmp_path / "backup-0")

@@ -46,7 +46,7 @@ def code_of(call):
 
 
 def charge_when_told(path, ledger_id, pipe):
-    """Another process: it opens the ledger, and charges when it is told to; it says what became of it."""
+    """Another process: it opens the ledger, charges on request, and reports the outcome."""
     with Ledger.open(path, ledger_id, POPULATION, LIMIT) as ledger:
         pipe.send("open")
         for about in iter(pipe.recv, None):
@@ -60,7 +60,7 @@ def charge_when_told(path, ledger_id, pipe):
 
 @pytest.fixture
 def process(path, ledger_id):
-    """A function that lets a running process ask something."""
+    """A function that makes the running process ask a question."""
     ours, theirs = PROCESSES.Pipe()
     running = PROCESSES.Process(target=charge_when_told, args=(path, ledger_id, theirs), daemon=True)
     running.start()
@@ -132,7 +132,7 @@ def test_a_running_process_notices_that_its_files_are_gone(path, process, harm):
 
 
 def test_a_replaced_file_never_answers_beyond_the_budget(path, ledger_id):
-    """As it was found: ε = 1.9 answered on a budget of 1."""
+    """A fault that was found: answers of ε = 1.9 in all, on a budget of 1."""
     with Ledger.open(path, ledger_id, POPULATION, LIMIT) as ledger:
         answered = 1
         for i in range(25):
@@ -328,7 +328,7 @@ def test_open_charges_are_listed(path, ledger_id):
 
 
 def walked(ledger, monkeypatch):
-    """How many entries a verification looks at."""
+    """The number of entries that a verification checks."""
 
     seen = []
     find_fault = replay.Replay.find_fault

@@ -1,4 +1,4 @@
-"""A ledger of an earlier version opens: migrating it is an entry, and its older hashes still hold."""
+"""A ledger of an earlier version can be opened. The migration is an entry, and the older hashes stay valid."""
 
 import shutil
 import sqlite3

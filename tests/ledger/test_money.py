@@ -1,4 +1,4 @@
-"""Exact money: what fits, what does not, and what the refusal says."""
+"""Budgets are exact: which charges fit, which do not, and what the refusal says."""
 
 import pickle
 import threading

@@ -1,4 +1,4 @@
-"""One draw of noise is seen for each charge, whatever fails in between; and no amount is too small to count."""
+"""For each charge, at most one draw of noise is shown, whatever fails. No amount is too small to be counted."""
 
 import json
 import sqlite3
@@ -24,7 +24,7 @@ def ledger(tmp_path):
 
 
 def test_a_charge_whose_draw_failed_is_never_drawn_for_again(ledger):
-    """What failed may have depended on the noise: to resume would be to choose among answers. It is paid anew."""
+    """The failure may depend on the noise. Resuming would let the analyst choose, so a new charge is needed."""
     failed = ledger.reserve("ann", question(SHARE, "x"))
     ledger.void(failed)
     with pytest.raises(LedgerError) as refused:
@@ -76,7 +76,7 @@ def test_a_charge_that_another_request_closed_gives_no_answer_and_is_not_paid_ag
 
 
 def test_an_answer_makes_two_durable_commits(tmp_path, monkeypatch):
-    """The charge and the answer. A stored answer and a preview make none."""
+    """An answer makes two commits: the charge and the answer. A stored answer and a preview make none."""
     commits = []
 
     class Counted(sqlite3.Connection):
@@ -112,7 +112,7 @@ def test_the_sixtieth_digit_does_not_fit():
 
 
 def test_a_note_of_what_was_verified_needs_the_ledgers_signature(ledger):
-    """Of an entry that is there, with its hash: without a signature it saves no check."""
+    """A note about an existing entry, with its hash but without a signature, does not shorten the verification."""
     ask(ledger, "ann", question(SHARE, "x"))
     assert ledger.verify(full=False).ok
     ask(ledger, "ann", question(SHARE, "y"))

@@ -1,4 +1,4 @@
-"""The same ledger on PostgreSQL. Runs where SFUMATO_POSTGRES_URL names a server to make a schema on."""
+"""The same ledger on PostgreSQL. It runs if SFUMATO_POSTGRES_URL names a server on which a schema can be created."""
 
 import os
 import uuid

@@ -33,14 +33,14 @@ def finish(processes):
 
 
 def note(log, line):
-    """Say that an answer left: one write that survives the process."""
+    """Record that an answer was shown, in one write that survives the process."""
     descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     os.write(descriptor, f"{line}\n".encode())
     os.close(descriptor)
 
 
 def spend(url, ledger_id, limit, name, log):
-    """Fifty different questions; says how many were paid for."""
+    """Ask fifty different questions, and report how many were charged."""
     paid = 0
     with Ledger.open(url, ledger_id, POPULATION, limit) as ledger:
         for i in range(50):
@@ -64,7 +64,7 @@ def test_racing_processes_spend_exactly_the_budget(tmp_path):
 
 
 def ask_the_same(url, ledger_id, limit, log):
-    """Ten questions that everybody asks, under one name; whoever comes second takes the stored answer."""
+    """All processes ask the same ten questions under one name. Whoever comes second gets the stored answer."""
     with Ledger.open(url, ledger_id, POPULATION, limit) as ledger:
         for i in range(10):
             certificate = question(SHARE, f"shared {i}")
@@ -102,7 +102,7 @@ def answers_by_charge(ledger):
 
 
 def ask_until_killed(url, ledger_id, limit, log, name):
-    """Question after question; an answer is noted only after it was stored, as a curator would show it."""
+    """Ask one question after another. An answer is recorded after it is stored, when a curator would show it."""
     note(f"{log} {name}", "begun")
     with Ledger.open(url, ledger_id, POPULATION, limit) as ledger:
         for i in range(10_000):
@@ -156,7 +156,7 @@ def test_many_killed_processes_leave_a_whole_ledger(tmp_path):
 
 
 def in_a_fork(work):
-    """Run in a forked child; True where it went well."""
+    """Run this in a forked child. True if it succeeded."""
     child = os.fork()
     if child == 0:
         code = 1

@@ -34,7 +34,7 @@ def test_other_neighbours_than_the_first_entry_records_are_refused(tmp_path):
 
 
 def ledger_head(ledger):
-    """The last of three entries: nothing was added by opening it."""
+    """Opening the ledger added no entry: the last of three is unchanged."""
     entries = ledger.entries()
     assert [entry.kind for entry in entries] == ["open", "charge", "answer"]
     return entries[-1].number, entries[-1].hash

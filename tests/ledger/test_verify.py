@@ -44,7 +44,7 @@ def tamper(path, *statements):
 
 
 def audit(path, books):
-    """What verify says to somebody who has the file open."""
+    """The result of `verify` for the open file."""
     with Ledger.read(path, books[0], POPULATION) as ledger:
         return ledger.verify()
 
@@ -88,7 +88,7 @@ def test_the_first_broken_entry_is_named(path, books, statements, broken, reason
 
 
 def rehash(path, number, **changes):
-    """Do what an attacker with the file can: change an entry, and forge every hash after it and the head."""
+    """Act as an attacker who has the file: change an entry, and forge every later hash and the head."""
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.row_factory = sqlite3.Row
         previous = ""
@@ -103,7 +103,7 @@ def rehash(path, number, **changes):
 
 
 def forget_the_mark(books):
-    """What an attacker with the mark, but not the key, can do."""
+    """Act as an attacker who can write the mark but does not have the key."""
     os.remove(find_home() / "ledgers" / books[0] / "mark")
 
 
@@ -145,7 +145,7 @@ def test_forged_hashes_are_told_by_the_mark(path, books):
 
 
 def forge_the_key(path, books):
-    """An attacker without the key signs everything with another one, and says so in the first entry."""
+    """An attacker without the key signs everything with another key, and names that key in the first entry."""
     other = Keyring.make("another")
     with closing(sqlite3.connect(path)) as connection, connection:
         (payload,) = connection.execute("SELECT payload FROM sfumato_entries WHERE number = 1").fetchone()
@@ -349,7 +349,7 @@ def test_a_copy_with_an_anchor_made_up_is_refused(path, books, tmp_path):
 @pytest.mark.parametrize("keys", ["none", "later"])
 @pytest.mark.parametrize("keep", [1, ENTRIES])
 def test_a_ledger_rewritten_without_its_key_is_refused(path, books, keys, keep):
-    """Its first entry says that nothing is signed, or only what comes much later; and all hashes fit."""
+    """Its first entry declares that no entries, or only much later ones, are signed. All hashes fit."""
     with closing(sqlite3.connect(path)) as connection, connection:
         (payload,) = connection.execute("SELECT payload FROM sfumato_entries WHERE number = 1").fetchone()
         declared = json.loads(payload)

@@ -80,7 +80,7 @@ def test_a_charge_and_its_answer_take_few_statements(count_work, releases):
 
 
 def test_the_counts_would_notice_a_walk_through_all_releases(count_work):
-    """The negative control: what lists all releases reads more rows, the more there are."""
+    """Negative control: an operation that lists all releases reads more rows if there are more."""
     key = question(PureDP(1), "often").answer_key
     rows = []
     for releases in (1, 20):

@@ -1,4 +1,4 @@
-"""The whole law of a randomiser, measured from the code: every coin's units, then every draw, as Fractions."""
+"""The exact distribution of a randomiser, measured from the code: the units of every coin, then every draw."""
 
 from fractions import Fraction
 from itertools import permutations, product

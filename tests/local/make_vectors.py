@@ -42,7 +42,7 @@ def some_bytes(name, count):
 
 
 class FixedKey(SurveyKey):
-    """A key for tests only: everybody knows its secret."""
+    """A key for tests only: its secret is public."""
 
     def __init__(self):
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -84,7 +84,7 @@ def answers(table):
 
 
 def scripts(table, name):
-    """Bytes for more than any report reads; some begin so that words tie, or have to be read again."""
+    """More bytes than any report reads. Some begin so that words tie, or must be drawn again."""
     size = 16 + 8 * getattr(table, "k", 16)
     yield some_bytes(f"{name} first", size)
     yield some_bytes(f"{name} second", size)
@@ -180,7 +180,7 @@ def positions():
 
 
 def texts():
-    """Documents in JSON, and whether they are the canonical text of what they say."""
+    """JSON documents, and whether each is the canonical text of its content."""
     for text in (
         "{}", "[]", "0", "-1", "9007199254740991", "null", "true", '""', '"é"', '"\\n"', '"\\u0007"', '"\\u001f"',
         '{"a":1,"b":[1,2,{"c":null}]}', '{"10":0,"9":1}', '{"\U0001f600":1,"\ufb33":2}', '"\u2028\x7f"',
@@ -447,7 +447,7 @@ def vectors():
 
 
 def text():
-    """A line for each vector, so that a change is seen where it is."""
+    """One line for each vector, so that a diff shows which one changed."""
     parts = []
     for name, value in vectors().items():
         if isinstance(value, list):

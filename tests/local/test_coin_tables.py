@@ -100,7 +100,7 @@ def test_rows_are_drawn_exactly():
 
 
 def decided_sets(places, chosen, fewer, kinds, draw):
-    """The sets that are drawn when every word of a row is any of 0 .. kinds - 1, but for rows that are drawn again."""
+    """The drawn sets if each word of a row is one of 0 .. kinds - 1, without rows that are drawn again."""
     seen = {}
     for row in product(range(kinds), repeat=places):
         try:
@@ -113,7 +113,7 @@ def decided_sets(places, chosen, fewer, kinds, draw):
 
 @pytest.mark.parametrize(("places", "chosen"), [(1, 1), (2, 1), (3, 1), (3, 2), (3, 3), (4, 2), (5, 2)])
 def test_subsets_are_even(places, chosen):
-    """Whatever the words may be, the places change names freely: every set comes as often, ties included."""
+    """The places are symmetric for all words, so every set is drawn equally often, including ties."""
     for fewer in (False, True):
         size = chosen - fewer
         seen = decided_sets(places, chosen, fewer, 5, draw_uniform_subsets)

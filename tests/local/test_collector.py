@@ -1,4 +1,4 @@
-"""What arrives is counted once or refused, never crashes; tallies add, in any order, from any number of workers."""
+"""Each report is counted once or refused, without a crash. Tallies of several workers add up in any order."""
 
 import json
 import sqlite3
@@ -158,7 +158,7 @@ def test_a_crash_in_the_middle_loses_and_doubles_nothing(tmp_path, monkeypatch):
 
 
 def test_workers_add_up_in_any_order_whatever_they_share(tmp_path):
-    """Overlapping halves: what two workers both saw counts once, and every order gives the same."""
+    """Overlapping halves: a report that two workers received counts once, in every order of merging."""
     ids, periods, reports = some(SURVEYS["two stages, rows"], 400)
     manifest = SURVEYS["two stages, rows"]
     parts = {"a": slice(0, 200), "b": slice(100, 300), "c": slice(250, 400)}
@@ -190,7 +190,7 @@ def test_merging_is_addition_where_nothing_is_shared(tmp_path):
 
 
 def test_a_worker_is_added_again_as_it_grows(tmp_path):
-    """Every hour, say: what it had before is neither counted nor called a repetition again."""
+    """Merging the same worker again, for example every hour, counts nothing twice and reports no duplicates."""
     manifest = made(minimum_batch=1)
     lines = lines_of(manifest, 30)
     worker, whole = (Collector(manifest, tmp_path / name) for name in ("worker.db", "whole.db"))
@@ -419,7 +419,7 @@ def test_a_file_that_is_none_is_refused_and_what_was_read_stays(tmp_path):
 
 
 def test_results_move_on_by_whole_batches(tmp_path):
-    """The difference of two results is never that of a few people, also where workers are added up."""
+    """Two results never differ by only a few people, even if workers are merged."""
     manifest = made(minimum_batch=100)
     lines = lines_of(manifest, 400)
     first, second = (Collector(manifest, tmp_path / name) for name in ("first.db", "second.db"))
@@ -485,7 +485,7 @@ def test_results_show_everything_with_its_name(name):
 
 @pytest.mark.parametrize("method", ["split", "sample"])
 def test_fakes_move_a_question_as_far_as_is_said(method):
-    """Put the worst fakes in, and look: exactly as far as said; other fakes, never further."""
+    """The worst fake reports move the estimate exactly as far as stated; other fake reports never move it further."""
     manifest = made(labels=None, questions=["a", "b"], mechanism=method, minimum_batch=1)
     table = manifest.table
     honest = table.randomise(np.tile([True, False], (900, 1)))
@@ -546,7 +546,7 @@ def test_from_devices_to_results(tmp_path):
 
 
 def test_coverage_through_the_file_and_the_collector(tmp_path):
-    """Intervals of whole collected surveys hold as often as they say; narrower ones would not."""
+    """Intervals of collected surveys hold as often as stated. Negative control: narrower ones do not."""
     surveys, people, shares = 300, 300, np.array([0.4, 0.3, 0.1, 0.1, 0.05, 0.05])
     generator = np.random.default_rng(3)
     covered = narrow = 0

@@ -1,4 +1,4 @@
-"""A person's own books: charged before anything leaves, once for an answer, never beyond a cap, whatever happens."""
+"""The device's ledger charges before a report is sent, once per answer, and never beyond a cap, whatever happens."""
 
 import hashlib
 import hmac
@@ -93,7 +93,7 @@ def test_a_kept_answer_costs_once_for_a_renewal(device):
 
 
 def test_what_is_charged_never_depends_on_the_answer(tmp_path):
-    """The same history, whatever is answered: the same charges, the same refusals."""
+    """Charges and refusals are the same for all answers."""
     histories = []
     for answers in ([0] * 9, list(range(9)), [3, 0, 3, 0, 3, 0, 3, 0, 3]):
         survey = on("two stages, k-ary", tmp_path / f"{answers}.db")
@@ -161,7 +161,7 @@ def test_a_clock_that_goes_back_buys_nothing(device):
 
 
 def test_a_clock_that_was_set_back_and_is_right_again_buys_nothing(device):
-    """A charge is no older than the one before it, whatever day the clock said."""
+    """A charge is never older than the previous one, even if the clock was set back."""
     survey = Survey(weekly(lifetime_epsilon=9).manifest, device)
     Device(device).set_caps(per_survey=9, per_month="2.5")
     survey.report("a", at=at(50))
@@ -231,7 +231,7 @@ def test_a_kept_record_that_cannot_be_is_refused(record, device):
 
 
 def test_a_damaged_schema_is_refused(device):
-    """Python's own sqlite3 stumbles over the message that quotes such a file."""
+    """Python's sqlite3 raises another error, because its message quotes the damaged file."""
     survey = on("categories", device)
     survey.report("a", at=at(1))
     whole = device.read_bytes()
@@ -325,7 +325,7 @@ def test_the_permanent_report_is_the_secrets_own_and_stays(device):
 
 
 def test_a_changed_answer_does_not_show_within_a_renewal(tmp_path):
-    """Sent as it is, a changed answer would show as a changed report: the first one of a renewal stays."""
+    """A changed answer would show as a changed permanent report, so the first report of a renewal stays."""
     for person in range(20):
         survey = on("repeated", tmp_path / f"{person}.db")
         assert survey.report(-1.5, at=at(1)).report == survey.report(8, at=at(8)).report
@@ -414,7 +414,7 @@ for day in range(365):
 
 
 def test_whatever_left_before_a_kill_was_charged(device):
-    """Every line that a killed process printed is in the books, with its charge."""
+    """Every line that a killed process printed is in the device's ledger, with its charge."""
     folder = os.path.dirname(__file__)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((folder, *sys.path))}
     process = subprocess.Popen(

@@ -43,7 +43,7 @@ def test_estimates_on_a_hand_made_tally():
 
 
 def test_the_projection_is_the_nearest_point_of_the_simplex():
-    """Against the conditions that only the nearest point meets: entries less one amount, or zero and further down."""
+    """Only the nearest point meets these conditions: each entry minus one amount, or zero if that is negative."""
     generator = np.random.default_rng(3)
     for size in (1, 2, 5, 100):
         for _ in range(50):
@@ -71,7 +71,7 @@ def test_simultaneous_intervals_are_wider_by_the_share_of_each():
 
 
 def test_fakes_by_trying_all_of_them():
-    """All choices of two fakes among eight: the estimate from the honest ones stays inside, and reaches the ends."""
+    """For all choices of two fakes among eight, the estimate from the honest reports is inside, and reaches the ends."""
     randomiser = sf.local.randomiser("krr", k=3, epsilon=2)
     reports = np.array([0, 0, 1, 2, 2, 2, 2, 1])
     estimate = randomiser.estimate(reports)

@@ -1,4 +1,4 @@
-"""Numbers of people are read exactly, or refused for what they are."""
+"""Numbers of people are parsed exactly, or refused with a reason."""
 
 from decimal import Decimal
 from fractions import Fraction

@@ -49,7 +49,7 @@ def test_the_loss_is_that_of_one_report_with_the_whole_epsilon(asked):
 
 @pytest.mark.parametrize("asked", [SMALL, WIDER], ids=["two groups", "four hashes"])
 def test_supports_have_exactly_p_and_q(asked):
-    """Of the last group's reports: the own word with p, any other with 1/g."""
+    """A report of the last group supports the person's own word with probability p, any other word with 1/g."""
     true, other = asked.support
     last = len(asked.lengths) - 1
     for word in ("", "a", "b"):

@@ -30,7 +30,7 @@ for (let person = 0; person < Number(people); person += 1) {
 
 
 def node():
-    """The program on the path; or the one that `make test` put beside Python where there was none."""
+    """The program on the PATH, or the one that `make test` installed next to Python."""
     found = shutil.which("node")
     if found is None:
         try:

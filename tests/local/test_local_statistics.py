@@ -1,4 +1,4 @@
-"""Large samples of the real thing. Each test must also reject tables that are a little too bold and too shy."""
+"""Large samples of real reports. Each test must also reject tables with a slightly larger or smaller epsilon."""
 
 import numpy as np
 import pytest

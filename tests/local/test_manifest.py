@@ -1,4 +1,4 @@
-"""Surveys as documents: one canonical text, a signature, and an epsilon that is derived and not believed."""
+"""Survey documents: one canonical text, a signature, and an epsilon that the device computes itself."""
 
 import json
 import threading
@@ -204,7 +204,7 @@ def test_an_address_is_one_however_it_is_written(server, monkeypatch):
 
 @pytest.mark.parametrize("path", ["/slow", "/slow-headers"])
 def test_a_server_that_drips_is_not_waited_for(path, server, monkeypatch):
-    """Each byte comes in time; all of them would not."""
+    """Each byte arrives within the time limit, but all of them together would not."""
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.setattr(fetch_module, "TIMEOUT", 0.5)
     started = time.perf_counter()
@@ -243,7 +243,7 @@ def test_every_single_changed_bit_is_refused(name):
 
 
 def test_the_table_is_checked_and_not_what_is_stated():
-    """A signer may state whatever: a table above it is refused, one unit above as well as a hundred."""
+    """A table above the stated epsilon is refused, by one unit as well as by a hundred."""
     statement = json.loads(json.dumps(STATEMENTS["yes or no"]))
     keep = statement["mechanism"]["coins"]["keep"]
     for units, taken in ((keep, True), (keep + 1, False), (keep + (1 << 24), False)):
@@ -258,7 +258,7 @@ def test_the_table_is_checked_and_not_what_is_stated():
 @settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.sampled_from(sorted(STATEMENTS)), st.data())
 def test_signed_nonsense_is_refused_or_costs_what_it_states(name, data):
-    """A signer who tries anything: a document is refused with a constant text, or its table keeps to what it says."""
+    """Whatever a signer writes: the document is refused with a constant text, or its table keeps the stated epsilon."""
     statement = json.loads(json.dumps(STATEMENTS[name]))
     for _ in range(data.draw(st.integers(1, 3))):
         parent, key = data.draw(st.sampled_from(places(statement)))
@@ -277,7 +277,7 @@ def test_signed_nonsense_is_refused_or_costs_what_it_states(name, data):
 
 
 def places(value):
-    """Every place in a document where something stands."""
+    """Every place in a document that holds a value."""
     keys = list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else []
     return [(value, key) for key in keys] + [place for key in keys for place in places(value[key])]
 

@@ -1,4 +1,4 @@
-"""The choice among randomisers of a mean: least variance where it is greatest, and a report that fits the line."""
+"""The choice among randomisers of a mean: the smallest worst-case variance, with a report that fits the size limit."""
 
 import pytest
 

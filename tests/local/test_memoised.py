@@ -1,4 +1,4 @@
-"""Two stages: what one report tells, what all of them tell together, and what the collector makes of them."""
+"""Two stages: the loss of one report, the loss of all reports together, and the collector's estimates."""
 
 from fractions import Fraction
 from itertools import product
@@ -53,7 +53,7 @@ def again_law(staged, kept):
 
 
 def whole_law(staged, value, reports):
-    """The law of so many reports on one permanent report."""
+    """The distribution of this many reports on one permanent report."""
     total = {}
     for kept, weight in law(staged.permanent, value).items():
         fresh = again_law(staged, kept)

@@ -72,7 +72,7 @@ def test_a_table_that_favours_a_lie_is_refused(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_bolder_table_has_a_greater_epsilon(name):
-    """What the document promises does not matter: the loss is worked out from its coins."""
+    """The loss is computed from the coins, whatever the document states."""
     randomiser = made(name)
     description = randomiser.describe()
     coins = {key: units + (-1000 if key == "zero" else 1000) for key, units in description["coins"].items()}

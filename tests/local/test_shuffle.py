@@ -132,7 +132,7 @@ def histograms(laws):
 
 
 def true_delta(laws, people, growth):
-    """The greatest delta over all answers of all people, by trying them: what shuffling really gives."""
+    """The true delta of shuffling: the largest over all answers of all people, by enumeration."""
     worst = Fraction(0)
     for others in combinations_with_replacement(range(len(laws)), people - 1):
         rest = [laws[answer] for answer in others]

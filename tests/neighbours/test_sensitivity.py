@@ -1,4 +1,4 @@
-"""Random neighbouring tables: no engine's integers move further than the kernel's sensitivity says."""
+"""On random neighbouring tables, no engine's integers change by more than the kernel's sensitivity."""
 
 import pandas as pd
 import pytest
@@ -127,7 +127,7 @@ def test_a_bound_that_is_too_small_is_seen():
 
 
 def moved(columns, question, one, two, unit=sf.ROW, **bounds):
-    """How far a pair of frames moves each measurement, beside what the kernel allows."""
+    """By how much a pair of frames changes each measurement, and how much the kernel allows."""
     table = Table("t", None, unit, columns, **bounds)
     dataset = Dataset("t", [table], sf.Budget(epsilon=100))
     plan = choose_plan(bind(parse(question), dataset), sf.PureDP(1), dataset, VERSIONS).plan
@@ -166,7 +166,7 @@ def test_one_gap_does_not_change_how_others_are_read():
 
 
 def test_one_odd_row_of_a_csv_does_not_change_the_others(tmp_path):
-    """A record that is well-formed moves its own contribution only; one that is not refuses the load, with its line."""
+    """A well-formed record changes only its own contribution; a malformed one refuses the load, with its line."""
     plain, odd = tmp_path / "plain.csv", tmp_path / "odd.csv"
     lines = ["name,pay", *(f"p{index},10" for index in range(50))]
     plain.write_text("\n".join(lines) + "\n")

@@ -69,7 +69,7 @@ def test_a_frame_is_bound_like_its_sql():
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:This process")
 def test_a_fork_beside_a_thread_that_binds_does_not_hang():
-    """The thread holds the lock while the process forks; the child has a lock of its own."""
+    """A thread holds the lock while the process forks. The child has its own lock."""
     mine = dataset(x=sf.Integer(0, 9))
     bind_question(SQL, mine)
     held, done = threading.Event(), threading.Event()

@@ -1,4 +1,4 @@
-"""Arithmetic of numbers in the question is exact: 0.06 - 0.01 is 0.05, as SQL's decimals have it."""
+"""Arithmetic with numbers in a question is exact, as with SQL decimals: 0.06 - 0.01 is 0.05."""
 
 import duckdb
 import pandas as pd
@@ -78,7 +78,7 @@ def test_conditions_keep_the_rows_that_plain_sql_keeps(condition, engine):
 
 
 def test_doubles_would_keep_other_rows():
-    """Negative control: the conditions tell exact constants from doubles."""
+    """Negative control: the conditions distinguish exact constants from doubles."""
     assert 0.06 + 0.01 < 0.07 in VALUES
     assert 0.1 + 0.2 != 0.3
     kept = [value for value in VALUES if 0.06 - 0.01 <= value <= 0.06 + 0.01]

@@ -1,4 +1,4 @@
-"""Dates and times: what questions mean, bounds and keys that follow from declared bounds alone, refusals."""
+"""Dates and times: the meaning of questions, bounds and keys that follow from declared bounds alone, and refusals."""
 
 from datetime import date, datetime, timedelta
 
@@ -219,7 +219,7 @@ def declared(first, days, *, of_moments):
 @example(first=date(1897, 1, 1), days=7 * 366, of_moments=False)
 @example(first=date(9999, 12, 31), days=4000, of_moments=True)
 def test_every_key_can_be_reached_and_none_is_missing(first, days, of_moments):
-    """Beside the reference's functions of all the days (or minutes) there are: nothing else is shared."""
+    """Compared with the reference engine's functions of all days (or minutes). They share no other code."""
     column, every = declared(first, days, of_moments=of_moments)
     kind = "datetime" if of_moments else "date"
     units = UNITS if of_moments else UNITS[:-2]

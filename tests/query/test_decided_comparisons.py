@@ -1,4 +1,4 @@
-"""Comparisons that the declarations decide are told: in the preview, the answer, the command line's table and JSON."""
+"""Comparisons that the declarations decide give a warning in the preview, the answer, the terminal and the JSON."""
 
 import difflib
 import re
@@ -200,7 +200,7 @@ def test_that_no_key_passed_is_said_with_the_threshold(people, without_noise):
 
 
 def test_keys_that_passed_are_not_warned_of(without_noise):
-    """Negative control; and what HAVING leaves out is no key that did not pass."""
+    """Negative control. A row that HAVING leaves out does not count as a key below the threshold."""
     budget = sf.Budget(epsilon=100, delta="1e-5")
     rows = pd.DataFrame({"job": ["smith"] * 500})
     jobs = sf.protect(rows, name="t", unit=sf.ROW, columns={"job": sf.Text()}, budget=budget)

@@ -47,7 +47,7 @@ VERSIONS = dict.fromkeys(DATASET.tables, "1")
 
 
 def understood(sql):
-    """The query, all the way to SQL for an engine; or None, where it is refused as it should be."""
+    """The query, after planning and lowering it to SQL; None if it is refused with a QueryError."""
     try:
         query = bind(parse(sql), DATASET)
     except QueryError as error:

@@ -1,4 +1,4 @@
-"""In how many groups one person is counted: nobody is lost to a bound that nobody declared, and explain says who is."""
+"""In how many groups one person is counted: only a declared bound leaves people out, and then explain() says so."""
 
 import pandas as pd
 import pytest
@@ -48,7 +48,7 @@ def people(clinic, sql):
 
 
 def test_one_row_for_each_person_counts_in_every_group_that_a_public_table_makes(clinic):
-    """Two people of site 1 are in both regions: four in n, two in s. It was halved."""
+    """Two people of site 1 are in both regions: four in n, two in s. The count used to be halved."""
     assert people(clinic, BY_REGION) == [2, 4]
     (certified,) = certify(plan_of(clinic, BY_REGION)).measurements
     assert certified.sensitivity.l1 == 2
@@ -56,7 +56,7 @@ def test_one_row_for_each_person_counts_in_every_group_that_a_public_table_makes
 
 
 def test_a_bound_of_one_group_would_lose_people(clinic):
-    """Negative control, by OPTIONS; and then explain says so."""
+    """Negative control: with a bound in OPTIONS, people are left out, and explain() says so."""
     told = BY_REGION.replace("SELECT", "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_groups_contributed=1)", 1)
     assert sum(people(clinic, told)) == 4
     explained = clinic.preview(told, epsilon=1).explain()

@@ -1,4 +1,4 @@
-"""Questions that grow when they are written out: refused quickly, before any charge."""
+"""Questions that become very large when views are expanded are refused quickly, before any charge."""
 
 import time
 
@@ -38,7 +38,7 @@ def test_what_doubles_is_refused(step, times):
 
 
 def wide(question):
-    """The question, about a table whose x has 2,047 parts when it is written out; none of them is too large."""
+    """A question about a table whose x has 2,047 parts when it is expanded; none of them is too large."""
     parts, _ = nested("x * x", 10).split(" SELECT SUM(x)")
     return f"{parts}, wide AS (SELECT pid, x, 1 - x AS y FROM c10){question.format('wide')}"
 
@@ -63,7 +63,7 @@ def wide(question):
     ],
 )  # fmt: skip
 def test_what_is_large_when_it_is_written_out_is_refused(question):
-    """Each expression is small enough: it is read too often."""
+    """Each expression is small enough, but it is used too often."""
     begun = time.process_time()
     with pytest.raises(sf.errors.QueryError, match=r"too large once its subqueries are expanded (at|near) 1:"):
         bind(parse(wide(question)), DATASET)
@@ -81,7 +81,7 @@ def test_a_reasonable_depth_is_not():
 
 @pytest.mark.parametrize("column", ["day", "n"])
 def test_an_id_is_compared_with_an_id(column):
-    """DuckDB would cast the id, and fail where a row's id cannot be cast: an outcome that tells of the row."""
+    """DuckDB would cast the id, and fail if a row's id cannot be cast. Such a failure would reveal the row."""
     with pytest.raises(sf.errors.QueryError, match="The join compares an id"):
         bind(parse(f"SELECT COUNT(*) AS n FROM t JOIN s ON t.site = s.{column}"), DATASET)
 

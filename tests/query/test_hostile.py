@@ -297,7 +297,7 @@ def test_an_innocent_question_is_charged(people):
     ],
 )
 def test_what_is_let_through_runs(expression, people):
-    """As deep and as wide as the limits allow, on a stack that is already deep: it neither fails nor lasts."""
+    """A question as deep and wide as the limits allow, on a deep stack, neither fails nor takes long."""
 
     def ask(frames):
         return ask(frames - 1) if frames else people.ask(f"SELECT {expression} AS x FROM people", epsilon="0.001")

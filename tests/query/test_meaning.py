@@ -1,4 +1,4 @@
-"""What SQL means: bound queries, what they charge for, and their answers on both engines."""
+"""The meaning of SQL: bound queries, their measurements, and their answers on both engines."""
 
 import pandas as pd
 import pytest

@@ -1,4 +1,4 @@
-"""No text that an analyst wrote is a name, or any other syntax, in what an engine is given."""
+"""No text of an analyst becomes a name or other syntax in the SQL that an engine gets."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What follows a release: HAVING with three truth values, ORDER BY with NULLs, ROUND: as plain SQL has them."""
+"""Post-processing follows SQL: HAVING with three truth values, ORDER BY with NULLs, ROUND."""
 
 from decimal import ROUND_HALF_UP, Decimal
 
@@ -33,7 +33,7 @@ def plain():
 
 
 def cells_of(after):
-    """The keys that are shown, in their order, of the values above."""
+    """The keys of the values above that are shown, in order."""
     query = bind(parse(SELECT + after), DATASET)
     values = {"COUNT": COUNTS, "SUM": SUMS}
     aggregates = [values[aggregate.function] for aggregate in query.aggregates]

@@ -314,7 +314,7 @@ def test_keys_that_are_shown_would_not_hold_without_their_condition(monkeypatch)
 
 
 def test_the_first_row_would_not_hold_without_the_others(monkeypatch):
-    """Twenty groups of the same size: whichever comes first is first for its noise."""
+    """Twenty groups of the same size: the first one is first because of its noise."""
     question = Case(BY_G.format("COUNT(*) AS n") + " ORDER BY n DESC", groups=20).measure()
 
     def first(times):

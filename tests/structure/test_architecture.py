@@ -47,7 +47,7 @@ def test_every_package_and_root_module_is_on_the_map():
 
 
 def test_the_map_is_in_the_order_of_imports():
-    """Every package imports only what stands above it, or beside it in the same row."""
+    """Every package imports only packages above it in the table, or in the same row."""
     rows = [re.findall(r"`([^`]+)`", line.split("|")[1]) for line in TEXT.splitlines() if line.startswith("| `")]
     place = {name.removesuffix(".py").rstrip("/"): number for number, row in enumerate(rows) for name in row}
     for path in SOURCE.rglob("*.py"):

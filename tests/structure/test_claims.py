@@ -1,4 +1,4 @@
-"""Every function that a proof rests on says what it claims and which test checks it; the number names the proof."""
+"""Every function that a proof depends on states its claim and the test that checks it; the number names the proof."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""What the documents show is run; what they name exists."""
+"""The snippets of the documents run, and the names in them exist."""
 
 import re
 import shlex

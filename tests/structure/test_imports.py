@@ -1,4 +1,4 @@
-"""Who may import whom, and where randomness may come from."""
+"""Which modules may import which, and where randomness may come from."""
 
 import ast
 import re

@@ -38,7 +38,7 @@ def test_mutants_are_different():
 
 
 def find_undefined_names(sources, folder):
-    """What ruff says about names that no line defines. Any test at all would notice such a fault."""
+    """The undefined names that ruff finds. Any test would notice such a fault."""
     for number, source in enumerate(sources):
         (folder / f"m{number}.py").write_text(source)
     command = [sys.executable, "-m", "ruff", "check", "--isolated", "--select", "F821", "--output-format", "concise"]

@@ -23,7 +23,7 @@ SAMPLERS |= {f"standalone/mechanisms/{name}.py" for name in ("additive_noise", "
 
 
 def reads_aggregates(text):
-    """Is an inside of ExactAggregates read?"""
+    """Does the text read a private slot of ExactAggregates?"""
     return any(
         isinstance(node, ast.Attribute)
         and node.attr in INSIDE

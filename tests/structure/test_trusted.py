@@ -54,7 +54,7 @@ def find_reachable(graph, start):
 
 
 def test_what_is_counted_separately_is_never_loaded_by_the_curator():
-    """It belongs to other proofs: of the local model, and of mechanisms that a program calls by itself."""
+    """Other proofs depend on it: those of the local model, and of mechanisms that a program calls directly."""
     separate = {module_name(one.path) for one in LISTED if one.section.startswith(SEPARATE)}
     graph = import_graph({module_name(path): path.read_text() for path in EVERYTHING})
     for start in ("sfumato.curator", "sfumato.opening"):

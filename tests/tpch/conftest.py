@@ -19,7 +19,7 @@ TABLES = ("customer", "orders", "lineitem", "supplier", "part", "nation", "regio
 
 @pytest.fixture(scope="session")
 def files(tmp_path_factory):
-    """The benchmark's tables; the lines of orders name their order as the orders do."""
+    """The benchmark's tables. Line items use the same name for the order's id as orders."""
     program = shutil.which("tpchgen-cli", path=str(Path(sys.executable).parent)) or shutil.which("tpchgen-cli")
     if program is None:
         pytest.fail("tpchgen-cli is not installed; it comes with pip install 'sfumato[test]'")
@@ -48,7 +48,7 @@ def tpch(files):
 
 @pytest.fixture(scope="session")
 def tight(files, tmp_path_factory):
-    """The same under bounds that bite: ten orders, forty lines, and prices up to 50,000."""
+    """The same data with tight bounds: ten orders, forty lines, and prices up to 50,000."""
     catalog = CATALOG
     for declared, tighter in (("_unit = 40", "_unit = 10"), ("_unit = 160", "_unit = 40"), ("105000", "50000")):
         assert declared in catalog
@@ -60,7 +60,7 @@ def tight(files, tmp_path_factory):
 
 
 def _opened(folder, catalog):
-    """A curator that measures each question once, however often it is asked, and has an endless budget."""
+    """A curator that measures each question only once and has an unlimited budget."""
     (folder / "catalog.toml").write_text(re.sub(r'epsilon = "\d+"', 'epsilon = "1e12"', catalog))
     with sf.open(folder) as opened:
         books = Ledger.create(None, opened.dataset.population, Limit(opened.dataset.budget.loss), {})

@@ -1,4 +1,4 @@
-"""TPC-H with the customer as the person: true answers lie inside the stated intervals as often as is promised."""
+"""TPC-H with the customer as the privacy unit: true answers lie inside the intervals as often as stated."""
 
 import re
 from collections import Counter
@@ -87,7 +87,7 @@ def test_the_document_has_all_seven():
 
 
 def test_nothing_is_bounded_or_clamped(plain):
-    """So that what plain SQL says is the true answer; and the limits are not far away."""
+    """The bounds do not change the data, so plain SQL gives the true answer; and they are not much too large."""
     for sql, most in LIMITS.items():
         (found,) = plain.execute(sql).fetchone()
         assert most / 2 < float(found) <= most, sql
@@ -118,7 +118,7 @@ def test_intervals_half_as_wide_are_noticed(number, tpch, plain):
 
 @pytest.mark.parametrize("number", BOUNDED)
 def test_bounded_rows_are_what_the_intervals_are_about(number, tight, plain):
-    """Under bounds that bite, what is true of the rows as they are bounded is inside; the control: of all rows, not."""
+    """With tight bounds, intervals contain the answer for the bounded rows. Negative control: not that for all rows."""
     true = rows_of(plain, WEIGHED + BOUNDED[number])
     columns = {*true[0]}
     found = coverage(tight, QUESTIONS[number], true, 1_000, REPEATED)

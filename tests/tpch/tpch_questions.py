@@ -1,4 +1,4 @@
-"""The catalog and the questions of docs/tpch.md, and what it takes to ask them often."""
+"""The catalog and the questions of docs/tpch.md, and an engine for asking them often."""
 
 import re
 from pathlib import Path
