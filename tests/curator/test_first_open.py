@@ -83,7 +83,7 @@ def run(work, *arguments):
 
 
 def killed_at(steps, tmp_path, more=""):
-    """Kill the first opening at each of these steps, until one is past the end. Then it must open. Returns the kills."""
+    """Kill the first opening at each of these steps, until it is past the end. Then it must open. Returns kills."""
     fresh = folder_at(tmp_path / "fresh", more)
     killed = 0
     for step in steps:

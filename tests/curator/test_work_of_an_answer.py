@@ -60,7 +60,7 @@ def test_only_the_rows_are_computed_before_they_are_read(cells_with_intervals, m
 
 
 def test_an_answer_says_the_same_whenever_it_is_read():
-    """Details that are computed later depend neither on later events nor on changes that the reader made to the rows."""
+    """Details that are computed later depend neither on later events nor on changes by the reader to the rows."""
     early, late = protect(), protect()
     first = early.ask(FOUR, epsilon=1)
     for answer in (first, late.ask(FOUR, epsilon=1)):

@@ -371,7 +371,7 @@ def test_bad_parameters_of_a_sequence():
 
 @pytest.mark.parametrize("monotonic", [False, True])
 def test_noise_that_does_not_pay_is_refused(monotonic):
-    """The split is chosen outside the kernel, so the kernel checks it and refuses slightly less noise of either kind."""
+    """The split is chosen outside the kernel, so it is checked: slightly less noise of either kind is refused."""
     noise = balance_noise(Fraction(7, 3), Decimal("0.37"), monotonic, 30)
     above_threshold.AboveThreshold(0, Fraction(7, 3), Decimal("0.37"), monotonic, noise)
     for name in ("threshold_scale", "value_scale"):

@@ -190,7 +190,7 @@ def test_row_units_meet_nobody():
 
 @pytest.mark.parametrize("quantity", [People(), Keys()])
 def test_multiplied_rows_are_not_counted_as_people(quantity):
-    """A public table may turn one row into three. As people, these would change by 3 a count that is certified for 1."""
+    """A public table may turn one row into three. Counted as people, they would exceed the certified change of 1."""
     one = Scan("t", "1", 1, "t.")
     alike = (Column("t.site", ColumnType.INTEGER), SITE[1])
     loss = PureDP(1) if quantity == People() else ApproxDP(1, "1e-6")

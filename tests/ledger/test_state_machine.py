@@ -27,7 +27,7 @@ SUBLIMITS = {name: PureDP(most) for name, most in OWN.items()}
 
 
 class Books(RuleBasedStateMachine):
-    """The model: who was charged how much for which question, which charges have no answer, and who saw which answer."""
+    """The model: who was charged what for which question, which charges have no answer, and who saw which answer."""
 
     def __init__(self):
         super().__init__()

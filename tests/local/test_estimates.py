@@ -71,7 +71,7 @@ def test_simultaneous_intervals_are_wider_by_the_share_of_each():
 
 
 def test_fakes_by_trying_all_of_them():
-    """For all choices of two fakes among eight, the estimate from the honest reports is inside, and reaches the ends."""
+    """For all choices of two fakes among eight, the honest reports' estimate is inside, and reaches the ends."""
     randomiser = sf.local.randomiser("krr", k=3, epsilon=2)
     reports = np.array([0, 0, 1, 2, 2, 2, 2, 1])
     estimate = randomiser.estimate(reports)

@@ -189,7 +189,7 @@ def test_a_blanket_that_claims_too_much_would_be_noticed():
 
 
 def test_more_reports_hide_better():
-    """What grouping rests on: the view of more reports from the blanket never tells more."""
+    """Why reports may be grouped: a view with more reports from the blanket is never more informative."""
     for name, k in (("rr", 2), ("krr", 5), ("subset", 5), ("olh", 4)):
         blanket, _ = find_blanket(sf.local.randomiser(name, k=k, epsilon=1))
         sure = Blanket(blanket.high, blanket.low, blanket.alone, blanket.both, Fraction(1))

@@ -1,4 +1,4 @@
-"""Neighbours of counts tables: one count that differs by 1 moves no released integer further than is certified."""
+"""Neighbours of counts tables: if one count differs by 1, no integer changes by more than is certified."""
 
 import numpy as np
 import pandas as pd

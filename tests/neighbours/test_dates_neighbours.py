@@ -1,4 +1,4 @@
-"""Random neighbouring tables with dates and moments: nobody moves more than is certified, and the engines agree."""
+"""Random neighbouring tables with dates: one person changes no more than is certified, and the engines agree."""
 
 from datetime import date, datetime
 from functools import cache
@@ -62,7 +62,7 @@ CHECKED = set()
 
 
 def measured(owners, plan):
-    """What both engines measure: every integer that is not zero, under (measurement, cell, bin or part)."""
+    """The integers that both engines measure: every nonzero one, under (measurement, cell, bin or part)."""
     rows = [{"pid": f"p{name}", **row} for name, mine in owners for row in mine]
     frame = pd.DataFrame(rows, columns=list(VISITS.columns)).astype({"cost": float, "born": object, "seen": object})
     duck = DuckDBEngine.of_data(VISITS, frame)
@@ -102,7 +102,7 @@ def test_nobody_moves_more_than_is_certified(question, neighbours, others, mine,
 
 
 def test_a_bound_that_is_too_small_is_seen():
-    """Negative control: one person, far from the bounds' middle, moves a sum of hours by nearly what is certified."""
+    """Negative control: one person, far from the midpoint, changes a sum of hours by nearly what is certified."""
     plan = planned(
         "SELECT SUM(DATE_DIFF('hour', TIMESTAMP '1968-01-01 00:00:00', seen)) AS s FROM visits", "add-remove"
     )

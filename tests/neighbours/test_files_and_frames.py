@@ -80,7 +80,7 @@ PLANS = [planned(question) for question in QUESTIONS]
 
 
 def compare(with_me, without_me, mine):
-    """Nobody else is read differently, and no measurement moves more than it is certified to."""
+    """Other people's values are parsed the same, and no measurement changes by more than is certified."""
     if with_me is None or without_me is None:
         return
     (people, measured), (others, before) = with_me, without_me
@@ -184,7 +184,7 @@ def test_one_persons_values_change_no_frame_for_others(others, me, library, plac
 
 
 class Subclass(pd.DataFrame):
-    """As other libraries' frames are of pandas."""
+    """A subclass, as other libraries' frames are subclasses of pandas' frame."""
 
 
 def framed(rows, library):
@@ -252,7 +252,7 @@ def test_one_persons_record_changes_no_file_for_others(
 
 
 def appeared(people, others, my_bytes, encoding):
-    """Who the random bytes belong to: nobody, or several people, or one of the others, whom they then name."""
+    """To whom the random bytes belong: to nobody, to several people, or to another person whose id they contain."""
     told = {id_text(word) for word in my_bytes.decode(encoding, "replace").replace('"', " ").replace("\n", " ").split()}
     new = {who for who in people if who not in others}
     changed = {who for who in people if who in others and people[who] != others[who]}
@@ -265,7 +265,7 @@ def appeared(people, others, my_bytes, encoding):
 
 
 def test_the_neighbours_see_a_dtype_that_is_read_in_its_own_way(monkeypatch):
-    """Negative control: with Python's own texts, one person's word changes how everybody's truth values are read."""
+    """Negative control: with Python's str(), one person's text changes how everybody's booleans are parsed."""
     monkeypatch.setattr(frames, "spell_value", lambda value, exact=False: None if value is None else str(value))
     rest = [
         {"who": 1, **dict.fromkeys(NAMES[1:]), "x": np.float32(0.1)},
@@ -280,7 +280,7 @@ def test_the_neighbours_see_a_dtype_that_is_read_in_its_own_way(monkeypatch):
 
 
 def test_the_neighbours_see_a_record_that_swallows_others(tmp_path, monkeypatch):
-    """Negative control: where the owner vouches for quotes, two unclosed ones take other people's records with them."""
+    """Negative control: with quoted_newlines = true, two unclosed quotes swallow other people's records."""
     rest = b"".join(written([[str(who), *["1"] * 7, "a"]], ",", "\n", "utf-8") for who in range(1, 6))
     head = written([NAMES], ",", "\n", "utf-8")
     (tmp_path / "with.csv").write_bytes(head + b'7,1,1,1,1,1,1,1,"x\n' + rest + b'8,1,1,1,1,1,1,1,x"\n')

@@ -40,7 +40,7 @@ SOMEBODY = (patients(77, cities=("Rome",)), visits(49.0, 49.0, sites=(2.0,), kin
 
 
 def moved(before, after):
-    """By measurement: the changes of every cell, part and bin; of keys that one person has, in their people only."""
+    """By measurement: the change of every cell, part and bin. For keys of one person only, the change of people."""
     lonely = {where[1] for where in before.keys() ^ after.keys() if where[0].startswith("keys")}
     found = {}
     for where in before.keys() | after.keys():
@@ -98,7 +98,7 @@ def test_a_fixed_crowd_of_one_table_moves_as_certified(question):
 
 @pytest.mark.parametrize("computed", [True, False])
 def test_values_are_held_to_the_bounds_of_the_plan(computed):
-    """The planner is not trusted: whatever bounds a plan names, a measurement of it stays within them."""
+    """The planner is not trusted: whatever bounds a plan declares, its measurements stay within them."""
     question = f"SELECT SUM({'pay + 1' if computed else 'pay'}) AS s FROM t"
     plan, table = test_sensitivity.planned(question, "id", "add-remove")
     (measurement,) = plan.measurements

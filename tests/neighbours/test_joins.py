@@ -1,4 +1,4 @@
-"""Random neighbouring tables that meet in a join, a union or rows per person: nobody moves more than is certified."""
+"""Random neighbouring tables in joins, unions and per-person rows: one person changes no more than is certified."""
 
 from dataclasses import replace
 from functools import cache
@@ -88,7 +88,7 @@ people = st.lists(person, max_size=3)
 
 
 def frames(owners):
-    """Two frames, in which each person's rows stand under one id; a person may be in one of them only."""
+    """Two frames with the rows of each person under one id. A person may be in only one of them."""
     first = [{"pid": f"p{name}", **row} for name, (rows, _) in owners for row in rows]
     second = [{"pid": f"p{name}", **row} for name, (_, rows) in owners for row in rows]
     return (
@@ -101,7 +101,7 @@ CHECKED = set()
 
 
 def measured(owners, plan):
-    """What DuckDB measures, which is what the reference measures; by name, and by the keys that the data names."""
+    """The integers of DuckDB, which equal the reference engine's, by measurement and by undeclared key."""
     one, two = frames(owners)
     everything = {"patients": (PATIENTS, one), "visits": (VISITS, two), "sites": (SITES, SITE_ROWS)}
     tables = {name: everything[name] for name in outline_source(plan.source).tables}
@@ -168,7 +168,7 @@ def test_a_bound_that_is_too_small_is_seen():
 
 @pytest.mark.parametrize("rows", [9, 30, 200])
 def test_a_crowd_of_rows_makes_no_more_work(rows):
-    """However many rows a person has in both tables: a join meets 8 times the bounds, and they weigh the bounds."""
+    """However many rows a person has, a join reads 8 times the bounds, and the rows are scaled to the bounds."""
     plan = planned(f"SELECT COUNT(*) AS n FROM {JOIN}", "add-remove")
     patients = [{"age": age, "city": "Rome", "job": "a"} for age in range(rows)]
     mine = (patients, [{"cost": visit / 7, "site": 1, "kind": "a"} for visit in range(rows)])
@@ -182,7 +182,7 @@ def test_a_crowd_of_rows_makes_no_more_work(rows):
 
 
 def test_which_rows_meet_depends_on_their_content_alone():
-    """In any order of rows and whoever else is there; and not on the least values: the hash is of all columns."""
+    """They depend on neither row order nor other people. The hash is of all columns."""
     plan = planned(f"SELECT SUM(v.cost) AS s, MEDIAN(v.site) AS m FROM {JOIN}", "add-remove")
     visits = [{"cost": visit / 3, "site": visit % 4 + 1, "kind": str(visit)} for visit in range(99)]
     patients = [{"age": 1, "city": "Rome", "job": "a"}]

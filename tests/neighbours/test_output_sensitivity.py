@@ -1,4 +1,4 @@
-"""What `explain` says of one person and a question is the largest change between any two neighbours: enumerated."""
+"""The change by one person that explain() states is the largest between any two neighbours, by enumeration."""
 
 import itertools
 import statistics
@@ -33,7 +33,7 @@ def change(sql, neighbours, **given):
 
 
 def pairs(neighbours, values, rows=N):
-    """All datasets of so many rows, each beside all of its neighbours that are not larger."""
+    """All datasets of this size, each with all neighbours that are not larger."""
     for data in itertools.product(values, repeat=rows):
         if neighbours == "add-remove":
             yield data, data[:-1]
@@ -43,7 +43,7 @@ def pairs(neighbours, values, rows=N):
 
 
 def largest(neighbours, values, compute, rows=N):
-    """The largest L1 distance of what is computed; None: it has no value there."""
+    """The largest L1 distance between two outputs. None: the output has no value for some dataset."""
     found = [(compute(one), compute(two)) for one, two in pairs(neighbours, values, rows)]
     return max(sum(abs(a - b) for a, b in zip(one, two, strict=True)) for one, two in found if None not in one + two)
 

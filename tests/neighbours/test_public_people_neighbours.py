@@ -1,4 +1,4 @@
-"""Frames that differ in one person, whose number of people is public: nothing moves further than is certified."""
+"""Frames with a public number of people that differ in one person: no measurement changes by more than is certified."""
 
 import pandas as pd
 import pytest
@@ -63,7 +63,7 @@ def test_no_replaced_person_moves_more(question, loss, others, mine, yours):
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 7])
 def test_from_one_bound_to_the_other_is_the_whole_of_it(rows):
-    """Negative control: the certified span is reached, so that a smaller one would be seen."""
+    """Negative control: the certified span is reached, so a smaller one would be noticed."""
     plan, table = planned("SELECT AVG(y) AS m FROM t", 1)
     (measurement,) = certify(plan).measurements
     low, high = (measured([[{"x": 0.0, "y": end}] * rows], plan, table)[measurement.name] for end in (1, 10))

@@ -1,4 +1,4 @@
-"""Random neighbouring vectors of floats: on the grid they are never further apart than what the noise pays for."""
+"""Random neighbouring vectors of floats: on the grid, their distance is at most what the noise is scaled to."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -104,7 +104,7 @@ def test_unpaid_rounding_would_be_seen():
 
 @pytest.mark.parametrize("size", [1, 10, 1000, 10**6])
 def test_rounding_costs_next_to_nothing(size):
-    """However long the vector, paying for the rounding widens the noise by less than one part in a thousand."""
+    """For vectors of any length, the rounding widens the noise by less than 0.1 %."""
     for epsilon in ("0.1", "1", "10"):
         exponent, noise = on_grid(sf.Laplace(1, epsilon), size)
         assert noise.scale * Fraction(2) ** exponent <= Fraction(1001, 1000) / Fraction(epsilon)
