@@ -1,4 +1,4 @@
-"""Error of the same answers at the same epsilon, on the same data, for the same unit, beside four peers.
+"""The errors of Sfumato and four peers for the same questions, at the same epsilon, on the same data and unit.
 
 Run by `make bench`. A row ends in "met" or "MISSED"; the program fails if any row is missed. `--markdown` writes the
 table into docs/accuracy.md. Each library is asked by its own script in `side_by_side/`, the peers in an environment
@@ -68,7 +68,7 @@ Rows = dict[str, dict[str, Figure]]
 
 @dataclass(frozen=True)
 class Said:
-    """What one library said, or why it said nothing."""
+    """The figures of one library, or the reason why there are none."""
 
     rows: Rows
     trouble: str = ""
@@ -110,7 +110,7 @@ def task() -> dict[str, object]:
 
 
 def said_by(name: str, questions: str, *, fresh: bool) -> Said:
-    """A peer's rows: kept ones, or new ones from its own environment."""
+    """A peer's rows: stored ones if nothing changed, otherwise computed in its own environment."""
     script = SCRIPTS / f"{name}_errors.py"
     texts = (questions, script.read_text(), (SCRIPTS / "figures.py").read_text(), *PEERS[name])
     key = hashlib.sha256("\0".join(texts).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Speed and memory of whole answers, beside the plain DuckDB query, as ratios of one run. Run by `make bench`."""
+"""Speed and memory of whole answers, as ratios to the plain DuckDB query in the same run. Run by `make bench`."""
 
 import os
 import sqlite3
@@ -198,7 +198,7 @@ def releases(report: Report, folder: Path) -> None:
 
 
 def upgrades(report: Report, folder: Path) -> None:
-    """The 200th upgrade of a question beside the first: medians of ten, of several questions in turns."""
+    """The 200th upgrade of a question compared with the first: medians of ten, of several questions in turns."""
     data = pa.table({"age": [20 + index % 60 for index in range(1000)]})
     columns, budget = {"age": sf.Integer(0, 120, nullable=False)}, sf.Budget(epsilon=10_000)
     first: list[float] = []
@@ -219,7 +219,7 @@ def upgrades(report: Report, folder: Path) -> None:
 
 
 def long_ledger(report: Report, folder: Path) -> None:
-    """`reserve` in a ledger of many entries beside one of few, in turns."""
+    """`reserve` in a ledger of many entries compared with one of few, in turns."""
     data = pa.table({"age": [20, 30]})
     with sf.protect(
         data, name="t", unit=sf.ROW, columns={"age": sf.Integer(0, 120)}, budget=sf.Budget(epsilon=1)
@@ -237,7 +237,7 @@ def long_ledger(report: Report, folder: Path) -> None:
 
 
 def filled(path: Path, asked: Certificate, entries: int) -> Ledger:
-    """A sound ledger of one busy analyst, its entries chained in one transaction."""
+    """A valid ledger with many entries of one analyst, chained in one transaction."""
     limit = Limit(PureDP(1_000_000))
     with Ledger.create(str(path), asked.population, limit) as ledger, ledger._database.write() as books:
         now, payload = books.read_head(lock=True), describe_certificate(asked)
@@ -260,7 +260,7 @@ def fresh(*arguments: str) -> str:
 
 
 def many_groups(report: Report) -> None:
-    """Four aggregates of 5,001 groups beside a count of them; the intervals of what is shown take longest."""
+    """Four aggregates of 5,001 groups compared with a count of them. The intervals of the shown rows take longest."""
     rng, rows = np.random.default_rng(1), 20_000
     data = pa.table({"k": rng.integers(0, 5_001, rows), "x": rng.random(rows), "y": rng.random(rows)})
     columns = {"k": sf.Integer(0, 5_000), "x": sf.Real(0, 1), "y": sf.Real(0, 1)}
@@ -278,7 +278,7 @@ def many_groups(report: Report) -> None:
 
 
 def many_texts(report: Report) -> None:
-    """GROUP BY a text that nobody declared, with one person of 500,000 texts, and without that person."""
+    """GROUP BY on undeclared texts, with one person who has 500,000 texts, and without that person."""
     people, texts, curators = 200_000, 500_000, []
     columns = {"p": sf.Id(), "job": sf.Text()}
     for more in (texts, 1):
@@ -317,7 +317,7 @@ def starting(report: Report) -> None:
 
 
 def memory(report: Report, folder: Path) -> None:
-    """The most that a fresh process held, in MiB, beside a fresh process with the plain query."""
+    """The peak memory of a fresh process, in MiB, compared with that of a fresh process with the plain query."""
     plain = mebibytes(PLAINLY, PLAIN.format(path=folder / "rows.parquet"))
     for who, unit in (("row unit", ROW_UNIT), ("person unit", PERSON_UNIT)):
         place = folder / who
@@ -334,7 +334,7 @@ def mebibytes(code: str, *arguments: str) -> float:
 
 
 def main() -> None:
-    """All parts, or those that are named: python bench/ask.py tiny releases."""
+    """Run all parts, or those that are named: python bench/ask.py tiny releases."""
     report, chosen = Report(), sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
         os.environ["SFUMATO_HOME"] = str(Path(folder) / "home")

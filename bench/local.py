@@ -1,4 +1,4 @@
-"""Local randomisers beside pure-ldp and multi-freq-ldpy, as ratios of one run: 100 categories, epsilon 1.
+"""Local randomisers compared with pure-ldp and multi-freq-ldpy, as ratios of one run: 100 categories, epsilon 1.
 
 Run by `make bench`. A line ends in "met" or "MISSED"; the program fails if any line is missed. Our reports use secure
 randomness, theirs do not.
@@ -38,7 +38,7 @@ SURVEYS, SURVEYED = 250, 20_000
 
 
 def seconds(work: Callable[[], object], rounds: int = ROUNDS) -> float:
-    """The least time of a few: what the work needs when nothing else disturbs it."""
+    """The shortest of a few times: the time of the work if nothing else disturbs it."""
     times = []
     for _ in range(rounds):
         start = time.perf_counter()
@@ -160,7 +160,7 @@ def shared_seeds(report: Report, ours: float, few: list[int]) -> None:
 
 
 def accuracy(report: Report) -> None:
-    """Squared error over all categories of many surveys, beside the formula for the people asked."""
+    """Squared error over all categories of many surveys, compared with the formula for the people asked."""
     values = everyone(SURVEYED)
     shares = np.bincount(values, minlength=K) / SURVEYED
     for name in ("krr", "subset", "oue", "sue", "olh", "hadamard"):

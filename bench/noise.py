@@ -1,4 +1,4 @@
-"""Speed and memory of exact noise, beside numpy's unsafe Laplace and opendp's exact one, as ratios of one run.
+"""Speed and memory of exact noise, as ratios to numpy's unsafe Laplace and opendp's exact noise in the same run.
 
 Run by `make bench`. A line ends in "met" or "MISSED"; the program fails if any line is missed.
 """

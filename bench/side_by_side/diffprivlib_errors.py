@@ -1,4 +1,4 @@
-"""What diffprivlib's answers are wrong by. It takes the number of people to be public."""
+"""The errors of diffprivlib's answers. It assumes that the number of people is public."""
 
 import warnings
 from collections.abc import Callable, Mapping

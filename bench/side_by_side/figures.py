@@ -1,4 +1,4 @@
-"""Errors as the table wants them: root mean squares, with how each was found. Needs numpy alone: every peer has it."""
+"""Errors for the table: root mean squares, with how each was found. It needs only numpy, which every peer has."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""What opendp's answers are wrong by: its Polars interface, with its own scales, thresholds and scores."""
+"""The errors of opendp's answers: its Polars interface, with its own scales, thresholds and scores."""
 
 import warnings
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""What pipeline-dp's answers are wrong by: its combiners, with the budgets that its accountant gives them."""
+"""The errors of pipeline-dp's answers: its combiners, with the budgets that its accountant gives them."""
 
 from collections.abc import Callable, Mapping
 

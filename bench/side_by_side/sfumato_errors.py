@@ -1,4 +1,4 @@
-"""What Sfumato's answers are wrong by: real releases, of the plan that `preview` explains.
+"""The errors of Sfumato's answers: real releases, of the plan that `preview` explains.
 
 Each repetition is what `ask` does (plan, certificate, the engine's integers, the kernel's release, the formulas), but
 for the ledger, which would have to be charged each time. Where the answer is one number plus noise, the scale is read
@@ -130,7 +130,7 @@ def histogram(counts: list[int], epsilon: float, times: int) -> Figure:
 
 
 def of_people(task: Mapping[str, object], epsilon: float, row: Callable[[str, Figure], None]) -> None:
-    """Counts and sums by site, against the truth before anybody's rows were bounded."""
+    """Counts and sums by site, compared with the true values before contribution bounds."""
     visits = task["visits"]
     sites = sorted(set(visits["site"]))
     columns = {

@@ -1,4 +1,4 @@
-"""What tmlt.analytics's answers are wrong by: the noise that its Session states for a compiled query.
+"""The errors of tmlt.analytics's answers: the noise that its Session states for a compiled query.
 
 Its answers run on Spark at seconds each, so that means, variances and keys are repeated here from its stated noise
 and its own formulas, and medians from its mechanism's distribution, which real calls must agree with.
@@ -102,7 +102,7 @@ def means(tables: Floats, upper: float, noise: list[Floats]) -> Floats:
 
 
 def variances(tables: Floats, upper: float, noise: list[Floats]) -> Floats:
-    """Sums of x and of its square, each less the middle of its bounds; held to [0, upper**2 / 4]."""
+    """Sums of x and of its square, each minus the midpoint of its bounds; clamped to [0, upper**2 / 4]."""
     of_sum, of_squares, of_count = noise
     count = tables.shape[1] + of_count
     total = (tables - upper / 2).sum(axis=1)[:, None] + of_sum

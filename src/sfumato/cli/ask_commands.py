@@ -192,7 +192,7 @@ def explain(
 
 
 def _describe_stored(found: "Preview") -> dict[str, object]:
-    """What the JSON says about a stored answer."""
+    """The fields of the JSON that describe a stored answer."""
     return {"cached": True, "population_cost": found.population_cost.as_text()}
 
 

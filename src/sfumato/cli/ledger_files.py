@@ -102,7 +102,7 @@ def export(
 def open_charges(context: typer.Context, as_json: AsJson = False) -> None:
     """List charges without an answer. To resume one at no further cost, ask the same question again.
 
-    A watch cannot be resumed: it ends with its process, and another watch is charged anew.
+    A watch cannot be resumed: it ends with its process, and another watch is a new charge.
     """
     with refusals(as_json):
         from sfumato.catalog.catalog_file import load_catalog

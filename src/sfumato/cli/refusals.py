@@ -48,7 +48,7 @@ def exit_code(error: SfumatoError) -> int:
 def refusals(as_json: bool) -> Iterator[None]:
     """Report an error raised inside and exit with its code, without a traceback.
 
-    A first command on a folder may load its data: warnings about that load are told too.
+    The first command on a folder may load its data; warnings about that load are printed too.
     """
     try:
         with warnings.catch_warnings():

@@ -94,7 +94,7 @@ def restore(
 
 @contextmanager
 def _explain_failures(path: str) -> Iterator[None]:
-    """Raise what the operating system says while a ledger's file is replaced, as a LedgerError."""
+    """Turn errors of the operating system into a LedgerError while a ledger's file is replaced."""
     try:
         yield
     except OSError as error:
@@ -123,7 +123,7 @@ def _hold_lock(scratch: Path) -> Iterator[None]:
 
 
 def _clear_scratch(folder: str) -> None:
-    """Remove what killed restores left here: folders whose lock nobody holds."""
+    """Remove folders that killed restores left here: those whose lock is free."""
     for left in Path(folder).glob(f"{SCRATCH}*"):
         try:
             with (left / "lock").open("rb") as file:

@@ -144,9 +144,9 @@ class Database:
         return sqlite3.connect(where, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False, uri=True)
 
     def _write_reading_address(self, path: str) -> str:
-        """How SQLite is told to read a file that may not be written.
+        """The address with which SQLite reads a file that this user cannot write.
 
-        Entries may still be in the journal, which only a writer may fold in: then a copy of both is read.
+        Entries may still be in the journal, which only a writer can merge into the file. Then a copy of both is read.
         """
         if not os.path.exists(path + "-wal") or not os.stat(path + "-wal").st_size:
             return f"file:{quote(path)}?mode=ro&immutable=1"

@@ -1,4 +1,4 @@
-"""The first view of a stored answer by an analyst who did not pay for it: an entry."""
+"""The entry for the first view of a stored answer by an analyst who was not charged for it."""
 
 from sfumato.ledger.charging import read_own_spent
 from sfumato.ledger.entries import Head, Row

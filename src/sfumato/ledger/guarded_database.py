@@ -23,7 +23,7 @@ from sfumato.ledger.segments import remember_ledger
 
 
 class GuardedDatabase:
-    """Transactions on a ledger that is never older than what was seen of it."""
+    """Transactions on a ledger. A ledger that is older than the entries seen before is refused."""
 
     def __init__(self, database: Database, keyring: Keyring | None, anchor: Seen | None, generation: int = 0) -> None:
         self.database = database

@@ -39,7 +39,7 @@ def find_home() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The newest entry that any process of this user has seen, what was spent by then, and the file that held it."""
+    """The newest entry that any process of this user has seen, the amount spent by then, and the ledger's file."""
 
     number: int
     hash: str

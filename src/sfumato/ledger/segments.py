@@ -24,7 +24,7 @@ NOTE = "histories"  # the file next to the mark with the segments that this user
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """What was seen of one segment: its anchor's hash and number, what was spent before it, and its newest entry."""
+    """The part of a segment that was seen: its anchor's hash and number, the amount spent before, the newest entry."""
 
     anchor: str
     first: int
@@ -105,7 +105,7 @@ class Missing:
 
 
 def find_missing(counted: Iterable[Segment], seen: Iterable[Segment], budget: PrivacyLoss) -> Missing:
-    """What was seen but not counted by the ledger. The cost is in the kind of its budget."""
+    """Charges that were seen but that the ledger does not count. The cost has the type of its budget."""
     have = {segment.anchor: segment for segment in choose_longest(counted)}
     lost, entries, cost = [], 0, make_zero_loss(budget)
     for segment in choose_longest(seen):

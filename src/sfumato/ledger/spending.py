@@ -1,4 +1,4 @@
-"""Limits, what an answer takes from them, what is left, and the refusal of a charge that does not fit."""
+"""Limits, the cost of an answer, what is left, and the refusal of a charge that does not fit."""
 
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR

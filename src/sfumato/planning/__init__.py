@@ -1,1 +1,1 @@
-"""From a Query to a BoundedPlan. Clever, and so not believed: the kernel certifies what comes out."""
+"""From a Query to a BoundedPlan. This package is not trusted: the kernel certifies its plans."""

@@ -1,4 +1,4 @@
-"""The measurements that give the count, the sum and the squares of a value. Few share the loss better than many.
+"""The measurements for the count, the sum and the squares of a value: as few as possible, because they share the loss.
 
 A value whose count and sum are both wanted is measured in halves, one whose variance is wanted in thirds
 (kernel/split_sums.py): each is one measurement. Other values without NULLs take their count from it.
@@ -67,7 +67,7 @@ def choose_splits(aggregates: Sequence[Aggregate], rows: RowFacts) -> dict[Typed
 
 
 def _wants_halves(value: Typed, functions: set[str], rows: RowFacts) -> bool:
-    """Are both the sum and the count of this value wanted?"""
+    """Does the question need both the sum and the count of this value?"""
     if value.nullable:
         return "AVG" in functions or ({"COUNT", "SUM"} <= functions and not rows.one_cell_replaced)
     return {"AVG", "SUM"} <= functions

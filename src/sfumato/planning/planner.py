@@ -21,7 +21,7 @@ from sfumato.query.source_outline import check_work
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """The plan, and how each aggregate of the query is read from what it releases."""
+    """The plan, and how each aggregate of the query is computed from its released numbers."""
 
     plan: BoundedPlan
     formulas: tuple[Formula, ...]

@@ -71,7 +71,7 @@ class QuantityChooser:
         self.splits = choose_splits(query.aggregates, rows) if pure else {}
 
     def choose_formula(self, aggregate: Aggregate) -> Formula:  # noqa: PLR0911 - one return an aggregate
-        """Choose what is measured for an aggregate, and how it is read from that."""
+        """Choose the quantities for an aggregate, and how the aggregate is computed from them."""
         value = aggregate.value
         match aggregate.function:
             case "COUNT":
@@ -183,7 +183,7 @@ class QuantityChooser:
         return (None if math.isinf(least) else least), (None if math.isinf(most) else most)
 
     def _add(self, quantity: Quantity, value: Typed | None = None) -> str:
-        """Name a quantity. One that is wanted twice is measured once, unless its value has another type."""
+        """Name a quantity. If two aggregates need the same quantity, it is measured once, unless the types differ."""
         for name, wanted in self.wanted.items():
             if wanted == (quantity, value):
                 return name

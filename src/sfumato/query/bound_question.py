@@ -22,7 +22,7 @@ MOST_LETTERS_REMEMBERED = 2_000
 
 @dataclass(frozen=True, slots=True)
 class BoundQuestion:
-    """The syntax tree of a question and its Query. Nobody changes the tree: who needs another one copies it."""
+    """The syntax tree of a question and its Query. The tree is never changed; code that needs a variant copies it."""
 
     tree: exp.Select
     query: Query

@@ -1,4 +1,4 @@
-"""Cap the rows of one unit that each table lets into a join of private tables, and into undeclared keys."""
+"""Cap the rows of one unit that a join of private tables, or GROUP BY on undeclared keys, reads from each table."""
 
 from dataclasses import replace
 from typing import assert_never

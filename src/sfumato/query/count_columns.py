@@ -46,7 +46,7 @@ def _is_misused(node: exp.Column, name: str) -> bool:
 
 
 def _is_computed(value: Expression, counts: set[str]) -> bool:
-    """Is a count column only added, multiplied and the like?"""
+    """Is a count column used only in arithmetic?"""
     match value:
         case Call(function, arguments):
             inside = all(_is_computed(argument, counts) for argument in arguments)

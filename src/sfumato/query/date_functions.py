@@ -40,7 +40,7 @@ MOMENT = re.compile(DAY.pattern + r"([T ]([01][0-9]|2[0-3]):[0-9]{2}(:[0-9]{2}(\
 
 
 def bind_date_function(node: exp.Expr, row: Callable[[exp.Expr], Typed]) -> Typed | None:
-    """Bind a function of dates. `row` binds its arguments. None: the node is no function of dates."""
+    """Bind a function of dates. `row` binds its arguments. None: the node is not a function of dates."""
     match node:
         case exp.TimestampTrunc() | exp.DateTrunc():
             unit = _read_unit(node, node.args.get("unit"), UNITS, "DATE_TRUNC('month', day)")

@@ -59,7 +59,7 @@ class Blanket:
 
 @dataclass(frozen=True, slots=True)
 class ShuffleBound:
-    """The bound after shuffling, beside the local epsilon, which holds without these assumptions."""
+    """The bound after shuffling, and the local epsilon, which holds without these assumptions."""
 
     local_epsilon: Decimal
     epsilon: Decimal
