@@ -75,7 +75,7 @@ def bound_post(post: Post, aggregates: Sequence[Ends], keys: Sequence[npt.NDArra
         case Literal(value) if isinstance(value, (bool, str)) or value is None:
             return EVERYWHERE
         case Literal(value):
-            return np.asarray(float(value)), np.asarray(float(value))  # type: ignore[arg-type]
+            return np.asarray(float(value)), np.asarray(float(value))  # type: ignore[arg-type]  # a number
         case KeyRef(index):
             return _bound_key(keys[index])
         case PostCall("round", (inner, Literal(int(digits)))):

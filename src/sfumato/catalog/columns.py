@@ -5,11 +5,12 @@ import operator
 import re
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 from numbers import Real as AnyReal
-from typing import TypeVar
+from typing import SupportsIndex, TypeVar
 
 from sfumato.catalog.catalog_errors import build_catalog_error, show_value
 from sfumato.catalog.names import is_encodable
@@ -187,10 +188,10 @@ def read_flag(value: object, name: str) -> bool:
 
 
 def _read_whole(value: object, name: str) -> int:
-    try:
-        number = MOST_BOUND + 1 if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        number = MOST_BOUND + 1
+    number = MOST_BOUND + 1
+    if isinstance(value, SupportsIndex) and not isinstance(value, bool):
+        with suppress(TypeError):  # an array of several numbers has the method, and raises
+            number = operator.index(value)
     if abs(number) > MOST_BOUND:
         hint = "Other numbers belong in a real column."
         raise build_catalog_error(f"{name} must be a whole number within 2**53; got {kind_of(value)}.", hint)

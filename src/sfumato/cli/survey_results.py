@@ -16,6 +16,8 @@ from sfumato.cli.show import AsJson, print_json, print_table, say, to_stderr, wo
 from sfumato.cli.survey_source import PublicKey, Source, load
 
 if TYPE_CHECKING:
+    from rich.progress import TaskID
+
     from sfumato.local.collect.collector import ReceivedCounts
     from sfumato.local.collect.results import Results
     from sfumato.local.collect.simulation import Progress
@@ -295,11 +297,11 @@ def _show_progress(people: int) -> Iterator["Progress"]:
     console = to_stderr()
     columns = (TextColumn("{task.description:<11}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
-        stages: dict[str, object] = {}
+        stages: dict[str, TaskID] = {}
 
         def progress(stage: str, count: int) -> None:
             if stage not in stages:
                 stages[stage] = bar.add_task(stage, total=people)
-            bar.advance(stages[stage], count)  # type: ignore[arg-type]
+            bar.advance(stages[stage], count)
 
         yield progress

@@ -25,7 +25,7 @@ class Verification:
     verified_before: int = 0  # how many of the entries were verified earlier, and were not checked again
 
 
-def audit(  # noqa: PLR0917 (its callers name what they pass)
+def audit(  # noqa: PLR0917 - its callers name what they pass
     rows: LedgerRows,
     ledger_id: str,
     population: str,

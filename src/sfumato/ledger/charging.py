@@ -25,7 +25,7 @@ class AlreadyAnswered(KernelFault):
     """This analyst has the answer to this plan: it is stored, and nothing is charged."""
 
 
-def charge_certificate(  # noqa: PLR0917 (one caller)
+def charge_certificate(  # noqa: PLR0917 - one caller
     rows: LedgerRows, now: Head, analyst: str, certificate: Certificate, question: str, refuse: Refuse
 ) -> tuple[Reservation, Head, PrivacyLoss | None]:
     """Charge a certificate, or resume the analyst's charge for it that has no answer; then the charged loss is None.

@@ -156,7 +156,7 @@ class Database:
                 shutil.copyfile(path + suffix, os.path.join(self._scratch.name, "ledger.db") + suffix)
         return f"file:{quote(os.path.join(self._scratch.name, 'ledger.db'))}?mode=rw"
 
-    def _set_up_sqlite(self, connection: Any, record: Any) -> None:  # noqa: ANN401
+    def _set_up_sqlite(self, connection: Any, record: Any) -> None:  # noqa: ANN401 - of sqlite3 and SQLAlchemy
         connection.text_factory = TEXT
         if self._read_only:
             return

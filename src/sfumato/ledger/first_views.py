@@ -10,7 +10,7 @@ from sfumato.ledger.spending import read_charge
 from sfumato.ledger.sublimits import Sublimits
 
 
-def count_view(  # noqa: PLR0917 (one caller)
+def count_view(  # noqa: PLR0917 - one caller
     rows: LedgerRows, now: Head, charge: Row, answer: int, analyst: str, sublimits: Sublimits
 ) -> tuple[Head, bool]:
     """Count an answer on the own limit of an analyst who sees it for the first time. The total does not change.

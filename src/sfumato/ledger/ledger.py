@@ -94,7 +94,7 @@ class Ledger:
         return cls(identity, sublimits, create_guarded(url, identity, limit.loss, describe_neighbours(neighbours)))
 
     @classmethod
-    def open(  # noqa: PLR0917 (its callers name what they pass)
+    def open(  # noqa: PLR0917 - its callers name what they pass
         cls,
         url: str | None,
         ledger_id: str,

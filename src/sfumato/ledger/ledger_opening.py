@@ -143,7 +143,7 @@ def _append_migration(database: Database, rows: LedgerRows, keyring: Keyring) ->
         append_anchor(rows, database, keyring, "migrate", {"from": before, "to": SCHEMA_VERSION})
 
 
-def append_anchor(  # noqa: PLR0917 (its callers name what they pass)
+def append_anchor(  # noqa: PLR0917 - its callers name what they pass
     rows: LedgerRows,
     database: Database,
     keyring: Keyring | None,

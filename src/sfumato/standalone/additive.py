@@ -130,9 +130,10 @@ class Gaussian:
 def _read_of(of: object, sensitivity: Fraction) -> Of:
     if of is None:
         return "integers" if sensitivity.denominator == 1 else "reals"
-    for name in get_args(Of):
-        if isinstance(of, str) and of == name:
-            return name  # type: ignore[no-any-return]
+    kinds: tuple[Of, ...] = get_args(Of)
+    for kind in kinds:
+        if isinstance(of, str) and of == kind:
+            return kind
     raise InvalidParameter("of", "must be 'integers' or 'reals'", kind_of(of))
 
 

@@ -104,11 +104,11 @@ class Randomiser:
 
     def variance_asked(self, share: float) -> float:
         """n times the variance of an estimate for the people who were asked, for a category of this share."""
-        return float(variance_asked(self.support, np.float64(share)))  # type: ignore[arg-type]
+        return float(variance_asked(self.support, np.asarray(share, np.float64)))
 
     def variance_population(self, share: float) -> float:
         """n times the variance of an estimate for the population from which the people were drawn."""
-        return float(variance_population(self.support, np.float64(share)))  # type: ignore[arg-type]
+        return float(variance_population(self.support, np.asarray(share, np.float64)))
 
     def margin(self, people: int, confidence: Number = "0.95", share: float | None = None) -> float:
         """The half-width of the confidence interval of a share, before collecting.

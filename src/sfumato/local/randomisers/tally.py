@@ -34,7 +34,7 @@ class Tally:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Tally) and self.people == other.people and np.array_equal(self.counts, other.counts)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # equal by value, and arrays have no hash
 
     def to_json(self) -> dict[str, object]:
         return {"people": self.people, "counts": self.counts.tolist()}

@@ -87,7 +87,7 @@ def draw_report(table: Table, answer: Answer, entropy: Entropy) -> int | str:
 
 def _to_float(value: object) -> float:
     try:
-        return float(value)  # type: ignore[arg-type]
+        return float(value)  # type: ignore[arg-type]  # any object: what float() refuses is NaN
     except (OverflowError, ValueError, TypeError):
         return math.nan
 

@@ -110,7 +110,7 @@ def release_on_grid(mechanism: Additive, value: object, entropy: Entropy) -> Rel
         return to_integers(noisy, exponent) if mechanism.of == "integers" else from_grid(noisy, exponent)
 
     if values.shape is None:
-        return release_part(values.flat).item()  # type: ignore[no-any-return]
+        return release_part(values.flat).item()  # type: ignore[no-any-return]  # numpy types item() as Any
     released = np.empty(size, np.int64 if mechanism.of == "integers" else np.float64)
     for start in range(0, size, ROWS_AT_ONCE):
         released[start : start + ROWS_AT_ONCE] = release_part(values.flat[start : start + ROWS_AT_ONCE])
