@@ -45,7 +45,7 @@ def test_an_epsilon_that_floats_computed_is_refused_with_the_decimal(people):
     [
         (5, "margin must map columns of the answer to margins; got an int"), ({}, "an empty mapping"),
         ({"n": "x"}, "margin must be a number above zero"), ({"n": -1}, "a negative number"), ({1: 2}, "by text"),
-        ({"m": 5}, "must name a column of n"), ({"n": None}, "nothing"), ([("n", 5)], "a list"),
+        ({"m": 5}, "must name one of these columns: n"), ({"n": None}, "nothing"), ([("n", 5)], "a list"),
     ],
 )  # fmt: skip
 def test_margins_that_are_none_are_refused_by_name(people, margin, told):

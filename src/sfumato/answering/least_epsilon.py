@@ -28,7 +28,9 @@ def find_least_epsilon(desk: Desk, query: Query, wanted: Mapping[str, float], co
         margins, reasons = find_margins(query, planned, certificate, confidence, None)
         for name, most in wanted.items():
             if name not in margins:
-                raise InvalidParameter("margin", f"must name a column of {', '.join(margins)}", "another name")
+                raise InvalidParameter(
+                    "margin", f"must name one of these columns: {', '.join(margins)}", "another name"
+                )
             found = margins[name]
             if found is None:
                 raise MissingBounds("margin", f"{name}: {reasons[name]}", MARGIN_HINT)

@@ -83,8 +83,8 @@ def _check_size(value: object, name: str) -> float:
 
 def _read_loss(epsilon: Number | None, rho: Number | None) -> PureDP | ZCDP:
     if (epsilon is None) == (rho is None):
-        kind = "neither" if epsilon is None else "both"
-        raise InvalidParameter("epsilon", "must be given, or rho, or margin: one of them", kind, ONE_PRICE)
+        kind = "none of them" if epsilon is None else "epsilon and rho"
+        raise InvalidParameter("epsilon", "must be given, or rho or margin instead", kind, ONE_PRICE)
     if rho is not None:
         return ZCDP(privacy_amount(rho, "rho"))
     return PureDP(privacy_amount(epsilon, "epsilon"))

@@ -90,14 +90,7 @@ class LedgerRows:
             raise build_altered_error(number)
         return Head(number, row["hash"], budget, spent, row["head_anchor"])
 
-    def append(
-        self,
-        before: Head | None,
-        kind: str,
-        budget: PrivacyLoss,
-        spent: PrivacyLoss,
-        **parts: Any,  # noqa: ANN401 - the columns of an entry
-    ) -> Head:
+    def append(self, before: Head | None, kind: str, budget: PrivacyLoss, spent: PrivacyLoss, **parts: Any) -> Head:  # noqa: ANN401 - columns
         """Chain one more entry to the head, and move the head. The transaction writes both, or neither."""
         if before is not None:
             _check_sum(before, kind, budget, spent, parts.get("loss"))

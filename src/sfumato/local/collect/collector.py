@@ -6,7 +6,7 @@ whichever worker. The file needs no protection for privacy: every report was ran
 
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,9 +18,11 @@ from sfumato.local.collect.report_files import AT_ONCE, ID_BYTES, Batch, Ids, re
 from sfumato.local.randomisers.report_forms import BitRows, Counts, Reports
 from sfumato.local.randomisers.tally import Tally
 from sfumato.local.survey.manifest import Manifest
+from sfumato.local.survey.sqlite_transaction import run_sqlite_transaction
 
 FORMAT = "sfumato-collector 1"
-_PATIENCE = 60.0
+_WAIT_SECONDS = 60.0
+_SETTINGS = ("temp_store = MEMORY", "cache_size = -65536")  # 64 MiB, for any number of ids
 _SCHEMA = """
     CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
     CREATE TABLE IF NOT EXISTS tallies (period INTEGER PRIMARY KEY, people INTEGER NOT NULL, counts BLOB NOT NULL);
@@ -214,22 +216,10 @@ class Collector:
     @contextmanager
     def _open_state(self, attached: Path | None = None) -> Iterator[sqlite3.Connection]:
         """Open one exclusive transaction on the file."""
-        try:
-            with closing(sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None)) as state:
-                state.execute("PRAGMA temp_store = MEMORY")
-                state.execute("PRAGMA cache_size = -65536")  # 64 MiB, for any number of ids
-                if attached is not None:
-                    state.execute("ATTACH DATABASE ? AS other", (str(attached),))
-                state.execute("BEGIN IMMEDIATE")
-                try:
-                    self._check_survey(state)
-                    yield state
-                except BaseException:
-                    state.execute("ROLLBACK")
-                    raise
-                state.execute("COMMIT")
-        except (sqlite3.Error, UnicodeDecodeError):  # UnicodeDecodeError: sqlite3 quotes a damaged file in its message
-            raise _build_file_error("cannot be read or written") from None
+        failure = _build_file_error("cannot be read or written")
+        with run_sqlite_transaction(self.path, _SETTINGS, _WAIT_SECONDS, failure, attached=attached) as state:
+            self._check_survey(state)
+            yield state
 
     def _check_survey(self, state: sqlite3.Connection) -> None:
         for statement in _SCHEMA.split(";"):

@@ -25,6 +25,7 @@ from sfumato.local.randomisers.category_randomisers import Randomiser
 from sfumato.local.survey.canonical_json import write_canonical
 from sfumato.local.survey.domains import Answer, draw_report
 from sfumato.local.survey.manifest import SECONDS_A_DAY, Manifest
+from sfumato.local.survey.sqlite_transaction import run_sqlite_transaction
 from sfumato.number_arguments import positive_decimal
 
 FORMAT = "sfumato-device 1"
@@ -32,7 +33,7 @@ DAYS_A_MONTH = 30
 SECRET_BYTES = 32
 PLACE = "SFUMATO_DEVICE"
 PURPOSE = "sfumato permanent report 1"
-_PATIENCE = 30.0
+_WAIT_SECONDS = 30.0
 _SCHEMA = """
     CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
     CREATE TABLE charges (number INTEGER PRIMARY KEY, survey TEXT NOT NULL, period INTEGER NOT NULL,
@@ -177,21 +178,12 @@ class Device:
         """Open one exclusive transaction. It is committed to disk at the end."""
         if not self.path.exists():
             raise _build_error("is missing")
-        try:
-            with closing(sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None)) as ledger:
-                ledger.execute("PRAGMA synchronous = FULL")
-                ledger.execute("BEGIN IMMEDIATE")
-                found = ledger.execute("SELECT value FROM settings WHERE name = 'format'").fetchone()
-                if found != (FORMAT,):
-                    raise _build_error("has another format version")
-                try:
-                    yield ledger
-                except BaseException:
-                    ledger.execute("ROLLBACK")
-                    raise
-                ledger.execute("COMMIT")
-        except (sqlite3.Error, UnicodeDecodeError):  # UnicodeDecodeError: sqlite3 quotes a damaged file in its message
-            raise _build_error("cannot be read or written") from None
+        failure = _build_error("cannot be read or written")
+        with run_sqlite_transaction(self.path, ("synchronous = FULL",), _WAIT_SECONDS, failure) as ledger:
+            found = ledger.execute("SELECT value FROM settings WHERE name = 'format'").fetchone()
+            if found != (FORMAT,):
+                raise _build_error("has another format version")
+            yield ledger
 
     def _create(self) -> None:
         """Write the whole file under another name, then link it to its place, unless another process did so first."""
