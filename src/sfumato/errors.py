@@ -15,7 +15,7 @@ class SfumatoError(Exception):
         self.hint = hint
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Rebuilt from its parts, not from its arguments: errors cross process pools."""
+        """Pickle the error by its fields, because process pools send errors between processes."""
         return _rebuild, (type(self), self.args, self.__dict__)
 
 
@@ -26,7 +26,7 @@ def _rebuild(kind: type[SfumatoError], arguments: tuple[object, ...], state: dic
 
 
 class InvalidParameter(SfumatoError, ValueError):
-    """A number or name given to the program breaks a public rule."""
+    """An argument breaks a public rule."""
 
     def __init__(self, parameter: str, rule: str, kind: str, hint: str = "") -> None:
         super().__init__("invalid-parameter", f"{parameter} {rule}; got {kind}.", hint)
@@ -34,27 +34,27 @@ class InvalidParameter(SfumatoError, ValueError):
 
 
 class MissingExtra(SfumatoError, ImportError):
-    """A package that the core does without, and this needs."""
+    """An optional package is not installed, and this function needs it."""
 
 
 class QueryError(SfumatoError):
-    """The question cannot be answered as it stands; nothing was charged."""
+    """The question cannot be answered in this form. Nothing was charged."""
 
 
 class UnsupportedSyntax(QueryError):
-    """SQL that Sfumato does not take; the hint says the nearest thing that it does."""
+    """Sfumato does not support this SQL. The hint names the nearest supported form."""
 
 
 class UnknownName(QueryError):
-    """A table, column or function that is not declared; the hint lists those that are."""
+    """A table, column or function is not declared. The hint lists the declared ones."""
 
 
 class MissingBounds(QueryError):
-    """An aggregate of something whose bounds do not follow from the catalog."""
+    """An aggregate needs bounds that do not follow from the catalog."""
 
 
 class CatalogError(SfumatoError):
-    """The catalog breaks a rule: the message names the table, the column, the rule and the fix."""
+    """The catalog breaks a rule. The message names the table, the column, the rule and the fix."""
 
 
 class LoadWarning(UserWarning):
@@ -65,7 +65,7 @@ class LoadWarning(UserWarning):
 
 
 class BudgetExceeded(SfumatoError):
-    """The charge does not fit what is left; nothing was charged."""
+    """The charge exceeds what is left of a budget. Nothing was charged."""
 
     def __init__(self, message: str, hint: str, requested: object, remaining: object) -> None:
         super().__init__("budget-exceeded", message, hint)
@@ -74,15 +74,15 @@ class BudgetExceeded(SfumatoError):
 
 
 class PermissionDenied(SfumatoError):
-    """This analyst may not do this."""
+    """The analyst is not allowed to do this."""
 
 
 class LedgerError(SfumatoError):
-    """The ledger is missing, foreign, older, altered or out of reach; nothing is answered without it."""
+    """The ledger is missing, foreign, older, altered or unreachable. Without it, nothing is answered."""
 
 
 class EngineFailed(SfumatoError):
-    """The engine failed after the charge. The text is constant: what failed may depend on the data."""
+    """The engine failed after the charge. The text is constant, because the failure may depend on the data."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -93,14 +93,14 @@ class EngineFailed(SfumatoError):
 
 
 class KernelFault(SfumatoError):
-    """The kernel found itself in a state that its proofs exclude; nothing was released."""
+    """The kernel is in a state that its proofs exclude. Nothing was released."""
 
     def __init__(self, message: str) -> None:
         super().__init__("kernel-fault", message, "Please report this: it is a defect, and no answer left.")
 
 
 def kind_of(value: object) -> str:
-    """Describe what sort of thing a value is, in words that do not reveal it."""
+    """Describe the type of a value, without revealing the value."""
     name = type(value).__name__
     if value is None:
         return "nothing (None)"

@@ -103,7 +103,7 @@ def test_the_digest_changes_with_every_key():
         for quoted in (None, True, False)
     }
     assert len(digests) == 3
-    assert plain in digests  # what is the same opens
+    assert plain in digests  # the same declaration opens the snapshot
 
 
 def test_every_key_is_read_from_the_catalog(tmp_path):

@@ -35,7 +35,7 @@ def test_add_shows_the_report_on_stdout_and_warnings_on_stderr(folder):
     assert "Warning: t.age: 50 % of the values could not be read" in done.stderr
     assert "--date-format %d/%m/%Y" in done.stderr
     assert f"sfumato -C {folder} prepare t" in done.stderr
-    assert not any(value in done.output for value in VALUES)  # nobody looks at a terminal
+    assert not any(value in done.output for value in VALUES)  # stderr is not a terminal
 
 
 def test_examples_are_shown_at_a_terminal_only(folder, monkeypatch):

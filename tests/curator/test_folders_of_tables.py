@@ -69,7 +69,7 @@ def test_tables_are_joined_on_the_person(folder):
 def test_rows_reach_their_person_through_another_table(folder):
     with sf.open(folder) as clinic:
         answer = clinic.ask("SELECT COUNT(*) AS n, AVG(level) AS m FROM tests", epsilon=90)
-        assert abs(answer.rows[0]["n"] - 1200) < 20  # the row that leads to nobody is not there
+        assert abs(answer.rows[0]["n"] - 1200) < 20  # a row without a person is dropped
         assert abs(answer.rows[0]["m"] - 4.5) < 0.2
         sql = "SELECT v.site, AVG(t.level) AS m FROM visits v JOIN tests t ON v.visit_id = t.visit_id GROUP BY v.site"
         assert len(clinic.ask(sql, epsilon=90).rows) == 3

@@ -102,7 +102,7 @@ def test_the_declared_number_of_people_must_be_there():
             school(people=wrong)
         assert "200" not in str(refused.value)  # the load error is no way to learn the number
     nobody = pd.concat([GRADES, pd.DataFrame({"pupil": [None], "grade": [3]})]).assign(late=3)
-    school(nobody).close()  # a row without an id is nobody's
+    school(nobody).close()  # a row without an id belongs to no person
 
 
 def test_it_is_a_promise_about_replace_one():

@@ -71,7 +71,7 @@ def warned(frame, columns, unit=sf.ROW, **options):
         warnings.simplefilter("always")
         sf.protect(frame, name="t", unit=unit, columns=columns, budget=sf.Budget(epsilon=1), **options).close()
     assert all(warning.category is sf.errors.LoadWarning for warning in told)
-    assert all(warning.filename == __file__ for warning in told)  # it names the line of whoever called
+    assert all(warning.filename == __file__ for warning in told)  # the warning names the caller's line
     return [str(warning.message) for warning in told]
 
 

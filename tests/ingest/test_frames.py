@@ -336,7 +336,7 @@ def test_an_extension_type_that_is_not_registered_is_refused(tmp_path):
         with pytest.raises(CatalogError, match="the column v holds"):
             pinned(tmp_path / "t.parquet", sf.Integer(0, 9))
     parquet.write_table(table, tmp_path / "t.parquet")
-    for source in (table, tmp_path / "t.parquet"):  # what is not declared is not read
+    for source in (table, tmp_path / "t.parquet"):  # undeclared columns are not read
         engine = DuckDBEngine.of_data(Table("t", None, sf.ROW, {"w": sf.Integer(0, 9)}), source)
         assert engine._connection.execute("SELECT w FROM t").fetchall() == [(3,), (4,)]
         engine.close()

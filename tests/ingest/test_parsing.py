@@ -340,7 +340,7 @@ def test_types_without_a_rule_are_refused(values, declared):
             pinned(frame, declared)
         other = frame.append_column("y", pa.array([1])) if isinstance(frame, pa.Table) else frame.assign(y=1)
         engine = DuckDBEngine.of_data(Table("t", None, sf.ROW, {"y": sf.Integer(0, 9)}), other)
-        engine.close()  # what is not declared may be of any type
+        engine.close()  # an undeclared column may have any type
 
 
 def test_periods_and_intervals_are_refused():

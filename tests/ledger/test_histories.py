@@ -64,7 +64,7 @@ def test_a_charge_while_a_restore_runs_is_not_lost(path, ledger_id, tmp_path, mo
         other.join(1)  # it is done by then, unless it has to wait for the restore
         return counted(*arguments)
 
-    monkeypatch.setattr(adoption, "append_anchor", written_late)  # after what is missing was counted
+    monkeypatch.setattr(adoption, "append_anchor", written_late)  # after the missing entries were counted
     restore(path, ledger_id, POPULATION, tmp_path / "backup")
     other.join(60)
     with closing(Ledger.read(path, ledger_id, POPULATION)) as ledger:

@@ -115,7 +115,7 @@ class Books(RuleBasedStateMachine):
             n for n in self.answers if self.charges[n][1] == topic and Fraction(self.charges[n][2]) >= Fraction(share)
         ]
         known = {n for n in hits if self.charges[n][0] == analyst or (analyst, n) in self.seen}
-        if analyst in OWN:  # who would pay for all of a dearer answer does not get it
+        if analyst in OWN:  # an analyst with a limit does not get an answer with a larger loss than asked for
             hits = [n for n in hits if n in known or Fraction(self.charges[n][2]) <= Fraction(share)]
         hits.sort(key=lambda n: (analyst in OWN and n not in known, -Fraction(self.charges[n][2]), n))
         quote, before = self.ledger.quote(analyst, QUESTIONS[topic, share]), self.own(analyst)

@@ -113,7 +113,7 @@ def forget_the_mark(books):
         (4, {"loss": '{"epsilon":"0.1"}'}),  # not what was certified
         (4, {"spent": '{"epsilon":"0.6"}'}),  # a wrong sum
         (4, {"analyst_spent": '{"epsilon":"0.6"}'}),
-        (4, {"budget": '{"epsilon":"99"}'}),  # a limit that nobody declared
+        (4, {"budget": '{"epsilon":"99"}'}),  # an undeclared limit
         (5, {"about": 2}),  # a second answer
         (8, {"about": 3}),  # a view of no charge
         (3, {"answer_key": "0"}),  # an answer to another question

@@ -157,7 +157,7 @@ def test_a_clock_that_goes_back_buys_nothing(device):
     survey.report("a", at=at(3))
     assert survey.report("b", at=at(20)).id == later.id
     with pytest.raises(BudgetExceeded):
-        survey.report("a", at=at(10))  # what is charged on later days counts too
+        survey.report("a", at=at(10))  # charges of later days count too
 
 
 def test_a_clock_that_was_set_back_and_is_right_again_buys_nothing(device):

@@ -9,7 +9,7 @@ import sfumato as sf
 FALSE_ALARM = 1e-6
 PEOPLE = 200_000
 NAMES = ["krr", "subset", "oue", "sue", "olh", "hadamard"]
-OFF = 0.1  # a table for 10 % more or less epsilon must be told from the real one
+OFF = 0.1  # a table for 10 % more or less epsilon must be rejected
 
 
 def supports(randomiser, value):

@@ -210,7 +210,7 @@ def altered(description):
                 yield {**description, key: bad}
     if "table" in description:
         rows = description["table"]
-        yield {**description, "table": [rows[0]] * len(rows)}  # tells no two inputs apart
+        yield {**description, "table": [rows[0]] * len(rows)}  # distinguishes no two inputs
         yield {**description, "table": rows[:-1]}
         yield {**description, "table": [[*rows[0][:-1], rows[0][-1] + 1], *rows[1:]]}
         yield {**description, "table": [[0, rows[0][0] + rows[0][1], *rows[0][2:]], *rows[1:]]}

@@ -92,7 +92,7 @@ def test_nobody_moves_more_than_is_certified(question, neighbours, others, mine,
     moved = {}
     for where in before.keys() | after.keys():
         if where[1] in lonely and not where[0].startswith("keys"):
-            continue  # on one side nobody's people hold it; on the other, delta pays for its being seen
+            continue  # without the person, nobody holds the key; with the person, delta covers its release
         moved.setdefault(where[0], []).append(abs(before.get(where, 0) - after.get(where, 0)))
     for measurement in certify(plan).measurements:
         assert sum(moved.get(measurement.name, [])) <= measurement.sensitivity.l1, (question, measurement.name)

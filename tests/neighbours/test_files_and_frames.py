@@ -257,7 +257,7 @@ def appeared(people, others, my_bytes, encoding):
     new = {who for who in people if who not in others}
     changed = {who for who in people if who in others and people[who] != others[who]}
     named = {who for who in changed if any(who == named_id or (named_id or "").startswith(who) for named_id in told)}
-    for who in named:  # the bytes name this person: more rows of theirs is what they say
+    for who in named:  # the bytes contain this person's id, so they add rows of this person
         new.add(who)
         people.pop(who)
         others.pop(who)

@@ -146,7 +146,7 @@ def test_no_neighbour_moves_more_through_a_join(question, neighbours, others, mi
     lonely = {where[1] for where in before.keys() ^ after.keys() if where[0].startswith("keys")}
     for where in before.keys() | after.keys():
         if where[1] in lonely and not where[0].startswith("keys"):
-            continue  # on one side nobody's people hold it; on the other, delta pays for its being seen
+            continue  # without the person, nobody holds the key; with the person, delta covers its release
         moved.setdefault(where[0], []).append(abs(before.get(where, 0) - after.get(where, 0)))
     for measurement in certify(plan).measurements:
         assert sum(moved.get(measurement.name, [])) <= measurement.sensitivity.l1, (question, measurement.name)

@@ -68,7 +68,7 @@ class Category:
             )
         if not 1 <= len(values) <= MOST_VALUES:
             raise build_catalog_error(
-                f"values must hold 1 to {MOST_VALUES:,} values; got {len(values):,}.", "List public ones."
+                f"values must hold 1 to {MOST_VALUES:,} values; got {len(values):,}.", "List the public values."
             )
         types = {type(value) for value in values}
         if len(types) != 1 or not types <= {str, int, bool}:

@@ -45,7 +45,7 @@ EXAMPLE = """
 # A table, as `sfumato add` writes it:
 #
 # [tables.visits]
-# source = "visits.csv"               # beside this file; or "visits/*.parquet", or "clinic.duckdb::visits"
+# source = "visits.csv"               # relative to this file; or "visits/*.parquet", or "clinic.duckdb::visits"
 # unit_column = "patient_id"          # privacy unit: all rows of one patient; or: unit = "row"; or: unit = "counts"
 #                                     # and count_column = "n": each unit of n is one person
 # max_rows_per_unit = 10              # contribution bound: 10 rows of one patient count in full
