@@ -1,4 +1,4 @@
-"""Pinned values are compared with exact fractions in Python: clamped, rounded to the grid, scaled."""
+"""What is pinned, beside plain Python with exact fractions: clamped, rounded, put on the grid, weighed."""
 
 import math
 from collections import Counter
@@ -38,7 +38,7 @@ def columns(nullable):
 
 
 def held(number, declared, nullable):
-    """Clamp a number to its bounds, and round it if an integer is declared: halves are rounded up."""
+    """A number within its bounds; a whole one where that is declared, halves upwards."""
     if number is None or math.isnan(number):
         if nullable:
             return None
@@ -83,7 +83,7 @@ def expected(data, declared, nullable, unit, most):
 
 
 def met(made, most):
-    """If a person has more than 8 times the bound, a join reads that many rows: those with the smallest hash."""
+    """Of each person with more than 8 times the bound, so many rows are met: those of the least place."""
     for who in {row.get("__sfumato_unit") for row in made} - {None}:
         mine = sorted((row for row in made if row["__sfumato_unit"] == who), key=_place)
         for number, row in enumerate(mine):
@@ -124,7 +124,7 @@ def test_a_snapshot_is_what_plain_python_makes(nullable, unit, most, data):
 
 
 def test_the_comparison_sees_a_wrong_rounding(monkeypatch):
-    """Negative control: rounding to nearest instead of toward zero."""
+    """Negative control: to nearest instead of toward zero."""
     data = [(1, 1.0, 1, "Rome")] * 7
     arrow = pa.table({name: pa.array([row[at] for row in data], TYPES[name]) for at, name in enumerate(TYPES)})
     wanted = comparable(met(list(expected(data, columns(True), True, "who", 2)), 2))

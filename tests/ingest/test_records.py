@@ -1,4 +1,4 @@
-"""CSV records: a file is read exactly like the simple parser of the grammar reads it, or refused."""
+"""Records of CSV files: what is accepted is what a plain reader of the grammar reads; the rest is refused."""
 
 import duckdb
 import pytest
@@ -19,7 +19,7 @@ HEADS = {1: b"a", 2: b"a,b", 3: b"a,b,c"}
 
 
 def read(path, **keys):
-    """The rows of a file, and how many records were dropped."""
+    """What is read of a file: a list of rows, and how many records were dropped."""
     with open_source(DUCKDB, "t", path, reading=TextFormat(**keys)) as source:
         rows = DUCKDB.execute(f"SELECT * FROM {source.relation}").fetchall()
         assert len(rows) == source.records
