@@ -12,7 +12,7 @@ from sfumato.kernel.entropy import SYSTEM
 REST = 16
 
 
-def cell(*weights):
+def make_cell(*weights):
     return np.array(weights, np.int64)
 
 
@@ -41,7 +41,7 @@ def flips_of(rule, weights):
     return seen
 
 
-def flip_law(survive):
+def compute_flip_law(survive):
     """P(chosen = i) of permute-and-flip, exactly: at time u of its arrival, those that came before fell tails."""
     law = []
     for i, own in enumerate(survive):
@@ -53,7 +53,7 @@ def flip_law(survive):
     return law
 
 
-def flip_law_in_floats(exponents):
+def compute_flip_law_in_floats(exponents):
     """The same for up to 200 bins: Gauss-Legendre integrates the polynomials exactly, but for rounding."""
     nodes, masses = np.polynomial.legendre.leggauss(128)
     survive = np.exp(-np.array([float(x) for x in exponents]))
@@ -62,7 +62,7 @@ def flip_law_in_floats(exponents):
     return survive * (masses @ others) / 2
 
 
-def top_law(weights, mass, k):
+def compute_top_law(weights, mass, k):
     """P(ordered k fullest) over three bins, when bin noise z has mass[REST + z]."""
     noise = np.arange(-REST, REST + 1)
     grids = np.meshgrid(*(weight + noise for weight in weights), indexing="ij")

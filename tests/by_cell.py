@@ -3,7 +3,7 @@
 from sfumato.kernel.plan import Keys
 
 
-def by_key(exact, plan):
+def list_by_cell(exact, plan):
     """Every nonzero integer, under (measurement, cell, bin or part), without keys in which no unit is counted."""
     people = next(
         (measurement.name for measurement in plan.measurements if isinstance(measurement.quantity, Keys)), None

@@ -8,6 +8,6 @@ SLOW = [HealthCheck.too_slow]  # how fast examples are made is no evidence
 FROM_OUTSIDE = "SFUMATO_EXAMPLES"
 
 
-def examples(fast):
+def count_examples(fast):
     """The larger of `fast` and the number that the environment variable asks for."""
     return max(fast, int(os.environ.get(FROM_OUTSIDE, "0")))

@@ -1,7 +1,7 @@
 """A simple parser of CSV records, one byte at a time. Tests compare the fast reader with it."""
 
 
-def plainly(data, columns, end, quoted_newlines=True, delimiter=b","):
+def parse_plainly(data, columns, end, quoted_newlines=True, delimiter=b","):
     """The grammar, one byte at a time. Lists of fields; a malformed record ends the list with None.
 
     Where quoted fields hold no line breaks, a record is a line, and a malformed line is None among the others.
@@ -78,12 +78,12 @@ def utf8(fields):
     return True
 
 
-def swallowed(data, columns, end, delimiter=b","):
+def swallows_record(data, columns, end, delimiter=b","):
     """Is a line that begins inside quotes a record by itself? For data in which plainly() finds nothing malformed."""
     inside = False
     for body in data.split(b"\n")[:-1]:
         line = body + b"\n"
-        alone = plainly(line, columns, end, delimiter=delimiter) if line.endswith(end) else [None]
+        alone = parse_plainly(line, columns, end, delimiter=delimiter) if line.endswith(end) else [None]
         if inside and len(alone) == 1 and alone != [None]:
             return True
         inside ^= line.count(b'"') % 2 == 1

@@ -48,7 +48,7 @@ class Forced:
         return bytes_
 
 
-def enumerated_mass(flip):
+def enumerate_mass(flip):
     """(sure heads, undecided) as Fractions, by trying every byte at each of DEPTH levels of ties."""
     prefix, heads = [], Fraction(0)
     for level in range(1, DEPTH + 1):

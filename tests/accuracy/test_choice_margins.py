@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from bin_flips import REST, cell, choose_one, flip_law_in_floats, flips_of, top_law
+from bin_flips import REST, choose_one, compute_flip_law_in_floats, compute_top_law, flips_of, make_cell
 
 from sfumato.accuracy.choice_margins import compute_bin_margin, compute_least_difference
 from sfumato.kernel.bin_choice import ExtremeChoice, ModeChoice, QuantileChoice
@@ -29,19 +29,24 @@ def test_quantile_margin_holds(confidence, fractions):
         good = 1.0
         for fraction, flips in zip(fractions, flips_of(choice, weights), strict=True):
             near = np.array([float(x * choice.spread) <= margin for x in flips])
-            good *= flip_law_in_floats(flips)[near].sum()
+            good *= compute_flip_law_in_floats(flips)[near].sum()
             assert near.any(), fraction
         return 1 - good
 
     least = min(min(fraction, 1 - fraction) for fraction in fractions)
     just_beyond = math.floor(margin / least) + 1
     rest = [0] * 149
-    assert bad(cell(just_beyond, *rest)) <= miss * (1 + 1e-6)
-    for weights in (cell(*[3] * 150), cell(1, *[0] * 148, just_beyond), cell(*range(150)), cell(*rest, 0)):
+    assert bad(make_cell(just_beyond, *rest)) <= miss * (1 + 1e-6)
+    for weights in (
+        make_cell(*[3] * 150),
+        make_cell(1, *[0] * 148, just_beyond),
+        make_cell(*range(150)),
+        make_cell(*rest, 0),
+    ):
         assert bad(weights) <= miss * (1 + 1e-6)
     if fractions is HALF:  # a fifth less would not hold, where the rank lies between two bins and all others are empty
         narrow, margin = math.ceil(0.8 * margin), 0.8 * margin - 1
-        assert bad(cell(narrow, narrow, *rest[1:])) > miss
+        assert bad(make_cell(narrow, narrow, *rest[1:])) > miss
 
 
 @pytest.mark.parametrize("confidence", ["0.5", "0.95", "0.999"])
@@ -59,7 +64,7 @@ def test_extreme_margin_holds(confidence):
 
     assert passed_by(margin + 1) <= 1 - float(confidence)
     assert passed_by(margin) > 1 - float(confidence)
-    assert choose_one(ExtremeChoice(True, 1, 1, ADD, Decimal(1)), cell(0)) == 0
+    assert choose_one(ExtremeChoice(True, 1, 1, ADD, Decimal(1)), make_cell(0)) == 0
 
 
 def test_counts_with_noise_beat_peeling():
@@ -76,13 +81,13 @@ def test_mode_margin_holds(confidence):
     miss = 1 - float(confidence)
     choice = ModeChoice(1, 100, 1, ADD, Decimal("0.5"))
     gap = math.floor(compute_bin_margin(choice, confidence)) + 1
-    (flips,) = flips_of(choice, cell(gap, *[0] * 99))
-    assert flip_law_in_floats(flips)[0] >= 1 - miss
+    (flips,) = flips_of(choice, make_cell(gap, *[0] * 99))
+    assert compute_flip_law_in_floats(flips)[0] >= 1 - miss
     x, k = 0.5, 2
     mass = (1 - x) / (1 + x) * x ** np.abs(np.arange(-REST, REST + 1))
     margin = compute_least_difference(1 / Fraction(math.log(2)), Fraction(miss) / (k * 2)) - 1
     for weights in product((0, 1, margin, margin + 1, margin + 2), repeat=3):
-        law, fullest = top_law(weights, mass, k), sorted(weights, reverse=True)
+        law, fullest = compute_top_law(weights, mass, k), sorted(weights, reverse=True)
         bad = sum(
             law[9 * i + 3 * j]
             for i, j in product(range(3), repeat=2)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import islice, product
 
 from generated_questions import questions
-from hostile_clinic import SITES, declared
+from hostile_clinic import SITES, declare_tables
 
 import sfumato as sf
 from sfumato.catalog.dataset import Dataset, Table, replace_tables
@@ -138,7 +138,7 @@ def _run_aggregate(case: Case, samples: int) -> Row:
 
 def _clinic() -> Dataset:
     """The clinic of the engines' tests: five tables, one linked through another, one public."""
-    tables = declared(most_rows=2, most_groups=2)
+    tables = declare_tables(most_rows=2, most_groups=2)
     engine = DuckDBEngine.of_tables({table.name: (table, SITES) for table in tables if table.public})
     try:
         dataset = Dataset("clinic", tables, sf.Budget(epsilon=9, delta="1e-6"))

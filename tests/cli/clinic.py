@@ -21,7 +21,7 @@ def run(*arguments, **options):
     return CliRunner().invoke(app, [str(argument) for argument in arguments], **options)
 
 
-def options(columns):
+def list_options(columns):
     return [part for column in columns for part in ("--column", column)]
 
 
@@ -30,7 +30,9 @@ def made(folder, *columns, epsilon="2"):
     folder.mkdir(exist_ok=True)
     (folder / "patients.csv").write_text(PATIENTS)
     assert run("init", folder, "--epsilon", epsilon, "--delta", "0").exit_code == 0
-    added = run("-C", folder, "add", "patients", "patients.csv", "--unit", "patient_id", *options(columns or COLUMNS))
+    added = run(
+        "-C", folder, "add", "patients", "patients.csv", "--unit", "patient_id", *list_options(columns or COLUMNS)
+    )
     assert added.exit_code == 0, added.output
     return folder
 
@@ -60,7 +62,7 @@ def json_of(result):
     return json.loads(result.stdout)
 
 
-def refused(result, code):
+def read_refusal(result, code):
     """The error as JSON on stderr; stdout is empty and there is no traceback."""
     assert result.exit_code == code, result.output
     assert result.stdout == ""

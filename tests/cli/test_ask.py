@@ -2,7 +2,7 @@ import csv
 import json
 
 import pytest
-from clinic import BY_CITY, COUNT, json_of, refused
+from clinic import BY_CITY, COUNT, json_of, read_refusal
 from pyarrow import parquet
 
 import sfumato as sf
@@ -181,7 +181,7 @@ def test_tables_are_saved(clinic, tmp_path):
     ],
 )
 def test_usage_is_refused_with_two_and_costs_nothing(clinic, arguments):
-    told = refused(clinic(*arguments, "--json"), 2)
+    told = read_refusal(clinic(*arguments, "--json"), 2)
     assert told["error"] == "usage"
     assert json_of(clinic("budget", "--json"))["spent"]["epsilon"] == "0"
 
@@ -193,7 +193,7 @@ def test_overspending_leaves_with_three(clinic):
     message, hint = plain.stderr.splitlines()
     assert message.startswith("Refused: This costs epsilon = 2.5")
     assert hint == "A question of at most epsilon = 2 still fits."
-    assert refused(clinic("ask", COUNT, "--epsilon", "2.5", "--json"), 3)["error"] == "budget-exceeded"
+    assert read_refusal(clinic("ask", COUNT, "--epsilon", "2.5", "--json"), 3)["error"] == "budget-exceeded"
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_overspending_leaves_with_three(clinic):
     ],
 )
 def test_what_cannot_be_answered_leaves_with_four(clinic, arguments):
-    assert refused(clinic(*arguments, "--json"), 4)["message"]
+    assert read_refusal(clinic(*arguments, "--json"), 4)["message"]
     plain = clinic(*arguments)
     assert plain.exit_code == 4
     assert plain.stderr.startswith("Refused: ")
@@ -220,7 +220,7 @@ def test_what_cannot_be_answered_leaves_with_four(clinic, arguments):
 
 
 def test_rho_is_for_zcdp(clinic):
-    assert refused(clinic("ask", COUNT, "--rho", "0.1", "--json"), 1)["error"] == "ledger-currency"
+    assert read_refusal(clinic("ask", COUNT, "--rho", "0.1", "--json"), 1)["error"] == "ledger-currency"
 
 
 def test_what_is_unexpected_leaves_with_one_and_its_text_stays_in(clinic, monkeypatch):
@@ -237,7 +237,7 @@ def test_what_is_unexpected_leaves_with_one_and_its_text_stays_in(clinic, monkey
 def test_a_missing_ledger_leaves_with_one(clinic):
     clinic("ask", COUNT, "--epsilon", "0.5")
     (clinic.folder / "ledger.db").unlink()
-    error = refused(clinic("ask", COUNT, "--epsilon", "1", "--json"), 1)
+    error = read_refusal(clinic("ask", COUNT, "--epsilon", "1", "--json"), 1)
     assert error["error"] == "ledger-missing"
     assert str(clinic.folder / "ledger.db") in error["message"]
     assert "sfumato ledger restore" in error["hint"]

@@ -1,7 +1,7 @@
 """Counts tables at the command line and in folders: add, check, prepare, joins with public tables, stored answers."""
 
 import pytest
-from clinic import json_of, refused, run
+from clinic import json_of, read_refusal, run
 
 import sfumato as sf
 from sfumato.catalog.catalog_file import load_catalog
@@ -35,7 +35,7 @@ def test_add_check_and_ask(folder):
 
 
 def test_strict_and_json(folder):
-    message = refused(run("-C", folder, *ADD, "--strict", "--json"), 4)["message"]
+    message = read_refusal(run("-C", folder, *ADD, "--strict", "--json"), 4)["message"]
     assert "stand for no people" in message
     report = json_of(run("-C", folder, *ADD, "--json"))["load_report"]["tables"][0]
     assert (report["records_read"], report["rows"], report["counts"]["unreadable"]) == (3, 852, 1)
@@ -43,7 +43,7 @@ def test_strict_and_json(folder):
 
 def test_add_names_the_columns_that_need_a_declaration(folder):
     """The count column is not among them."""
-    message = refused(run("-C", folder, *ADD[:5], "--json"), 2)["message"]
+    message = read_refusal(run("-C", folder, *ADD[:5], "--json"), 2)["message"]
     assert "disease" in message
     assert ", n" not in message
 
@@ -86,7 +86,9 @@ def test_counts_meet_public_tables(folder):
     rows = json_of(run("-C", folder, "ask", joined, "--epsilon", "500", "--json"))["rows"]
     assert {row["catching"]: row["people"] for row in rows} == {"no": 40, "yes": 812}
     wrong = joined.replace(" GROUP", " WHERE s.n > 5 GROUP")
-    assert "1 for each person" in refused(run("-C", folder, "ask", wrong, "--epsilon", "1", "--json"), 4)["message"]
+    assert (
+        "1 for each person" in read_refusal(run("-C", folder, "ask", wrong, "--epsilon", "1", "--json"), 4)["message"]
+    )
 
 
 def test_a_largest_count_is_declared_as_a_column(folder):
@@ -99,5 +101,5 @@ def test_a_largest_count_is_declared_as_a_column(folder):
 
 @pytest.mark.parametrize("unit", ["COUNTS()", "COUNTS(", "counts(n)", "COUNTS(m)"])
 def test_wrong_units_are_refused(folder, unit):
-    refused(run("-C", folder, *ADD[:4], unit, *ADD[5:], "--json"), 4)
+    read_refusal(run("-C", folder, *ADD[:4], unit, *ADD[5:], "--json"), 4)
     assert not load_catalog(folder).tables

@@ -12,7 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from clinic import COUNT, json_of, made, refused, run
+from clinic import COUNT, json_of, made, read_refusal, run
 
 import sfumato as sf
 from sfumato.errors import LedgerError
@@ -27,7 +27,7 @@ def test_a_budget_is_changed_by_its_own_command(clinic):
     clinic("ask", COUNT, "--epsilon", "0.5")
     catalog = clinic.folder / "catalog.toml"
     catalog.write_text(catalog.read_text().replace('epsilon = "2"', 'epsilon = "20"  # more'))
-    told = refused(clinic("ask", COUNT, "--epsilon", "1", "--json"), 1)
+    told = read_refusal(clinic("ask", COUNT, "--epsilon", "1", "--json"), 1)
     assert told["error"] == "ledger-limit"
     assert "sfumato budget set" in told["hint"]
     assert json_of(clinic("budget", "--json"))["limit"]["epsilon"] == "2"
@@ -58,15 +58,15 @@ def test_a_copied_folder_is_refused_until_it_is_adopted(clinic, tmp_path):
     clinic("ask", COUNT, "--epsilon", "0.5")
     copy = tmp_path / "copy"
     shutil.copytree(clinic.folder, copy)
-    told = refused(run("-C", copy, "ask", COUNT, "--epsilon", "1", "--json"), 1)
+    told = read_refusal(run("-C", copy, "ask", COUNT, "--epsilon", "1", "--json"), 1)
     assert told["error"] == "ledger-copied"
     assert "sfumato ledger adopt" in told["hint"]
     assert json_of(run("-C", copy, "budget", "--json"))["spent"]["epsilon"] == "0.5", "reading is allowed"
     done = json_of(run("-C", copy, "ledger", "adopt", "--json"))
     assert (done["missing"], done["carried"]) == (0, None)
     assert run("-C", copy, "ask", COUNT, "--epsilon", "1").exit_code == 0
-    assert refused(clinic("ask", COUNT, "--epsilon", "1", "--json"), 1)["error"] == "ledger-older"
-    assert refused(clinic("ledger", "adopt", "--json"), 1)["error"] == "ledger-older"
+    assert read_refusal(clinic("ask", COUNT, "--epsilon", "1", "--json"), 1)["error"] == "ledger-older"
+    assert read_refusal(clinic("ledger", "adopt", "--json"), 1)["error"] == "ledger-older"
     done = json_of(clinic("ledger", "adopt", "--accept-missing", "--json"))
     assert done["carried"]["epsilon"] == "1", "the owner turns back: what the copy spent stays charged"
     assert json_of(clinic("budget", "--json"))["spent"]["epsilon"] == "1.5"
@@ -102,7 +102,7 @@ def test_backup_and_restore(clinic, tmp_path):
     clinic("ask", COUNT, "--epsilon", "0.5")
     assert clinic("ledger", "backup", tmp_path / "backup").exit_code == 0
     clinic("ask", COUNT, "--epsilon", "1")
-    assert refused(clinic("ledger", "restore", tmp_path / "backup", "--json"), 1)["error"] == "ledger-older"
+    assert read_refusal(clinic("ledger", "restore", tmp_path / "backup", "--json"), 1)["error"] == "ledger-older"
     done = json_of(clinic("ledger", "restore", tmp_path / "backup", "--accept-missing", "--json"))
     assert (done["missing"], done["carried"]["epsilon"]) == (2, "1")
     assert json_of(clinic("budget", "--json"))["spent"]["epsilon"] == "1.5"
@@ -146,7 +146,7 @@ def test_another_key_is_told_and_needs_a_flag(clinic, tmp_path, monkeypatch):
         elsewhere.setenv("SFUMATO_HOME", str(tmp_path / "elsewhere"))
         told = clinic("ledger", "adopt").output.replace("\n", " ")
         assert "The key that signed until now is not here" in told
-    assert "--accept-key" in refused(clinic("ledger", "adopt", "--json"), 1)["hint"]
+    assert "--accept-key" in read_refusal(clinic("ledger", "adopt", "--json"), 1)["hint"]
     assert json_of(clinic("ledger", "adopt", "--accept-key", "--json"))["key_before"]
     assert clinic("ask", COUNT, "--epsilon", "0.5").exit_code == 0
 

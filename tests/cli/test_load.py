@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from clinic import COUNT, PATIENTS, json_of, options, refused, run
+from clinic import COUNT, PATIENTS, json_of, list_options, read_refusal, run
 
 from sfumato.catalog.catalog_file import load_catalog
 from sfumato.cli import load as shown_load
@@ -24,7 +24,7 @@ def folder(tmp_path):
 
 
 def add(folder, *more):
-    return run("-C", folder, "add", "t", "t.csv", "--unit", "pid", *options(COLUMNS), *more)
+    return run("-C", folder, "add", "t", "t.csv", "--unit", "pid", *list_options(COLUMNS), *more)
 
 
 def test_add_shows_the_report_on_stdout_and_warnings_on_stderr(folder):
@@ -64,7 +64,7 @@ def test_json_has_the_counts_and_no_value(folder):
 
 def test_strict_refuses_with_four_and_leaves_no_table(folder):
     before = (folder / "catalog.toml").read_bytes()
-    told = refused(add(folder, "--strict", "--json"), 4)
+    told = read_refusal(add(folder, "--strict", "--json"), 4)
     assert told["error"] == "load-refused"
     assert not any(value in json.dumps(told) for value in VALUES)
     assert (folder / "catalog.toml").read_bytes() == before
@@ -75,7 +75,7 @@ def test_prepare_strict_leaves_the_pinned_data(clinic):
     pinned = clinic.folder / ".sfumato" / "snapshot.duckdb"
     before = pinned.read_bytes()
     (clinic.folder / "patients.csv").write_text(PATIENTS.replace("Rome", "rome"))
-    assert "strict" in refused(clinic("prepare", "--strict", "--json"), 4)["message"]
+    assert "strict" in read_refusal(clinic("prepare", "--strict", "--json"), 4)["message"]
     assert pinned.read_bytes() == before
     assert clinic("prepare").exit_code == 0
 
@@ -84,7 +84,7 @@ def test_options_of_reading_are_declared_by_add(folder):
     assert add(folder, "--encoding", "latin-1", "--delimiter", ",", "--date-format", "%d/%m/%Y").exit_code == 0
     reading = load_catalog(folder).tables["t"].reading
     assert (reading.encoding, reading.delimiter, reading.date_format) == ("latin-1", ",", "%d/%m/%Y")
-    assert refused(add(folder.parent / folder.name, "--decimal", "x", "--json"), 4)
+    assert read_refusal(add(folder.parent / folder.name, "--decimal", "x", "--json"), 4)
 
 
 def test_prepare_declares_options_of_reading_and_keeps_the_owners_text(folder):
@@ -102,16 +102,16 @@ def test_prepare_declares_options_of_reading_and_keeps_the_owners_text(folder):
 
 @pytest.mark.parametrize("arguments", [["--decimal", ","], ["patients", "--all"]])
 def test_prepare_refuses_what_contradicts_itself(clinic, arguments):
-    assert refused(clinic("prepare", *arguments, "--json"), 2)["hint"]
+    assert read_refusal(clinic("prepare", *arguments, "--json"), 2)["hint"]
 
 
 def test_prepare_names_the_tables_that_there_are(clinic):
-    assert "patients" in refused(clinic("prepare", "patient", "--json"), 4)["hint"]
+    assert "patients" in read_refusal(clinic("prepare", "patient", "--json"), 4)["hint"]
 
 
 def test_a_refused_option_changes_nothing(clinic):
     before = (clinic.folder / "catalog.toml").read_bytes()
-    refused(clinic("prepare", "patients", "--encoding", "klingon", "--json"), 4)
+    read_refusal(clinic("prepare", "patients", "--encoding", "klingon", "--json"), 4)
     assert (clinic.folder / "catalog.toml").read_bytes() == before
 
 
@@ -183,7 +183,7 @@ def test_a_source_of_one_column_suggests_the_delimiter(tmp_path):
     run("init", tmp_path)
     (tmp_path / "t.csv").write_text("pid^age\n1^2\n")
     unit = ["--unit", "pid", "--column", "age:integer:0:120"]
-    told = refused(run("-C", tmp_path, "add", "t", "t.csv", *unit, "--json"), 4)
+    told = read_refusal(run("-C", tmp_path, "add", "t", "t.csv", *unit, "--json"), 4)
     assert "--delimiter" in told["hint"]
     assert run("-C", tmp_path, "add", "t", "t.csv", *unit, "--delimiter", "^").exit_code == 0
 
@@ -191,7 +191,7 @@ def test_a_source_of_one_column_suggests_the_delimiter(tmp_path):
 def test_line_breaks_in_quotes_are_declared_at_the_command_line(folder):
     (folder / "u.csv").write_text('pid,note\n1,"a\n2,b\n3,c\n1,d"\n')
     declare = ("-C", folder, "add", "u", "u.csv", "--unit", "pid", "--column", "note:text")
-    told = refused(run(*declare, "--json"), 4)
+    told = read_refusal(run(*declare, "--json"), 4)
     assert "line 2: a quoted field holds line 3" in told["message"]
     assert "--quoted-newlines" in told["hint"]
     assert run(*declare, "--on-error", "skip", "--no-quoted-newlines").exit_code == 0

@@ -1,7 +1,7 @@
 import duckdb
 import pyarrow as pa
 import pytest
-from clinic import COLUMNS, COUNT, PATIENTS, json_of, made, options, refused, run
+from clinic import COLUMNS, COUNT, PATIENTS, json_of, list_options, made, read_refusal, run
 from pyarrow import parquet
 
 import sfumato as sf
@@ -49,13 +49,13 @@ def test_a_schema_suggests_types(kind, wanted):
 def test_init_does_not_overwrite(tmp_path):
     assert run("init", tmp_path).exit_code == 0
     before = (tmp_path / "catalog.toml").read_text()
-    assert "already" in refused(run("init", tmp_path, "--epsilon", "9", "--json"), 4)["message"]
+    assert "already" in read_refusal(run("init", tmp_path, "--epsilon", "9", "--json"), 4)["message"]
     assert (tmp_path / "catalog.toml").read_text() == before
 
 
 @pytest.mark.parametrize("bad", [["--epsilon", "0"], ["--delta", "2"], ["--neighbours", "friends"]])
 def test_init_refuses_what_no_catalog_may_say(tmp_path, bad):
-    refused(run("init", tmp_path / "x", *bad, "--json"), 4)
+    read_refusal(run("init", tmp_path / "x", *bad, "--json"), 4)
     assert not (tmp_path / "x").exists()
 
 
@@ -66,7 +66,7 @@ def test_add_declares_every_type(tmp_path):
         "age:integer:0:120", "x:real:-0.5:1e3", 'city:category:Rome,"Oslo, N"', "stage:category:1,2", "b:boolean",
         "t:text", "d:date:1900-01-01:2025-12-31",
     ]  # fmt: skip
-    arguments = ["--unit", "pid", *options(columns), "--max-rows", "5", "--max-groups", "2", "--not-null", "age"]
+    arguments = ["--unit", "pid", *list_options(columns), "--max-rows", "5", "--max-groups", "2", "--not-null", "age"]
     shown = json_of(run("-C", tmp_path, "add", "people", "t.csv", *arguments, "--json"))
     table = load_catalog(tmp_path).tables["people"]
     assert dict(table.columns) == {
@@ -90,7 +90,7 @@ def test_add_declares_a_public_number_of_rows_or_people(tmp_path, unit, option):
     (tmp_path / "t.csv").write_text("pid,x\n1,5\n2,7\n3,1\n")
     run("init", tmp_path, "--neighbours", "replace-one")
     given = ["add", "t", "t.csv", "--unit", unit, "--column", "x:integer:1:10", "--not-null", "x"]
-    wrong = refused(run("-C", tmp_path, *given, f"--{option}", "4", "--json"), 4)
+    wrong = read_refusal(run("-C", tmp_path, *given, f"--{option}", "4", "--json"), 4)
     assert f"another number of {option}" in wrong["message"]
     assert json_of(run("-C", tmp_path, *given, f"--{option}", "3", "--json"))[option] == 3
     assert getattr(load_catalog(tmp_path).tables["t"], option) == 3
@@ -104,7 +104,7 @@ def test_rows_are_not_people(tmp_path, unit, option, hint):
     (tmp_path / "t.csv").write_text("pid,x\n1,5\n")
     run("init", tmp_path, "--neighbours", "replace-one")
     given = ["add", "t", "t.csv", "--unit", unit, "--column", "x:integer:1:10", f"--{option}", "1"]
-    assert hint in refused(run("-C", tmp_path, *given, "--json"), 4)["hint"]
+    assert hint in read_refusal(run("-C", tmp_path, *given, "--json"), 4)["hint"]
 
 
 def test_add_keeps_the_owners_comments_and_a_second_table_can_be_asked(clinic):
@@ -129,7 +129,7 @@ def test_a_source_seen_from_here_is_named_from_the_folder(tmp_path, monkeypatch)
     (tmp_path / "data" / "p.csv").write_text(PATIENTS)
     monkeypatch.chdir(tmp_path)
     run("init", "clinic")
-    added = run("-C", "clinic", "add", "patients", "data/p.csv", "--unit", "patient_id", *options(COLUMNS))
+    added = run("-C", "clinic", "add", "patients", "data/p.csv", "--unit", "patient_id", *list_options(COLUMNS))
     assert added.exit_code == 0
     assert load_catalog(tmp_path / "clinic").tables["patients"].source == "../data/p.csv"
     assert run("-C", "clinic", "ask", COUNT, "--epsilon", "1").exit_code == 0
@@ -138,7 +138,7 @@ def test_a_source_seen_from_here_is_named_from_the_folder(tmp_path, monkeypatch)
 def test_without_a_terminal_add_says_which_columns_need_a_declaration(tmp_path):
     run("init", tmp_path)
     (tmp_path / "p.csv").write_text(PATIENTS)
-    told = refused(run("-C", tmp_path, "add", "p", "p.csv", "--unit", "patient_id", "--json"), 2)
+    told = read_refusal(run("-C", tmp_path, "add", "p", "p.csv", "--unit", "patient_id", "--json"), 2)
     assert told["message"] == "These columns need a declaration: age, city, smoker."
     assert "--column age:" in told["hint"]
     assert not load_catalog(tmp_path).tables
@@ -207,7 +207,9 @@ def test_add_refuses_and_writes_nothing(tmp_path, arguments, code):
     run("init", tmp_path)
     (tmp_path / "p.csv").write_text(PATIENTS)
     before = (tmp_path / "catalog.toml").read_bytes()
-    assert refused(run("-C", tmp_path, "add", "p", "p.csv", "--unit", "patient_id", *arguments, "--json"), code)["hint"]
+    assert read_refusal(run("-C", tmp_path, "add", "p", "p.csv", "--unit", "patient_id", *arguments, "--json"), code)[
+        "hint"
+    ]
     assert (tmp_path / "catalog.toml").read_bytes() == before
     assert not list((tmp_path / ".sfumato").glob("*"))
 
@@ -216,11 +218,11 @@ def test_add_refuses_a_missing_file_a_strange_one_and_a_table_twice(clinic):
     (clinic.folder / "x.json").write_text("{}")
     (clinic.folder / "x.parquet").write_text("no parquet")
     column = ["--unit", "ROW", "--column", "x:integer:0:1", "--json"]
-    refused(clinic("add", "p", "gone.csv", *column), 2)
-    refused(clinic("add", "p", "x.json", *column), 4)
-    refused(clinic("add", "p", "x.parquet", *column), 4)
-    refused(clinic("add", "p", "x.parquet", "--unit", "ROW", "--json"), 4)
-    refused(clinic("add", "Patients", "patients.csv", *column), 4)
+    read_refusal(clinic("add", "p", "gone.csv", *column), 2)
+    read_refusal(clinic("add", "p", "x.json", *column), 4)
+    read_refusal(clinic("add", "p", "x.parquet", *column), 4)
+    read_refusal(clinic("add", "p", "x.parquet", "--unit", "ROW", "--json"), 4)
+    read_refusal(clinic("add", "Patients", "patients.csv", *column), 4)
     assert clinic("add", "p", "patients.csv").exit_code == 2  # no --unit
 
 
@@ -235,7 +237,7 @@ def test_check_shows_tables_units_and_bounds(clinic):
 
 
 def test_check_leaves_with_four_when_the_catalog_is_not_sound(tmp_path):
-    assert "no catalog.toml" in refused(run("-C", tmp_path, "check", "--json"), 4)["message"]
+    assert "no catalog.toml" in read_refusal(run("-C", tmp_path, "check", "--json"), 4)["message"]
     (tmp_path / "catalog.toml").write_text("[dataset]\n")
     plain = run("-C", tmp_path, "check")
     assert plain.exit_code == 4
@@ -247,9 +249,9 @@ def test_check_looks_at_sources_that_are_not_pinned_yet(tmp_path):
     (folder / ".sfumato" / "snapshot.duckdb").unlink()
     assert run("-C", folder, "check").exit_code == 0
     (folder / "patients.csv").write_text("patient_id,city,smoker\n")
-    assert "no column age" in refused(run("-C", folder, "check", "--json"), 4)["message"]
+    assert "no column age" in read_refusal(run("-C", folder, "check", "--json"), 4)["message"]
     (folder / "patients.csv").unlink()
-    assert "no source" in refused(run("-C", folder, "check", "--json"), 4)["message"]
+    assert "no source" in read_refusal(run("-C", folder, "check", "--json"), 4)["message"]
 
 
 def test_add_takes_many_files_and_a_table_of_a_duckdb_file(tmp_path, monkeypatch):
@@ -263,7 +265,7 @@ def test_add_takes_many_files_and_a_table_of_a_duckdb_file(tmp_path, monkeypatch
     with duckdb.connect(str(tmp_path / "c.duckdb")) as connection:
         connection.execute("CREATE SCHEMA ward; CREATE TABLE ward.people AS SELECT * FROM read_csv('parts/*.csv')")
     folder = ["-C", "clinic"]
-    unit = ["--unit", "patient_id", *options(COLUMNS)]
+    unit = ["--unit", "patient_id", *list_options(COLUMNS)]
     assert run(*folder, "add", "patients", "parts/*.csv", *unit).exit_code == 0
     assert run(*folder, "add", "people", "c.duckdb::ward.people", *unit).exit_code == 0
     tables = load_catalog(tmp_path / "clinic").tables
@@ -304,7 +306,7 @@ def test_add_says_what_is_wrong_with_a_source(tmp_path, source, code, message):
     with duckdb.connect(str(tmp_path / "c.duckdb")) as connection:
         connection.execute("CREATE TABLE t AS SELECT 1 AS x")
     for more in (["--column", "x:integer:0:1"], []):
-        told = refused(run("-C", tmp_path, "add", "p", source, "--unit", "ROW", *more, "--json"), code)
+        told = read_refusal(run("-C", tmp_path, "add", "p", source, "--unit", "ROW", *more, "--json"), code)
         assert message in told["message"]
         assert told["hint"]
     assert not load_catalog(tmp_path).tables
@@ -334,7 +336,7 @@ def test_prepare_makes_a_new_version_of_a_changed_source(clinic):
 def test_prepare_mends_a_changed_declaration_and_says_the_bounds_as_json(clinic):
     path = clinic.folder / "catalog.toml"
     path.write_text(path.read_text().replace("upper = 120", "upper = 99"))
-    told = refused(clinic("ask", COUNT, "--epsilon", "1", "--json"), 4)
+    told = read_refusal(clinic("ask", COUNT, "--epsilon", "1", "--json"), 4)
     assert "sfumato prepare" in told["hint"]
     shown = json_of(clinic("prepare", "--json"))
     assert shown["tables"] == [
@@ -358,10 +360,10 @@ def test_prepare_pins_everything_or_nothing(clinic):
     pinned = clinic.folder / ".sfumato" / "snapshot.duckdb"
     before = pinned.read_bytes()
     (clinic.folder / "patients.csv").write_text("patient_id,city,smoker\n")
-    assert "no column age" in refused(clinic("prepare", "--json"), 4)["message"]
+    assert "no column age" in read_refusal(clinic("prepare", "--json"), 4)["message"]
     (clinic.folder / "patients.csv").unlink()
-    assert "no source" in refused(clinic("prepare", "--all", "--json"), 4)["message"]
-    assert "no source" in refused(clinic("prepare", "patients", "--json"), 4)["message"]
+    assert "no source" in read_refusal(clinic("prepare", "--all", "--json"), 4)["message"]
+    assert "no source" in read_refusal(clinic("prepare", "patients", "--json"), 4)["message"]
     assert pinned.read_bytes() == before
     assert not list(pinned.parent.glob("new-*"))
     assert clinic("ask", COUNT, "--epsilon", "1").exit_code == 0
@@ -369,5 +371,5 @@ def test_prepare_pins_everything_or_nothing(clinic):
 
 def test_prepare_needs_a_table(tmp_path):
     run("init", tmp_path)
-    assert "no table" in refused(run("-C", tmp_path, "prepare", "--json"), 4)["message"]
+    assert "no table" in read_refusal(run("-C", tmp_path, "prepare", "--json"), 4)["message"]
     assert not (tmp_path / ".sfumato").exists()

@@ -4,7 +4,7 @@ import json
 import time
 
 import pytest
-from clinic import json_of, refused, run
+from clinic import json_of, read_refusal, run
 
 from sfumato.cli.survey_results import _choose_decimals
 
@@ -102,8 +102,8 @@ def test_simulate_shows_the_truth_and_keeps_files(tmp_path):
     assert shown["received"]["accepted"] == 3000
     merged = json_of(survey("ingest", "s.json", "--state", "mine.db", "--merge", "kept/collected-2.db", "--json"))
     assert merged["received"]["duplicate"] == 1000
-    assert refused(survey("simulate", "s.json", "--people", "10", "--shares", "1,1", "--json"), 4)
-    assert refused(survey("simulate", "s.json", "--people", "10", "--json"), 4)["error"] == "survey-batch"
+    assert read_refusal(survey("simulate", "s.json", "--people", "10", "--shares", "1,1", "--json"), 4)
+    assert read_refusal(survey("simulate", "s.json", "--people", "10", "--json"), 4)["error"] == "survey-batch"
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_usage_leaves_with_two(arguments):
     ],
 )
 def test_what_cannot_be_a_survey_leaves_with_four_and_no_file(arguments, tmp_path):
-    refused(survey("new", "s.json", "?", *arguments, "--json"), 4)
+    read_refusal(survey("new", "s.json", "?", *arguments, "--json"), 4)
     assert not (tmp_path / "s.json").exists()
 
 
@@ -222,7 +222,7 @@ def test_as_many_digits_are_shown_as_mean_something(width, places):
 def test_a_survey_is_never_written_over(tmp_path):
     new()
     before = (tmp_path / "s.json").read_bytes()
-    assert refused(survey("new", "s.json", "?", *LABELS, "--json"), 2)["error"] == "usage"
+    assert read_refusal(survey("new", "s.json", "?", *LABELS, "--json"), 2)["error"] == "usage"
     assert (tmp_path / "s.json").read_bytes() == before
     other = new(*LABELS, "--key", "s.json.key", name="t.json")
     assert other["public_key"] == json_of(survey("show", "s.json", "--json"))["public_key"]
@@ -236,42 +236,42 @@ def test_altered_surveys_are_refused_by_every_command(tmp_path):
         ("show", "bad.json"), ("verify", "bad.json", "--public-key", made["public_key"]),
         ("report", "bad.json", "edge"), ("simulate", "bad.json"), ("ingest", "bad.json", "s.json"),
     ):  # fmt: skip
-        assert refused(survey(*arguments, "--json"), 4)["error"] == "survey-signature"
-    assert refused(survey("verify", "s.json", "--public-key", "0" * 64, "--json"), 4)["error"] == "survey-key"
-    assert refused(survey("show", "s.json", "--public-key", "0" * 64, "--json"), 4)["error"] == "survey-key"
+        assert read_refusal(survey(*arguments, "--json"), 4)["error"] == "survey-signature"
+    assert read_refusal(survey("verify", "s.json", "--public-key", "0" * 64, "--json"), 4)["error"] == "survey-key"
+    assert read_refusal(survey("show", "s.json", "--public-key", "0" * 64, "--json"), 4)["error"] == "survey-key"
     assert survey("show", "none.json").exit_code == 1
     assert not (tmp_path / "device.db").exists()
 
 
 def test_caps_and_answers_are_checked(tmp_path):
     new(*LABELS, "--every-days", "1")
-    assert refused(survey("report", "s.json", "edge", "--cap", "0.5", "--json"), 4)["error"] == "survey-cap"
-    told = refused(survey("report", "s.json", "lynx", "--json"), 4)
+    assert read_refusal(survey("report", "s.json", "edge", "--cap", "0.5", "--json"), 4)["error"] == "survey-cap"
+    told = read_refusal(survey("report", "s.json", "lynx", "--json"), 4)
     assert "lynx" not in json.dumps(told)
     from sfumato.local.survey.device import Device
 
     Device(tmp_path / "device.db").set_caps(lifetime="0.5")
-    assert refused(survey("report", "s.json", "edge", "--json"), 3)["error"] == "budget-exceeded"
+    assert read_refusal(survey("report", "s.json", "edge", "--json"), 3)["error"] == "budget-exceeded"
     new("--lower", "0", "--upper", "1", "--epsilon", "1", name="n.json")
-    assert refused(survey("report", "n.json", "x", "--json"), 2)
+    assert read_refusal(survey("report", "n.json", "x", "--json"), 2)
     new("--questions", "a,b", "--epsilon", "1", name="q.json")
-    assert refused(survey("report", "q.json", "yes,maybe", "--json"), 2)
-    assert refused(survey("report", "q.json", "yes", "--json"), 4)
+    assert read_refusal(survey("report", "q.json", "yes,maybe", "--json"), 2)
+    assert read_refusal(survey("report", "q.json", "yes", "--json"), 4)
 
 
 def test_results_wait_for_enough_reports():
     new()
-    assert refused(survey("results", "s.json", "--json"), 2)
+    assert read_refusal(survey("results", "s.json", "--json"), 2)
     with open("r.jsonl", "w") as file:
         file.write(survey("report", "s.json", "edge").stdout)
     survey("ingest", "s.json", "r.jsonl")
     assert "shown from 1,000 reports on" in survey("ingest", "s.json", "r.jsonl").stdout
-    assert refused(survey("results", "s.json", "--json"), 4)["error"] == "survey-batch"
-    assert refused(survey("plot", "s.json", "p.svg", "--json"), 4)["error"] == "survey-batch"
-    assert refused(survey("plot", "s.json", "p.pdf", "--json"), 2)
-    assert refused(survey("ingest", "s.json", "--json"), 2)
-    assert refused(survey("ingest", "s.json", "none.jsonl", "--json"), 2)
-    assert refused(survey("results", "s.json", "--fakes", "100", "--json"), 2)
+    assert read_refusal(survey("results", "s.json", "--json"), 4)["error"] == "survey-batch"
+    assert read_refusal(survey("plot", "s.json", "p.svg", "--json"), 4)["error"] == "survey-batch"
+    assert read_refusal(survey("plot", "s.json", "p.pdf", "--json"), 2)
+    assert read_refusal(survey("ingest", "s.json", "--json"), 2)
+    assert read_refusal(survey("ingest", "s.json", "none.jsonl", "--json"), 2)
+    assert read_refusal(survey("results", "s.json", "--fakes", "100", "--json"), 2)
 
 
 def test_help_names_every_command():

@@ -41,7 +41,7 @@ COLUMNS = {
 FLOATS = ("age", "income", "cost", "site", "level", "score", "weight")
 
 
-def declared(*, most_rows: int, most_groups: int) -> list[Table]:
+def declare_tables(*, most_rows: int, most_groups: int) -> list[Table]:
     """The tables. Each table of people has a different contribution bound."""
     return [
         Table("patients", None, "pid", {
@@ -69,7 +69,7 @@ def declared(*, most_rows: int, most_groups: int) -> list[Table]:
     ]  # fmt: skip
 
 
-def frames(*, people: int, crowd: int, calm: bool) -> dict[str, pd.DataFrame]:
+def make_frames(*, people: int, crowd: int, calm: bool) -> dict[str, pd.DataFrame]:
     """Rows of each table, from a fixed seed: the first person has `crowd` of them, the others a few or none.
 
     Ids are numbers in one table and texts in the other; the last of the hostile people has no id.
@@ -121,8 +121,8 @@ def open_clinic(*, people: int = 9, crowd: int = 18, calm: bool = False, sites: 
 
     In the hostile one a join does not even meet all rows of the first person.
     """
-    tables = declared(most_rows=9 if calm else 1, most_groups=500 if calm else 2)
-    rows = frames(people=people, crowd=crowd, calm=calm)
+    tables = declare_tables(most_rows=9 if calm else 1, most_groups=500 if calm else 2)
+    rows = make_frames(people=people, crowd=crowd, calm=calm)
     rows["sites"] = SITES if sites else SITES[:0]
     engine = DuckDBEngine.of_tables({table.name: (table, rows[table.name]) for table in tables})
     dataset = replace_tables(Dataset("clinic", tables, sf.Budget(epsilon=9, delta="1e-6")), engine.tables)

@@ -19,7 +19,7 @@ from sfumato.query.query import AggregateRef, KeyRef
 WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
 
 
-def plain_tables(clinic):
+def make_plain_tables(clinic):
     """The pinned rows in a separate database. Numbers are doubles, and division by zero gives NULL."""
     made = duckdb.connect()
     for setting in ("error_on_division_by_zero", "ieee_floating_point_ops"):
@@ -39,7 +39,7 @@ def plain_tables(clinic):
     return made
 
 
-def differences(rows, query, planned, exact):
+def find_differences(rows, query, planned, exact):
     """The differences between plain SQL's rows and the exact integers, and how many numbers were compared."""
     plan, wrong, compared, seen = planned.plan, [], 0, set()
     cells = list(exact._keys if exact._keys is not None else product(*(key.values for key in plan.keys)))

@@ -1,8 +1,8 @@
 """A counts table on the embedded engine equals the reference engine on rows that plain Python repeats."""
 
 import pandas as pd
-from by_cell import by_key
-from examples import SLOW, examples
+from by_cell import list_by_cell
+from examples import SLOW, count_examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -30,7 +30,7 @@ def plan_of(question, neighbours):
     return choose_plan(bind(parse(question), dataset), sf.PureDP(1), dataset, {"t": "1"}).plan
 
 
-@settings(max_examples=examples(15), deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=count_examples(15), deadline=None, suppress_health_check=SLOW)
 @given(st.lists(records, max_size=8), st.sampled_from(["add-remove", "replace-one"]))
 def test_every_integer_is_the_references(rows, neighbours):
     data = pd.DataFrame(rows, columns=["type", "x", "n"]).astype({"type": object, "x": "Int64", "n": int})
@@ -39,7 +39,7 @@ def test_every_integer_is_the_references(rows, neighbours):
     try:
         for question in QUESTIONS:
             plan = plan_of(question, neighbours)
-            assert by_key(engine.aggregate(plan), plan) == by_key(reference.aggregate(plan), plan), question
+            assert list_by_cell(engine.aggregate(plan), plan) == list_by_cell(reference.aggregate(plan), plan), question
     finally:
         engine.close()
 
@@ -51,6 +51,6 @@ def test_another_number_of_people_is_noticed():
     engine = DuckDBEngine.of_data(TABLE, data)
     try:
         wrong = ReferenceEngine({"t": [{"type": "a", "x": 1, "n": 1}] * 4}).aggregate(plan)
-        assert by_key(engine.aggregate(plan), plan) != by_key(wrong, plan)
+        assert list_by_cell(engine.aggregate(plan), plan) != list_by_cell(wrong, plan)
     finally:
         engine.close()

@@ -10,10 +10,10 @@ from functools import cache
 from itertools import islice
 
 import pytest
-from by_cell import by_key
+from by_cell import list_by_cell
 from generated_questions import questions
 from hostile_clinic import open_clinic
-from plain_answers import differences, plain_tables
+from plain_answers import find_differences, make_plain_tables
 
 import sfumato as sf
 from sfumato.engines.reference import reference_engine, reference_expressions, reference_rows
@@ -79,7 +79,7 @@ def measured(clinic, question):
 
 def agree(clinic, question, planned):
     exact, plan = measured(clinic, question), planned.plan
-    return by_key(exact, plan) == by_key(ReferenceEngine(clinic.held).aggregate(plan), plan)
+    return list_by_cell(exact, plan) == list_by_cell(ReferenceEngine(clinic.held).aggregate(plan), plan)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -99,15 +99,15 @@ def test_duckdb_measures_what_plain_python_measures(seed, hostile, empty):
         queries = engine._queries(plan)
         empty.curator.engine._ready[id(plan)] = plan, queries
         for other in (empty.curator.engine, ReferenceEngine(empty.held)):
-            assert by_key(other.aggregate(plan), plan) == {}, question.text
+            assert list_by_cell(other.aggregate(plan), plan) == {}, question.text
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_where_nothing_is_bounded_the_integers_are_plain_sqls(seed, calm):
-    compared, plain = 0, plain_tables(calm)
+    compared, plain = 0, make_plain_tables(calm)
     for question, query, planned in answerable(calm, [seed]):
         rows = plain.execute(question.plain).fetchall()
-        wrong, numbers = differences(rows, query, planned, measured(calm, question))
+        wrong, numbers = find_differences(rows, query, planned, measured(calm, question))
         assert wrong == [], question.text
         assert agree(calm, question, planned), question.text
         compared += numbers
@@ -194,9 +194,9 @@ def test_a_wrong_reference_is_noticed(name, hostile, monkeypatch):
 
 def test_wrong_plain_answers_are_noticed(calm):
     """Negative control of the plain SQL: one more visit is noticed."""
-    plain, wrong = plain_tables(calm), []
+    plain, wrong = make_plain_tables(calm), []
     plain.execute("INSERT INTO visits SELECT * FROM visits LIMIT 1")
     for question, query, planned in answerable(calm, SEEDS[:1]):
         rows = plain.execute(question.plain).fetchall()
-        wrong += differences(rows, query, planned, measured(calm, question))[0]
+        wrong += find_differences(rows, query, planned, measured(calm, question))[0]
     assert len(wrong) > 3

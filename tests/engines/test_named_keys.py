@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pandas as pd
 import pytest
-from by_cell import by_key
+from by_cell import list_by_cell
 from sqlglot import exp
 
 import sfumato as sf
@@ -107,9 +107,9 @@ def test_what_is_fetched_is_what_the_reference_measures(sql):
     plan = plan_of(engine, sql)
     names = [row[0] for row in engine._connection.execute('DESCRIBE "t"').fetchall()]
     held = [dict(zip(names, row, strict=True)) for row in engine._connection.execute('SELECT * FROM "t"').fetchall()]
-    wanted = by_key(ReferenceEngine({"t": held}).aggregate(plan), plan)
+    wanted = list_by_cell(ReferenceEngine({"t": held}).aggregate(plan), plan)
     assert wanted
-    assert by_key(engine.aggregate(plan), plan) == wanted
+    assert list_by_cell(engine.aggregate(plan), plan) == wanted
 
 
 def test_which_keys_leave_depends_on_that_persons_rows_alone():

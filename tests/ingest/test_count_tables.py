@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from by_cell import by_key
+from by_cell import list_by_cell
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -49,7 +49,7 @@ def measure(data, question, declared=None):
     plan = choose_plan(bind(parse(question), dataset), sf.PureDP(1), dataset, {"t": "1"}).plan
     engine = DuckDBEngine.of_data(table, data)
     try:
-        return by_key(engine.aggregate(plan), plan)
+        return list_by_cell(engine.aggregate(plan), plan)
     finally:
         engine.close()
 

@@ -6,7 +6,7 @@ import duckdb
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from plain_records import plainly, swallowed
+from plain_records import parse_plainly, swallows_record
 
 import sfumato as sf
 from sfumato.catalog.text_format import TextFormat
@@ -62,8 +62,8 @@ def expected(columns, end, parts, quoted_newlines):
     found = []
     for is_mine, group in groupby(parts, lambda part: part[0]):
         body = b"".join(part for _, part in group)
-        records = plainly(body, columns, end, quoted_newlines is not False)
-        if None in records or (quoted_newlines is None and swallowed(body, columns, end)):
+        records = parse_plainly(body, columns, end, quoted_newlines is not False)
+        if None in records or (quoted_newlines is None and swallows_record(body, columns, end)):
             assert is_mine or (quoted_newlines is False and b"\r" in body)  # then others too are refused, by themselves
             return None
         found += records
@@ -157,7 +157,7 @@ def test_a_header_with_an_unclosed_quote_does_not_swallow_lines(tmp_path):
 def test_fields_with_line_breaks_are_read_without_a_declaration(tmp_path, text):
     """Also in files with CR LF whose fields hold LF, as spreadsheets write them: there a line 2,b is no record."""
     (tmp_path / "t.csv").write_bytes(b"a,b\n" + text)
-    assert rows_of(tmp_path / "t.csv") == as_rows(plainly(text, 2, b"\n"))
+    assert rows_of(tmp_path / "t.csv") == as_rows(parse_plainly(text, 2, b"\n"))
     spreadsheet = b'1,"x\n2,b\ny"\r\n'
     (tmp_path / "t.csv").write_bytes(b"a,b\r\n" + spreadsheet)
     assert rows_of(tmp_path / "t.csv") == [("1", "x\n2,b\ny")]
@@ -208,7 +208,7 @@ def test_stray_bytes_of_utf16_leave_the_lines_of_others(
     wanted = []
     for is_other, group in groupby(parts, lambda part: isinstance(part, str)):
         alone = b"".join((one.encode(units) if is_other else one) + end.encode(units) for one in group)
-        wanted += plainly(alone.decode(units).encode(), 2, end.encode(), quoted_newlines is not False)
+        wanted += parse_plainly(alone.decode(units).encode(), 2, end.encode(), quoted_newlines is not False)
     assert found == as_rows(wanted)
 
 

@@ -4,7 +4,7 @@ import duckdb
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from plain_records import plainly, swallowed
+from plain_records import parse_plainly, swallows_record
 
 import sfumato as sf
 from sfumato.catalog.dataset import Table
@@ -74,8 +74,8 @@ def test_records_are_separated_as_the_grammar_says(tmp_path_factory, quoted_newl
     columns, end, body = file
     path = tmp_path_factory.mktemp("f") / "t.csv"
     path.write_bytes(HEADS[columns] + end + body)
-    wanted = plainly(body, columns, end, quoted_newlines is not False)
-    if None not in wanted and not (quoted_newlines is None and swallowed(body, columns, end)):
+    wanted = parse_plainly(body, columns, end, quoted_newlines is not False)
+    if None not in wanted and not (quoted_newlines is None and swallows_record(body, columns, end)):
         assert read(path, quoted_newlines=quoted_newlines) == (as_read(wanted), 0)
     else:
         with pytest.raises(CatalogError, match=r"t\.csv, line \d+: "):
@@ -93,7 +93,7 @@ def test_where_windows_end_changes_nothing(tmp_path_factory, file, window):
     path.write_bytes(body)
     for quoted_newlines in (True, False):
         dialect = module.CsvDialect(b",", columns, end == b"\r\n", quoted_newlines, True)
-        wanted = plainly(body, columns, end, quoted_newlines)
+        wanted = parse_plainly(body, columns, end, quoted_newlines)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(module, "WINDOW", max(window, len(max(body.split(end), key=len, default=b"")) + 3))
             if quoted_newlines:
@@ -261,7 +261,7 @@ def test_the_comparison_sees_a_check_that_is_missing(tmp_path, monkeypatch, name
     broken, body = BROKEN_CHECKS[name]
     (tmp_path / "t.csv").write_bytes(body)
     dialect = module.CsvDialect(b",", 2, False, True, True)
-    assert plainly(body, 2, b"\n") == [None]
+    assert parse_plainly(body, 2, b"\n") == [None]
     with pytest.raises(module.Malformed):
         module.separate(tmp_path / "t.csv", 0, dialect)
     monkeypatch.setattr(module, name, broken)

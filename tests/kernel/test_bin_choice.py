@@ -7,7 +7,15 @@ from itertools import accumulate, product
 
 import numpy as np
 import pytest
-from bin_flips import REST, cell, choose_one, flip_law, flip_law_in_floats, flips_of, top_law
+from bin_flips import (
+    REST,
+    choose_one,
+    compute_flip_law,
+    compute_flip_law_in_floats,
+    compute_top_law,
+    flips_of,
+    make_cell,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scripted import Exhausted, Scripted
@@ -85,10 +93,10 @@ def test_quantile_privacy_is_enumerated(case, base):
     plain = QuantileChoice(fractions, 3, reach, ADD, False, Decimal(1))
 
     def law_of(weights):
-        rows = flips_of(plain, cell(*weights))
+        rows = flips_of(plain, make_cell(*weights))
         steps = [[x * parts * plain.spread for x in row] for row in rows]
         assert all(step.denominator == 1 for row in steps for step in row)
-        return [flip_law([base ** int(step) for step in row]) for row in steps]
+        return [compute_flip_law([base ** int(step) for step in row]) for row in steps]
 
     worst = worst_ratios(law_of, reach, 3, range(4))
     for neighbours, several in product((ADD, REPLACE), (False, True)):
@@ -104,22 +112,22 @@ def loss_in_floats(choice, one, two):
     """The largest log ratio, summed over fractions, in units of epsilon."""
     total = 0.0
     for p, q in zip(flips_of(choice, one), flips_of(choice, two), strict=True):
-        total += np.log(flip_law_in_floats(p) / flip_law_in_floats(q)).max()
+        total += np.log(compute_flip_law_in_floats(p) / compute_flip_law_in_floats(q)).max()
     return total / float(choice.epsilon)
 
 
 def test_quantile_privacy_is_nearly_tight():
     """Many empty bins on the far side: the bound is reached, so no smaller spread would do."""
     empty = [0] * 197
-    one, two = cell(9, 1, *empty, 9), cell(10, 1, *empty, 9)
+    one, two = make_cell(9, 1, *empty, 9), make_cell(10, 1, *empty, 9)
     median = QuantileChoice(HALF, 200, 1, ADD, False, Decimal("0.5"))
     assert 0.97 < loss_in_floats(median, two, one) <= 1 + 1e-9
     replaced = QuantileChoice(HALF, 200, 1, REPLACE, False, Decimal("0.5"))
-    one, two = cell(8, 2, *empty, 10), cell(9, 2, *empty, 9)
+    one, two = make_cell(8, 2, *empty, 10), make_cell(9, 2, *empty, 9)
     assert 0.8 < loss_in_floats(replaced, two, one) <= 1 + 1e-9
     # 3/4 of all: a unit that lies above moves scores by 3/4, either way
     upper = QuantileChoice((Fraction(3, 4),), 200, 1, ADD, False, Decimal("0.5"))
-    one, two = cell(29, *empty, 1, 9), cell(29, *empty, 1, 10)
+    one, two = make_cell(29, *empty, 1, 9), make_cell(29, *empty, 1, 10)
     assert 0.9 < loss_in_floats(upper, two, one) <= 1 + 1e-9
     # cells: with the one-cell spread, a unit that leaves one cell and enters another would lose more than epsilon
     careless = QuantileChoice((Fraction(3, 4),), 200, 1, REPLACE, False, Decimal("0.5"))
@@ -145,7 +153,7 @@ def test_scores_are_exact_however_large(entries, parts):
     """The flips' exponents against the definition in Python's integers, far beyond 64 bits."""
     weights = [count * size if count * size < 1 << 63 else (1 << 63) - 1 for count, size in entries]
     choice = QuantileChoice((Fraction(1, parts),), len(weights), 3, ADD, False, Decimal("0.5"))
-    (flips,) = flips_of(choice, cell(*weights))
+    (flips,) = flips_of(choice, make_cell(*weights))
     total, before, misses = sum(weights), 0, []
     for weight in weights:
         misses.append(max(parts * before - total, total - parts * (before + weight)))
@@ -156,9 +164,9 @@ def test_scores_are_exact_however_large(entries, parts):
 def test_the_bin_that_holds_the_rank_is_the_best_however_people_heap_up():
     """A score by the middle of a bin's ranks would choose 1 here, most often, though 55 of 100 have 0."""
     choice = QuantileChoice(HALF, 4, 1, ADD, False, Decimal("0.5"))
-    (flips,) = flips_of(choice, cell(55, 20, 20, 5))
+    (flips,) = flips_of(choice, make_cell(55, 20, 20, 5))
     assert [float(flip) for flip in flips] == [0, 5, 15, 25]
-    (flips,) = flips_of(choice, cell(49, 0, 51, 0))
+    (flips,) = flips_of(choice, make_cell(49, 0, 51, 0))
     assert flips[2] == 0
     assert min(flips[:2]) > 0
 
@@ -181,7 +189,7 @@ def test_flips_are_scripted_and_enumerated():
         mass = math.prod(p if head else 1 - p for p, head in zip(survive, pattern, strict=True))
         for index in range(4):
             chosen[index] += mass * Fraction(picks.count(index), len(picks))
-    assert chosen == flip_law(survive)
+    assert chosen == compute_flip_law(survive)
 
 
 def test_many_cells_are_chosen_as_one_by_one(monkeypatch):
@@ -240,16 +248,16 @@ def test_more_cells_than_fit_at_once():
 def test_quantiles_come_in_order(monkeypatch):
     picks = iter([[5], [2], [7]])
     monkeypatch.setattr(bin_choice, "permute_and_flip", lambda approximate, exact, entropy: next(picks))
-    assert choose_one(QuantileChoice(QUARTERS, 9, 1, ADD, False, Decimal(1)), cell(*range(9))) == (2, 5, 7)
+    assert choose_one(QuantileChoice(QUARTERS, 9, 1, ADD, False, Decimal(1)), make_cell(*range(9))) == (2, 5, 7)
 
 
 def test_quantiles_are_right_where_there_is_plenty():
-    weights = cell(*[1000] * 100)
+    weights = make_cell(*[1000] * 100)
     assert choose_one(QuantileChoice(QUARTERS, 100, 1, ADD, False, Decimal(1)), weights)[1] in (49, 50)
-    lopsided = cell(9000, 0, 0, 1000)  # ties: 60 % and more in one bin
+    lopsided = make_cell(9000, 0, 0, 1000)  # ties: 60 % and more in one bin
     wanted = tuple(Fraction(percent, 100) for percent in (25, 50, 75, 95))
     assert choose_one(QuantileChoice(wanted, 4, 1, ADD, False, Decimal(1)), lopsided) == (0, 0, 0, 3)
-    nobody = {choose_one(QuantileChoice(HALF, 3, 1, ADD, False, Decimal(1)), cell(0, 0, 0)) for _ in range(200)}
+    nobody = {choose_one(QuantileChoice(HALF, 3, 1, ADD, False, Decimal(1)), make_cell(0, 0, 0)) for _ in range(200)}
     assert nobody == {(0,), (1,), (2,)}
 
 
@@ -282,7 +290,7 @@ def test_extremes_flip_what_is_missing(monkeypatch, noise, largest):
     choice = ExtremeChoice(largest, 5, 3, ADD, Decimal("0.5"))
     monkeypatch.setattr(bin_choice, "geometric", lambda scale, size, entropy: np.array([noise] * size, object))
     for weights in ([0, 0, 4, 9, 100], [50, 0, 0, 0, 1], [1 << 62] * 5, [0] * 5):
-        (flips,) = flips_of(choice, cell(*weights))
+        (flips,) = flips_of(choice, make_cell(*weights))
         inward = weights[::-1] if largest else weights
         short = [max(0, choice.target + noise - up_to) for up_to in accumulate(inward)]
         assert [x * choice.spread for x in flips] == [*short[:-1], 0]
@@ -351,7 +359,7 @@ def test_extremes_rarely_overshoot(bins, reach, epsilon):
 
 def test_everyone_has_an_integer_from_1_to_10():
     """The maximum of 1,000 people: right every time at epsilon 1. (Laplace noise of 9/epsilon would be off by nine.)"""
-    weights = np.tile(cell(*[100] * 10), (200, 1))
+    weights = np.tile(make_cell(*[100] * 10), (200, 1))
     assert set(ExtremeChoice(True, 10, 1, ADD, Decimal(1)).choose_cells(weights, SYSTEM)) == {9}
     assert set(ExtremeChoice(False, 10, 1, ADD, Decimal(1)).choose_cells(weights, SYSTEM)) == {0}
 
@@ -376,8 +384,8 @@ def test_mode_privacy_is_enumerated(base, reach):
     plain = ModeChoice(1, 3, reach, ADD, Decimal(1))
 
     def law_of(weights):
-        rows = flips_of(plain, cell(*weights))
-        return [flip_law([base ** int(x * plain.spread) for x in row]) for row in rows]
+        rows = flips_of(plain, make_cell(*weights))
+        return [compute_flip_law([base ** int(x * plain.spread) for x in row]) for row in rows]
 
     worst = worst_ratios(law_of, reach, 3, range(3))
     for neighbours, several in product((ADD, REPLACE), (False, True)):
@@ -399,7 +407,7 @@ def test_top_k_privacy_is_enumerated():
         for weights in product(range(3), repeat=3):
             for bin_ in range(3):
                 more = [weight + (place == bin_) for place, weight in enumerate(weights)]
-                p, q = top_law(weights, mass, k), top_law(more, mass, k)
+                p, q = compute_top_law(weights, mass, k), compute_top_law(more, mass, k)
                 some = (p > 1e-6) | (q > 1e-6)
                 worst = max(worst, (p[some] / q[some]).max(), (q[some] / p[some]).max())
         return worst
@@ -417,7 +425,7 @@ def test_top_k_is_noise_and_order(monkeypatch):
     assert choice.choose_cells(np.array([[4, 0, 12, 4], [1, 0, 0, 1]], np.int64), SYSTEM) == [(1, 0), (0, 1)]
     assert asked == [(Fraction(12), 8)]
     monkeypatch.undo()
-    far = cell((1 << 63) - 1, 0, (1 << 63) - 1, 7)
+    far = make_cell((1 << 63) - 1, 0, (1 << 63) - 1, 7)
     assert set(choose_one(choice, far)) == {0, 2}
 
 
@@ -454,7 +462,14 @@ def test_bad_parameters(kind, wrong, why):
 
 @pytest.mark.parametrize(
     "weights",
-    [[[1, 2, 3, 4]], cell(1, 2, 3)[np.newaxis], cell(1, 2, 3, -4)[np.newaxis], np.ones((1, 4)), cell(1, 2, 3, 4), None],
+    [
+        [[1, 2, 3, 4]],
+        make_cell(1, 2, 3)[np.newaxis],
+        make_cell(1, 2, 3, -4)[np.newaxis],
+        np.ones((1, 4)),
+        make_cell(1, 2, 3, 4),
+        None,
+    ],
     ids=["list", "short", "negative", "floats", "one-dimensional", "none"],
 )
 def test_weights_that_no_engine_gives(weights):
@@ -472,7 +487,7 @@ def test_an_extreme_that_nothing_reaches_is_the_innermost_bin(largest, monkeypat
     """All coins fall tails except those that cannot. The last bin always accepts."""
     monkeypatch.setattr(bin_choice, "flip_exp_neg", lambda approximate, exact, entropy: approximate == 0)
     choice = ExtremeChoice(largest, 5, 1, ADD, Decimal(1))
-    for weights in (cell(0, 0, 0, 0, 0), cell(1, 0, 0, 0, 1)):
+    for weights in (make_cell(0, 0, 0, 0, 0), make_cell(1, 0, 0, 0, 1)):
         assert choose_one(choice, weights) == (0 if largest else 4)
 
 
@@ -481,7 +496,7 @@ def test_the_target_of_an_extreme_is_noisy(drawn, monkeypatch):
     """The coins are those of K-32 for the number that was drawn."""
     monkeypatch.setattr(bin_choice, "geometric", lambda scale, size, entropy: np.full(size, drawn))
     choice = ExtremeChoice(False, 4, 2, ADD, Decimal(1))
-    weights = cell(3, 0, 9, 1)
+    weights = make_cell(3, 0, 9, 1)
     (row,) = flips_of(choice, weights)
     short = [max(choice.target + drawn - reached, 0) for reached in accumulate([3, 0, 9])]
     assert row == [lacking / choice.spread for lacking in short] + [0]

@@ -3,7 +3,7 @@ from fractions import Fraction
 from itertools import product
 
 import pytest
-from bin_flips import cell
+from bin_flips import make_cell
 from test_bin_choice import loss_in_floats
 from test_plan import AGE, COUNT, PLAN, SUM, changed
 
@@ -118,7 +118,7 @@ def choice_of(unit, keys, fraction=Fraction(3, 4), bins=200):
 def test_a_choice_keeps_its_epsilon_over_all_cells():
     """A replaced row leaves one cell and enters another: the certified rule's loss, from its own flips, is within."""
     empty = [0] * 197
-    one, two = cell(29, *empty, 1, 9), cell(29, *empty, 1, 10)  # where a unit moves the most
+    one, two = make_cell(29, *empty, 1, 9), make_cell(29, *empty, 1, 10)  # where a unit moves the most
     several, single = choice_of(REPLACE, TWO_CELLS).noise, choice_of(REPLACE, ()).noise
     assert 0.9 < 2 * loss_in_floats(several, two, one) <= 1 + 1e-9
     assert 2 * loss_in_floats(single, two, one) > 1, "negative control: the rule for one cell would not do"

@@ -3,7 +3,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from scripted import Exhausted, Scripted, enumerated_mass
+from scripted import Exhausted, Scripted, enumerate_mass
 
 from sfumato.kernel.coins import EXPONENT_SLACK, Coins, flip_exp_neg
 from sfumato.kernel.entropy import SYSTEM
@@ -32,7 +32,7 @@ PROBABILITIES = [
 )
 def test_every_byte_of_a_flip_is_enumerated(probability, truth):
     coins = Coins((probability,))
-    heads, undecided = enumerated_mass(lambda entropy: coins.flip(1, entropy)[0, 0])
+    heads, undecided = enumerate_mass(lambda entropy: coins.flip(1, entropy)[0, 0])
     with mpmath.workprec(400):
         low, high = (mpmath.mpf(mass.numerator) / mass.denominator for mass in (heads, heads + undecided))
         assert low <= truth() <= high
@@ -41,7 +41,7 @@ def test_every_byte_of_a_flip_is_enumerated(probability, truth):
 def test_the_enumeration_can_fail():
     """Negative control: a coin that is off in the sixth byte is caught."""
     wrong = Coins((Rational(Fraction(1, 3) + Fraction(2, 256**6)),))
-    heads, _ = enumerated_mass(lambda entropy: wrong.flip(1, entropy)[0, 0])
+    heads, _ = enumerate_mass(lambda entropy: wrong.flip(1, entropy)[0, 0])
     assert heads > Fraction(1, 3)
 
 

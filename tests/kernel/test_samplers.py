@@ -9,7 +9,7 @@ from itertools import product
 import mpmath
 import numpy as np
 import pytest
-from scripted import Exhausted, Forced, Scripted, enumerated_mass
+from scripted import Exhausted, Forced, Scripted, enumerate_mass
 
 from sfumato.errors import KernelFault
 from sfumato.kernel import samplers
@@ -135,7 +135,7 @@ def test_the_coins_really_have_these_probabilities(scale):
     """What the masses above assume of each coin: enumerated byte by byte through the real flips."""
     coins = geometric_coins(scale)
     for coin, probability in enumerate(coins.coins.probabilities):
-        heads, undecided = enumerated_mass(lambda entropy, p=probability: bernoulli(p, 1, entropy)[0])
+        heads, undecided = enumerate_mass(lambda entropy, p=probability: bernoulli(p, 1, entropy)[0])
         with mpmath.workprec(400):
             exact = oracle(coin, mpmath.mpf(scale.denominator) / scale.numerator, coins.digits)
             low = mpmath.mpf(heads.numerator) / heads.denominator
@@ -236,7 +236,7 @@ def test_a_biased_digit_would_be_seen():
     "probability", [Rational(Fraction(2, 7)), ExpNeg(Fraction(5, 3)), Logistic(Fraction(-1, 2), Fraction(6))], ids=str
 )
 def test_bernoulli_mass_is_exact(probability):
-    heads, undecided = enumerated_mass(lambda entropy: bernoulli(probability, 1, entropy)[0])
+    heads, undecided = enumerate_mass(lambda entropy: bernoulli(probability, 1, entropy)[0])
     with mpmath.workprec(300):
         exact = {
             Rational: lambda: mpmath.mpf(2) / 7,

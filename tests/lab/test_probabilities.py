@@ -10,8 +10,8 @@ from itertools import product
 import mpmath
 import numpy as np
 import pytest
-from bin_flips import REST, enumerate_flips, top_law
-from local_laws import law
+from bin_flips import REST, compute_top_law, enumerate_flips
+from local_laws import measure_law
 from scripted import Forced
 
 import sfumato as sf
@@ -283,7 +283,7 @@ def test_fullest_bins_are_enumerated(k):
     """All noisy weights of three bins within REST steps, ordered as the code orders them."""
     choice = ModeChoice(k, 3, 1, Neighbours.ADD_REMOVE, Decimal(2))
     mass = np.array([float(sf.lab.probabilities(LaplaceNoise(choice.spread), 0).p(z)) for z in range(-REST, REST + 1)])
-    truth = top_law((2, 3, 3), mass, k)
+    truth = compute_top_law((2, 3, 3), mass, k)
     found = sf.lab.probabilities(choice, [2, 3, 3])
     assert len(found) == 6
     for outcome, chance in found.items():
@@ -330,7 +330,7 @@ def test_reports_on_categories_are_the_measured_laws(name, epsilon):
     randomiser = sf.local.randomiser(name, k=2 if name == "rr" else 4, epsilon=epsilon)
     laws = [sf.lab.probabilities(randomiser, value) for value in range(randomiser.k)]
     for value, found in enumerate(laws):
-        measured = law(randomiser.mechanism, value)
+        measured = measure_law(randomiser.mechanism, value)
         assert {outcome: chance.low for outcome, chance in found.items() if chance.low} == measured
         assert found.exact
         assert found.total.low == 1
@@ -344,7 +344,7 @@ def test_a_wrong_table_is_noticed():
     """Negative control: the coin of another epsilon gives other probabilities than the code."""
     right, wrong = (sf.local.randomiser("krr", k=4, epsilon=epsilon) for epsilon in ("1", "1.1"))
     found = sf.lab.probabilities(wrong, 0)
-    assert {outcome: chance.low for outcome, chance in found.items()} != law(right.mechanism, 0)
+    assert {outcome: chance.low for outcome, chance in found.items()} != measure_law(right.mechanism, 0)
     assert not at_most(found.greatest_ratio(sf.lab.probabilities(wrong, 1)), 1)
 
 

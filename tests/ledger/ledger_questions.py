@@ -23,14 +23,14 @@ PLAN = BoundedPlan(
 )
 
 
-def question(loss, about="everybody", **changes):
+def make_question(loss, about="everybody", **changes):
     """The certificate of a count; `loss` is its share, or one share for each of several counts."""
     losses = loss if isinstance(loss, tuple) else (loss,)
     measurements = tuple(replace(COUNT, name=f"n{i}", loss=loss) for i, loss in enumerate(losses))
     return certify(replace(PLAN, filters=(Literal(about),), measurements=measurements, **changes))
 
 
-def answer(reservation):
+def make_answer(reservation):
     """The kernel's own release, of made-up integers."""
     certificate = reservation.certificate
     exact = {measurement.name: [40 + i] * certificate.cells for i, measurement in enumerate(certificate.measurements)}
@@ -42,11 +42,11 @@ def ask(ledger, analyst, certificate):
     if ledger.find_stored(certificate, analyst):
         return False
     reservation = ledger.reserve(analyst, certificate)
-    ledger.store(reservation, answer(reservation))
+    ledger.store(reservation, make_answer(reservation))
     return True
 
 
-def plain_answer(reservation, value=7):
+def make_plain_answer(reservation, value=7):
     """An answer without noise, so that a test can recognise it."""
     certificate = reservation.certificate
     integers = {measurement.name: (value,) * certificate.cells for measurement in certificate.measurements}

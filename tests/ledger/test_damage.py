@@ -11,7 +11,7 @@ from contextlib import closing
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ledger_questions import POPULATION, answer, ask, question
+from ledger_questions import POPULATION, ask, make_answer, make_question
 from test_migration import read_dump
 
 from sfumato.errors import BudgetExceeded, InvalidParameter, LedgerError
@@ -31,8 +31,8 @@ def whole(tmp_path_factory):
     path = str(tmp_path_factory.mktemp("whole") / "ledger.db")
     with Ledger.create(path, POPULATION, LIMIT, {"bob": PureDP(5)}) as ledger:
         for i in range(3):
-            ask(ledger, "ann", question(PureDP("0.5"), f"q{i}"))
-        ledger.find_stored(question(PureDP("0.5"), "q0"), "bob")
+            ask(ledger, "ann", make_question(PureDP("0.5"), f"q{i}"))
+        ledger.find_stored(make_question(PureDP("0.5"), "q0"), "bob")
         return path, ledger.ledger_id, ledger.totals()
 
 
@@ -44,10 +44,10 @@ def use(path, ledger_id, expected):
             ledger.totals("bob"), ledger.entries(), ledger.verify(), ledger.open_charges()
             for analyst in ("ann", "bob"):
                 for i in range(4):
-                    ledger.fits(analyst, question(PureDP("0.5"), f"q{i}"))
-                    ledger.find_stored(question(PureDP("0.5"), f"q{i}"), analyst)
-                ledger.find_earlier(question(PureDP("0.5"), "q0").answer_key, analyst)
-            ask(ledger, "ann", question(PureDP("0.5"), "new"))
+                    ledger.fits(analyst, make_question(PureDP("0.5"), f"q{i}"))
+                    ledger.find_stored(make_question(PureDP("0.5"), f"q{i}"), analyst)
+                ledger.find_earlier(make_question(PureDP("0.5"), "q0").answer_key, analyst)
+            ask(ledger, "ann", make_question(PureDP("0.5"), "new"))
     except LedgerError:
         pass
     try:
@@ -166,8 +166,8 @@ def test_a_fork_beside_busy_threads_neither_hangs_nor_fails(tmp_path):
                 for i in range(10_000):
                     if stopping.is_set():
                         return
-                    reservation = ledger.reserve(name, question(PureDP("0.001"), f"{name} {i}"))
-                    ledger.store(reservation, answer(reservation))
+                    reservation = ledger.reserve(name, make_question(PureDP("0.001"), f"{name} {i}"))
+                    ledger.store(reservation, make_answer(reservation))
                     ledger.totals()
             except BaseException as error:
                 failures.append(error)
@@ -182,7 +182,7 @@ def test_a_fork_beside_busy_threads_neither_hangs_nor_fails(tmp_path):
             if child == 0:
                 code = 1
                 try:
-                    ask(ledger, f"child {i}", question(PureDP("0.001"), f"child {i}"))
+                    ask(ledger, f"child {i}", make_question(PureDP("0.001"), f"child {i}"))
                     ledger.totals()
                     code = 0
                 finally:
@@ -222,7 +222,7 @@ def test_a_long_amount_is_refused_before_it_is_charged(tmp_path, kind, amount):
     limit = ZCDP(9) if kind is ZCDP else ApproxDP(9, "1e-6")
     with Ledger.create(None, POPULATION, Limit(limit)) as ledger:
         try:
-            certificate = question(kind(amount))
+            certificate = make_question(kind(amount))
         except InvalidParameter:
             return  # the kernel cannot draw noise for it
         with pytest.raises(InvalidParameter, match="at most 60 digits"):
@@ -239,8 +239,8 @@ def test_a_ledger_that_holds_a_long_amount_opens_and_answers(tmp_path):
         spent = ledger.totals().spent
         assert spent == ZCDP("3." + "3" * 58 + "4e-15"), "rounded up to 60 digits"
         assert ledger.totals("eve").remaining.rho > ZCDP("0.4999").rho
-        assert ask(ledger, "ann", question(ZCDP("0.01"), "q1"))
-        assert ask(ledger, "eve", question(ZCDP("0.01"), "q2"))
+        assert ask(ledger, "ann", make_question(ZCDP("0.01"), "q1"))
+        assert ask(ledger, "eve", make_question(ZCDP("0.01"), "q2"))
         with pytest.raises(BudgetExceeded):
-            ledger.reserve("ann", question(ZCDP(2), "q3"))
+            ledger.reserve("ann", make_question(ZCDP(2), "q3"))
         assert ledger.verify().ok

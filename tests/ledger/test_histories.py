@@ -8,7 +8,7 @@ from contextlib import closing, suppress
 from fractions import Fraction
 
 import pytest
-from ledger_questions import POPULATION, ask, question
+from ledger_questions import POPULATION, ask, make_question
 
 from sfumato.errors import LedgerError
 from sfumato.kernel.losses import PureDP
@@ -33,13 +33,13 @@ def path(tmp_path):
 @pytest.fixture
 def ledger_id(path):
     with Ledger.create(path, POPULATION, LIMIT) as ledger:
-        ask(ledger, "ann", question(SHARE, "first"))
+        ask(ledger, "ann", make_question(SHARE, "first"))
         return ledger.ledger_id
 
 
 def asked(path, ledger_id, about, loss=SHARE):
     with Ledger.open(path, ledger_id, POPULATION, LIMIT) as ledger:
-        ask(ledger, "ann", question(loss, about))
+        ask(ledger, "ann", make_question(loss, about))
 
 
 def spent(path, ledger_id):
@@ -154,7 +154,7 @@ def test_a_process_on_another_copy_does_not_take_the_mark_back(path, ledger_id, 
         adopt(copy, ledger_id, POPULATION)
         monkeypatch.setattr(late._guarded, "list_known", lambda: known)
         with pytest.raises(LedgerError) as refused:
-            late.reserve("ann", question(SHARE, "late"))
+            late.reserve("ann", make_question(SHARE, "late"))
     assert refused.value.code == "ledger-older"
     assert spent(copy, ledger_id) == SHARE
 

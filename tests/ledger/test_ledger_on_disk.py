@@ -8,7 +8,7 @@ import stat
 from contextlib import closing, suppress
 
 import pytest
-from ledger_questions import POPULATION, ask, plain_answer, question
+from ledger_questions import POPULATION, ask, make_plain_answer, make_question
 from test_processes import PROCESSES
 
 from sfumato.errors import BudgetExceeded, LedgerError
@@ -35,7 +35,7 @@ def path(tmp_path):
 def ledger_id(path):
     os.mkdir(os.path.dirname(path))
     with Ledger.create(path, POPULATION, LIMIT) as ledger:
-        ask(ledger, "ann", question(SHARE, "before"))
+        ask(ledger, "ann", make_question(SHARE, "before"))
         return ledger.ledger_id
 
 
@@ -51,8 +51,8 @@ def charge_when_told(path, ledger_id, pipe):
         pipe.send("open")
         for about in iter(pipe.recv, None):
             try:
-                reservation = ledger.reserve("eve", question(SHARE, about))
-                ledger.store(reservation, plain_answer(reservation))
+                reservation = ledger.reserve("eve", make_question(SHARE, about))
+                ledger.store(reservation, make_plain_answer(reservation))
                 pipe.send("answered")
             except LedgerError as error:
                 pipe.send(error.code)
@@ -139,7 +139,7 @@ def test_a_replaced_file_never_answers_beyond_the_budget(path, ledger_id):
             if i == 5:
                 delete(path)
             with suppress(LedgerError, BudgetExceeded):
-                answered += ask(ledger, "ann", question(SHARE, f"q{i}"))
+                answered += ask(ledger, "ann", make_question(SHARE, f"q{i}"))
         assert answered == 6
 
 
@@ -156,7 +156,7 @@ def test_a_copy_is_refused_until_the_owner_adopts_it(path, ledger_id, tmp_path):
     shutil.copytree(os.path.dirname(path), os.path.dirname(copied))
     assert code_of(lambda: Ledger.open(copied, ledger_id, POPULATION, LIMIT)) == "ledger-copied"
     with Ledger.open(path, ledger_id, POPULATION, LIMIT) as original:
-        ask(original, "ann", question(SHARE, "the original goes on"))
+        ask(original, "ann", make_question(SHARE, "the original goes on"))
     assert code_of(lambda: adopt(copied, ledger_id, POPULATION)) == "ledger-older"
     done = adopt(copied, ledger_id, POPULATION, accept_missing=True)
     assert (done.missing, done.carried) == (2, SHARE)
@@ -164,7 +164,7 @@ def test_a_copy_is_refused_until_the_owner_adopts_it(path, ledger_id, tmp_path):
         assert copy.entries()[-1].kind == "adopt"
         assert copy.totals().spent == PureDP("0.2"), "what the missing entries cost stays charged"
         assert copy.verify().ok
-        ask(copy, "ann", question(SHARE, "the copy goes on"))
+        ask(copy, "ann", make_question(SHARE, "the copy goes on"))
     assert code_of(lambda: Ledger.open(path, ledger_id, POPULATION, LIMIT)) == "ledger-older"
 
 
@@ -182,13 +182,13 @@ def test_two_copies_that_were_both_charged_both_count(path, ledger_id, tmp_path,
     back_up(path, tmp_path / "copy.db")
     with Ledger.open(path, ledger_id, POPULATION, LIMIT) as original:
         for i in range(3):
-            ask(original, "ann", question(SHARE, f"original {i}"))
+            ask(original, "ann", make_question(SHARE, f"original {i}"))
     with monkeypatch.context() as other_machine:
         other_machine.setenv("SFUMATO_HOME", str(elsewhere))
         assert adopt(copied, ledger_id, POPULATION).new_key
         with Ledger.open(copied, ledger_id, POPULATION, LIMIT) as copy:
             for i in range(4):
-                ask(copy, "bob", question(SHARE, f"copy {i}"))
+                ask(copy, "bob", make_question(SHARE, f"copy {i}"))
     done = adopt(copied, ledger_id, POPULATION, accept_missing=True, accept_key=True)
     with Ledger.open(copied, ledger_id, POPULATION, LIMIT) as copy:
         assert copy.totals().spent == PureDP("0.8"), "one before, three there, four here"
@@ -199,7 +199,7 @@ def test_two_copies_that_were_both_charged_both_count(path, ledger_id, tmp_path,
 def test_a_moved_folder_is_the_same_ledger(path, ledger_id, tmp_path):
     os.rename(os.path.dirname(path), tmp_path / "moved")
     with Ledger.open(str(tmp_path / "moved" / "ledger.db"), ledger_id, POPULATION, LIMIT) as ledger:
-        assert ask(ledger, "ann", question(SHARE, "after"))
+        assert ask(ledger, "ann", make_question(SHARE, "after"))
 
 
 def test_a_second_name_of_the_file_is_refused(path, ledger_id, tmp_path):
@@ -212,7 +212,7 @@ def test_a_lost_key_is_replaced_by_adoption(path, ledger_id):
     assert code_of(lambda: Ledger.open(path, ledger_id, POPULATION, LIMIT)) == "ledger-key"
     assert adopt(path, ledger_id, POPULATION).new_key
     with Ledger.open(path, ledger_id, POPULATION, LIMIT) as ledger:
-        assert ask(ledger, "ann", question(SHARE, "after"))
+        assert ask(ledger, "ann", make_question(SHARE, "after"))
         assert ledger.verify().ok
 
 
@@ -226,7 +226,7 @@ def test_an_altered_ledger_is_not_adopted(path, ledger_id):
 def test_a_damaged_mark_locks_nobody_out(path, ledger_id, damage):
     (find_home() / "ledgers" / ledger_id / "mark").write_bytes(damage)
     with Ledger.open(path, ledger_id, POPULATION, LIMIT) as ledger:
-        assert ask(ledger, "ann", question(SHARE, "after"))
+        assert ask(ledger, "ann", make_question(SHARE, "after"))
     assert Keyring.find(ledger_id).read_mark().number == 5
 
 
@@ -235,7 +235,7 @@ def test_a_mark_that_lags_is_caught_up(path, ledger_id):
     mark = find_home() / "ledgers" / ledger_id / "mark"
     before = mark.read_bytes()
     with Ledger.open(path, ledger_id, POPULATION, LIMIT) as ledger:
-        ask(ledger, "ann", question(SHARE, "after"))
+        ask(ledger, "ann", make_question(SHARE, "after"))
     mark.write_bytes(before)
     with Ledger.open(path, ledger_id, POPULATION, LIMIT):
         assert Keyring.find(ledger_id).read_mark().number == 5
@@ -246,7 +246,7 @@ def test_a_backup_returns(path, ledger_id, tmp_path):
     assert stat.S_IMODE(os.stat(tmp_path / "backup").st_mode) == 0o600
     assert code_of(lambda: back_up(path, tmp_path / "backup")) == "backup-exists"
     with Ledger.open(path, ledger_id, POPULATION, LIMIT) as ledger:
-        ask(ledger, "ann", question(SHARE, "after the backup"))
+        ask(ledger, "ann", make_question(SHARE, "after the backup"))
     assert code_of(lambda: restore(path, ledger_id, POPULATION, tmp_path / "backup")) == "ledger-older"
     done = restore(path, ledger_id, POPULATION, tmp_path / "backup", accept_missing=True)
     assert (done.missing, done.carried) == (2, SHARE)
@@ -266,7 +266,7 @@ def test_a_backup_returns_where_the_ledger_is_lost(path, ledger_id, tmp_path, lo
     assert restore(path, ledger_id, POPULATION, tmp_path / "backup").missing == 0
     with Ledger.open(path, ledger_id, POPULATION, LIMIT) as ledger:
         assert ledger.totals().spent == SHARE
-        assert ask(ledger, "ann", question(SHARE, "after"))
+        assert ask(ledger, "ann", make_question(SHARE, "after"))
         assert ledger.verify().ok
 
 
@@ -296,7 +296,7 @@ def test_a_backup_of_another_ledger_is_refused(path, ledger_id, tmp_path):
 def test_an_export_is_checked_by_itself(path, ledger_id, tmp_path):
     out = tmp_path / "export"
     with Ledger.open(path, ledger_id, POPULATION, LIMIT) as ledger:
-        ask(ledger, "ann", question(SHARE, "more"))
+        ask(ledger, "ann", make_question(SHARE, "more"))
         with out.open("w") as file:
             assert ledger.export(file) == 5
         head = ledger.head()[1]
@@ -321,9 +321,9 @@ def test_an_export_is_checked_by_itself(path, ledger_id, tmp_path):
 def test_open_charges_are_listed(path, ledger_id):
     with Ledger.open(path, ledger_id, POPULATION, LIMIT) as ledger:
         assert ledger.open_charges() == []
-        lost = ledger.reserve("bob", question(SHARE, "lost"))
+        lost = ledger.reserve("bob", make_question(SHARE, "lost"))
         assert [(charge.number, charge.analyst) for charge in ledger.open_charges()] == [(lost.entry_number, "bob")]
-        ledger.store(lost, plain_answer(lost))
+        ledger.store(lost, make_plain_answer(lost))
         assert ledger.open_charges() == []
 
 
@@ -343,12 +343,12 @@ def walked(ledger, monkeypatch):
 def test_only_new_entries_are_verified_again(path, ledger_id, monkeypatch):
     with Ledger.open(path, ledger_id, POPULATION, LIMIT) as ledger:
         assert walked(ledger, monkeypatch) == [1, 2, 3]
-        ask(ledger, "ann", question(SHARE, "more"))
-        ledger.find_stored(question(SHARE, "before"), "bob")
-        lost = ledger.reserve("bob", question(SHARE, "lost"))
+        ask(ledger, "ann", make_question(SHARE, "more"))
+        ledger.find_stored(make_question(SHARE, "before"), "bob")
+        lost = ledger.reserve("bob", make_question(SHARE, "lost"))
         assert walked(ledger, monkeypatch) == [4, 5, 6, 7]
-        ledger.store(lost, plain_answer(lost))
-        ask(ledger, "ann", question(SHARE, "even more"))
+        ledger.store(lost, make_plain_answer(lost))
+        ask(ledger, "ann", make_question(SHARE, "even more"))
         assert walked(ledger, monkeypatch) == [8, 9, 10]
         assert walked(ledger, monkeypatch) == []
         found = ledger.verify()
@@ -368,7 +368,7 @@ def test_a_note_of_what_was_verified_cannot_be_forged(path, ledger_id):
 def test_wrong_sums_after_what_was_verified_are_told(path, ledger_id):
     with Ledger.open(path, ledger_id, POPULATION, LIMIT) as ledger:
         assert ledger.verify(full=False).ok
-        ask(ledger, "ann", question(SHARE, "more"))
+        ask(ledger, "ann", make_question(SHARE, "more"))
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute('UPDATE sfumato_entries SET spent = \'{"epsilon":"0"}\' WHERE number = 4')
     with Ledger.read(path, ledger_id, POPULATION) as ledger:
@@ -382,7 +382,7 @@ def test_everything_is_for_the_owner_alone(tmp_path, umask, monkeypatch):
     before = os.umask(umask)
     try:
         with Ledger.create(str(tmp_path / "ledger.db"), POPULATION, LIMIT) as ledger:
-            ask(ledger, "ann", question(SHARE))
+            ask(ledger, "ann", make_question(SHARE))
             ledger.verify(full=False)
             files = [tmp_path / f"ledger.db{suffix}" for suffix in SUFFIXES]
             folders = [tmp_path / "home", tmp_path / "home" / "ledgers"]

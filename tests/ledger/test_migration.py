@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from ledger_questions import POPULATION, ask, plain_answer, question
+from ledger_questions import POPULATION, ask, make_plain_answer, make_question
 
 from sfumato.errors import LedgerError
 from sfumato.kernel.losses import ApproxDP, PureDP
@@ -34,11 +34,11 @@ def test_a_ledger_of_the_first_version_opens_and_says_so(tmp_path):
         assert entries[-1].kind == "migrate"
         assert entries[-1].spent == ApproxDP("1.25", 0)
         assert ledger.verify().ok
-        assert not ask(ledger, "ann", question(PureDP("0.5"), "q1")), "its answers are there"
-        lost = ledger.reserve("bob", question(PureDP("0.25"), "unanswered"))
+        assert not ask(ledger, "ann", make_question(PureDP("0.5"), "q1")), "its answers are there"
+        lost = ledger.reserve("bob", make_question(PureDP("0.25"), "unanswered"))
         assert lost.entry_number == 7, "its open charge is taken up again"
-        ledger.store(lost, plain_answer(lost))
-        assert ask(ledger, "ann", question(PureDP("0.5"), "new"))
+        ledger.store(lost, make_plain_answer(lost))
+        assert ask(ledger, "ann", make_question(PureDP("0.5"), "new"))
         assert ledger.totals().spent == ApproxDP("1.75", 0)
         assert ledger.verify().ok
     with Ledger.open(path, ledger_id, POPULATION, LIMIT) as ledger:
@@ -52,10 +52,10 @@ def make_version_2(path, monkeypatch):
         with Ledger.create(path, POPULATION, LIMIT) as ledger:
             ledger.set_limit(Limit(ApproxDP(9, "1e-6")))
             for epsilon in ("0.25", "0.5", "1"):
-                ask(ledger, "ann", question(PureDP(epsilon), "q"))
-            assert not ask(ledger, "bob", question(PureDP("0.25"), "q")), "he sees ann's"
-            ledger.void(ledger.reserve("ann", question(PureDP("0.5"), "failed")))
-            ledger.reserve("bob", question(PureDP("0.5"), "open"))
+                ask(ledger, "ann", make_question(PureDP(epsilon), "q"))
+            assert not ask(ledger, "bob", make_question(PureDP("0.25"), "q")), "he sees ann's"
+            ledger.void(ledger.reserve("ann", make_question(PureDP("0.5"), "failed")))
+            ledger.reserve("bob", make_question(PureDP("0.5"), "open"))
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("DROP TABLE sfumato_releases")
         connection.execute("DROP INDEX sfumato_own_answers")
@@ -72,10 +72,10 @@ def test_a_ledger_of_the_second_version_gets_its_index_of_releases(tmp_path, mon
     with Ledger.open(path, ledger_id, POPULATION) as ledger:
         newest = ledger.entries()[-1]
         assert (newest.kind, newest.version) == ("migrate", 3)
-        assert ledger.find_stored(question(PureDP("0.25"), "q"), "ann").loss == PureDP(1)
-        assert len(ledger.find_earlier(question(PureDP("0.25"), "q").answer_key, "ann").rest) == 3
-        assert len(ledger.find_earlier(question(PureDP("0.25"), "q").answer_key, "bob").rest) == 1
-        assert ledger.find_stored(question(PureDP("0.25"), "failed"), "ann") is None, "it has no answer"
+        assert ledger.find_stored(make_question(PureDP("0.25"), "q"), "ann").loss == PureDP(1)
+        assert len(ledger.find_earlier(make_question(PureDP("0.25"), "q").answer_key, "ann").rest) == 3
+        assert len(ledger.find_earlier(make_question(PureDP("0.25"), "q").answer_key, "bob").rest) == 1
+        assert ledger.find_stored(make_question(PureDP("0.25"), "failed"), "ann") is None, "it has no answer"
         assert ledger.totals().spent == before
         assert ledger.verify().ok
     with Ledger.open(path, ledger_id, POPULATION) as ledger:
@@ -91,7 +91,7 @@ def test_a_copy_of_the_second_version_is_not_migrated(tmp_path, monkeypatch):
     assert refused.value.code == "ledger-copied"
     assert adopt(copy, ledger_id, POPULATION).missing == 0
     with Ledger.open(copy, ledger_id, POPULATION) as ledger:
-        assert ledger.find_stored(question(PureDP("0.25"), "q"), "ann") is not None
+        assert ledger.find_stored(make_question(PureDP("0.25"), "q"), "ann") is not None
         assert ledger.verify().ok
     with pytest.raises(LedgerError):
         Ledger.open(path, ledger_id, POPULATION)
@@ -102,7 +102,7 @@ def test_an_older_state_of_the_second_version_is_not_migrated(tmp_path, monkeypa
     ledger_id = make_version_2(path, monkeypatch)
     shutil.copyfile(path, aside)
     with Ledger.open(path, ledger_id, POPULATION) as ledger:
-        ask(ledger, "ann", question(PureDP("0.5"), "later"))
+        ask(ledger, "ann", make_question(PureDP("0.5"), "later"))
     for suffix in ("-wal", "-shm"):
         Path(path + suffix).unlink(missing_ok=True)
     Path(path).write_bytes(Path(aside).read_bytes())  # the same file, as it was
@@ -119,7 +119,7 @@ def test_a_process_of_the_second_version_stops_after_the_migration(tmp_path, mon
         running = Ledger.open(path, ledger_id, POPULATION)
     with running, Ledger.open(path, ledger_id, POPULATION):
         with pytest.raises(LedgerError) as refused:
-            running.reserve("ann", question(PureDP("0.5"), "late"))
+            running.reserve("ann", make_question(PureDP("0.5"), "late"))
         assert refused.value.code == "ledger-fenced"
 
 

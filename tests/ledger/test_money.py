@@ -4,7 +4,7 @@ import pickle
 import threading
 
 import pytest
-from ledger_questions import POPULATION, answer, ask, question
+from ledger_questions import POPULATION, ask, make_answer, make_question
 
 from sfumato.errors import BudgetExceeded, InvalidParameter, KernelFault, LedgerError
 from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
@@ -27,24 +27,24 @@ def ledger_of():
 def test_ten_tenths_are_one(ledger_of):
     ledger = ledger_of(PureDP(1))
     for i in range(9):
-        ledger.reserve("ann", question(PureDP(0.1), f"q{i}"))
+        ledger.reserve("ann", make_question(PureDP(0.1), f"q{i}"))
     with pytest.raises(BudgetExceeded):
-        ledger.reserve("ann", question(PureDP("0.10000000000000001"), "too much by 1e-17"))
-    ledger.reserve("ann", question(PureDP("0.09999999999999999"), "q9"))
+        ledger.reserve("ann", make_question(PureDP("0.10000000000000001"), "too much by 1e-17"))
+    ledger.reserve("ann", make_question(PureDP("0.09999999999999999"), "q9"))
     assert ledger.totals().remaining == PureDP("1e-17")
     with pytest.raises(BudgetExceeded):
-        ledger.reserve("ann", question(PureDP("1e-7"), "one more"))
-    ledger_of(PureDP("0.2")).reserve("ann", question((PureDP(0.1), PureDP(0.1))))
+        ledger.reserve("ann", make_question(PureDP("1e-7"), "one more"))
+    ledger_of(PureDP("0.2")).reserve("ann", make_question((PureDP(0.1), PureDP(0.1))))
     assert ledger.verify().ok
 
 
 def test_a_spent_budget_is_spent(ledger_of):
     ledger = ledger_of(PureDP(1))
     for i in range(10):
-        ledger.reserve("ann", question(PureDP(0.1), f"q{i}"))
+        ledger.reserve("ann", make_question(PureDP(0.1), f"q{i}"))
     assert ledger.totals() == Totals(PureDP(1), PureDP(1), PureDP(0))
     with pytest.raises(BudgetExceeded):
-        ledger.reserve("ann", question(PureDP("1e-9"), "one more"))
+        ledger.reserve("ann", make_question(PureDP("1e-9"), "one more"))
     assert ledger.totals().spent == PureDP(1)
 
 
@@ -52,18 +52,18 @@ def test_what_is_left_is_known_without_looking_again(tmp_path):
     path = str(tmp_path / "ledger.db")
     with Ledger.create(path, POPULATION, Limit(PureDP(1))) as ours:
         assert ours.read_remaining() == PureDP(1)
-        ask(ours, "ann", question(PureDP("0.1"), "a"))
+        ask(ours, "ann", make_question(PureDP("0.1"), "a"))
         assert ours.read_remaining() == PureDP("0.9")
         with Ledger.open(path, ours.ledger_id, POPULATION, Limit(PureDP(1))) as theirs:
             assert theirs.read_remaining() == PureDP("0.9")
-            ask(theirs, "bob", question(PureDP("0.2"), "b"))
+            ask(theirs, "bob", make_question(PureDP("0.2"), "b"))
         assert ours.read_remaining() == PureDP("0.9"), "as it was after the last entry that was seen"
-        assert not ask(ours, "ann", question(PureDP("0.1"), "a"))
+        assert not ask(ours, "ann", make_question(PureDP("0.1"), "a"))
         assert ours.read_remaining() == ours.totals().remaining == PureDP("0.7")
 
 
 def test_not_even_the_last_digit_fits(ledger_of):
-    tiny = question(PureDP("0.10000000000000001"), "a")  # 0.1 + 1e-17: a float would not tell
+    tiny = make_question(PureDP("0.10000000000000001"), "a")  # 0.1 + 1e-17: a float would not tell
     ledger = ledger_of(PureDP("0.1"))
     with pytest.raises(BudgetExceeded) as refused:
         ledger.reserve("ann", tiny)
@@ -101,10 +101,10 @@ def test_not_even_the_last_digit_fits(ledger_of):
 )
 def test_refusals_say_what_is_left(ledger_of, limit, share, spent, text):
     ledger = ledger_of(limit)
-    ledger.reserve("ann", question(share, "a"))
+    ledger.reserve("ann", make_question(share, "a"))
     before = ledger.head()
     with pytest.raises(BudgetExceeded) as refused:
-        ledger.reserve("ann", question(share, "b"))
+        ledger.reserve("ann", make_question(share, "b"))
     assert str(refused.value) == text
     assert ledger.totals().spent == spent
     assert ledger.head() == before, "a refusal writes nothing"
@@ -113,25 +113,25 @@ def test_refusals_say_what_is_left(ledger_of, limit, share, spent, text):
 
 def test_an_empty_budget_says_so(ledger_of):
     ledger = ledger_of(PureDP(1))
-    ledger.reserve("ann", question(PureDP(1)))
+    ledger.reserve("ann", make_question(PureDP(1)))
     with pytest.raises(BudgetExceeded, match=r"Nothing more fits. Questions that were answered before"):
-        ledger.reserve("ann", question(PureDP(1), "b"))
+        ledger.reserve("ann", make_question(PureDP(1), "b"))
 
 
 def test_what_the_hint_promises_fits(ledger_of):
     ledger = ledger_of(ZCDP("0.02"))
     with pytest.raises(BudgetExceeded, match=r"With Laplace noise that is epsilon = 0\.2\.") as refused:
-        ledger.reserve("ann", question(PureDP(1)))
+        ledger.reserve("ann", make_question(PureDP(1)))
     assert refused.value.requested == PureDP(1).to_zcdp()
-    ledger.reserve("ann", question((PureDP("0.15"), PureDP("0.05"))))
+    ledger.reserve("ann", make_question((PureDP("0.15"), PureDP("0.05"))))
 
 
 def test_each_measurement_is_exchanged_alone(ledger_of):
     ledger = ledger_of(ZCDP(1))
-    ledger.reserve("ann", question((PureDP("0.5"), PureDP("0.5"))))
+    ledger.reserve("ann", make_question((PureDP("0.5"), PureDP("0.5"))))
     alone = PureDP("0.5").to_zcdp()
     assert ledger.totals().spent == alone.compose(alone) != PureDP(1).to_zcdp()
-    ledger.reserve("ann", question((PureDP("0.5"), ZCDP("0.1")), "mixed"))
+    ledger.reserve("ann", make_question((PureDP("0.5"), ZCDP("0.1")), "mixed"))
     assert ledger.totals().spent == alone.compose(alone).compose(alone).compose(ZCDP("0.1"))
     assert ledger.verify().ok
 
@@ -140,19 +140,19 @@ def test_each_measurement_is_exchanged_alone(ledger_of):
 def test_rho_cannot_be_paid_in_epsilon(ledger_of, limit):
     ledger = ledger_of(limit)
     with pytest.raises(LedgerError, match="accounting='zcdp'"):
-        ledger.reserve("ann", question(ZCDP("0.1")))
+        ledger.reserve("ann", make_question(ZCDP("0.1")))
     assert ledger.head()[0] == 1
 
 
 def test_sublimits(ledger_of):
     ledger = ledger_of(ApproxDP(3, "1e-6"), ann=PureDP(1))
-    ledger.reserve("ann", question(PureDP("0.6"), "a"))
+    ledger.reserve("ann", make_question(PureDP("0.6"), "a"))
     with pytest.raises(
         BudgetExceeded, match=r"epsilon = 0\.4, delta = 0 is left of this analyst's own limit"
     ) as refused:
-        ledger.reserve("ann", question(PureDP("0.6"), "b"))
+        ledger.reserve("ann", make_question(PureDP("0.6"), "b"))
     assert refused.value.remaining == ApproxDP("0.4", 0)
-    ledger.reserve("bob", question(PureDP("0.6"), "b"))
+    ledger.reserve("bob", make_question(PureDP("0.6"), "b"))
     assert ledger.totals("ann") == Totals(ApproxDP(1, 0), ApproxDP("0.6", 0), ApproxDP("0.4", 0))
     assert (
         ledger.totals("bob")
@@ -169,7 +169,7 @@ def test_what_is_said_to_fit_is_granted(ledger_of, limit):
     asked = [("ann", "0.3"), ("ann", "0.3"), ("bob", "0.3"), ("bob", "0.4"), ("ann", "0.2"), ("bob", "0.1"), ("bob", 1)]
     said, granted = [], []
     for i, (analyst, share) in enumerate(asked):
-        certificate = question((PureDP(share), PureDP("0.01")), f"q{i}")
+        certificate = make_question((PureDP(share), PureDP("0.01")), f"q{i}")
         before = ledger.head()
         said.append(ledger.fits(analyst, certificate))
         assert ledger.head() == before
@@ -182,7 +182,7 @@ def test_what_is_said_to_fit_is_granted(ledger_of, limit):
     assert said == granted
     assert True in said
     assert False in said
-    assert ledger.fits("ann", question(ZCDP("1e-6"), "rho")) == isinstance(limit, ZCDP)
+    assert ledger.fits("ann", make_question(ZCDP("1e-6"), "rho")) == isinstance(limit, ZCDP)
 
 
 def test_sublimits_count_what_the_budget_counts():
@@ -206,13 +206,13 @@ def test_only_the_owner_changes_a_limit(tmp_path):
 def test_a_lowered_limit_holds_for_everybody_at_once(tmp_path):
     path = str(tmp_path / "ledger.db")
     with Ledger.create(path, POPULATION, Limit(PureDP(3))) as first:
-        first.reserve("ann", question(PureDP(2), "a"))
+        first.reserve("ann", make_question(PureDP(2), "a"))
         with Ledger.open(path, first.ledger_id, POPULATION, Limit(PureDP(3))) as second:
             second.set_limit(Limit(PureDP(1)))
             assert second.totals() == first.totals() == Totals(PureDP(1), PureDP(2), PureDP(0))
             assert [entry.kind for entry in second.entries()] == ["open", "charge", "limit"]
         with pytest.raises(BudgetExceeded):
-            first.reserve("ann", question(PureDP("0.1"), "b"))
+            first.reserve("ann", make_question(PureDP("0.1"), "b"))
         with Ledger.open(path, first.ledger_id, POPULATION, Limit(PureDP(1))) as third:
             third.set_limit(Limit(PureDP(1)))
             assert third.head()[0] == 3, "an unchanged limit is not declared again"
@@ -222,16 +222,16 @@ def test_a_lowered_limit_holds_for_everybody_at_once(tmp_path):
 def test_a_limit_of_another_kind_carries_what_is_spent(tmp_path):
     path = str(tmp_path / "ledger.db")
     with Ledger.create(path, POPULATION, Limit(PureDP(3))) as ledger:
-        ask(ledger, "ann", question(PureDP("0.5"), "a"))
+        ask(ledger, "ann", make_question(PureDP("0.5"), "a"))
         ledger.set_limit(Limit(ApproxDP(3, 1e-6)))
         assert ledger.totals().spent == ApproxDP("0.5", 0)
         ledger.set_limit(Limit(ZCDP(1)))
     with Ledger.open(path, ledger.ledger_id, POPULATION, Limit(ZCDP(1)), {"ann": ZCDP("0.2")}) as ledger:
         half = PureDP("0.5").to_zcdp()
         assert ledger.totals().spent == half == ledger.totals("ann").spent
-        ask(ledger, "ann", question(ZCDP("0.01"), "b"))
+        ask(ledger, "ann", make_question(ZCDP("0.01"), "b"))
         assert ledger.totals("ann").spent == half.compose(ZCDP("0.01"))
-        ledger.find_stored(question(PureDP("0.5"), "a"), "bob")
+        ledger.find_stored(make_question(PureDP("0.5"), "a"), "bob")
         assert ledger.verify().ok
         with pytest.raises(LedgerError, match="An analyst's limit must count what the budget counts"):
             ledger.set_limit(Limit(PureDP(3)))
@@ -249,8 +249,8 @@ def test_threads_share_a_ledger_in_memory(ledger_of):
     def work(name):
         for i in range(10):
             try:
-                reservation = ledger.reserve(name, question(PureDP("0.05"), f"{name}{i}"))
-                ledger.store(reservation, answer(reservation))
+                reservation = ledger.reserve(name, make_question(PureDP("0.05"), f"{name}{i}"))
+                ledger.store(reservation, make_answer(reservation))
             except BudgetExceeded:
                 refused.append(name)
 
@@ -267,10 +267,10 @@ def test_threads_share_a_ledger_in_memory(ledger_of):
 def test_what_is_not_a_request_is_refused(ledger_of):
     ledger = ledger_of(PureDP(1))
     with pytest.raises(KernelFault, match="another population"):
-        ledger.reserve("ann", question(PureDP("0.1"), population="others"))
+        ledger.reserve("ann", make_question(PureDP("0.1"), population="others"))
     for name in ("", "a\x00b", None):
         with pytest.raises(InvalidParameter, match="analyst"):
-            ledger.reserve(name, question(PureDP("0.1")))
+            ledger.reserve(name, make_question(PureDP("0.1")))
     with pytest.raises(InvalidParameter, match="limit must be a privacy loss"):
         Limit(3)
     assert ledger.head()[0] == 1
@@ -289,7 +289,7 @@ def test_what_is_not_a_request_is_refused(ledger_of):
 )
 def test_the_rows_refuse_an_entry_that_breaks_the_sums(kind, budget, spent, loss):
     with Ledger.create(None, POPULATION, Limit(PureDP(1))) as ledger:
-        ledger.reserve("ann", question(PureDP("0.5")))
+        ledger.reserve("ann", make_question(PureDP("0.5")))
         with pytest.raises(KernelFault), ledger._guarded.write() as (rows, now):
             rows.append(now, kind, budget, spent, loss=loss)
         assert ledger.head()[0] == 2

@@ -5,7 +5,7 @@ import sqlite3
 
 import pyarrow
 import pytest
-from ledger_questions import POPULATION, ask, plain_answer, question
+from ledger_questions import POPULATION, ask, make_plain_answer, make_question
 
 import sfumato as sf
 from sfumato.errors import KernelFault, LedgerError
@@ -25,25 +25,25 @@ def ledger(tmp_path):
 
 def test_a_charge_whose_draw_failed_is_never_drawn_for_again(ledger):
     """The failure may depend on the noise. Resuming would let the analyst choose, so a new charge is needed."""
-    failed = ledger.reserve("ann", question(SHARE, "x"))
+    failed = ledger.reserve("ann", make_question(SHARE, "x"))
     ledger.void(failed)
     with pytest.raises(LedgerError) as refused:
-        ledger.store(failed, plain_answer(failed))
+        ledger.store(failed, make_plain_answer(failed))
     assert refused.value.code == "charge-closed"
-    again = ledger.reserve("ann", question(SHARE, "x"))
+    again = ledger.reserve("ann", make_question(SHARE, "x"))
     assert again.entry_number != failed.entry_number
     assert ledger.totals().spent == PureDP("0.2")
 
 
 def test_a_charge_that_was_not_drawn_for_is_resumed_in_another_reservation(ledger):
-    first = ledger.reserve("ann", question(SHARE, "x"))
-    second = ledger.reserve("ann", question(SHARE, "x"))
+    first = ledger.reserve("ann", make_question(SHARE, "x"))
+    second = ledger.reserve("ann", make_question(SHARE, "x"))
     assert first is not second
     assert first.entry_number == second.entry_number
     assert ledger.totals().spent == SHARE
-    ledger.store(second, plain_answer(second))
+    ledger.store(second, make_plain_answer(second))
     with pytest.raises(KernelFault):
-        ledger.store(first, plain_answer(first))
+        ledger.store(first, make_plain_answer(first))
 
 
 @pytest.mark.parametrize("asking", ["ask", "upgrade"])
@@ -113,9 +113,9 @@ def test_the_sixtieth_digit_does_not_fit():
 
 def test_a_note_of_what_was_verified_needs_the_ledgers_signature(ledger):
     """A note about an existing entry, with its hash but without a signature, does not shorten the verification."""
-    ask(ledger, "ann", question(SHARE, "x"))
+    ask(ledger, "ann", make_question(SHARE, "x"))
     assert ledger.verify(full=False).ok
-    ask(ledger, "ann", question(SHARE, "y"))
+    ask(ledger, "ann", make_question(SHARE, "y"))
     number, hash_ = ledger.head()
     note = find_home() / "ledgers" / ledger.ledger_id / "verified"
     note.write_text(json.dumps({**json.loads(note.read_text()), "number": number, "hash": hash_}))

@@ -5,7 +5,7 @@ import uuid
 
 import pytest
 import sqlalchemy as sa
-from ledger_questions import POPULATION, ask, plain_answer, question
+from ledger_questions import POPULATION, ask, make_plain_answer, make_question
 from test_processes import finish, spend, start
 
 from sfumato.errors import BudgetExceeded, KernelFault, LedgerError
@@ -43,26 +43,26 @@ def test_a_life(url):
     with pytest.raises(LedgerError, match="There is no ledger"):
         Ledger.open(url, "0", POPULATION, limit)
     with Ledger.create(url, POPULATION, limit, {"bob": PureDP("0.5")}) as ledger:
-        assert ask(ledger, "ann", question(PureDP("0.4"), "a"))
-        assert not ask(ledger, "bob", question(PureDP("0.4"), "a"))
-        key = question(PureDP("0.4"), "a").answer_key
+        assert ask(ledger, "ann", make_question(PureDP("0.4"), "a"))
+        assert not ask(ledger, "bob", make_question(PureDP("0.4"), "a"))
+        key = make_question(PureDP("0.4"), "a").answer_key
         assert [stored.analyst for stored in ledger.find_earlier(key, "bob").rest] == ["ann"]
         assert ledger.find_earlier(key, "cyd").rest == ()
-        assert not ledger.fits("bob", question(PureDP("0.4"), "b"))
+        assert not ledger.fits("bob", make_question(PureDP("0.4"), "b"))
         with pytest.raises(BudgetExceeded, match="own limit"):
-            ledger.reserve("bob", question(PureDP("0.4"), "b"))
-        lost = ledger.reserve("ann", question(PureDP("0.6"), "b"))
+            ledger.reserve("bob", make_question(PureDP("0.4"), "b"))
+        lost = ledger.reserve("ann", make_question(PureDP("0.6"), "b"))
     with pytest.raises(LedgerError, match="There is a ledger at this address"):
         Ledger.create(url, POPULATION, limit)
     with Ledger.open(
         url, ledger.ledger_id, POPULATION, limit, expected_head=(5, ledger._guarded.newest.hash)
     ) as ledger:
-        assert ledger.reserve("ann", question(PureDP("0.6"), "b")).entry_number == lost.entry_number
-        ledger.store(lost, plain_answer(lost))
+        assert ledger.reserve("ann", make_question(PureDP("0.6"), "b")).entry_number == lost.entry_number
+        ledger.store(lost, make_plain_answer(lost))
         with pytest.raises(KernelFault):
-            ledger.store(lost, plain_answer(lost))
+            ledger.store(lost, make_plain_answer(lost))
         with pytest.raises(BudgetExceeded):
-            ledger.reserve("ann", question(PureDP("1e-6"), "c"))
+            ledger.reserve("ann", make_question(PureDP("1e-6"), "c"))
         assert ledger.totals().spent == ApproxDP(1, 0)
         assert ledger.verify().ok
 
@@ -70,7 +70,7 @@ def test_a_life(url):
 def test_an_altered_entry_is_named(server, schema, url):
     with Ledger.create(url, POPULATION, Limit(PureDP(1))) as ledger:
         for topic in "abc":
-            ask(ledger, "ann", question(PureDP("0.1"), topic))
+            ask(ledger, "ann", make_question(PureDP("0.1"), topic))
         with server.begin() as connection:
             connection.execute(sa.text(f"UPDATE {schema}.sfumato_entries SET analyst = 'eve' WHERE number = 4"))
         assert ledger.verify().first_broken == 4

@@ -7,7 +7,7 @@ import random
 import time
 
 import pytest
-from ledger_questions import POPULATION, answer, question
+from ledger_questions import POPULATION, make_answer, make_question
 
 from sfumato.errors import BudgetExceeded, KernelFault, LedgerError
 from sfumato.kernel.losses import PureDP
@@ -45,7 +45,7 @@ def spend(url, ledger_id, limit, name, log):
     with Ledger.open(url, ledger_id, POPULATION, limit) as ledger:
         for i in range(50):
             try:
-                ledger.reserve(name, question(SHARE, f"{name} {i}"))
+                ledger.reserve(name, make_question(SHARE, f"{name} {i}"))
                 paid += 1
             except BudgetExceeded:
                 pass
@@ -67,12 +67,12 @@ def ask_the_same(url, ledger_id, limit, log):
     """All processes ask the same ten questions under one name. Whoever comes second gets the stored answer."""
     with Ledger.open(url, ledger_id, POPULATION, limit) as ledger:
         for i in range(10):
-            certificate = question(SHARE, f"shared {i}")
+            certificate = make_question(SHARE, f"shared {i}")
             stored = ledger.find_stored(certificate, "ann")
             if stored is None:
                 try:
                     reservation = ledger.reserve("ann", certificate)
-                    released = answer(reservation)
+                    released = make_answer(reservation)
                     ledger.store(reservation, released)
                     note(log, f"{i} {reservation.entry_number} {released.integers['n0'][0]}")
                     continue
@@ -106,12 +106,12 @@ def ask_until_killed(url, ledger_id, limit, log, name):
     note(f"{log} {name}", "begun")
     with Ledger.open(url, ledger_id, POPULATION, limit) as ledger:
         for i in range(10_000):
-            certificate = question(SHARE, f"{name} {i}")
+            certificate = make_question(SHARE, f"{name} {i}")
             try:
                 reservation = ledger.reserve("ann", certificate)
             except BudgetExceeded:
                 return
-            released = answer(reservation)
+            released = make_answer(reservation)
             ledger.store(reservation, released)
             note(log, f"{reservation.entry_number} {released.integers['n0'][0]}")
 
@@ -172,15 +172,15 @@ def in_a_fork(work):
 def test_a_fork_shares_a_file_but_not_a_memory(tmp_path):
     limit = Limit(PureDP(1))
     with Ledger.create(str(tmp_path / "ledger.db"), POPULATION, limit) as ledger:
-        ledger.reserve("ann", question(SHARE, "parent"))
-        assert in_a_fork(lambda: ledger.reserve("ann", question(SHARE, "child")))
-        ledger.reserve("ann", question(SHARE, "parent again"))
+        ledger.reserve("ann", make_question(SHARE, "parent"))
+        assert in_a_fork(lambda: ledger.reserve("ann", make_question(SHARE, "child")))
+        ledger.reserve("ann", make_question(SHARE, "parent again"))
         assert ledger.totals().spent == PureDP("0.3")
         assert ledger.verify().ok
     with Ledger.create(None, POPULATION, limit) as ledger:
 
         def must_be_refused():
             with pytest.raises(LedgerError, match="belongs to the process that made it"):
-                ledger.reserve("ann", question(SHARE, "child"))
+                ledger.reserve("ann", make_question(SHARE, "child"))
 
         assert in_a_fork(must_be_refused)

@@ -1,7 +1,7 @@
 """A ledger's losses are about one neighbouring relation: it is recorded, and another one is refused."""
 
 import pytest
-from ledger_questions import POPULATION, ask, question
+from ledger_questions import POPULATION, ask, make_question
 
 from sfumato.errors import LedgerError
 from sfumato.kernel.losses import PureDP
@@ -26,7 +26,7 @@ def refuses_the_other(path, ledger):
 def test_other_neighbours_than_the_first_entry_records_are_refused(tmp_path):
     path = str(tmp_path / "ledger.db")
     with Ledger.create(path, POPULATION, LIMIT, {}, ONE) as ledger:
-        ask(ledger, "ann", question(PureDP(1)))
+        ask(ledger, "ann", make_question(PureDP(1)))
     assert refuses_the_other(path, ledger)
     with opened(path, ledger, ONE) as again:
         assert again.head() == ledger_head(again)
@@ -43,7 +43,7 @@ def ledger_head(ledger):
 def test_a_ledger_without_neighbours_gets_those_of_its_next_opening(tmp_path):
     path = str(tmp_path / "ledger.db")
     with Ledger.create(path, POPULATION, LIMIT) as ledger:
-        ask(ledger, "ann", question(PureDP(1)))
+        ask(ledger, "ann", make_question(PureDP(1)))
         assert ledger.verify().ok
     for _ in range(2):
         with opened(path, ledger, ONE) as again:

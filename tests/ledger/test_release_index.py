@@ -5,7 +5,7 @@ from contextlib import closing
 from dataclasses import replace
 
 import pytest
-from ledger_questions import POPULATION, ask, question
+from ledger_questions import POPULATION, ask, make_question
 
 from sfumato.errors import BudgetExceeded, LedgerError
 from sfumato.kernel.losses import PureDP
@@ -24,8 +24,8 @@ def books(tmp_path):
     path = str(tmp_path / "ledger.db")
     with Ledger.create(path, POPULATION, Limit(PureDP(100))) as ledger:
         for analyst, about in (("ann", "one"), ("bob", "two"), ("bob", "one")):
-            ask(ledger, analyst, question(PureDP(1), about))
-        ask(ledger, "ann", question(PureDP(5), "three"))
+            ask(ledger, analyst, make_question(PureDP(1), about))
+        ask(ledger, "ann", make_question(PureDP(5), "three"))
         assert [entry.kind for entry in ledger.entries()][1:6] == ["charge", "answer", "charge", "answer", "seen"]
         return path, ledger.ledger_id
 
@@ -39,12 +39,12 @@ def damage(path, *statements):
 @pytest.mark.parametrize("limits", [{}, LIMITS])
 def test_who_has_the_answer_to_a_certificate_always_gets_it(limits):
     """Also if more candidates than are tried come before it: their first measurement is more precise."""
-    mine = question((PureDP("0.5"), PureDP(5)))
+    mine = make_question((PureDP("0.5"), PureDP(5)))
     with Ledger.create(None, POPULATION, Limit(PureDP(10**4)), limits) as ledger:
         assert ask(ledger, "ann", mine)
         assert not ask(ledger, "eve", mine), "she sees ann's"
         for number in range(MOST_CANDIDATES + 1):
-            assert ask(ledger, "zoe", question((PureDP(1 + number), PureDP("0.01"))))
+            assert ask(ledger, "zoe", make_question((PureDP(1 + number), PureDP("0.01"))))
         for analyst in ("ann", "eve"):
             quote = ledger.quote(analyst, mine)
             assert (quote.fits, quote.taken.population) == (True, PureDP(0))
@@ -59,31 +59,31 @@ def test_two_spellings_of_a_name_at_once_share_one_limit(monkeypatch):
 
     def count_after_the_other(self, *given):
         if others:
-            assert self.find_stored(question(PureDP("0.5"), "one"), others.pop()) is not None
+            assert self.find_stored(make_question(PureDP("0.5"), "one"), others.pop()) is not None
         return counting(self, *given)
 
     limits = {"owner": PureDP(5), "default": PureDP("0.5")}
     with Ledger.create(None, POPULATION, Limit(PureDP(9)), limits) as ledger:
         for about in ("one", "two"):
-            ask(ledger, "owner", question(PureDP("0.5"), about))
+            ask(ledger, "owner", make_question(PureDP("0.5"), about))
         monkeypatch.setattr(Ledger, "_count_view", count_after_the_other)
         with pytest.raises(BudgetExceeded):
-            ledger.find_stored(question(PureDP("0.5"), "two"), "bob")
+            ledger.find_stored(make_question(PureDP("0.5"), "two"), "bob")
         assert [entry.analyst for entry in ledger.entries() if entry.kind == "seen"] == ["BOB"]
-        assert ledger.find_stored(question(PureDP("0.5"), "one"), "b.o.b").taken.own == PureDP(0)
+        assert ledger.find_stored(make_question(PureDP("0.5"), "one"), "b.o.b").taken.own == PureDP(0)
         assert ledger.verify().ok
 
 
 def test_the_payer_under_another_spelling_has_not_seen_but_paid(monkeypatch):
     """Such a view would break the ledger's rules: nobody views what they paid for."""
-    certificate, counting = question(PureDP("0.5")), Ledger._count_view
+    certificate, counting = make_question(PureDP("0.5")), Ledger._count_view
 
     def count_after_payment(self, charge, answer, analyst):
         charged = {**charge, "analyst": "Bob"}
         return counting(self, charged, answer, analyst)
 
     with Ledger.create(None, POPULATION, Limit(PureDP(9))) as ledger:
-        ask(ledger, "Bob", question(PureDP(1), "else"))
+        ask(ledger, "Bob", make_question(PureDP(1), "else"))
         ask(ledger, "ann", certificate)
         monkeypatch.setattr(Ledger, "_count_view", count_after_payment)
         ledger.find_stored(certificate, "bob")
@@ -100,7 +100,7 @@ def test_the_payer_under_another_spelling_has_not_seen_but_paid(monkeypatch):
 )
 def test_an_upgrade_uses_no_release_on_the_word_of_the_index(books, about, statement):
     path, ledger_id = books
-    key = question(PureDP(1), about).answer_key
+    key = make_question(PureDP(1), about).answer_key
     with Ledger.open(path, ledger_id, POPULATION) as ledger:
         assert {stored.analyst for stored in ledger.find_earlier(key, "bob").rest} <= {"ann", "bob"}
         damage(path, statement)
@@ -114,8 +114,8 @@ def test_without_an_index_the_own_answers_are_found_and_are_free(books):
     damage(path, "DELETE FROM sfumato_releases")
     with Ledger.open(path, ledger_id, POPULATION) as ledger:
         for analyst, about, charge in (("ann", "one", 2), ("bob", "two", 4), ("bob", "one", 2)):
-            assert ledger.find_stored(question(PureDP(1), about), analyst).entry_number == charge
-        assert ledger.find_stored(question(PureDP(1), "two"), "ann") is None, "hidden, and charged anew"
+            assert ledger.find_stored(make_question(PureDP(1), about), analyst).entry_number == charge
+        assert ledger.find_stored(make_question(PureDP(1), "two"), "ann") is None, "hidden, and charged anew"
 
 
 DAMAGES = [
@@ -150,11 +150,11 @@ def test_an_incremental_verification_compares_the_new_part_of_the_index(books):
     with Ledger.open(path, ledger_id, POPULATION) as ledger:
         assert ledger.verify(full=False).ok
         damage(path, "UPDATE sfumato_releases SET delta = '1' WHERE number = 3")
-        ask(ledger, "eve", question(PureDP(1), "new"))
+        ask(ledger, "eve", make_question(PureDP(1), "new"))
         found = ledger.verify(full=False)
         assert (found.ok, found.verified_before) == (True, 8), "the old part is for --full"
         assert ledger.verify().first_broken == ANN_ANSWERED
-        ask(ledger, "eve", question(PureDP(1), "newer"))
+        ask(ledger, "eve", make_question(PureDP(1), "newer"))
         damage(path, "UPDATE sfumato_releases SET delta = '1' WHERE number = 12")
         found = ledger.verify(full=False)
         assert replace(found, reason="") == replace(found, ok=False, first_broken=12, verified_before=10, reason="")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from ledger_questions import POPULATION, plain_answer, question
+from ledger_questions import POPULATION, make_plain_answer, make_question
 
 from sfumato.errors import BudgetExceeded, KernelFault
 from sfumato.kernel.losses import PureDP
@@ -18,7 +18,7 @@ ANALYSTS = st.sampled_from(["ann", "bob", "cyd"])
 TOPICS = st.sampled_from(["a", "b"])
 SHARES = st.sampled_from(["0.1", "0.2", "0.35", "0.10000000000000001"])
 QUESTIONS = {
-    (topic, share): question(PureDP(share), topic)
+    (topic, share): make_question(PureDP(share), topic)
     for topic in ("a", "b")
     for share in ("0.1", "0.2", "0.35", "0.10000000000000001")
 }
@@ -86,9 +86,9 @@ class Books(RuleBasedStateMachine):
         reservation = self.waiting[number]
         if number in self.answers:
             with pytest.raises(KernelFault):
-                self.ledger.store(reservation, plain_answer(reservation, value))
+                self.ledger.store(reservation, make_plain_answer(reservation, value))
             return
-        head = self.ledger.store(reservation, plain_answer(reservation, value))
+        head = self.ledger.store(reservation, make_plain_answer(reservation, value))
         self.answers[number] = value
         self.entries += 1
         assert self.ledger.head() == (self.entries, head)

@@ -8,7 +8,7 @@ from contextlib import closing
 from hashlib import sha256
 
 import pytest
-from ledger_questions import POPULATION, ask, plain_answer, question
+from ledger_questions import POPULATION, ask, make_plain_answer, make_question
 
 from sfumato.errors import LedgerError
 from sfumato.kernel.losses import PureDP
@@ -31,8 +31,8 @@ def books(path):
     """(ledger_id, head) of a ledger with a little history."""
     with Ledger.create(path, POPULATION, LIMIT) as ledger:
         for i in range(3):
-            ask(ledger, "ann", question(PureDP("0.5"), f"q{i}"))
-        ledger.find_stored(question(PureDP("0.5"), "q0"), "bob")
+            ask(ledger, "ann", make_question(PureDP("0.5"), f"q{i}"))
+        ledger.find_stored(make_question(PureDP("0.5"), "q0"), "bob")
         assert ledger.verify() == Verification(True, ENTRIES, None, "All entries are correct.")
         return ledger.ledger_id, ledger.head()
 
@@ -211,7 +211,7 @@ def test_a_truncated_tail_is_told_by_the_mark(path, books):
 
 def test_an_honest_head_is_accepted(path, books):
     with Ledger.open(path, books[0], POPULATION, LIMIT, expected_head=books[1]) as ledger:
-        ask(ledger, "ann", question(PureDP("0.5"), "more"))
+        ask(ledger, "ann", make_question(PureDP("0.5"), "more"))
     with Ledger.open(path, books[0], POPULATION, LIMIT, expected_head=books[1]) as ledger:
         assert ledger.head()[0] == ENTRIES + 2
         assert ledger.verify().ok
@@ -220,7 +220,7 @@ def test_an_honest_head_is_accepted(path, books):
 def test_a_ledger_that_goes_back_in_time_is_noticed_while_open(path, books):
     with Ledger.open(path, books[0], POPULATION, LIMIT) as ledger:
         cut(path, 5)
-        for call in (ledger.totals, ledger.head, lambda: ledger.reserve("ann", question(PureDP("0.5"), "x"))):
+        for call in (ledger.totals, ledger.head, lambda: ledger.reserve("ann", make_question(PureDP("0.5"), "x"))):
             with pytest.raises(LedgerError, match="entry 6 is missing"):
                 call()
         assert ledger.verify().first_broken == 6
@@ -237,7 +237,7 @@ def test_an_altered_answer_is_not_given_out(path, books, statement, number):
     with Ledger.open(path, books[0], POPULATION, LIMIT) as ledger:
         tamper(path, statement)
         with pytest.raises(LedgerError, match=f"Entry {number} of the ledger was altered"):
-            ledger.find_stored(question(PureDP("0.5"), "q0"), "ann")
+            ledger.find_stored(make_question(PureDP("0.5"), "q0"), "ann")
 
 
 def test_altered_totals_buy_nothing(path, books):
@@ -312,8 +312,8 @@ def test_a_backup_taken_while_open_is_a_ledger(path, books, tmp_path):
         Ledger.open(copy, books[0], POPULATION, LIMIT)
     adopt(copy, books[0], POPULATION)
     with Ledger.open(copy, books[0], POPULATION, LIMIT, expected_head=books[1]) as ledger:
-        reservation = ledger.reserve("ann", question(PureDP("0.5"), "x"))
-        ledger.store(reservation, plain_answer(reservation))
+        reservation = ledger.reserve("ann", make_question(PureDP("0.5"), "x"))
+        ledger.store(reservation, make_plain_answer(reservation))
         assert ledger.verify().ok
 
 
@@ -376,7 +376,7 @@ def test_a_ledger_rewritten_without_its_key_is_refused(path, books, keys, keep):
 def test_an_older_anchor_is_refused_where_a_newer_one_was_seen(path, books):
     adopt(path, books[0], POPULATION)
     with Ledger.open(path, books[0], POPULATION, LIMIT) as ledger:
-        ask(ledger, "ann", question(PureDP("0.5"), "after"))
+        ask(ledger, "ann", make_question(PureDP("0.5"), "after"))
     tamper(
         path,
         "UPDATE sfumato_entries SET kind = 'limit' WHERE kind = 'adopt'",  # so that it is not found

@@ -1,7 +1,7 @@
 """How many statements and rows the ledger needs: the same for the first release of a question and the 300th."""
 
 import pytest
-from ledger_questions import POPULATION, ask, plain_answer, question
+from ledger_questions import POPULATION, ask, make_plain_answer, make_question
 
 from sfumato.errors import LedgerError
 from sfumato.kernel.losses import PureDP
@@ -37,7 +37,7 @@ def count_work(monkeypatch):
 def release_often(ledger, releases, about="often"):
     """Release one question again and again, each time at a larger epsilon."""
     for number in range(1, releases + 1):
-        assert ask(ledger, "ann", question(PureDP(number), about))
+        assert ask(ledger, "ann", make_question(PureDP(number), about))
 
 
 def make_ledger(releases):
@@ -50,7 +50,7 @@ def make_ledger(releases):
 
 def work_of(releases, analyst, count_work):
     """The statements and rows of quotes and of stored answers, that are used and that are not."""
-    cheap, dear = (question(PureDP(epsilon), "often") for epsilon in ("1", "999"))
+    cheap, dear = (make_question(PureDP(epsilon), "often") for epsilon in ("1", "999"))
     with make_ledger(releases) as ledger:
         return [
             count_work(lambda: ledger.quote(analyst, cheap)),
@@ -71,17 +71,17 @@ def test_work_does_not_grow_with_the_releases_of_a_question(count_work, analyst)
 
 @pytest.mark.parametrize("releases", [1, RELEASES])
 def test_a_charge_and_its_answer_take_few_statements(count_work, releases):
-    certificate, reservations = question(PureDP("999"), "often"), []
+    certificate, reservations = make_question(PureDP("999"), "often"), []
     with make_ledger(releases) as ledger:
         charged = count_work(lambda: reservations.append(ledger.reserve("ann", certificate)))
-        stored = count_work(lambda: ledger.store(reservations[0], plain_answer(reservations[0])))
+        stored = count_work(lambda: ledger.store(reservations[0], make_plain_answer(reservations[0])))
     assert charged == (4, 2), "the head, the analyst's last entry, the new entry, the new head"
     assert stored == (5, 2), "the head, the charge, the new entry, the new head, the index of releases"
 
 
 def test_the_counts_would_notice_a_walk_through_all_releases(count_work):
     """Negative control: an operation that lists all releases reads more rows if there are more."""
-    key = question(PureDP(1), "often").answer_key
+    key = make_question(PureDP(1), "often").answer_key
     rows = []
     for releases in (1, 20):
         with Ledger.create(None, POPULATION, Limit(PureDP(10**6))) as ledger:
@@ -94,11 +94,11 @@ def test_the_most_precise_answer_is_used_whatever_the_split_of_its_loss():
     with Ledger.create(None, POPULATION, Limit(PureDP(10**6))) as ledger:
         shares = [("1", "4"), ("4", "1"), ("2", "3")]
         for pair in shares:
-            assert ask(ledger, "ann", question(tuple(map(PureDP, pair)), "pair"))
+            assert ask(ledger, "ann", make_question(tuple(map(PureDP, pair)), "pair"))
         for wanted, used in ((("2", "2"), ("2", "3")), (("1", "2"), ("2", "3")), (("3", "1"), ("4", "1"))):
-            found = ledger.find_stored(question(tuple(map(PureDP, wanted)), "pair"), "ann")
+            found = ledger.find_stored(make_question(tuple(map(PureDP, wanted)), "pair"), "ann")
             assert found.shares == tuple(map(PureDP, used)), wanted
-        assert ledger.find_stored(question((PureDP(3), PureDP(3)), "pair"), "ann") is None
+        assert ledger.find_stored(make_question((PureDP(3), PureDP(3)), "pair"), "ann") is None
 
 
 @pytest.mark.parametrize(
@@ -113,12 +113,12 @@ def test_the_most_precise_answer_is_used_whatever_the_split_of_its_loss():
 def test_a_damaged_index_shows_no_other_answer(damage):
     with Ledger.create(None, POPULATION, Limit(PureDP(10**6))) as ledger:
         for about in ("one", "two"):
-            ask(ledger, "ann", question(PureDP(1), about))
+            ask(ledger, "ann", make_question(PureDP(1), about))
         with ledger._database.write() as rows:
             rows.connection.exec_driver_sql(damage)
         for about, charge in (("one", 2), ("two", 4)):
             try:
-                found = ledger.find_stored(question(PureDP(1), about), "bob")
+                found = ledger.find_stored(make_question(PureDP(1), about), "bob")
                 assert found is None or found.entry_number == charge
             except LedgerError as refused:
                 assert refused.code == "ledger-altered"

@@ -11,7 +11,7 @@ from sfumato.local.mechanisms.coin_tables import UNITS
 HEADS, TAILS = 0, UNITS - 1
 
 
-def words(*values):
+def join_words(*values):
     return b"".join(int(value).to_bytes(4, "little") for value in values)
 
 
@@ -26,7 +26,7 @@ def units_of(happens):
     return high
 
 
-def one(mechanism, value, script):
+def draw_one(mechanism, value, script):
     report = mechanism.draw(np.array([value]), Scripted(script))
     return key(report[0])
 
@@ -41,7 +41,7 @@ def array_of(mechanism, keys):
     return np.array(keys)
 
 
-def law(mechanism, value):
+def measure_law(mechanism, value):
     """Report -> probability, exactly."""
     return LAWS[mechanism.name](mechanism, value)
 
@@ -53,11 +53,11 @@ def add(total, report, weight):
 def kary_law(mechanism, value):
     steps = range(mechanism.k - 1)
     tail = (lambda byte: b"") if mechanism.k == 2 else (lambda byte: bytes([byte]))
-    keep = units_of(lambda word: one(mechanism, value, words(word) + tail(0)) == value)
+    keep = units_of(lambda word: draw_one(mechanism, value, join_words(word) + tail(0)) == value)
     total = {}
     for coin, units in ((HEADS, keep), (TAILS, UNITS - keep)):
         for step in steps:
-            report = one(mechanism, value, words(coin) + tail(step))
+            report = draw_one(mechanism, value, join_words(coin) + tail(step))
             add(total, report, Fraction(units, UNITS * len(steps)))
     return total
 
@@ -68,12 +68,12 @@ def unary_law(mechanism, value):
     def bit(place, word):
         row = [TAILS] * k
         row[place] = word
-        return one(mechanism, value, words(*row))[place // 8] >> place % 8 & 1
+        return draw_one(mechanism, value, join_words(*row))[place // 8] >> place % 8 & 1
 
     units = [units_of(lambda word, place=place: bit(place, word)) for place in range(k)]
     total = {}
     for heads in product((True, False), repeat=k):
-        report = one(mechanism, value, words(*(HEADS if is_head else TAILS for is_head in heads)))
+        report = draw_one(mechanism, value, join_words(*(HEADS if is_head else TAILS for is_head in heads)))
         weight = Fraction(1)
         for is_head, unit in zip(heads, units, strict=True):
             weight *= Fraction(unit if is_head else UNITS - unit, UNITS)
@@ -83,11 +83,11 @@ def unary_law(mechanism, value):
 
 def subset_law(mechanism, value):
     rows = list(permutations(range(mechanism.k - 1)))  # even sets need only the order of the words: claim K-42
-    include = units_of(lambda word: one(mechanism, value, words(word, *rows[0]))[value // 8] >> value % 8 & 1)
+    include = units_of(lambda word: draw_one(mechanism, value, join_words(word, *rows[0]))[value // 8] >> value % 8 & 1)
     total = {}
     for coin, units in ((HEADS, include), (TAILS, UNITS - include)):
         for row in rows:
-            add(total, one(mechanism, value, words(coin, *row)), Fraction(units, UNITS * len(rows)))
+            add(total, draw_one(mechanism, value, join_words(coin, *row)), Fraction(units, UNITS * len(rows)))
     return total
 
 
@@ -95,24 +95,24 @@ def hashing_law(mechanism, value):
     steps = range(mechanism.buckets - 1)
     tail = (lambda byte: b"") if mechanism.buckets == 2 else (lambda byte: bytes([byte]))
     some_seed = 1
-    true = one(mechanism, value, words(HEADS, some_seed) + tail(0))
-    keep = units_of(lambda word: one(mechanism, value, words(word, some_seed) + tail(0)) == true)
+    true = draw_one(mechanism, value, join_words(HEADS, some_seed) + tail(0))
+    keep = units_of(lambda word: draw_one(mechanism, value, join_words(word, some_seed) + tail(0)) == true)
     total = {}
     for coin, units in ((HEADS, keep), (TAILS, UNITS - keep)):
         for seed in range(1 << mechanism.seed_bits):
             for step in steps:
-                report = one(mechanism, value, words(coin, seed) + tail(step))
+                report = draw_one(mechanism, value, join_words(coin, seed) + tail(step))
                 add(total, report, Fraction(units, (UNITS << mechanism.seed_bits) * len(steps)))
     return total
 
 
 def hadamard_law(mechanism, value):
-    true = one(mechanism, value, words(HEADS, 3))
-    keep = units_of(lambda word: one(mechanism, value, words(word, 3)) == true)
+    true = draw_one(mechanism, value, join_words(HEADS, 3))
+    keep = units_of(lambda word: draw_one(mechanism, value, join_words(word, 3)) == true)
     total = {}
     for coin, units in ((HEADS, keep), (TAILS, UNITS - keep)):
         for column in range(mechanism.columns):
-            report = one(mechanism, value, words(coin, column))
+            report = draw_one(mechanism, value, join_words(coin, column))
             add(total, report, Fraction(units, UNITS * mechanism.columns))
     return total
 

@@ -7,7 +7,7 @@ from itertools import product
 import mpmath
 import numpy as np
 import pytest
-from local_laws import array_of, law
+from local_laws import array_of, measure_law
 
 import sfumato as sf
 from sfumato.local.mechanisms.coin_tables import UNITS, loss_of_ratio
@@ -27,7 +27,7 @@ def made(name, k, epsilon):
 
 
 def laws_of(mechanism):
-    return [law(mechanism, value) for value in range(mechanism.k)]
+    return [measure_law(mechanism, value) for value in range(mechanism.k)]
 
 
 def supported(mechanism, report):
@@ -172,6 +172,6 @@ def test_a_randomiser_that_never_flips_the_true_bit_would_be_noticed():
             reports[np.arange(values.size), values // 8] |= (1 << values % 8).astype(np.uint8)
             return reports
 
-    laws = [{r: p for r, p in law(Broken(), value).items() if p} for value in range(3)]
+    laws = [{r: p for r, p in measure_law(Broken(), value).items() if p} for value in range(3)]
     with pytest.raises(AssertionError, match="infinite loss"):
         greatest_ratio(laws)

@@ -3,7 +3,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from local_laws import HEADS, TAILS, units_of, words
+from local_laws import HEADS, TAILS, join_words, units_of
 from scripted import Scripted
 
 import sfumato as sf
@@ -25,13 +25,13 @@ def law(asked, word):
     groups, rows = len(asked.lengths), list(product(range(4), repeat=asked.hash_bits))
     tail = [b""] if asked.hash_bits == 1 else [bytes([step]) for step in range((1 << asked.hash_bits) - 1)]
     start = bytes([0]) + bytes(asked.hash_bits)
-    true = report(asked, word, start + words(HEADS) + tail[0])
-    keep = units_of(lambda value: report(asked, word, start + words(value) + tail[0]) == true)
+    true = report(asked, word, start + join_words(HEADS) + tail[0])
+    keep = units_of(lambda value: report(asked, word, start + join_words(value) + tail[0]) == true)
     total = {}
     for group, seeds, (value, units), step in product(
         range(groups), rows, ((HEADS, keep), (TAILS, UNITS - keep)), tail
     ):
-        script = bytes([group, *(seed << 6 for seed in seeds)]) + words(value) + step
+        script = bytes([group, *(seed << 6 for seed in seeds)]) + join_words(value) + step
         drawn = report(asked, word, script)
         total[drawn] = total.get(drawn, 0) + Fraction(units, UNITS * groups * len(rows) * len(tail))
     return total

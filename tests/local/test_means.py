@@ -6,7 +6,7 @@ from itertools import product
 import mpmath
 import numpy as np
 import pytest
-from local_laws import HEADS, TAILS, units_of, words
+from local_laws import HEADS, TAILS, join_words, units_of
 from scripted import Scripted
 
 import sfumato as sf
@@ -35,39 +35,39 @@ def even(count):
 
 
 def coin(units):
-    return [(words(HEADS), Fraction(units, UNITS)), (words(TAILS), Fraction(UNITS - units, UNITS))]
+    return [(join_words(HEADS), Fraction(units, UNITS)), (join_words(TAILS), Fraction(UNITS - units, UNITS))]
 
 
 def stages_of(table, position):
     """Each stage of a draw: the bytes that stand for its outcomes, with their probabilities as measured."""
     match table:
         case Ends():
-            down = report(table, position, words(TAILS, HEADS))
-            up = units_of(lambda word: report(table, position, words(word, HEADS)) != down)
-            keep = units_of(lambda word: report(table, position, words(TAILS, word)) == down)
+            down = report(table, position, join_words(TAILS, HEADS))
+            up = units_of(lambda word: report(table, position, join_words(word, HEADS)) != down)
+            keep = units_of(lambda word: report(table, position, join_words(TAILS, word)) == down)
             return [coin(up), coin(keep)]
         case Window():
-            down = report(table, position, words(TAILS, HEADS) + bytes(2))
-            up = units_of(lambda word: report(table, position, words(word, HEADS) + bytes(2)) != down)
-            inside = units_of(lambda word: report(table, position, words(TAILS, word) + bytes(2)) == down)
+            down = report(table, position, join_words(TAILS, HEADS) + bytes(2))
+            up = units_of(lambda word: report(table, position, join_words(word, HEADS) + bytes(2)) != down)
+            inside = units_of(lambda word: report(table, position, join_words(TAILS, word) + bytes(2)) == down)
             return [coin(up), coin(inside), even(table.width), even(table.steps)]
         case Mixture():
             inner = [*stages_of(table.window, position), *stages_of(table.ends, position)]
             rest = b"".join(stage[0][0] for stage in inner)
-            windowed = units_of(lambda word: report(table, position, words(word) + rest) < table.window.outputs)
+            windowed = units_of(lambda word: report(table, position, join_words(word) + rest) < table.window.outputs)
             return [coin(windowed), *inner]
 
 
 def law(table, position):
     total = [Fraction(0)] * table.outputs
     if isinstance(table, Rows):
-        down = report(table, position, words(TAILS, HEADS))
+        down = report(table, position, join_words(TAILS, HEADS))
         assert down == 0  # every row begins with column 0
         up = Fraction(position * table.steps % UNITS, UNITS)
         for rounded, weight in ((HEADS, up), (TAILS, 1 - up)):
             below = 0
             for column in range(table.outputs):
-                units = units_of(lambda word, r=rounded, c=column: report(table, position, words(r, word)) <= c)
+                units = units_of(lambda word, r=rounded, c=column: report(table, position, join_words(r, word)) <= c)
                 total[column] += weight * Fraction(units - below, UNITS)
                 below = units
         return total

@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from local_laws import HEADS, TAILS, law, one, units_of, words
+from local_laws import HEADS, TAILS, draw_one, join_words, measure_law, units_of
 from scipy import stats
 from scripted import Scripted
 
@@ -30,11 +30,11 @@ def made(name, k, longitudinal=TWO, epsilon=ONE):
 def again_law(staged, kept):
     """The law of a report on a permanent one, measured from the code."""
     if isinstance(staged.instantaneous, Kary):
-        return law(staged.instantaneous, kept)
+        return measure_law(staged.instantaneous, kept)
     row = np.frombuffer(kept, np.uint8).reshape(1, -1)
 
     def report(coins):
-        return bytes(staged.draw_again(row, Scripted(words(*coins)))[0])
+        return bytes(staged.draw_again(row, Scripted(join_words(*coins)))[0])
 
     def bit(place, word):
         coins = [TAILS] * staged.k
@@ -55,7 +55,7 @@ def again_law(staged, kept):
 def whole_law(staged, value, reports):
     """The distribution of this many reports on one permanent report."""
     total = {}
-    for kept, weight in law(staged.permanent, value).items():
+    for kept, weight in measure_law(staged.permanent, value).items():
         fresh = again_law(staged, kept)
         for drawn in product(fresh, repeat=reports):
             share = weight
@@ -160,7 +160,7 @@ def test_only_what_fits_together_is_staged():
 def test_the_description_shows_both_tables_and_shuffling_knows_them():
     table = made("sue", 5)
     assert set(table.describe()) == {"mechanism", "permanent", "instantaneous"}
-    assert one(table.mechanism.permanent, 1, words(*[HEADS] * 5)) == b"\x1f"
+    assert draw_one(table.mechanism.permanent, 1, join_words(*[HEADS] * 5)) == b"\x1f"
     bound = sf.local.bound_shuffling(table, 10_000)
     assert bound.specific
     assert bound.epsilon < table.epsilon / 4

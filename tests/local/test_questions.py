@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from local_laws import HEADS, TAILS, key, units_of, words
+from local_laws import HEADS, TAILS, join_words, key, units_of
 from scripted import Scripted
 
 import sfumato as sf
@@ -24,24 +24,26 @@ def law(asked, answers):
         units = []
         for place in range(3):
             rows = [[TAILS] * place + [word] + [TAILS] * (2 - place) for word in (HEADS, TAILS)]
-            kept = report(asked, answers, words(*rows[0]))
+            kept = report(asked, answers, join_words(*rows[0]))
             units.append(
                 units_of(
                     lambda word, place=place, kept=kept: (
-                        report(asked, answers, words(*[TAILS] * place, word, *[TAILS] * (2 - place))) == kept
+                        report(asked, answers, join_words(*[TAILS] * place, word, *[TAILS] * (2 - place))) == kept
                     )
                 )
             )
         for heads in product((True, False), repeat=3):
             weight = math.prod(Fraction(u if h else UNITS - u, UNITS) for h, u in zip(heads, units, strict=True))
-            drawn = report(asked, answers, words(*(HEADS if is_head else TAILS for is_head in heads)))
+            drawn = report(asked, answers, join_words(*(HEADS if is_head else TAILS for is_head in heads)))
             total[drawn] = total.get(drawn, 0) + weight
         return total
     for question in range(3):
-        kept = report(asked, answers, bytes([question]) + words(HEADS))
-        units = units_of(lambda word, q=question, kept=kept: report(asked, answers, bytes([q]) + words(word)) == kept)
+        kept = report(asked, answers, bytes([question]) + join_words(HEADS))
+        units = units_of(
+            lambda word, q=question, kept=kept: report(asked, answers, bytes([q]) + join_words(word)) == kept
+        )
         for word, share in ((HEADS, units), (TAILS, UNITS - units)):
-            drawn = report(asked, answers, bytes([question]) + words(word))
+            drawn = report(asked, answers, bytes([question]) + join_words(word))
             total[drawn] = total.get(drawn, 0) + Fraction(share, 3 * UNITS)
     return total
 

@@ -5,7 +5,7 @@ from itertools import product
 import mpmath
 import numpy as np
 import pytest
-from scripted import Exhausted, Scripted, enumerated_mass
+from scripted import Exhausted, Scripted, enumerate_mass
 
 import sfumato as sf
 from sfumato.kernel.entropy import SYSTEM
@@ -25,7 +25,7 @@ def test_binary_reports_are_exact(epsilon):
     with mpmath.workprec(300):
         exact = 1 / (1 + mpmath.exp(-mpmath.mpf(epsilon)))
         for answer in (True, False):
-            true, undecided = enumerated_mass(lambda entropy, a=answer: flip_answers(response, a, entropy) == a)
+            true, undecided = enumerate_mass(lambda entropy, a=answer: flip_answers(response, a, entropy) == a)
             assert as_mpf(true) <= exact <= as_mpf(true + undecided)
         assert abs(exact / (1 - exact) / mpmath.exp(mpmath.mpf(epsilon)) - 1) < mpmath.mpf(10) ** -60
     assert response.loss == sf.PureDP(epsilon)
@@ -54,7 +54,7 @@ def test_kary_reports_are_exact(categories):
     response = sf.KaryResponse(categories, 1)
     with mpmath.workprec(300):
         keep = mpmath.e / (mpmath.e + categories - 1)
-        sure, undecided = enumerated_mass(lambda entropy: bernoulli(response.keep, 1, entropy)[0])
+        sure, undecided = enumerate_mass(lambda entropy: bernoulli(response.keep, 1, entropy)[0])
         assert as_mpf(sure) <= keep <= as_mpf(sure + undecided)
         other = (1 - keep) / (categories - 1)
         assert abs(keep / other - mpmath.e) < mpmath.mpf(10) ** -60

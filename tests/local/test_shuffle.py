@@ -5,7 +5,7 @@ from math import comb, exp, factorial, inf
 
 import numpy as np
 import pytest
-from local_laws import law
+from local_laws import measure_law
 
 import sfumato as sf
 from sfumato.local.collect.binomials import Law, bound_binomial
@@ -147,7 +147,7 @@ def table_of(randomiser):
     """The rows of a randomiser's whole law, as measured from the code."""
     if isinstance(randomiser, sf.local.MeanRandomiser):
         return [list(list_report_probabilities(randomiser.table, step)) for step in range(randomiser.table.steps + 1)]
-    laws = [law(randomiser.mechanism, value) for value in range(randomiser.k)]
+    laws = [measure_law(randomiser.mechanism, value) for value in range(randomiser.k)]
     return [[chances[report] for report in sorted(laws[0])] for chances in laws]
 
 

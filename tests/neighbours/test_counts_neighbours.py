@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from by_cell import by_key
-from examples import SLOW, examples
+from by_cell import list_by_cell
+from examples import SLOW, count_examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -63,7 +63,7 @@ def as_source(rows, library, folder):
 def measure(plans, table, data):
     engine = DuckDBEngine.of_data(table, data)
     try:
-        return [by_key(engine.aggregate(plan), plan) for plan in plans]
+        return [list_by_cell(engine.aggregate(plan), plan) for plan in plans]
     finally:
         engine.close()
 
@@ -78,7 +78,7 @@ def compare(plans, table, before, after):
             yield plan, part.name, moved[part.name], part.sensitivity.l1
 
 
-@settings(max_examples=examples(12), deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=count_examples(12), deadline=None, suppress_health_check=SLOW)
 @given(
     rows=st.lists(records, max_size=6), mine=records, most=st.sampled_from([None, 3]),
     loss=st.sampled_from([PURE, GAUSS]), library=st.sampled_from(["pandas", "polars", "float", "object", "csv"]),
@@ -97,7 +97,7 @@ def test_one_person_more_is_one_row_more(tmp_path_factory, rows, mine, most, los
         assert far <= most_moved, (plan, name)
 
 
-@settings(max_examples=examples(12), deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=count_examples(12), deadline=None, suppress_health_check=SLOW)
 @given(rows=st.lists(records, max_size=6), mine=records, yours=records, loss=st.sampled_from([PURE, GAUSS]))
 def test_one_person_who_moves_is_one_row_replaced(tmp_path_factory, rows, mine, yours, loss):
     table, dataset = declare("replace-one")

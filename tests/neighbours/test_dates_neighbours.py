@@ -5,8 +5,8 @@ from functools import cache
 
 import pandas as pd
 import pytest
-from by_cell import by_key
-from examples import SLOW, examples
+from by_cell import list_by_cell
+from examples import SLOW, count_examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -72,7 +72,9 @@ def measured(owners, plan):
             CHECKED.add(plan)
         names = [row[0] for row in duck._connection.execute("DESCRIBE visits").fetchall()]
         held = [dict(zip(names, row, strict=True)) for row in duck._connection.execute("FROM visits").fetchall()]
-        found, wanted = (by_key(engine.aggregate(plan), plan) for engine in (duck, ReferenceEngine({"visits": held})))
+        found, wanted = (
+            list_by_cell(engine.aggregate(plan), plan) for engine in (duck, ReferenceEngine({"visits": held}))
+        )
     finally:
         duck.close()
     assert found == wanted, "engines differ"
@@ -81,7 +83,7 @@ def measured(owners, plan):
 
 @pytest.mark.parametrize("question", QUESTIONS)
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
-@settings(max_examples=examples(6), deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=count_examples(6), deadline=None, suppress_health_check=SLOW)
 @given(others=people, mine=st.lists(visits, min_size=1, max_size=5), yours=st.lists(visits, max_size=5))
 def test_nobody_moves_more_than_is_certified(question, neighbours, others, mine, yours):
     rest = list(enumerate(others))

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from by_cell import by_key
+from by_cell import list_by_cell
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 from plain_ids import id_text
@@ -65,7 +65,7 @@ def pinned(data, declared):
         for row in rows:
             by_person.setdefault(str(row[whose]), []).append(tuple(map(str, row[:whose] + row[whose + 1 :])))
         return {who: sorted(mine) for who, mine in by_person.items()}, [
-            by_key(engine.aggregate(plan), plan) for plan in PLANS
+            list_by_cell(engine.aggregate(plan), plan) for plan in PLANS
         ]
     finally:
         engine.close()

@@ -5,8 +5,8 @@ from functools import cache
 
 import pandas as pd
 import pytest
-from by_cell import by_key
-from examples import SLOW, examples
+from by_cell import list_by_cell
+from examples import SLOW, count_examples
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
@@ -115,7 +115,7 @@ def measured(owners, plan):
             names = [row[0] for row in duck._connection.execute(f'DESCRIBE "{name}"').fetchall()]
             rows = duck._connection.execute(f'SELECT * FROM "{name}"').fetchall()
             held[name] = [dict(zip(names, row, strict=True)) for row in rows]
-        found, wanted = (by_key(engine.aggregate(plan), plan) for engine in (duck, ReferenceEngine(held)))
+        found, wanted = (list_by_cell(engine.aggregate(plan), plan) for engine in (duck, ReferenceEngine(held)))
     finally:
         duck.close()
     assert found == wanted, "engines differ"
@@ -131,7 +131,7 @@ def planned(question, neighbours):
 @pytest.mark.parametrize("question", QUESTIONS)
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
 @settings(
-    max_examples=examples(10),
+    max_examples=count_examples(10),
     deadline=None,
     suppress_health_check=SLOW,
     phases=(Phase.explicit, Phase.reuse, Phase.generate),

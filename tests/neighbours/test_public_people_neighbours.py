@@ -2,7 +2,7 @@
 
 import pandas as pd
 import pytest
-from examples import SLOW, examples
+from examples import SLOW, count_examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -50,7 +50,7 @@ def measured(owners, plan, table):
 
 @pytest.mark.parametrize("loss", [PURE, sf.ZCDP(1)], ids=["pure", "zcdp"])
 @pytest.mark.parametrize("question", QUESTIONS)
-@settings(max_examples=examples(15), deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=count_examples(15), deadline=None, suppress_health_check=SLOW)
 @given(st.lists(owned, max_size=3), owned, owned)
 def test_no_replaced_person_moves_more(question, loss, others, mine, yours):
     plan, table = planned(question, len(others) + 1, loss)

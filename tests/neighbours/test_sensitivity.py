@@ -2,7 +2,7 @@
 
 import pandas as pd
 import pytest
-from examples import SLOW, examples
+from examples import SLOW, count_examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -96,7 +96,7 @@ def check(question, unit, neighbours, one, two):
 
 @pytest.mark.parametrize("question", QUESTIONS)
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
-@settings(max_examples=examples(12), deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=count_examples(12), deadline=None, suppress_health_check=SLOW)
 @given(people, st.lists(rows, min_size=1, max_size=9), st.lists(rows, min_size=1, max_size=9))
 def test_no_neighbour_moves_more(question, neighbours, others, mine, yours):
     rest = list(enumerate(others))
@@ -108,7 +108,7 @@ def test_no_neighbour_moves_more(question, neighbours, others, mine, yours):
 
 @pytest.mark.parametrize("question", [question for question in QUESTIONS if "DISTINCT" not in question])
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
-@settings(max_examples=examples(8), deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=count_examples(8), deadline=None, suppress_health_check=SLOW)
 @given(st.lists(rows, max_size=6), rows, rows)
 def test_no_row_moves_more(question, neighbours, others, mine, yours):
     rest = [(0, others)]

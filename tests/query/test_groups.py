@@ -2,7 +2,7 @@
 
 import pandas as pd
 import pytest
-from by_cell import by_key
+from by_cell import list_by_cell
 
 import sfumato as sf
 from sfumato.catalog.dataset import Dataset, Table, replace_tables
@@ -43,7 +43,7 @@ def people(clinic, sql):
     """The exact count of people in each group."""
     plan = plan_of(clinic, sql)
     (name,) = (measurement.name for measurement in plan.measurements if isinstance(measurement.quantity, People | Keys))
-    found = by_key(clinic.engine.aggregate(plan), plan)
+    found = list_by_cell(clinic.engine.aggregate(plan), plan)
     return sorted(value for (measured, *_), value in found.items() if measured.split(".")[0] == name)
 
 
