@@ -1,4 +1,4 @@
-"""What is pinned, beside plain Python with exact fractions: clamped, rounded, put on the grid, weighed."""
+"""What is pinned, beside plain Python with exact fractions: clamped, rounded, put on the grid."""
 
 import math
 from collections import Counter
@@ -16,7 +16,7 @@ from sfumato.catalog.dataset import Table
 from sfumato.engines.reference.reference_rows import _place
 from sfumato.ingest import declared_versions, pinned_rows
 from sfumato.ingest.declared_versions import read_versions
-from sfumato.ingest.hidden_names import CENTRED, STEPS, WEIGHT
+from sfumato.ingest.hidden_names import STEPS
 from sfumato.ingest.pinned_rows import find_grids, list_columns
 from sfumato.ingest.snapshot import pin
 
@@ -49,12 +49,6 @@ def held(number, declared, nullable):
     return math.floor(Fraction(number) + Fraction(1, 2)) if isinstance(declared, sf.Integer) else number
 
 
-def weighed(steps, rows_of_unit, most):
-    if steps is None or rows_of_unit <= most:
-        return steps
-    return (abs(steps) * most // rows_of_unit) * (1 if steps >= 0 else -1)
-
-
 def expected(data, declared, nullable, unit, most):
     table = Table("t", None, unit, declared, most)
     stored, counts = find_grids(table), Counter(row[0] for row in data)
@@ -68,17 +62,12 @@ def expected(data, declared, nullable, unit, most):
             steps = (
                 None if value is None else math.floor(Fraction(value) / Fraction(2) ** grid.exponent + Fraction(1, 2))
             )
-            if unit is sf.ROW:
-                row[STEPS + name] = steps
-                continue
-            centred = None if steps is None else steps - grid.middle
-            row[STEPS + name] = weighed(steps, counts[who], most)
-            row[CENTRED + name] = weighed(centred, counts[who], most)
+            row[STEPS + name] = steps
             assert steps is None or grid.lower <= steps <= grid.upper
         if unit is sf.ROW:
             row["who"] = None if who is None else str(who)  # an id that is nobody's unit is kept, to be joined on
         else:
-            row |= {"__sfumato_unit": who, "__sfumato_rows": counts[who], WEIGHT: weighed(1 << 16, counts[who], most)}
+            row |= {"__sfumato_unit": who, "__sfumato_rows": counts[who]}
         yield row
 
 
@@ -124,13 +113,12 @@ def test_a_snapshot_is_what_plain_python_makes(nullable, unit, most, data):
 
 
 def test_the_comparison_sees_a_wrong_rounding(monkeypatch):
-    """Negative control: to nearest instead of toward zero."""
-    data = [(1, 1.0, 1, "Rome")] * 7
+    """Negative control: down instead of to the nearest step."""
+    data = [(1, 0.7 + 2**-40, 1, "Rome")] * 7
     arrow = pa.table({name: pa.array([row[at] for row in data], TYPES[name]) for at, name in enumerate(TYPES)})
     wanted = comparable(met(list(expected(data, columns(True), True, "who", 2)), 2))
     assert comparable(pinned(Table("t", None, "who", columns(True), 2), arrow)) == wanted
-    right = pinned_rows._weigh_steps
-    monkeypatch.setattr(pinned_rows, "_weigh_steps", lambda *arguments: right(*arguments).replace(" // ", " / "))
+    monkeypatch.setattr(pinned_rows, "round_half_up", lambda value: f"FLOOR({value})")
     assert comparable(pinned(Table("t", None, "who", columns(True), 2), arrow)) != wanted
 
 

@@ -77,6 +77,16 @@ def test_a_file_is_read_as_a_frame_is(tmp_path_factory, values):
     assert pinned(path) == pinned(frame(values))
 
 
+def test_a_zone_is_kept(tmp_path):
+    for zone, end in ((None, ""), ("Europe/Rome", "Z")):
+        data = pa.table({"v": pa.array([0, 2**62, None], pa.timestamp("ms", zone))})
+        parquet.write_table(data, tmp_path / "t.parquet")
+        for source in (data, tmp_path / "t.parquet"):
+            with closing(DuckDBEngine.of_data(Table("t", None, sf.ROW, {"v": sf.Text()}), source)) as engine:
+                rows = engine._connection.execute("SELECT v FROM t").fetchall()
+            assert rows == [("1970-01-01 00:00:00" + end,), ("infinity",), (None,)]
+
+
 def test_rows_keep_their_order_in_many_files_and_row_groups(tmp_path):
     columns = {"d": COLUMNS["d"], "n": sf.Integer(0, 10**6)}
     total = 300_000

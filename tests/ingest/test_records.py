@@ -111,6 +111,13 @@ def test_where_windows_end_changes_nothing(tmp_path_factory, file, window):
         assert found.number == len(wanted)
 
 
+def test_a_record_that_a_window_cuts_is_read_whole(tmp_path, monkeypatch):
+    (tmp_path / "t.csv").write_bytes(b"1,abcdefghij\n" * 9 + b"2,abcdefghij")
+    monkeypatch.setattr(module, "WINDOW", 20)
+    dialect = module.CsvDialect(b",", 2, False, True, False)
+    assert module.separate(tmp_path / "t.csv", 0, dialect).number == 10
+
+
 PEOPLE = {"who": sf.Id(), "name": sf.Text(), "x": sf.Integer(0, 9)}
 
 

@@ -117,7 +117,7 @@ def write_moment(column: str, kind: str) -> str:
         return f"CASE {beyond} ELSE CAST({column} AS TIMESTAMP) END"
     counted = COUNTED.fullmatch(kind)
     unit = counted["unit"] if counted else "ns" if kind in NANOSECONDS else "us"
-    count = f"CAST({column} AS BIGINT)" if counted else f"epoch_{unit}({column})"
+    count = column if counted else f"epoch_{unit}({column})"
     if unit == "ns":
         finite = f"make_timestamp({count} // 1000 - CAST({count} % 1000 < 0 AS BIGINT))"  # // rounds toward zero
     else:

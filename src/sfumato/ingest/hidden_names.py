@@ -9,9 +9,7 @@ HIDDEN = "__sfumato"
 UNIT = f"{HIDDEN}_unit"  # the id of the row's privacy unit; never NULL
 ROWS_OF_UNIT = f"{HIDDEN}_rows"  # how many rows of the snapshot belong to that unit
 MET = f"{HIDDEN}_met"  # TRUE: joins of private tables and groups of undeclared keys read this row
-WEIGHT = f"{HIDDEN}_weight"  # what the row adds to a count
-STEPS = f"{HIDDEN}_steps_"  # what the row adds to a sum of the column, on the grid of the declared bounds
-CENTRED = f"{HIDDEN}_centred_"  # the same, for the column minus the middle of its bounds
+STEPS = f"{HIDDEN}_steps_"  # the column in steps of the grid of its declared bounds
 
 # columns of a query that measures a plan
 HELD = f"{HIDDEN}_held"  # the divisor of a row's weight, where rows come from several tables

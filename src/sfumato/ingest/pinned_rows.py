@@ -1,6 +1,6 @@
-"""The rows of a pinned table: their columns and types, and the SQL that reads, clamps and weighs them.
+"""The rows of a pinned table: their columns and types, and the SQL that reads and clamps them.
 
-Part of the trusted perimeter: claims K-35 (weights and counts) and K-50 (values).
+Part of the trusted perimeter: claims K-35 (counts) and K-50 (values).
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -16,7 +16,7 @@ from sfumato.catalog.public_grid import choose_exponent
 from sfumato.errors import CatalogError, KernelFault
 from sfumato.ingest.canonical import WHOLE
 from sfumato.ingest.counting import RANGE_BITS, note_absent, pack_outcomes, pass_on_parsed
-from sfumato.ingest.hidden_names import CENTRED, MET, PEOPLE, ROWS_OF_UNIT, STEPS, UNIT, WEIGHT
+from sfumato.ingest.hidden_names import MET, PEOPLE, ROWS_OF_UNIT, STEPS, UNIT
 from sfumato.ingest.join_cap import mark_met
 from sfumato.ingest.parsing import choose_sql_type, clamp_column, parse_column, round_half_up, write_double
 from sfumato.ingest.source_refusals import other_number, records_disagree, rows_disagree
@@ -24,9 +24,8 @@ from sfumato.ingest.source_relation import SourceRelation
 from sfumato.ingest.sql_quoting import quote
 from sfumato.ingest.unit_rows import count_rows_of_people, find_owner_column
 from sfumato.kernel.neighbours import ROW
-from sfumato.kernel.plan import ROW_WEIGHT_EXPONENT, Grid
+from sfumato.kernel.plan import Grid
 
-MOST_ROWS = (1 << 31) - 1  # of one unit: no table has more
 PUSHDOWNS = ("type_pushdown", "scalar_fn_pushdown")  # into a CSV reader, which drops rows where TRY_CAST gives NULL
 
 
@@ -35,8 +34,7 @@ def write_rows(
 ) -> None:
     """Write the pinned table, and the table PEOPLE for a table with a unit column.
 
-    Claim: K-35. Each row has its unit's number of rows and the weight that follows from it; MET marks at most
-        TIMES_MET * max_rows_per_unit rows of a unit.
+    Claim: K-35. Each row has its unit's number of rows; MET marks at most TIMES_MET * max_rows_per_unit rows of a unit.
     Requires: the source is open and readable, inside `read_row_by_row`.
     Relies on: K-50 (values), K-51 (ids).
     Checked by: tests/engines/test_snapshot.py::test_a_snapshot_is_what_plain_python_makes
@@ -99,12 +97,9 @@ def _count(connection: duckdb.DuckDBPyConnection, relation: str, what: str = "CO
 def list_columns(table: Table) -> dict[str, str]:
     """The columns of a pinned table and their types, by its declaration; but a unit may be a number."""
     columns = {name: choose_sql_type(declared) for name, declared in list_kept(table).items()}
+    columns |= {STEPS + name: _choose_step_type(grid) for name, grid in find_grids(table).items()}
     if table.unit is not ROW:
-        columns |= {UNIT: "VARCHAR", ROWS_OF_UNIT: "INTEGER", WEIGHT: "INTEGER", MET: "BOOLEAN"}
-    for name, grid in find_grids(table).items():
-        columns[STEPS + name] = _step_type(grid)
-        if table.unit is not ROW:
-            columns[CENTRED + name] = _step_type(grid)
+        columns |= {UNIT: "VARCHAR", ROWS_OF_UNIT: "INTEGER", MET: "BOOLEAN"}
     return columns or {ROWS_OF_UNIT: "INTEGER"}  # rows without declared columns can still be counted
 
 
@@ -132,7 +127,7 @@ def _define_columns(table: Table, source: SourceRelation) -> str:
         columns[UNIT] = source.columns[find_owner_column(table)]
     defined = []
     for name, kind in columns.items():
-        packing = "bitpacking" if name.startswith((STEPS, CENTRED)) else "uncompressed"
+        packing = "bitpacking" if name.startswith(STEPS) else "uncompressed"
         defined.append(f"{quote(name)} {kind}{'' if kind == 'VARCHAR' else f' USING COMPRESSION {packing}'}")
     # outcomes are dropped once they are counted: looking for a better packing would take longer than writing them
     outcomes = [f"{quote(name)} USMALLINT USING COMPRESSION uncompressed" for name in pack_outcomes(list_kept(table))]
@@ -166,38 +161,15 @@ def _select_rows(table: Table, source: SourceRelation, unit: str | None) -> str:
     kept, grids = list_kept(table), find_grids(table)
     if unit is None:
         return select_typed(kept, source, grids, {} if kept else {ROWS_OF_UNIT: "1"})
-    rows, most = quote(ROWS_OF_UNIT), min(table.max_rows_per_unit, MOST_ROWS)
-    final = [f"typed.{quote(name)}" for name in (*kept, *pack_outcomes(kept))]
-    final += [f"typed.{quote(UNIT)}", f"counted.{rows}", f"true AS {quote(MET)}"]
-    final.append(f"{_weigh_row(f'counted.{rows}', most)} AS {quote(WEIGHT)}")
-    for name, grid in grids.items():
-        steps = f"typed.{quote(STEPS + name)}"
-        for column, value in ((STEPS, steps), (CENTRED, f"({steps} - {grid.middle})")):
-            final.append(f"{_weigh_steps(value, grid, most)} AS {quote(column + name)}")
     typed = select_typed(kept, source, grids, {UNIT: unit})
     same = f"typed.{quote(UNIT)} = counted.{quote(UNIT)}"  # NULL is nobody
-    return f"SELECT {', '.join(final)} FROM ({typed}) typed JOIN {PEOPLE} counted ON {same}"
-
-
-def _weigh_row(rows: str, most: int) -> str:
-    """The weight of each row of a unit with so many rows."""
-    weight = f"CASE WHEN {rows} <= {most} THEN {1 << -ROW_WEIGHT_EXPONENT} "
-    weight += f"ELSE {most << -ROW_WEIGHT_EXPONENT} // {rows} END"
-    return f"CAST({weight} AS INTEGER)"
-
-
-def _weigh_steps(steps: str, grid: Grid, most: int) -> str:
-    """As lowering does it: each row of a unit with n > r rows has the weight r/n. Rounding is toward zero."""
-    reach = max(abs(grid.lower), abs(grid.upper), grid.upper - grid.middle, grid.middle - grid.lower) * most
-    wide = "INTEGER" if reach < 1 << 31 else "BIGINT" if reach < 1 << 63 else "HUGEINT"
-    rows = f"counted.{quote(ROWS_OF_UNIT)}"
-    less = f"({steps}::{wide} * {most}) // {rows}"
-    return f"CAST(CASE WHEN {rows} <= {most} THEN {steps} ELSE {less} END AS {_step_type(grid)})"
+    added = f"counted.{quote(ROWS_OF_UNIT)}, true AS {quote(MET)}"
+    return f"SELECT typed.*, {added} FROM ({typed}) typed JOIN {PEOPLE} counted ON {same}"
 
 
 def _write_steps(name: str, declared: ColumnDeclaration, grid: Grid) -> str:
     """A numeric column on its grid, ⌊x/γ + ½⌋. It is within its bounds in steps, because rounding keeps the order."""
-    column, kind = quote(name), _step_type(grid)
+    column, kind = quote(name), _choose_step_type(grid)
     if not isinstance(declared, Integer):
         return f"CAST({round_half_up(f'({column} * {write_double(2.0**-grid.exponent)})')} AS {kind})"
     if grid.exponent > 0:
@@ -205,6 +177,6 @@ def _write_steps(name: str, declared: ColumnDeclaration, grid: Grid) -> str:
     return f"(CAST({column} AS {kind}) * {1 << -grid.exponent})"
 
 
-def _step_type(grid: Grid) -> str:
-    """A type that holds the steps of a column, and the steps minus the middle of the bounds."""
+def _choose_step_type(grid: Grid) -> str:
+    """A type that holds the steps of a column, and the steps minus the middle of their bounds."""
     return "INTEGER" if max(abs(grid.lower), abs(grid.upper)) < 1 << 30 else "BIGINT"

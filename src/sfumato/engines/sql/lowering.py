@@ -25,7 +25,7 @@ from sfumato.engines.sql.scalars import (
     round_half_up,
 )
 from sfumato.engines.sql.source_sql import is_as_pinned, lower_from, read_held
-from sfumato.ingest.hidden_names import BIN, CENTRED, KEY, ROUNDED, SCALED, STEPS, UNIT, WEIGHT
+from sfumato.ingest.hidden_names import BIN, KEY, ROUNDED, SCALED, STEPS, UNIT
 from sfumato.kernel.expressions import Column, Expression, columns_of, may_be_negative_zero
 from sfumato.kernel.plan import (
     ROW_WEIGHT_EXPONENT,
@@ -195,7 +195,9 @@ def _split(quantity: Thirds | Curve, steps: exp.Expression, plan: BoundedPlan) -
     below = exp.Paren(this=exp.Sub(this=lower_integer(quantity.grid.upper), expression=steps.copy()))
     both = exp.Mul(this=exp.Mul(this=below.copy(), expression=above.copy()), expression=lower_integer(2))
     least, most = (exp.Mul(this=side, expression=side.copy()) for side in (below, above))
-    return [least, both, most] if plan.unit.per_row else [_weigh(part, plan) for part in (least, both, most)]
+    most_steps = (quantity.grid.upper - quantity.grid.lower) ** 2
+    parts: list[exp.Expression] = [least, both, most]
+    return parts if plan.unit.per_row else [_weigh(part, plan, most_steps) for part in parts]
 
 
 def _lower_total(name: str, addend: Count | Sum, plan: BoundedPlan, stored: Stored) -> exp.Expression:
@@ -223,17 +225,14 @@ def _contribute(name: str, addend: Count | Sum, plan: BoundedPlan, stored: Store
             return _lower_weight(plan)
         there = exp.Not(this=exp.Is(this=lower_expression(addend.value), expression=exp.Null()))
         return exp.Case(ifs=[exp.If(this=there, true=_lower_weight(plan))], default=lower_integer(0))
-    ready = _find_ready(addend, plan, stored)
-    if ready is not None:
-        return ready
-    steps = _subtract(_clamp_steps(name, addend), addend.offset)
-    return steps if plan.unit.per_row else _weigh(steps, plan)
+    steps = _subtract(_find_steps(addend, plan, stored) or _clamp_steps(name, addend), addend.offset)
+    most = max(abs(end - addend.offset) for end in (addend.grid.lower, addend.grid.upper))
+    return steps if plan.unit.per_row else _weigh(steps, plan, most)
 
 
 def _lower_weight(plan: BoundedPlan) -> exp.Expression:
     """A row's weight, in steps of a person's count."""
-    pinned = is_as_pinned(plan.source)
-    return read_column(WEIGHT) if pinned else _weigh(lower_integer(1 << -ROW_WEIGHT_EXPONENT), plan)
+    return _weigh(lower_integer(1 << -ROW_WEIGHT_EXPONENT), plan, 1 << -ROW_WEIGHT_EXPONENT)
 
 
 def _lacks_steps(quantity: Sum | Halves | Thirds | Curve, plan: BoundedPlan, stored: Stored) -> bool:
@@ -241,17 +240,14 @@ def _lacks_steps(quantity: Sum | Halves | Thirds | Curve, plan: BoundedPlan, sto
     if isinstance(quantity, Thirds | Curve):
         return True
     total = list_addends(quantity, per_row=plan.unit.per_row)[0]
-    return isinstance(total, Sum) and _find_ready(total, plan, stored) is None
+    return isinstance(total, Sum) and _find_steps(total, plan, stored) is None
 
 
-def _find_ready(addend: Sum, plan: BoundedPlan, stored: Stored) -> exp.Expression | None:
-    """The contribution to a sum, if the snapshot has it as a column."""
-    column, grid, offset = addend.value, addend.grid, addend.offset
-    if not isinstance(column, Column) or not is_as_pinned(plan.source) or stored.get(column.name) != grid:
-        return None
-    if offset == 0 or plan.unit.per_row:
-        return _subtract(read_column(STEPS + column.name), offset)
-    return read_column(CENTRED + column.name) if offset == grid.middle else None
+def _find_steps(addend: Sum, plan: BoundedPlan, stored: Stored) -> exp.Expression | None:
+    """The steps of a value, if the snapshot has them as a column."""
+    column = addend.value
+    is_stored = isinstance(column, Column) and is_as_pinned(plan.source) and stored.get(column.name) == addend.grid
+    return read_column(STEPS + column.name) if isinstance(column, Column) and is_stored else None
 
 
 def _clamp_steps(name: str, quantity: Valued) -> exp.Expression:
@@ -264,9 +260,11 @@ def _subtract(steps: exp.Expression, offset: int) -> exp.Expression:
     return exp.Paren(this=exp.Sub(this=steps, expression=lower_integer(offset))) if offset else steps
 
 
-def _weigh(steps: exp.Expression, plan: BoundedPlan) -> exp.Expression:
+def _weigh(steps: exp.Expression, plan: BoundedPlan, most_steps: int) -> exp.Expression:
     """A row weighs numerator/held, and rounds toward zero: integer division truncates."""
-    held, most = read_held(plan), lower_integer(derive_extent(plan.source).numerator)
-    wide = exp.cast(exp.Paren(this=steps.copy()), INT128)
+    numerator = derive_extent(plan.source).numerator
+    held, most = read_held(plan), lower_integer(numerator)
+    fits = is_as_pinned(plan.source) and most_steps * numerator < 1 << 63  # dividing narrower integers is faster
+    wide = exp.cast(exp.Paren(this=steps.copy()), exp.DataType.build("BIGINT") if fits else INT128)
     whole = exp.IntDiv(this=exp.Paren(this=exp.Mul(this=wide, expression=most)), expression=held.copy())
     return exp.Case(ifs=[exp.If(this=exp.LTE(this=held, expression=most.copy()), true=steps)], default=whole)
