@@ -33,22 +33,22 @@ Recognised: TypeAlias = tuple[Callable[[str], bool], Cause]
 def option(name: str, value: str) -> str:
     """How to give an option of reading, in Python, in the catalog and on the command line."""
     flag = f"--{name.replace('_', '-')}"
-    return f'Read it with {name}="{value}" (command line: {flag} {_in_shell(value)}).'
+    return f'Read it with {name}="{value}" (command line: {flag} {_quote_for_shell(value)}).'
 
 
 def explain_lost(declared: ColumnDeclaration, lost: Sequence[str]) -> Cause:
     """The likely cause why these values became NULL: the first that half of them show."""
     texts = [text.strip() for text in lost]
-    for shows, cause in (*_of_text(lost), *_of_type(declared, texts)):
-        if _most(shows, texts if shows not in (_damaged, _twice_encoded) else lost):
+    for shows, cause in (*_recognise_text(lost), *_recognise_type(declared, texts)):
+        if _show_most(shows, texts if shows not in (_is_damaged, _is_twice_encoded) else lost):
             return cause
-    return _unknown(declared)
+    return _give_example(declared)
 
 
 def explain_clamped(declared: ColumnDeclaration, clamped: Sequence[str]) -> Cause:
     """Clamped values: bounds that are too narrow, or a code that stands for a missing value."""
     if isinstance(declared, (Integer, Real, Date, DateTime)):
-        bounds = f"{_plain(declared.lower)} to {_plain(declared.upper)}"
+        bounds = f"{_write_plainly(declared.lower)} to {_write_plainly(declared.upper)}"
     else:
         bounds = "declared"
     fix = "Widen the bounds if such values are possible; keep them if outliers are to be limited."
@@ -63,7 +63,7 @@ ROUNDED = Cause(
 )
 
 
-def _most(shows: Callable[[str], bool], texts: Sequence[str]) -> bool:
+def _show_most(shows: Callable[[str], bool], texts: Sequence[str]) -> bool:
     return bool(texts) and sum(map(shows, texts)) >= MOST_OF * len(texts)
 
 
@@ -72,39 +72,39 @@ def _matches(pattern: str) -> Callable[[str], bool]:
     return lambda text: compiled.fullmatch(text) is not None
 
 
-def _damaged(text: str) -> bool:
+def _is_damaged(text: str) -> bool:
     return "\ufffd" in text or re.search("[\x80-\x9f]", text) is not None
 
 
-def _twice_encoded(text: str) -> bool:
+def _is_twice_encoded(text: str) -> bool:
     """UTF-8 that was read as Latin-1 or Windows-1252: two letters for one."""
     return re.search("[\xc2-\xc5][\x80-\xbf\u0152-\u0178\u2013-\u203a\u20ac\u2122]", text) is not None
 
 
-def _of_text(lost: Sequence[str]) -> tuple[Recognised, ...]:
+def _recognise_text(lost: Sequence[str]) -> tuple[Recognised, ...]:
     found = Cause("The text is not encoded as the load reads it.", option("encoding", "latin-1"))
     twice = Cause("The text is UTF-8, but was read in another encoding.", option("encoding", "utf-8"))
     missing = Cause(
         "They are words or signs for a missing value.", "Leave missing values empty in the source, or keep them NULL."
     )
-    return (_damaged, found), (_twice_encoded, twice), (lambda text: text.casefold() in MISSING, missing)
+    return (_is_damaged, found), (_is_twice_encoded, twice), (lambda text: text.casefold() in MISSING, missing)
 
 
-def _of_type(declared: ColumnDeclaration, texts: Sequence[str]) -> tuple[Recognised, ...]:
+def _recognise_type(declared: ColumnDeclaration, texts: Sequence[str]) -> tuple[Recognised, ...]:
     match declared:
         case Integer() | Real():
-            return _of_numbers(texts)
+            return _recognise_numbers(texts)
         case Date() | DateTime():
-            return _of_days(texts, moments=isinstance(declared, DateTime))
+            return _recognise_days(texts, moments=isinstance(declared, DateTime))
         case Category():
-            return _of_categories(declared)
+            return _recognise_categories(declared)
         case Boolean():
             cause = Cause("They are other words for true and false.", "Write true and false, or declare a category.")
             return ((lambda text: text.casefold() in YES_NO, cause),)
     return ()
 
 
-def _of_numbers(texts: Sequence[str]) -> tuple[Recognised, ...]:
+def _recognise_numbers(texts: Sequence[str]) -> tuple[Recognised, ...]:
     sign = r"[-+(]?"
     number = rf"{sign}[\d.,'\s\u00a0\u202f]*\d[\d.,'\s\u00a0\u202f]*\)?"
     money = r"(?:[$€£¥₹]|usd|eur|gbp|chf|kr\.?|zł)"
@@ -148,16 +148,16 @@ def _of_numbers(texts: Sequence[str]) -> tuple[Recognised, ...]:
     return tuple(found)
 
 
-def _of_days(texts: Sequence[str], *, moments: bool) -> tuple[Recognised, ...]:
+def _recognise_days(texts: Sequence[str], *, moments: bool) -> tuple[Recognised, ...]:
     time = r"(?:[T\s]+\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?)?"
     found: list[Recognised] = []
     for separator in ("/", ".", "-"):
         for year, letter in ((r"\d{4}", "%Y"), (r"\d{2}", "%y")):
             shows = _matches(rf"\d{{1,2}}[{separator}]\d{{1,2}}[{separator}]{year}{time}")
-            order = _day_or_month_first([text for text in texts if shows(text)], separator)
-            form = _with_time(separator.join((*order, letter)), texts, moments=moments)
-            cause = f"They are days written as {_in_words(form)}, not as the load reads days."
-            if order == ("%d", "%m") and not _certain(texts, shows, separator):
+            order = _choose_order([text for text in texts if shows(text)], separator)
+            form = _add_time(separator.join((*order, letter)), texts, moments=moments)
+            cause = f"They are days written as {_describe_format(form)}, not as the load reads days."
+            if order == ("%d", "%m") and not _is_certain(texts, shows, separator):
                 cause += " If the month comes first, swap %d and %m."
             found.append((shows, Cause(cause, option("date_format", form))))
     for pattern, plain in (
@@ -171,8 +171,8 @@ def _of_days(texts: Sequence[str], *, moments: bool) -> tuple[Recognised, ...]:
     ):
         shows = _matches(pattern + time)
         full = any(re.search("[A-Za-z]{4,}", text) for text in texts if shows(text))
-        form = _with_time(plain.replace("%b", "%B") if full else plain, texts, moments=moments)
-        cause = f"They are days written as {_in_words(form)}, not as the load reads days."
+        form = _add_time(plain.replace("%b", "%B") if full else plain, texts, moments=moments)
+        cause = f"They are days written as {_describe_format(form)}, not as the load reads days."
         found.append((shows, Cause(cause, option("date_format", form))))
     found += [
         (
@@ -190,7 +190,7 @@ def _of_days(texts: Sequence[str], *, moments: bool) -> tuple[Recognised, ...]:
     return tuple(found)
 
 
-def _day_or_month_first(texts: Sequence[str], separator: str) -> tuple[str, str]:
+def _choose_order(texts: Sequence[str], separator: str) -> tuple[str, str]:
     """What comes first: the month, only where a second number exceeds 12 and no first one does."""
     firsts, seconds = (
         [int(text.split(separator)[part]) for text in texts if text.split(separator)[part].isdigit()] for part in (0, 1)
@@ -198,18 +198,18 @@ def _day_or_month_first(texts: Sequence[str], separator: str) -> tuple[str, str]
     return ("%m", "%d") if max(seconds, default=0) > 12 >= max(firsts, default=0) else ("%d", "%m")
 
 
-def _certain(texts: Sequence[str], shows: Callable[[str], bool], separator: str) -> bool:
+def _is_certain(texts: Sequence[str], shows: Callable[[str], bool], separator: str) -> bool:
     return any(int(text.split(separator)[0]) > 12 for text in texts if shows(text))
 
 
-def _with_time(form: str, texts: Sequence[str], *, moments: bool) -> str:
+def _add_time(form: str, texts: Sequence[str], *, moments: bool) -> str:
     timed = [text for text in texts if ":" in text]
     if not moments or len(timed) < MOST_OF * len(texts) or not timed:
         return form
     return form + (" %H:%M:%S" if timed[0].count(":") > 1 else " %H:%M")
 
 
-def _in_words(form: str) -> str:
+def _describe_format(form: str) -> str:
     words = {
         "%d": "day", "%m": "month", "%Y": "year", "%y": "year of two digits", "%b": "month", "%B": "month",
         "%H:%M:%S": "time", "%H:%M": "time",
@@ -219,7 +219,7 @@ def _in_words(form: str) -> str:
     return "year, month and day without separators" if form == "yearmonthday" else form
 
 
-def _of_categories(declared: Category) -> tuple[Recognised, ...]:
+def _recognise_categories(declared: Category) -> tuple[Recognised, ...]:
     known = {str(value) for value in declared.values}
     plain = {text.strip().casefold() for text in known}
     spelled = Cause(
@@ -233,7 +233,7 @@ def _of_categories(declared: Category) -> tuple[Recognised, ...]:
     return tuple(found)
 
 
-def _unknown(declared: ColumnDeclaration) -> Cause:
+def _give_example(declared: ColumnDeclaration) -> Cause:
     if isinstance(declared, Category):
         cause = "They are not among the declared values."
         return Cause(cause, "Add them to the column's values if they are public; questions see NULL otherwise.")
@@ -242,9 +242,9 @@ def _unknown(declared: ColumnDeclaration) -> Cause:
     return Cause(cause, "Correct them in the source, or declare the column as text.")
 
 
-def _plain(value: object) -> str:
+def _write_plainly(value: object) -> str:
     return f"{value:,.10g}" if isinstance(value, float) else str(value)
 
 
-def _in_shell(value: str) -> str:
+def _quote_for_shell(value: str) -> str:
     return value if re.fullmatch(r"[\w,./%:=-]+", value) else f"'{value}'"

@@ -55,12 +55,14 @@ def pack_outcomes(columns: Mapping[str, ColumnDeclaration]) -> dict[str, str]:
     found, names = {}, list(columns)
     for begin in range(0, len(names), AT_ONCE):
         some = names[begin : begin + AT_ONCE]
-        digits = [f"{len(Outcome) ** place} * ({outcome(name, columns[name])})" for place, name in enumerate(some)]
+        digits = [
+            f"{len(Outcome) ** place} * ({write_outcome(name, columns[name])})" for place, name in enumerate(some)
+        ]
         found[f"{OUTCOME}{begin // AT_ONCE}"] = f"CAST({' + '.join(digits)} AS USMALLINT)"
     return found
 
 
-def outcome(name: str, declared: ColumnDeclaration) -> str:
+def write_outcome(name: str, declared: ColumnDeclaration) -> str:
     """The outcome of a value, by comparing what was parsed with what is kept."""
     parsed, kept, absent = quote(PARSED + name), quote(name), quote(ABSENT + name)
     same = f"WHEN {parsed} = {kept} THEN {Outcome.KEPT:d}"
@@ -125,36 +127,36 @@ def count_people(
     over = f"COUNT(*) FILTER (WHERE {rows} > {most})"
     found = connection.execute(f"SELECT {measured}, {over} FROM {people} WHERE {quote(unit)} IS NOT NULL").fetchall()[0]
     count, median, most_have, largest, above = (int(number or 0) for number in found)
-    grouped = _over_groups(connection, table, people, rows, quote(unit)) if largest > groups else {}
-    over_groups = tuple((name, grouped.get(name, 0)) for name in _keys(table))
+    grouped = _count_over_groups(connection, table, people, rows, quote(unit)) if largest > groups else {}
+    over_groups = tuple((name, grouped.get(name, 0)) for name in _list_keys(table))
     return PeopleReport(count, median, most_have, largest, most, groups, above, over_groups)
 
 
-def _keys(table: Table) -> list[str]:
+def _list_keys(table: Table) -> list[str]:
     """The columns whose values are known, so that a question may group by them without a threshold."""
     return [name for name, declared in table.columns.items() if isinstance(declared, (Category, Boolean))]
 
 
-def _over_groups(
+def _count_over_groups(
     connection: duckdb.DuckDBPyConnection, table: Table, people: str, rows: str, unit: str
 ) -> dict[str, int]:
     """The people in more groups than declared, by each such column; only those with enough rows are looked at."""
     groups = table.max_groups_per_unit
-    names = [name for name in _keys(table) if _most_groups(table.columns[name]) > groups]
+    names = [name for name in _list_keys(table) if _count_most_groups(table.columns[name]) > groups]
     found = dict.fromkeys(names, 0)
     if not names:
         return found
     over = [f"{_is_over(name, table.columns[name], groups)} AS o{index}" for index, name in enumerate(names)]
     inner = f"SELECT {', '.join(over)} FROM {quote(table.name)} WHERE {rows} > {groups}"
     counts = ", ".join(f"COUNT(*) FILTER (WHERE o{index})" for index in range(len(names)))
-    for some in _pieces(connection, people, unit):
+    for some in _cut_into_pieces(connection, people, unit):
         query = f"SELECT {counts} FROM ({inner} AND {some} GROUP BY {unit})"
         for name, count in zip(names, connection.execute(query).fetchall()[0], strict=True):
             found[name] += int(count)
     return found
 
 
-def _pieces(connection: duckdb.DuckDBPyConnection, people: str, unit: str) -> list[str]:
+def _cut_into_pieces(connection: duckdb.DuckDBPyConnection, people: str, unit: str) -> list[str]:
     """Conditions that divide the people: DuckDB holds all people of a small range of numbers in an array at once."""
     low, high = connection.execute(f"SELECT MIN({unit}), MAX({unit}) FROM {people}").fetchall()[0]
     if not isinstance(low, int) or not isinstance(high, int) or high - low >= 1 << RANGE_BITS:
@@ -162,7 +164,7 @@ def _pieces(connection: duckdb.DuckDBPyConnection, people: str, unit: str) -> li
     return [f"{unit} BETWEEN {begin} AND {begin + PIECE - 1}" for begin in range(low, high + 1, PIECE)]
 
 
-def _most_groups(declared: ColumnDeclaration) -> int:
+def _count_most_groups(declared: ColumnDeclaration) -> int:
     """How many groups a column with known values can have."""
     values = len(declared.values) if isinstance(declared, Category) else 2
     return values + getattr(declared, "nullable", True)

@@ -22,7 +22,7 @@ def mark_met(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
     """
     name, unit, most = quote(table.name), quote(UNIT), TIMES_MET * table.max_rows_per_unit
     kept = {name: declared for name, declared in sorted(table.columns.items()) if name != table.unit}
-    content = " || ".join(_told_apart(name, declared) for name, declared in kept.items()) or "''"
+    content = " || ".join(_write_content(name, declared) for name, declared in kept.items()) or "''"
     # rows of equal content are equal but for what is left of their reals
     last = "".join(f", {quote(name)}" for name, declared in kept.items() if isinstance(declared, Real))
     of_many = f"{quote(ROWS_OF_UNIT)} > {most}"
@@ -36,14 +36,14 @@ def mark_met(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
     connection.execute(f"DROP TABLE {ANEW}")
 
 
-def _told_apart(name: str, declared: ColumnDeclaration) -> str:
+def _write_content(name: str, declared: ColumnDeclaration) -> str:
     """A value as text, with its length: NULL and '' differ, and no two lists of values have one text."""
     column = quote(name)
-    value = _of_real(column) if isinstance(declared, Real) else f"CAST({column} AS VARCHAR)"
+    value = _write_real(column) if isinstance(declared, Real) else f"CAST({column} AS VARCHAR)"
     return f"CASE WHEN {column} IS NULL THEN '-' ELSE strlen({value}) || ':' || {value} END"
 
 
-def _of_real(column: str) -> str:
+def _write_real(column: str) -> str:
     """A double as two whole numbers: engines write doubles in different ways."""
     rest = f"FLOOR(({column} - FLOOR({column})) * {FINE!r}::DOUBLE)"
     both = f"TRY_CAST(FLOOR({column}) AS BIGINT) || '/' || TRY_CAST({rest} AS BIGINT)"

@@ -33,19 +33,21 @@ class Sample(Protocol):
 
 def add_problems(report: TableReport, table: Table, sample: Sample) -> TableReport:
     """The report with its warnings, and with examples of lost values for the terminal."""
-    columns, problems = [], [*_of_records(report, table)]
+    columns, problems = [], [*_find_record_problems(report, table)]
     for column in report.columns:
-        found, examples = _of_column(column, table, sample)
+        found, examples = _find_column_problems(column, table, sample)
         columns.append(replace(column, examples=examples))
         problems += found
     if report.counts is not None:
         problems += _find_count_problems(report.counts, table.name)
     if report.people is not None:
-        problems += _of_people(report.people, table.name)
+        problems += _find_people_problems(report.people, table.name)
     return replace(report, columns=tuple(columns), problems=tuple(problems))
 
 
-def _of_column(column: ColumnReport, table: Table, sample: Sample) -> tuple[list[LoadProblem], tuple[str, ...]]:
+def _find_column_problems(
+    column: ColumnReport, table: Table, sample: Sample
+) -> tuple[list[LoadProblem], tuple[str, ...]]:
     if not column.lost and not column.rounded:
         return [], ()
     declared = table.columns[column.name]
@@ -72,14 +74,14 @@ def _of_column(column: ColumnReport, table: Table, sample: Sample) -> tuple[list
         problem(clamped, "of the values were clamped.", cause)
     if column.rounded > most:
         problem(column.rounded, "of the values were rounded to whole numbers.", ROUNDED)
-    return problems, tuple(_shown(value) for value, _ in Counter(examples).most_common(MOST_EXAMPLES))
+    return problems, tuple(_shorten(value) for value, _ in Counter(examples).most_common(MOST_EXAMPLES))
 
 
-def _shown(value: str) -> str:
+def _shorten(value: str) -> str:
     return repr(value if len(value) <= MOST_LETTERS else f"{value[:MOST_LETTERS]}...")
 
 
-def _of_records(report: TableReport, table: Table) -> Iterator[LoadProblem]:
+def _find_record_problems(report: TableReport, table: Table) -> Iterator[LoadProblem]:
     most = MOST_LOST * report.records_read
     if report.malformed > most:
         share = report.malformed / report.records_read
@@ -118,7 +120,7 @@ def _find_count_problems(counts: CountsReport, table: str) -> Iterator[LoadProbl
         yield LoadProblem(table, counts.column, counts.clamped, share, message, cause, fix)
 
 
-def _of_people(people: PeopleReport, table: str) -> Iterator[LoadProblem]:
+def _find_people_problems(people: PeopleReport, table: str) -> Iterator[LoadProblem]:
     share = people.share(people.over_max_rows)
     if share > MOST_PEOPLE_OVER:
         rows = count_of(people.max_rows_per_unit, "row")

@@ -32,22 +32,24 @@ def describe_public(connection: duckdb.DuckDBPyConnection, table: Table, source:
     columns = dict(table.columns)
     for name, kind in source.columns.items():
         if name not in columns:
-            columns[name] = _declared(connection, source, name, kind)
+            columns[name] = _describe_column(connection, source, name, kind)
     return replace(table, columns=columns)
 
 
-def _declared(connection: duckdb.DuckDBPyConnection, source: SourceRelation, name: str, kind: str) -> ColumnDeclaration:
+def _describe_column(
+    connection: duckdb.DuckDBPyConnection, source: SourceRelation, name: str, kind: str
+) -> ColumnDeclaration:
     """By the type that the source declares. A text stays a text: 00059 is no number.
 
     A CSV file declares no types. Its column is of numbers, days or truth values if every field can be written back from
     the value as it stands: no leading zeros, plus or -0, at most 15 digits, and as many decimals in all fields, or none
     that end in 0.
     """
-    for wanted in _by_text(connection, source, name) if source.untyped else _by_type(kind):
+    for wanted in _guess_by_text(connection, source, name) if source.untyped else _choose_by_type(kind):
         if isinstance(wanted, Boolean):
             return wanted
         value = f"SELECT {parse_column(name, wanted, kind, source.reading)} AS v FROM {source.relation}"
-        there, low, high = connection.execute(_ends(value, wanted)).fetchall()[0]
+        there, low, high = connection.execute(_select_ends(value, wanted)).fetchall()[0]
         if there and _fits(low, high):
             return type(wanted)(int(low), int(high)) if isinstance(wanted, Integer) else type(wanted)(low, high)
     text = spell_column(quote(name), kind) if has_rule(kind) else f"CAST({quote(name)} AS VARCHAR)"
@@ -56,7 +58,7 @@ def _declared(connection: duckdb.DuckDBPyConnection, source: SourceRelation, nam
     return Category(values) if 0 < len(values) <= MOST_VALUES else Text()
 
 
-def _ends(value: str, wanted: Integer | Real | Date | DateTime) -> str:
+def _select_ends(value: str, wanted: Integer | Real | Date | DateTime) -> str:
     """How many values there are, the least and the greatest: of finite ones, and of days in years 1 to 9999."""
     if isinstance(wanted, Integer):
         return f"SELECT COUNT(v), MIN(v), MAX(v) FROM ({value})"
@@ -69,7 +71,7 @@ def _ends(value: str, wanted: Integer | Real | Date | DateTime) -> str:
     return f"SELECT COUNT(v), {low}, {high} FROM ({value}) WHERE isfinite(v)"
 
 
-def _by_type(kind: str) -> list[Integer | Real | Date | DateTime | Boolean]:
+def _choose_by_type(kind: str) -> list[Integer | Real | Date | DateTime | Boolean]:
     if kind in (*WHOLE, *WIDE) or (is_decimal(kind) and kind.endswith(",0)")):
         return [WHOLE_BOUNDS]
     if kind in FLOATS or is_decimal(kind):
@@ -79,7 +81,7 @@ def _by_type(kind: str) -> list[Integer | Real | Date | DateTime | Boolean]:
     return [ANY_MOMENT] if is_moment(kind) else [Boolean()] if kind == "BOOLEAN" else []
 
 
-def _by_text(
+def _guess_by_text(
     connection: duckdb.DuckDBPyConnection, source: SourceRelation, name: str
 ) -> list[Integer | Real | Date | DateTime | Boolean]:
     column = quote(name)
@@ -115,11 +117,11 @@ def keep_facts(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
     """Keep what was described."""
     connection.execute(f"CREATE TABLE IF NOT EXISTS {FACTS} (name VARCHAR, facts VARCHAR)")
     connection.execute(f"DELETE FROM {FACTS} WHERE name = ?", [table.name])
-    columns = {name: [type(declared).__name__, _parts(declared)] for name, declared in table.columns.items()}
+    columns = {name: [type(declared).__name__, _list_parameters(declared)] for name, declared in table.columns.items()}
     connection.execute(f"INSERT INTO {FACTS} VALUES (?, ?)", [table.name, json.dumps(columns)])
 
 
-def _parts(declared: ColumnDeclaration) -> list[object]:
+def _list_parameters(declared: ColumnDeclaration) -> list[object]:
     if isinstance(declared, Category):
         return [list(declared.values)]
     if isinstance(declared, (Integer, Real, Date, DateTime)):

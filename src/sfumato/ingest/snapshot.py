@@ -40,7 +40,7 @@ def pin(
     Values are clamped to their bounds. NaN, failed casts and undeclared categories become NULL, or the public midpoint
     where a column is declared not nullable. Rows without a unit are dropped. Numbers are also stored on their grid.
     """
-    with progress_bar(connection, _title(table), quiet=loading.quiet) as show_step:
+    with progress_bar(connection, _write_title(table), quiet=loading.quiet) as show_step:
 
         def report_rows(described: Table, source: SourceRelation, counts: CountsReport | None) -> TableReport:
             show_step("load report")
@@ -52,7 +52,7 @@ def pin(
         return hide_errors(table.name, read)
 
 
-def _title(table: Table) -> str:
+def _write_title(table: Table) -> str:
     return f"Loading {table.name}" if table.source is None else f"Loading {table.name} from {table.source}"
 
 

@@ -79,7 +79,7 @@ def prepare(
     A table that reaches its people through one that is read again is read again too. What the catalog no longer
     declares is removed.
     """
-    there = _pinned_names(path)
+    there = _list_pinned(path)
     stale, gone = dict[str, str](), list[str]()
     if everything or not there:
         stale = {name: ASKED_FOR if name in there else NOT_PINNED for name in tables}
@@ -99,7 +99,7 @@ def prepare(
     kept = tuple(name for name in tables if name not in stale)
     report = LoadReport(())
     if stale or removed:
-        with _in_place_of(path, copy=bool(kept)) as connection:
+        with _replace_file(path, copy=bool(kept)) as connection:
             _remove(connection, [*stale, *removed])
             read = [table for table in order_tables(tables) if table.name in stale]
             report = _load(connection, read, folder, loading)
@@ -108,7 +108,7 @@ def prepare(
 
 def add(path: Path, tables: Mapping[str, Table], newest: str, folder: Path, loading: Loading = AS_USUAL) -> LoadReport:
     """Pin one more table, and any that is not there; the others stay as they are pinned."""
-    with _in_place_of(path, copy=True) as connection:
+    with _replace_file(path, copy=True) as connection:
         there = {row[0] for row in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
         # one of that name is of an addition that was cut off
         read = [table for table in order_tables(tables) if table.name == newest or table.name not in there]
@@ -186,7 +186,7 @@ def _pin_in_little_memory(
     return pin(connection, table, source, folder, loading)
 
 
-def _pinned_names(path: Path) -> set[str]:
+def _list_pinned(path: Path) -> set[str]:
     names: set[str] = set()
     if path.exists():
         with suppress(duckdb.Error, CatalogError), open_to_read(path) as connection:
@@ -205,7 +205,7 @@ def _remove(connection: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None
 
 
 @contextmanager
-def _in_place_of(path: Path, *, copy: bool = False) -> Iterator[duckdb.DuckDBPyConnection]:
+def _replace_file(path: Path, *, copy: bool = False) -> Iterator[duckdb.DuckDBPyConnection]:
     """A new file beside the old one, which takes its place when all went well. Readers keep the file they opened."""
     make_private_folder(path.parent)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix="new-") as scratch:

@@ -49,13 +49,13 @@ class SourceState:
 
 def read_state(source: str, folder: Path) -> SourceState:
     """The files of a source, as they are now."""
-    return SourceState(source, tuple(_file_state(file, folder) for file in _files(source, folder)))
+    return SourceState(source, tuple(_read_file_state(file, folder) for file in _list_files(source, folder)))
 
 
 def is_unchanged(state: SourceState, folder: Path) -> bool:
     """Whether the files still have the sizes and times that they had when their digests were taken."""
     was = [(file.name, file.size, file.modified_ns) for file in state.files]
-    found = [(_name(file, folder), file.stat()) for file in _files(state.source, folder)]
+    found = [(_name_file(file, folder), file.stat()) for file in _list_files(state.source, folder)]
     return was == [(name, state.st_size, state.st_mtime_ns) for name, state in found]
 
 
@@ -64,20 +64,22 @@ def compare_state(before: SourceState, source: str, folder: Path) -> tuple[Sourc
     if not find_files(source, folder):
         return SourceStatus.GONE, tuple(file.name for file in before.files)
     was = {file.name: file for file in before.files}
-    now = {_name(file, folder): file for file in _files(source, folder)}
+    now = {_name_file(file, folder): file for file in _list_files(source, folder)}
     differing = [
-        name for name in sorted({*was, *now}) if name not in was or name not in now or not _same(was[name], now[name])
+        name
+        for name in sorted({*was, *now})
+        if name not in was or name not in now or not _is_same(was[name], now[name])
     ]
     if before.source != source and not differing:  # another table of the same file
         differing = sorted(now)
     return (SourceStatus.CHANGED if differing else SourceStatus.UNCHANGED), tuple(differing)
 
 
-def _same(was: FileState, path: Path) -> bool:
-    return path.stat().st_size == was.size and _digest(path) == was.digest
+def _is_same(was: FileState, path: Path) -> bool:
+    return path.stat().st_size == was.size and _hash_file(path) == was.digest
 
 
-def _files(source: str, folder: Path) -> tuple[Path, ...]:
+def _list_files(source: str, folder: Path) -> tuple[Path, ...]:
     """The files of a source; those of a DuckDB file include what it has not merged yet."""
     files = find_files(source, folder)
     if DATABASE.fullmatch(source):
@@ -86,15 +88,15 @@ def _files(source: str, folder: Path) -> tuple[Path, ...]:
     return files
 
 
-def _file_state(path: Path, folder: Path) -> FileState:
+def _read_file_state(path: Path, folder: Path) -> FileState:
     found = path.stat()
-    return FileState(_name(path, folder), found.st_size, found.st_mtime_ns, _digest(path))
+    return FileState(_name_file(path, folder), found.st_size, found.st_mtime_ns, _hash_file(path))
 
 
-def _digest(path: Path) -> str:
+def _hash_file(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _name(path: Path, folder: Path) -> str:
+def _name_file(path: Path, folder: Path) -> str:
     return os.path.relpath(path.absolute(), folder.absolute())
