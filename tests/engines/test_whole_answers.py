@@ -188,3 +188,14 @@ def test_with_noise_an_answer_is_not_plain_sqls(clinic, plain):
     sql = "SELECT COUNT(*) AS n, SUM(pay) AS s FROM people"
     (mine,), (theirs,) = clinic.ask(sql, epsilon="0.001").rows, rows_of(plain, sql)
     assert abs(mine["s"] - theirs["s"]) > 1  # fails once in 10**5
+
+
+@pytest.mark.filterwarnings("ignore::sfumato.errors.LoadWarning")
+def test_weights_of_large_steps_and_bounds_do_not_overflow():
+    """A product of 2**53 steps and 2,000 rows is beyond 64 bits."""
+    frame = pd.DataFrame({"pid": [1] * 3_000, "x": [2**53] * 3_000})
+    columns = {"pid": sf.Id(), "x": sf.Integer(0, 2**53, nullable=False)}
+    budget = sf.Budget(epsilon=10**7)
+    with sf.protect(frame, name="t", unit="pid", columns=columns, budget=budget, max_rows_per_unit=2_000) as data:
+        (row,) = data.ask("SELECT SUM(x) AS s FROM t", epsilon=10**6).rows
+    assert row["s"] == pytest.approx(2**63, rel=1e-3)  # a sum saturates there
