@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from plain_records import parse_plainly, swallows_record
 
 import sfumato as sf
-from sfumato.catalog.text_format import TextFormat
+from sfumato.catalog.dataset import Table
+from sfumato.catalog.text_format import PLAIN_TEXT, TextFormat
 from sfumato.errors import CatalogError
 from sfumato.ingest import encodings
 from sfumato.ingest import records as module
@@ -18,13 +19,20 @@ from sfumato.ingest.source_columns import list_source_columns
 
 DUCKDB = duckdb.connect()
 HEADS = {1: b"a", 2: b"a,b", 3: b"a,b,c"}
+
+
+def describe(reading=PLAIN_TEXT):
+    """A table of which every column is read."""
+    return Table("t", None, None, {}, public=True, reading=reading)
+
+
 FINDING = b'1,"a\n2,b\n3,c\n1,d"\n'
 
 
 def rows_of(path, **keys):
     """The rows of a file, or None if the load is refused."""
     try:
-        with open_source(DUCKDB, "t", path, reading=TextFormat(**keys)) as source:
+        with open_source(DUCKDB, describe(TextFormat(**keys)), path) as source:
             return DUCKDB.execute(f"SELECT * FROM {source.relation}").fetchall()
     except CatalogError as error:
         assert error.__context__ is None
@@ -131,7 +139,7 @@ def test_a_record_in_quotes_is_found_before_a_malformed_one(tmp_path):
     (tmp_path / "t.csv").write_bytes(b"who,name\n" + FINDING + b"6\n")
     with (
         pytest.raises(CatalogError, match="line 2: a quoted field holds line 3"),
-        open_source(DUCKDB, "t", tmp_path / "t.csv"),
+        open_source(DUCKDB, describe(), tmp_path / "t.csv"),
     ):
         pass
 
@@ -141,7 +149,7 @@ def test_a_header_with_an_unclosed_quote_does_not_swallow_lines(tmp_path):
     (tmp_path / "t.csv").write_bytes(b'who,"name\n2,b\n1,d"\n3,c\n')
     with (
         pytest.raises(CatalogError, match="line 1: a quoted field holds line 2"),
-        open_source(DUCKDB, "t", tmp_path / "t.csv"),
+        open_source(DUCKDB, describe(), tmp_path / "t.csv"),
     ):
         pass
     with pytest.raises(CatalogError, match="line 1: a quoted field holds line 2"):
@@ -222,7 +230,7 @@ def test_stray_bytes_of_utf16_do_not_swallow_the_lines_between_them(tmp_path):
         (tmp_path / "t.csv").write_bytes(text)
         with (
             pytest.raises(CatalogError) as caught,
-            open_source(DUCKDB, "t", tmp_path / "t.csv", reading=TextFormat(encoding, quoted_newlines=False)),
+            open_source(DUCKDB, describe(TextFormat(encoding, quoted_newlines=False)), tmp_path / "t.csv"),
         ):
             pass
         assert "t.csv, line 2: a byte is missing or too many" in caught.value.message
@@ -244,7 +252,7 @@ def test_utf16_without_a_byte_order_mark_is_refused_with_the_reason(tmp_path):
     (tmp_path / "t.csv").write_bytes("a,b\n1,x\n".encode("utf-16-le"))
     with (
         pytest.raises(CatalogError, match="does not begin with a byte order mark") as caught,
-        open_source(DUCKDB, "t", tmp_path / "t.csv", reading=TextFormat("utf-16")),
+        open_source(DUCKDB, describe(TextFormat("utf-16")), tmp_path / "t.csv"),
     ):
         pass
     assert "utf-16-le" in caught.value.hint

@@ -97,7 +97,7 @@ def test_rows_keep_their_order_in_many_files_and_row_groups(tmp_path):
         made = pa.table({"n": numbers, "d": moments_of, "other": ["x"] * total})
         parquet.write_table(made, tmp_path / f"{part}.parquet", row_group_size=50_000)
     connection = duckdb.connect()
-    with open_source(connection, "t", str(tmp_path / "*.parquet"), declared=columns, everything=False) as source:
+    with open_source(connection, Table("t", None, sf.ROW, columns), str(tmp_path / "*.parquet")) as source:
         assert list(source.columns) == ["n", "d", "other"]
         rows = f"(SELECT n, {write_moment('d', source.columns['d'])} AS d FROM {source.relation})"
         wrong = f"SELECT COUNT(*) FROM {rows} WHERE isfinite(d) AND epoch_ms(d) <> n * 1000"

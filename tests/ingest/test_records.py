@@ -8,7 +8,7 @@ from plain_records import parse_plainly, swallows_record
 
 import sfumato as sf
 from sfumato.catalog.dataset import Table
-from sfumato.catalog.text_format import TextFormat
+from sfumato.catalog.text_format import PLAIN_TEXT, TextFormat
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.errors import CatalogError
 from sfumato.ingest import records as module
@@ -18,9 +18,14 @@ DUCKDB = duckdb.connect()
 HEADS = {1: b"a", 2: b"a,b", 3: b"a,b,c"}
 
 
+def describe(reading=PLAIN_TEXT):
+    """A table of which every column is read."""
+    return Table("t", None, None, {}, public=True, reading=reading)
+
+
 def read(path, **keys):
     """What is read of a file: a list of rows, and how many records were dropped."""
-    with open_source(DUCKDB, "t", path, reading=TextFormat(**keys)) as source:
+    with open_source(DUCKDB, describe(TextFormat(**keys)), path) as source:
         rows = DUCKDB.execute(f"SELECT * FROM {source.relation}").fetchall()
         assert len(rows) == source.records
         return rows, sum(map(len, source.malformed.values()))
@@ -170,7 +175,7 @@ def test_skip_drops_exactly_the_malformed_records(tmp_path, name):
     alone.write_bytes("\n".join(["who,name,x", *OTHERS, ""]).encode())
     keys = {"quoted_newlines": False, "on_error": "skip"}
     assert pinned(path, **keys) == pinned(alone, **keys) == pinned(alone)
-    with open_source(DUCKDB, "t", path, reading=TextFormat(**keys)) as source:
+    with open_source(DUCKDB, describe(TextFormat(**keys)), path) as source:
         assert (source.records, source.malformed) == (1000, {"t.csv": [502]})
 
 
@@ -231,7 +236,7 @@ def test_large_files_are_read_in_windows_and_in_parallel(tmp_path):
     rows = [f'{person},"n{person}, ""x""",{person % 10}' for person in range(500_000)]
     path = tmp_path / "t.csv"
     path.write_text("\n".join(["who,name,x", *rows, ""]))
-    with open_source(DUCKDB, "t", path) as source:
+    with open_source(DUCKDB, describe(), path) as source:
         assert source.records == 500_000
         assert DUCKDB.execute(f"SELECT SUM(who::INT), COUNT(DISTINCT name) FROM {source.relation}").fetchall() == [
             (sum(range(500_000)), 500_000)
@@ -241,17 +246,17 @@ def test_large_files_are_read_in_windows_and_in_parallel(tmp_path):
     path.write_text("\n".join(["who,name,x", *rows, ""]))
     with (
         pytest.raises(CatalogError, match="line 50,002: a quoted field holds line 50,003"),
-        open_source(DUCKDB, "t", path),
+        open_source(DUCKDB, describe(), path),
     ):
         pass
     declared = TextFormat(quoted_newlines=True)
-    with open_source(DUCKDB, "t", path, reading=declared) as source:
+    with open_source(DUCKDB, describe(declared), path) as source:
         assert source.records == 500_000
         assert DUCKDB.execute(f"SELECT SUM(who::INT) FROM {source.relation}").fetchall() == [(sum(range(500_000)),)]
     path.write_text("\n".join(["who,name,x", *rows, '1,"x', ""]))
     with (
         pytest.raises(CatalogError, match="line 600,002: a quote is opened and not closed"),
-        open_source(DUCKDB, "t", path, reading=declared),
+        open_source(DUCKDB, describe(declared), path),
     ):
         pass
 

@@ -5,7 +5,6 @@ types, becomes a column of canonical texts, one object at a time. Part of the tr
 """
 
 import sys
-from collections.abc import Mapping
 from contextlib import suppress
 from datetime import date
 from functools import partial
@@ -16,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.catalog.columns import Category, ColumnDeclaration, Date, DateTime, Integer, Real
+from sfumato.catalog.dataset import Table
 from sfumato.catalog.text_format import TextFormat
 from sfumato.ingest.canonical import NoRule, spell_value
 from sfumato.ingest.extension_types import mark_extension
@@ -24,7 +24,6 @@ from sfumato.ingest.moments import TYPED
 from sfumato.ingest.parsing import is_read_as_text
 from sfumato.ingest.source_refusals import KINDS, NOT_A_FRAME, explain_no_rule, refuse_twins, refused
 
-Declared = Mapping[str, ColumnDeclaration]
 NUMPY_KINDS = "biufM"  # truth values, whole numbers, floats, moments
 PANDAS_TYPES = (
     "StringDtype", "BooleanDtype", "ArrowDtype", "DatetimeTZDtype", "Float32Dtype", "Float64Dtype",
@@ -34,10 +33,8 @@ ARROW_EXTENSIONS = ("arrow.uuid", "arrow.json", "arrow.bool8")
 OBJECTS = ("object", "category", "Object", "Int128", "UInt128")  # columns that are read object by object
 
 
-def convert_to_arrow(
-    table: str, data: object, declared: Declared, reading: TextFormat, *, everything: bool
-) -> tuple[pa.Table, dict[str, str]]:
-    """The declared columns of a frame (`everything`: all columns, of a public table), and types that Arrow lacks.
+def convert_to_arrow(table: Table, data: object) -> tuple[pa.Table, dict[str, str]]:
+    """The declared columns of a frame (of a public table: all columns), and types that Arrow lacks.
 
     What can be read only once (a reader of Arrow batches, a lazy frame) is read here.
 
@@ -46,15 +43,15 @@ def convert_to_arrow(
     Relies on: K-50 (canonical texts).
     Checked by: tests/ingest/test_parsing.py::test_every_type_is_read_as_its_text_is
     """
-    columns = _list_columns(table, data)
-    wanted = {name: column for name, column in columns.items() if everything or name in declared}
+    columns = _list_columns(table.name, data)
+    wanted = {name: column for name, column in columns.items() if table.public or name in table.columns}
     if not wanted:  # rows of which nothing is declared can be counted
         name, column = next(iter(columns.items()))
         return pa.table({name: pa.nulls(len(column), pa.string())}), {}
     made, kinds = {}, {}
     for name, column in wanted.items():
-        convert = partial(_convert_column, column, declared.get(name), reading)
-        made[name], kind = _count_moments(explain_no_rule(table, name, convert))
+        convert = partial(_convert_column, column, table.columns.get(name), table.reading)
+        made[name], kind = _count_moments(explain_no_rule(table.name, name, convert))
         if kind is not None:
             kinds[name] = kind
     return pa.table(made), kinds

@@ -3,16 +3,14 @@
 Part of the trusted perimeter: claims K-50 and K-52. One person's record never changes how another's is read.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 
 import duckdb
 
-from sfumato.catalog.columns import ColumnDeclaration
-from sfumato.catalog.text_format import PLAIN_TEXT, TextFormat
+from sfumato.catalog.dataset import Table
 from sfumato.ingest.ambiguous_categories import refuse_ambiguous
 from sfumato.ingest.attached_files import attach_file
 from sfumato.ingest.canonical import EXACT, FLOATS, has_rule
@@ -26,55 +24,42 @@ from sfumato.ingest.source_refusals import changed_while_read, missing_columns, 
 from sfumato.ingest.source_relation import SourceRelation
 from sfumato.ingest.sql_quoting import quote
 
-Declared = Mapping[str, ColumnDeclaration]
-NOTHING: Declared = MappingProxyType({})
-
 
 @contextmanager
 def open_source(
-    connection: duckdb.DuckDBPyConnection,
-    table: str,
-    data: object,
-    folder: Path | None = None,
-    reading: TextFormat = PLAIN_TEXT,
-    *,
-    declared: Declared = NOTHING,
-    everything: bool = True,
-    whole: bool = True,
+    connection: duckdb.DuckDBPyConnection, table: Table, data: object, folder: Path | None = None, *, whole: bool = True
 ) -> Iterator[SourceRelation]:
     """Open a table's source for a while. It may be read more than once, and must not change meanwhile.
 
     Refusals name what the owner wrote, and nothing that a file holds. The caller hides DuckDB's own errors. Of a frame,
-    the declared columns are taken, or `everything`. Not `whole`: for names and types alone, no row is read.
+    the declared columns are taken; of a public table, all. Not `whole`: for names and types alone, no row is read.
     """
     with ExitStack() as stack:
         if not isinstance(data, (str, Path)):
             from sfumato.ingest.frames import convert_to_arrow  # noqa: PLC0415 - pyarrow: 35 MiB that files do not need
 
-            frame, kinds = convert_to_arrow(table, data, declared, reading, everything=everything)
+            frame, kinds = convert_to_arrow(table, data)
             connection.register(FRAME, frame)
             stack.callback(connection.unregister, FRAME)
-            yield SourceRelation(FRAME, _describe(connection, FRAME) | kinds, reading=reading)
+            yield SourceRelation(FRAME, _describe(connection, FRAME) | kinds, reading=table.reading)
             return
-        files = require_files(table, str(data), folder or Path())
+        files = require_files(table.name, str(data), folder or Path())
         before = [_read_state(file) for file in files]
         if database := DATABASE.fullmatch(str(data)):
-            schema, name = attach_file(connection, table, files[0], database["name"] or quote(table), stack)
-            relation = find_stored_table(connection, table, schema, name)
+            schema, name = attach_file(connection, table.name, files[0], database["name"] or quote(table.name), stack)
+            relation = find_stored_table(connection, table.name, schema, name)
             found = SourceRelation(relation, _describe(connection, relation))
         elif Path(str(data)).suffix.lower() in CSV:
-            found = read_csv_files(table, files, reading, stack, whole=whole)
+            found = read_csv_files(table.name, files, table.reading, stack, whole=whole)
         else:
-            wanted = () if not whole else None if everything else tuple(declared)
-            found = read_parquet_files(connection, table, files, wanted, stack)
-        yield replace(found, reading=reading)
+            wanted = () if not whole else None if table.public else tuple(table.columns)
+            found = read_parquet_files(connection, table.name, files, wanted, stack)
+        yield replace(found, reading=table.reading)
         if [_read_state(file) for file in files] != before:  # what was checked would not be what was pinned
-            raise changed_while_read(table)
+            raise changed_while_read(table.name)
 
 
-def check_readable(
-    connection: duckdb.DuckDBPyConnection, table: str, source: SourceRelation, declared: Declared
-) -> None:
+def check_readable(connection: duckdb.DuckDBPyConnection, table: Table, source: SourceRelation) -> None:
     """Refuse a source that lacks a declared column, or has one that cannot be read with certainty as it is declared.
 
     Claim: K-50. What passes has a type that `spell_column` reads, and no two different whole numbers have one text.
@@ -82,17 +67,17 @@ def check_readable(
     Relies on: K-50.
     Checked by: tests/ingest/test_parsing.py::test_types_without_a_rule_are_refused
     """
-    missing_columns(table, list(declared), source.columns)
-    for name, declaration in declared.items():
+    missing_columns(table.name, list(table.columns), source.columns)
+    for name, declared in table.columns.items():
         kind = source.columns[name]
         if not has_rule(kind):
-            raise no_rule(table, name, kind)
-        refuse_ambiguous(table, name, declaration, kind)
-        if kind in FLOATS and is_read_as_text(declaration):
+            raise no_rule(table.name, name, kind)
+        refuse_ambiguous(table.name, name, declared, kind)
+        if kind in FLOATS and is_read_as_text(declared):
             column = quote(name)
             beyond = f"SELECT 1 FROM {source.relation} WHERE isfinite({column}) AND ABS({column}) > {EXACT} LIMIT 1"
             if connection.execute(beyond).fetchall():
-                raise no_rule(table, name, "floating-point numbers beyond 2**53")
+                raise no_rule(table.name, name, "floating-point numbers beyond 2**53")
 
 
 def _describe(connection: duckdb.DuckDBPyConnection, relation: str) -> dict[str, str]:

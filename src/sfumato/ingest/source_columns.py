@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from sfumato.catalog.dataset import Table
 from sfumato.catalog.text_format import PLAIN_TEXT, TextFormat
 from sfumato.ingest.connections import connect_to_pin
 from sfumato.ingest.readers import open_source
@@ -13,10 +14,12 @@ def list_source_columns(
 ) -> dict[str, str]:
     """The columns of a source and their types, by its header line or its schema."""
 
+    declared = Table(table, None, None, {}, public=True, reading=reading)
+
     def read() -> dict[str, str]:
         with (
             connect_to_pin() as connection,
-            open_source(connection, table, data, folder, reading, whole=False) as source,
+            open_source(connection, declared, data, folder, whole=False) as source,
         ):
             return dict(source.columns)
 

@@ -34,12 +34,10 @@ def read_table(  # noqa: PLR0917 - one caller
     report_rows: ReportRows[Report],
 ) -> Report:
     """Read a source into a table of the declared names and types, and report on its rows."""
-    columns, public, counts = declared.columns, declared.public, None
-    with open_source(
-        connection, declared.name, data, folder, declared.reading, declared=columns, everything=public
-    ) as found:
-        check_readable(connection, declared.name, found, columns)
-        table = describe_public(connection, declared, found) if public else declared
+    counts = None
+    with open_source(connection, declared, data, folder) as found:
+        check_readable(connection, declared, found)
+        table = describe_public(connection, declared, found) if declared.public else declared
         source = found if table.unit_through is None else join_owners(connection, table, found)
         with read_row_by_row(connection):
             if table.count_column is not None:
@@ -50,7 +48,7 @@ def read_table(  # noqa: PLR0917 - one caller
         connection.execute(f"DROP TABLE IF EXISTS {PEOPLE}")
     if lost is not None:  # raised here, so that a source that has changed is refused for that
         raise lost
-    if public:
+    if table.public:
         keep_facts(connection, table)
         keep_multiplicities(connection, table)
     check_public_counts(connection, table)
