@@ -46,6 +46,7 @@ AGGREGATES = {
 OF_PEOPLE = {"people", "people by city"}
 CHOICES = {"median", "quantiles", "minimum", "maximum", "mode", "top values"}
 UNITS = ("person", "row", "count", "public number of people", "public number of rows")
+PUBLIC_ANSWERS = {("count", "public number of rows"), ("people", "public number of people")}  # refused: no noise
 OF_ROWS = {"row", "count", "public number of rows"}
 ENGINES = ("duckdb", "reference")  # Spark and PostgreSQL join when they land, by replay only
 HARD_PAIRS = 4  # of a random question
@@ -91,6 +92,8 @@ def list_cases() -> Iterator[Case]:
     combinations = product(AGGREGATES, UNITS, ("add-remove", "replace-one"), ("basic", "zcdp"), ENGINES)
     for name, unit, neighbours, accounting, engine in combinations:
         if ("public" in unit and neighbours == "add-remove") or (unit in OF_ROWS and name in OF_PEOPLE):
+            continue
+        if (name, unit) in PUBLIC_ANSWERS:
             continue
         yield Case("aggregate", name, unit, neighbours, accounting, engine)
     for number in range(RANDOM_QUESTIONS):

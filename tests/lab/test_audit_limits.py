@@ -9,7 +9,7 @@ from scipy.stats import beta, binom
 
 from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
 from sfumato.lab.auditing.audit_result import CONFIDENCE, FAMILYWISE_ERROR
-from sfumato.lab.auditing.binomial_limits import lower_limit, reach_probability, upper_limit
+from sfumato.lab.auditing.binomial_limits import compute_tail, find_lower_limit, find_upper_limit
 from sfumato.lab.auditing.event_search import MOST_EVENTS
 from sfumato.lab.auditing.mechanism_audit import BOUND_ERROR, VERDICT_ERROR
 from sfumato.lab.auditing.tested_claims import ORDERS, TestedClaim
@@ -22,7 +22,7 @@ def test_tails_are_those_of_the_binomial_law(trials):
     for share in (0, 0.001, 0.1, 0.5, 0.97, 1):
         for rate in RATES:
             hits = round(share * trials)
-            assert reach_probability(hits, trials, rate) == pytest.approx(
+            assert compute_tail(hits, trials, rate) == pytest.approx(
                 binom.sf(hits - 1, trials, rate), rel=1e-7, abs=1e-300
             )
 
@@ -33,10 +33,10 @@ def test_limits_are_clopper_and_pearsons(error):
         for hits in {0, 1, trials // 3, trials - 1, trials}:
             low = beta.ppf(error, hits, trials - hits + 1) if hits else 0.0
             high = beta.ppf(1 - error, hits + 1, trials - hits) if hits < trials else 1.0
-            assert lower_limit(hits, trials, error) == pytest.approx(low, rel=1e-5)
-            assert lower_limit(hits, trials, error) <= low + 1e-15  # rounding is outward
-            assert upper_limit(hits, trials, error) == pytest.approx(high, rel=1e-5)
-            assert upper_limit(hits, trials, error) >= high - 1e-12
+            assert find_lower_limit(hits, trials, error) == pytest.approx(low, rel=1e-5)
+            assert find_lower_limit(hits, trials, error) <= low + 1e-15  # rounding is outward
+            assert find_upper_limit(hits, trials, error) == pytest.approx(high, rel=1e-5)
+            assert find_upper_limit(hits, trials, error) >= high - 1e-12
 
 
 def miss_probability(found, rate):
@@ -57,7 +57,7 @@ def normal_limit(hits, trials, error):
 
 def off_by_one_limit(hits, trials, error):
     """Negative control: P(X > hits) instead of P(X >= hits)."""
-    return lower_limit(hits + 1, trials, error) if hits < trials else 1.0
+    return find_lower_limit(hits + 1, trials, error) if hits < trials else 1.0
 
 
 @pytest.mark.parametrize("trials", [5, 40, 151])
@@ -77,7 +77,9 @@ def test_wrong_limits_are_noticed(wrong):
 @cache
 def limits(trials, error):
     counts = range(trials + 1)
-    return [lower_limit(hits, trials, error) for hits in counts], [upper_limit(hits, trials, error) for hits in counts]
+    return [find_lower_limit(hits, trials, error) for hits in counts], [
+        find_upper_limit(hits, trials, error) for hits in counts
+    ]
 
 
 def alarm_probability(claim, p, q, trials, error):

@@ -77,7 +77,7 @@ def test_both_engines():
 def test_it_runs_all_hard_pairs_and_says_that_rows_are_made_up():
     found = replay(dataset(), "SELECT COUNT(*) AS n FROM visits", random_pairs=2)
     names = " ".join(replayed.pair for replayed in found.pairs)
-    for hard in ("nobody against one", "NULL", "NaN", "many rows", "key of one person", "dtype", "malformed", "random"):
+    for hard in ("nobody against one", "NULL", "NaN", "many rows", "key of their own", "dtype", "malformed", "random"):
         assert hard in names
     assert "made up" in str(found)
     assert json.loads(found.to_json())["verdict"] == "consistent"

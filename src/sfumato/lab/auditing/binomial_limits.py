@@ -7,7 +7,7 @@ _STEPS = 5_000  # of the continued fraction; it needs about sqrt(trials)
 _TINY = 1e-300
 
 
-def lower_limit(hits: int, trials: int, error: float) -> float:
+def find_lower_limit(hits: int, trials: int, error: float) -> float:
     """The largest p0 that `hits` of `trials` rejects: P(X >= hits | p) < error for every p < p0.
 
     P(limit > p) <= error for every p: the limit exceeds p only if hits lies in a tail of probability below `error`.
@@ -18,16 +18,16 @@ def lower_limit(hits: int, trials: int, error: float) -> float:
     low, high = 0.0, hits / trials
     while high - low > 1e-12 * high:
         middle = (low + high) / 2
-        low, high = (middle, high) if reach_probability(hits, trials, middle) <= target else (low, middle)
+        low, high = (middle, high) if compute_tail(hits, trials, middle) <= target else (low, middle)
     return low
 
 
-def upper_limit(hits: int, trials: int, error: float) -> float:
+def find_upper_limit(hits: int, trials: int, error: float) -> float:
     """The smallest p0 such that P(X <= hits | p) < error for every p > p0. P(limit < p) <= error for every p."""
-    return 1.0 - lower_limit(trials - hits, trials, error)
+    return 1.0 - find_lower_limit(trials - hits, trials, error)
 
 
-def reach_probability(hits: int, trials: int, rate: float) -> float:
+def compute_tail(hits: int, trials: int, rate: float) -> float:
     """P(X >= hits) for X binomial: the incomplete beta function I_rate(hits, trials - hits + 1)."""
     if hits <= 0:
         return 1.0
@@ -45,11 +45,11 @@ def reach_probability(hits: int, trials: int, rate: float) -> float:
     )
     front = math.exp(log_front)
     if rate < (above + 1) / (above + below + 2):  # where the fraction converges fast
-        return min(1.0, front * _continued_fraction(above, below, rate) / above)
-    return max(0.0, 1.0 - front * _continued_fraction(below, above, 1 - rate) / below)
+        return min(1.0, front * _evaluate_fraction(above, below, rate) / above)
+    return max(0.0, 1.0 - front * _evaluate_fraction(below, above, 1 - rate) / below)
 
 
-def _continued_fraction(one: float, two: float, rate: float) -> float:
+def _evaluate_fraction(one: float, two: float, rate: float) -> float:
     """The continued fraction of the incomplete beta function, by Lentz's method."""
     upper, lower = 1.0, 1.0 - (one + two) * rate / (one + 1)
     lower = 1 / (lower if abs(lower) > _TINY else _TINY)

@@ -69,7 +69,7 @@ class _Contents:
 
     def add_number(self, path: str, number: object) -> None:
         self.numbers[path] = to_float(number)
-        self.exact.append(_exact_number(number))
+        self.exact.append(_write_number(number))
 
     def add_text(self, path: str, text: str) -> None:
         self.texts[path] = text
@@ -80,7 +80,7 @@ class _Contents:
         name = type(output).__name__
         if depth > DEEPEST:
             return f"{name}, nested too deep"
-        inside = _parts_of(output)
+        inside = _split_output(output)
         if inside is None:
             return self._add_value(output, path)
         described, parts = inside
@@ -107,36 +107,36 @@ class _Contents:
         return name
 
 
-def _parts_of(output: object) -> tuple[str, dict[str, object]] | None:  # noqa: PLR0911 - one return per kind
+def _split_output(output: object) -> tuple[str, dict[str, object]] | None:  # noqa: PLR0911 - one return per kind
     """What to add to the name of a container's type, and its parts by their path; None for other outputs."""
     match output:
         case np.ndarray():
-            return f" of {output.dtype}, shape {output.shape}", _number(output.reshape(-1).tolist())
+            return f" of {output.dtype}, shape {output.shape}", _number_items(output.reshape(-1).tolist())
         case Answer():
             return "", {".columns": list(output.columns), ".rows": output.rows}
         case Mapping():
             return f" with keys {list(output)!r}", {f"[{key!r}]": output[key] for key in output}
         case list() | tuple():
-            return f" of {len(output)}", _number(output)
+            return f" of {len(output)}", _number_items(output)
         case Set():
-            return f" of {len(output)}", _number(sorted(output, key=repr))
+            return f" of {len(output)}", _number_items(sorted(output, key=repr))
         case type():
             return None
     if is_dataclass(output):
         return "", {f".{part.name}": getattr(output, part.name) for part in fields(output)}
-    return _columns_of(output)
+    return _read_frame(output)
 
 
-def _number(items: Iterable[object]) -> dict[str, object]:
+def _number_items(items: Iterable[object]) -> dict[str, object]:
     return {f"[{place}]": item for place, item in enumerate(items)}
 
 
-def _exact_number(number: object) -> Hashable:
+def _write_number(number: object) -> Hashable:
     """The bits of a float; the value of every other number. NaN equals a NaN with the same bits, and -0.0 is not 0."""
     return struct.pack("<d", number) if isinstance(number, float) else str(number)
 
 
-def _columns_of(output: object) -> tuple[str, dict[str, object]] | None:
+def _read_frame(output: object) -> tuple[str, dict[str, object]] | None:
     """Types and columns of a frame of pandas, polars or Arrow, found without importing any of them."""
     library = type(output).__module__.split(".")[0]
     if library not in ("pandas", "polars", "pyarrow") or not hasattr(output, "columns"):

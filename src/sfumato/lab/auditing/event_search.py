@@ -8,7 +8,7 @@ import numpy as np
 
 from sfumato.lab.auditing.output_features import Feature, Values, list_features
 from sfumato.lab.auditing.sampled_runs import BoolArray, Codes, FloatArray, IntArray, Runs, Vocabulary
-from sfumato.lab.auditing.tested_claims import TestedClaim, probable_limits
+from sfumato.lab.auditing.tested_claims import TestedClaim, estimate_limits
 
 DEVIATIONS = (2.4, 5.3)  # of the limits that the search guesses: for the 95 % bound, and for a verdict
 MOST_EVENTS = len(DEVIATIONS) + 1  # one for each, and one for the claim
@@ -68,8 +68,8 @@ def _score(more: FloatArray, less: FloatArray, counts: int, claim: TestedClaim) 
     """How good each event is for each of the purposes."""
     guesses = []
     for deviations in DEVIATIONS:
-        low, _ = probable_limits(more, counts, deviations)
-        _, high = probable_limits(less, counts, deviations)
+        low, _ = estimate_limits(more, counts, deviations)
+        _, high = estimate_limits(less, counts, deviations)
         # where no bound is above zero, prefer the largest difference
         guesses.append(claim.bounds(low, high) + 1e-9 * (low - high))
     excess = guesses[1] if claim.value is None else claim.excess(more / counts, less / counts, counts)
@@ -84,21 +84,23 @@ def _make_event(family: Family, place: int, negated: bool, likelier: int) -> Eve
 
 
 def _list_families(fit: tuple[Runs, Runs], choose: tuple[Runs, Runs], words: Vocabulary) -> Iterator[Family]:
-    yield _frequent_codes("the output has the structure", fit, choose, lambda runs: runs.structures, words.structures)
-    yield _frequent_codes("the output is exactly", fit, choose, lambda runs: runs.outputs, words.outputs)
+    yield _list_frequent_codes(
+        "the output has the structure", fit, choose, lambda runs: runs.structures, words.structures
+    )
+    yield _list_frequent_codes("the output is exactly", fit, choose, lambda runs: runs.outputs, words.outputs)
     for path in sorted({*fit[0].texts, *fit[1].texts})[:8]:
         what = f"the text {path or 'of the output'} is"
-        yield _frequent_codes(what, fit, choose, partial(Runs.text, path=path), words.texts)
+        yield _list_frequent_codes(what, fit, choose, partial(Runs.text, path=path), words.texts)
     for feature in list_features(*fit):
         computed = tuple(feature.compute(part) for part in choose)
-        fitted = [_usable(feature.compute(part)) for part in fit]
-        yield _special_values(feature, computed)
+        fitted = [_drop_missing(feature.compute(part)) for part in fit]
+        yield _list_special_values(feature, computed)
         thresholds = _choose_thresholds(np.concatenate(fitted))
-        yield from _threshold_families(feature, computed, thresholds)
-        yield _equal_values(feature, computed, fitted)
+        yield from _list_threshold_families(feature, computed, thresholds)
+        yield _list_equal_values(feature, computed, fitted)
 
 
-def _frequent_codes(
+def _list_frequent_codes(
     what: str,
     fit: tuple[Runs, Runs],
     choose: tuple[Runs, Runs],
@@ -131,7 +133,7 @@ def _shorten(value: Hashable) -> str:
     return (value if isinstance(value, str) else repr(value))[:200]
 
 
-def _usable(values: Values) -> FloatArray:
+def _drop_missing(values: Values) -> FloatArray:
     column, present = values
     usable: FloatArray = column[present & ~np.isnan(column)]
     return usable
@@ -147,11 +149,13 @@ def _choose_thresholds(values: FloatArray) -> FloatArray:
     return np.unique(ordered[places])
 
 
-def _threshold_families(feature: Feature, computed: tuple[Values, ...], thresholds: FloatArray) -> Iterator[Family]:
+def _list_threshold_families(
+    feature: Feature, computed: tuple[Values, ...], thresholds: FloatArray
+) -> Iterator[Family]:
     """Events "at most", "more than" and "between", at all thresholds."""
     if not thresholds.size:
         return
-    ordered = [np.sort(_usable(values)) for values in computed]
+    ordered = [np.sort(_drop_missing(values)) for values in computed]
     upto = [np.searchsorted(column, thresholds, "right").astype(np.float64) for column in ordered]
 
     def make_upto(place: int) -> tuple[str, Callable[[Runs], BoolArray]]:
@@ -176,13 +180,13 @@ def _threshold_families(feature: Feature, computed: tuple[Values, ...], threshol
     yield Family((upto[0][upper] - upto[0][lower], upto[1][upper] - upto[1][lower]), make_between)
 
 
-def _equal_values(feature: Feature, computed: tuple[Values, ...], fitted: list[FloatArray]) -> Family:
+def _list_equal_values(feature: Feature, computed: tuple[Values, ...], fitted: list[FloatArray]) -> Family:
     """Events "equals", for the values that the fitting runs had most often. Equal entries have the difference 0."""
     values, counts = np.unique(np.concatenate(fitted), return_counts=True)
     often = values[np.argsort(-counts, kind="stable")[:FREQUENT]]
     hits = []
     for column in computed:
-        ordered = np.sort(_usable(column))
+        ordered = np.sort(_drop_missing(column))
         found = np.searchsorted(ordered, often, "right") - np.searchsorted(ordered, often, "left")
         hits.append(found.astype(np.float64))
 
@@ -193,7 +197,7 @@ def _equal_values(feature: Feature, computed: tuple[Values, ...], fitted: list[F
     return Family((hits[0], hits[1]), make)
 
 
-def _special_values(feature: Feature, computed: tuple[Values, ...]) -> Family:
+def _list_special_values(feature: Feature, computed: tuple[Values, ...]) -> Family:
     """Events "is there", "is NaN", "is infinite", "is a whole number", "has a minus sign"."""
     tests: list[tuple[str, Callable[[FloatArray], BoolArray]]] = [
         ("is in the output", lambda values: np.ones(values.size, np.bool_)),

@@ -10,7 +10,7 @@ from sfumato.errors import InvalidParameter, kind_of
 from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP
 from sfumato.kernel.parameters import Number
 from sfumato.lab.auditing.audit_result import CONFIDENCE, FAMILYWISE_ERROR, AuditResult, Verdict
-from sfumato.lab.auditing.binomial_limits import lower_limit, upper_limit
+from sfumato.lab.auditing.binomial_limits import find_lower_limit, find_upper_limit
 from sfumato.lab.auditing.event_search import MOST_EVENTS, Event, find_events
 from sfumato.lab.auditing.sampled_runs import Runs, Vocabulary, sample_batches, sample_runs
 from sfumato.lab.auditing.tested_claims import TestedClaim
@@ -122,7 +122,7 @@ def _count(event: Event, runs: tuple[Runs, Runs]) -> Hits:
 def _bound(event: Event, hits: Hits, trials: int, error: float, claim: TestedClaim) -> float:
     """A lower bound on the parameter that is wrong with probability at most 2 * error."""
     more, less = hits[event.likelier], hits[1 - event.likelier]
-    return claim.bound(lower_limit(more, trials, error), upper_limit(less, trials, error))
+    return claim.bound(find_lower_limit(more, trials, error), find_upper_limit(less, trials, error))
 
 
 def _judge(
@@ -131,8 +131,8 @@ def _judge(
     """The verdict, and how many samples per dataset would tell if these cannot."""
     if any(claim.exceeds(proof) for proof in proofs):
         return "violated", None
-    if not claim.exceeds(_clearest_bound(trials, claim)):  # not even an event that always and never happens
-        return "inconclusive", _count_needed(lambda size: _clearest_bound(size, claim), claim)
+    if not claim.exceeds(_compute_clearest_bound(trials, claim)):  # not even an event that always and never happens
+        return "inconclusive", _count_needed(lambda size: _compute_clearest_bound(size, claim), claim)
     place = int(np.argmax(bounds))
     if not claim.exceeds(bounds[place]):
         return "consistent", None
@@ -145,9 +145,9 @@ def _judge(
     return "inconclusive", _count_needed(expect_bound, claim)
 
 
-def _clearest_bound(trials: int, claim: TestedClaim) -> float:
+def _compute_clearest_bound(trials: int, claim: TestedClaim) -> float:
     """The bound if an event happens in every run on one dataset and in none on the other."""
-    return claim.bound(lower_limit(trials, trials, VERDICT_ERROR), upper_limit(0, trials, VERDICT_ERROR))
+    return claim.bound(find_lower_limit(trials, trials, VERDICT_ERROR), find_upper_limit(0, trials, VERDICT_ERROR))
 
 
 def _count_needed(bound_with: Callable[[int], float], claim: TestedClaim) -> int | None:

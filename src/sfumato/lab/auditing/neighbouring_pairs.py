@@ -28,7 +28,7 @@ Held = dict[str, list[Record]]  # records by table
 
 # what the changed person's values are like
 TYPICAL, LOW, HIGH, BEYOND, BELOW = "typical", "lowest", "highest", "far above the bounds", "far below the bounds"
-NULLS, NOT_A_NUMBER, MANY, ALONE = "NULL", "NaN and infinite", "many rows", "a key of one person"
+NULLS, NOT_A_NUMBER, MANY, ALONE = "NULL", "NaN", "many rows", "a key of their own"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def list_pairs(
     for name in (TYPICAL, LOW, HIGH, BEYOND, BELOW, NULLS, NOT_A_NUMBER, MANY, ALONE):
         if name == MANY and unit.per_row:
             continue
-        text = "a person with many rows" if name == MANY else f"a person with {name} values"
+        text = f"a person with {name}" if name in (MANY, ALONE) else f"a person with {name} values"
         yield makers.make_pair(text, crowd, name, first)
     if not makers.fixed:
         yield makers.make_pair("nobody against one person", {}, HIGH)
@@ -101,9 +101,9 @@ class _Makers:
     def make_person(self, name: str, kind: str) -> Held:
         """The records of one person in all tables; of a row unit, one record in the unit's table."""
         if self.unit.per_row:
-            return {self.unit.table: [self._record(self.tables[self.unit.table], kind, {})]}
+            return {self.unit.table: [self._make_record(self.tables[self.unit.table], kind, {})]}
         held: Held = {}
-        for table in sorted(self.private, key=self._depth):  # a table after the one that it is linked through
+        for table in sorted(self.private, key=self._count_links):  # a table after the one that it is linked through
             most = table.max_rows_per_unit
             count = 3 * most + 2 if kind == MANY else self.random.choice((1, 1, 2, most))
             if table.unit_through is None:
@@ -111,7 +111,7 @@ class _Makers:
             else:
                 column, parent = table.unit_through
                 owned = [{column: row[column]} for row in held.get(parent, ()) for _ in range(min(count, 4))]
-            held[table.name] = [self._record(table, kind, own) for own in owned]
+            held[table.name] = [self._make_record(table, kind, own) for own in owned]
         return held
 
     def make_first(self, crowd: Held, kind: str = LOW) -> Mapping[str, tuple[Table, object]]:
@@ -149,7 +149,7 @@ class _Makers:
                 sides.append(made)
             yield DatasetPair(f"a malformed line in {name}", *sides)
 
-    def _depth(self, table: Table) -> int:
+    def _count_links(self, table: Table) -> int:
         depth = 0
         while table.unit_through is not None:
             table, depth = self.tables[table.unit_through[1]], depth + 1
@@ -160,24 +160,24 @@ class _Makers:
             held.setdefault(name, []).extend(dict(record) for record in records)
         return held
 
-    def _record(self, table: Table, kind: str, own: Mapping[str, object]) -> Record:
+    def _make_record(self, table: Table, kind: str, own: Mapping[str, object]) -> Record:
         """A record of one person. In a counts table, it has the count 1."""
         given = own if table.count_column is None else {**own, table.count_column: 1}
         return {
-            name: given[name] if name in given else self._value(declared, kind)
+            name: given[name] if name in given else self._make_value(declared, kind)
             for name, declared in table.columns.items()
         }
 
-    def _value(self, declared: ColumnDeclaration, kind: str) -> object:  # noqa: PLR0911 - one return per type
+    def _make_value(self, declared: ColumnDeclaration, kind: str) -> object:  # noqa: PLR0911 - one return per type
         pick = self.random.choice
         if kind == NULLS and not isinstance(declared, Id):
             return None
         many = kind == MANY
         match declared:
             case Integer(lower=low, upper=high):
-                return _number(low, high, self.random.randint(low, high), HIGH if many else kind)
+                return _choose_number(low, high, self.random.randint(low, high), HIGH if many else kind)
             case Real(lower=low, upper=high):
-                return _number(low, high, self.random.uniform(float(low), float(high)), HIGH if many else kind)
+                return _choose_number(low, high, self.random.uniform(float(low), float(high)), HIGH if many else kind)
             case Category(values=values):
                 often = values[:-1] if kind == TYPICAL and len(values) > 1 else values  # one cell is left empty
                 return {LOW: values[0], HIGH: values[-1], BEYOND: "not declared"}.get(kind, pick(often))
@@ -212,7 +212,7 @@ class _Makers:
         return made
 
 
-def _number(low: Any, high: Any, typical: Any, kind: str) -> object:  # noqa: ANN401 - integers or floats
+def _choose_number(low: Any, high: Any, typical: Any, kind: str) -> object:  # noqa: ANN401 - integers or floats
     special = {LOW: low, HIGH: high, BEYOND: 1e300, BELOW: -1e300}
     return math.nan if kind == NOT_A_NUMBER else special.get(kind, typical)
 

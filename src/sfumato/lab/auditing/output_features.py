@@ -26,13 +26,13 @@ class Feature:
 
 def list_features(first: Runs, second: Runs) -> Iterator[Feature]:
     """The features worth looking at. `first` and `second` are runs that are used for nothing else."""
-    paths = _common_paths(first, second)
+    paths = _find_common_paths(first, second)
     for path in paths:
-        yield Feature(_entry(path), _read(path))
-        yield Feature(f"the exponent of the lowest bit of {_entry(path)}", _lowest_bit(path))
-    for one, two in _pairs(paths):
-        yield Feature(f"{_entry(one)} minus {_entry(two)}", _combine(one, two, -1.0))
-        yield Feature(f"{_entry(one)} plus {_entry(two)}", _combine(one, two, 1.0))
+        yield Feature(_name_entry(path), _read(path))
+        yield Feature(f"the exponent of the lowest bit of {_name_entry(path)}", _find_lowest_bit(path))
+    for one, two in _list_pairs(paths):
+        yield Feature(f"{_name_entry(one)} minus {_name_entry(two)}", _combine(one, two, -1.0))
+        yield Feature(f"{_name_entry(one)} plus {_name_entry(two)}", _combine(one, two, 1.0))
     if len(paths) > 1:
         yield Feature("the sum of all numbers", _reduce(paths, np.sum))
         yield Feature("the largest number", _reduce(paths, np.max))
@@ -45,11 +45,11 @@ def list_features(first: Runs, second: Runs) -> Iterator[Feature]:
         yield _score_codes(f"text at {path or 'the top'}", first, second, partial(Runs.text, path=path))
 
 
-def _entry(path: str) -> str:
+def _name_entry(path: str) -> str:
     return f"output{path}" if path.startswith(("[", ".")) else path or "the output"
 
 
-def _common_paths(first: Runs, second: Runs) -> list[str]:
+def _find_common_paths(first: Runs, second: Runs) -> list[str]:
     """Entries that enough runs have, in the order in which they appear."""
     shares = {
         path: max(float(runs.number(path)[1].mean()) for runs in (first, second))
@@ -58,7 +58,7 @@ def _common_paths(first: Runs, second: Runs) -> list[str]:
     return [path for path, share in shares.items() if share >= RARE][:64]
 
 
-def _pairs(paths: list[str]) -> list[tuple[str, str]]:
+def _list_pairs(paths: list[str]) -> list[tuple[str, str]]:
     if len(paths) <= MOST_PAIRED:
         return list(combinations(paths, 2))
     return [*pairwise(paths[:32]), (paths[0], paths[-1])]
@@ -95,7 +95,7 @@ def _count(paths: list[str]) -> Callable[[Runs], Values]:
     return compute
 
 
-def _lowest_bit(path: str) -> Callable[[Runs], Values]:
+def _find_lowest_bit(path: str) -> Callable[[Runs], Values]:
     """The exponent e of the lowest bit: the number is an odd multiple of 2**e. It shows the lattice of a number."""
 
     def compute(runs: Runs) -> Values:

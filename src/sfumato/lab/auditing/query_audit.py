@@ -188,7 +188,7 @@ def audit_query(
             sampled.append(SampledPair(pair.name, result))
         faults = tuple(_compare_complete_runs(stage, sql, hardest[0], setting)) if hardest else ()
     if claim is None:
-        claim = _claim_of(stage, sql, pairs[0], setting)
+        claim = _find_claim(stage, sql, pairs[0], setting)
     done = COMPLETE_RUNS if hardest else 0
     return QueryAuditResult(sql, claim, ReplayResult(sql, engine, tuple(replayed)), tuple(sampled), done, faults)
 
@@ -212,7 +212,7 @@ def _plan(desk: Desk, sql: str, setting: Setting) -> CertifiedPlans:
     return certify_plan(desk.plan(query, loss, choose_delta(query, asked.delta)).plan)
 
 
-def _claim_of(stage: Stage, sql: str, pair: DatasetPair, setting: Setting) -> PrivacyLoss:
+def _find_claim(stage: Stage, sql: str, pair: DatasetPair, setting: Setting) -> PrivacyLoss:
     with open_throwaway(stage.dataset, pair.first, setting.engine, setting.wrap) as desk:
         return _plan(desk, sql, setting).certificate.loss
 
@@ -244,7 +244,7 @@ def _release_often(desk: Desk, certified: CertifiedPlans, samples: int) -> Itera
 def _collect(first: list[Released], second: list[Released]) -> tuple[tuple[Runs, Runs], Vocabulary]:
     """The released integers as columns. Undeclared keys are part of the output."""
     if first[0].keys is not None:
-        seen = [[observe(_by_key(released)) for released in side] for side in (first, second)]
+        seen = [[observe(_index_keys(released)) for released in side] for side in (first, second)]
         return collect_runs((seen[0], seen[1]))
     sides = [
         np.array([[step for cells in released.integers.values() for step in cells] for released in side], np.int64)
@@ -255,7 +255,7 @@ def _collect(first: list[Released], second: list[Released]) -> tuple[tuple[Runs,
     return collect_arrays(sides[0][:, columns], sides[1][:, columns])
 
 
-def _by_key(released: Released) -> dict[str, list[int]]:
+def _index_keys(released: Released) -> dict[str, list[int]]:
     widths = {name: len(cells) // max(len(released.keys or ()), 1) for name, cells in released.integers.items()}
     return {
         repr(key): [

@@ -121,11 +121,11 @@ def _noise_pays(measured: Certified) -> bool:
 
 def _find_moves(measured: Certified, before: ExactIntegers, after: ExactIntegers) -> list[int]:
     """How far one unit moved each integer of a measurement. Undeclared keys are matched by key; absent ones are 0."""
-    one, two = (_by_place(measured, side) for side in (before, after))
+    one, two = (_index_places(measured, side) for side in (before, after))
     return [abs(one.get(place, 0) - two.get(place, 0)) for place in {**one, **two}]
 
 
-def _by_place(measured: Certified, side: ExactIntegers) -> Mapping[Place, int]:
+def _index_places(measured: Certified, side: ExactIntegers) -> Mapping[Place, int]:
     if measured.name in side.bins:
         cells = side.bins[measured.name]
         return {
@@ -179,11 +179,11 @@ def _compare_noise(first: Recording, second: Recording) -> Iterator[str]:
         noises = [_find_noise(measured.name, run) for run in (first, second)]
         if noises[0] != noises[1]:
             yield f"{measured.name}: the noise depends on the data."
-        elif not any(noises[0]) and len(noises[0]) * _scale_of(measured) > LEAST_NOISE:
+        elif not any(noises[0]) and len(noises[0]) * _find_scale(measured) > LEAST_NOISE:
             yield f"{measured.name}: no noise was added."
         else:
             bare = [place for place, drawn in enumerate(noises[0]) if drawn == 0]
-            if bare and _scale_of(measured) > LEAST_NOISE:
+            if bare and _find_scale(measured) > LEAST_NOISE:
                 yield f"{measured.name}: entry {bare[0]} got no noise."
 
 
@@ -196,7 +196,7 @@ def _find_noise(name: str, run: Recording) -> list[int]:
     return [drawn - integer for drawn, integer in zip_longest(released, exact, fillvalue=0)]
 
 
-def _scale_of(measured: Certified) -> float:
+def _find_scale(measured: Certified) -> float:
     match measured.noise:
         case LaplaceNoise(scale):
             return float(scale)

@@ -92,7 +92,7 @@ class TestedClaim:
         return f"{letter} = {self.value:.6g}" + (f", δ = {self.delta:g}" if self.delta else "")
 
 
-def probable_limits(hits: FloatArray, runs: int, deviations: float) -> tuple[FloatArray, FloatArray]:
+def estimate_limits(hits: FloatArray, runs: int, deviations: float) -> tuple[FloatArray, FloatArray]:
     """Wilson's approximate lower and upper limits of many probabilities, for the search only."""
     square = deviations**2
     share = hits / runs
