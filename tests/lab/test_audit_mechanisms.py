@@ -57,6 +57,16 @@ def test_claims_in_delta_and_rho():
     assert audit(release, 0, 1, 1, "1e-5", samples=20_000, batch=True).verdict == "violated"
 
 
+def test_events_are_tested_on_other_runs():
+    """Only the searched half of the runs differs between the datasets: the tested half shows no loss."""
+
+    def release(data, count):
+        first, second = np.random.default_rng(data).integers(0, 50, (2, count // 2))
+        return np.concatenate([first * (1 + data), second])
+
+    assert audit(release, 0, 1, samples=2_000, batch=True).lower_bound < 0.5
+
+
 def test_few_samples_are_inconclusive_and_it_says_how_many_would_do():
     found = audit(lambda data: data, 0, 1, epsilon=1, samples=60)
     assert found.verdict == "inconclusive"
@@ -111,6 +121,7 @@ def test_a_claim_of_no_loss():
         lambda data: {1, 2, 3 + data},
         lambda data: int if data else float,
         lambda data: 2**200 + data,  # equal as floats
+        lambda data: [2**200 + data],
         lambda data: np.zeros((2, 3)) if data else np.zeros((3, 2)),
         lambda data: None if data else (),
     ],
