@@ -86,8 +86,20 @@ def test_a_wrong_lesson_is_noticed(tmp_path):
         read_cells(wrong)
 
 
+def outline(svg):
+    """The texts and the number of marks of a figure. Margins may change without writing it again."""
+    marks = {tag: len(re.findall(f"<{tag} ", svg)) for tag in ("polyline", "polygon", "rect", "circle", "path")}
+    return re.findall(r"<text[^>]*>([^<]*)", svg), marks
+
+
 @pytest.mark.parametrize("name", FIGURES)
 def test_figures_of_the_page_are_those_of_the_code(name):
     """To write them again: python tests/lab/lesson_figures.py"""
-    assert (FOLDER.parents[1] / "docs" / "figures" / name).read_text() == FIGURES[name]().svg()
+    stored = (FOLDER.parents[1] / "docs" / "figures" / name).read_text()
+    assert outline(stored) == outline(FIGURES[name]().svg())
     assert f"(figures/{name})" in (FOLDER.parents[1] / "docs" / "lessons.md").read_text()
+
+
+def test_the_comparison_of_figures_can_fail():
+    changed = sf.lab.mechanism(2, 1).figure.svg()
+    assert outline(changed) != outline(FIGURES["lesson-mechanism.svg"]().svg())
