@@ -21,8 +21,8 @@ from sfumato.catalog.dataset import Dataset
 from sfumato.engines.engine import Engine
 from sfumato.errors import InvalidParameter
 from sfumato.ingest.load_report import LoadReport
-from sfumato.kernel.parameters import Number
 from sfumato.ledger.ledger import Ledger
+from sfumato.number_arguments import Number
 from sfumato.query.frame import Aggregation, Frame
 
 

@@ -9,7 +9,7 @@ import duckdb
 import numpy as np
 
 from sfumato.answers.released_values import compute_aggregate, split_parts
-from sfumato.engines.engine import make_key
+from sfumato.engines.measured_cells import make_key
 from sfumato.ingest.hidden_names import UNIT
 from sfumato.kernel.certify import certify
 from sfumato.kernel.plan import Count, Keys, People, exponent_of

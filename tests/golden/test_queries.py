@@ -12,7 +12,7 @@ import sfumato as sf
 from sfumato.answering.suggestions import Asked, suggest
 from sfumato.answers.output_sensitivity import find_sensitivities
 from sfumato.catalog.dataset import Dataset, Table
-from sfumato.engines.engine import Added
+from sfumato.engines.measured_cells import Added
 from sfumato.engines.sql.lowering import lower, lower_bins, lower_people
 from sfumato.errors import QueryError
 from sfumato.ingest.pinned_rows import find_grids

@@ -17,9 +17,9 @@ from sfumato.kernel.exact import (
     leading_bits,
     log,
     plain,
-    sqrt_up,
     sum_exactly,
 )
+from sfumato.standalone.mechanisms.value_grid import sqrt_up
 
 exponents = st.one_of(
     st.fractions(min_value=0, max_value=50),

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.errors import InvalidParameter
+from sfumato.errors import InvalidParameter, KernelFault
 
 decimals = st.decimals("0", "20", places=6)
 deltas = st.decimals("0", "0.01", places=9)
@@ -358,3 +358,11 @@ def test_limits_on_average_would_not_do():
     """Negative control: an analyst who exceeds the limit only after a rare answer is noticed."""
     over = [hockey_stick(random_filter((1, 0), 3, seed, on_every_history=False), 1) for seed in range(20)]
     assert max(over) > 0
+
+
+@pytest.mark.parametrize("misread", [Decimal(-1), Decimal("nan"), Decimal("inf"), 0.5, None], ids=str)
+def test_the_kernel_does_not_trust_what_was_read(misread, monkeypatch):
+    monkeypatch.setattr("sfumato.kernel.losses.decimal_from_zero", lambda value, name: misread)
+    for make in (lambda: sf.PureDP(1), lambda: sf.ApproxDP(1, 0), lambda: sf.ZCDP(1)):
+        with pytest.raises(KernelFault, match="finite Decimal"):
+            make()

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from sfumato.errors import InvalidParameter, SfumatoError, kind_of
-from sfumato.kernel.parameters import decimal_from_zero
 from sfumato.number_arguments import (
+    decimal_from_zero,
     positive_decimal,
     positive_fraction,
     privacy_amount,

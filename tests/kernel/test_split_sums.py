@@ -8,6 +8,7 @@ import pytest
 from scripted import Scripted
 from test_plan import AGE, PLAN, changed
 
+from sfumato.engines.reference.reference_engine import split_row
 from sfumato.errors import KernelFault
 from sfumato.kernel.certify import certify
 from sfumato.kernel.losses import ZCDP, PureDP
@@ -16,7 +17,7 @@ from sfumato.kernel.plan import MOST_SPAN, Curve, Grid, Halves, Measurement, Thi
 from sfumato.kernel.release import ExactAggregates, release_with
 from sfumato.kernel.reservation import Reservation
 from sfumato.kernel.row_sources import Scan
-from sfumato.kernel.split_sums import halfway, halves, most_of_parts, parts_of
+from sfumato.kernel.split_sums import halfway, halves, most_of_parts
 
 BOUNDS = [(0, 1), (0, 2), (-3, 4), (5, 11), (-8, -1), (0, 7)]
 WHOLE = 1 << 16
@@ -47,12 +48,12 @@ def test_what_one_row_adds_is_enumerated(lower, upper):
         below, above = halves(value - halfway(grid, per_row=True)[0], 1, grid, per_row=True)
         assert (below, above) == (upper - value, value - lower)
         assert below + above == most_of_parts(Halves(ALWAYS, grid), per_row=True)
-        thirds = parts_of(Thirds(ALWAYS, grid), value)
+        thirds = split_row(Thirds(ALWAYS, grid), value)
         assert thirds == (below**2, 2 * below * above, above**2)
         assert sum(thirds) == most_of_parts(Thirds(ALWAYS, grid), per_row=True)
     curve = Curve(ALWAYS, Grid(lower, upper, 0))
     moves = [
-        sum(abs(a - b) for a, b in zip(parts_of(curve, one), parts_of(curve, two), strict=True))
+        sum(abs(a - b) for a, b in zip(split_row(curve, one), split_row(curve, two), strict=True))
         for one, two in product(values, values)
     ]
     assert max(moves) <= most_of_parts(curve, per_row=True)
@@ -60,7 +61,7 @@ def test_what_one_row_adds_is_enumerated(lower, upper):
 
 def test_the_bound_of_a_curve_is_met():
     curve = Curve(ALWAYS, Grid(-8, 8, 0))
-    one, two = parts_of(curve, 8), parts_of(curve, -4)
+    one, two = split_row(curve, 8), split_row(curve, -4)
     assert sum(abs(a - b) for a, b in zip(one, two, strict=True)) == most_of_parts(curve, per_row=True) == 9 * 64 // 4
 
 

@@ -9,9 +9,10 @@ from count_trusted import DOCUMENT, ROOT, list_trusted
 
 LISTED = list(list_trusted(DOCUMENT.read_text()))
 PERIMETER = [trusted.path for trusted in LISTED if trusted.claims == "by function"]
-ACCURACY = [  # margins: claims, but no privacy proof
+NOT_TRUSTED = [  # margins, and reading of numbers: claims, but no privacy proof
     *sorted((ROOT / "src" / "sfumato" / "accuracy").glob("*.py")),
     ROOT / "src" / "sfumato" / "standalone" / "grid_margins.py",
+    ROOT / "src" / "sfumato" / "number_arguments.py",
 ]
 CHARGE = "The charge"  # its files say in their own words what they are for
 WHOLE_FILES = [trusted.path for trusted in LISTED if trusted.path not in PERIMETER and trusted.section != CHARGE]
@@ -20,6 +21,11 @@ SAYS_NOTHING = re.compile(r"^ *(?:Requires|Relies on): nothing|^ *Proof:", re.MU
 # no proof rests on these: they show, describe, or pass on to a function that has a claim
 WITHOUT = {
     ("exact.py", "plain"),
+    ("number_arguments.py", "positive_decimal"),
+    ("number_arguments.py", "privacy_amount"),
+    ("number_arguments.py", "positive_fraction"),
+    ("number_arguments.py", "probability_inside"),
+    ("number_arguments.py", "whole_number"),
     ("bundle.py", "part_name"),
     ("entropy.py", "Entropy.take"),
     ("neighbours.py", "Neighbours.people_moved"),
@@ -62,7 +68,7 @@ WITHOUT = {
 
 
 def public_functions():
-    for path in (*PERIMETER, *ACCURACY):
+    for path in (*PERIMETER, *NOT_TRUSTED):
         for node in ast.parse(path.read_text()).body:
             if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
                 yield path.name, node.name, ast.get_docstring(node) or ""

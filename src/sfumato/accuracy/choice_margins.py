@@ -7,9 +7,8 @@ from typing import assert_never
 from sfumato.accuracy.noise_margins import find_miss_per_coordinate, round_up_to_float
 from sfumato.accuracy.rank_margins import compute_even_rank_margin, compute_rank_margin, survival
 from sfumato.kernel.bin_choice import ExtremeChoice, ModeChoice, QuantileChoice
-from sfumato.kernel.parameters import Number
 from sfumato.kernel.tails import least_tail
-from sfumato.number_arguments import probability_inside
+from sfumato.number_arguments import Number, probability_inside
 
 
 def compute_score_margin(spread: Fraction, miss: Fraction, size: int) -> float:

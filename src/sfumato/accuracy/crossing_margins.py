@@ -8,8 +8,7 @@ import numpy as np
 
 from sfumato.kernel.above_threshold import AboveThreshold, CrossingNoise
 from sfumato.kernel.mechanisms import check_scale
-from sfumato.kernel.parameters import Number
-from sfumato.number_arguments import probability_inside, whole_number
+from sfumato.number_arguments import Number, probability_inside, whole_number
 
 _SLACK = 1e-9
 _RISK = 1 / 40  # the noise is balanced for a margin of 95 %: this much on either side

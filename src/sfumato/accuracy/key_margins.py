@@ -3,9 +3,8 @@
 from fractions import Fraction
 
 from sfumato.kernel.keys import KeyRule
-from sfumato.kernel.parameters import Number
 from sfumato.kernel.tails import least_tail
-from sfumato.number_arguments import probability_inside
+from sfumato.number_arguments import Number, probability_inside
 
 
 def people_needed(rule: KeyRule, probability: Number = "0.5") -> int:

@@ -11,8 +11,7 @@ from sfumato.answering.prices import choose_delta, choose_loss, read_margins
 from sfumato.answering.question_record import record_question, write_record
 from sfumato.answers.answer import Answer
 from sfumato.kernel.losses import ZCDP, PureDP
-from sfumato.kernel.parameters import Number
-from sfumato.number_arguments import probability_inside
+from sfumato.number_arguments import Number, probability_inside
 from sfumato.query.bound_question import bind_question
 from sfumato.query.frame import FrameQuery
 from sfumato.query.query import Query

@@ -16,9 +16,8 @@ from sfumato.catalog.analysts import admit_analyst
 from sfumato.catalog.dataset import Dataset
 from sfumato.engines.engine import Engine
 from sfumato.kernel.losses import ZCDP, PureDP
-from sfumato.kernel.parameters import Number
 from sfumato.ledger.ledger import AlreadyAnswered, Ledger
-from sfumato.number_arguments import privacy_amount
+from sfumato.number_arguments import Number, privacy_amount
 from sfumato.planning.planner import Planned, choose_plan
 from sfumato.query.query import Query
 

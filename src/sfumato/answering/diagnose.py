@@ -14,10 +14,9 @@ from sfumato.ingest.hidden_names import ROWS_OF_UNIT
 from sfumato.kernel.certify import BinChoice
 from sfumato.kernel.expressions import Call, Column, ColumnType, Expression, Literal, columns_of
 from sfumato.kernel.losses import PureDP
-from sfumato.kernel.parameters import Number
 from sfumato.kernel.plan import BoundedPlan, Count, Measurement, People
 from sfumato.kernel.row_sources import Scan
-from sfumato.number_arguments import privacy_amount
+from sfumato.number_arguments import Number, privacy_amount
 from sfumato.planning.shares import split_evenly
 from sfumato.planning.unit_and_version import find_unit, pin_versions
 from sfumato.query.bind import bind

@@ -10,10 +10,9 @@ from sfumato.answers.answer import Cost
 from sfumato.errors import InvalidParameter
 from sfumato.kernel.expressions import Call, ColumnType, Expression, Literal
 from sfumato.kernel.losses import PureDP
-from sfumato.kernel.parameters import Number
 from sfumato.kernel.plan import BoundedPlan, Grid, Measurement, Quantiles
 from sfumato.kernel.row_sources import Scan
-from sfumato.number_arguments import privacy_amount
+from sfumato.number_arguments import Number, privacy_amount
 from sfumato.planning.unit_and_version import find_unit, pin_versions
 
 OUTSIDE = Fraction(1, 100)  # of the rows, below and above the bounds

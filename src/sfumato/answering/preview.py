@@ -26,8 +26,7 @@ from sfumato.catalog.dataset import Dataset
 from sfumato.kernel.certify import Certificate, certify
 from sfumato.kernel.losses import ZCDP, PrivacyLoss, PureDP
 from sfumato.kernel.neighbours import Neighbours
-from sfumato.kernel.parameters import Number
-from sfumato.number_arguments import probability_inside
+from sfumato.number_arguments import Number, probability_inside
 from sfumato.planning.planner import Planned
 from sfumato.query.bound_question import bind_question
 from sfumato.query.frame import FrameQuery

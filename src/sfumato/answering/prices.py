@@ -5,8 +5,7 @@ from math import inf, isfinite
 
 from sfumato.errors import InvalidParameter, kind_of
 from sfumato.kernel.losses import ZCDP, PureDP
-from sfumato.kernel.parameters import Number
-from sfumato.number_arguments import positive_fraction, privacy_amount
+from sfumato.number_arguments import Number, positive_fraction, privacy_amount
 from sfumato.query.dp_options import refuse_epsilon
 from sfumato.query.query import Query
 

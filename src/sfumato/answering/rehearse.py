@@ -11,9 +11,8 @@ from sfumato.answers.disclosure import Signer
 from sfumato.catalog.dataset import replace_tables
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
-from sfumato.kernel.parameters import Number
 from sfumato.ledger.ledger import Ledger, Limit
-from sfumato.number_arguments import probability_inside
+from sfumato.number_arguments import Number, probability_inside
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
 from sfumato.query.source_outline import outline_source

@@ -19,9 +19,8 @@ from sfumato.kernel.certify import certify
 from sfumato.kernel.expressions import Expression, columns_of
 from sfumato.kernel.losses import ZCDP, PureDP
 from sfumato.kernel.neighbours import ROW, Neighbours
-from sfumato.kernel.parameters import Number
 from sfumato.kernel.row_sources import Derived, Join, PerUnit, PublicScan, Scan, Source, Union
-from sfumato.number_arguments import privacy_amount
+from sfumato.number_arguments import Number, privacy_amount
 from sfumato.planning.planner import choose_plan
 from sfumato.query.bind import bind
 from sfumato.query.frame import FrameQuery, read_question

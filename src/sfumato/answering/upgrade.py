@@ -20,7 +20,6 @@ from sfumato.errors import LedgerError, UnsupportedSyntax
 from sfumato.kernel.certify import certify
 from sfumato.kernel.exact import plain, sum_exactly
 from sfumato.kernel.losses import ZCDP, PrivacyLoss, PureDP, compose
-from sfumato.kernel.parameters import Number
 from sfumato.kernel.plan import BoundedPlan, Choice
 from sfumato.kernel.release import Released
 from sfumato.ledger.charging import list_shares
@@ -28,7 +27,7 @@ from sfumato.ledger.earlier_releases import EarlierReleases
 from sfumato.ledger.ledger import AlreadyAnswered
 from sfumato.ledger.loss_sums import write_loss
 from sfumato.ledger.spending import read_charge
-from sfumato.number_arguments import probability_inside
+from sfumato.number_arguments import Number, probability_inside
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
 

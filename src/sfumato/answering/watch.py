@@ -17,11 +17,10 @@ from sfumato.kernel.bundle import certify_sequence
 from sfumato.kernel.certify import certify
 from sfumato.kernel.losses import PureDP
 from sfumato.kernel.neighbours import Neighbours
-from sfumato.kernel.parameters import Number
 from sfumato.kernel.plan import Count, People, exponent_of
 from sfumato.kernel.release import ExactAggregates, Released, crosses
 from sfumato.kernel.reservation import Reservation
-from sfumato.number_arguments import privacy_amount, whole_number
+from sfumato.number_arguments import Number, privacy_amount, whole_number
 from sfumato.planning.planner import Planned
 from sfumato.query.bind import bind
 from sfumato.query.dp_options import refuse_epsilon

@@ -15,8 +15,7 @@ from sfumato.answers.answer import Answer, Cost
 from sfumato.errors import InvalidParameter, kind_of
 from sfumato.kernel.exact import sum_exactly
 from sfumato.kernel.losses import PureDP
-from sfumato.kernel.parameters import Number
-from sfumato.number_arguments import probability_inside
+from sfumato.number_arguments import Number, probability_inside
 from sfumato.query.bind import bind
 from sfumato.query.dp_options import refuse_epsilon
 from sfumato.query.parse import parse

@@ -8,8 +8,7 @@ from typing import Literal
 from sfumato.catalog.catalog_errors import build_catalog_error, name_place, show_value
 from sfumato.catalog.columns import freeze
 from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
-from sfumato.kernel.parameters import Number
-from sfumato.number_arguments import privacy_amount
+from sfumato.number_arguments import Number, privacy_amount
 
 
 @dataclass(frozen=True, slots=True, init=False)

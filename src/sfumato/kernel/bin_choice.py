@@ -73,9 +73,8 @@ class QuantileChoice:
         """
         _check_weights(weights, self.bins)
         exact = _widen(weights, max(fraction.denominator for fraction in self.fractions))
-        bins = (
-            permute_and_flip(*_rank_exponents(exact, fraction, self.spread), entropy) for fraction in self.fractions
-        )
+        misses = ((rank_misses(exact, fraction), fraction.denominator * self.spread) for fraction in self.fractions)
+        bins = (permute_and_flip(*_exponents(*miss), entropy) for miss in misses)
         return [tuple(sorted(cell)) for cell in zip(*bins, strict=True)]
 
 
@@ -199,12 +198,6 @@ def _exponents(below: IntArray, spread: Fraction) -> tuple[FloatArray, Callable[
     return below.astype(np.float64) * float(1 / spread), lambda index: int(flat[index]) / spread
 
 
-def _rank_exponents(
-    weights: IntArray, fraction: Fraction, spread: Fraction
-) -> tuple[FloatArray, Callable[[int], Fraction]]:
-    return _exponents(rank_misses(weights, fraction), fraction.denominator * spread)
-
-
 def rank_misses(weights: IntArray, fraction: Fraction) -> IntArray:
     """How much worse than the best bin each bin is, in parts of 1/denominator of a weight.
 
@@ -226,10 +219,8 @@ def rank_misses(weights: IntArray, fraction: Fraction) -> IntArray:
 
 
 def _check_weights(weights: Weights, bins: int) -> None:
-    if not isinstance(weights, np.ndarray) or weights.dtype != np.int64 or weights.shape[1:] != (bins,):
-        raise KernelFault("Weights are 64-bit integers, one for each bin.")
-    if (weights < 0).any():
-        raise KernelFault("A weight is negative.")
+    if getattr(weights, "dtype", None) != np.int64 or weights.shape[1:] != (bins,) or (weights < 0).any():
+        raise KernelFault("Weights are 64-bit integers from zero on, one for each bin.")
 
 
 def _widen(weights: Weights, parts: int) -> IntArray:

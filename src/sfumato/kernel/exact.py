@@ -3,13 +3,12 @@
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal, Inexact, InvalidOperation
 from fractions import Fraction
-from math import isqrt
 from typing import assert_never
 
 Enclosure = tuple[int, int]
 
 SIGNIFICANT_DIGITS = 30
-_EXACT = Context(prec=10_000, Emin=-99_999, Emax=99_999, traps=[Inexact, InvalidOperation])
+_EXACT = Context(prec=50_000, Emin=-99_999, Emax=99_999, traps=[Inexact, InvalidOperation])
 
 
 def exp_neg(exponent: Fraction, bits: int) -> Enclosure:
@@ -76,21 +75,6 @@ def _twice_artanh(argument: Fraction, work: int) -> Enclosure:
     return (low, high) if argument >= 0 else (-high, -low)
 
 
-def sqrt_up(argument: Fraction, bits: int = 64) -> Fraction:
-    """A rational that is at least the square root, and at most 2**-bits above it.
-
-    Claim: K-01. sqrt_up(a)**2 >= a, for every rational a >= 0.
-    Requires: argument >= 0 (checked here).
-    Relies on: math.isqrt.
-    Checked by: tests/kernel/test_exact.py::test_sqrt_up_is_never_below
-    """
-    if argument < 0:
-        raise ValueError("sqrt_up takes an argument >= 0")
-    scaled = -((-argument.numerator << 2 * bits) // argument.denominator)
-    root = isqrt(scaled)
-    return Fraction(root + (root * root < scaled), 1 << bits)
-
-
 @dataclass(frozen=True, slots=True)
 class Rational:
     """The probability `value`."""
@@ -131,25 +115,14 @@ def enclose(probability: Probability, bits: int) -> Enclosure:
         case ExpNeg(exponent):
             return exp_neg(exponent, bits)
         case Logistic(exponent, weight, numerator):
-            work = bits + 32
-            low, high = exp_neg(abs(exponent), work)
-            if exponent < 0:  # numerator / (1 + weight * E) falls as E = exp(-|exponent|) grows
-                return (
-                    _logistic(1 << work, high, numerator, weight, bits)[0],
-                    _logistic(1 << work, low, numerator, weight, bits)[1],
-                )
-            return (  # numerator * E / (E + weight) grows with E
-                _logistic(low, 1 << work, numerator, weight, bits)[0],
-                _logistic(high, 1 << work, numerator, weight, bits)[1],
-            )
+            whole, ends = 1 << bits + 32, exp_neg(abs(exponent), bits + 32)
+            # numerator / (1 + weight * E) falls as E = exp(-|exponent|) grows; numerator * E / (E + weight) grows
+            sides = [(whole, end) if exponent < 0 else (end, whole) for end in ends]
+            top, bottom = weight.denominator, weight.numerator
+            found = [_divide(numerator * top * one << bits, top * one + bottom * two) for one, two in sides]
+            return min(found)[0], max(found)[1]
         case _:
             assert_never(probability)
-
-
-def _logistic(one: int, other: int, numerator: int, weight: Fraction, bits: int) -> Enclosure:
-    """Enclose 2**bits * numerator * one / (one + weight * other)."""
-    scaled = weight.denominator * one
-    return _divide(numerator * scaled << bits, scaled + weight.numerator * other)
 
 
 def _divide(numerator: int, denominator: int) -> Enclosure:
@@ -193,15 +166,9 @@ def exact_decimal(value: Fraction) -> Decimal | None:
     Relies on: Python's decimal module (its Inexact trap).
     Checked by: tests/kernel/test_exact.py::test_exact_decimals_are_equal
     """
-    twos = (value.denominator & -value.denominator).bit_length() - 1
-    rest, fives = value.denominator >> twos, 0
-    while rest % 5 == 0:
-        rest, fives = rest // 5, fives + 1
-    if rest != 1:
-        return None
-    places = max(twos, fives)
-    digits = value.numerator * 2 ** (places - twos) * 5 ** (places - fives)
-    return _plainest(_EXACT.scaleb(Decimal(digits), -places))
+    places = value.denominator.bit_length()  # 2**a * 5**b divides 10**places, because a and b are at most that
+    digits, rest = divmod(value.numerator * 10**places, value.denominator)
+    return None if rest else _plainest(_EXACT.scaleb(Decimal(digits), -places))
 
 
 def sum_exactly(*terms: Fraction | Decimal) -> Decimal:

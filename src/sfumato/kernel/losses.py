@@ -6,9 +6,9 @@ from decimal import Decimal
 from fractions import Fraction
 from operator import index
 
-from sfumato.errors import InvalidParameter, kind_of
+from sfumato.errors import InvalidParameter, KernelFault, kind_of
 from sfumato.kernel.exact import decimal_up, exp_neg, log, plain, sum_exactly
-from sfumato.kernel.parameters import Number, decimal_from_zero
+from sfumato.number_arguments import Number, decimal_from_zero
 
 _BITS = 192
 MOST_PEOPLE = 1 << 62
@@ -21,7 +21,7 @@ class PureDP:
     epsilon: Decimal
 
     def __init__(self, epsilon: Number) -> None:
-        object.__setattr__(self, "epsilon", decimal_from_zero(epsilon, "epsilon"))
+        object.__setattr__(self, "epsilon", _read_amount(epsilon, "epsilon"))
 
     def __repr__(self) -> str:
         return f"PureDP(epsilon={plain(self.epsilon)})"
@@ -47,7 +47,7 @@ class PureDP:
         Requires: 0 <= delta < 1 (checked in ApproxDP).
         Checked by: tests/kernel/test_losses.py::test_pure_to_approx
         """
-        return ApproxDP(self.epsilon, decimal_from_zero(delta, "delta"))
+        return ApproxDP(self.epsilon, delta)
 
     def to_zcdp(self) -> "ZCDP":
         """The same loss in zCDP terms: rho = epsilon * tanh(epsilon / 2), rounded up, never above epsilon**2 / 2.
@@ -70,7 +70,7 @@ class ApproxDP:
     delta: Decimal
 
     def __init__(self, epsilon: Number, delta: Number) -> None:
-        object.__setattr__(self, "epsilon", decimal_from_zero(epsilon, "epsilon"))
+        object.__setattr__(self, "epsilon", _read_amount(epsilon, "epsilon"))
         object.__setattr__(self, "delta", _delta(delta))
 
     def __repr__(self) -> str:
@@ -97,7 +97,8 @@ class ApproxDP:
         else:
             grown = _grown_delta(epsilon, delta, people)
         if grown >= 1:
-            raise _no_guarantee(f"for a group of {people}", "Ask about a smaller group.")
+            rule = f"must stay below 1 for a group of {people}, or nothing is promised"
+            raise InvalidParameter("delta", rule, "a sum of 1 or more", "Ask about a smaller group.")
         return ApproxDP(sum_exactly(people * epsilon), decimal_up(grown))
 
     def to_approx(self, delta: Number | None = None) -> "ApproxDP":
@@ -130,7 +131,7 @@ class ZCDP:
     delta: Decimal
 
     def __init__(self, rho: Number, delta: Number = 0) -> None:
-        object.__setattr__(self, "rho", decimal_from_zero(rho, "rho"))
+        object.__setattr__(self, "rho", _read_amount(rho, "rho"))
         object.__setattr__(self, "delta", _delta(delta))
 
     def __repr__(self) -> str:
@@ -193,39 +194,34 @@ def compose(first: PrivacyLoss, second: PrivacyLoss) -> PrivacyLoss:
         case PureDP(one), PureDP(two):
             return PureDP(sum_exactly(one, two))
         case PureDP() | ApproxDP(), PureDP() | ApproxDP():
-            approximate = first.to_approx(), second.to_approx()
-            return ApproxDP(sum_exactly(*(loss.epsilon for loss in approximate)), _sum_deltas(*approximate))
+            spent, more = first.to_approx(), second.to_approx()
+            return ApproxDP(sum_exactly(spent.epsilon, more.epsilon), sum_exactly(spent.delta, more.delta))
         case _:
-            concentrated = first.to_zcdp(), second.to_zcdp()
-            return ZCDP(sum_exactly(*(loss.rho for loss in concentrated)), _sum_deltas(*concentrated))
+            before, after = first.to_zcdp(), second.to_zcdp()
+            return ZCDP(sum_exactly(before.rho, after.rho), sum_exactly(before.delta, after.delta))
 
 
-def _sum_deltas(one: ApproxDP | ZCDP, two: ApproxDP | ZCDP) -> Decimal:
-    total = sum_exactly(one.delta, two.delta)
-    if total >= 1:
-        raise _no_guarantee("for the two releases together", "Spend less delta.")
-    return total
+def _read_amount(value: object, name: str) -> Decimal:
+    """Whatever was read, it is a finite Decimal from zero on: noise and charge are computed from it."""
+    amount = decimal_from_zero(value, name)
+    if not isinstance(amount, Decimal) or not amount.is_finite() or amount < 0:
+        raise KernelFault("An amount of loss is a finite Decimal, zero or above.")
+    return amount
 
 
 def _delta(value: object) -> Decimal:
-    delta = decimal_from_zero(value, "delta")
+    delta = _read_amount(value, "delta")
     if delta >= 1:
-        raise InvalidParameter("delta", "must lie in [0, 1)", "a number of 1 or more")
+        hint = "With a delta of 1, nothing is promised. Spend less delta."
+        raise InvalidParameter("delta", "must lie in [0, 1)", "a number of 1 or more", hint)
     return delta
 
 
 def _group_size(people: int) -> int:
-    try:
-        size = 0 if isinstance(people, bool) else index(people)
-    except TypeError:
-        size = 0
+    size = index(people) if hasattr(people, "__index__") and not isinstance(people, bool) else 0
     if not 1 <= size <= MOST_PEOPLE:
         raise InvalidParameter("people", f"must be a whole number from 1 to {MOST_PEOPLE}", "something else")
     return size
-
-
-def _no_guarantee(where: str, hint: str) -> InvalidParameter:
-    return InvalidParameter("delta", f"must stay below 1 {where}, or nothing is promised", "a sum of 1 or more", hint)
 
 
 def _grown_delta(epsilon: Fraction, delta: Fraction, people: int) -> Fraction:

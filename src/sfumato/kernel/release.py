@@ -138,10 +138,9 @@ def _check_measured(exact: ExactAggregates, certificate: Certificate) -> None:
     cells = _count_cells(exact, certificate)
     chosen = {one.name: cells for one in certificate.measurements if isinstance(one.noise, BinChoice)}
     added = {one.name: cells * one.width for one in certificate.measurements if one.name not in chosen}
-    if {name: len(found) for name, found in exact._integers.items()} != added:
+    found = [{name: len(cell) for name, cell in part.items()} for part in (exact._integers, exact._bins)]
+    if found != [added, chosen]:
         raise KernelFault("The engine measured something else than the plan, or another number of cells.")
-    if {name: len(found) for name, found in exact._bins.items()} != chosen:
-        raise KernelFault("The engine measured other choices than the plan, or another number of cells.")
 
 
 def _count_cells(exact: ExactAggregates, certificate: Certificate) -> int:

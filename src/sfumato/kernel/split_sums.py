@@ -37,24 +37,6 @@ def halves(total: int, count: int, grid: Grid, *, per_row: bool) -> tuple[int, i
     return (up * count >> shift) - total, (down * count >> shift) + total
 
 
-def parts_of(quantity: Thirds | Curve, steps: int) -> tuple[int, ...]:
-    """The parts of one row of weight 1, whose value is so many steps: for engines, which weigh each part.
-
-    Claim: K-37. Thirds are nonnegative and add up to the square of the span.
-    Requires: lower <= steps <= upper (engine).
-    Checked by: tests/kernel/test_split_sums.py::test_what_one_row_adds_is_enumerated
-    """
-    match quantity:
-        case Thirds(grid=grid):
-            below, above = grid.upper - steps, steps - grid.lower
-            return below * below, 2 * below * above, above * above
-        case Curve(grid=grid):
-            middle, _, half = halfway(grid, per_row=True)  # up is the longer way
-            return half * (steps - middle), (steps - middle) ** 2
-        case _:
-            assert_never(quantity)
-
-
 def most_of_parts(quantity: Split, *, per_row: bool) -> Fraction:
     """The most that one row of weight 1 adds to all parts together; of a curve, the most that a replaced row moves.
 

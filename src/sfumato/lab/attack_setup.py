@@ -11,13 +11,12 @@ from sfumato.catalog.columns import ColumnDeclaration
 from sfumato.curator import Curator
 from sfumato.errors import InvalidParameter
 from sfumato.kernel.neighbours import ROW
-from sfumato.kernel.parameters import Number
 from sfumato.lab.attack_result import AttackResult, Story
 from sfumato.lab.figure import Figure
 from sfumato.lab.guess_limits import limit_guess, name_limit
 from sfumato.lab.marks import Axis, Bars, Mark, Panel, Rule, Strokes
 from sfumato.lab.success_rate import SuccessRate, show_share
-from sfumato.number_arguments import privacy_amount, whole_number
+from sfumato.number_arguments import Number, privacy_amount, whole_number
 from sfumato.opening import protect
 
 MOST_TRIALS = 20_000

@@ -15,8 +15,8 @@ from typing import Any, Literal
 import numpy as np
 
 from sfumato.kernel.losses import PrivacyLoss
-from sfumato.kernel.parameters import Number
 from sfumato.lab.auditing.mechanism_audit import read_claim
+from sfumato.number_arguments import Number
 from sfumato.standalone.additive import Gaussian, Laplace
 from sfumato.standalone.thresholded_keys import ThresholdedKeys
 

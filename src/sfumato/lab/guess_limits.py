@@ -8,8 +8,7 @@ w != v. Adding these up over all pairs gives (k - 1) S <= e^ε (k - S) + k (k - 
 
 import math
 
-from sfumato.kernel.parameters import Number
-from sfumato.number_arguments import positive_decimal
+from sfumato.number_arguments import Number, positive_decimal
 
 
 def limit_guess(epsilon: Number, *, values: int = 2, delta: float = 0.0) -> float:

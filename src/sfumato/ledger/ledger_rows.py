@@ -18,7 +18,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from sfumato.errors import KernelFault, LedgerError
+from sfumato.errors import KernelFault
 from sfumato.kernel.losses import PrivacyLoss
 from sfumato.ledger.entries import (
     ANCHORS,
@@ -27,7 +27,6 @@ from sfumato.ledger.entries import (
     Row,
     build_altered_error,
     hash_entry,
-    is_altered,
     sha256,
 )
 from sfumato.ledger.ledger_tables import (
@@ -43,7 +42,7 @@ from sfumato.ledger.ledger_tables import (
 )
 from sfumato.ledger.loss_sums import add_losses, amounts_of, convert_loss, fits, read_loss, write_loss
 from sfumato.ledger.prepared_statement import PreparedStatement
-from sfumato.ledger.signatures import Signatures
+from sfumato.ledger.signatures import Signatures, check_entry, check_head
 
 DURABLE = ("journal_mode = WAL", "synchronous = FULL")  # SQLite: a commit returns when the entry is on the disk
 
@@ -74,21 +73,11 @@ class LedgerRows:
         """The last entry, checked against its own hash and against the head row; `lock` excludes other writers."""
         if lock and self.connection.dialect.name != "sqlite":
             LOCK_HEAD.run(self.connection)  # a statement by itself: the next one sees what others wrote meanwhile
-        row = self.find_unchecked(GET_HEAD)
-        if row is None:
-            raise LedgerError("ledger-altered", "The ledger has lost its totals.", "Restore it from its latest backup.")
-        number, claimed = row["number"] or 0, row["head_number"]
-        if number:
-            self.check(row)
-        if number != claimed:
-            what = "is missing" if number < claimed else "was never added by the ledger"
-            raise build_altered_error(min(number, claimed) + 1, what)
-        if not number or any(row[name] != row[f"head_{name}"] for name in ("hash", "budget", "spent")):
-            raise build_altered_error(number, "does not agree with the totals")
+        row = check_head(self.find_unchecked(GET_HEAD), self.signatures)
         budget, spent = read_loss(row["budget"]), read_loss(row["spent"])
         if budget is None or spent is None:
-            raise build_altered_error(number)
-        return Head(number, row["hash"], budget, spent, row["head_anchor"])
+            raise build_altered_error(row["number"])
+        return Head(row["number"], row["hash"], budget, spent, row["head_anchor"])
 
     def append(self, before: Head | None, kind: str, budget: PrivacyLoss, spent: PrivacyLoss, **parts: Any) -> Head:  # noqa: ANN401 - columns
         """Chain one more entry to the head, and move the head. The transaction writes both, or neither."""
@@ -98,16 +87,13 @@ class LedgerRows:
         row = {
             "number": before.number + 1 if before else 1,
             "kind": kind,
-            "analyst": "",
-            "plan_digest": "",
-            "answer_key": "",
+            **dict.fromkeys(("analyst", "plan_digest", "answer_key", "question"), ""),
             "about": None,
             "time": datetime.now(UTC).isoformat(timespec="microseconds"),
             "payload_hash": sha256(payload),
             "budget": write_loss(budget),
             "spent": write_loss(spent),
             "version": SCHEMA_VERSION,
-            "question": "",
             **parts,
             "loss": write_loss(parts.get("loss")),
             "analyst_spent": write_loss(parts.get("analyst_spent")),
@@ -155,11 +141,7 @@ class LedgerRows:
 
     def check(self, row: Row) -> Row:
         """The entry itself. An altered one, or one that is not signed with the ledger's key, is refused."""
-        if is_altered(row):
-            raise build_altered_error(row["number"])
-        if self.signatures and not self.signatures.is_valid(row):
-            raise build_altered_error(row["number"], "is not signed with the ledger's key")
-        return row
+        return check_entry(row, self.signatures)
 
 
 def _check_sum(before: Head, kind: str, budget: PrivacyLoss, spent: PrivacyLoss, loss: PrivacyLoss | None) -> None:

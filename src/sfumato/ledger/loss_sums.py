@@ -14,8 +14,7 @@ from typing import assert_never
 from sfumato.errors import LedgerError
 from sfumato.kernel.exact import plain, sum_exactly
 from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP, compose
-from sfumato.kernel.parameters import MOST_DIGITS
-from sfumato.number_arguments import AMOUNT_DIGITS
+from sfumato.number_arguments import AMOUNT_DIGITS, MOST_DIGITS
 
 UNCONVERTIBLE = "ledger-currency"
 
@@ -38,10 +37,8 @@ def make_loss(kind: PrivacyLoss, amount: Fraction, delta: Fraction, rounding: st
     match kind:
         case PureDP():
             return PureDP(digits)
-        case ApproxDP():
-            return ApproxDP(digits, delta_digits)
-        case ZCDP():
-            return ZCDP(digits, delta_digits)
+        case ApproxDP() | ZCDP():
+            return type(kind)(digits, delta_digits)
         case _:
             assert_never(kind)
 

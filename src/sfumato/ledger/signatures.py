@@ -1,7 +1,7 @@
 """Signatures of entries: made with the ledger's key, and checked once per process and entry."""
 
 from sfumato.errors import LedgerError
-from sfumato.ledger.entries import Row
+from sfumato.ledger.entries import Row, build_altered_error, is_altered
 from sfumato.ledger.keyring import Keyring, is_signed
 
 MOST_REMEMBERED = 100_000
@@ -37,3 +37,27 @@ class Signatures:
         if len(self._valid) >= MOST_REMEMBERED:
             self._valid.clear()
         self._valid.add((hash_, signature))
+
+
+def check_entry(row: Row, signatures: Signatures | None) -> Row:
+    """The entry itself. An altered one, or one that is not signed with the ledger's key, is refused."""
+    if is_altered(row):
+        raise build_altered_error(row["number"])
+    if signatures and not signatures.is_valid(row):
+        raise build_altered_error(row["number"], "is not signed with the ledger's key")
+    return row
+
+
+def check_head(row: Row | None, signatures: Signatures | None) -> Row:
+    """The last entry beside the head row. It is refused if it was altered, or if the two do not agree."""
+    if row is None:
+        raise LedgerError("ledger-altered", "The ledger has lost its totals.", "Restore it from its latest backup.")
+    number, claimed = row["number"] or 0, row["head_number"]
+    if number:
+        check_entry(row, signatures)
+    if number != claimed:
+        what = "is missing" if number < claimed else "was never added by the ledger"
+        raise build_altered_error(min(number, claimed) + 1, what)
+    if not number or any(row[name] != row[f"head_{name}"] for name in ("hash", "budget", "spent")):
+        raise build_altered_error(number, "does not agree with the totals")
+    return row

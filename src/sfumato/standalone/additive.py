@@ -9,8 +9,7 @@ from sfumato.errors import InvalidParameter, kind_of
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.exact import plain
 from sfumato.kernel.losses import ZCDP, PureDP
-from sfumato.kernel.parameters import Number
-from sfumato.number_arguments import positive_decimal, positive_fraction
+from sfumato.number_arguments import Number, positive_decimal, positive_fraction
 from sfumato.standalone.grid_margins import compute_margin_on_grid
 from sfumato.standalone.mechanisms.additive_noise import Additive, Of, release_on_grid
 

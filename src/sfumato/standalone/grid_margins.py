@@ -4,8 +4,7 @@ import math
 from fractions import Fraction
 
 from sfumato.accuracy.noise_margins import compute_noise_margin, find_miss_per_coordinate, round_up_to_float
-from sfumato.kernel.parameters import Number
-from sfumato.number_arguments import probability_inside, whole_number
+from sfumato.number_arguments import Number, probability_inside, whole_number
 from sfumato.standalone.mechanisms.additive_noise import Additive, grid_and_noise
 
 

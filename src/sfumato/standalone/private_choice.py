@@ -9,8 +9,7 @@ from sfumato.errors import InvalidParameter, kind_of
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.exact import plain
 from sfumato.kernel.losses import PureDP
-from sfumato.kernel.parameters import Number
-from sfumato.number_arguments import positive_decimal, positive_fraction, probability_inside, whole_number
+from sfumato.number_arguments import Number, positive_decimal, positive_fraction, probability_inside, whole_number
 from sfumato.standalone.mechanisms.score_choice import choose_index, choose_spread
 
 

@@ -13,8 +13,7 @@ from sfumato.kernel.exact import plain
 from sfumato.kernel.keys import KeyRule
 from sfumato.kernel.losses import ApproxDP
 from sfumato.kernel.neighbours import Neighbours
-from sfumato.kernel.parameters import Number
-from sfumato.number_arguments import positive_decimal, probability_inside, whole_number
+from sfumato.number_arguments import Number, positive_decimal, probability_inside, whole_number
 from sfumato.standalone.mechanisms.key_release import release_keys
 
 Key = TypeVar("Key", bound=Hashable)

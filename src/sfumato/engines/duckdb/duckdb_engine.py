@@ -4,15 +4,15 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from operator import add as plus
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
 from sfumato.catalog.dataset import Table
 from sfumato.engines.duckdb.content_version import content_digest
 from sfumato.engines.duckdb.empty_tables import EmptyTables
-from sfumato.engines.engine import Added, Bins, Cells, bin_numbers, compute_integers
+from sfumato.engines.measured_cells import Added, collect_aggregates
 from sfumato.engines.plan_agrees import check_nullability, check_source
 from sfumato.engines.sql.dialect import DUCKDB
 from sfumato.engines.sql.lowering import lower, lower_bins, lower_people
@@ -141,51 +141,14 @@ class DuckDBEngine:
         return measured
 
     def _measure(self, plan: BoundedPlan) -> ExactAggregates:
-        cells, cursor = Cells(plan), self._connection.cursor()
-        queries, width = self._queries(plan), len(plan.keys)
-        people: dict[int, int] = {}
-        of_cells = (
-            {}
-            if queries.added is None
-            else _rows_of(cursor, queries.added, cells, width, counts_units=cells.discovered)
-        )
-        if queries.people is not None:
-            people = {
-                cell: row[0] for cell, row in _rows_of(cursor, queries.people, cells, width, counts_units=True).items()
-            }
-        elif cells.discovered:
-            people = {cell: row[0] for cell, row in of_cells.items()}
-            of_cells = {cell: row[1:] for cell, row in of_cells.items()}
-        totals: dict[str, list[int]] = {}
-        bins: dict[str, list[Bins]] = {}
-        added = {
-            measurement.name: measurement.quantity
-            for measurement in plan.measurements
-            if isinstance(measurement.quantity, Added)
-        }
-        if queries.added is not None:
-            nothing = (0,) * sum(quantity.width for quantity in added.values())
-            sums = [[int(one) for one in of_cells.get(cell, nothing)] for cell in range(len(cells))]
-            begin = 0
-            for name, quantity in added.items():
-                end = begin + quantity.width
-                totals[name] = [one for cell in sums for one in compute_integers(quantity, cell[begin:end], plan)]
-                begin = end
-        for measurement in plan.measurements:
-            if isinstance(measurement.quantity, People | Keys):
-                totals[measurement.name] = [people.get(cell, 0) for cell in range(len(cells))]
-            elif isinstance(measurement.quantity, Choice):
-                bins[measurement.name] = self._bins(plan, measurement.quantity, cells, queries.bins[measurement.name])
-        return ExactAggregates(queries.plan_digest, totals, cells.keys, bins)
+        queries, cursor = self._queries(plan), self._connection.cursor()
 
-    def _bins(self, plan: BoundedPlan, choice: Choice, cells: Cells, query: str) -> list[Bins]:
-        width, found = len(plan.keys), [Bins() for _ in range(len(cells))]
-        numbers = bin_numbers(choice)
-        for row in self._connection.cursor().execute(query).fetchall():
-            cell, number = cells.find(row[:width]), numbers(row[width])
-            if cell is not None and number is not None:
-                found[cell][number] = found[cell].get(number, 0) + int(row[width + 1])
-        return found
+        def run(query: str | None) -> list[Any] | None:
+            return None if query is None else cursor.execute(query).fetchall()
+
+        added, people = run(queries.added), run(queries.people)
+        bins = {name: cursor.execute(query).fetchall() for name, query in queries.bins.items()}
+        return collect_aggregates(plan, queries.plan_digest, people, added, bins)
 
     def _queries(self, plan: BoundedPlan) -> Queries:
         """The queries of a plan: those of its check, if it is the same object (equal plans may differ in a literal)."""
@@ -221,17 +184,3 @@ class DuckDBEngine:
         """Close the snapshot."""
         self._empty.close()
         self._connection.close()
-
-
-def _rows_of(
-    cursor: duckdb.DuckDBPyConnection, query: str, cells: Cells, width: int, *, counts_units: bool
-) -> dict[int, tuple[int, ...]]:
-    """What a query gives for each cell, behind its key values; keys that the data names are numbered as they come."""
-    found: dict[int, tuple[int, ...]] = {}
-    for row in cursor.execute(query).fetchall():
-        cell = cells.name(row[:width]) if cells.discovered else cells.find(row[:width])
-        if cell in found and counts_units:  # a unit could be counted in both
-            raise KernelFault("Two rows count the people of one cell.")
-        if cell is not None:
-            found[cell] = tuple(map(plus, found[cell], row[width:])) if cell in found else row[width:]
-    return found

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import assert_never
 
-from sfumato.engines.engine import Added, Bins, Cells, bin_numbers, compute_integers, list_addends
+from sfumato.engines.measured_cells import Added, Bins, Cells, compute_integers, list_addends, number_bins
 from sfumato.engines.reference.reference_expressions import Row, evaluate
 from sfumato.engines.reference.reference_rows import WeightedRow, key_text, passes, quantise, read_rows
 from sfumato.kernel.expressions import Column, Scalar
@@ -27,7 +27,7 @@ from sfumato.kernel.plan import (
 )
 from sfumato.kernel.release import ExactAggregates
 from sfumato.kernel.row_sources import derive_extent
-from sfumato.kernel.split_sums import parts_of
+from sfumato.kernel.split_sums import halfway
 
 Placed = tuple[WeightedRow, int]  # a row, and the number of its cell
 
@@ -96,7 +96,7 @@ def _count_units(placed: Sequence[Placed], cells: int, plan: BoundedPlan) -> lis
 
 def _fill_bins(choice: Choice, placed: Sequence[Placed], cells: int, plan: BoundedPlan) -> list[Bins]:
     """The weight in each bin of each cell."""
-    most, number_of = derive_extent(plan.source).numerator, bin_numbers(choice)
+    most, number_of = derive_extent(plan.source).numerator, number_bins(choice)
     filled = [Bins() for _ in range(cells)]
     for row, cell in placed:
         number = number_of(_chosen_value(choice, row))
@@ -131,7 +131,7 @@ def _contributions(quantity: Added, row: WeightedRow, most: int, *, per_row: boo
             found = evaluate(value, row.values)
             if found is None:
                 return (0,) * quantity.width
-            return tuple(_weighed(part, row, most) for part in parts_of(quantity, quantise(found, grid)))
+            return tuple(_weighed(part, row, most) for part in split_row(quantity, quantise(found, grid)))
         case Count() | Sum() | Halves():
             return tuple(
                 _contribution(addend, row, most, per_row=per_row) for addend in list_addends(quantity, per_row=per_row)
@@ -151,3 +151,16 @@ def _contribution(addend: Count | Sum, row: WeightedRow, most: int, *, per_row: 
 
 def _weighed(steps: int, row: WeightedRow, most: int) -> int:
     return steps if row.held <= most else (abs(steps) * most // row.held) * (1 if steps >= 0 else -1)  # toward zero
+
+
+def split_row(quantity: Thirds | Curve, steps: int) -> tuple[int, ...]:
+    """The parts of one row of weight 1 whose value is so many steps. Thirds add up to the square of the span."""
+    match quantity:
+        case Thirds(grid=grid):
+            below, above = grid.upper - steps, steps - grid.lower
+            return below * below, 2 * below * above, above * above
+        case Curve(grid=grid):
+            middle, _, half = halfway(grid, per_row=True)  # up is the longer way
+            return half * (steps - middle), (steps - middle) ** 2
+        case _:
+            assert_never(quantity)

@@ -5,12 +5,11 @@ literals, and every function is total.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import assert_never
 
 from sqlglot import exp
 
-from sfumato.engines.engine import Added, list_addends
+from sfumato.engines.measured_cells import Added, list_addends
 from sfumato.engines.sql.scalars import (
     INT128,
     clamp,
@@ -186,7 +185,7 @@ def _lower_totals(name: str, quantity: Added, plan: BoundedPlan, stored: Stored)
 
 
 def _split(quantity: Thirds | Curve, steps: exp.Expression, plan: BoundedPlan) -> list[exp.Expression]:
-    """The parts that split_sums.parts_of makes: at most 2**30 each."""
+    """The parts of one row (docs/claims/K-37.md): at most 2**30 each."""
     if isinstance(quantity, Curve):
         middle, _, half = halfway(quantity.grid, per_row=True)
         away = _subtract(steps, middle)
@@ -203,13 +202,6 @@ def _split(quantity: Thirds | Curve, steps: exp.Expression, plan: BoundedPlan) -
 def _lower_total(name: str, addend: Count | Sum, plan: BoundedPlan, stored: Stored) -> exp.Expression:
     if isinstance(addend, Count) and plan.unit.per_row:
         return exp.Count(this=exp.Star() if addend.value is None else lower_expression(addend.value))
-    if isinstance(addend, Sum) and plan.unit.per_row and addend.offset:
-        # the sum of x - c is the sum of x less c times their number, in integers: nothing is computed for each row
-        steps = _contribute(name, replace(addend, offset=0), plan, stored)
-        always = isinstance(addend.value, Column) and not addend.value.nullable and is_as_pinned(plan.source)
-        there = exp.Count(this=exp.Star() if always else steps.copy())
-        taken = exp.Mul(this=exp.cast(there, INT128), expression=lower_integer(addend.offset))
-        return exp.Paren(this=exp.Sub(this=_add_up(steps), expression=taken))
     return _add_up(_contribute(name, addend, plan, stored))
 
 

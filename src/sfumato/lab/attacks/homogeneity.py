@@ -4,7 +4,6 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.catalog.columns import Category, ColumnDeclaration, Integer
-from sfumato.kernel.parameters import Number
 from sfumato.lab.attack_result import AttackResult, Story
 from sfumato.lab.attack_setup import (
     Setup,
@@ -18,6 +17,7 @@ from sfumato.lab.attack_setup import (
 from sfumato.lab.figure import Figure
 from sfumato.lab.marks import Axis, Dots, Panel, Strokes
 from sfumato.lab.success_rate import SuccessRate
+from sfumato.number_arguments import Number
 
 DIAGNOSES = ("cancer", "heart disease", "viral infection")
 ANONYMITY = 4  # members of a class

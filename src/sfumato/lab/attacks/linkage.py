@@ -7,7 +7,6 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.catalog.columns import Category, ColumnDeclaration, Date
-from sfumato.kernel.parameters import Number
 from sfumato.lab.attack_result import AttackResult, Story
 from sfumato.lab.attack_setup import (
     PERCENTS,
@@ -21,6 +20,7 @@ from sfumato.lab.attack_setup import (
 )
 from sfumato.lab.figure import Figure
 from sfumato.lab.marks import Axis, Bars, Label, Panel
+from sfumato.number_arguments import Number
 
 PEOPLE = 1_000
 DIAGNOSES = ("asthma", "cancer", "diabetes", "flu")

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from sfumato.kernel.parameters import Number
 from sfumato.lab.attack_result import AttackResult, Story
 from sfumato.lab.attack_setup import Limit, Setup, compare_rates, conclude, read_setup
 from sfumato.lab.figure import Figure
 from sfumato.lab.marks import Axis, Bars, Panel
 from sfumato.lab.success_rate import SuccessRate
+from sfumato.number_arguments import Number
 from sfumato.standalone.additive import Laplace
 
 FORTUNE = 1_000_000.0  # what one person may add to the sum: its sensitivity

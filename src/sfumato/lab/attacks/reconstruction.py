@@ -6,7 +6,6 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.catalog.columns import Integer
-from sfumato.kernel.parameters import Number
 from sfumato.lab.attack_result import AttackResult, Story
 from sfumato.lab.attack_setup import (
     PERCENTS,
@@ -21,6 +20,7 @@ from sfumato.lab.attack_setup import (
 from sfumato.lab.figure import Figure
 from sfumato.lab.marks import Axis, Dots, Line, Panel
 from sfumato.lab.success_rate import SuccessRate
+from sfumato.number_arguments import Number
 
 QUESTIONS_PER_PERSON = 4
 DRAWN = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0)  # questions for each person, in the figure

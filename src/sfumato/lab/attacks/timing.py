@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sfumato.kernel.parameters import Number
 from sfumato.lab.attack_result import AttackResult, Story
 from sfumato.lab.attack_setup import compare_rates, conclude, count_successes, limit_of, read_setup
 from sfumato.lab.figure import Figure
 from sfumato.lab.marks import Axis, Dots, Panel
+from sfumato.number_arguments import Number
 from sfumato.standalone.additive import Laplace
 
 STEPS = 1_000  # the scale of the noise, and so the average number of coin flips of the naive sampler

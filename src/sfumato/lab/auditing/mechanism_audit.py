@@ -8,13 +8,12 @@ import numpy as np
 
 from sfumato.errors import InvalidParameter, kind_of
 from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP
-from sfumato.kernel.parameters import Number
 from sfumato.lab.auditing.audit_result import CONFIDENCE, FAMILYWISE_ERROR, AuditResult, Verdict
 from sfumato.lab.auditing.binomial_limits import find_lower_limit, find_upper_limit
 from sfumato.lab.auditing.event_search import MOST_EVENTS, Event, find_events
 from sfumato.lab.auditing.sampled_runs import Runs, Vocabulary, sample_batches, sample_runs
 from sfumato.lab.auditing.tested_claims import TestedClaim
-from sfumato.number_arguments import positive_decimal, whole_number
+from sfumato.number_arguments import Number, positive_decimal, whole_number
 
 DEFAULT_SAMPLES = 20_000
 LEAST_SAMPLES = 40

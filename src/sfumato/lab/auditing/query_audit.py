@@ -16,7 +16,6 @@ from sfumato.answering.desk import DEFAULT_ANALYST, Desk
 from sfumato.answering.prices import choose_delta, choose_loss
 from sfumato.errors import SfumatoError
 from sfumato.kernel.losses import PrivacyLoss
-from sfumato.kernel.parameters import Number
 from sfumato.kernel.release import Released
 from sfumato.lab.auditing.audit_result import CONFIDENCE, AuditResult, Verdict
 from sfumato.lab.auditing.canonical_outputs import observe
@@ -39,7 +38,7 @@ from sfumato.lab.auditing.recorded_release import release_repeatedly
 from sfumato.lab.auditing.sampled_runs import Runs, Vocabulary, collect_arrays, collect_runs
 from sfumato.lab.auditing.tested_claims import TestedClaim
 from sfumato.lab.auditing.throwaway_desk import Wrap, open_throwaway
-from sfumato.number_arguments import whole_number
+from sfumato.number_arguments import Number, whole_number
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
 

@@ -19,7 +19,6 @@ from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.engines.engine import Engine
 from sfumato.errors import CatalogError, InvalidParameter, SfumatoError, kind_of
 from sfumato.kernel.neighbours import PrivacyUnit
-from sfumato.kernel.parameters import Number
 from sfumato.lab.auditing.neighbouring_pairs import (
     PUBLIC_ROWS,
     DatasetPair,
@@ -29,7 +28,7 @@ from sfumato.lab.auditing.neighbouring_pairs import (
 from sfumato.lab.auditing.recorded_release import RecordedEntropy, RecordingEngine, release_recorded
 from sfumato.lab.auditing.replay_comparison import Recording, compare_recordings
 from sfumato.lab.auditing.throwaway_desk import Wrap, open_throwaway
-from sfumato.number_arguments import probability_inside
+from sfumato.number_arguments import Number, probability_inside
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
 from sfumato.query.query import Query

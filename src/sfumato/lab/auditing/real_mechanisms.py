@@ -11,7 +11,6 @@ import numpy as np
 from sfumato.accuracy.crossing_margins import balance_noise
 from sfumato.kernel.above_threshold import AboveThreshold
 from sfumato.kernel.entropy import SYSTEM
-from sfumato.kernel.parameters import Number
 from sfumato.lab.auditing.audit_result import AuditResult
 from sfumato.lab.auditing.mechanism_audit import audit
 from sfumato.local.randomisers.category_randomisers import randomiser
@@ -21,6 +20,7 @@ from sfumato.local.randomisers.mean_randomisers import MEAN_NAMES, mean_randomis
 from sfumato.local.randomisers.questions import METHODS, questions
 from sfumato.local.randomisers.randomized_response import KaryResponse, RandomizedResponse
 from sfumato.local.randomisers.two_stage_randomisers import STAGED, memoise
+from sfumato.number_arguments import Number
 from sfumato.standalone.additive import Gaussian, Laplace
 from sfumato.standalone.private_choice import PrivateChoice
 from sfumato.standalone.thresholded_keys import ThresholdedKeys

@@ -6,7 +6,8 @@ from fractions import Fraction
 from functools import lru_cache
 
 from sfumato.errors import InvalidParameter
-from sfumato.kernel.exact import exp_neg, sqrt_up
+from sfumato.kernel.exact import exp_neg
+from sfumato.standalone.mechanisms.value_grid import sqrt_up
 
 SIGNIFICANT_BITS = 256  # of the ends of an enclosure that is no point
 _SERIES_BITS = 192  # of a fresh exponential, relative to its size

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from sfumato.errors import InvalidParameter
-from sfumato.kernel.parameters import Number
 from sfumato.lab.distributions.enclosed import ZERO, Enclosed, enclose_exp, greater
-from sfumato.number_arguments import positive_fraction
+from sfumato.number_arguments import Number, positive_fraction
 
 Outcome = Hashable
 

@@ -7,10 +7,9 @@ from fractions import Fraction
 from sfumato.errors import InvalidParameter, kind_of
 from sfumato.kernel.keys import KeyRule
 from sfumato.kernel.mechanisms import LaplaceNoise
-from sfumato.kernel.parameters import Number
 from sfumato.lab.distributions.enclosed import ONE, ZERO, Enclosed, enclose_exp, greater
 from sfumato.lab.distributions.noise_masses import mass, tail_from
-from sfumato.number_arguments import positive_fraction, whole_number
+from sfumato.number_arguments import Number, positive_fraction, whole_number
 from sfumato.standalone.mechanisms.canonical_keys import NoKey, canonical
 
 

@@ -10,11 +10,10 @@ import numpy as np
 from sfumato.accuracy.noise_margins import compute_noise_margin
 from sfumato.errors import InvalidParameter
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise, Noise
-from sfumato.kernel.parameters import Number
 from sfumato.kernel.saturating_sums import LARGEST, saturate
 from sfumato.lab.distributions.enclosed import ZERO, Enclosed, enclose_exp, greater
 from sfumato.lab.distributions.noise_masses import mass, tail_from
-from sfumato.number_arguments import positive_fraction, probability_inside
+from sfumato.number_arguments import Number, positive_fraction, probability_inside
 from sfumato.number_arrays import EXACT_IN_A_DOUBLE
 from sfumato.standalone.mechanisms.additive_noise import Of
 from sfumato.standalone.mechanisms.value_grid import to_integers

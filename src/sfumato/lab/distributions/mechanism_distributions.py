@@ -6,7 +6,6 @@ from sfumato.errors import InvalidParameter, kind_of
 from sfumato.kernel.above_threshold import AboveThreshold
 from sfumato.kernel.bin_choice import ExtremeChoice, ModeChoice, QuantileChoice
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
-from sfumato.kernel.parameters import Number
 from sfumato.lab.distributions.choice_distributions import distribute_bins, distribute_choice
 from sfumato.lab.distributions.crossings import find_first_crossing
 from sfumato.lab.distributions.enclosed import Enclosed
@@ -26,6 +25,7 @@ from sfumato.local.randomisers.heavy_hitters import HeavyHitters
 from sfumato.local.randomisers.mean_randomisers import MeanRandomiser
 from sfumato.local.randomisers.questions import Questions
 from sfumato.local.randomisers.randomized_response import KaryResponse, RandomizedResponse
+from sfumato.number_arguments import Number
 from sfumato.number_arrays import read_numbers
 from sfumato.standalone.additive import Gaussian, Laplace
 from sfumato.standalone.mechanisms.additive_noise import Additive, grid_and_noise

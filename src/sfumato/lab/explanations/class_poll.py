@@ -9,14 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter
-from sfumato.kernel.parameters import Number
 from sfumato.lab.distributions.mechanism_distributions import probabilities
 from sfumato.lab.explanations.lesson_page import LessonPage, PageTable, save_page, write_html, write_text
 from sfumato.lab.figure import Figure
 from sfumato.lab.marks import Axis, Dots, Line, Panel, Rule
 from sfumato.lab.seeded_noise import SeededNoise, seeded
 from sfumato.local.randomisers.randomized_response import RandomizedResponse, ShareEstimate
-from sfumato.number_arguments import probability_inside, whole_number
+from sfumato.number_arguments import Number, probability_inside, whole_number
 from sfumato.standalone.additive import Laplace
 
 SIZES = (25, 100, 400, 1_600, 6_400)

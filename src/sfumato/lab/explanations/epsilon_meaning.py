@@ -7,11 +7,11 @@ from typing import Any
 
 from sfumato.kernel.exact import plain
 from sfumato.kernel.losses import PureDP
-from sfumato.kernel.parameters import Number
 from sfumato.lab.explanations.lesson_page import LessonPage, PageTable, save_page, write_html, write_text
 from sfumato.lab.figure import Figure
 from sfumato.lab.marks import Axis, Band, Line, Mark, Panel, Points, Rule
 from sfumato.lab.success_rate import show_share
+from sfumato.number_arguments import Number
 
 PRIORS = (0.01, 0.1, 0.5, 0.9)
 BELIEF_BAR = 24

@@ -13,13 +13,12 @@ from sfumato.catalog.columns import Boolean, Integer
 from sfumato.errors import InvalidParameter, kind_of
 from sfumato.kernel.exact import plain
 from sfumato.kernel.neighbours import ROW
-from sfumato.kernel.parameters import Number
 from sfumato.lab.explanations.lesson_page import LessonPage, PageTable, draw_bar, save_page, write_html, write_text
 from sfumato.lab.figure import Figure
 from sfumato.lab.marks import Axis, Dots, Line, Panel, Rule
 from sfumato.lab.seeded_noise import seeded
 from sfumato.lab.success_rate import show_share
-from sfumato.number_arguments import privacy_amount, whole_number
+from sfumato.number_arguments import Number, privacy_amount, whole_number
 from sfumato.opening import protect
 
 HIGHEST_SCORE = 10

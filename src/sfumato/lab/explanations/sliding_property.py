@@ -10,13 +10,12 @@ from sfumato.errors import InvalidParameter
 from sfumato.kernel.exact import plain
 from sfumato.kernel.losses import ZCDP
 from sfumato.kernel.mechanisms import LaplaceNoise
-from sfumato.kernel.parameters import Number
 from sfumato.lab.distributions.lattice_distribution import LatticeDistribution
 from sfumato.lab.distributions.mechanism_distributions import probabilities
 from sfumato.lab.explanations.lesson_page import LessonPage, PageTable, draw_bar, save_page, write_html, write_text
 from sfumato.lab.figure import Figure
 from sfumato.lab.marks import Axis, Bars, Dots, Line, Mark, Panel, Rule
-from sfumato.number_arguments import positive_decimal, positive_fraction, probability_inside
+from sfumato.number_arguments import Number, positive_decimal, positive_fraction, probability_inside
 from sfumato.standalone.additive import Gaussian, Laplace
 
 CELLS = 41  # the most outputs, or ranges of outputs, in the discrete view

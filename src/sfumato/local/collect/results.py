@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sfumato.kernel.exact import plain
-from sfumato.kernel.parameters import Number
 from sfumato.local.collect.shuffle import ShuffleBound, bound_shuffling
 from sfumato.local.randomisers.mean_randomisers import MeanRandomiser
 from sfumato.local.randomisers.questions import QuestionEstimate, Questions
@@ -18,7 +17,7 @@ from sfumato.local.randomisers.share_estimates import FloatArray
 from sfumato.local.randomisers.tally import Tally
 from sfumato.local.survey.domains import Categories, YesNo
 from sfumato.local.survey.manifest import Manifest
-from sfumato.number_arguments import probability_inside
+from sfumato.number_arguments import Number, probability_inside
 
 if TYPE_CHECKING:
     import altair

@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.kernel.exact import decimal_up, exp_neg, plain
-from sfumato.kernel.parameters import Number
 from sfumato.local.collect.binomials import Excess, Law, bound_binomial
 from sfumato.local.mechanisms.mean_tables import Ends
 from sfumato.local.randomisers.category_randomisers import Randomiser
@@ -23,7 +22,7 @@ from sfumato.local.randomisers.heavy_hitters import HeavyHitters
 from sfumato.local.randomisers.mean_randomisers import MeanRandomiser
 from sfumato.local.randomisers.mean_values import list_report_probabilities
 from sfumato.local.randomisers.questions import Questions
-from sfumato.number_arguments import probability_inside, whole_number
+from sfumato.number_arguments import Number, probability_inside, whole_number
 
 FloatArray = npt.NDArray[np.float64]
 

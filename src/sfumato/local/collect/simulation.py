@@ -9,7 +9,6 @@ import numpy as np
 
 from sfumato.errors import InvalidParameter
 from sfumato.kernel.entropy import SYSTEM
-from sfumato.kernel.parameters import Number
 from sfumato.local.collect.collector import Collector, ReceivedCounts
 from sfumato.local.collect.report_files import AT_ONCE, ID_BYTES, ParquetReports
 from sfumato.local.collect.results import Results, make_results
@@ -19,7 +18,7 @@ from sfumato.local.randomisers.report_forms import Reports
 from sfumato.local.randomisers.share_estimates import FloatArray
 from sfumato.local.survey.domains import Categories, Numbers, YesNo
 from sfumato.local.survey.manifest import Manifest
-from sfumato.number_arguments import whole_number
+from sfumato.number_arguments import Number, whole_number
 
 Progress = Callable[[str, int], None]
 

@@ -6,13 +6,12 @@ from decimal import Decimal
 from typing import TypeVar
 
 from sfumato.errors import InvalidParameter
-from sfumato.kernel.parameters import Number
 from sfumato.local.mechanisms.table_limits import check_categories
 from sfumato.local.randomisers.category_randomisers import Randomiser, randomiser
 from sfumato.local.randomisers.category_tables import NAMES
 from sfumato.local.randomisers.report_forms import Reports
 from sfumato.local.randomisers.share_estimates import Estimate
-from sfumato.number_arguments import positive_decimal, whole_number
+from sfumato.number_arguments import Number, positive_decimal, whole_number
 
 PEOPLE = 10_000
 MARGIN_NOTE = (

@@ -11,7 +11,6 @@ import numpy.typing as npt
 from sfumato.errors import InvalidParameter, kind_of
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.exact import plain
-from sfumato.kernel.parameters import Number
 from sfumato.local.mechanisms.coin_tables import UNITS, loss_of_ratio
 from sfumato.local.mechanisms.kary import Kary
 from sfumato.local.randomisers.category_tables import (
@@ -34,7 +33,7 @@ from sfumato.local.randomisers.share_estimates import (
 )
 from sfumato.local.randomisers.support_counts import count_supports
 from sfumato.local.randomisers.tally import Tally
-from sfumato.number_arguments import positive_decimal, probability_inside, whole_number
+from sfumato.number_arguments import Number, positive_decimal, probability_inside, whole_number
 from sfumato.number_arrays import plain_array
 
 

@@ -15,7 +15,6 @@ import numpy as np
 from sfumato.errors import InvalidParameter, kind_of
 from sfumato.kernel.entropy import SYSTEM, Entropy
 from sfumato.kernel.exact import plain
-from sfumato.kernel.parameters import Number
 from sfumato.local.mechanisms.coin_tables import UNITS, loss_of_ratio
 from sfumato.local.mechanisms.kary import Kary
 from sfumato.local.mechanisms.prefix_hashing import draw_prefixes, hash_rows
@@ -27,7 +26,7 @@ from sfumato.local.randomisers.report_forms import CELLS_AT_ONCE, Counts
 from sfumato.local.randomisers.share_estimates import compute_normal_quantile, compute_wilson_interval
 from sfumato.local.randomisers.support_counts import transform
 from sfumato.local.randomisers.word_bits import BitRow, Words, pack_numbers
-from sfumato.number_arguments import positive_decimal, probability_inside, whole_number
+from sfumato.number_arguments import Number, positive_decimal, probability_inside, whole_number
 
 STEP = 16
 MOST_STEP = 20

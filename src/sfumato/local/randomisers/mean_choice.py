@@ -4,10 +4,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from sfumato.errors import InvalidParameter
-from sfumato.kernel.parameters import Number
 from sfumato.local.randomisers.category_choice import MARGIN_NOTE, PEOPLE, make_if_possible
 from sfumato.local.randomisers.mean_randomisers import MEAN_NAMES, MeanRandomiser, mean_randomiser
-from sfumato.number_arguments import whole_number
+from sfumato.number_arguments import Number, whole_number
 
 PLACES = 32  # the numbers between the bounds at which variances are compared
 

@@ -13,7 +13,6 @@ import numpy.typing as npt
 from sfumato.errors import InvalidParameter, kind_of
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.exact import plain
-from sfumato.kernel.parameters import Number
 from sfumato.local.mechanisms.coin_tables import UNITS
 from sfumato.local.mechanisms.mean_tables import Ends, MeanTable, Mixture, Rows, Window
 from sfumato.local.randomisers.given_values import read_values
@@ -30,7 +29,7 @@ from sfumato.local.randomisers.mean_values import (
 from sfumato.local.randomisers.report_forms import Codes, Counts, check_reports, draw_in_blocks
 from sfumato.local.randomisers.share_estimates import compute_normal_quantile, count_fakes
 from sfumato.local.randomisers.tally import Tally
-from sfumato.number_arguments import positive_decimal, probability_inside, whole_number
+from sfumato.number_arguments import Number, positive_decimal, probability_inside, whole_number
 
 MEAN_NAMES = ("duchi", "piecewise", "hybrid", "laplace")
 

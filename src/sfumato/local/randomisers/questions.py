@@ -9,7 +9,6 @@ import numpy as np
 from sfumato.errors import InvalidParameter, kind_of
 from sfumato.kernel.entropy import SYSTEM, Entropy
 from sfumato.kernel.exact import plain
-from sfumato.kernel.parameters import Number
 from sfumato.local.mechanisms.coin_tables import UNITS, loss_of_ratio
 from sfumato.local.mechanisms.question_coins import answer_all, answer_one, compute_questions_ratio
 from sfumato.local.mechanisms.table_limits import check_coin
@@ -17,7 +16,7 @@ from sfumato.local.randomisers.coin_search import find_greatest_coin
 from sfumato.local.randomisers.report_forms import BitRows, Codes, Counts, Reports, check_reports, draw_in_blocks
 from sfumato.local.randomisers.share_estimates import FloatArray, compute_normal_quantile, compute_wilson_interval
 from sfumato.local.randomisers.tally import Tally
-from sfumato.number_arguments import positive_decimal, probability_inside, whole_number
+from sfumato.number_arguments import Number, positive_decimal, probability_inside, whole_number
 from sfumato.number_arrays import plain_array
 
 MOST_QUESTIONS = 1 << 12

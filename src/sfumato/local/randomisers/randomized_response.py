@@ -14,12 +14,11 @@ from sfumato.kernel.coins import BoolArray
 from sfumato.kernel.entropy import SYSTEM, Entropy
 from sfumato.kernel.exact import Probability, Rational, enclose, plain
 from sfumato.kernel.losses import PureDP
-from sfumato.kernel.parameters import Number
 from sfumato.local.mechanisms.kary import ExactKary
 from sfumato.local.mechanisms.table_limits import MOST_CATEGORIES
 from sfumato.local.randomisers.share_estimates import estimate_shares
 from sfumato.local.randomisers.tally import Tally
-from sfumato.number_arguments import positive_decimal, probability_inside, whole_number
+from sfumato.number_arguments import Number, positive_decimal, probability_inside, whole_number
 from sfumato.number_arrays import plain_array
 
 _BITS = 256

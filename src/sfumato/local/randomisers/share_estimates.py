@@ -12,10 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter
-from sfumato.kernel.parameters import Number
 from sfumato.local.randomisers.report_forms import Counts
 from sfumato.local.randomisers.tally import Tally
-from sfumato.number_arguments import probability_inside
+from sfumato.number_arguments import Number, probability_inside
 
 FloatArray = npt.NDArray[np.float64]
 _ROWS_SHOWN = 20

@@ -18,7 +18,6 @@ from pathlib import Path
 from sfumato.errors import BudgetExceeded, InvalidParameter, LedgerError
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.exact import plain, sum_exactly
-from sfumato.kernel.parameters import Number
 from sfumato.local.mechanisms.permanent_coins import PermanentCoins
 from sfumato.local.mechanisms.two_stage import TwoStage
 from sfumato.local.randomisers.category_randomisers import Randomiser
@@ -26,7 +25,7 @@ from sfumato.local.survey.canonical_json import write_canonical
 from sfumato.local.survey.domains import Answer, draw_report
 from sfumato.local.survey.manifest import SECONDS_A_DAY, Manifest
 from sfumato.local.survey.sqlite_transaction import run_sqlite_transaction
-from sfumato.number_arguments import positive_decimal
+from sfumato.number_arguments import Number, positive_decimal
 
 FORMAT = "sfumato-device 1"
 DAYS_A_MONTH = 30

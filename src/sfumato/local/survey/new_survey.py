@@ -9,7 +9,6 @@ from pathlib import Path
 
 from sfumato.errors import CatalogError, InvalidParameter
 from sfumato.kernel.exact import plain
-from sfumato.kernel.parameters import Number
 from sfumato.local.mechanisms.two_stage import TwoStage
 from sfumato.local.randomisers.category_choice import choose
 from sfumato.local.randomisers.category_randomisers import Randomiser, randomiser
@@ -22,7 +21,7 @@ from sfumato.local.survey.canonical_json import write_canonical
 from sfumato.local.survey.domains import Table
 from sfumato.local.survey.manifest import ENDPOINT, FORMAT, VERSION, identify, read_manifest, write_document
 from sfumato.local.survey.signed_survey import Survey
-from sfumato.number_arguments import positive_decimal, whole_number
+from sfumato.number_arguments import Number, positive_decimal, whole_number
 from sfumato.signing import make_secret, public_key_of, read_key, sign
 
 DAYS, MOST_DAYS = 365, 3650

@@ -6,12 +6,11 @@ from decimal import Decimal
 from pathlib import Path
 
 from sfumato.kernel.exact import plain
-from sfumato.kernel.parameters import Number
 from sfumato.local.survey.device import Device, Report
 from sfumato.local.survey.domains import Domain, Table
 from sfumato.local.survey.fetch import fetch
 from sfumato.local.survey.manifest import MOST_BYTES, Manifest, build_refusal, read_manifest, signature_fits
-from sfumato.number_arguments import positive_decimal
+from sfumato.number_arguments import Number, positive_decimal
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,13 +14,12 @@ import numpy.typing as npt
 
 from sfumato.errors import KernelFault, build_too_little_noise
 from sfumato.kernel.entropy import Entropy
-from sfumato.kernel.exact import sqrt_up
 from sfumato.kernel.losses import ZCDP, PureDP
 from sfumato.kernel.mechanisms import Noise, choose_noise
 from sfumato.kernel.samplers import ROWS_AT_ONCE
 from sfumato.kernel.saturating_sums import add_saturating, saturate
 from sfumato.number_arrays import read_numbers
-from sfumato.standalone.mechanisms.value_grid import choose_step, from_grid, one_to_grid, to_grid, to_integers
+from sfumato.standalone.mechanisms.value_grid import choose_step, from_grid, one_to_grid, sqrt_up, to_grid, to_integers
 
 FINENESS = 1 << 16  # grid steps in one deviation of the noise, at least
 FINEST = 1 << 48  # grid steps in the sensitivity, at most: the grid holds 2**15 sensitivities on each side of zero

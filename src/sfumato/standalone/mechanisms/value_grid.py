@@ -111,3 +111,18 @@ def choose_step(coarsest: Fraction) -> int:
         names = "sensitivity and epsilon or rho"
         raise InvalidParameter(names, "must give noise that 64-bit floats can carry", kind, hint)
     return exponent
+
+
+def sqrt_up(argument: Fraction, bits: int = 64) -> Fraction:
+    """A rational that is at least the square root, and at most 2**-bits above it.
+
+    Claim: K-01. sqrt_up(a)**2 >= a, for every rational a >= 0.
+    Requires: argument >= 0 (checked here).
+    Relies on: math.isqrt.
+    Checked by: tests/kernel/test_exact.py::test_sqrt_up_is_never_below
+    """
+    if argument < 0:
+        raise ValueError("sqrt_up takes an argument >= 0")
+    scaled = -((-argument.numerator << 2 * bits) // argument.denominator)
+    root = math.isqrt(scaled)
+    return Fraction(root + (root * root < scaled), 1 << bits)

@@ -1,0 +1,154 @@
+"""Rows of an engine's results -> exact aggregates: the cells of a plan, its bins, and sums that are split.
+
+Part of the trusted perimeter: claim K-26. Where a row is counted depends on its own key values alone, and what it adds
+must be integers.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import product
+from operator import add, index
+from typing import Any
+
+from sfumato.errors import KernelFault
+from sfumato.kernel.expressions import Column, Scalar
+from sfumato.kernel.plan import (
+    BoundedPlan,
+    Choice,
+    Count,
+    Curve,
+    Halves,
+    Keys,
+    Mode,
+    People,
+    Sum,
+    Thirds,
+)
+from sfumato.kernel.release import ExactAggregates
+from sfumato.kernel.split_sums import halves
+
+KeyParts = tuple[tuple[str, Scalar], ...]
+Bins = dict[int, int]  # the weight in each bin that has any
+Rows = Iterable[tuple[Any, ...]]  # of a result: key values first
+Added = Count | Sum | Halves | Thirds | Curve  # quantities that add up rows
+
+
+def make_key(values: Iterable[Scalar]) -> KeyParts:
+    """Key values in the form in which every engine compares them: 1 and 1.0 are one number, True is not a number."""
+    return tuple(map(_make_part, values))
+
+
+def _make_part(value: Scalar) -> tuple[str, Scalar]:
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return "number", int(value) if isinstance(value, float) and value.is_integer() else value
+    return type(value).__name__, value
+
+
+class Cells:
+    """The cells of a plan: the declared ones, or undeclared ones that are numbered when they are found."""
+
+    def __init__(self, plan: BoundedPlan) -> None:
+        self._declared = [None if key.values is None else set(make_key(key.values)) for key in plan.keys]
+        self.discovered = plan.cells is None
+        everything = [] if self.discovered else product(*(key.values or () for key in plan.keys))
+        self._numbers = {make_key(values): number for number, values in enumerate(everything)}
+        if plan.cells is not None and len(self._numbers) != plan.cells:
+            raise KernelFault("Two values of a key are one number.")
+
+    def find(self, values: Iterable[Scalar]) -> int | None:
+        """The number of the cell with these key values, if there is one."""
+        return self._numbers.get(make_key(values))
+
+    def name(self, values: Iterable[Scalar]) -> int | None:
+        """The number of an undeclared cell. None: a key is NULL, or a declared key has an undeclared value."""
+        parts = make_key(values)
+        for part, declared in zip(parts, self._declared, strict=True):
+            if part[1] is None if declared is None else part not in declared:
+                return None
+        return self._numbers.setdefault(parts, len(self._numbers))
+
+    @property
+    def keys(self) -> tuple[tuple[Scalar, ...], ...] | None:
+        """The undeclared keys, in the order of their numbers."""
+        return tuple(tuple(value for _, value in parts) for parts in self._numbers) if self.discovered else None
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+
+def number_bins(choice: Choice) -> Callable[[Scalar], int | None]:
+    """Make the function from a row's value, in steps of the grid or from a public list, to the number of its bin."""
+    if isinstance(choice, Mode):
+        numbers = {_make_part(value): number for number, value in enumerate(choice.values)}
+        return lambda value: numbers.get(_make_part(value))
+    lower = choice.grid.lower
+    return lambda value: None if value is None else index(value) - lower  # type: ignore[arg-type]
+
+
+def list_addends(quantity: Count | Sum | Halves, *, per_row: bool) -> tuple[Count | Sum, ...]:
+    """The sums over rows that a quantity is computed from: for halves, a sum and a count.
+
+    A person's rows are weighed, and then rounded: their sum is around the middle. A row unit's sum is not, because
+    `compute_integers` subtracts the middle from the total. Nothing is subtracted for each row.
+    """
+    if not isinstance(quantity, Halves):
+        return (quantity,)
+    value, grid = quantity.value, quantity.grid
+    always = isinstance(value, Column) and not value.nullable
+    return Sum(value, grid, 0 if per_row else grid.middle), Count(None if always else value)
+
+
+def compute_integers(quantity: Added, totals: Sequence[int], plan: BoundedPlan) -> tuple[int, ...]:
+    """The integers of one cell, from the sums over its rows."""
+    if not isinstance(quantity, Halves):
+        return tuple(totals)
+    total, count = totals
+    if plan.unit.per_row:
+        total -= quantity.grid.middle * count
+    return halves(total, count, quantity.grid, per_row=plan.unit.per_row)
+
+
+def collect_aggregates(
+    plan: BoundedPlan, plan_digest: str, people: Rows | None, added: Rows | None, bins: Mapping[str, Rows]
+) -> ExactAggregates:
+    """The aggregates of a plan, from the results of its queries. With undeclared keys, `added` also counts units."""
+    cells, width = Cells(plan), len(plan.keys)
+    sums = {} if added is None else _collect(added, cells, width, counts_units=cells.discovered)
+    units = sums if people is None else _collect(people, cells, width, counts_units=True)
+    begin = int(people is None and cells.discovered)  # where the sums begin, after the units
+    integers: dict[str, list[int]] = {}
+    weights: dict[str, list[Bins]] = {}
+    for measurement in plan.measurements:
+        name, quantity = measurement.name, measurement.quantity
+        if isinstance(quantity, People | Keys):
+            integers[name] = [units.get(cell, (0,))[0] for cell in range(len(cells))]
+        elif isinstance(quantity, Choice):
+            weights[name] = _fill_bins(bins[name], cells, width, number_bins(quantity))
+        else:
+            end, nothing = begin + quantity.width, (0,) * quantity.width
+            totals = [sums[cell][begin:end] if cell in sums else nothing for cell in range(len(cells))]
+            integers[name] = [one for total in totals for one in compute_integers(quantity, total, plan)]
+            begin = end
+    return ExactAggregates(plan_digest, integers, cells.keys, weights)
+
+
+def _collect(rows: Rows, cells: Cells, width: int, *, counts_units: bool) -> dict[int, tuple[int, ...]]:
+    """The integers of each cell. Undeclared keys are numbered as they come."""
+    found: dict[int, tuple[int, ...]] = {}
+    for row in rows:
+        cell = cells.name(row[:width]) if cells.discovered else cells.find(row[:width])
+        if cell in found and counts_units:  # a unit could be counted in both
+            raise KernelFault("Two rows count the people of one cell.")
+        if cell is not None:
+            values = tuple(map(index, row[width:]))
+            found[cell] = tuple(map(add, found[cell], values)) if cell in found else values
+    return found
+
+
+def _fill_bins(rows: Rows, cells: Cells, width: int, number: Callable[[Scalar], int | None]) -> list[Bins]:
+    """The weight in each bin of each cell. A row is its key values, its value and its weight."""
+    filled = [Bins() for _ in range(len(cells))]
+    for *values, value, weight in rows:
+        cell, chosen = cells.find(values), number(value)
+        if cell is not None and chosen is not None:
+            filled[cell][chosen] = filled[cell].get(chosen, 0) + index(weight)
+    return filled
