@@ -135,6 +135,14 @@ def units(who, **keys):
 MIXED = [7, 7.0, Decimal("7.00"), "7", "007", np.int8(7), np.float32(7), " 7 "]
 
 
+def test_the_rows_of_all_spellings_are_counted_together():
+    """A weight follows from this number: a person who is spelled in two ways must not have half of it."""
+    engine = DuckDBEngine.of_data(Table("t", None, "who", PEOPLE, 3), pd.DataFrame({"who": [*MIXED, "a"], "x": 1}))
+    found = engine._connection.execute("SELECT __sfumato_unit, __sfumato_rows, COUNT(*) FROM t GROUP BY ALL").fetchall()
+    engine.close()
+    assert sorted(found) == [("7", len(MIXED), len(MIXED)), ("a", 1, 1)]
+
+
 def test_a_person_in_a_column_of_mixed_objects_is_one(tmp_path):
     """7, 7.0 and Decimal("7.00") were three people."""
     assert units(MIXED) == ["7"]

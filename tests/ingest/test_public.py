@@ -31,6 +31,17 @@ def columns_of(data, declared=None):
         engine.close()
 
 
+def test_multiplicities_are_the_most_rows_with_one_value():
+    """A join makes so many rows of one private row; the names are those that the count itself might use."""
+    data = pd.DataFrame({"n": [5, 5, 5, None], "times": [1, 1, 2, 3], "most": ["a", None, None, None]})
+    engine = DuckDBEngine.of_data(Table("p", None, None, {}, public=True), data)
+    assert engine.tables["p"].multiplicities == (("most", 1), ("n", 3), ("times", 2))
+    engine.close()
+    empty = DuckDBEngine.of_data(Table("p", None, None, {}, public=True), data[:0])
+    assert empty.tables["p"].multiplicities == (("most", 1), ("n", 1), ("times", 1))
+    empty.close()
+
+
 def test_a_text_of_digits_stays_a_text(tmp_path):
     """'00059' became 59, even where Parquet declares it as text."""
     parquet.write_table(pa.table(BOOKS), tmp_path / "b.parquet")
