@@ -132,7 +132,7 @@ def _unite(parts: tuple[Source, ...], numerator: int, needed: set[str], *, per_r
     """The rows of all parts, with their weights over one numerator."""
     selects = [lower_source(part, needed, per_row=per_row) for part in parts]
     names = sorted(needed & {column.alias_or_name for column in selects[0].expressions})
-    united: list[exp.Query] = []
+    united: list[exp.Select] = []
     for part, select in zip(parts, selects, strict=True):
         query = exp.select(*map(read_column, names)).from_(select.subquery("part"))
         if not per_row:
@@ -140,7 +140,8 @@ def _unite(parts: tuple[Source, ...], numerator: int, needed: set[str], *, per_r
             held = exp.Mul(this=exp.cast(read_column(HELD), INT128), expression=times)
             query = query.select(name_column(read_text(UNIT), UNIT), name_column(held, HELD))
         united.append(query if query.expressions else query.select(name_column(lower_integer(1), "one")))
-    return exp.select("*").from_(exp.union(*united, distinct=False).subquery("parts"))
+    columns = [read_column(column.alias_or_name) for column in united[0].expressions]
+    return exp.select(*columns).from_(exp.union(*united, distinct=False).subquery("parts"))
 
 
 def _call(name: str, *arguments: exp.Expression) -> exp.Expression:
