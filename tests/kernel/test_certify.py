@@ -14,7 +14,7 @@ from sfumato.kernel.expressions import Literal
 from sfumato.kernel.neighbours import ROW, PrivacyUnit
 from sfumato.kernel.plan import Curve, Grid, Halves, Key, Keys, Measurement, People, Quantiles, Thirds
 from sfumato.kernel.row_sources import Derived, Scan
-from sfumato.kernel.sensitivity import sensitivity
+from sfumato.kernel.sensitivity import derive_sensitivity
 from sfumato.ledger.stored_answers import bound_variance
 
 SIGNED = changed(SUM, lower=-30, upper=120)
@@ -86,7 +86,7 @@ ONE_CELL = (Key(AGE, (1,)),)
 )
 def test_the_table_of_sensitivities(changes, measurement, l1, l2_squared):
     plan = replace(PLAN, measurements=(measurement,), **changes)
-    found = sensitivity(plan, measurement.quantity)
+    found = derive_sensitivity(plan, measurement.quantity)
     assert (found.l1, found.l2_squared) == (l1, l2_squared)
 
 

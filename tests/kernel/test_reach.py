@@ -18,7 +18,7 @@ from sfumato.kernel.row_sources import (
     UnitColumn,
     derive_extent,
 )
-from sfumato.kernel.sensitivity import sensitivity
+from sfumato.kernel.sensitivity import derive_sensitivity
 from sfumato.query.capped_scans import cap_scans
 from sfumato.query.source_outline import MOST_MET, MOST_REPEATED, check_work, outline_source
 
@@ -205,7 +205,7 @@ def test_multiplied_rows_are_not_counted_as_people(quantity):
         with pytest.raises(KernelFault, match="counted as one person"):
             counted(Join(one, SITES, False, (alike,), multiplicity))
     single = counted(Join(one, SITES, False, (alike,), 1))
-    assert sensitivity(single, quantity).l1 == 1
+    assert derive_sensitivity(single, quantity).l1 == 1
     with pytest.MonkeyPatch.context() as patch:  # what would be counted: more than one, for one row
         patch.setattr(BoundedPlan, "__post_init__", lambda _: None)
         exact = ReferenceEngine(rows).aggregate(counted(Join(one, SITES, False, (alike,), 3)))

@@ -17,7 +17,7 @@ from sfumato.kernel.plan import MOST_SPAN, Curve, Grid, Halves, Measurement, Thi
 from sfumato.kernel.release import ExactAggregates, release_with
 from sfumato.kernel.reservation import Reservation
 from sfumato.kernel.row_sources import Scan
-from sfumato.kernel.split_sums import halfway, halves, most_of_parts
+from sfumato.kernel.split_sums import bound_parts, compute_halves, find_middle
 
 BOUNDS = [(0, 1), (0, 2), (-3, 4), (5, 11), (-8, -1), (0, 7)]
 WHOLE = 1 << 16
@@ -31,9 +31,9 @@ def measured(quantity, lower, upper):
 @pytest.mark.parametrize(("lower", "upper"), [*BOUNDS, (-(1 << 24), 1 << 24), (1000, 1 << 23)])
 def test_halves_are_whole_and_reach_both_bounds(lower, upper):
     grid = Grid(lower, upper, 0)
-    middle, down, up = halfway(grid, per_row=True)
+    middle, down, up = find_middle(grid, per_row=True)
     assert (middle - down, middle + up) == (lower, upper)
-    middle, down, up = halfway(grid, per_row=False)
+    middle, down, up = find_middle(grid, per_row=False)
     assert down == up
     assert down % WHOLE == 0
     assert middle - down <= lower <= upper <= middle + up
@@ -45,38 +45,38 @@ def test_what_one_row_adds_is_enumerated(lower, upper):
     values = range(lower, upper + 1)
     for value in values:
         grid = Grid(lower, upper, 0)
-        below, above = halves(value - halfway(grid, per_row=True)[0], 1, grid, per_row=True)
+        below, above = compute_halves(value - find_middle(grid, per_row=True)[0], 1, grid, per_row=True)
         assert (below, above) == (upper - value, value - lower)
-        assert below + above == most_of_parts(Halves(ALWAYS, grid), per_row=True)
+        assert below + above == bound_parts(Halves(ALWAYS, grid), per_row=True)
         thirds = split_row(Thirds(ALWAYS, grid), value)
         assert thirds == (below**2, 2 * below * above, above**2)
-        assert sum(thirds) == most_of_parts(Thirds(ALWAYS, grid), per_row=True)
+        assert sum(thirds) == bound_parts(Thirds(ALWAYS, grid), per_row=True)
     curve = Curve(ALWAYS, Grid(lower, upper, 0))
     moves = [
         sum(abs(a - b) for a, b in zip(split_row(curve, one), split_row(curve, two), strict=True))
         for one, two in product(values, values)
     ]
-    assert max(moves) <= most_of_parts(curve, per_row=True)
+    assert max(moves) <= bound_parts(curve, per_row=True)
 
 
 def test_the_bound_of_a_curve_is_met():
     curve = Curve(ALWAYS, Grid(-8, 8, 0))
     one, two = split_row(curve, 8), split_row(curve, -4)
-    assert sum(abs(a - b) for a, b in zip(one, two, strict=True)) == most_of_parts(curve, per_row=True) == 9 * 64 // 4
+    assert sum(abs(a - b) for a, b in zip(one, two, strict=True)) == bound_parts(curve, per_row=True) == 9 * 64 // 4
 
 
 @pytest.mark.parametrize("upper", [5, 65_537, 3 << 20])
 def test_a_persons_halves_stay_below_their_bound_however_they_round(upper):
     """Every number of rows, and the values that round worst; the true bound, and not much less."""
     grid, most = Grid(0, upper, 0), 3
-    middle, down, up = halfway(grid, per_row=False)
+    middle, down, up = find_middle(grid, per_row=False)
     reached = Fraction(0)
     for rows in (*range(1, 40), 999, 65_536, 65_537, 1_000_003):
         weight = WHOLE if rows <= most else (WHOLE * most) // rows
         for value in (0, 1, middle, upper - 1, upper):
             steps = value - middle
             added = steps if rows <= most else (abs(steps) * most // rows) * (1 if steps >= 0 else -1)
-            below, above = halves(rows * added, rows * weight, grid, per_row=False)
+            below, above = compute_halves(rows * added, rows * weight, grid, per_row=False)
             reached = max(reached, Fraction(abs(below) + abs(above), most * (down + up)))
     assert Fraction(99, 100) < reached <= 1
 

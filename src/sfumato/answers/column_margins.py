@@ -32,7 +32,7 @@ from sfumato.kernel.plan import (
     Sum,
     Thirds,
 )
-from sfumato.kernel.split_sums import halfway
+from sfumato.kernel.split_sums import find_middle
 from sfumato.planning.formulas import VarianceFormula
 from sfumato.planning.planner import Planned
 from sfumato.query.query import KeyRef, Post, Query
@@ -110,12 +110,12 @@ def _spread_evenly(quantity: Quantity, *, per_row: bool) -> tuple[float, ...]:
         case Sum() | Quantiles() | Extreme() | Mode():
             return (0.0,) * quantity.width
         case Halves(grid=grid):
-            _, down, up = halfway(grid, per_row=per_row)
+            _, down, up = find_middle(grid, per_row=per_row)
             return (up * 2.0**grid.exponent, down * 2.0**grid.exponent)
         case Thirds(grid=grid):
             return ((grid.span * 2.0**grid.exponent) ** 2 / 3,) * 3
         case Curve(grid=grid):
-            _, _, up = halfway(grid, per_row=per_row)
+            _, _, up = find_middle(grid, per_row=per_row)
             return (0.0, (up * 2.0**grid.exponent) ** 2 / 3)
         case _:
             assert_never(quantity)

@@ -24,7 +24,7 @@ from sfumato.kernel.plan import (
     Thirds,
 )
 from sfumato.kernel.release import ExactAggregates
-from sfumato.kernel.split_sums import halves
+from sfumato.kernel.split_sums import compute_halves
 
 KeyParts = tuple[tuple[str, Scalar], ...]
 Bins = dict[int, int]  # the weight in each bin that has any
@@ -104,7 +104,7 @@ def compute_integers(quantity: Added, totals: Sequence[int], plan: BoundedPlan) 
     total, count = totals
     if plan.unit.per_row:
         total -= quantity.grid.middle * count
-    return halves(total, count, quantity.grid, per_row=plan.unit.per_row)
+    return compute_halves(total, count, quantity.grid, per_row=plan.unit.per_row)
 
 
 def collect_aggregates(

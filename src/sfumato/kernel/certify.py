@@ -25,7 +25,7 @@ from sfumato.kernel.plan import (
     digest,
     exponent_of,
 )
-from sfumato.kernel.sensitivity import Sensitivity, sensitivity, weight_of_a_unit
+from sfumato.kernel.sensitivity import Sensitivity, bound_unit_weight, derive_sensitivity
 
 BinChoice = QuantileChoice | ExtremeChoice | ModeChoice
 
@@ -72,7 +72,7 @@ def certify(plan: BoundedPlan) -> Certificate:
 
 def _certify_one(plan: BoundedPlan, measurement: Measurement) -> Certified:
     name, quantity, unit = measurement.name, measurement.quantity, plan.unit
-    moved = sensitivity(plan, quantity)
+    moved = derive_sensitivity(plan, quantity)
     match measurement.loss:
         case ApproxDP(epsilon, delta) as loss:  # undeclared keys: a threshold that a key of one unit seldom reaches
             keys = KeyRule(epsilon, delta, plan.max_groups_per_unit, unit.neighbours)
@@ -94,7 +94,7 @@ def _certify_one(plan: BoundedPlan, measurement: Measurement) -> Certified:
 
 def _choose_rule(plan: BoundedPlan, quantity: Choice, epsilon: Decimal) -> BinChoice:
     """All cells share the epsilon: the weights of one unit are bounded over all of them."""
-    bins, reach, neighbours = count_bins(quantity), weight_of_a_unit(plan), plan.unit.neighbours
+    bins, reach, neighbours = count_bins(quantity), bound_unit_weight(plan), plan.unit.neighbours
     match quantity:
         case Quantiles(fractions=fractions):
             return QuantileChoice(fractions, bins, reach, neighbours, plan.cells != 1, epsilon)

@@ -24,7 +24,7 @@ from sfumato.kernel.plan import (
     exponent_of,
 )
 from sfumato.kernel.row_sources import Scan
-from sfumato.kernel.split_sums import most_of_parts
+from sfumato.kernel.split_sums import bound_parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Sensitivity:
     l2_squared: Fraction
 
 
-def sensitivity(plan: BoundedPlan, quantity: Quantity) -> Sensitivity:  # noqa: PLR0911 - one return a rule
+def derive_sensitivity(plan: BoundedPlan, quantity: Quantity) -> Sensitivity:  # noqa: PLR0911 - one return a rule
     """Derive the sensitivity of one quantity from the finished plan.
 
     Claim: K-25. Between neighbours, the vector of the quantity's integers changes by at most this in L1 and L2.
@@ -58,21 +58,21 @@ def sensitivity(plan: BoundedPlan, quantity: Quantity) -> Sensitivity:  # noqa: 
                 moved *= neighbours.people_moved
             return Sensitivity(moved, moved)
         case Halves() | Thirds():
-            moved = neighbours.people_moved * reach * most_of_parts(quantity, per_row=per_row)
+            moved = neighbours.people_moved * reach * bound_parts(quantity, per_row=per_row)
             return Sensitivity(moved, moved**2)
         case Curve(value):
             if neighbours is not Neighbours.REPLACE_ONE or not _always_there(plan, value):
                 raise KernelFault("A curve is of rows that are always there.")
-            moved = most_of_parts(quantity, per_row=per_row)
+            moved = bound_parts(quantity, per_row=per_row)
             return Sensitivity(moved, moved**2)
         case Quantiles() | Extreme() | Mode():  # one unit's weights leave, and another's enter other bins
-            times, weight = neighbours.people_moved, Fraction(weight_of_a_unit(plan))
+            times, weight = neighbours.people_moved, Fraction(bound_unit_weight(plan))
             return Sensitivity(times * weight, times * weight**2)  # weights are never negative: no cross term adds
         case _:
             assert_never(quantity)
 
 
-def weight_of_a_unit(plan: BoundedPlan) -> int:
+def bound_unit_weight(plan: BoundedPlan) -> int:
     """The most weight, in steps, that one unit has in the bins of a choice, over all bins and cells.
 
     Claim: K-25. It is the `reach` of K-30 to K-33.

@@ -10,7 +10,7 @@ from typing import assert_never
 from sfumato.kernel.plan import ROW_WEIGHT_EXPONENT, Curve, Grid, Halves, Split, Thirds
 
 
-def halfway(grid: Grid, *, per_row: bool) -> tuple[int, int, int]:
+def find_middle(grid: Grid, *, per_row: bool) -> tuple[int, int, int]:
     """The middle of the bounds, and how far it is down to the lower and up to the upper; for a person, no less.
 
     Claim: K-37. A person's distances are equal, at least those to the bounds, and whole when times a count.
@@ -24,7 +24,7 @@ def halfway(grid: Grid, *, per_row: bool) -> tuple[int, int, int]:
     return grid.middle, same, same
 
 
-def halves(total: int, count: int, grid: Grid, *, per_row: bool) -> tuple[int, int]:
+def compute_halves(total: int, count: int, grid: Grid, *, per_row: bool) -> tuple[int, int]:
     """Weight below and above, from the sum of values less the middle, and their count (a person's in steps of 2**-16).
 
     Claim: K-37. One unit's halves are, in size, at most both distances together times its reach.
@@ -32,18 +32,18 @@ def halves(total: int, count: int, grid: Grid, *, per_row: bool) -> tuple[int, i
     Relies on: K-25.
     Checked by: tests/neighbours/test_sensitivity.py::test_no_neighbour_moves_more
     """
-    _, down, up = halfway(grid, per_row=per_row)
+    _, down, up = find_middle(grid, per_row=per_row)
     shift = 0 if per_row else -ROW_WEIGHT_EXPONENT
     return (up * count >> shift) - total, (down * count >> shift) + total
 
 
-def most_of_parts(quantity: Split, *, per_row: bool) -> Fraction:
+def bound_parts(quantity: Split, *, per_row: bool) -> Fraction:
     """The most that one row of weight 1 adds to all parts together; of a curve, the most that a replaced row moves.
 
     Claim: K-37. In L1, for every value within the bounds.
     Checked by: tests/kernel/test_split_sums.py::test_what_one_row_adds_is_enumerated
     """
-    _, down, up = halfway(quantity.grid, per_row=per_row)
+    _, down, up = find_middle(quantity.grid, per_row=per_row)
     match quantity:
         case Halves():
             return Fraction(down + up)

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from sfumato.kernel.expressions import Column
 from sfumato.kernel.plan import Curve, Grid, Halves, Measurement, Split, Thirds
-from sfumato.kernel.split_sums import halfway
+from sfumato.kernel.split_sums import find_middle
 from sfumato.planning.grids import make_squared_grid, make_sum_grid
 from sfumato.planning.linear import Linear
 from sfumato.query.query import Aggregate, Typed
@@ -78,7 +78,7 @@ def halves_fit(value: Typed, *, per_row: bool) -> bool:
     grid = make_sum_grid(value, per_row=per_row)
     if per_row or not grid.span:
         return grid.span > 0
-    _, down, up = halfway(grid, per_row=False)
+    _, down, up = find_middle(grid, per_row=False)
     return down + up <= MOST_WIDENED * grid.span
 
 
@@ -89,7 +89,7 @@ def squares_fit(value: Typed) -> bool:
 
 def read_halves(name: str, grid: Grid, *, per_row: bool) -> Moments:
     """The count is the sum of both halves; the total is their difference, each half times its distance."""
-    middle, down, up = halfway(grid, per_row=per_row)
+    middle, down, up = find_middle(grid, per_row=per_row)
     step, both = Fraction(2) ** grid.exponent, down + up
     below, above = name_part(name, 0), name_part(name, 1)
     one = 1 / (both * step)
@@ -110,7 +110,7 @@ def read_thirds(name: str, grid: Grid) -> Moments:
 
 def read_curve(name: str, grid: Grid, rows: int) -> Moments:
     """From a sum and squares; the number of rows is public."""
-    middle, _, half = halfway(grid, per_row=True)
+    middle, _, half = find_middle(grid, per_row=True)
     step = Fraction(2) ** grid.exponent
     first, second = (Linear.from_vector(name_part(name, place)) for place in range(2))
     return Moments(Linear((), Fraction(rows)), first.times(1 / (half * step)), second, middle * step)

@@ -27,7 +27,7 @@ from sfumato.kernel.plan import (
 )
 from sfumato.kernel.release import ExactAggregates
 from sfumato.kernel.row_sources import derive_extent
-from sfumato.kernel.split_sums import halfway
+from sfumato.kernel.split_sums import find_middle
 
 Placed = tuple[WeightedRow, int]  # a row, and the number of its cell
 
@@ -160,7 +160,7 @@ def split_row(quantity: Thirds | Curve, steps: int) -> tuple[int, ...]:
             below, above = grid.upper - steps, steps - grid.lower
             return below * below, 2 * below * above, above * above
         case Curve(grid=grid):
-            middle, _, half = halfway(grid, per_row=True)  # up is the longer way
+            middle, _, half = find_middle(grid, per_row=True)  # up is the longer way
             return half * (steps - middle), (steps - middle) ** 2
         case _:
             assert_never(quantity)

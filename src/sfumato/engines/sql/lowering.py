@@ -41,7 +41,7 @@ from sfumato.kernel.plan import (
     Thirds,
 )
 from sfumato.kernel.row_sources import derive_extent
-from sfumato.kernel.split_sums import halfway
+from sfumato.kernel.split_sums import find_middle
 
 Stored = Mapping[str, Grid]  # the numeric columns that the snapshot holds in steps, and their grids
 Measured = Added | Choice  # quantities with a value
@@ -187,7 +187,7 @@ def _lower_totals(name: str, quantity: Added, plan: BoundedPlan, stored: Stored)
 def _split(quantity: Thirds | Curve, steps: exp.Expression, plan: BoundedPlan) -> list[exp.Expression]:
     """The parts of one row (docs/claims/K-37.md): at most 2**30 each."""
     if isinstance(quantity, Curve):
-        middle, _, half = halfway(quantity.grid, per_row=True)
+        middle, _, half = find_middle(quantity.grid, per_row=True)
         away = _subtract(steps, middle)
         return [exp.Mul(this=away, expression=lower_integer(half)), exp.Mul(this=away.copy(), expression=away.copy())]
     above = exp.Paren(this=exp.Sub(this=steps, expression=lower_integer(quantity.grid.lower)))
