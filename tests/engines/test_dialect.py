@@ -1,6 +1,7 @@
 """One SQL tree is printed in the dialect of each engine."""
 
 from sqlglot import exp
+from sqlglot.dialects.postgres import Postgres
 
 from sfumato.engines.sql.dialect import DUCKDB, Dialect
 
@@ -22,6 +23,6 @@ def test_a_dialect_replaces_nodes_before_it_writes():
     def divide(node):
         return exp.Anonymous(this="DIV", expressions=[node.this, node.expression])
 
-    other = Dialect("postgres", {exp.Cast: widen, exp.IntDiv: divide})
+    other = Dialect(Postgres(), {exp.Cast: widen, exp.IntDiv: divide})
     assert other.write(build_tree()) == 'SELECT DIV(CAST("n" AS DECIMAL(38, 0)), "held") FROM rows'
-    assert Dialect("postgres").write(build_tree()) != other.write(build_tree())  # the replacements did it
+    assert Dialect(Postgres()).write(build_tree()) != other.write(build_tree())  # the replacements did it

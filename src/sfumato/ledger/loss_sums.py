@@ -33,12 +33,12 @@ def amounts_of(loss: PrivacyLoss) -> tuple[Fraction, Fraction]:
 
 def make_loss(kind: PrivacyLoss, amount: Fraction, delta: Fraction, rounding: str = ROUND_CEILING) -> PrivacyLoss:
     """A loss of the same kind as `kind`, with these amounts."""
-    digits, delta_digits = round_long(amount, rounding), round_long(delta, rounding)
+    digits = round_long(amount, rounding)
     match kind:
         case PureDP():
             return PureDP(digits)
         case ApproxDP() | ZCDP():
-            return type(kind)(digits, delta_digits)
+            return type(kind)(digits, round_long(delta, rounding))
         case _:
             assert_never(kind)
 
@@ -82,6 +82,8 @@ def fits(charge: PrivacyLoss, spent: PrivacyLoss, limit: PrivacyLoss) -> bool:
 def convert_loss(loss: PrivacyLoss, budget: PrivacyLoss) -> PrivacyLoss:
     """The loss in the kind of the budget. It is never smaller; a loss that cannot be converted is refused."""
     match budget, loss:
+        case (PureDP(), PureDP()) | (ApproxDP(), ApproxDP()):
+            return loss
         case ZCDP(), _:
             return loss.to_zcdp()
         case _, ZCDP():

@@ -146,9 +146,8 @@ def find_releases(
 
 def find_same(rows: LedgerRows, certificate: Certificate, analyst: str) -> Release | None:
     """The release of this very certificate, if the analyst has it. The index is not used."""
-    payload = describe_certificate(certificate)
     for charge in rows.list_rows(GET_SAME_PLAN, plan=certificate.plan_digest, analyst=analyst):
-        if charge["payload"] != payload:
+        if charge["payload"] != describe_certificate(certificate):
             continue
         answer = rows.find_answer(charge["number"])
         has = charge["analyst"] == analyst or has_seen(rows, charge["number"], analyst)

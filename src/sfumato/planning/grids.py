@@ -1,6 +1,7 @@
 """Public grids, from declared bounds alone: for sums, and for bins to choose among."""
 
 from fractions import Fraction
+from functools import lru_cache
 from math import floor, frexp
 
 from sfumato.catalog.public_grid import choose_exponent
@@ -47,6 +48,7 @@ def _make_coarse_grid(lower: float, upper: float, exponent: int, *, whole: bool)
     return _make_grid(lower, upper, exponent)
 
 
+@lru_cache(maxsize=1024)
 def _make_grid(lower: float, upper: float, exponent: int) -> Grid:
     step = Fraction(2) ** exponent
     low, high = (floor(Fraction(bound) / step + Fraction(1, 2)) for bound in (lower, upper))

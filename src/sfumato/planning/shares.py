@@ -2,6 +2,7 @@
 
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 
 from sfumato.catalog.dataset import Dataset
 from sfumato.errors import InvalidParameter
@@ -13,6 +14,7 @@ SHARE_DIGITS = Decimal("1e-12")
 SHARE_OF_DELTA = 10  # a question that needs a delta and is given none takes one tenth of the budget's
 
 
+@lru_cache(maxsize=1024)
 def split_evenly(loss: PureDP | ZCDP, parts: int) -> tuple[PureDP | ZCDP, ...]:
     """Split a loss into finite decimals that add up to it exactly; the last share takes what rounding left."""
     whole = Fraction(loss.epsilon if isinstance(loss, PureDP) else loss.rho)

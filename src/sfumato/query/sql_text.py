@@ -4,6 +4,8 @@ import re
 
 from sqlglot import exp
 
+from sfumato.query.tokens import DIALECT
+
 PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 UNBRACKETED = (exp.Where, exp.Having, exp.Group, exp.Select, exp.Alias)  # a whole part of these needs no brackets
 DATE_TYPES = {exp.DType.DATE: "DATE", exp.DType.TIMESTAMPNTZ: "TIMESTAMP"}
@@ -13,7 +15,8 @@ def print_sql(tree: exp.Expr) -> str:
     """Print a tree. The tree itself is changed: pass a copy if it is needed afterwards."""
     for node in list(tree.find_all(exp.Cast, exp.DateDiff, exp.WithinGroup)):
         node.replace(_build_printable(node))
-    return tree.sql(dialect="duckdb", comments=False, copy=False)
+    text: str = DIALECT.generate(tree, comments=False, copy=False)
+    return text
 
 
 def _build_printable(node: exp.Expr) -> exp.Expr:

@@ -24,6 +24,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect as SqlglotDialect
+from sqlglot.dialects.duckdb import DuckDB
 
 Replace = Callable[[exp.Expression], exp.Expression]
 
@@ -32,10 +34,10 @@ Replace = Callable[[exp.Expression], exp.Expression]
 class Dialect:
     """How one engine writes a tree.
 
-    `generator`: sqlglot's name of the dialect. `replacements`: by type of node, what this engine is given instead.
+    `generator`: sqlglot's dialect. `replacements`: by type of node, what this engine is given instead.
     """
 
-    generator: str
+    generator: SqlglotDialect
     replacements: Mapping[type[exp.Expression], Replace] = field(default_factory=lambda: MappingProxyType({}))
 
     def write(self, tree: exp.Expression) -> str:
@@ -44,7 +46,7 @@ class Dialect:
             for node in reversed(list(tree.find_all(*self.replacements))):  # the inner ones first
                 if replace := self.replacements.get(type(node)):
                     node.replace(replace(node))
-        return tree.sql(dialect=self.generator, copy=False)
+        return self.generator.generate(tree, copy=False)
 
 
-DUCKDB = Dialect("duckdb")
+DUCKDB = Dialect(DuckDB())
