@@ -11,6 +11,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
+from functools import cached_property
 from math import prod
 from typing import ClassVar, assert_never
 
@@ -206,7 +207,7 @@ class Key:
             raise KernelFault("A key needs public values, each once.")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class BoundedPlan:
     """Measurements over the cells of a source. Contributions are bounded before the filters."""
 
@@ -247,6 +248,12 @@ class BoundedPlan:
         """The weights of one unit's rows add up to at most this."""
         return derive_extent(self.source).reach
 
+    @cached_property
+    def encoded(self) -> tuple[list[object], list[list[object]]]:
+        """The plan and its measurements, as they are hashed. A plan is hashed three times for one answer."""
+        parts = (self.population, self.source, self.unit, self.max_groups_per_unit, self.filters, self.keys)
+        return list(map(_encode, parts)), [_record(measurement, self) for measurement in self.measurements]
+
 
 LOWERING_VERSION = 3
 
@@ -258,8 +265,9 @@ def digest(plan: BoundedPlan) -> str:
     Relies on: SHA-256 being collision-free in practice.
     Checked by: tests/kernel/test_plan.py::test_digests_tell_plans_apart
     """
-    measured = [["Measurement", *_record(measurement, plan)] for measurement in plan.measurements]
-    return _hash(["BoundedPlan", *_encode_parts(plan), ["tuple", *measured], _encode(plan.repeat)])
+    parts, records = plan.encoded
+    measured = [["Measurement", *record] for record in records]
+    return _hash(["BoundedPlan", *parts, ["tuple", *measured], _encode(plan.repeat)])
 
 
 def answer_key(plan: BoundedPlan) -> str:
@@ -269,9 +277,9 @@ def answer_key(plan: BoundedPlan) -> str:
     Relies on: SHA-256 being collision-free in practice.
     Checked by: tests/kernel/test_plan.py::test_answer_keys_ignore_what_is_spent
     """
-    records = [_record(measurement, plan) for measurement in plan.measurements]
+    parts, records = plan.encoded
     measured = [["tuple", *record[:_LOSS], *record[_LOSS + 1 :]] for record in records]
-    return _hash(["tuple", _encode(LOWERING_VERSION), *_encode_parts(plan), ["tuple", *measured]])
+    return _hash(["tuple", _encode(LOWERING_VERSION), *parts, ["tuple", *measured]])
 
 
 _ATOMS = (type(None), bool, int, float, str, date, datetime, Decimal, Fraction)
@@ -280,11 +288,6 @@ _LOSS = 6  # the place of the loss in a record
 
 def _hash(encoded: list[object]) -> str:
     return hashlib.sha256(canonical_text(encoded).encode()).hexdigest()
-
-
-def _encode_parts(plan: BoundedPlan) -> list[object]:
-    parts = (plan.population, plan.source, plan.unit, plan.max_groups_per_unit, plan.filters, plan.keys)
-    return list(map(_encode, parts))
 
 
 def _record(measurement: Measurement, plan: BoundedPlan) -> list[object]:

@@ -15,8 +15,7 @@ def print_sql(tree: exp.Expr) -> str:
     """Print a tree. The tree itself is changed: pass a copy if it is needed afterwards."""
     for node in list(tree.find_all(exp.Cast, exp.DateDiff, exp.WithinGroup)):
         node.replace(_build_printable(node))
-    text: str = DIALECT.generate(tree, comments=False, copy=False)
-    return text
+    return tree.sql(dialect=DIALECT, comments=False, copy=False)
 
 
 def _build_printable(node: exp.Expr) -> exp.Expr:

@@ -56,6 +56,7 @@ class DuckDBEngine:
         self._stored = {name: find_grids(table) for name, table in tables.items()}
         self._empty = EmptyTables(self.tables)
         self._ready: dict[int, tuple[BoundedPlan, Queries | None]] = {}
+        self._cursors: list[duckdb.DuckDBPyConnection] = []  # idle; a new one takes longer than some queries
         self._lock = threading.Lock()
 
     @classmethod
@@ -135,13 +136,22 @@ class DuckDBEngine:
         """Measure. Every failure has one constant text: what failed may depend on the data."""
         measured = None
         with suppress(Exception):  # and nothing of it is kept: a cause or context could quote a record
-            measured = self._measure(plan)
+            cursor = self._take_cursor()
+            measured = self._measure(plan, cursor)
+            self._cursors.append(cursor)  # one that failed is not used again
         if measured is None:
             raise EngineFailed
         return measured
 
-    def _measure(self, plan: BoundedPlan) -> ExactAggregates:
-        queries, cursor = self._queries(plan), self._connection.cursor()
+    def _take_cursor(self) -> duckdb.DuckDBPyConnection:
+        """A connection to the snapshot that no other thread uses."""
+        try:
+            return self._cursors.pop()
+        except IndexError:
+            return self._connection.cursor()
+
+    def _measure(self, plan: BoundedPlan, cursor: duckdb.DuckDBPyConnection) -> ExactAggregates:
+        queries = self._queries(plan)
 
         def run(query: str | None) -> list[Any] | None:
             return None if query is None else cursor.execute(query).fetchall()
@@ -183,4 +193,6 @@ class DuckDBEngine:
     def close(self) -> None:
         """Close the snapshot."""
         self._empty.close()
+        while self._cursors:
+            self._cursors.pop().close()
         self._connection.close()

@@ -46,7 +46,7 @@ class Dialect:
             for node in reversed(list(tree.find_all(*self.replacements))):  # the inner ones first
                 if replace := self.replacements.get(type(node)):
                     node.replace(replace(node))
-        return self.generator.generate(tree, copy=False)
+        return tree.sql(dialect=self.generator, copy=False)
 
 
 DUCKDB = Dialect(DuckDB())
