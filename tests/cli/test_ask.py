@@ -54,7 +54,7 @@ def test_piped_it_is_plain(clinic):
     assert lines[1].startswith("Rome  ")
     assert lines[-1] == (
         "Cost: ε = 1. Left: ε = 1. Intervals: 95 % confidence, for the noise only. "
-        "Contribution bounds and clamping can add bias; `diagnose` estimates how much."
+        "Contribution bounds and clamping can add bias; `diagnose` estimates how much, one table at a time."
     )
     assert not set(shown) & set("\x1b│┃─━●")
 

@@ -3,6 +3,7 @@
 import pytest
 
 import sfumato as sf
+from sfumato.errors import UnsupportedSyntax
 
 CATALOG = """
 [dataset]
@@ -64,6 +65,16 @@ def test_tables_are_joined_on_the_person(folder):
         for row in clinic.ask(sql, epsilon=90).rows:
             assert abs(row["n"] - 600) < 15
             assert abs(row["c"] - 40) < 1
+
+
+def test_the_note_of_a_join_says_how_to_diagnose_it(folder):
+    with sf.open(folder) as clinic:
+        sql = "SELECT AVG(v.cost) AS c FROM patients p JOIN visits v ON p.patient_id = v.patient_id"
+        assert "`diagnose` estimates how much, one table at a time." in clinic.ask(sql, epsilon=1).interval_note
+        with pytest.raises(UnsupportedSyntax, match="one table") as refused:
+            clinic.diagnose(sql, epsilon=1)
+        assert "patients, tests, visits" in refused.value.hint
+        assert clinic.diagnose("SELECT AVG(cost) AS c FROM visits", epsilon=1).at_bounds.keys() == {"cost"}
 
 
 def test_rows_reach_their_person_through_another_table(folder):

@@ -57,9 +57,9 @@ def diagnose(desk: Desk, sql: str, epsilon: Number, analyst: str) -> Diagnosis:
     query = bind(tree, desk.dataset)
     refuse_epsilon(query.dp_options, "a diagnosis has its own")
     if not isinstance(query.source, Scan):
-        raise UnsupportedSyntax(
-            "diagnose", "Only a question about one table can be diagnosed.", "Diagnose one table at a time."
-        )
+        private = ", ".join(table.name for table in desk.dataset.tables.values() if not table.public)
+        hint = f"Diagnose a question about each table by itself, without JOIN, UNION and subqueries: {private}."
+        raise UnsupportedSyntax("diagnose", "Only a question about one table can be diagnosed.", hint)
     table = desk.dataset.table(query.source.table)
     read = set().union(*(columns_of(part.value.expression) for part in query.aggregates if part.value is not None))
     conditions: dict[str, tuple[Expression, ...]] = {"rows": ()}

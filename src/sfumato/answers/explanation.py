@@ -57,7 +57,7 @@ from sfumato.query.query import Query
 
 NOT_COVERED = (
     "Margins and intervals cover the noise only. Contribution bounds and clamping can add bias, which is not covered. "
-    "`diagnose` estimates how much; the owner's load report states it exactly."
+    "`diagnose` estimates how much, one table at a time; the owner's load report states it exactly."
 )
 TOGETHER = (
     "Aggregates that are measured together share their noise: each row is split into parts by the position of its "

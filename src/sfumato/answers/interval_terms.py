@@ -8,7 +8,7 @@ from sfumato.kernel.certify import Certificate
 from sfumato.planning.planner import Planned
 from sfumato.query.query import Query
 
-BIAS = "Contribution bounds and clamping can add bias; `diagnose` estimates how much."
+BIAS = "Contribution bounds and clamping can add bias; `diagnose` estimates how much, one table at a time."
 CUT = "Intervals end at the limits that the catalog implies, such as 0 for a count or the bounds for an average."
 
 
