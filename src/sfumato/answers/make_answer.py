@@ -207,7 +207,7 @@ def _is_whole(post: object, planned: Planned) -> bool:
 
 def _list_values(values: Values, cells: int, kept: list[int], *, whole: bool) -> list[object]:
     """The values of the shown cells as Python values. NULL is None; `whole` numbers become integers."""
-    shown = np.broadcast_to(values, cells)[kept]
+    shown = (values if values.shape == (cells,) else np.broadcast_to(values, cells))[kept]
     listed: list[object] = shown.tolist()
     if shown.dtype.kind not in "fO":
         return listed

@@ -2,12 +2,14 @@
 
 import difflib
 import re
+import threading
 import unicodedata
 from collections.abc import Sequence
 
 from sqlglot.dialects import DuckDB
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
+from sqlglot.tokens import Tokenizer
 
 from sfumato.errors import UnknownName, UnsupportedSyntax
 from sfumato.query.dp_options import DpOptions, take_dp_options
@@ -50,6 +52,7 @@ PLAIN_TEXT = re.compile(r"[\x20-\x7e\n\r\t]*")
 INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")  # Unicode categories
 QUOTED = re.compile(r"""('|").*?(?:\1|(?P<open>\Z))|--[^\n]*|/\*.*?(?:\*/|(?P<open_comment>\Z))""", re.DOTALL)
 DIALECT = DuckDB()
+_OWN = threading.local()
 BEGIN = "Begin with SELECT COUNT(*) FROM a table."
 SHORTEN = "Ask a smaller question, or several questions."
 RESERVED = "{} begins with __sfumato, which is reserved"
@@ -127,7 +130,7 @@ def _split_tokens(sql: object) -> list[Token]:
         raise UnsupportedSyntax("syntax", f"The question is longer than {MOST_LETTERS:,} characters.", SHORTEN)
     _refuse_invisible(sql)
     try:
-        tokens = list(DIALECT.tokenize(sql))
+        tokens = list(_find_tokenizer().tokenize(sql))
     except SqlglotError:
         opened = [found.start() for found in QUOTED.finditer(sql) if "" in found.groupdict().values()]
         place = locate_offset(sql, opened[0]) if opened else ""
@@ -137,6 +140,14 @@ def _split_tokens(sql: object) -> list[Token]:
     if len(tokens) > MOST_TOKENS:
         raise UnsupportedSyntax("syntax", f"The question has more than {MOST_TOKENS:,} words and signs.", SHORTEN)
     return tokens
+
+
+def _find_tokenizer() -> Tokenizer:
+    """The tokenizer of this thread: making one takes as long as using it."""
+    found: Tokenizer | None = getattr(_OWN, "tokenizer", None)
+    if found is None:
+        found = _OWN.tokenizer = DIALECT.tokenizer()
+    return found
 
 
 def refuse_name(name: str) -> None:
