@@ -33,12 +33,11 @@ def amounts_of(loss: PrivacyLoss) -> tuple[Fraction, Fraction]:
 
 def make_loss(kind: PrivacyLoss, amount: Fraction, delta: Fraction, rounding: str = ROUND_CEILING) -> PrivacyLoss:
     """A loss of the same kind as `kind`, with these amounts."""
-    digits = round_long(amount, rounding)
     match kind:
         case PureDP():
-            return PureDP(digits)
+            return PureDP(round_long(amount, rounding))
         case ApproxDP() | ZCDP():
-            return type(kind)(digits, round_long(delta, rounding))
+            return type(kind)(round_long(amount, rounding), round_long(delta, rounding))
         case _:
             assert_never(kind)
 
@@ -71,7 +70,6 @@ def add_losses(one: PrivacyLoss, two: PrivacyLoss) -> PrivacyLoss:
     return make_loss(one, amount + more, delta + more_delta)
 
 
-@lru_cache(maxsize=4096)
 def fits(charge: PrivacyLoss, spent: PrivacyLoss, limit: PrivacyLoss) -> bool:
     """Whether `spent` and `charge` together are within the limit, in both amounts and to the last digit."""
     parts = zip(amounts_of(charge), amounts_of(spent), amounts_of(limit), strict=True)
