@@ -249,7 +249,7 @@ class BoundedPlan:
         return derive_extent(self.source).reach
 
     @cached_property
-    def encoded(self) -> tuple[list[object], list[list[object]]]:
+    def _encoded(self) -> tuple[list[object], list[list[object]]]:
         """The plan and its measurements, as they are hashed. A plan is hashed three times for one answer."""
         parts = (self.population, self.source, self.unit, self.max_groups_per_unit, self.filters, self.keys)
         return [*map(_encode, parts)], [_record(measurement, self) for measurement in self.measurements]
@@ -265,8 +265,8 @@ def digest(plan: BoundedPlan) -> str:
     Relies on: SHA-256 being collision-free in practice.
     Checked by: tests/kernel/test_plan.py::test_digests_tell_plans_apart
     """
-    measured = [["Measurement", *record] for record in plan.encoded[1]]
-    return _hash(["BoundedPlan", *plan.encoded[0], ["tuple", *measured], _encode(plan.repeat)])
+    measured = [["Measurement", *record] for record in plan._encoded[1]]
+    return _hash(["BoundedPlan", *plan._encoded[0], ["tuple", *measured], _encode(plan.repeat)])
 
 
 def answer_key(plan: BoundedPlan) -> str:
@@ -276,8 +276,8 @@ def answer_key(plan: BoundedPlan) -> str:
     Relies on: SHA-256 being collision-free in practice.
     Checked by: tests/kernel/test_plan.py::test_answer_keys_ignore_what_is_spent
     """
-    measured = [["tuple", *record[:_LOSS], *record[_LOSS + 1 :]] for record in plan.encoded[1]]
-    return _hash(["tuple", _encode(LOWERING_VERSION), *plan.encoded[0], ["tuple", *measured]])
+    measured = [["tuple", *record[:_LOSS], *record[_LOSS + 1 :]] for record in plan._encoded[1]]
+    return _hash(["tuple", _encode(LOWERING_VERSION), *plan._encoded[0], ["tuple", *measured]])
 
 
 _ATOMS = (type(None), bool, int, float, str, date, datetime, Decimal, Fraction)
