@@ -2,10 +2,12 @@
 
 import json
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import sfumato as sf
@@ -14,6 +16,14 @@ from sfumato.lab.auditing.canonical_outputs import observe, run_and_observe
 
 # Failure probabilities: a correct mechanism is "violated" with probability 1e-6 at most, by design (enumerated in
 # test_audit_limits.py). The bounds that are asserted here are ten standard errors away.
+
+
+class Plain:
+    """An object that says nothing in its repr, and that holds itself."""
+
+    def __init__(self, data=0):
+        self.data = [data]
+        self.itself = self
 
 
 def laplace_batch(scale_of=1):
@@ -118,6 +128,12 @@ def test_a_claim_of_no_loss():
         lambda data: pd.DataFrame({"x": [1, 2 + data]}),
         lambda data: pd.DataFrame({"x": pd.Series([1], dtype="int32" if data else "int64")}),
         lambda data: pl.DataFrame({"x" if data else "y": [1]}),
+        lambda data: pd.DataFrame([[1, 2 + data]], columns=["x", "x"]),
+        lambda data: pd.Series([1.0, 2.0 + data * 1e-15]),
+        lambda data: pl.Series([1 + data]),
+        lambda data: pa.array([1, None] if data else [1, 2]),
+        lambda data: SimpleNamespace(x=[data]),
+        lambda data: Plain(data),
         lambda data: {1, 2, 3 + data},
         lambda data: int if data else float,
         lambda data: 2**200 + data,  # equal as floats
@@ -133,9 +149,6 @@ def test_everything_observable_is_observed(mechanism):
 
 
 def test_outputs_that_look_alike_are_equal():
-    class Plain:
-        pass
-
     assert observe(Plain()) == observe(Plain())  # addresses in memory are not compared
     assert observe([1, {"a": math.nan}]).exact == observe([1, {"a": math.nan}]).exact
     assert observe(True).exact != observe(1).exact

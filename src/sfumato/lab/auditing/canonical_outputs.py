@@ -66,6 +66,7 @@ class _Contents:
         self.numbers: dict[str, float] = {}
         self.texts: dict[str, str] = {}
         self.exact: list[Hashable] = []
+        self._inside: set[int] = set()  # the containers that are being walked through: one may hold itself
 
     def add_number(self, path: str, number: object) -> None:
         self.numbers[path] = to_float(number)
@@ -78,13 +79,15 @@ class _Contents:
     def walk(self, output: object, path: str, depth: int = 0) -> str:
         """Add what an output holds; return its structure."""
         name = type(output).__name__
-        if depth > DEEPEST:
+        if depth > DEEPEST or id(output) in self._inside:
             return f"{name}, nested too deep"
-        inside = _split_output(output)
-        if inside is None:
+        split = _split_output(output)
+        if split is None:
             return self._add_value(output, path)
-        described, parts = inside
+        described, parts = split
+        self._inside.add(id(output))
         kinds = [self.walk(part, path + key, depth + 1) for key, part in parts.items()]
+        self._inside.discard(id(output))
         whole = f"{len(kinds)} of {kinds[0]}" if kinds and len(set(kinds)) == 1 else ", ".join(kinds)
         return f"{name}{described}({whole})"
 
@@ -124,6 +127,8 @@ def _split_output(output: object) -> tuple[str, dict[str, object]] | None:  # no
             return None
     if is_dataclass(output):
         return "", {f".{part.name}": getattr(output, part.name) for part in fields(output)}
+    if _has_plain_state(output):
+        return "", {f".{name}": value for name, value in vars(output).items()}
     return _read_frame(output)
 
 
@@ -139,13 +144,30 @@ def _write_number(number: object) -> Hashable:
 def _read_frame(output: object) -> tuple[str, dict[str, object]] | None:
     """Types and columns of a frame of pandas, polars or Arrow, found without importing any of them."""
     library = type(output).__module__.split(".")[0]
-    if library not in ("pandas", "polars", "pyarrow") or not hasattr(output, "columns"):
+    if library not in ("pandas", "polars", "pyarrow"):
         return None
+    if not hasattr(output, "columns"):
+        return _read_single_column(output)
     if library == "pandas":
-        kinds = {str(name): str(kind) for name, kind in output.dtypes.items()}  # type: ignore[attr-defined]
+        kinds = [f"{name}: {kind}" for name, kind in output.dtypes.items()]  # type: ignore[attr-defined]
         index = list(output.index)  # type: ignore[attr-defined]
-        found = {f"[{name!r}]": output[name].tolist() for name in output.columns}  # type: ignore[index]
+        columns = enumerate(output.columns)  # names may repeat: read by place  # type: ignore[attr-defined]
+        found = {f"[{name!r}, {place}]": output.iloc[:, place].tolist() for place, name in columns}  # type: ignore[attr-defined]
         return f" with columns {kinds}", {"index": index, **found}
     schema = str(output.schema)  # type: ignore[attr-defined]
     table = output.to_dict(as_series=False) if library == "polars" else output.to_pydict()  # type: ignore[attr-defined]
     return f" with columns {' '.join(schema.split())}", {f"[{name!r}]": values for name, values in table.items()}
+
+
+def _read_single_column(output: object) -> tuple[str, dict[str, object]] | None:
+    """Type and values of a series of pandas or polars, or of an Arrow array."""
+    for method in ("to_pylist", "to_list", "tolist"):
+        if hasattr(output, method):
+            kind = getattr(output, "dtype", getattr(output, "type", ""))
+            return f" of {kind}, named {getattr(output, 'name', None)!r}", _number_items(getattr(output, method)())
+    return None
+
+
+def _has_plain_state(output: object) -> bool:
+    """Is this an object whose repr shows its place in memory only, so that its attributes are what it holds?"""
+    return type(output).__repr__ is object.__repr__ and hasattr(output, "__dict__")
