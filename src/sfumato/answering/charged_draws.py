@@ -17,16 +17,11 @@ from sfumato.kernel.reservation import Reservation
 from sfumato.ledger.ledger import AlreadyAnswered, Ledger
 
 Drawn = TypeVar("Drawn")
-Summarise = Callable[[Released], Mapping[str, object]]
+Summarise = Callable[[Released], Mapping[str, object]] | None
 
 
-def charge_and_release(  # noqa: PLR0917 - its callers name what they pass
-    engine: Engine,
-    ledger: Ledger,
-    certified: CertifiedPlans,
-    analyst: str,
-    question: str,
-    summarise: Summarise | None = None,
+def charge_and_release(  # noqa: PLR0917 - one caller passes the last
+    engine: Engine, ledger: Ledger, certified: CertifiedPlans, analyst: str, question: str, summarise: Summarise = None
 ) -> Answered:
     """Check, charge, measure, add noise once, store: in this order.
 
