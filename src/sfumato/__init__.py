@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from sfumato import errors
 
 if TYPE_CHECKING:
-    from sfumato import lab, local
+    from sfumato import lab, learning, local
     from sfumato.answering.preview import Preview
     from sfumato.answers.answer import Answer
     from sfumato.catalog.budget import Budget
@@ -56,6 +56,7 @@ _LOADED_ON_USE = {
     "choose": ("sfumato.standalone.private_choice", "choose"),
     "count": ("sfumato.query.frame", "count"),
     "lab": ("sfumato.lab", ""),  # the package itself
+    "learning": ("sfumato.learning", ""),  # the package itself
     "local": ("sfumato.local", ""),  # the package itself
     "mean": ("sfumato.query.frame", "mean"),
     "open": ("sfumato.opening", "open_folder"),
@@ -96,6 +97,7 @@ __all__ = [
     "count",
     "errors",
     "lab",
+    "learning",
     "local",
     "mean",
     "open",

@@ -1,6 +1,6 @@
 """The object that users work with. Every method passes its question to a function in answering/."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 
@@ -12,6 +12,7 @@ from sfumato.answering.find_bounds import Bounds, find_bounds
 from sfumato.answering.preview import Preview, preview
 from sfumato.answering.rehearse import rehearse
 from sfumato.answering.selection import Question, Selection
+from sfumato.answering.statistical_oracle import StatisticalOracle, begin_oracle
 from sfumato.answering.upgrade import upgrade
 from sfumato.answering.watch import Watch, begin_watch
 from sfumato.answering.workload import Wanted, Workload, ask_workload, plan_workload
@@ -163,6 +164,24 @@ class Curator:
     ) -> Watch:
         """Watch whether a count like this one reaches a threshold, over about so many questions, for one price."""
         return begin_watch(self.at_desk, sql, above, epsilon, questions, analyst)
+
+    def statistical_queries(
+        self,
+        k: int,
+        epsilon: Number,
+        beta: Number = "0.05",
+        *,
+        table: str | None = None,
+        psi_class: Sequence[str] | None = None,
+        class_size: int | None = None,
+        analyst: str = DEFAULT_ANALYST,
+    ) -> StatisticalOracle:
+        """An oracle for K averages of functions of a row, for one epsilon in all. The first query charges it.
+
+        `psi_class` lists the functions that may be asked; `class_size` is the size of a class that you declare
+        without listing it. See `StatisticalOracle.tolerance`.
+        """
+        return begin_oracle(self.at_desk, k, epsilon, beta, table, psi_class, class_size, analyst)
 
     def diagnose(self, sql: str, epsilon: Number = "0.01", *, analyst: str = DEFAULT_ANALYST) -> Diagnosis:
         """Noisy shares: rows that the filter drops, rows at a bound, and people with more rows than their bound."""

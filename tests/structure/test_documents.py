@@ -104,3 +104,17 @@ def test_links_and_names_exist(path):
 def test_public_names_are_listed_once():
     assert sorted(sf.__all__) == sorted(set(sf.__all__))
     assert all(hasattr(sf, name) for name in sf.__all__)
+
+
+def test_the_page_about_learning_runs():
+    text = (ROOT / "docs" / "learning.md").read_text()
+    names = {}
+    exec(compile("\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL)), "learning", "exec"), names)
+    assert names["oracle"].remaining == 7
+    for name, shown in re.findall(r"^oracle\.(\w+) +# (0\.\d+)", text, re.MULTILINE):
+        assert getattr(names["oracle"], name) == pytest.approx(float(shown), abs=1e-4)
+    stated = names["learner"].guarantee(alpha=0.1, beta=0.05, epsilon=1)
+    assert f"# {stated}" in text
+    (session,) = re.findall(r"```console\n(.*?)```", text, re.DOTALL)
+    for command, shown in re.findall(r"^\$ sfumato (.*)\n((?:[^$].*\n)+)", session, re.MULTILINE):
+        assert CliRunner().invoke(app, shlex.split(command), env={"COLUMNS": "200"}).output == shown

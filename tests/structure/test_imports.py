@@ -44,9 +44,21 @@ MAY_IMPORT = {  # a package of ours, or a module at the root -> what of ours it 
     "answering": ANSWERING,
     "local": {"kernel", "number_arguments", "number_arrays", "ledger", "answering", "errors", "signing"},
     "lab": {"local", "standalone", "answering", "number_arrays", "extras", "signing", *ROOT, *ANSWERING},
-    "cli": {"lab", "local", "answering", *ROOT, *ANSWERING, ""},
+    "learning": {"answering", "curator", *ANSWERING},
+    "cli": {"lab", "learning", "local", "answering", *ROOT, *ANSWERING, ""},
     # modules at the root
-    "__init__": {"lab", "local", "standalone", "answering", "curator", "opening", "folder_ledger", *ANSWERING, ""},
+    "__init__": {
+        "lab",
+        "learning",
+        "local",
+        "standalone",
+        "answering",
+        "curator",
+        "opening",
+        "folder_ledger",
+        *ANSWERING,
+        "",
+    },
     "__main__": {"cli"},
     "curator": {"answering", *ANSWERING},
     "opening": {"answering", "curator", "arguments", "folder_ledger", "shared_ledgers", *ANSWERING},
@@ -163,13 +175,15 @@ def test_the_search_for_cycles_finds_them():
 
 
 def test_one_file_charges_and_releases():
-    """`charge_and_release` is written once; only that file and the start of a watch charge the ledger."""
+    """`charge_and_release` is written once; that file, the start of a watch and `prepay` charge the ledger."""
     texts = {module_name(path): path.read_text() for path in EVERYTHING}
     assert [name for name, text in texts.items() if "def charge_and_release" in text] == [
         "sfumato.answering.charged_draws"
     ]
     charging = {name for name, text in texts.items() if re.search(r"ledger\.charge\(", text)}
-    assert charging == {"sfumato.answering.charged_draws", "sfumato.answering.watch"}
+    assert charging == {
+        "sfumato.answering.charged_draws", "sfumato.answering.prepaid_ledger", "sfumato.answering.watch",
+    }  # fmt: skip
     storing = {name for name, text in texts.items() if re.search(r"ledger\.store\(", text)}
     assert storing == {"sfumato.answering.charged_draws", "sfumato.answering.watch"}
     assert not [name for name in texts if name.startswith("sfumato.answering") and "import Curator" in texts[name]]

@@ -1,6 +1,6 @@
 """The smallest epsilon that gives the margins an analyst wants, found by planning. It reads no data."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 from sfumato.answering.desk import Desk
@@ -38,11 +38,19 @@ def find_least_epsilon(desk: Desk, query: Query, wanted: Mapping[str, float], co
                 return False
         return True
 
-    low, high = SMALLEST, LARGEST
-    if not is_enough(round_up_to_three_digits(high)):
+    found = bisect_epsilon(is_enough)
+    if found is None:
         kind = f"one that no epsilon up to {LARGEST:g} gives"
         raise InvalidParameter("margin", "must be reachable", kind, "Ask for a wider one.")
+    return PureDP(found)
+
+
+def bisect_epsilon(is_enough: Callable[[str], bool]) -> str | None:
+    """The smallest epsilon, to three digits, that is enough; None if the largest is not."""
+    low, high = SMALLEST, LARGEST
+    if not is_enough(round_up_to_three_digits(high)):
+        return None
     for _ in range(BISECTIONS):
         middle = (low * high) ** 0.5
         low, high = (low, middle) if is_enough(round_up_to_three_digits(middle)) else (middle, high)
-    return PureDP(round_up_to_three_digits(high))
+    return round_up_to_three_digits(high)

@@ -17,6 +17,7 @@ from sfumato.cli import (
     improve,
     lab,
     lab_explanations,
+    learn,
     ledger_commands,
     ledger_files,
     owner,
@@ -108,6 +109,7 @@ app.add_typer(ledger_commands.ledger, name="ledger", rich_help_panel="Budget and
 app.add_typer(survey_commands.survey, name="survey", rich_help_panel="Survey without a curator")
 app.command(rich_help_panel="Learn")(audit_command.audit)
 app.add_typer(lab.lab, name="lab", rich_help_panel="Learn")
+app.add_typer(learn.learn, name="learn", rich_help_panel="Ask")
 
 
 app.command(

@@ -18,15 +18,21 @@ SHARE_OF_DELTA = 10  # a question that needs a delta and is given none takes one
 def split_evenly(loss: PureDP | ZCDP, parts: int) -> tuple[PureDP | ZCDP, ...]:
     """Split a loss into finite decimals that add up to it exactly; the last share takes what rounding left."""
     whole = Fraction(loss.epsilon if isinstance(loss, PureDP) else loss.rho)
-    digits = len(str(whole.numerator)) - len(str(whole.denominator))
-    unit = Fraction(SHARE_DIGITS) * Fraction(10) ** digits
-    share = (whole / parts // unit) * unit
+    share = round_share(whole / parts, whole)
     if share <= 0:
         raise InvalidParameter("epsilon", "must be large enough to share", "a smaller one", "Raise it.")
     amounts = [share] * (parts - 1) + [whole - share * (parts - 1)]
     decimals = [exact_decimal(amount) for amount in amounts]
     kind = PureDP if isinstance(loss, PureDP) else ZCDP
     return tuple(kind(amount) for amount in decimals if amount is not None)
+
+
+def round_share(share: Fraction, whole: Fraction | None = None) -> Fraction:
+    """Round a share down to a finite decimal: to 12 digits after the first digit of the whole (or of the share)."""
+    reference = share if whole is None else whole
+    digits = len(str(reference.numerator)) - len(str(reference.denominator))
+    unit = Fraction(SHARE_DIGITS) * Fraction(10) ** digits
+    return (share // unit) * unit
 
 
 def pay_for(quantity: Quantity, share: PureDP | ZCDP, delta: Decimal | None, dataset: Dataset) -> Loss:
