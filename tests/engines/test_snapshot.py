@@ -1,4 +1,4 @@
-"""What is pinned, beside plain Python with exact fractions: clamped, rounded, put on the grid."""
+"""Pinned values are compared with exact fractions in Python: clamped, rounded to the grid."""
 
 import math
 from collections import Counter
@@ -113,7 +113,7 @@ def test_a_snapshot_is_what_plain_python_makes(nullable, unit, most, data):
 
 
 def test_the_comparison_sees_a_wrong_rounding(monkeypatch):
-    """Negative control: down instead of to the nearest step."""
+    """Negative control: rounding down instead of to the nearest step."""
     data = [(1, tenths / 10, 1, "Rome") for tenths in range(1, 10)]
     arrow = pa.table({name: pa.array([row[at] for row in data], TYPES[name]) for at, name in enumerate(TYPES)})
     wanted = comparable(met(list(expected(data, columns(True), True, "who", 2)), 2))

@@ -24,7 +24,7 @@ def describe(reading=PLAIN_TEXT):
 
 
 def read(path, **keys):
-    """What is read of a file: a list of rows, and how many records were dropped."""
+    """The rows of a file, and how many records were dropped."""
     with open_source(DUCKDB, describe(TextFormat(**keys)), path) as source:
         rows = DUCKDB.execute(f"SELECT * FROM {source.relation}").fetchall()
         assert len(rows) == source.records
