@@ -136,7 +136,8 @@ def _run_aggregate(case: Case, samples: int) -> Row:
         return Row(case.text, claim, found.lower_bound, share, found.samples, found.verdict, found.event)
     replayed = replay(declare(case), sql, engine=case.engine, random_pairs=2, seed=1, **price)
     detail = " ".join(replayed.faults)
-    return Row(case.text, f"{next(iter(price.values()))}", None, replayed.share, 0, replayed.verdict, detail)
+    ((parameter, amount),) = price.items()
+    return Row(case.text, f"{parameter}={amount}", None, replayed.share, 0, replayed.verdict, detail)
 
 
 def _clinic() -> Dataset:
@@ -168,5 +169,5 @@ def _run_random(case: Case) -> Row:
         faults = [f"{found.pair}: {fault}" for found in replayed for fault in found.faults]
         verdict = "violated" if faults else "consistent" if any(not found.note for found in replayed) else "refused"
         share = max(found.share for found in replayed)
-        return Row(case.text, "1", None, share, 0, verdict, " ".join(faults) or question.text)
-    return Row(case.text, "1", None, None, 0, "refused", "every question of this seed is refused")
+        return Row(case.text, "epsilon=1", None, share, 0, verdict, " ".join(faults) or question.text)
+    return Row(case.text, "epsilon=1", None, None, 0, "refused", "every question of this seed is refused")
