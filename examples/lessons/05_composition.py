@@ -121,8 +121,8 @@ people.close()
 # %%
 for questions in (1, 10, 100, 1000):
     basic = sf.PureDP("0.1").group(questions).epsilon  # the sum of so many losses
-    each = sf.PureDP("0.1").to_zcdp().rho * questions
-    converted = sf.ZCDP(each).to_approx("1e-6").epsilon
+    rho = sf.PureDP("0.1").to_zcdp().rho * questions
+    converted = sf.ZCDP(rho).to_approx("1e-6").epsilon
     print(
         f"{questions:>4} questions: epsilon {float(basic):6.1f} added up, {float(converted):5.1f} by zCDP (delta 1e-6)"
     )

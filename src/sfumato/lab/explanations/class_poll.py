@@ -76,13 +76,13 @@ class PollView:
             "repeats": self.repeats,
             "errors": [
                 {
-                    "students": one.students,
-                    "local": one.local,
-                    "local_theory": one.local_theory,
-                    "central": one.central,
-                    "central_theory": one.central_theory,
+                    "students": measured.students,
+                    "local": measured.local,
+                    "local_theory": measured.local_theory,
+                    "central": measured.central,
+                    "central_theory": measured.central_theory,
                 }
-                for one in self.errors
+                for measured in self.errors
             ],
         }
 
@@ -179,13 +179,13 @@ def make_poll_page(view: PollView) -> LessonPage:
     )
     rows = tuple(
         (
-            f"{one.students:,}",
-            f"{one.local:.2f}",
-            f"{one.local_theory:.2f}",
-            f"{one.central:.2f}",
-            f"{one.central_theory:.2f}",
+            f"{measured.students:,}",
+            f"{measured.local:.2f}",
+            f"{measured.local_theory:.2f}",
+            f"{measured.central:.2f}",
+            f"{measured.central_theory:.2f}",
         )
-        for one in view.errors
+        for measured in view.errors
     )
     heads = ("students", "local error", "theory", "central error", "theory")
     first = view.errors[0].local_theory / math.sqrt(view.errors[0].students)
@@ -218,9 +218,16 @@ def draw_poll_figure(view: PollView) -> Figure:
         Axis("error, log scale", min(level, 1.0) * 0.4, most, log=True),
         (
             Line(tuple((x, slope * math.sqrt(x)) for x in ends), "naive", f"{slope:.3g} √n", dashed=True),
-            Dots(tuple((float(one.students), one.local) for one in view.errors), "naive", "local", size=4),
+            Dots(
+                tuple((float(measured.students), measured.local) for measured in view.errors), "naive", "local", size=4
+            ),
             Line(tuple((x, level) for x in ends), "protected", f"{level:.3g}", dashed=True),
-            Dots(tuple((float(one.students), one.central) for one in view.errors), "protected", "central", size=4),
+            Dots(
+                tuple((float(measured.students), measured.central) for measured in view.errors),
+                "protected",
+                "central",
+                size=4,
+            ),
         ),
     )
     yes, estimated = float(view.true_yes), view.estimated_yes

@@ -89,7 +89,7 @@ def neighbours(
     if rows is not None:
         table = replace(table, rows=tuple(int(value) for value in rows))
     relations = tuple(Neighbours) if relation is None else (Neighbours.read(relation),)
-    found = tuple(list_neighbours(name, table, one) for one in relations)
+    found = tuple(list_neighbours(name, table, chosen) for chosen in relations)
     return NeighbourView(name, table, answer_query(name, table, table.rows), found)
 
 

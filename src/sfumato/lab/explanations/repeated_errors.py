@@ -77,8 +77,8 @@ class ErrorView:
             "rows": self.rows,
             "errors": list(self.errors),
             "bounds": [
-                {"beta": one.beta, "formula": one.formula, "bound": one.bound, "observed": one.observed}
-                for one in self.bounds
+                {"beta": limit.beta, "formula": limit.formula, "bound": limit.bound, "observed": limit.observed}
+                for limit in self.bounds
             ],
         }
 
@@ -136,14 +136,14 @@ def compare_errors(beta: float, scale: float, step: float, errors: tuple[float, 
     """Compare errors that are multiples of a step with the bound for one β."""
     formula = scale * math.log(1 / beta)
     steps = math.ceil(formula / step)
-    beyond = sum(round(abs(one) / step) > steps for one in errors)
+    beyond = sum(round(abs(missed) / step) > steps for missed in errors)
     return ErrorBound(beta, formula, steps * step, beyond / len(errors))
 
 
 def make_error_page(view: ErrorView) -> LessonPage:
     rows = tuple(
-        (f"{100 * one.beta:.0f} %", f"±{one.formula:.4g}", f"±{one.bound:.4g}", show_share(one.observed))
-        for one in view.bounds
+        (f"{100 * limit.beta:.0f} %", f"±{limit.formula:.4g}", f"±{limit.bound:.4g}", show_share(limit.observed))
+        for limit in view.bounds
     )
     times = len(view.errors)
     divided = f", divided by the public number of rows, {view.rows:,}" if view.query == "average" else ""
@@ -154,7 +154,7 @@ def make_error_page(view: ErrorView) -> LessonPage:
         "(Δ/ε) ln(1/β) with probability β. The noise is a whole number of steps, so the bound is rounded up.",
     )
     heads = ("β", "(Δ/ε) ln(1/β)", "rounded up", "errors beyond")
-    mean = sum(abs(one) for one in view.errors) / times
+    mean = sum(abs(missed) for missed in view.errors) / times
     return LessonPage(
         f"How wrong is a private {view.query}?",
         paragraphs,
@@ -174,8 +174,8 @@ def _draw_histogram(view: ErrorView) -> tuple[str, ...]:
     most = max(map(abs, view.errors))
     width = max(most / 7.5, view.sensitivity / view.rows if view.query == "average" else 1.0)
     counts: dict[int, int] = {}
-    for one in view.errors:
-        place = round(one / width)
+    for missed in view.errors:
+        place = round(missed / width)
         counts[place] = counts.get(place, 0) + 1
     tallest = max(counts.values())
     return (
@@ -192,7 +192,7 @@ def draw_error_figure(view: ErrorView) -> Figure:
     scale, times = view.sensitivity / float(view.epsilon), len(view.errors)
     reach = max(*map(abs, view.errors), scale * math.log(1 / 0.01)) * 1.1
     within = next(bound for bound in view.bounds if bound.beta == 0.05)
-    dots = Dots(tuple((turn + 1.0, one) for turn, one in enumerate(view.errors)), "protected", "error", size=2.5)
+    dots = Dots(tuple((turn + 1.0, missed) for turn, missed in enumerate(view.errors)), "protected", "error", size=2.5)
     rules = (
         Rule("limit", y=within.bound, text="(Δ/ε) ln(1/β), β = 5 %"),
         Rule("limit", y=-within.bound),
@@ -204,7 +204,7 @@ def draw_error_figure(view: ErrorView) -> Figure:
         Axis("error", -reach, reach),
         (*rules, dots),
     )
-    sizes = [abs(one) for one in view.errors]
+    sizes = [abs(missed) for missed in view.errors]
     shares = ((size, sum(other > size for other in sizes) / times) for size in sorted(set(sizes)))
     steps = tuple((size, share) for size, share in shares if share)
     places = [reach * index / 120 for index in range(121)]
