@@ -130,3 +130,19 @@ exact = {name: float((examples.y & ~examples[name]).mean()) for name in features
 worst = max(abs(shares[name] - exact[name]) for name in features)
 print(f"greatest difference to the exact shares: {worst:.4f}, with a tolerance of {tolerance}")
 assert worst < tolerance / 2
+
+# %% [markdown]
+# ## The same with a proven guarantee
+# `sf.learning` has this learner. Before anything is spent, it states how many examples it needs for an error of at most
+# α with probability 1 - β ([learning](../../docs/learning.md)). The guarantee holds for every distribution of the
+# examples, so with 4,000 of them it promises less than it achieves here.
+
+# %%
+learner = sf.learning.Conjunction(features, "y", monotone=True)
+print(learner.guarantee(alpha=0.1, beta=0.05, epsilon=1))
+with sf.protect(
+    make_examples(rows), name="examples", unit=sf.ROW, neighbours="replace-one", rows=rows,
+    columns={name: sf.Boolean(nullable=False) for name in [*features, "y"]}, budget=sf.Budget(epsilon=1),
+) as others:  # fmt: skip
+    fitted = learner.fit(others, epsilon=1, beta=0.05)
+print(f"{fitted.sql}, with an error of at most {100 * float(fitted.alpha):.0f} %")
