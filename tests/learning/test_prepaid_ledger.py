@@ -14,6 +14,7 @@ from sfumato.answering.charged_draws import charge_and_release
 from sfumato.answering.prepaid_ledger import prepay
 from sfumato.answering.psi_expressions import bind_psi, plan_sums
 from sfumato.kernel.losses import PureDP
+from sfumato.ledger.ledger import Ledger
 
 ROWS = pd.DataFrame({"smoker": [True, False, True, False] * 50})
 
@@ -109,3 +110,19 @@ def test_after_a_crash_nothing_is_left_to_ask_for_free(tmp_path):
         )  # fmt: skip
         assert done.returncode == 9, done.stderr
         assert done.stdout.split() == [str(spent), "0"]
+
+
+def test_a_crash_before_the_charge_is_closed_leaves_nothing_to_resume(monkeypatch):
+    """The process dies between charge and closing: the charge stays open, and the next one is another charge."""
+    with protect() as curator:
+
+        def crash(self, reservation):
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as broken:
+            broken.setattr(Ledger, "void", crash)
+            with pytest.raises(KeyboardInterrupt):
+                prepay(curator.ledger(), "ann", Decimal(1), "")
+        assert len(curator.ledger().open_charges()) == 1
+        prepay(curator.ledger(), "ann", Decimal(1), "")[0].close()
+        assert curator.budget.spent.epsilon == 2

@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import gamma
 
 import sfumato as sf
 from sfumato.accuracy.query_tolerances import PSI_BITS
@@ -243,3 +244,22 @@ def test_a_declared_class_refuses_what_is_not_in_it():
         assert oracle.settings.functions == 50
         fixed = curator.statistical_queries(k=2, epsilon=1)
         assert oracle.tolerance > fixed.tolerance  # ln 50 instead of ln 2
+
+
+FALSE_ALARM = 1e-6
+
+
+def test_the_noise_of_the_answers_has_its_scale():
+    """The sum of |noise|/scale of n answers has a gamma law. Noise that is too small or too large is noticed."""
+    queries = 300
+    with protect(**PUBLIC) as curator:
+        oracle = curator.statistical_queries(k=queries, epsilon=3 * queries, beta="0.01")
+        ages = [10 + 80 * number / queries for number in range(queries)]  # no answer is near 0 or 1: none is clamped
+        answers = oracle.means([f"age > {age}" for age in ages])
+        errors = np.abs(np.array(answers) - [(ROWS["age"] > age).mean() for age in ages])
+        assert errors.max() <= oracle.empirical_tolerance
+        total = errors.sum() / oracle.noise_scale
+        low, high = gamma.ppf(FALSE_ALARM / 2, queries), gamma.isf(FALSE_ALARM / 2, queries)
+        assert low < total < high
+        assert not low < 1.6 * total < high  # negative controls
+        assert not low < total / 1.6 < high
