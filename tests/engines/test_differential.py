@@ -74,7 +74,8 @@ def answerable(clinic, seeds=SEEDS):
 @cache
 def measured(clinic, question):
     """DuckDB's integers."""
-    return clinic.curator.engine._measure(bound(clinic, question)[1].plan)
+    engine = clinic.curator.engine
+    return engine._measure(bound(clinic, question)[1].plan, engine._take_cursor())
 
 
 def agree(clinic, question, planned):

@@ -92,16 +92,16 @@ def test_two_counts_of_one_cell_are_a_fault():
     table, dataset = tables("id")
     engine = DuckDBEngine.of_data(table, ROWS)
     plan = planned(PEOPLE[1], dataset)
-    engine._measure(plan)
+    engine._measure(plan, engine._take_cursor())
     queries = engine._queries(plan)
     engine._ready[id(plan)] = plan, replace(queries, people="SELECT 'Rome', 1 UNION ALL SELECT 'Rome', 2")
     with pytest.raises(sf.errors.KernelFault, match="one cell"):
-        engine._measure(plan)
+        engine._measure(plan, engine._take_cursor())
     with pytest.raises(sf.errors.EngineFailed):
         engine.aggregate(plan)
     elsewhere = "SELECT 'Bern', 1 UNION ALL SELECT 'Bern', 2"  # no cell of the plan
     engine._ready[id(plan)] = plan, replace(queries, people=elsewhere)
-    engine._measure(plan)
+    engine._measure(plan, engine._take_cursor())
     engine.close()
 
 
