@@ -52,8 +52,9 @@ def test_the_noise_bound_is_close_to_the_formula_of_the_lectures():
 def test_the_bound_of_a_ratio_holds_in_the_worst_case():
     """Every corner of the event, for numbers of rows and sums of every size."""
     far = bound_count(COUNTED, BETA)
-    sums = bound_noise_of_ratio(COUNTED, 10**6, BETA)
-    reach = float(sums - ROUNDING) * 10**6 - far  # |noise| of a sum, in units of psi
+    miss = 1 - (1 - 0.05) ** (1 / 5)  # of each of the 4 sums and the count
+    assert tail(far, 3) <= miss < tail(far - 1, 3)
+    reach = 5 * math.log(1 / miss) * (1 - 1e-6)  # |noise| of a sum, in units of psi: not taken from the bound
     tight = 0.0
     for rows, moved, noise in product((1, 5, 40, 200, 5_000), (-far, 0, far), (-reach, 0, reach)):
         noisy = rows + moved
