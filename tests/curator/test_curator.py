@@ -250,7 +250,7 @@ def test_tables_plots_and_words(people, tmp_path):
     with pytest.raises(InvalidParameter, match="column"):
         answer.plot("city")
     first = ["columns", "rows", "intervals", "cost", "remaining", "entry", "cached"]
-    assert list(answer.to_dict()) == [*first, "warnings", "loss", "one_person_changes"]
+    assert list(answer.to_dict()) == [*first, "warnings", "loss", "one_person_changes", "confidence", "interval_note"]
 
 
 def test_a_durable_ledger_is_found_again_and_never_begun_anew(tmp_path):

@@ -4,11 +4,10 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from operator import index
 
 from sfumato.errors import InvalidParameter, KernelFault, kind_of
 from sfumato.kernel.exact import decimal_up, exp_neg, log, plain, sum_exactly
-from sfumato.number_arguments import Number, decimal_from_zero
+from sfumato.number_arguments import Number, decimal_from_zero, whole_number
 
 _BITS = 192
 MOST_PEOPLE = 1 << 62
@@ -218,7 +217,7 @@ def _delta(value: object) -> Decimal:
 
 
 def _group_size(people: int) -> int:
-    size = index(people) if hasattr(people, "__index__") and not isinstance(people, bool) else 0
+    size = whole_number(people, "people", 1)
     if not 1 <= size <= MOST_PEOPLE:
         raise InvalidParameter("people", f"must be a whole number from 1 to {MOST_PEOPLE}", "something else")
     return size
