@@ -5,7 +5,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.catalog.catalog_file import load_catalog
-from sfumato.catalog.dataset import Table
+from sfumato.catalog.dataset import Dataset, Table
 from sfumato.catalog.text_format import TextFormat
 from sfumato.errors import CatalogError
 from sfumato.ingest.declared_versions import hash_declaration
@@ -109,5 +109,27 @@ def test_the_digest_changes_with_every_key():
 def test_every_key_is_read_from_the_catalog(tmp_path):
     keys = 'encoding = "latin-1"\ndelimiter = "\\t"\ndecimal = ","\ndate_format = "%d.%m.%Y"\n'
     keys += 'on_error = "skip"\nquoted_newlines = false\n'
-    (tmp_path / "catalog.toml").write_text(CATALOG.replace('unit = "row"\n', f'unit = "row"\n{keys}'))
+    catalog = CATALOG.replace("replace-one", "add-remove").replace('unit = "row"\n', f'unit = "row"\n{keys}')
+    (tmp_path / "catalog.toml").write_text(catalog)
     assert load_catalog(tmp_path).table("t").reading == TextFormat("latin-1", "\t", ",", "%d.%m.%Y", "skip", False)
+
+
+SKIP = TextFormat(on_error="skip", quoted_newlines=False)
+COLUMNS = {"x": sf.Integer(0, 9, nullable=False)}
+
+
+@pytest.mark.parametrize("count_column", [None, "n"], ids=["row", "counts"])
+def test_records_are_not_skipped_where_a_replaced_row_must_stay(count_column):
+    """A malformed record in place of another would remove a row, and a sum would move by more than its span."""
+    table = Table("t", "t.csv", sf.ROW, COLUMNS, reading=SKIP, count_column=count_column)
+    with pytest.raises(CatalogError, match="not allowed with replace-one"):
+        Dataset("d", [table], sf.Budget(epsilon=1), neighbours="replace-one")
+    Dataset("d", [table], sf.Budget(epsilon=1), neighbours="add-remove")
+
+
+def test_records_of_people_and_of_public_tables_may_be_skipped():
+    """A person may have no rows, and a public table is nobody's."""
+    people = Table("t", "t.csv", "id", {"id": sf.Id(), **COLUMNS}, reading=SKIP)
+    public = Table("p", "p.csv", None, {}, public=True, reading=SKIP)
+    made = Dataset("d", [people, public], sf.Budget(epsilon=1), neighbours="replace-one")
+    assert made.tables["t"].reading == SKIP

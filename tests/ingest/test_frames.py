@@ -340,6 +340,9 @@ def test_an_extension_type_that_is_not_registered_is_refused(tmp_path):
         engine = DuckDBEngine.of_data(Table("t", None, sf.ROW, {"w": sf.Integer(0, 9)}), source)
         assert engine._connection.execute("SELECT w FROM t").fetchall() == [(3,), (4,)]
         engine.close()
+        engine = DuckDBEngine.of_data(Table("t", None, sf.ROW, {}), source)  # rows alone can be counted
+        assert engine._connection.execute("SELECT COUNT(*) FROM t").fetchall() == [(2,)]
+        engine.close()
 
 
 def test_a_panic_of_polars_is_refused_with_a_hint(tmp_path):

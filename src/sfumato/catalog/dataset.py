@@ -209,6 +209,10 @@ class Dataset:
                 if table.most_count is not None and self.neighbours is Neighbours.REPLACE_ONE:
                     hint = f"Remove {table.count_column} from the columns: counts are then not clamped."
                     raise build_catalog_error("a largest count is not allowed with replace-one.", hint)
+                replaces_rows = self.neighbours is Neighbours.REPLACE_ONE and table.unit is ROW and not table.public
+                if replaces_rows and table.reading.on_error == "skip":  # a replaced record could be dropped: K-25
+                    hint = 'Use on_error = "refuse" and correct the file, or set neighbours = "add-remove".'
+                    raise build_catalog_error('on_error = "skip" is not allowed with replace-one.', hint)
                 self._find_owner(table)
         for analyst, limit in self.analysts.items():
             with name_place(f"analysts.{read_name(analyst, 'an analyst', MOST_LETTERS)}"):

@@ -24,6 +24,7 @@ from sfumato.kernel.plan import (
     Thirds,
 )
 from sfumato.kernel.release import ExactAggregates
+from sfumato.kernel.row_sources import Scan
 from sfumato.kernel.split_sums import compute_halves
 
 KeyParts = tuple[tuple[str, Scalar], ...]
@@ -84,17 +85,18 @@ def number_bins(choice: Choice) -> Callable[[Scalar], int | None]:
     return lambda value: None if value is None else index(value) - lower  # type: ignore[arg-type]
 
 
-def list_addends(quantity: Count | Sum | Halves, *, per_row: bool) -> tuple[Count | Sum, ...]:
+def list_addends(quantity: Count | Sum | Halves, plan: BoundedPlan) -> tuple[Count | Sum, ...]:
     """The sums over rows that a quantity is computed from: for halves, a sum and a count.
 
     A person's rows are weighed, and then rounded: their sum is around the middle. A row unit's sum is not, because
-    `compute_integers` subtracts the middle from the total. Nothing is subtracted for each row.
+    `compute_integers` subtracts the middle from the total, once for each row that has a value. All rows are counted for
+    that only where `check_nullability` has compared the plan with the declaration: in one table.
     """
     if not isinstance(quantity, Halves):
         return (quantity,)
     value, grid = quantity.value, quantity.grid
-    always = isinstance(value, Column) and not value.nullable
-    return Sum(value, grid, 0 if per_row else grid.middle), Count(None if always else value)
+    always = isinstance(plan.source, Scan) and isinstance(value, Column) and not value.nullable
+    return Sum(value, grid, 0 if plan.unit.per_row else grid.middle), Count(None if always else value)
 
 
 def compute_integers(quantity: Added, totals: Sequence[int], plan: BoundedPlan) -> tuple[int, ...]:

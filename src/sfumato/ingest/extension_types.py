@@ -26,7 +26,7 @@ def mark_extension(field: pa.Field, column: Any) -> Any:  # noqa: ANN401 - an Ar
     extension = find_extension(field)
     if extension is None or isinstance(field.type, pa.BaseExtensionType):
         return column
-    return pa.nulls(0, pa.opaque(field.type, extension, "unknown"))
+    return pa.nulls(len(column), pa.opaque(field.type, extension, "unknown"))
 
 
 def read_extensions(path: Path) -> dict[str, str]:

@@ -116,16 +116,16 @@ def _chosen_value(choice: Choice, row: WeightedRow) -> Scalar:
 
 def _add_up(quantity: Added, placed: Sequence[Placed], cells: int, plan: BoundedPlan) -> list[int]:
     """The integers of a quantity that adds up rows, cell by cell."""
-    most, per_row = derive_extent(plan.source).numerator, plan.unit.per_row
     totals = [[0] * quantity.width for _ in range(cells)]
     for row, cell in placed:
-        for place, added in enumerate(_contributions(quantity, row, most, per_row=per_row)):
+        for place, added in enumerate(_contributions(quantity, row, plan)):
             totals[cell][place] += added
     return [integer for total in totals for integer in compute_integers(quantity, total, plan)]
 
 
-def _contributions(quantity: Added, row: WeightedRow, most: int, *, per_row: bool) -> tuple[int, ...]:
+def _contributions(quantity: Added, row: WeightedRow, plan: BoundedPlan) -> tuple[int, ...]:
     """What one row adds to each of the sums that a quantity is computed from."""
+    most, per_row = derive_extent(plan.source).numerator, plan.unit.per_row
     match quantity:
         case Thirds(value, grid) | Curve(value, grid):
             found = evaluate(value, row.values)
@@ -133,9 +133,8 @@ def _contributions(quantity: Added, row: WeightedRow, most: int, *, per_row: boo
                 return (0,) * quantity.width
             return tuple(_weighed(part, row, most) for part in split_row(quantity, quantise(found, grid)))
         case Count() | Sum() | Halves():
-            return tuple(
-                _contribution(addend, row, most, per_row=per_row) for addend in list_addends(quantity, per_row=per_row)
-            )
+            addends = list_addends(quantity, plan)
+            return tuple(_contribution(addend, row, most, per_row=per_row) for addend in addends)
         case _:
             assert_never(quantity)
 

@@ -178,7 +178,7 @@ def _lower_totals(name: str, quantity: Added, plan: BoundedPlan, stored: Stored)
         case Thirds() | Curve():
             return [_add_up(part) for part in _split(quantity, _clamp_steps(name, quantity), plan)]
         case Count() | Sum() | Halves():
-            addends = list_addends(quantity, per_row=plan.unit.per_row)
+            addends = list_addends(quantity, plan)
             return [_lower_total(name, addend, plan, stored) for addend in addends]
         case _:
             assert_never(quantity)
@@ -231,7 +231,7 @@ def _lacks_steps(quantity: Sum | Halves | Thirds | Curve, plan: BoundedPlan, sto
     """Must its steps be computed from its value for each row? Those of a plain column may be in the snapshot."""
     if isinstance(quantity, Thirds | Curve):
         return True
-    total = list_addends(quantity, per_row=plan.unit.per_row)[0]
+    total = list_addends(quantity, plan)[0]
     return isinstance(total, Sum) and _find_steps(total, plan, stored) is None
 
 
