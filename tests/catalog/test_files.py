@@ -222,6 +222,12 @@ def test_the_brief_example(tmp_path):
     assert error.hint == "Swap them: lower = 0, upper = 120."
 
 
+def test_a_missing_catalog_is_named_by_its_whole_path(tmp_path, monkeypatch):
+    """The folder "." at the end of a sentence would read as the folder above."""
+    monkeypatch.chdir(tmp_path)
+    refused(lambda: load_catalog("."), f"There is no catalog.toml in {tmp_path}.", "sfumato init")
+
+
 def test_files_out_of_reach(tmp_path):
     refused(lambda: load_catalog(tmp_path), f"There is no catalog.toml in {tmp_path}", "sfumato init")
     (tmp_path / "catalog.toml").mkdir()

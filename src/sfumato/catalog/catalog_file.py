@@ -120,7 +120,7 @@ def read_bytes(path: Path) -> bytes:
         return path.read_bytes()
     except FileNotFoundError:
         hint = "Make one with `sfumato init`, or choose its folder with -C."
-        raise build_catalog_error(f"There is no {FILE} in {path.parent}.", hint) from None
+        raise build_catalog_error(f"There is no {FILE} in {path.parent.absolute()}.", hint) from None
     except OSError as error:
         raise build_catalog_error(
             f"{path} cannot be read: {error.strerror}.", "Check that it is a readable file."
