@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 import sfumato as sf
-from sfumato.kernel.canonical_text import canonical_text
+from sfumato.kernel.canonical_text import write_canonical
 from sfumato.kernel.certify import Certificate, certify
 from sfumato.kernel.losses import PureDP
 from sfumato.ledger.entries import sha256
@@ -243,7 +243,7 @@ def filled(path: Path, asked: Certificate, entries: int) -> Ledger:
         now, payload = books.read_head(lock=True), describe_certificate(asked)
         own, answer = (
             make_zero_loss(limit.loss),
-            canonical_text({measured.name: [7] * asked.cells for measured in asked.measurements}),
+            write_canonical({measured.name: [7] * asked.cells for measured in asked.measurements}),
         )
         while now.number < entries:
             own, digest = add_losses(own, asked.loss), sha256(f"{now.number}")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sfumato.errors import InvalidParameter, kind_of
+from sfumato.errors import InvalidParameter, describe_kind
 
 LONGEST_NAME = 200  # bytes of a file's name; files next to it have longer names
 LONGEST_PATH = 3_000
@@ -15,7 +15,7 @@ def check_path(value: object, name: str) -> Path:
     """A path that a file system accepts."""
     hint = "For example 'clinic/ledger.db'."
     if not isinstance(value, (str, os.PathLike)):
-        raise InvalidParameter(name, "must be a path", kind_of(value), hint)
+        raise InvalidParameter(name, "must be a path", describe_kind(value), hint)
     path = os.fspath(value)
     if not isinstance(path, str) or not path or "\x00" in path:
         raise InvalidParameter(name, "must be a path", "a text that is none", hint)
@@ -41,12 +41,12 @@ def check_file_path(value: object, name: str) -> Path:
 def check_text(value: object, name: str) -> str:
     """A text."""
     if not isinstance(value, str):
-        raise InvalidParameter(name, "must be text", kind_of(value))
+        raise InvalidParameter(name, "must be text", describe_kind(value))
     return value
 
 
 def check_truth(value: object, name: str) -> bool:
     """True or False; numpy's are accepted too."""
     if not isinstance(value, (bool, np.bool_)):
-        raise InvalidParameter(name, "must be True or False", kind_of(value))
+        raise InvalidParameter(name, "must be True or False", describe_kind(value))
     return bool(value)

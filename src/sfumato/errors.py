@@ -99,7 +99,7 @@ class KernelFault(SfumatoError):
         super().__init__("kernel-fault", message, "Please report this: it is a defect, and no answer left.")
 
 
-def kind_of(value: object) -> str:
+def describe_kind(value: object) -> str:
     """Describe the type of a value, without revealing the value."""
     name = type(value).__name__
     if value is None:

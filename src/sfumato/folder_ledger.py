@@ -8,7 +8,7 @@ from sfumato.catalog.budget import Budget
 from sfumato.catalog.budget_edit import write_budget
 from sfumato.catalog.catalog_file import FILE, load_catalog, set_ledger_id
 from sfumato.catalog.dataset import Dataset
-from sfumato.errors import InvalidParameter, LedgerError, kind_of
+from sfumato.errors import InvalidParameter, LedgerError, describe_kind
 from sfumato.kernel.losses import PrivacyLoss
 from sfumato.ledger.adoption import Adoption, adopt
 from sfumato.ledger.backup import back_up, restore
@@ -78,7 +78,7 @@ def set_budget(place: str | Path, budget: Budget | None = None) -> None:
     folder = check_path(place, "place")
     if budget is not None and not isinstance(budget, Budget):
         hint = "For example sf.Budget(epsilon=5)."
-        raise InvalidParameter("budget", "must be a budget", kind_of(budget), hint)
+        raise InvalidParameter("budget", "must be a budget", describe_kind(budget), hint)
     if not (folder / FILE).exists():
         if budget is None:
             raise InvalidParameter("budget", "must be given for a ledger without a catalog", "nothing (None)")

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.errors import InvalidParameter, kind_of
-from sfumato.kernel.exact import exact_decimal, plain
+from sfumato.errors import InvalidParameter, describe_kind
+from sfumato.kernel.exact import find_decimal, write_plain
 
 # what people may pass as a number; a float means its shortest decimal
 Number = int | float | str | Decimal | Fraction | np.integer[Any] | np.floating[Any]
@@ -29,17 +29,17 @@ AMOUNT_EXPONENT = 30  # it lies between 1e-30 and 1e30
 _POSITIVE = "must be a number above zero"
 
 
-def positive_decimal(value: object, name: str) -> Decimal:
+def read_positive_decimal(value: object, name: str) -> Decimal:
     """Read a positive finite decimal, such as an epsilon; a float means its shortest decimal."""
-    return exact_amount(positive_fraction(value, name), value, name)
+    return convert_amount(read_positive_fraction(value, name), value, name)
 
 
-def privacy_amount(value: object, name: str) -> Decimal:
+def read_privacy_amount(value: object, name: str) -> Decimal:
     """Read an epsilon, delta or rho that is asked for or declared: positive, at most 60 digits, from 1e-30 to 1e30.
 
     Sums and differences of such amounts have a few hundred digits, so all of them can be stored.
     """
-    amount = positive_decimal(value, name)
+    amount = read_positive_decimal(value, name)
     in_range = Decimal(f"1e-{AMOUNT_EXPONENT}") <= amount <= Decimal(f"1e{AMOUNT_EXPONENT}")
     if not in_range or len(amount.as_tuple().digits) > AMOUNT_DIGITS:
         rule = f"must have at most {AMOUNT_DIGITS} digits and lie between 1e-{AMOUNT_EXPONENT} and 1e{AMOUNT_EXPONENT}"
@@ -48,12 +48,12 @@ def privacy_amount(value: object, name: str) -> Decimal:
     return amount
 
 
-def positive_fraction(value: object, name: str) -> Fraction:
+def read_positive_fraction(value: object, name: str) -> Fraction:
     """Read a positive finite number, such as a sensitivity; a Fraction need not be a finite decimal."""
     return _refuse_zero_and_below(read_number(value, name, _POSITIVE), name, _POSITIVE)
 
 
-def probability_inside(value: object, name: str) -> Fraction:
+def read_probability(value: object, name: str) -> Fraction:
     """Read a number strictly between 0 and 1, such as a delta or a confidence."""
     rule = "must lie strictly between 0 and 1"
     number = _refuse_zero_and_below(read_number(value, name, rule), name, rule)
@@ -62,11 +62,11 @@ def probability_inside(value: object, name: str) -> Fraction:
     return number
 
 
-def whole_number(value: object, name: str, least: int) -> int:
+def read_whole_number(value: object, name: str, least: int) -> int:
     """Read an integer of at least `least`."""
     rule = f"must be a whole number, {least} or above"
     if isinstance(value, (bool, np.bool_, np.timedelta64)) or not isinstance(value, (int, np.integer)):
-        raise InvalidParameter(name, rule, kind_of(value))
+        raise InvalidParameter(name, rule, describe_kind(value))
     if value < least:
         raise InvalidParameter(name, rule, "a smaller number")
     if value > MOST_WHOLE:
@@ -74,7 +74,7 @@ def whole_number(value: object, name: str, least: int) -> int:
     return int(value)
 
 
-def decimal_from_zero(value: object, name: str) -> Decimal:
+def read_nonnegative_decimal(value: object, name: str) -> Decimal:
     """Read a finite decimal >= 0, such as a loss.
 
     Claim: K-03. The result equals the number as a person reads it: 0.1 is one tenth. Everything else is refused.
@@ -85,7 +85,7 @@ def decimal_from_zero(value: object, name: str) -> Decimal:
     number = read_number(value, name, rule)
     if number < 0:
         raise InvalidParameter(name, rule, "a negative number")
-    return exact_amount(number, value, name)
+    return convert_amount(number, value, name)
 
 
 def read_number(value: object, name: str, rule: str) -> Fraction:
@@ -115,7 +115,7 @@ def read_number(value: object, name: str, rule: str) -> Fraction:
         case _:
             numeral = ""
     if len(numeral) > 2 * MOST_DIGITS or not _NUMERAL.fullmatch(numeral):
-        kind = "text that is not a plain decimal number" if isinstance(value, str) else kind_of(value)
+        kind = "text that is not a plain decimal number" if isinstance(value, str) else describe_kind(value)
         raise InvalidParameter(name, rule, kind, "Pass a number such as 0.5 or '0.5'.")
     number = Decimal(numeral)
     if (number and not -most <= number.adjusted() <= most) or len(number.as_tuple().digits) > MOST_DIGITS:
@@ -123,23 +123,23 @@ def read_number(value: object, name: str, rule: str) -> Fraction:
     return Fraction(number)
 
 
-def exact_amount(number: Fraction, value: object, name: str) -> Decimal:
+def convert_amount(number: Fraction, value: object, name: str) -> Decimal:
     """The number as a finite decimal; `value` is what it was read from.
 
     A float such as 0.1 + 0.2 = 0.30000000000000004 is refused: the charge would include what rounding left over. A
     float like 1/3, which is near no short decimal, is taken as it is.
 
     Claim: K-03. The result equals the number.
-    Relies on: exact_decimal.
+    Relies on: find_decimal.
     Checked by: tests/kernel/test_parameters.py::test_shortest_decimal_is_meant
     """
     if isinstance(value, float) and len(Decimal(repr(float(value))).normalize().as_tuple().digits) >= LONG:
-        meant = plain(Decimal(f"{value:.{SHORT}g}"))
+        meant = write_plain(Decimal(f"{value:.{SHORT}g}"))
         if abs(value - float(meant)) <= LEFTOVERS * math.ulp(value):
             hint = f"Pass {meant}, or '{meant}': the charge would be {float(value)!r}."
             rule, kind = "must be the decimal that is meant", f"a float that arithmetic left beside {meant}"
             raise InvalidParameter(name, rule, kind, hint)
-    decimal = exact_decimal(number)
+    decimal = find_decimal(number)
     if decimal is None:
         hint = "Round it, for example to '0.333'."
         raise InvalidParameter(name, "must be a finite decimal", "a fraction that is none", hint)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.errors import InvalidParameter, kind_of
+from sfumato.errors import InvalidParameter, describe_kind
 from sfumato.kernel.saturating_sums import LARGEST
 
 EXACT_IN_A_DOUBLE = 1 << 53
@@ -76,7 +76,7 @@ def read_numbers(value: object, name: str = "value") -> Values:
         if isinstance(value, (np.ndarray, np.generic, float)) or not (np.abs(flat) >= EXACT_IN_A_DOUBLE).any():
             return Values(flat, shape)  # else a list may hold integers that numpy has rounded
     elif array.dtype.kind not in "fO":
-        kind = "an array of something else" if array.ndim else kind_of(value)
+        kind = "an array of something else" if array.ndim else describe_kind(value)
         raise InvalidParameter(name, _NUMBERS, kind, "Convert it first, for example with float(...).")
     entries = np.asarray(value, object).reshape(-1)
     exact = np.empty(entries.size, object)

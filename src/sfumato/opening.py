@@ -18,7 +18,7 @@ from sfumato.catalog.dataset import Dataset, Table, replace_tables
 from sfumato.catalog.text_format import TextFormat
 from sfumato.curator import Curator
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
-from sfumato.errors import CatalogError, InvalidParameter, LoadWarning, kind_of
+from sfumato.errors import CatalogError, InvalidParameter, LoadWarning, describe_kind
 from sfumato.folder_ledger import (
     create_ledger,
     find_address,
@@ -191,7 +191,7 @@ def _check_data(data: object) -> object:
         hint = NOT_A_FRAME
     else:
         hint = "For example a pandas DataFrame, or 'visits.csv'."
-    raise InvalidParameter("data", A_TABLE, kind_of(data), hint)
+    raise InvalidParameter("data", A_TABLE, describe_kind(data), hint)
 
 
 def _check_limits(value: Mapping[str, Budget] | None) -> dict[str, Budget]:
@@ -200,5 +200,5 @@ def _check_limits(value: Mapping[str, Budget] | None) -> dict[str, Budget]:
         return {}
     if not isinstance(value, Mapping):
         hint = "For example analysts={'ann': sf.Budget(epsilon=1)}."
-        raise InvalidParameter("analysts", "must map names to budgets", kind_of(value), hint)
+        raise InvalidParameter("analysts", "must map names to budgets", describe_kind(value), hint)
     return dict(value)

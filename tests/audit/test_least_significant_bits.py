@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 
 import sfumato as sf
-from sfumato.standalone.mechanisms.additive_noise import grid_and_noise
+from sfumato.standalone.mechanisms.additive_noise import choose_grid_and_noise
 
 DRAWS = 200_000
 
@@ -41,7 +41,7 @@ def test_the_attack_fails_against_ours():
 def test_every_output_is_on_the_grid_and_possible_under_both():
     """For every value, the set of possible outputs is the same: all multiples of the grid."""
     mechanism = sf.Laplace(sensitivity=1, epsilon=1, of="reals")
-    exponent, _ = grid_and_noise(mechanism.mechanism, DRAWS)
+    exponent, _ = choose_grid_and_noise(mechanism.mechanism, DRAWS)
     assert exponent >= -53
     released = np.concatenate([mechanism.release(np.full(DRAWS, value)) for value in (0.0, 1.0)])
     steps = released / 2.0**exponent

@@ -12,7 +12,7 @@ from sfumato.answers.released_values import compute_aggregate, split_parts
 from sfumato.engines.measured_cells import make_key
 from sfumato.ingest.hidden_names import UNIT
 from sfumato.kernel.certify import certify
-from sfumato.kernel.plan import Count, Keys, People, exponent_of
+from sfumato.kernel.plan import Count, Keys, People, find_exponent
 from sfumato.planning.formulas import ChoiceFormula, MeanFormula, SumFormula, VarianceFormula
 from sfumato.query.query import AggregateRef, KeyRef
 
@@ -92,7 +92,7 @@ def _tolerance(formula, plan, value):
     totals = [formula.total] if isinstance(formula, SumFormula | MeanFormula) else []
     terms = [name.split(".")[0] for total in totals for name, _ in total.terms]
     steps = sum(
-        2.0 ** exponent_of(measurement.quantity, per_row=plan.unit.per_row)
+        2.0 ** find_exponent(measurement.quantity, per_row=plan.unit.per_row)
         for measurement in plan.measurements
         if measurement.name in terms
     )

@@ -14,7 +14,7 @@ from sfumato.catalog.dataset import Table
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.ingest import snapshot_file
 from sfumato.ingest.load_report import Loading
-from sfumato.ingest.snapshot_file import pinnings
+from sfumato.ingest.snapshot_file import compare_pinned
 from sfumato.ingest.source_state import SourceStatus
 
 X = {"x": sf.Integer(0, 9)}
@@ -41,7 +41,7 @@ def prepare(folder, *tables, **options):
 
 
 def states(folder, *tables):
-    return pinnings(folder / "s.duckdb", {table.name: table for table in tables}, folder)
+    return compare_pinned(folder / "s.duckdb", {table.name: table for table in tables}, folder)
 
 
 def versions(folder, *tables):

@@ -42,7 +42,7 @@ def looked_at(monkeypatch, patience=0.0):
 def test_a_long_load_shows_how_far_it_is(monkeypatch):
     terminal = looked_at(monkeypatch)
     slow = Slow([-1, 0.0, 10.0, 42.0])
-    with progress.progress_bar(slow, "Loading visits") as doing:
+    with progress.show_progress(slow, "Loading visits") as doing:
         doing("rows")
         assert slow.asked.wait(20)
         threading.Event().wait(0.3)  # the bar is drawn ten times a second
@@ -55,7 +55,7 @@ def test_a_long_load_shows_how_far_it_is(monkeypatch):
 def test_a_source_of_unknown_size_still_shows_that_it_is_read(monkeypatch):
     terminal = looked_at(monkeypatch)
     slow = Slow([0.0])
-    with progress.progress_bar(slow, "Loading visits"):
+    with progress.show_progress(slow, "Loading visits"):
         assert slow.asked.wait(20)
         threading.Event().wait(0.3)
     assert "Loading visits" in terminal.getvalue()
@@ -64,7 +64,7 @@ def test_a_source_of_unknown_size_still_shows_that_it_is_read(monkeypatch):
 
 def test_a_short_load_shows_nothing(monkeypatch):
     terminal = looked_at(monkeypatch, progress.PATIENCE)
-    with progress.progress_bar(Slow([50.0]), "Loading visits"):
+    with progress.show_progress(Slow([50.0]), "Loading visits"):
         pass
     assert terminal.getvalue() == ""
     assert progress.PATIENCE == 2.0
@@ -75,7 +75,7 @@ def test_a_program_without_a_console_loads(monkeypatch, stderr):
     closed = Terminal()
     closed.close()
     monkeypatch.setattr(progress.sys, "stderr", closed if stderr else None)
-    with progress.progress_bar(Slow([50.0]), "Loading visits") as doing:
+    with progress.show_progress(Slow([50.0]), "Loading visits") as doing:
         doing("rows")
 
 
@@ -85,7 +85,7 @@ def test_nothing_is_shown_where_nobody_looks_or_json_is_wanted(monkeypatch, seen
     monkeypatch.setattr(progress.sys, "stderr", stream)
     monkeypatch.setattr(progress, "PATIENCE", 0.0)
     slow = Slow([50.0])
-    with progress.progress_bar(slow, "Loading visits", quiet=seen) as doing:
+    with progress.show_progress(slow, "Loading visits", quiet=seen) as doing:
         doing("rows")
         threading.Event().wait(0.1)
     assert stream.getvalue() == ""

@@ -15,7 +15,7 @@ from sfumato.kernel.certify import certify
 from sfumato.kernel.expressions import Literal
 from sfumato.kernel.losses import PureDP
 from sfumato.kernel.neighbours import ROW, Neighbours, PrivacyUnit
-from sfumato.kernel.plan import BoundedPlan, Count, Extreme, Grid, Key, Measurement, People, Sum, digest
+from sfumato.kernel.plan import BoundedPlan, Count, Extreme, Grid, Key, Measurement, People, Sum, compute_digest
 from sfumato.kernel.release import ExactAggregates, crosses, release, release_bundle
 from sfumato.kernel.reservation import Reservation
 from sfumato.kernel.row_sources import Scan
@@ -37,8 +37,8 @@ def test_a_bundle_costs_the_sum_and_releases_its_parts_only():
     assert whole.loss == PureDP("0.75")
     assert [(measurement.name, measurement.width) for measurement in whole.measurements] == [("0.n", 1), ("1.n", 2)]
     reservation = Reservation(7, whole)
-    exact = [ExactAggregates(digest(ONE), {"n": [5]}), ExactAggregates(digest(TWO), {"n": [5, 6]})]
-    for wrong in (exact[:1], exact[::-1], [exact[0], ExactAggregates(digest(TWO), {"n": [5]})]):
+    exact = [ExactAggregates(compute_digest(ONE), {"n": [5]}), ExactAggregates(compute_digest(TWO), {"n": [5, 6]})]
+    for wrong in (exact[:1], exact[::-1], [exact[0], ExactAggregates(compute_digest(TWO), {"n": [5]})]):
         with pytest.raises((KernelFault, ValueError)):
             release_bundle(wrong, certificates, reservation)
     released = release_bundle(exact, certificates, reservation)
@@ -59,7 +59,7 @@ def test_a_bundle_costs_the_sum_and_releases_its_parts_only():
 
 
 def measured(plan, *cells):
-    return ExactAggregates(digest(plan), {plan.measurements[0].name: list(cells)})
+    return ExactAggregates(compute_digest(plan), {plan.measurements[0].name: list(cells)})
 
 
 def test_a_sequence_is_charged_once_and_checks_every_question():

@@ -10,14 +10,14 @@ from sfumato.kernel.exact import (
     ExpNeg,
     Logistic,
     Rational,
-    decimal_up,
     enclose,
-    exact_decimal,
-    exp_neg,
-    leading_bits,
-    log,
-    plain,
+    enclose_exp_neg,
+    enclose_log,
+    find_decimal,
+    find_leading_bits,
+    round_up,
     sum_exactly,
+    write_plain,
 )
 from sfumato.standalone.mechanisms.value_grid import sqrt_up
 
@@ -35,7 +35,7 @@ def truth(value):
 
 @given(exponents, st.integers(0, 600))
 def test_exp_neg_encloses_the_truth(exponent, bits):
-    low, high = exp_neg(exponent, bits)
+    low, high = enclose_exp_neg(exponent, bits)
     with mpmath.workprec(2 * bits + 2200):
         exact = mpmath.exp(-truth(exponent)) * 2**bits
         assert low <= exact <= high
@@ -44,7 +44,7 @@ def test_exp_neg_encloses_the_truth(exponent, bits):
 
 @given(st.fractions(min_value=Fraction(1, 10**30), max_value=10**30).filter(bool), st.integers(0, 400))
 def test_log_encloses_the_truth(argument, bits):
-    low, high = log(argument, bits)
+    low, high = enclose_log(argument, bits)
     with mpmath.workprec(bits + 400):
         assert low <= mpmath.log(truth(argument)) * 2**bits <= high
     assert high - low <= 3
@@ -85,7 +85,7 @@ def test_probabilities_are_enclosed(probability, bits):
 
 @given(probabilities, st.integers(1, 100))
 def test_leading_bits_are_certain(probability, count):
-    found = leading_bits(probability, count)
+    found = find_leading_bits(probability, count)
     with mpmath.workprec(count + 10_000):
         scaled = value_of(probability) * 2**count
         expected = (1 << count) - 1 if scaled == 2**count else int(mpmath.floor(scaled))
@@ -97,19 +97,19 @@ def test_a_wrong_last_digit_would_be_seen():
     import math
 
     exponent = Fraction(1, 10)
-    assert int(Fraction(math.exp(-0.1)) * 2**80) != leading_bits(ExpNeg(exponent), 80)
+    assert int(Fraction(math.exp(-0.1)) * 2**80) != find_leading_bits(ExpNeg(exponent), 80)
 
 
 @given(st.fractions(min_value=0, max_value=10**9))
 def test_decimal_up_is_never_below(value):
-    up = decimal_up(value)
+    up = round_up(value)
     assert Fraction(up) >= value
     assert Fraction(up) <= value * (1 + Fraction(1, 10**29))
 
 
 @given(st.decimals(allow_nan=False, allow_infinity=False, places=12), st.integers(1, 10**6))
 def test_exact_decimals_are_equal(number, count):
-    exact = exact_decimal(Fraction(number))
+    exact = find_decimal(Fraction(number))
     assert exact == number
     assert sum_exactly(count * Fraction(number), number) == (count + 1) * Fraction(number)
 
@@ -117,7 +117,7 @@ def test_exact_decimals_are_equal(number, count):
 def test_exactness_beyond_the_default_context():
     assert sum_exactly(Decimal("1e200"), Decimal("1e-200")) - Decimal("1e200") != 1
     assert Fraction(sum_exactly(Decimal("1e200"), Decimal("1e-200"))) == Fraction(10) ** 200 + Fraction(1, 10**200)
-    assert exact_decimal(Fraction(1, 3)) is None
+    assert find_decimal(Fraction(1, 3)) is None
     with pytest.raises(ValueError, match="finite decimals"):
         sum_exactly(Fraction(1, 3))
 
@@ -134,12 +134,12 @@ def test_exactness_beyond_the_default_context():
     ],
 )
 def test_plain_numbers(value, text):
-    assert plain(value) == text
+    assert write_plain(value) == text
 
 
-@pytest.mark.parametrize("function", [lambda: exp_neg(Fraction(-1), 8), lambda: log(Fraction(0), 8)])
+@pytest.mark.parametrize("function", [lambda: enclose_exp_neg(Fraction(-1), 8), lambda: enclose_log(Fraction(0), 8)])
 def test_enclosures_refuse_what_they_cannot_enclose(function):
     with pytest.raises(ValueError, match="takes"):
         function()
     with pytest.raises(ValueError, match=">= 0"):
-        decimal_up(Fraction(-1))
+        round_up(Fraction(-1))

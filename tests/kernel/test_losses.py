@@ -362,7 +362,7 @@ def test_limits_on_average_would_not_do():
 
 @pytest.mark.parametrize("misread", [Decimal(-1), Decimal("nan"), Decimal("inf"), 0.5, None], ids=str)
 def test_the_kernel_does_not_trust_what_was_read(misread, monkeypatch):
-    monkeypatch.setattr("sfumato.kernel.losses.decimal_from_zero", lambda value, name: misread)
+    monkeypatch.setattr("sfumato.kernel.losses.read_nonnegative_decimal", lambda value, name: misread)
     for make in (lambda: sf.PureDP(1), lambda: sf.ApproxDP(1, 0), lambda: sf.ZCDP(1)):
         with pytest.raises(KernelFault, match="finite Decimal"):
             make()

@@ -13,22 +13,22 @@ from scripted import Scripted
 
 import sfumato as sf
 from sfumato.kernel.entropy import SYSTEM
-from sfumato.kernel.samplers import discrete_laplace, geometric_coins
+from sfumato.kernel.samplers import discrete_laplace, make_geometric_coins
 from sfumato.kernel.saturating_sums import LARGEST
 from sfumato.standalone.mechanisms import additive_noise
-from sfumato.standalone.mechanisms.additive_noise import grid_and_noise
+from sfumato.standalone.mechanisms.additive_noise import choose_grid_and_noise
 
 
 def on_integers(mechanism):
     """The noise for one whole number."""
-    exponent, noise = grid_and_noise(replace(mechanism.mechanism, of="integers"), 1)
+    exponent, noise = choose_grid_and_noise(replace(mechanism.mechanism, of="integers"), 1)
     assert exponent == 0
     return noise
 
 
 def on_grid(mechanism, size):
     """The grid's exponent, and the noise for so many reals."""
-    return grid_and_noise(replace(mechanism.mechanism, of="reals"), size)
+    return choose_grid_and_noise(replace(mechanism.mechanism, of="reals"), size)
 
 
 def release_on_grid(mechanism, value, entropy):
@@ -308,7 +308,7 @@ def test_mechanisms_read_well():
 )
 def test_one_draw_is_a_row_of_many(scale):
     """A single draw is computed with Python integers, many with numpy's, in words of 1 to 8 bytes: the same result."""
-    width = geometric_coins(scale).digits + 3
+    width = make_geometric_coins(scale).digits + 3
     compared = set()
     for _ in range(200):
         row = bytes(SYSTEM.take(width))

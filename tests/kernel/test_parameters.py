@@ -5,14 +5,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sfumato.errors import InvalidParameter, SfumatoError, kind_of
+from sfumato.errors import InvalidParameter, SfumatoError, describe_kind
 from sfumato.number_arguments import (
-    decimal_from_zero,
-    positive_decimal,
-    positive_fraction,
-    privacy_amount,
-    probability_inside,
-    whole_number,
+    read_nonnegative_decimal,
+    read_positive_decimal,
+    read_positive_fraction,
+    read_privacy_amount,
+    read_probability,
+    read_whole_number,
 )
 
 
@@ -33,18 +33,18 @@ from sfumato.number_arguments import (
     ],
 )
 def test_shortest_decimal_is_meant(value, meant):
-    assert positive_decimal(value, "epsilon") == Decimal(meant)
-    assert decimal_from_zero(value, "epsilon") == Decimal(meant)
-    assert positive_fraction(value, "sensitivity") == Fraction(meant)
+    assert read_positive_decimal(value, "epsilon") == Decimal(meant)
+    assert read_nonnegative_decimal(value, "epsilon") == Decimal(meant)
+    assert read_positive_fraction(value, "sensitivity") == Fraction(meant)
     if Fraction(meant) < 1:
-        assert probability_inside(value, "delta") == Fraction(meant)
+        assert read_probability(value, "delta") == Fraction(meant)
 
 
 @pytest.mark.parametrize(
     "value", ["1e-30", "1e30", "0." + "3" * 60, "3" * 30 + "." + "3" * 30, 0.1, 7, "0.50" + "0" * 90]
 )
 def test_privacy_amounts_are_what_was_written(value):
-    assert privacy_amount(value, "rho") == Decimal(str(value))
+    assert read_privacy_amount(value, "rho") == Decimal(str(value))
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_privacy_amounts_are_what_was_written(value):
 )
 def test_privacy_amounts_are_short(value):
     with pytest.raises(InvalidParameter, match="rho must have at most 60 digits and lie between 1e-30 and 1e30"):
-        privacy_amount(value, "rho")
+        read_privacy_amount(value, "rho")
 
 
 BAD = [
@@ -92,7 +92,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize("read", [positive_decimal, positive_fraction, probability_inside])
+@pytest.mark.parametrize("read", [read_positive_decimal, read_positive_fraction, read_probability])
 @pytest.mark.parametrize("value", BAD, ids=lambda value: type(value).__name__)
 def test_bad_numbers_are_refused_by_name_and_kind(read, value):
     with pytest.raises(SfumatoError) as caught:
@@ -104,40 +104,40 @@ def test_bad_numbers_are_refused_by_name_and_kind(read, value):
 
 
 def test_zero_is_a_legal_loss_and_an_illegal_request():
-    assert decimal_from_zero(0, "epsilon") == 0
+    assert read_nonnegative_decimal(0, "epsilon") == 0
     with pytest.raises(InvalidParameter, match="zero"):
-        positive_decimal("0.00", "epsilon")
+        read_positive_decimal("0.00", "epsilon")
 
 
 def test_a_third_is_no_epsilon_but_is_a_sensitivity():
-    assert positive_fraction(Fraction(1, 3), "sensitivity") == Fraction(1, 3)
+    assert read_positive_fraction(Fraction(1, 3), "sensitivity") == Fraction(1, 3)
     with pytest.raises(InvalidParameter, match="finite decimal"):
-        positive_decimal(Fraction(1, 3), "epsilon")
+        read_positive_decimal(Fraction(1, 3), "epsilon")
 
 
 @pytest.mark.parametrize("value", [1, 1.5, "1", 2])
 def test_probabilities_stay_inside(value):
     with pytest.raises(InvalidParameter, match="between 0 and 1"):
-        probability_inside(value, "delta")
+        read_probability(value, "delta")
 
 
 def test_whole_numbers():
-    assert whole_number(np.int8(3), "people", 1) == 3
-    assert positive_fraction(Fraction(np.int64(3)), "sensitivity") == 3
+    assert read_whole_number(np.int8(3), "people", 1) == 3
+    assert read_positive_fraction(Fraction(np.int64(3)), "sensitivity") == 3
     for bad in (np.timedelta64(3), 0, -1, 1.0, "1", True, None, 1 << 63):
         with pytest.raises(InvalidParameter, match="people"):
-            whole_number(bad, "people", 1)
+            read_whole_number(bad, "people", 1)
 
 
 def test_messages_do_not_carry_the_value():
     for value in (-12345.678, "secret", float("nan"), [98765]):
         with pytest.raises(InvalidParameter) as caught:
-            positive_decimal(value, "epsilon")
+            read_positive_decimal(value, "epsilon")
         assert not any(part in str(caught.value) for part in ("12345", "secret", "98765"))
-    assert kind_of("secret") == "text"
-    assert kind_of(None) == "nothing (None)"
-    assert kind_of([1]) == "a list"
-    assert kind_of(1) == "an int"
+    assert describe_kind("secret") == "text"
+    assert describe_kind(None) == "nothing (None)"
+    assert describe_kind([1]) == "a list"
+    assert describe_kind(1) == "an int"
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_messages_do_not_carry_the_value():
         (4.35 * 100, "435"),
     ],
 )
-@pytest.mark.parametrize("read", [positive_decimal, decimal_from_zero])
+@pytest.mark.parametrize("read", [read_positive_decimal, read_nonnegative_decimal])
 def test_an_amount_that_floats_left_beside_a_decimal_is_refused_with_the_decimal(read, computed, meant):
     with pytest.raises(InvalidParameter) as refused:
         read(computed, "epsilon")
@@ -164,9 +164,9 @@ def test_an_amount_that_floats_left_beside_a_decimal_is_refused_with_the_decimal
     "exact", [0.3, 1 / 3, 2 / 3, 1 / 7, math.pi, math.log(2), 0.1, 1e-300, 123456.789, 5e-324, 1 / 1024, 1e14, 1e15]
 )
 def test_a_float_that_is_near_no_short_decimal_is_meant_as_it_is(exact):
-    assert positive_decimal(exact, "epsilon") == Decimal(repr(exact))
+    assert read_positive_decimal(exact, "epsilon") == Decimal(repr(exact))
 
 
 @pytest.mark.parametrize("text", ["0.30000000000000004", Decimal("0.30000000000000004")])
 def test_digits_that_somebody_wrote_are_meant(text):
-    assert positive_decimal(text, "epsilon") == Decimal("0.30000000000000004")
+    assert read_positive_decimal(text, "epsilon") == Decimal("0.30000000000000004")

@@ -4,7 +4,7 @@ import pytest
 
 from sfumato.engines.reference.reference_engine import ReferenceEngine
 from sfumato.errors import KernelFault
-from sfumato.kernel.expressions import Call, Column, ColumnType, Literal, columns_of
+from sfumato.kernel.expressions import Call, Column, ColumnType, Literal, collect_columns
 from sfumato.kernel.losses import ApproxDP, PureDP
 from sfumato.kernel.neighbours import ROW, PrivacyUnit
 from sfumato.kernel.plan import BoundedPlan, Count, Key, Keys, Measurement, People
@@ -214,4 +214,4 @@ def test_multiplied_rows_are_not_counted_as_people(quantity):
 
 def test_columns_that_an_expression_reads():
     age = Column("age", ColumnType.INTEGER)
-    assert columns_of(Call("and", (Call(">", (age, Literal(3))), SITE[0]))) == {"age", "v.site"}
+    assert collect_columns(Call("and", (Call(">", (age, Literal(3))), SITE[0]))) == {"age", "v.site"}

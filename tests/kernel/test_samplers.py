@@ -20,7 +20,7 @@ from sfumato.kernel.samplers import (
     discrete_gaussian,
     discrete_laplace,
     geometric,
-    geometric_coins,
+    make_geometric_coins,
     one_sided,
     two_sided,
     uniform_below,
@@ -112,7 +112,7 @@ def masses(sample, coins, probabilities):
 
 @pytest.mark.parametrize("scale", SCALES, ids=str)
 def test_laplace_mass_is_exact(scale):
-    coins = geometric_coins(scale)
+    coins = make_geometric_coins(scale)
     width = coins.digits + 3
     with mpmath.workprec(2000):
         inverse = mpmath.mpf(scale.denominator) / scale.numerator
@@ -133,7 +133,7 @@ def test_laplace_mass_is_exact(scale):
 @pytest.mark.parametrize("scale", SCALES[::3], ids=str)
 def test_the_coins_really_have_these_probabilities(scale):
     """What the masses above assume of each coin: enumerated byte by byte through the real flips."""
-    coins = geometric_coins(scale)
+    coins = make_geometric_coins(scale)
     for coin, probability in enumerate(coins.coins.probabilities):
         heads, undecided = enumerate_mass(lambda entropy, p=probability: bernoulli(p, 1, entropy)[0])
         with mpmath.workprec(400):
@@ -144,7 +144,7 @@ def test_the_coins_really_have_these_probabilities(scale):
 
 @pytest.mark.parametrize("scale", SCALES[1::4], ids=str)
 def test_geometric_mass_is_exact(scale):
-    coins = geometric_coins(scale)
+    coins = make_geometric_coins(scale)
     with mpmath.workprec(2000):
         inverse = mpmath.mpf(scale.denominator) / scale.numerator
         probabilities = [oracle(coin, inverse, coins.digits) for coin in range(coins.digits + 3)]
@@ -332,7 +332,7 @@ def test_gaussian_keeps_what_its_coin_says():
 def test_tails_beyond_int64_are_python_integers():
     """The last digit's multiple K is forced up: no wrap-around, no cut."""
     scale = Fraction(1 << 60)
-    coins = geometric_coins(scale)
+    coins = make_geometric_coins(scale)
 
     class UpToThree:
         def __init__(self):
@@ -394,7 +394,7 @@ class Falls:
 @pytest.mark.parametrize("size", [1, 3])
 def test_every_head_of_the_tail_coin_adds_one_multiple(heads, size):
     """R + K * 2**digits: K is 1 and the number of further heads."""
-    coins = geometric_coins(Fraction(7))
+    coins = make_geometric_coins(Fraction(7))
     low = [place in (0, 2) for place in range(coins.digits)]  # R = 5
     for sided, sign_coins, wanted in (
         (one_sided, [True, False], 5),

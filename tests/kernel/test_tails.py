@@ -4,7 +4,7 @@ import mpmath
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.kernel.tails import least_tail
+from sfumato.kernel.tails import find_least_tail
 
 scales = st.fractions(min_value=Fraction(1, 50), max_value=10**9).filter(bool)
 chances = st.fractions(min_value=Fraction(1, 10**15), max_value=1 - Fraction(1, 10**9)).filter(lambda c: 0 < c < 1)
@@ -18,7 +18,7 @@ def upper_tail(scale, k):
 
 @given(scales, chances)
 def test_least_tail_is_the_least(scale, chance):
-    k = least_tail(scale, chance)
+    k = find_least_tail(scale, chance)
     with mpmath.workprec(300):
         wanted = mpmath.mpf(chance.numerator) / chance.denominator
         assert upper_tail(scale, k) <= wanted

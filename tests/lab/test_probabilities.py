@@ -20,10 +20,10 @@ from sfumato.errors import InvalidParameter
 from sfumato.kernel.above_threshold import AboveThreshold
 from sfumato.kernel.bin_choice import ExtremeChoice, ModeChoice, QuantileChoice
 from sfumato.kernel.entropy import SYSTEM
-from sfumato.kernel.exact import enclose, leading_bits
+from sfumato.kernel.exact import enclose, find_leading_bits
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
 from sfumato.kernel.neighbours import Neighbours
-from sfumato.kernel.samplers import geometric_coins
+from sfumato.kernel.samplers import make_geometric_coins
 from sfumato.lab.distributions.enclosed import enclose_exp
 from sfumato.lab.distributions.lattice_distribution import VectorDistribution
 from sfumato.standalone.mechanisms.additive_noise import release_on_grid
@@ -44,12 +44,12 @@ def tight(ratio, epsilon, slack=FINE):
 def falls_of(mechanism, value):
     """Output -> probability, by playing every way that the eight coins of one small draw can fall through the code."""
     scale = sf.lab.probabilities(mechanism, value).noise.scale
-    coins = geometric_coins(scale)
+    coins = make_geometric_coins(scale)
     heads = [Fraction(enclose(coin, 400)[0], 1 << 400) for coin in coins.coins.probabilities]
 
     @lru_cache(None)
     def byte(coin, level):
-        return leading_bits(coins.coins.probabilities[coin], 8 * level + 8) & 255
+        return find_leading_bits(coins.coins.probabilities[coin], 8 * level + 8) & 255
 
     found = {}
     for fall in product((False, True), repeat=len(heads)):

@@ -17,7 +17,7 @@ from test_migration import read_dump
 from sfumato.errors import BudgetExceeded, InvalidParameter, LedgerError
 from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
 from sfumato.ledger.ledger import Ledger, Limit
-from sfumato.ledger.loss_sums import add_losses, amounts_of, fits, make_zero_loss
+from sfumato.ledger.loss_sums import add_losses, fits, make_zero_loss, split_loss
 from sfumato.ledger.spending import subtract_spent
 
 LIMIT = Limit(PureDP(9))
@@ -212,8 +212,8 @@ def test_what_is_left_can_always_be_told(amounts, limit, kind):
     for amount in amounts:
         spent = add_losses(spent, kind(amount))
         left = subtract_spent(most, spent)
-        assert amounts_of(left)[0] == max(0, amounts_of(most)[0] - amounts_of(spent)[0])
-        assert fits(left, spent, most) == (amounts_of(spent)[0] <= amounts_of(most)[0])
+        assert split_loss(left)[0] == max(0, split_loss(most)[0] - split_loss(spent)[0])
+        assert fits(left, spent, most) == (split_loss(spent)[0] <= split_loss(most)[0])
 
 
 @pytest.mark.parametrize("kind", [PureDP, ZCDP])

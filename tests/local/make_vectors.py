@@ -19,8 +19,8 @@ from scripted import Scripted
 
 import sfumato as sf
 from sfumato.errors import SfumatoError
-from sfumato.kernel.exact import plain
-from sfumato.local.mechanisms.coin_tables import UNITS, loss_of_ratio
+from sfumato.kernel.exact import write_plain
+from sfumato.local.mechanisms.coin_tables import UNITS, bound_ratio_loss
 from sfumato.local.mechanisms.permanent_coins import PermanentCoins
 from sfumato.local.mechanisms.two_stage import TwoStage
 from sfumato.local.randomisers.category_tables import describe_category_table
@@ -121,7 +121,7 @@ def reports():
         ]
         yield {
             "description": table.describe(),
-            "epsilon": plain(table.epsilon),
+            "epsilon": write_plain(table.epsilon),
             "draws": [draw for draw in drawn if draw is not None],
         }
 
@@ -142,8 +142,8 @@ def stages():
         yield {
             "permanent": describe_category_table(staged.permanent),
             "instantaneous": describe_category_table(staged.instantaneous),
-            "epsilon": plain(table.epsilon),
-            "longitudinal_epsilon": plain(loss_of_ratio(staged.permanent.ratio)),
+            "epsilon": write_plain(table.epsilon),
+            "longitudinal_epsilon": write_plain(bound_ratio_loss(staged.permanent.ratio)),
             "draws": draws,
         }
 
@@ -167,8 +167,8 @@ def losses():
     ratios = [(1, 1), (3, 1), (1, 3), (2**32 - 1, 1), (1, 2**32 - 1), (2**31 + 1, 2**31 - 1), (10, 7)]
     ratios += [(3**40, 2**40), (10**30 + 1, 10**30), (7**200, 5), (2**32 - 1, 2**32 - 2)]
     for numerator, denominator in ratios:
-        loss = loss_of_ratio(Fraction(numerator, denominator))
-        yield {"numerator": str(numerator), "denominator": str(denominator), "epsilon": plain(loss)}
+        loss = bound_ratio_loss(Fraction(numerator, denominator))
+        yield {"numerator": str(numerator), "denominator": str(denominator), "epsilon": write_plain(loss)}
 
 
 def positions():
@@ -418,8 +418,8 @@ def manifests(key):
             found, code = None, error.code
         document = {"spaces": len(data)} if len(data) > 1 << 16 else written(data)
         about = {} if found is None else {
-            "id": found.id, "digest": found.digest, "epsilon": plain(found.table.epsilon),
-            "longitudinal_epsilon": plain(found.price), "periods": found.periods,
+            "id": found.id, "digest": found.digest, "epsilon": write_plain(found.table.epsilon),
+            "longitudinal_epsilon": write_plain(found.price), "periods": found.periods,
         }  # fmt: skip
         yield {"name": name, **document, "code": code, **about}
 

@@ -10,7 +10,7 @@ import pytest
 from local_laws import array_of, measure_law
 
 import sfumato as sf
-from sfumato.local.mechanisms.coin_tables import UNITS, loss_of_ratio
+from sfumato.local.mechanisms.coin_tables import UNITS, bound_ratio_loss
 from sfumato.local.randomisers.category_tables import blanket_support_of, support_of
 from sfumato.local.randomisers.support_counts import count_supports
 
@@ -52,7 +52,7 @@ def test_the_loss_is_what_the_table_says_and_no_more_than_asked(name, k, epsilon
     assert all(sum(chances.values()) == 1 for chances in laws)
     ratio = greatest_ratio(laws)
     assert ratio == randomiser.mechanism.ratio  # tight: some report attains it
-    assert randomiser.epsilon == loss_of_ratio(ratio)
+    assert randomiser.epsilon == bound_ratio_loss(ratio)
     assert randomiser.epsilon <= Decimal(epsilon)
     with mpmath.workprec(200):
         loss = mpmath.log(mpmath.mpf(ratio.numerator) / ratio.denominator)
@@ -156,7 +156,7 @@ def test_two_coins_are_ln_three():
         {0: Fraction(3, 4), 1: Fraction(1, 4)},
         {1: Fraction(3, 4), 0: Fraction(1, 4)},
     ]
-    assert two_coins.epsilon == loss_of_ratio(Fraction(3))
+    assert two_coins.epsilon == bound_ratio_loss(Fraction(3))
     assert two_coins.estimate([1, 1, 1, 0]).frequency[1] == pytest.approx(2 * (0.75 - 0.25))
 
 

@@ -12,12 +12,12 @@ import sfumato as sf
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.local.mechanisms.coin_tables import (
     UNITS,
+    bound_ratio_loss,
+    bound_rows_loss,
     draw_rows,
     draw_uniform_subsets,
     flip_rows,
     flip_units,
-    loss_of_ratio,
-    loss_of_rows,
 )
 from sfumato.local.randomisers.coin_search import find_greatest_coin
 
@@ -146,27 +146,27 @@ def test_a_tied_row_is_drawn_again_and_only_it():
 def test_losses_are_rounded_up(ratio):
     with mpmath.workprec(400):
         exact = abs(mpmath.log(mpmath.mpf(ratio.numerator) / ratio.denominator))
-        loss = mpmath.mpf(str(loss_of_ratio(ratio)))
+        loss = mpmath.mpf(str(bound_ratio_loss(ratio)))
         assert exact <= loss <= exact * (1 + mpmath.mpf(10) ** -28) + mpmath.mpf(10) ** -70
     high, low = max(ratio, 1 / ratio), UNITS // 7
     if (low * high).denominator == 1 and 2 * low * high < UNITS:
         table = [[int(low * high), UNITS - int(low * high)], [low, UNITS - low]]
-        assert loss_of_rows(table) == loss_of_ratio(high)
+        assert bound_rows_loss(table) == bound_ratio_loss(high)
     for zero in ([[0, UNITS], [1, UNITS - 1]], [[UNITS, 0]]):
         with pytest.raises(sf.errors.InvalidParameter, match="zero entry"):
-            loss_of_rows(zero)
+            bound_rows_loss(zero)
     for broken in ([[5, 6]], [[1, UNITS - 1], [UNITS - 2, 1, 1]]):
         with pytest.raises(sf.errors.InvalidParameter, match="sum to"):
-            loss_of_rows(broken)
+            bound_rows_loss(broken)
     with pytest.raises(sf.errors.InvalidParameter, match="zero entry"):
-        loss_of_ratio(Fraction(0))
+        bound_ratio_loss(Fraction(0))
 
 
 def test_a_coarse_logarithm_is_still_never_below(monkeypatch):
     monkeypatch.setattr("sfumato.local.mechanisms.coin_tables._BITS", 6)
     for ratio in (Fraction(3), Fraction(101, 100), Fraction(UNITS - 1)):
         with mpmath.workprec(200):
-            assert mpmath.mpf(str(loss_of_ratio.__wrapped__(ratio))) >= mpmath.log(ratio.numerator) - mpmath.log(
+            assert mpmath.mpf(str(bound_ratio_loss.__wrapped__(ratio))) >= mpmath.log(ratio.numerator) - mpmath.log(
                 ratio.denominator
             )
 
@@ -178,17 +178,17 @@ def binary(coin):
 @pytest.mark.parametrize("epsilon", ["1e-9", "0.001", "0.1", "1", "1.09861228866810969", "5", "20", "22.18"])
 def test_the_greatest_coin_is_affordable_and_the_next_is_not(epsilon):
     coin = find_greatest_coin(binary, Decimal(epsilon))
-    assert loss_of_ratio(binary(coin)) <= Decimal(epsilon)
+    assert bound_ratio_loss(binary(coin)) <= Decimal(epsilon)
     assert binary(coin) > 1
     if coin < UNITS - 1:
-        assert loss_of_ratio(binary(coin + 1)) > Decimal(epsilon)
+        assert bound_ratio_loss(binary(coin + 1)) > Decimal(epsilon)
     with mpmath.workprec(200):
         growth = mpmath.exp(mpmath.mpf(epsilon))
         assert coin == int(UNITS * growth / (growth + 1))
 
 
 def test_a_coin_of_three_quarters_needs_ln_three():
-    three = loss_of_ratio(Fraction(3))
+    three = bound_ratio_loss(Fraction(3))
     assert find_greatest_coin(binary, three) == 3 * UNITS // 4
     assert find_greatest_coin(binary, Decimal("1.09861228866810969139524523692")) == 3 * UNITS // 4 - 1
 

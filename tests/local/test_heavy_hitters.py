@@ -7,7 +7,7 @@ from local_laws import HEADS, TAILS, join_words, units_of
 from scripted import Scripted
 
 import sfumato as sf
-from sfumato.local.mechanisms.coin_tables import UNITS, loss_of_ratio
+from sfumato.local.mechanisms.coin_tables import UNITS, bound_ratio_loss
 from sfumato.local.mechanisms.prefix_hashing import hash_rows
 from sfumato.local.randomisers.heavy_hitters import HeavyHitters
 from sfumato.local.randomisers.word_bits import Words, pack_numbers
@@ -43,7 +43,7 @@ def test_the_loss_is_that_of_one_report_with_the_whole_epsilon(asked):
     assert all(sum(chances.values()) == 1 for chances in laws)
     assert all(set(chances) == set(laws[0]) for chances in laws)
     ratio = max(max(chances[r] for chances in laws) / min(chances[r] for chances in laws) for r in laws[0])
-    assert asked.epsilon == loss_of_ratio(ratio)
+    assert asked.epsilon == bound_ratio_loss(ratio)
     assert ratio == 3 * ((1 << asked.hash_bits) - 1)
 
 

@@ -10,7 +10,7 @@ from local_laws import HEADS, TAILS, join_words, units_of
 from scripted import Scripted
 
 import sfumato as sf
-from sfumato.local.mechanisms.coin_tables import UNITS, loss_of_ratio
+from sfumato.local.mechanisms.coin_tables import UNITS, bound_ratio_loss
 from sfumato.local.mechanisms.mean_tables import Ends, Mixture, Rows, Window
 from sfumato.local.randomisers.mean_values import list_report_numbers, list_report_probabilities, make_laplace_table
 
@@ -101,9 +101,9 @@ def test_the_loss_is_what_the_laws_say(name):
     laws = [law(table, UNITS * step // table.steps) for step in range(table.steps + 1)]
     columns = [column for column in zip(*laws, strict=True) if any(column)]
     ratio = max(max(column) / min(column) for column in columns)
-    assert loss_of_ratio(ratio) <= table.epsilon
+    assert bound_ratio_loss(ratio) <= table.epsilon
     if name != "never":  # a window that is never used costs nothing, and is counted all the same
-        assert loss_of_ratio(ratio) == table.epsilon
+        assert bound_ratio_loss(ratio) == table.epsilon
     between = [law(table, position) for position in POSITIONS]
     assert max(max(c) / min(c) for c in zip(*between, strict=True) if any(c)) <= ratio
 

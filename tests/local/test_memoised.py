@@ -11,7 +11,7 @@ from scripted import Scripted
 
 import sfumato as sf
 from sfumato.errors import InvalidParameter
-from sfumato.local.mechanisms.coin_tables import UNITS, loss_of_ratio
+from sfumato.local.mechanisms.coin_tables import UNITS, bound_ratio_loss
 from sfumato.local.mechanisms.kary import Kary
 from sfumato.local.mechanisms.two_stage import TwoStage
 from sfumato.local.mechanisms.unary import Unary
@@ -76,10 +76,10 @@ def test_all_reports_together_cost_no_more_than_the_permanent_one(name, k):
     single = [whole_law(staged, value, 1) for value in range(k)]
     assert all(sum(chances.values()) == 1 for chances in single)
     assert greatest_ratio(single) == staged.ratio  # tight
-    assert table.epsilon == loss_of_ratio(staged.ratio) <= 1
+    assert table.epsilon == bound_ratio_loss(staged.ratio) <= 1
     pairs = greatest_ratio([whole_law(staged, value, 2) for value in range(k)])
     assert staged.ratio < pairs <= staged.permanent.ratio
-    assert loss_of_ratio(staged.permanent.ratio) <= 2
+    assert bound_ratio_loss(staged.permanent.ratio) <= 2
 
 
 @pytest.mark.parametrize("name", ["rr", "krr"])
@@ -114,7 +114,7 @@ def test_the_fresh_coin_is_the_boldest_that_fits(name, k, epsilon):
     bolder = (
         Kary(k, fresh.keep + 1, name) if isinstance(fresh, Kary) else Unary(k, fresh.one + 1, fresh.zero - 1, "sue")
     )
-    assert loss_of_ratio(TwoStage(table.mechanism.permanent, bolder).ratio) > sf.PureDP(epsilon).epsilon
+    assert bound_ratio_loss(TwoStage(table.mechanism.permanent, bolder).ratio) > sf.PureDP(epsilon).epsilon
 
 
 def test_bulk_draws_are_two_draws():

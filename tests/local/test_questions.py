@@ -8,7 +8,7 @@ from local_laws import HEADS, TAILS, join_words, key, units_of
 from scripted import Scripted
 
 import sfumato as sf
-from sfumato.local.mechanisms.coin_tables import UNITS, loss_of_ratio
+from sfumato.local.mechanisms.coin_tables import UNITS, bound_ratio_loss
 from sfumato.local.randomisers.questions import Questions
 
 SPLIT, SAMPLE = Questions("split", 3, 3 << 30), Questions("sample", 3, 3 << 30)
@@ -57,7 +57,7 @@ def test_the_loss_over_all_pairs_of_answers(asked):
     assert all(sum(chances.values()) == 1 for chances in laws)
     ratio = max(max(chances[r] for chances in laws) / min(chances[r] for chances in laws) for r in laws[0])
     assert ratio == (27 if asked is SPLIT else 3)
-    assert asked.epsilon == loss_of_ratio(Fraction(ratio))
+    assert asked.epsilon == bound_ratio_loss(Fraction(ratio))
 
 
 @pytest.mark.parametrize("asked", [SPLIT, SAMPLE], ids=["split", "sample"])

@@ -9,7 +9,7 @@ from make_vectors import FixedKey, whole_surveys
 from test_javascript import run
 
 from sfumato.errors import CatalogError
-from sfumato.kernel.exact import plain
+from sfumato.kernel.exact import write_plain
 from sfumato.local.survey.manifest import identify, read_manifest
 
 KEY = FixedKey()
@@ -94,7 +94,7 @@ def verdict(data):
         found = read_manifest(data)
     except CatalogError as refused:
         return refused.code
-    return f"taken {plain(found.table.epsilon)} {plain(found.price)} {found.digest}"
+    return f"taken {write_plain(found.table.epsilon)} {write_plain(found.price)} {found.digest}"
 
 
 @pytest.mark.parametrize("seed", [1, 2])

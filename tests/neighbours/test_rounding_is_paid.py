@@ -12,7 +12,7 @@ import sfumato as sf
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.number_arrays import read_numbers
 from sfumato.standalone.mechanisms import additive_noise
-from sfumato.standalone.mechanisms.additive_noise import grid_and_noise
+from sfumato.standalone.mechanisms.additive_noise import choose_grid_and_noise
 from sfumato.standalone.mechanisms.value_grid import to_grid
 
 shares = st.integers(1, 12).flatmap(
@@ -42,14 +42,14 @@ def neighbours(case, exponent, norm):
 
 def on_integers(mechanism):
     """The noise for one whole number."""
-    exponent, noise = grid_and_noise(replace(mechanism.mechanism, of="integers"), 1)
+    exponent, noise = choose_grid_and_noise(replace(mechanism.mechanism, of="integers"), 1)
     assert exponent == 0
     return noise
 
 
 def on_grid(mechanism, size):
     """The grid's exponent, and the noise for so many reals."""
-    return grid_and_noise(replace(mechanism.mechanism, of="reals"), size)
+    return choose_grid_and_noise(replace(mechanism.mechanism, of="reals"), size)
 
 
 def apart(one, two):

@@ -9,7 +9,7 @@ from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.engines.reference.reference_engine import ReferenceEngine
 from sfumato.errors import MissingBounds, QueryError, UnknownName, UnsupportedSyntax
 from sfumato.kernel.expressions import Call, Literal
-from sfumato.kernel.plan import kind_of
+from sfumato.kernel.plan import name_kind
 from sfumato.planning.planner import choose_plan
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
@@ -132,7 +132,7 @@ def test_aggregates_beside_select_are_charged():
     assert query.having == PostCall(">", (AggregateRef(1), Literal(3)))
     assert query.order == (Ordering(AggregateRef(2), True),)
     wanted = choose_plan(query, sf.PureDP(1), DATASET, VERSIONS).plan.measurements
-    assert [kind_of(measurement.quantity) for measurement in wanted] == [
+    assert [name_kind(measurement.quantity) for measurement in wanted] == [
         "count",
         "halves",
         "sum",

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from sfumato.kernel.plan import answer_key, digest
+from sfumato.kernel.plan import compute_answer_key, compute_digest
 from sfumato.kernel.release import ExactAggregates
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "tpch.md").read_text()
@@ -21,11 +21,11 @@ class MeasuredOnce:
         self._known = {}
 
     def check(self, plan):
-        if answer_key(plan) not in self._known:
+        if compute_answer_key(plan) not in self._known:
             self._engine.check(plan)
 
     def aggregate(self, plan):
-        if answer_key(plan) not in self._known:
-            self._known[answer_key(plan)] = self._engine.aggregate(plan)
-        exact = self._known[answer_key(plan)]
-        return ExactAggregates(digest(plan), exact._integers, exact._keys, exact._bins)
+        if compute_answer_key(plan) not in self._known:
+            self._known[compute_answer_key(plan)] = self._engine.aggregate(plan)
+        exact = self._known[compute_answer_key(plan)]
+        return ExactAggregates(compute_digest(plan), exact._integers, exact._keys, exact._bins)

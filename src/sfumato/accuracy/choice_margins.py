@@ -7,8 +7,8 @@ from typing import assert_never
 from sfumato.accuracy.noise_margins import find_miss_per_coordinate, round_up_to_float
 from sfumato.accuracy.rank_margins import compute_even_rank_margin, compute_rank_margin, survival
 from sfumato.kernel.bin_choice import ExtremeChoice, ModeChoice, QuantileChoice
-from sfumato.kernel.tails import least_tail
-from sfumato.number_arguments import Number, probability_inside
+from sfumato.kernel.tails import find_least_tail
+from sfumato.number_arguments import Number, read_probability
 
 
 def compute_score_margin(spread: Fraction, miss: Fraction, size: int) -> float:
@@ -35,13 +35,13 @@ def compute_bin_margin(choice: QuantileChoice | ExtremeChoice | ModeChoice, conf
     Relies on: K-11, K-20, K-32, K-33; floats, with a slack of one part in 10**9.
     Checked by: tests/accuracy/test_choice_margins.py::test_quantile_margin_holds
     """
-    miss = 1 - probability_inside(confidence, "confidence")
+    miss = 1 - read_probability(confidence, "confidence")
     match choice:
         case QuantileChoice(fractions=fractions):
             once = find_miss_per_coordinate(miss, len(fractions))
             return max(compute_rank_margin(choice.spread, once, choice.bins, fraction) for fraction in fractions)
         case ExtremeChoice():
-            return round_up_to_float(max(choice.target + least_tail(choice.spread, miss) - 2, 0))
+            return round_up_to_float(max(choice.target + find_least_tail(choice.spread, miss) - 2, 0))
         case ModeChoice(k=1):
             return compute_score_margin(choice.spread, miss, choice.bins)
         case ModeChoice(k=k):
@@ -58,7 +58,7 @@ def compute_even_bin_margin(choice: QuantileChoice, confidence: Number = "0.95")
     Relies on: K-11 (find_miss_per_coordinate).
     Checked by: tests/accuracy/test_rank_margins.py::test_even_weights_miss_less
     """
-    miss = find_miss_per_coordinate(1 - probability_inside(confidence, "confidence"), len(choice.fractions))
+    miss = find_miss_per_coordinate(1 - read_probability(confidence, "confidence"), len(choice.fractions))
     return min(compute_even_rank_margin(choice.spread, miss), compute_bin_margin(choice, confidence))
 
 

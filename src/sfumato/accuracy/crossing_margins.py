@@ -8,7 +8,7 @@ import numpy as np
 
 from sfumato.kernel.above_threshold import AboveThreshold, CrossingNoise
 from sfumato.kernel.mechanisms import check_scale
-from sfumato.number_arguments import Number, probability_inside, whole_number
+from sfumato.number_arguments import Number, read_probability, read_whole_number
 
 _SLACK = 1e-9
 _RISK = 1 / 40  # the noise is balanced for a margin of 95 %: this much on either side
@@ -43,8 +43,8 @@ def compute_crossing_margin(sequence: AboveThreshold, confidence: Number, querie
     Relies on: floats, with a slack of one part in 10**9.
     Checked by: tests/kernel/test_above_threshold.py::test_margin_holds
     """
-    miss = 1 - probability_inside(confidence, "confidence")
-    count = whole_number(queries, "queries", 1)
+    miss = 1 - read_probability(confidence, "confidence")
+    count = read_whole_number(queries, "queries", 1)
     noise = sequence.noise
     raising, helping = float(1 / noise.threshold_scale), float(1 / noise.value_scale)
     limit = math.log(miss.numerator) - math.log(miss.denominator) - _SLACK

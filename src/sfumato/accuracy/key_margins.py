@@ -3,8 +3,8 @@
 from fractions import Fraction
 
 from sfumato.kernel.keys import KeyRule
-from sfumato.kernel.tails import least_tail
-from sfumato.number_arguments import Number, probability_inside
+from sfumato.kernel.tails import find_least_tail
+from sfumato.number_arguments import Number, read_probability
 
 
 def people_needed(rule: KeyRule, probability: Number = "0.5") -> int:
@@ -12,11 +12,11 @@ def people_needed(rule: KeyRule, probability: Number = "0.5") -> int:
 
     Claim: K-11. The least such number: n people pass iff Z >= threshold - n.
     Requires: 0 < probability < 1 (checked here).
-    Relies on: K-21, least_tail.
+    Relies on: K-21, find_least_tail.
     Checked by: tests/kernel/test_keys.py::test_people_needed_to_be_seen
     """
-    wanted = probability_inside(probability, "probability")
+    wanted = read_probability(probability, "probability")
     if wanted > Fraction(1, 2):  # P(Z >= -k + 1) = 1 - P(Z >= k) >= wanted
-        return rule.threshold + least_tail(rule.scale, 1 - wanted) - 1
+        return rule.threshold + find_least_tail(rule.scale, 1 - wanted) - 1
     # the greatest k with P(Z >= k) >= wanted; equality is impossible, so it is one below the least with <= wanted
-    return max(1, rule.threshold - least_tail(rule.scale, wanted) + 1)
+    return max(1, rule.threshold - find_least_tail(rule.scale, wanted) + 1)

@@ -6,9 +6,9 @@ from typing import assert_never
 
 import numpy as np
 
-from sfumato.kernel.exact import ExpNeg, enclose, log
+from sfumato.kernel.exact import ExpNeg, enclose, enclose_log
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise, Noise
-from sfumato.kernel.tails import least_tail
+from sfumato.kernel.tails import find_least_tail
 
 SUMMED_DEVIATION = 1 << 12
 _BITS = 128
@@ -26,7 +26,7 @@ def find_miss_per_coordinate(miss: Fraction, size: int) -> Fraction:
     """
     if size == 1:
         return miss
-    low, _ = log(1 / (1 - miss), _BITS)  # ln(1/(1 - miss)) = -ln(1 - miss); b = 1 - exp(ln(1 - miss)/size)
+    low, _ = enclose_log(1 / (1 - miss), _BITS)  # ln(1/(1 - miss)) = -ln(1 - miss); b = 1 - exp(ln(1 - miss)/size)
     _, high = enclose(ExpNeg(Fraction(max(low, 0), size << _BITS)), _BITS)
     return max(Fraction((1 << _BITS) - high, 1 << _BITS), miss / size)
 
@@ -53,10 +53,10 @@ def compute_laplace_margin(scale: Fraction, miss: Fraction) -> int:
 
     Claim: K-11. k is exact: 2 x^(k+1)/(1 + x) <= miss with x = exp(-1/scale), and k - 1 does not satisfy it.
     Requires: 0 < miss < 1 (caller).
-    Relies on: K-01, least_tail.
+    Relies on: K-01, find_least_tail.
     Checked by: tests/accuracy/test_noise_margins.py::test_laplace_margin_is_the_least
     """
-    return least_tail(scale, miss / 2) - 1
+    return find_least_tail(scale, miss / 2) - 1
 
 
 def compute_gaussian_margin(variance: Fraction, miss: Fraction) -> int:

@@ -5,7 +5,7 @@ from fractions import Fraction
 from math import isqrt
 
 from sfumato.accuracy.noise_margins import compute_laplace_margin, find_miss_per_coordinate
-from sfumato.kernel.exact import log
+from sfumato.kernel.exact import enclose_log
 
 PSI_BITS = 24  # every query is measured on a grid of 2**-24
 ROUNDING = Fraction(1, 1 << (PSI_BITS + 1)) + Fraction(1, 1 << 53)  # to the grid, and of the answer to a double
@@ -77,7 +77,7 @@ def bound_sampling(functions: int, rows: int, miss: Fraction) -> Fraction:
     """
     if rows < 1:
         return Fraction(1)
-    _, high = log(2 * functions / miss, _BITS)
+    _, high = enclose_log(2 * functions / miss, _BITS)
     root = isqrt(-(-(high << _BITS) // (2 * rows))) + 1  # high << _BITS is ln(..) in units of 2**-(2 * _BITS)
     return min(Fraction(root, 1 << _BITS), Fraction(1))
 

@@ -11,7 +11,7 @@ from sfumato.answering.prices import choose_delta, choose_loss, read_margins
 from sfumato.answering.question_record import record_question, write_record
 from sfumato.answers.answer import Answer
 from sfumato.kernel.losses import ZCDP, PureDP
-from sfumato.number_arguments import Number, probability_inside
+from sfumato.number_arguments import Number, read_probability
 from sfumato.query.bound_question import bind_question
 from sfumato.query.frame import FrameQuery
 from sfumato.query.query import Query
@@ -31,7 +31,7 @@ def ask(
     """Answer a question for its price. If the ledger has an answer that is as precise, it is free."""
     bound = bind_question(question, desk.dataset)
     query = bound.query
-    level = probability_inside(confidence, "confidence")
+    level = read_probability(confidence, "confidence")
     margins = read_margins(query, margin, epsilon, rho)
     loss = choose_loss(query, epsilon, rho) if margins is None else find_least_epsilon(desk, query, margins, level)
 

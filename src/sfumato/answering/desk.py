@@ -17,7 +17,7 @@ from sfumato.catalog.dataset import Dataset
 from sfumato.engines.engine import Engine
 from sfumato.kernel.losses import ZCDP, PureDP
 from sfumato.ledger.ledger import AlreadyAnswered, Ledger
-from sfumato.number_arguments import Number, privacy_amount
+from sfumato.number_arguments import Number, read_privacy_amount
 from sfumato.planning.planner import Planned, choose_plan
 from sfumato.query.query import Query
 
@@ -40,7 +40,7 @@ class Desk:
 
     def plan(self, query: Query, loss: PureDP | ZCDP, delta: Number | None = None) -> Planned:
         """Plan a query on this desk's data at this loss."""
-        share = None if delta is None else privacy_amount(delta, "delta")
+        share = None if delta is None else read_privacy_amount(delta, "delta")
         return choose_plan(query, loss, self.dataset, self.versions, delta=share)
 
     def answer(self, certified: CertifiedPlans, analyst: str, question: Callable[[], str]) -> Answered:

@@ -12,11 +12,11 @@ from sfumato.catalog.columns import Integer, Real
 from sfumato.errors import KernelFault, UnsupportedSyntax
 from sfumato.ingest.hidden_names import ROWS_OF_UNIT
 from sfumato.kernel.certify import BinChoice
-from sfumato.kernel.expressions import Call, Column, ColumnType, Expression, Literal, columns_of
+from sfumato.kernel.expressions import Call, Column, ColumnType, Expression, Literal, collect_columns
 from sfumato.kernel.losses import PureDP
 from sfumato.kernel.plan import BoundedPlan, Count, Measurement, People
 from sfumato.kernel.row_sources import Scan
-from sfumato.number_arguments import Number, privacy_amount
+from sfumato.number_arguments import Number, read_privacy_amount
 from sfumato.planning.shares import split_evenly
 from sfumato.planning.unit_and_version import find_unit, pin_versions
 from sfumato.query.bind import bind
@@ -61,7 +61,7 @@ def diagnose(desk: Desk, sql: str, epsilon: Number, analyst: str) -> Diagnosis:
         hint = f"Diagnose a question about each table by itself, without JOIN, UNION and subqueries: {private}."
         raise UnsupportedSyntax("diagnose", "Only a question about one table can be diagnosed.", hint)
     table = desk.dataset.table(query.source.table)
-    read = set().union(*(columns_of(part.value.expression) for part in query.aggregates if part.value is not None))
+    read = set().union(*(collect_columns(part.value.expression) for part in query.aggregates if part.value is not None))
     conditions: dict[str, tuple[Expression, ...]] = {"rows": ()}
     if query.filters:
         conditions["kept"] = query.filters
@@ -108,7 +108,7 @@ def _plan_counts(
 def _count(
     desk: Desk, plans: dict[str, BoundedPlan], epsilon: Number, analyst: str, record: str
 ) -> tuple[dict[str, float], Cost, float]:
-    shares = split_evenly(PureDP(privacy_amount(epsilon, "epsilon")), len(plans))
+    shares = split_evenly(PureDP(read_privacy_amount(epsilon, "epsilon")), len(plans))
     priced = [replace_shares(plan, (share,)) for plan, share in zip(plans.values(), shares, strict=True)]
     answered = desk.answer(certify_together(priced), desk.admit(analyst), lambda: record)
     values, margins = {}, []

@@ -12,7 +12,7 @@ from sfumato.kernel.expressions import Call, ColumnType, Expression, Literal
 from sfumato.kernel.losses import PureDP
 from sfumato.kernel.plan import BoundedPlan, Grid, Measurement, Quantiles
 from sfumato.kernel.row_sources import Scan
-from sfumato.number_arguments import Number, privacy_amount
+from sfumato.number_arguments import Number, read_privacy_amount
 from sfumato.planning.unit_and_version import find_unit, pin_versions
 
 OUTSIDE = Fraction(1, 100)  # of the rows, below and above the bounds
@@ -56,7 +56,7 @@ def find_bounds(desk: Desk, column: str, epsilon: Number, table: str | None, ana
     number_of = Call("case", (Call("is null", (found,)), Literal(None), *branches, Literal(len(edges) - 1)))
     source = Scan(about.name, "", about.max_rows_per_unit)
     unit, groups = find_unit(source, desk.dataset)
-    loss = PureDP(privacy_amount(epsilon, "epsilon"))
+    loss = PureDP(read_privacy_amount(epsilon, "epsilon"))
     choice = Quantiles(number_of, Grid(0, len(edges) - 1, 0), (OUTSIDE, 1 - OUTSIDE))
     measured = Measurement("bounds", choice, loss)
     plan = BoundedPlan(desk.dataset.population, pin_versions(source, desk.versions), unit, groups, (), (), (measured,))

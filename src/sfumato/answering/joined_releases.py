@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from sfumato.kernel.bundle import part_name
+from sfumato.kernel.bundle import name_bundle_part
 from sfumato.kernel.certify import Certificate
 from sfumato.kernel.release import Released
 
@@ -10,7 +10,9 @@ from sfumato.kernel.release import Released
 def join_releases(whole: Certificate, released: Sequence[Released]) -> Released:
     """The parts as one release, which is stored with the bundle's charge."""
     integers = {
-        part_name(number, name): cells for number, part in enumerate(released) for name, cells in part.integers.items()
+        name_bundle_part(number, name): cells
+        for number, part in enumerate(released)
+        for name, cells in part.integers.items()
     }
     return Released(released[0].entry_number, whole, integers)
 
@@ -23,7 +25,7 @@ def split_release(
         Released(
             entry_number,
             certificate,
-            {measured.name: integers[part_name(number, measured.name)] for measured in certificate.measurements},
+            {measured.name: integers[name_bundle_part(number, measured.name)] for measured in certificate.measurements},
         )
         for number, certificate in enumerate(certificates)
     ]

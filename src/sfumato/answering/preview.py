@@ -26,7 +26,7 @@ from sfumato.catalog.dataset import Dataset
 from sfumato.kernel.certify import Certificate, certify
 from sfumato.kernel.losses import ZCDP, PrivacyLoss, PureDP
 from sfumato.kernel.neighbours import Neighbours
-from sfumato.number_arguments import Number, probability_inside
+from sfumato.number_arguments import Number, read_probability
 from sfumato.planning.planner import Planned
 from sfumato.query.bound_question import bind_question
 from sfumato.query.frame import FrameQuery
@@ -121,7 +121,7 @@ def preview(
 ) -> Preview:
     """Cost and margins, before spending."""
     query = bind_question(question, desk.dataset).query
-    level = probability_inside(confidence, "confidence")
+    level = read_probability(confidence, "confidence")
     loss, share = choose_loss(query, epsilon, rho), choose_delta(query, delta)
     planned = desk.plan(query, loss, share)
     certificate = certify(planned.plan)

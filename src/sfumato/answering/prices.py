@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from math import inf, isfinite
 
-from sfumato.errors import InvalidParameter, kind_of
+from sfumato.errors import InvalidParameter, describe_kind
 from sfumato.kernel.losses import ZCDP, PureDP
-from sfumato.number_arguments import Number, positive_fraction, privacy_amount
+from sfumato.number_arguments import Number, read_positive_fraction, read_privacy_amount
 from sfumato.query.dp_options import refuse_epsilon
 from sfumato.query.query import Query
 
@@ -18,10 +18,10 @@ def choose_loss(query: Query, epsilon: Number | None, rho: Number | None) -> Pur
     if own is None:
         return _read_loss(epsilon, rho)
     if rho is not None or (
-        epsilon is not None and privacy_amount(epsilon, "epsilon") != privacy_amount(own, "epsilon")
+        epsilon is not None and read_privacy_amount(epsilon, "epsilon") != read_privacy_amount(own, "epsilon")
     ):
         raise InvalidParameter("epsilon", "must be the one in OPTIONS, or be left out", "another one")
-    return PureDP(privacy_amount(own, "epsilon"))
+    return PureDP(read_privacy_amount(own, "epsilon"))
 
 
 def choose_delta(query: Query, delta: Number | None) -> Number | None:
@@ -29,7 +29,7 @@ def choose_delta(query: Query, delta: Number | None) -> Number | None:
     own = query.dp_options.delta if query.dp_options is not None else None
     if own is None or delta is None:
         return own if delta is None else delta
-    if privacy_amount(delta, "delta") != privacy_amount(own, "delta"):
+    if read_privacy_amount(delta, "delta") != read_privacy_amount(own, "delta"):
         raise InvalidParameter("delta", "must be the one in OPTIONS, or be left out", "another one")
     return own
 
@@ -48,7 +48,7 @@ def read_margins(query: Query, margin: object, epsilon: object, rho: object) -> 
 def check_margins(margin: object) -> dict[str, float]:
     """A margin per column, such as {'n': 20}: finite numbers above zero."""
     if not isinstance(margin, Mapping) or not margin:
-        kind = "an empty mapping" if isinstance(margin, Mapping) else kind_of(margin)
+        kind = "an empty mapping" if isinstance(margin, Mapping) else describe_kind(margin)
         raise InvalidParameter("margin", "must map columns of the answer to margins", kind, "For example {'n': 20}.")
     return {_check_name(name): _check_size(size, "margin") for name, size in margin.items()}
 
@@ -59,20 +59,20 @@ def read_assumed_rows(assume: object) -> float | None:
     if assume is None:
         return None
     if not isinstance(assume, Mapping) or set(assume) - {"n"}:
-        kind = "another key" if isinstance(assume, Mapping) else kind_of(assume)
+        kind = "another key" if isinstance(assume, Mapping) else describe_kind(assume)
         raise InvalidParameter("assume", "must be a mapping with the one key 'n'", kind, hint)
     return _check_size(assume["n"], "assume['n']") if assume else None
 
 
 def _check_name(name: object) -> str:
     if not isinstance(name, str):
-        raise InvalidParameter("margin", "must name columns by text", kind_of(name), "For example {'n': 20}.")
+        raise InvalidParameter("margin", "must name columns by text", describe_kind(name), "For example {'n': 20}.")
     return name
 
 
 def _check_size(value: object, name: str) -> float:
     try:
-        number = float(positive_fraction(value, name))
+        number = float(read_positive_fraction(value, name))
     except OverflowError:
         number = inf
     if not isfinite(number) or number == 0:
@@ -85,5 +85,5 @@ def _read_loss(epsilon: Number | None, rho: Number | None) -> PureDP | ZCDP:
         kind = "none of them" if epsilon is None else "epsilon and rho"
         raise InvalidParameter("epsilon", "must be given, or rho or margin instead", kind, ONE_PRICE)
     if rho is not None:
-        return ZCDP(privacy_amount(rho, "rho"))
-    return PureDP(privacy_amount(epsilon, "epsilon"))
+        return ZCDP(read_privacy_amount(rho, "rho"))
+    return PureDP(read_privacy_amount(epsilon, "epsilon"))

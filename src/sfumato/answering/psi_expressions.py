@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from sfumato.accuracy.query_tolerances import PSI_BITS
 from sfumato.answering.desk import Desk
 from sfumato.catalog.dataset import Dataset
-from sfumato.errors import InvalidParameter, UnsupportedSyntax, kind_of
+from sfumato.errors import InvalidParameter, UnsupportedSyntax, describe_kind
 from sfumato.kernel.expressions import Expression
 from sfumato.kernel.losses import PureDP
 from sfumato.kernel.plan import BoundedPlan, Grid, Measurement, Sum
@@ -32,7 +32,9 @@ class Psi:
 def bind_psi(psi: str, dataset: Dataset, table: str) -> Psi:
     """Parse and bind an SQL expression over the declared columns of a table. A condition counts as 0 or 1."""
     if not isinstance(psi, str):
-        raise InvalidParameter("psi", "must be an SQL expression", kind_of(psi), "For example 'age > 40 AND smoker'.")
+        raise InvalidParameter(
+            "psi", "must be an SQL expression", describe_kind(psi), "For example 'age > 40 AND smoker'."
+        )
     query = bind(Frame(dataset, table).agg(total=total(psi)).build_tree(), dataset)
     if len(query.aggregates) != 1 or query.filters or query.keys or query.aggregates[0].value is None:
         raise UnsupportedSyntax("syntax", "A statistical query is one expression over the columns of a row.")

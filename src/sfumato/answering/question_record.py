@@ -6,8 +6,8 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from sfumato.kernel.canonical_text import canonical_text
-from sfumato.kernel.exact import plain
+from sfumato.kernel.canonical_text import write_canonical
+from sfumato.kernel.exact import write_plain
 from sfumato.query.query import Query
 from sfumato.query.sql_text import normalise_sql
 
@@ -29,5 +29,5 @@ def write_record(how: str, *questions: Mapping[str, object], confidence: Fractio
     """The text that the ledger stores: the call (ask, upgrade, ...) and the questions that one charge pays for."""
     made: dict[str, object] = {"how": how, "questions": list(questions), **more}
     if confidence is not None:
-        made["confidence"] = plain(confidence)
-    return canonical_text(made)
+        made["confidence"] = write_plain(confidence)
+    return write_canonical(made)

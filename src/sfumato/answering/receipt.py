@@ -6,7 +6,7 @@ from sfumato.answers.answer import Cost
 from sfumato.kernel.certify import Certificate
 from sfumato.kernel.losses import PrivacyLoss
 from sfumato.kernel.release import Released
-from sfumato.ledger.loss_sums import amounts_of, make_zero_loss, price
+from sfumato.ledger.loss_sums import make_zero_loss, price, split_loss
 from sfumato.ledger.spending import Spending, spend_on
 
 # what became of a charge when its answer failed after the draw
@@ -63,4 +63,4 @@ def compute_population_cost(taken: Spending) -> Cost:
 
 
 def _is_free(loss: PrivacyLoss) -> bool:
-    return not any(amounts_of(loss))
+    return not any(split_loss(loss))

@@ -12,7 +12,7 @@ from sfumato.catalog.dataset import replace_tables
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
 from sfumato.ledger.ledger import Ledger, Limit
-from sfumato.number_arguments import Number, probability_inside
+from sfumato.number_arguments import Number, read_probability
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
 from sfumato.query.source_outline import outline_source
@@ -26,7 +26,7 @@ def rehearse(
     Without a price, epsilon is 1.
     """
     query = bind(parse(sql), desk.dataset)
-    level, delta = probability_inside(confidence, "confidence"), choose_delta(query, None)
+    level, delta = read_probability(confidence, "confidence"), choose_delta(query, None)
     own = query.dp_options.epsilon if query.dp_options is not None else None
     priced = any(amount is not None for amount in (epsilon, rho, own))
     loss = choose_loss(query, epsilon, rho) if priced else PureDP(1)

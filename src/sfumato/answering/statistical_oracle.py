@@ -30,12 +30,12 @@ from sfumato.answering.question_record import write_record
 from sfumato.answering.receipt import compute_cost
 from sfumato.answers.answer import Cost
 from sfumato.catalog.dataset import Dataset
-from sfumato.errors import InvalidParameter, KernelFault, QueryError, kind_of
+from sfumato.errors import InvalidParameter, KernelFault, QueryError, describe_kind
 from sfumato.kernel.losses import PureDP
 from sfumato.kernel.neighbours import ROW, Neighbours
 from sfumato.kernel.plan import BoundedPlan, Count, Measurement
 from sfumato.ledger.ledger import Ledger
-from sfumato.number_arguments import Number, privacy_amount, probability_inside, whole_number
+from sfumato.number_arguments import Number, read_privacy_amount, read_probability, read_whole_number
 from sfumato.planning.query_shares import QueryShares, share_epsilon
 
 MOST_QUERIES = 1_000_000
@@ -96,7 +96,7 @@ class StatisticalOracle:
     def means(self, psis: Sequence[str]) -> list[float]:
         """Several averages with one scan of the data (one scan for each 500). More than are left: none is asked."""
         if isinstance(psis, str) or not isinstance(psis, Sequence):
-            raise InvalidParameter("psis", "must be a list of SQL expressions", kind_of(psis))
+            raise InvalidParameter("psis", "must be a list of SQL expressions", describe_kind(psis))
         return self._ask(psis)
 
     def begin(self) -> Cost:
@@ -251,12 +251,12 @@ def begin_oracle(  # noqa: PLR0917 - its caller names what it passes
         rows = _find_public_rows(dataset, name)
         counted = dataset.neighbours is Neighbours.ADD_REMOVE
         queries = read_queries(k)
-        shares = share_epsilon(queries, privacy_amount(epsilon, "epsilon"), counted=counted)
+        shares = share_epsilon(queries, read_privacy_amount(epsilon, "epsilon"), counted=counted)
         chosen = _read_class(psi_class, lambda psi: bind_psi(psi, dataset, name))
         if chosen is not None and class_size is not None:
             raise InvalidParameter("class_size", "must not be given with psi_class", "both", "Give one of them.")
         functions = read_class_size(class_size, queries) if chosen is None else len(chosen)
-        miss = probability_inside(beta, "beta")
+        miss = read_probability(beta, "beta")
         settings = OracleSettings(name, rows, shares, miss, functions, chosen, desk.admit(analyst))
         return StatisticalOracle(at_desk, settings)
 
@@ -266,7 +266,7 @@ def read_class_size(class_size: int | None, queries: int) -> int:
     if class_size is None:
         return queries
     if isinstance(class_size, bool) or not isinstance(class_size, int):
-        raise InvalidParameter("class_size", "must be a whole number, 1 or above", kind_of(class_size))
+        raise InvalidParameter("class_size", "must be a whole number, 1 or above", describe_kind(class_size))
     if class_size < 1:
         raise InvalidParameter("class_size", "must be a whole number, 1 or above", "a smaller number")
     return class_size  # it may have thousands of digits: only its logarithm is used
@@ -274,7 +274,7 @@ def read_class_size(class_size: int | None, queries: int) -> int:
 
 def read_queries(k: int) -> int:
     """K: from 1 to a million."""
-    queries = whole_number(k, "k", 1)
+    queries = read_whole_number(k, "k", 1)
     if queries > MOST_QUERIES:
         raise InvalidParameter("k", f"must be at most {MOST_QUERIES:,}", "a larger number")
     return queries
@@ -284,7 +284,7 @@ def _read_class(psi_class: Sequence[str] | None, bind: Callable[[str], Psi]) -> 
     if psi_class is None:
         return None
     if isinstance(psi_class, str) or not isinstance(psi_class, Sequence) or not psi_class:
-        raise InvalidParameter("psi_class", "must be a list of SQL expressions, at least one", kind_of(psi_class))
+        raise InvalidParameter("psi_class", "must be a list of SQL expressions, at least one", describe_kind(psi_class))
     return frozenset(bind(psi) for psi in psi_class)
 
 

@@ -16,11 +16,11 @@ from sfumato.catalog.columns import Boolean, Integer, Real
 from sfumato.catalog.dataset import Dataset, Table, replace_tables
 from sfumato.errors import SfumatoError
 from sfumato.kernel.certify import certify
-from sfumato.kernel.expressions import Expression, columns_of
+from sfumato.kernel.expressions import Expression, collect_columns
 from sfumato.kernel.losses import ZCDP, PureDP
 from sfumato.kernel.neighbours import ROW, Neighbours
 from sfumato.kernel.row_sources import Derived, Join, PerUnit, PublicScan, Scan, Source, Union
-from sfumato.number_arguments import Number, privacy_amount
+from sfumato.number_arguments import Number, read_privacy_amount
 from sfumato.planning.planner import choose_plan
 from sfumato.query.bind import bind
 from sfumato.query.frame import FrameQuery, read_question
@@ -89,7 +89,7 @@ class Asked:
     def find_margins(self, dataset: Dataset, versions: Mapping[str, str]) -> tuple[Margins, Margins]:
         """The margins with these declarations: for the assumed count, and for the reference count."""
         query = bind(read_question(self.question), dataset)
-        share = None if self.delta is None else privacy_amount(self.delta, "delta")
+        share = None if self.delta is None else read_privacy_amount(self.delta, "delta")
         planned = choose_plan(query, self.loss, dataset, versions, delta=share)
         certificate = certify(planned.plan)
         count = self.count or REFERENCE_ROWS
@@ -169,7 +169,7 @@ def _write_declaration(changes: list[_Change]) -> str:
 
 def _list_nullable(query: Query, dataset: Dataset) -> Iterator[_Change]:
     """Nullable columns that are summed or averaged. COUNT(x) counts what is not NULL, so it stays as it is."""
-    read = {name for expression in _list_summed(query) for name in columns_of(expression)}
+    read = {name for expression in _list_summed(query) for name in collect_columns(expression)}
     names = {name.rpartition(".")[2] for name in read}  # without the prefix that joins add
     found = [
         (table, name)

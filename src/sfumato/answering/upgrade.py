@@ -18,7 +18,7 @@ from sfumato.answers.disclosure import ReleasedLoss
 from sfumato.answers.released_values import Reading
 from sfumato.errors import LedgerError, UnsupportedSyntax
 from sfumato.kernel.certify import certify
-from sfumato.kernel.exact import plain, sum_exactly
+from sfumato.kernel.exact import sum_exactly, write_plain
 from sfumato.kernel.losses import ZCDP, PrivacyLoss, PureDP, compose
 from sfumato.kernel.plan import BoundedPlan, Choice
 from sfumato.kernel.release import Released
@@ -27,7 +27,7 @@ from sfumato.ledger.earlier_releases import EarlierReleases
 from sfumato.ledger.ledger import AlreadyAnswered
 from sfumato.ledger.loss_sums import write_loss
 from sfumato.ledger.spending import read_charge
-from sfumato.number_arguments import Number, probability_inside
+from sfumato.number_arguments import Number, read_probability
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
 
@@ -88,8 +88,8 @@ class Releases:
             "entries": list(self.entries),
             "loss": write_loss(self.loss),
             "shares": [write_loss(share) for share in self.shares],
-            "epsilon": plain(sum_exactly(self.epsilon)),
-            "rho": plain(sum_exactly(self.rho)),
+            "epsilon": write_plain(sum_exactly(self.epsilon)),
+            "rho": write_plain(sum_exactly(self.rho)),
             "combined": self.combined.to_json(),
         }
 
@@ -109,7 +109,7 @@ def upgrade(
     """
     tree = parse(sql)
     query = bind(tree, desk.dataset)
-    level, wanted = probability_inside(confidence, "confidence"), choose_loss(query, epsilon, rho)
+    level, wanted = read_probability(confidence, "confidence"), choose_loss(query, epsilon, rho)
     who, record = desk.admit(analyst), write_record("upgrade", record_question(tree, query), confidence=level)
     planned = desk.plan(query, wanted)
     certificate = certify(planned.plan)

@@ -17,10 +17,10 @@ from sfumato.kernel.bundle import certify_sequence
 from sfumato.kernel.certify import certify
 from sfumato.kernel.losses import PureDP
 from sfumato.kernel.neighbours import Neighbours
-from sfumato.kernel.plan import Count, People, exponent_of
+from sfumato.kernel.plan import Count, People, find_exponent
 from sfumato.kernel.release import ExactAggregates, Released, crosses
 from sfumato.kernel.reservation import Reservation
-from sfumato.number_arguments import Number, privacy_amount, whole_number
+from sfumato.number_arguments import Number, read_privacy_amount, read_whole_number
 from sfumato.planning.planner import Planned
 from sfumato.query.bind import bind
 from sfumato.query.dp_options import refuse_epsilon
@@ -64,7 +64,7 @@ class Watch:
     def margin(self, confidence: Number = "0.95", questions: int | None = None) -> float:
         """A count answered False is at most this above the threshold, and the one answered True at most this below."""
         plan = self.like.plan
-        step = 2.0 ** exponent_of(plan.measurements[0].quantity, per_row=plan.unit.per_row)
+        step = 2.0 ** find_exponent(plan.measurements[0].quantity, per_row=plan.unit.per_row)
         return (
             compute_crossing_margin(self.sequence, confidence, self.questions if questions is None else questions)
             * step
@@ -79,9 +79,9 @@ def begin_watch(  # noqa: PLR0917 - its caller names what it passes
         tree = parse(sql)
         planned = plan_count(desk, sql)
         (measured,) = certify(planned.plan).measurements
-        steps = whole_number(above, "above", 0) * 2**-measured.exponent
+        steps = read_whole_number(above, "above", 0) * 2**-measured.exponent
         monotonic = planned.plan.unit.neighbours is Neighbours.ADD_REMOVE
-        amount, expected = privacy_amount(epsilon, "epsilon"), whole_number(questions, "questions", 1)
+        amount, expected = read_privacy_amount(epsilon, "epsilon"), read_whole_number(questions, "questions", 1)
         moved = measured.sensitivity.l1
         noise = balance_noise(moved, amount, monotonic, expected)
         sequence = AboveThreshold(steps, moved, amount, monotonic, noise)

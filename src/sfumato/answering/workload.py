@@ -12,10 +12,10 @@ from sfumato.answering.present_answer import PlannedQuery, present_answer
 from sfumato.answering.prices import check_margins
 from sfumato.answering.question_record import record_question, write_record
 from sfumato.answers.answer import Answer, Cost
-from sfumato.errors import InvalidParameter, kind_of
+from sfumato.errors import InvalidParameter, describe_kind
 from sfumato.kernel.exact import sum_exactly
 from sfumato.kernel.losses import PureDP
-from sfumato.number_arguments import Number, probability_inside
+from sfumato.number_arguments import Number, read_probability
 from sfumato.query.bind import bind
 from sfumato.query.dp_options import refuse_epsilon
 from sfumato.query.parse import parse
@@ -54,7 +54,7 @@ class Workload:
 
 def plan_workload(desk: Desk, wanted: Wanted, confidence: Number) -> Workload:
     """The smallest epsilon, to three digits, for every question. A question that is named twice gets the larger one."""
-    level = probability_inside(confidence, "confidence")
+    level = read_probability(confidence, "confidence")
     needed: dict[str, tuple[Query, dict[str, float]]] = {}
     for sql, margin in _read_pairs(wanted):
         query, margins = needed.get(sql, (None, {}))
@@ -73,12 +73,14 @@ def plan_workload(desk: Desk, wanted: Wanted, confidence: Number) -> Workload:
 def _read_pairs(wanted: object) -> list[tuple[str, Margin]]:
     hint = "For example [(sql, 20)], or [(sql, {'n': 20})]."
     if not isinstance(wanted, Sequence) or isinstance(wanted, (str, bytes)):
-        raise InvalidParameter("questions", "must be a list of questions with their margins", kind_of(wanted), hint)
+        raise InvalidParameter(
+            "questions", "must be a list of questions with their margins", describe_kind(wanted), hint
+        )
     if not wanted:
         raise InvalidParameter("questions", "must be at least one", "none", hint)
     for pair in wanted:
         if not isinstance(pair, (tuple, list)) or len(pair) != 2 or not isinstance(pair[0], str):
-            raise InvalidParameter("questions", "must be pairs of SQL text and a margin", kind_of(pair), hint)
+            raise InvalidParameter("questions", "must be pairs of SQL text and a margin", describe_kind(pair), hint)
     return [(sql, margin) for sql, margin in wanted]
 
 

@@ -14,7 +14,7 @@ from sfumato.answers.proofs import PROOFS, link_proofs
 from sfumato.arguments import check_truth
 from sfumato.errors import InvalidParameter
 from sfumato.extras import imported
-from sfumato.kernel.exact import plain
+from sfumato.kernel.exact import write_plain
 from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP
 from sfumato.kernel.neighbours import Neighbours
 
@@ -57,7 +57,7 @@ class Cost:
 
     def as_text(self) -> dict[str, str]:
         parts = {"epsilon": self.epsilon, "rho": self.rho, "delta": self.delta}
-        return {name: plain(value) for name, value in parts.items() if value is not None}
+        return {name: write_plain(value) for name, value in parts.items() if value is not None}
 
     def __str__(self) -> str:
         shown = {"epsilon": "ε", "rho": "rho", "delta": "δ"}

@@ -9,12 +9,12 @@ from typing import Any
 
 from sfumato.answers.output_sensitivity import ColumnSensitivity
 from sfumato.errors import InvalidParameter
-from sfumato.kernel.canonical_text import canonical_text
+from sfumato.kernel.canonical_text import write_canonical
 from sfumato.kernel.certify import BinChoice, Certificate, Certified
-from sfumato.kernel.exact import plain
+from sfumato.kernel.exact import write_plain
 from sfumato.kernel.losses import ApproxDP, PrivacyLoss, PureDP
 from sfumato.kernel.neighbours import Neighbours, PrivacyUnit
-from sfumato.kernel.plan import BoundedPlan, Grid, Quantity, kind_of
+from sfumato.kernel.plan import BoundedPlan, Grid, Quantity, name_kind
 from sfumato.kernel.release import Released
 from sfumato.private_files import tighten, write_once
 from sfumato.signing import make_secret, public_key_of, read_key, sign, verify_signature
@@ -39,14 +39,14 @@ class Signer:
 
     def sign(self, statement: dict[str, Any]) -> dict[str, Any]:
         """The statement, its signature, and the public key."""
-        signature = sign(self._key, canonical_text(statement).encode())
+        signature = sign(self._key, write_canonical(statement).encode())
         return {"statement": statement, "public_key": self.public_key, "signature": signature}
 
 
 def verify(disclosure: dict[str, Any], public_key: str) -> bool:
     """Was this disclosure signed with this key, and not changed since?"""
     try:
-        return verify_signature(canonical_text(disclosure["statement"]).encode(), disclosure["signature"], public_key)
+        return verify_signature(write_canonical(disclosure["statement"]).encode(), disclosure["signature"], public_key)
     except (ValueError, KeyError, TypeError, RecursionError):
         return False
 
@@ -91,7 +91,7 @@ def write_statement(  # noqa: PLR0917 - its caller names what it passes
         "asked": [{"column": output.column, "one_person_changes": output.one_person_changes} for output in asked],
         "measurements": [
             {
-                "kind": kind_of(measurement.quantity),
+                "kind": name_kind(measurement.quantity),
                 **_read_bounds(measurement.quantity),
                 "one_person_changes": float(certified.sensitivity.l1) * 2.0 ** _choose_exponent(certified),
                 "loss": _write_loss(share),
@@ -135,8 +135,8 @@ def _write_family_loss(loss: PrivacyLoss) -> dict[str, str] | str:
 def _write_loss(loss: PrivacyLoss) -> dict[str, str]:
     match loss:
         case PureDP(epsilon):
-            return {"epsilon": plain(epsilon)}
+            return {"epsilon": write_plain(epsilon)}
         case ApproxDP(epsilon, delta):
-            return {"epsilon": plain(epsilon), "delta": plain(delta)}
+            return {"epsilon": write_plain(epsilon), "delta": write_plain(delta)}
         case _:
-            return {"rho": plain(loss.rho), "delta": plain(loss.delta)}
+            return {"rho": write_plain(loss.rho), "delta": write_plain(loss.delta)}

@@ -29,7 +29,7 @@ from sfumato.answers.released_values import (
 )
 from sfumato.kernel.bin_choice import QuantileChoice
 from sfumato.kernel.certify import BinChoice, Certificate, Certified
-from sfumato.kernel.exact import plain
+from sfumato.kernel.exact import write_plain
 from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
 from sfumato.kernel.mechanisms import LaplaceNoise
 from sfumato.kernel.plan import (
@@ -133,9 +133,9 @@ def _summarise_measurement(
 ) -> MeasurementSummary:
     match certified.loss:
         case ZCDP(rho):
-            share = f"rho = {plain(rho)}"
+            share = f"rho = {write_plain(rho)}"
         case PureDP(epsilon) | ApproxDP(epsilon):
-            share = f"ε = {plain(epsilon)}"
+            share = f"ε = {write_plain(epsilon)}"
     as_released = next(one for one in released if one.name in name_vectors(measurement))
     margin = find_margin(as_released, confidence)
     if isinstance(certified.noise, BinChoice):

@@ -4,10 +4,10 @@ from decimal import ROUND_CEILING, Context, Decimal
 from typing import assert_never
 
 from sfumato.errors import InvalidParameter
-from sfumato.kernel.exact import plain
+from sfumato.kernel.exact import write_plain
 from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP
 from sfumato.kernel.neighbours import Neighbours
-from sfumato.number_arguments import whole_number
+from sfumato.number_arguments import read_whole_number
 
 DELTA = Decimal("1e-6")  # the delta at which a zCDP loss is stated as an epsilon
 MOST_SHOWN = 700  # e to a higher power overflows a double
@@ -15,7 +15,7 @@ MOST_SHOWN = 700  # e to a higher power overflows a double
 
 def extend_to_group(loss: PrivacyLoss, people: int) -> PrivacyLoss | None:
     """The loss for a group of this size; None if the release guarantees nothing for it."""
-    whole_number(people, "people", 1)
+    read_whole_number(people, "people", 1)
     try:
         return loss.group(people)
     except InvalidParameter:
@@ -30,16 +30,16 @@ def describe_loss(loss: PrivacyLoss, neighbours: Neighbours, people: int = 1) ->
         return f"{stated}: no guarantee, because delta would reach 1. Ask about a smaller group."
     match grown:
         case PureDP(epsilon):
-            return f"{stated}: ε = {plain(epsilon)}. {_describe_factor(epsilon, neighbours, people)}."
+            return f"{stated}: ε = {write_plain(epsilon)}. {_describe_factor(epsilon, neighbours, people)}."
         case ApproxDP(epsilon, delta):
             factor = _describe_factor(epsilon, neighbours, people)
-            return f"{stated}: ε = {plain(epsilon)}, δ = {_round_up(delta)}. {factor}, plus a probability of at most δ."
+            amounts = f"ε = {write_plain(epsilon)}, δ = {_round_up(delta)}"
+            return f"{stated}: {amounts}. {factor}, plus a probability of at most δ."
         case ZCDP(rho, delta):
             implied = grown.to_approx(DELTA if delta < DELTA else (delta + 1) / 2)
             factor = _describe_factor(implied.epsilon, neighbours, people)
-            return (
-                f"{stated}: rho = {plain(rho)}. {factor}, plus a probability of at most δ = {_round_up(implied.delta)}."
-            )
+            chance = f"a probability of at most δ = {_round_up(implied.delta)}"
+            return f"{stated}: rho = {write_plain(rho)}. {factor}, plus {chance}."
 
 
 def _describe_factor(epsilon: Decimal, neighbours: Neighbours, people: int) -> str:
@@ -58,4 +58,4 @@ def _describe_factor(epsilon: Decimal, neighbours: Neighbours, people: int) -> s
 
 def _round_up(delta: Decimal) -> str:
     """Round up to four digits."""
-    return plain(Context(prec=4, rounding=ROUND_CEILING).plus(delta).normalize())
+    return write_plain(Context(prec=4, rounding=ROUND_CEILING).plus(delta).normalize())

@@ -2,7 +2,7 @@
 
 from sfumato.accuracy.key_margins import people_needed
 from sfumato.kernel.certify import Certificate
-from sfumato.kernel.exact import plain
+from sfumato.kernel.exact import write_plain
 from sfumato.kernel.keys import KeyRule
 from sfumato.kernel.losses import ApproxDP
 from sfumato.planning.planner import Planned
@@ -18,7 +18,7 @@ def describe_key_threshold(planned: Planned, certificate: Certificate) -> str | 
             half, most = people_needed(rule, "0.5"), people_needed(rule, "0.95")
             return (
                 f"An undeclared key is shown if its noisy number of people is at least {certified.threshold} "
-                f"(δ = {plain(loss.delta)}). A key with {half} people is shown with a probability of 50 %, a key with "
-                f"{most} people with 95 %."
+                f"(δ = {write_plain(loss.delta)}). A key with {half} people is shown with a probability of 50 %, "
+                f"a key with {most} people with 95 %."
             )
     return None

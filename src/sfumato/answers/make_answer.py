@@ -26,7 +26,7 @@ from sfumato.answers.shown_rows import ShownRows
 from sfumato.kernel.certify import Certificate
 from sfumato.kernel.expressions import Scalar
 from sfumato.kernel.losses import PrivacyLoss
-from sfumato.kernel.plan import Count, Halves, Keys, People, Thirds, exponent_of
+from sfumato.kernel.plan import Count, Halves, Keys, People, Thirds, find_exponent
 from sfumato.planning.formulas import BinFormula, CountFormula, SumFormula
 from sfumato.planning.moment_measurements import name_vectors
 from sfumato.planning.planner import Planned
@@ -198,7 +198,7 @@ def _is_whole(post: object, planned: Planned) -> bool:
         return False
     plan = planned.plan
     grids = {
-        name: exponent_of(measurement.quantity, per_row=plan.unit.per_row)
+        name: find_exponent(measurement.quantity, per_row=plan.unit.per_row)
         for measurement in plan.measurements
         for name in name_vectors(measurement)
     }

@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 
 from sfumato.catalog.catalog_errors import build_catalog_error, show_value
-from sfumato.errors import InvalidParameter, PermissionDenied, kind_of
+from sfumato.errors import InvalidParameter, PermissionDenied, describe_kind
 
 DEFAULT = "default"  # in [analysts]: the limit of every name that is not listed
 MOST_LETTERS = 200
@@ -23,7 +23,7 @@ SELECTORS = (range(0x180B, 0x1810), range(0xFE00, 0xFE10), range(0xE0100, 0xE01F
 def read_analyst(name: object) -> str:
     """A name that can be recorded, without its invisible characters."""
     if not isinstance(name, str):
-        raise InvalidParameter("analyst", "must be a name", kind_of(name), 'For example: analyst="ann".')
+        raise InvalidParameter("analyst", "must be a name", describe_kind(name), 'For example: analyst="ann".')
     return _read_text(name)
 
 
@@ -34,7 +34,7 @@ def _read_text(name: str) -> str:
         raise InvalidParameter("analyst", f"must have at most {MOST_LETTERS} characters", str(len(name)), hint)
     seen = " ".join("".join(letter for letter in name if not _is_invisible(letter)).split())
     if not seen or not seen.isprintable():
-        raise InvalidParameter("analyst", "must be a name in printable characters", kind_of(name))
+        raise InvalidParameter("analyst", "must be a name in printable characters", describe_kind(name))
     return seen
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 from sfumato.catalog.catalog_errors import build_catalog_error, name_place, show_value
 from sfumato.catalog.columns import freeze
 from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
-from sfumato.number_arguments import Number, privacy_amount
+from sfumato.number_arguments import Number, read_privacy_amount
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -38,10 +38,10 @@ class Budget:
         with name_place(""):
             freeze(
                 self,
-                epsilon=None if epsilon is None else privacy_amount(epsilon, "epsilon"),
+                epsilon=None if epsilon is None else read_privacy_amount(epsilon, "epsilon"),
                 delta=_read_delta(delta),
                 accounting=accounting,
-                rho=None if rho is None else privacy_amount(rho, "rho"),
+                rho=None if rho is None else read_privacy_amount(rho, "rho"),
             )
             if rho is None and accounting == "zcdp" and not self.delta:
                 raise build_catalog_error(
@@ -61,7 +61,7 @@ class Budget:
 
 def _read_delta(value: Number) -> Decimal:
     delta = ApproxDP(0, value).delta
-    return privacy_amount(delta, "delta") if delta else delta
+    return read_privacy_amount(delta, "delta") if delta else delta
 
 
 @cache

@@ -21,8 +21,8 @@ from sfumato.catalog.dataset import Dataset, Table, change_dataset
 from sfumato.catalog.names import find_name
 from sfumato.catalog.text_format import KEYS as READING_KEYS
 from sfumato.catalog.text_format import PLAIN_TEXT, TextFormat
-from sfumato.errors import CatalogError, kind_of
-from sfumato.kernel.exact import plain
+from sfumato.errors import CatalogError, describe_kind
+from sfumato.kernel.exact import write_plain
 from sfumato.kernel.neighbours import ROW
 
 FILE = "catalog.toml"
@@ -228,7 +228,7 @@ def _read_column(where: str, raw: object) -> ColumnDeclaration:
 def _read_section(where: str, raw: object) -> Section:
     if not isinstance(raw, dict):
         raise build_catalog_error(
-            f"{where} must be a section of keys and values; got {kind_of(raw)}.", f"Begin it with [{where}]."
+            f"{where} must be a section of keys and values; got {describe_kind(raw)}.", f"Begin it with [{where}]."
         )
     return raw
 
@@ -277,7 +277,7 @@ def write_budget_lines(budget: Budget) -> Iterator[str]:
     for key in LIMITS:
         value = getattr(budget, key)
         if value is not None:
-            yield f"{key} = {_write_string(plain(value) if isinstance(value, Decimal) else value)}"
+            yield f"{key} = {_write_string(write_plain(value) if isinstance(value, Decimal) else value)}"
 
 
 def _write_table(table: Table) -> Iterator[str]:

@@ -14,7 +14,7 @@ from typing import SupportsIndex, TypeVar
 
 from sfumato.catalog.catalog_errors import build_catalog_error, show_value
 from sfumato.catalog.names import is_encodable
-from sfumato.errors import kind_of
+from sfumato.errors import describe_kind
 from sfumato.kernel.expressions import ColumnType
 
 MOST_BOUND = 2**53  # every whole number up to here is a double
@@ -64,7 +64,7 @@ class Category:
     def __init__(self, values: Sequence[str | int | bool], *, nullable: bool = True) -> None:
         if isinstance(values, str | bytes) or not isinstance(values, Sequence):
             raise build_catalog_error(
-                f"values must be a list; got {kind_of(values)}.", 'For example: values = ["north", "south"].'
+                f"values must be a list; got {describe_kind(values)}.", 'For example: values = ["north", "south"].'
             )
         if not 1 <= len(values) <= MOST_VALUES:
             raise build_catalog_error(
@@ -183,7 +183,7 @@ def _check_order(lower: Bound, upper: Bound) -> None:
 
 def read_flag(value: object, name: str) -> bool:
     if not isinstance(value, bool):
-        raise build_catalog_error(f"{name} must be true or false; got {kind_of(value)}.")
+        raise build_catalog_error(f"{name} must be true or false; got {describe_kind(value)}.")
     return value
 
 
@@ -194,7 +194,7 @@ def _read_whole(value: object, name: str) -> int:
             number = operator.index(value)
     if abs(number) > MOST_BOUND:
         hint = "Other numbers belong in a real column."
-        raise build_catalog_error(f"{name} must be a whole number within 2**53; got {kind_of(value)}.", hint)
+        raise build_catalog_error(f"{name} must be a whole number within 2**53; got {describe_kind(value)}.", hint)
     return number
 
 
@@ -205,7 +205,7 @@ def _read_real(value: object, name: str) -> float:
         number = math.nan
     if not abs(number) <= MOST_BOUND:
         raise build_catalog_error(
-            f"{name} must be a number within 2**53; got {kind_of(value)}.", f"For example: {name} = 0.5."
+            f"{name} must be a number within 2**53; got {describe_kind(value)}.", f"For example: {name} = 0.5."
         )
     return number + 0.0  # there is one zero
 
@@ -219,7 +219,7 @@ def _read_day(value: object, name: str) -> date:
     except ValueError:
         pass
     raise build_catalog_error(
-        f"{name} must be a date; got {kind_of(value)}.", f'Write year-month-day: {name} = "1900-01-31".'
+        f"{name} must be a date; got {describe_kind(value)}.", f'Write year-month-day: {name} = "1900-01-31".'
     )
 
 
@@ -233,4 +233,4 @@ def _read_moment(value: object, name: str) -> datetime:
     except ValueError:
         pass
     hint = f'Write the date, T and the time: {name} = "1900-01-31T23:59:59".'
-    raise build_catalog_error(f"{name} must be a date and time without a time zone; got {kind_of(value)}.", hint)
+    raise build_catalog_error(f"{name} must be a date and time without a time zone; got {describe_kind(value)}.", hint)

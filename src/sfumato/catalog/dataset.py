@@ -12,10 +12,10 @@ from sfumato.catalog.columns import ColumnDeclaration, Id, column_type, freeze, 
 from sfumato.catalog.counts_unit import ONE_PERSON, read_count_limit
 from sfumato.catalog.names import build_unknown_name, find_name, read_name, read_text, refuse_twins, suggest_names
 from sfumato.catalog.text_format import PLAIN_TEXT, TextFormat
-from sfumato.errors import KernelFault, kind_of
+from sfumato.errors import KernelFault, describe_kind
 from sfumato.kernel.expressions import Column
 from sfumato.kernel.neighbours import ROW, Neighbours, PrivacyUnit, Row
-from sfumato.number_arguments import whole_number
+from sfumato.number_arguments import read_whole_number
 
 MOST_ROWS = 1 << 40
 
@@ -60,12 +60,12 @@ class Table:
                 columns=self._freeze_columns(),
                 max_rows_per_unit=_read_bound(self.max_rows_per_unit, "max_rows_per_unit"),
                 max_groups_per_unit=_read_bound(self.max_groups_per_unit, "max_groups_per_unit"),
-                rows=None if self.rows is None else whole_number(self.rows, "rows", 1),
-                people=None if self.people is None else whole_number(self.people, "people", 1),
+                rows=None if self.rows is None else read_whole_number(self.rows, "rows", 1),
+                people=None if self.people is None else read_whole_number(self.people, "people", 1),
                 public=read_flag(self.public, "public"),
             )
             if not isinstance(self.reading, TextFormat):
-                raise build_catalog_error(f"reading must be a TextFormat; got {kind_of(self.reading)}.")
+                raise build_catalog_error(f"reading must be a TextFormat; got {describe_kind(self.reading)}.")
             freeze(self, unit_through=self._link())
             freeze(self, unit=self._read_unit())
             if self.count_column is not None:
@@ -97,7 +97,7 @@ class Table:
 
     def _freeze_columns(self) -> Mapping[str, ColumnDeclaration]:
         if not isinstance(self.columns, Mapping):
-            raise build_catalog_error(f"columns must map names to types; got {kind_of(self.columns)}.")
+            raise build_catalog_error(f"columns must map names to types; got {describe_kind(self.columns)}.")
         for name, declaration in self.columns.items():
             read_name(name, "a column's name")
             if not isinstance(declaration, ColumnDeclaration):
@@ -146,7 +146,7 @@ class Table:
         if not isinstance(name, str):
             hint = "Name the column that identifies people, or use ROW if every row is one person."
             raise build_catalog_error(
-                f"the unit must be a column's name, ROW or COUNTS(column); got {kind_of(name)}.", hint
+                f"the unit must be a column's name, ROW or COUNTS(column); got {describe_kind(name)}.", hint
             )
         if found is None or not isinstance(self.columns[found], Id):
             wrong = "is not declared" if found is None else "must be declared as an id"
@@ -192,10 +192,10 @@ class Dataset:
             )
         if not isinstance(budget, Budget):
             raise build_catalog_error(
-                f"budget must be a Budget; got {kind_of(budget)}.", "For example: Budget(epsilon=3)."
+                f"budget must be a Budget; got {describe_kind(budget)}.", "For example: Budget(epsilon=3)."
             )
         if not isinstance(analysts, Mapping):
-            raise build_catalog_error(f"analysts must map names to budgets; got {kind_of(analysts)}.")
+            raise build_catalog_error(f"analysts must map names to budgets; got {describe_kind(analysts)}.")
         freeze(self, budget=budget, tables=_read_tables(tables), analysts=MappingProxyType(dict(analysts)))
         freeze(self, views=self._name_views(views))
         for table in self.tables.values():
@@ -244,7 +244,7 @@ class Dataset:
 
     def _name_views(self, views: Mapping[str, str]) -> Mapping[str, str]:
         if not isinstance(views, Mapping):
-            raise build_catalog_error(f"views must map names to SQL; got {kind_of(views)}.")
+            raise build_catalog_error(f"views must map names to SQL; got {describe_kind(views)}.")
         for name, sql in views.items():
             with name_place(f"views.{read_name(name, 'a view')}"):
                 if not isinstance(sql, str) or not sql.strip():
@@ -279,7 +279,7 @@ class Dataset:
 
 def _read_bound(value: object, name: str) -> int:
     """A contribution bound."""
-    number = whole_number(value, name, 1)
+    number = read_whole_number(value, name, 1)
     if number > MOST_ROWS:
         raise build_catalog_error(f"{name} must be at most {MOST_ROWS:,}.", "Such a bound has no effect.")
     return number

@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Iterable
 
 from sfumato.catalog.catalog_errors import MOST_CHARACTERS, build_catalog_error, show_value
-from sfumato.errors import UnknownName, kind_of
+from sfumato.errors import UnknownName, describe_kind
 
 MOST_SHOWN = 30
 
@@ -21,7 +21,7 @@ def read_name(value: object, what: str, most_characters: int = MOST_CHARACTERS) 
 
 def read_text(value: object, what: str, most_characters: int) -> str:
     if not isinstance(value, str):
-        raise build_catalog_error(f"{what} must be text; got {kind_of(value)}.")
+        raise build_catalog_error(f"{what} must be text; got {describe_kind(value)}.")
     if not value.strip() or len(value) > most_characters:
         raise build_catalog_error(
             f"{what} must have 1 to {most_characters} characters, not all blank; got {len(value)}."

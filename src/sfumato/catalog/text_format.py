@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sfumato.catalog.catalog_errors import build_catalog_error, show_value
 from sfumato.catalog.columns import freeze, read_flag
-from sfumato.errors import kind_of
+from sfumato.errors import describe_kind
 
 # Encodings without state: a wrong byte in one record never changes how another record is decoded.
 ENCODINGS = {
@@ -41,7 +41,7 @@ class TextFormat:
     def __post_init__(self) -> None:
         for key in ("encoding", "decimal", "on_error"):
             if not isinstance(getattr(self, key), str):
-                raise build_catalog_error(f"{key} must be text; got {kind_of(getattr(self, key))}.")
+                raise build_catalog_error(f"{key} must be text; got {describe_kind(getattr(self, key))}.")
         encoding = ENCODINGS.get(self.encoding.strip().lower().replace("_", "-"))
         if encoding is None:
             raise build_catalog_error(

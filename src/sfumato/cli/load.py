@@ -50,15 +50,15 @@ def show_report(report: "LoadReport", hints: Mapping[str, str]) -> None:
 
     `hints`: for each table, the command that loads it again.
     """
-    from sfumato.ingest.load_report import FOR_THE_OWNER, column_table, sentences  # noqa: PLC0415 - as all commands do
+    from sfumato.ingest.load_report import FOR_THE_OWNER, describe_rows, tabulate_columns  # noqa: PLC0415 - as all commands do
 
     for loaded in report:
         say(f"\nLoad report of {loaded.table}", "bold")
-        headings, rows = column_table(loaded, examples=to_stdout().is_terminal)
+        headings, rows = tabulate_columns(loaded, examples=to_stdout().is_terminal)
         numbers = [index for index, heading in enumerate(headings) if index > 1 and not heading.endswith("example")]
         if rows:
             print_table(headings, rows, right=numbers)
-        for sentence in sentences(loaded):
+        for sentence in describe_rows(loaded):
             say(sentence)
     if len(report):
         say(FOR_THE_OWNER, "dim")

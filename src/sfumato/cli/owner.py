@@ -174,7 +174,7 @@ def add(
         from sfumato.catalog.dataset import Dataset, Table
         from sfumato.catalog.names import find_name
         from sfumato.catalog.text_format import TextFormat
-        from sfumato.ingest.load_report import Loading, count_of
+        from sfumato.ingest.load_report import Loading, write_count
         from sfumato.ingest.source_columns import list_source_columns
 
         folder = Path(context.obj)
@@ -211,7 +211,7 @@ def add(
         if as_json:
             print_json({**write_table_json(table), "load_report": report.as_json()})
             return
-        counted = count_of(len(columns), "column")
+        counted = write_count(len(columns), "column")
         say(f"Added {name}: {counted}. {describe_unit(table)} The data is pinned as it is now.")
         show_report(report, {loaded.table: write_reload_command(folder, loaded.table) for loaded in report})
 

@@ -31,14 +31,14 @@ def check(context: typer.Context, as_json: AsJson = False) -> None:
     """Is the catalog valid, and is the pinned data up to date? Shows tables, units, bounds and changed sources."""
     with refusals(as_json):
         from sfumato.catalog.catalog_file import load_catalog
-        from sfumato.ingest.snapshot_file import pinnings
+        from sfumato.ingest.snapshot_file import compare_pinned
 
         folder = Path(context.obj)
         dataset = load_catalog(folder)
         states: dict[str, Pinning] = {}
         if find_snapshot_path(folder).exists():
             with working("Comparing the sources with the pinned data"):
-                states = pinnings(find_snapshot_path(folder), dataset.tables, folder)
+                states = compare_pinned(find_snapshot_path(folder), dataset.tables, folder)
         _check_sources(folder, dataset, states)
         if as_json:
             shown = write_dataset_json(dataset)
@@ -204,13 +204,13 @@ def _write_state_json(state: "Pinning | None") -> dict[str, Any]:
 def _check_sources(folder: Path, dataset: "Dataset", states: "dict[str, Pinning]") -> None:
     """Refuse a table that is not pinned if its source is missing or lacks a declared column. Only names are read."""
     from sfumato.ingest.source_columns import list_source_columns
-    from sfumato.ingest.source_refusals import missing_columns, refused
+    from sfumato.ingest.source_refusals import build_source_error, refuse_missing_columns
 
     for table in dataset.tables.values():
         if table.name in states and states[table.name].pinned:
             continue
         if table.source is None:
-            raise refused(table.name, "there is no source.", 'For example: source = "visits.csv".')
-        missing_columns(
+            raise build_source_error(table.name, "there is no source.", 'For example: source = "visits.csv".')
+        refuse_missing_columns(
             table.name, list(table.columns), list_source_columns(table.name, table.source, folder, table.reading)
         )

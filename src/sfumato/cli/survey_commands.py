@@ -220,26 +220,26 @@ def _describe_accuracy(answers: list[str] | None, yes_or_no: bool, people: int, 
 def _margin(manifest: "Manifest", people: int) -> float:
     from sfumato.local.randomisers.questions import Questions
     from sfumato.local.randomisers.share_estimates import compute_normal_quantile
-    from sfumato.number_arguments import whole_number
+    from sfumato.number_arguments import read_whole_number
 
     table = manifest.table
     if isinstance(table, Questions):
         from fractions import Fraction
 
-        spread = table.variance_population(0.5) / whole_number(people, "people", 1)
+        spread = table.variance_population(0.5) / read_whole_number(people, "people", 1)
         return float(compute_normal_quantile(Fraction(1, 20)) * spread**0.5)
     return table.margin(people)
 
 
 def _describe(manifest: "Manifest") -> dict[str, Any]:
     """The survey in plain JSON, with the epsilon that is computed from its table."""
-    from sfumato.kernel.exact import plain
+    from sfumato.kernel.exact import write_plain
 
     return {
         **manifest.statement,
-        "epsilon": plain(manifest.table.epsilon),
-        "longitudinal_epsilon": plain(manifest.price),
-        "stated_epsilon": plain(manifest.epsilon),
+        "epsilon": write_plain(manifest.table.epsilon),
+        "longitudinal_epsilon": write_plain(manifest.price),
+        "stated_epsilon": write_plain(manifest.epsilon),
         "public_key": manifest.public_key,
     }
 

@@ -187,7 +187,7 @@ def plot(
 
 def print_results(found: "Results", truth: list[float] | None = None) -> None:
     """Print the local epsilon, the estimates, and the bound for shuffled reports."""
-    from sfumato.kernel.exact import plain
+    from sfumato.kernel.exact import write_plain
     from sfumato.local.collect.results import format_epsilon
 
     local, long = format_epsilon(found.local_epsilon), format_epsilon(found.longitudinal_epsilon)
@@ -222,8 +222,8 @@ def print_results(found: "Results", truth: list[float] | None = None) -> None:
     )
     bound = found.shuffle_bound
     say(
-        f"With a shuffler and {bound.people:,} reports: at most ε = {plain(bound.epsilon)} with "
-        f"δ = {plain(bound.delta)}, if all of this holds:",
+        f"With a shuffler and {bound.people:,} reports: at most ε = {write_plain(bound.epsilon)} with "
+        f"δ = {write_plain(bound.delta)}, if all of this holds:",
         "dim",
     )
     for assumption in found.assumptions:

@@ -6,7 +6,7 @@ Without this check a value would still be read by itself, so no proof rests on t
 from sfumato.catalog.columns import Category, ColumnDeclaration
 from sfumato.ingest.canonical import is_decimal
 from sfumato.ingest.parsing import NUMBERS, group_by_number, is_read_as_text
-from sfumato.ingest.source_refusals import one_number
+from sfumato.ingest.source_refusals import build_one_number_error
 
 
 def refuse_ambiguous(table: str, name: str, declared: ColumnDeclaration, kind: str) -> None:
@@ -15,4 +15,4 @@ def refuse_ambiguous(table: str, name: str, declared: ColumnDeclaration, kind: s
     if is_number and isinstance(declared, Category) and is_read_as_text(declared):
         for values in group_by_number(declared).values():
             if len(values) > 1:
-                raise one_number(table, name, (values[0], values[1]))
+                raise build_one_number_error(table, name, (values[0], values[1]))

@@ -7,7 +7,7 @@ from pathlib import Path
 import duckdb
 
 from sfumato.ingest.hidden_names import ATTACHED
-from sfumato.ingest.source_refusals import not_a_table_name, not_attached
+from sfumato.ingest.source_refusals import build_attach_error, build_table_name_error
 from sfumato.ingest.sql_quoting import quote_text
 
 NAMES = re.compile(r'(?:(?P<schema>[^."]+|"(?:[^"]|"")+")\.)?(?P<table>[^."]+|"(?:[^"]|"")+")')
@@ -19,13 +19,13 @@ def attach_file(
     """Attach the file until the stack is closed. Returns the schema and the name of the table that the owner wrote."""
     names = NAMES.fullmatch(name)
     if names is None:
-        raise not_a_table_name(table, path)
+        raise build_table_name_error(table, path)
     attached = False
     with suppress(duckdb.Error):
         connection.execute(f"ATTACH {quote_text(str(path))} AS {ATTACHED} (TYPE duckdb, READ_ONLY)")
         attached = True
     if not attached:
-        raise not_attached(table, path)
+        raise build_attach_error(table, path)
     stack.callback(connection.execute, f"DETACH {ATTACHED}")
     return _unquote(names["schema"] or "main"), _unquote(names["table"])
 

@@ -4,10 +4,10 @@ import duckdb
 
 from sfumato.catalog.counts_unit import MOST_PEOPLE
 from sfumato.catalog.dataset import Table
-from sfumato.ingest.count_tables import largest_count, repeat_records, select_counted
+from sfumato.ingest.count_tables import find_largest_count, repeat_records, select_counted
 from sfumato.ingest.hidden_names import ABSENT, COUNTED, TIMES
 from sfumato.ingest.load_report import CountsReport
-from sfumato.ingest.source_refusals import records_disagree, refused
+from sfumato.ingest.source_refusals import build_records_error, build_source_error
 from sfumato.ingest.source_relation import SourceRelation
 from sfumato.ingest.sql_quoting import quote
 
@@ -18,14 +18,14 @@ def expand_counts(
     """The source with one row for each person, and the report of its counts. Too many people are refused."""
     report = survey_counts(connection, table, source)
     if source.records not in (None, report.records):
-        raise records_disagree(table.name)
+        raise build_records_error(table.name)
     if report.people > MOST_PEOPLE:
         what = f"its counts stand for more than {MOST_PEOPLE:,} people, the most that a counts table can have."
         hint = (
             f"Check {table.count_column} for wrong counts; declared as an integer from 0 to a largest count, it is "
             "clamped. A table of more people needs one row for each of them (unit ROW)."
         )
-        raise refused(table.name, what, hint)
+        raise build_source_error(table.name, what, hint)
     return repeat_records(table, source, report.people), report
 
 
@@ -38,7 +38,7 @@ def survey_counts(connection: duckdb.DuckDBPyConnection, table: Table, source: S
         "negative": f"{COUNTED} < 0",
         "fractional": f"{COUNTED} <> FLOOR({COUNTED})",
         "zero": f"{COUNTED} = 0",
-        "clamped": f"{COUNTED} > {largest_count(table)}",
+        "clamped": f"{COUNTED} > {find_largest_count(table)}",
     }
     cases = " ".join(f"WHEN {condition} THEN '{outcome}'" for outcome, condition in outcomes.items())
     found = f"SELECT CASE {cases} ELSE 'counted' END AS outcome, {TIMES} FROM ({select_counted(table, source)})"

@@ -27,14 +27,14 @@ def select_counted(table: Table, source: SourceRelation) -> str:
     kind = source.columns[name]
     parsed = f"CAST({parse_column(name, table.columns[name], kind, source.reading)} AS DOUBLE) AS {COUNTED}"
     taken = ", ".join(quote(column) for column in table.columns)
-    most = write_double(largest_count(table))
+    most = write_double(find_largest_count(table))
     is_count = f"isfinite({COUNTED}) AND {COUNTED} >= 1 AND {COUNTED} = FLOOR({COUNTED})"  # NULL: not a count
     times = f"CASE WHEN {is_count} THEN CAST(LEAST({COUNTED}, {most}) AS BIGINT) ELSE 0 END AS {TIMES}"
     records = f"SELECT {taken}, {parsed}, {note_absent(name, kind)} FROM {source.relation}"
     return f"SELECT *, {times} FROM ({records})"
 
 
-def largest_count(table: Table) -> int:
+def find_largest_count(table: Table) -> int:
     """Counts are clamped to the declared bound. Without one, a count above MOST_PEOPLE becomes too large to load.
 
     Claim: K-53. Of the declaration alone, at least 1.

@@ -25,7 +25,7 @@ from sfumato.ingest.records import (
     refuse_records_in_quotes,
     separate,
 )
-from sfumato.ingest.source_refusals import first_lines_differ, names_unclear
+from sfumato.ingest.source_refusals import build_header_error, build_names_error
 from sfumato.ingest.source_relation import SourceRelation
 from sfumato.ingest.sql_quoting import quote_text, write_file_list
 
@@ -56,7 +56,7 @@ def read_csv_files(
         check = partial(_check_file, table, path, reading, stack, whole=whole)
         checked.append(explain_refusal(table, path, reading, check))
         if (checked[-1].names, checked[-1].dialect) != (checked[0].names, checked[0].dialect):
-            raise first_lines_differ(table, path, files[0])
+            raise build_header_error(table, path, files[0])
     return SourceRelation(
         _write_reader(checked),
         dict.fromkeys(checked[0].names, "VARCHAR"),
@@ -121,7 +121,7 @@ def _read_header(table: str, path: Path, content: Path, reading: TextFormat) -> 
     except UnicodeDecodeError:
         raise Malformed(1, NOT_UTF8) from None
     if not all(names) or len({name.lower() for name in names}) != len(names):
-        raise names_unclear(table, path)
+        raise build_names_error(table, path)
     return names, dialect, mark + end
 
 

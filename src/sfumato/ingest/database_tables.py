@@ -9,7 +9,7 @@ import re
 import duckdb
 
 from sfumato.ingest.hidden_names import ATTACHED
-from sfumato.ingest.source_refusals import refuse_missing_table, volatile_column
+from sfumato.ingest.source_refusals import build_missing_table_error, build_volatile_error
 from sfumato.ingest.sql_quoting import quote
 
 
@@ -21,10 +21,10 @@ def find_stored_table(connection: duckdb.DuckDBPyConnection, table: str, schema:
         [schema, name],
     ).fetchone()
     if found is None:
-        raise refuse_missing_table(connection, table, schema, name)
+        raise build_missing_table_error(connection, table, schema, name)
     _, _, generated = str(found[2]).partition("GENERATED ALWAYS AS")
     query = "SELECT DISTINCT lower(function_name) FROM duckdb_functions() WHERE stability = 'VOLATILE'"
     volatile = {str(row[0]) for row in connection.execute(query).fetchall()}
     if volatile & {called.lower() for called in re.findall(r'(\w+)"?\s*\(', generated)}:
-        raise volatile_column(table)
+        raise build_volatile_error(table)
     return f"{ATTACHED}.{quote(found[0])}.{quote(found[1])}"

@@ -11,7 +11,7 @@ import duckdb
 from sfumato.catalog.dataset import Table
 from sfumato.catalog.text_format import KEYS as READING_KEYS
 from sfumato.ingest.hidden_names import PINNED
-from sfumato.ingest.source_refusals import refused
+from sfumato.ingest.source_refusals import build_source_error
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.plan import LOWERING_VERSION
 
@@ -50,5 +50,5 @@ def read_versions(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Ta
     for name, table in tables.items():
         if name not in pinned or pinned[name][0] != describe_origin(table):
             hint = "Run `sfumato prepare`: the data becomes a new version."
-            raise refused(name, "it is not pinned as it is declared now; a declaration has changed.", hint)
+            raise build_source_error(name, "it is not pinned as it is declared now; a declaration has changed.", hint)
     return {name: str(pinned[name][1]) for name in tables}

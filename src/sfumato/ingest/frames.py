@@ -22,7 +22,7 @@ from sfumato.ingest.extension_types import mark_extension
 from sfumato.ingest.frame_libraries import DATASET, PANDAS, POLARS, find_library
 from sfumato.ingest.moments import TYPED
 from sfumato.ingest.parsing import is_read_as_text
-from sfumato.ingest.source_refusals import KINDS, NOT_A_FRAME, explain_no_rule, refuse_twins, refused
+from sfumato.ingest.source_refusals import KINDS, NOT_A_FRAME, build_source_error, explain_no_rule, refuse_twins
 
 NUMPY_KINDS = "biufM"  # truth values, whole numbers, floats, moments
 PANDAS_TYPES = (
@@ -61,7 +61,7 @@ def _list_columns(table: str, data: Any) -> dict[str, Any]:  # noqa: ANN401 - a 
     """The columns by name, each as its library has it. Two columns of one name are refused."""
     library = find_library(data)
     if library is None:
-        raise refused(table, "the kind of source is not known.", f"{NOT_A_FRAME} {KINDS}")
+        raise build_source_error(table, "the kind of source is not known.", f"{NOT_A_FRAME} {KINDS}")
     if library == PANDAS:
         data = sys.modules["pandas"].DataFrame(data)  # a subclass may have methods of its own
         found = [(str(name), data.iloc[:, place]) for place, name in enumerate(data.columns)]
@@ -73,7 +73,7 @@ def _list_columns(table: str, data: Any) -> dict[str, Any]:  # noqa: ANN401 - a 
             (field.name, mark_extension(field, column)) for field, column in zip(data.schema, data.columns, strict=True)
         ]
     if not found:
-        raise refused(table, "the frame has no columns.", "Pass a frame with the declared columns.")
+        raise build_source_error(table, "the frame has no columns.", "Pass a frame with the declared columns.")
     refuse_twins(table, [name for name, _ in found])
     return dict(found)
 

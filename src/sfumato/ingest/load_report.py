@@ -99,9 +99,9 @@ class CountsReport:
         return f"whose {self.column} is not a count: {found}"
 
     def __str__(self) -> str:
-        zero = f" {count_of(self.zero, 'record')} with {self.column} = 0." if self.zero else ""
-        clamped = f" {count_of(self.clamped, 'count')} clamped." if self.clamped else ""
-        people = count_of(self.people, "person", "people")
+        zero = f" {write_count(self.zero, 'record')} with {self.column} = 0." if self.zero else ""
+        clamped = f" {write_count(self.clamped, 'count')} clamped." if self.clamped else ""
+        people = write_count(self.people, "person", "people")
         return f"Each unit of {self.column} is one person: {people}.{zero}{clamped}"
 
 
@@ -210,22 +210,22 @@ class LoadReport:
     def _lines(self) -> Iterator[str]:
         for table in self.tables:
             yield f"Load report of {table.table}"
-            headings, rows = column_table(table)
-            yield from aligned([headings, *rows])
-            yield from sentences(table)
+            headings, rows = tabulate_columns(table)
+            yield from align_columns([headings, *rows])
+            yield from describe_rows(table)
             yield from (f"Warning: {problem}" for problem in table.problems)
         yield FOR_THE_OWNER
 
 
-def sentences(report: TableReport) -> Iterator[str]:
+def describe_rows(report: TableReport) -> Iterator[str]:
     """Records and people, in words."""
     reasons = [(report.malformed, "malformed"), (report.without_unit, "without a privacy unit")]
     if report.counts is not None:
         reasons.append((report.counts.lost, report.counts.why_lost))
     dropped = [f"{count:,} {reason}" for count, reason in reasons if count]
     why = f" ({', '.join(dropped)})" if dropped else ""
-    read = f"{count_of(report.records_read, 'record')} read, {report.malformed:,} malformed"
-    yield f"{read}, {report.dropped:,} dropped{why}; {count_of(report.rows, 'row')} pinned."
+    read = f"{write_count(report.records_read, 'record')} read, {report.malformed:,} malformed"
+    yield f"{read}, {report.dropped:,} dropped{why}; {write_count(report.rows, 'row')} pinned."
     if report.counts is not None:
         yield str(report.counts)
         return
@@ -233,23 +233,23 @@ def sentences(report: TableReport) -> Iterator[str]:
     if people is None:
         return
     yield (
-        f"{count_of(people.people, 'person', 'people')}. Rows per person: median {people.rows_median:,}, 95 % have at "
-        f"most {people.rows_95_percent:,}, largest {people.rows_largest:,}."
+        f"{write_count(people.people, 'person', 'people')}. Rows per person: median {people.rows_median:,}, 95 % have "
+        f"at most {people.rows_95_percent:,}, largest {people.rows_largest:,}."
     )
     yield (
-        f"{percent(people.share(people.over_max_rows))} of people have more than "
-        f"{count_of(people.max_rows_per_unit, 'row')} (max_rows_per_unit)."
+        f"{write_percent(people.share(people.over_max_rows))} of people have more than "
+        f"{write_count(people.max_rows_per_unit, 'row')} (max_rows_per_unit)."
     )
-    groups = f"more than {count_of(people.max_groups_per_unit, 'group')} (max_groups_per_unit)"
+    groups = f"more than {write_count(people.max_groups_per_unit, 'group')} (max_groups_per_unit)"
     for name, over in people.over_max_groups:
         if over:
-            yield f"{percent(people.share(over))} of people are in {groups} when a question groups by {name}."
+            yield f"{write_percent(people.share(over))} of people are in {groups} when a question groups by {name}."
     within = [name for name, over in people.over_max_groups if not over]
     if within:
         yield f"No one is in {groups} when a question groups by {' or '.join(within)} alone."
 
 
-def column_table(report: TableReport, *, examples: bool = False) -> tuple[list[str], list[list[str]]]:
+def tabulate_columns(report: TableReport, *, examples: bool = False) -> tuple[list[str], list[list[str]]]:
     """Headings and cells: the columns of counts that are zero throughout are left out."""
     counts = ("null", "unreadable", "undeclared", "clamped_below", "clamped_above", "rounded")
     shown = [name for name in counts if any(getattr(column, name) for column in report.columns)]
@@ -272,7 +272,7 @@ _HEADINGS = {
 }
 
 
-def aligned(lines: Sequence[Sequence[str]]) -> list[str]:
+def align_columns(lines: Sequence[Sequence[str]]) -> list[str]:
     """Cells in columns; all but the first two are numbers."""
     widths = [max(len(line[index]) for line in lines) for index in range(len(lines[0]))]
     return [
@@ -284,12 +284,12 @@ def aligned(lines: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-def count_of(count: int, one: str, many: str = "") -> str:
+def write_count(count: int, one: str, many: str = "") -> str:
     """A number and its noun."""
     return f"{count:,} {one if count == 1 else many or f'{one}s'}"
 
 
-def percent(share: float) -> str:
+def write_percent(share: float) -> str:
     """A share in percent. A share that is not zero never shows as zero, nor one below 1 as 100 %."""
     if 0 < share < 0.001:
         return "under 0.1 %"
@@ -303,7 +303,7 @@ def combine_reports(tables: Iterable[TableReport], loading: Loading) -> LoadRepo
     report = LoadReport(tuple(tables))
     if loading.strict and report.problems:
         told = "\n".join(f"- {problem}" for problem in report.problems)
-        count = count_of(len(report.problems), "problem")
+        count = write_count(len(report.problems), "problem")
         raise CatalogError(
             "load-refused",
             f"The load is refused, as strict loading asks, for {count}:\n{told}",

@@ -22,7 +22,7 @@ from sfumato.ingest.records import (
     compile_record,
     is_utf8,
 )
-from sfumato.ingest.source_refusals import refused
+from sfumato.ingest.source_refusals import build_source_error
 
 Found = TypeVar("Found")
 
@@ -46,7 +46,7 @@ def _refuse_file(table: str, path: Path, wrong: Malformed, reading: TextFormat) 
         encoding, repair = wrong.why == NOT_UTF8 or "NUL" in wrong.why or "header" in wrong.why, wrong.why != NOT_UTF8
         skip = reading.on_error != "skip" and "header" not in wrong.why
         hints = [OTHER_ENCODING if encoding else "", REPAIR if repair else "", SKIP if skip else ""]
-    return refused(table, f"{path.name}, line {wrong.line:,}: {wrong.why}.", " ".join(filter(None, hints)))
+    return build_source_error(table, f"{path.name}, line {wrong.line:,}: {wrong.why}.", " ".join(filter(None, hints)))
 
 
 def _find_malformed(line: int, path: Path, at: int, dialect: CsvDialect) -> Malformed:

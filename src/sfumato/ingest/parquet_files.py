@@ -13,7 +13,7 @@ from pathlib import Path
 import duckdb
 
 from sfumato.ingest.parquet_schemas import read_parquet_schema
-from sfumato.ingest.source_refusals import schemas_differ
+from sfumato.ingest.source_refusals import build_schema_error
 from sfumato.ingest.source_relation import SourceRelation
 from sfumato.ingest.sql_quoting import quote, write_file_list
 
@@ -41,7 +41,7 @@ def read_parquet_files(
     columns = dict(schemas[0].types)
     for path, schema in zip(files, schemas, strict=True):
         if list(schema.types.items()) != list(schemas[0].types.items()):
-            raise schemas_differ(table, path, files[0])
+            raise build_schema_error(table, path, files[0])
         columns |= schema.extensions  # DuckDB would read an extension type as the type that it is stored as
     counted = [name for name in schemas[0].milliseconds if wanted is None or name in wanted]
     if not counted:

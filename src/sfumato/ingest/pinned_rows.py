@@ -19,7 +19,7 @@ from sfumato.ingest.counting import RANGE_BITS, note_absent, pack_outcomes, pass
 from sfumato.ingest.hidden_names import MET, PEOPLE, ROWS_OF_UNIT, STEPS, UNIT
 from sfumato.ingest.join_cap import mark_met
 from sfumato.ingest.parsing import choose_sql_type, clamp_column, parse_column, round_half_up, write_double
-from sfumato.ingest.source_refusals import other_number, records_disagree, rows_disagree
+from sfumato.ingest.source_refusals import build_public_count_error, build_records_error, build_rows_error
 from sfumato.ingest.source_relation import SourceRelation
 from sfumato.ingest.sql_quoting import quote
 from sfumato.ingest.unit_rows import count_rows_of_people, find_owner_column
@@ -78,16 +78,16 @@ def find_lost_rows(connection: duckdb.DuckDBPyConnection, table: Table, source: 
     if in_source == by_unit == pinned:
         return None
     of_records = source.records is not None and by_unit == pinned
-    return records_disagree(table.name) if of_records else rows_disagree(table.name)
+    return build_records_error(table.name) if of_records else build_rows_error(table.name)
 
 
 def check_public_counts(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
     """Refuse a table that has another number of rows, or of people, than its declaration makes public."""
     name = quote(table.name)
     if table.rows is not None and _count(connection, name) != table.rows:
-        raise other_number(table.name, "rows")
+        raise build_public_count_error(table.name, "rows")
     if table.people is not None and _count(connection, name, f"COUNT(DISTINCT {quote(UNIT)})") != table.people:
-        raise other_number(table.name, "people")
+        raise build_public_count_error(table.name, "people")
 
 
 def _count(connection: duckdb.DuckDBPyConnection, relation: str, what: str = "COUNT(*)") -> int:

@@ -16,8 +16,8 @@ from sfumato.ingest.load_report import (
     LoadProblem,
     PeopleReport,
     TableReport,
-    count_of,
-    percent,
+    write_count,
+    write_percent,
 )
 
 MOST_EXAMPLES, MOST_LETTERS = 3, 24
@@ -56,7 +56,9 @@ def _find_column_problems(
     def problem(lost: int, message: str, cause: Cause) -> None:
         share = lost / column.present
         problems.append(
-            LoadProblem(table.name, column.name, lost, share, f"{percent(share)} {message}", cause.cause, cause.fix)
+            LoadProblem(
+                table.name, column.name, lost, share, f"{write_percent(share)} {message}", cause.cause, cause.fix
+            )
         )
 
     missing, clamped = column.unreadable + column.undeclared, column.clamped_below + column.clamped_above
@@ -87,18 +89,18 @@ def _find_record_problems(report: TableReport, table: Table) -> Iterator[LoadPro
         share = report.malformed / report.records_read
         cause = "Their number of fields differs from the header line, or their quotes do not match."
         fix = "Check the delimiter (--delimiter) and the quotes of the file."
-        message = f"{percent(share)} of the records were malformed, and were dropped."
+        message = f"{write_percent(share)} of the records were malformed, and were dropped."
         yield LoadProblem(table.name, None, report.malformed, share, message, cause, fix)
     if report.without_unit > most:
         share = report.without_unit / report.records_read
         if table.unit_through is not None:
             column, through = table.unit_through
-            message = f"{percent(share)} of the records lead to no person, and were dropped."
+            message = f"{write_percent(share)} of the records lead to no person, and were dropped."
             cause = f"{through} has no row with their {column}."
             fix = "Check that both tables write it in the same way, and that both sources are complete."
         else:
             column = str(table.unit)
-            message = f"{percent(share)} of the records have no {column}, and were dropped."
+            message = f"{write_percent(share)} of the records have no {column}, and were dropped."
             cause = "A row without an id belongs to no person."
             fix = 'Complete the ids in the source; or use unit = "row" if every row is one person.'
         yield LoadProblem(table.name, column, report.without_unit, share, message, cause, fix)
@@ -108,13 +110,13 @@ def _find_count_problems(counts: CountsReport, table: str) -> Iterator[LoadProbl
     most = MOST_LOST * counts.records
     if counts.lost > most:
         share = counts.lost / counts.records
-        message = f"{percent(share)} of the records stand for no people: their {counts.column} is not a count."
+        message = f"{write_percent(share)} of the records stand for no people: their {counts.column} is not a count."
         cause = "It is missing, unreadable, negative or fractional."
         fix = "Write a whole number from 0 into each record."
         yield LoadProblem(table, counts.column, counts.lost, share, message, cause, fix)
     if counts.clamped > most:
         share = counts.clamped / counts.records
-        message = f"{percent(share)} of the counts were clamped."
+        message = f"{write_percent(share)} of the counts were clamped."
         cause = "They are larger than the declared largest count."
         fix = f"Raise the upper bound of {counts.column}, or remove it from the columns."
         yield LoadProblem(table, counts.column, counts.clamped, share, message, cause, fix)
@@ -123,8 +125,8 @@ def _find_count_problems(counts: CountsReport, table: str) -> Iterator[LoadProbl
 def _find_people_problems(people: PeopleReport, table: str) -> Iterator[LoadProblem]:
     share = people.share(people.over_max_rows)
     if share > MOST_PEOPLE_OVER:
-        rows = count_of(people.max_rows_per_unit, "row")
-        message = f"{percent(share)} of people have more than {rows} (max_rows_per_unit)."
+        rows = write_count(people.max_rows_per_unit, "row")
+        message = f"{write_percent(share)} of people have more than {rows} (max_rows_per_unit)."
         cause = "Their rows count in part, so that counts and sums come out too low."
         fix = "Raise max_rows_per_unit (--max-rows) if so many rows are usual; the noise grows with it."
         yield LoadProblem(table, None, people.over_max_rows, share, message, cause, fix)

@@ -12,7 +12,7 @@ EVERY = 0.1
 
 
 @contextmanager
-def progress_bar(
+def show_progress(
     connection: duckdb.DuckDBPyConnection, what: str, *, quiet: bool = False
 ) -> Iterator[Callable[[str], None]]:
     """Show how far this connection's statements are. Call what it gives with the name of each step.

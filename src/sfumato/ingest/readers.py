@@ -20,7 +20,7 @@ from sfumato.ingest.hidden_names import FRAME
 from sfumato.ingest.parquet_files import read_parquet_files
 from sfumato.ingest.parsing import is_read_as_text
 from sfumato.ingest.source_files import CSV, DATABASE, require_files
-from sfumato.ingest.source_refusals import changed_while_read, missing_columns, no_rule
+from sfumato.ingest.source_refusals import build_changed_error, build_no_rule_error, refuse_missing_columns
 from sfumato.ingest.source_relation import SourceRelation
 from sfumato.ingest.sql_quoting import quote
 
@@ -56,7 +56,7 @@ def open_source(
             found = read_parquet_files(connection, table.name, files, wanted, stack)
         yield replace(found, reading=table.reading)
         if [_read_state(file) for file in files] != before:  # what was checked would not be what was pinned
-            raise changed_while_read(table.name)
+            raise build_changed_error(table.name)
 
 
 def check_readable(connection: duckdb.DuckDBPyConnection, table: Table, source: SourceRelation) -> None:
@@ -67,17 +67,17 @@ def check_readable(connection: duckdb.DuckDBPyConnection, table: Table, source: 
     Relies on: K-50.
     Checked by: tests/ingest/test_parsing.py::test_types_without_a_rule_are_refused
     """
-    missing_columns(table.name, list(table.columns), source.columns)
+    refuse_missing_columns(table.name, list(table.columns), source.columns)
     for name, declared in table.columns.items():
         kind = source.columns[name]
         if not has_rule(kind):
-            raise no_rule(table.name, name, kind)
+            raise build_no_rule_error(table.name, name, kind)
         refuse_ambiguous(table.name, name, declared, kind)
         if kind in FLOATS and is_read_as_text(declared):
             column = quote(name)
             beyond = f"SELECT 1 FROM {source.relation} WHERE isfinite({column}) AND ABS({column}) > {EXACT} LIMIT 1"
             if connection.execute(beyond).fetchall():
-                raise no_rule(table.name, name, "floating-point numbers beyond 2**53")
+                raise build_no_rule_error(table.name, name, "floating-point numbers beyond 2**53")
 
 
 def _describe(connection: duckdb.DuckDBPyConnection, relation: str) -> dict[str, str]:

@@ -18,7 +18,7 @@ from sfumato.ingest.pinned_rows import (
     select_typed,
 )
 from sfumato.ingest.problems import add_problems
-from sfumato.ingest.progress import progress_bar
+from sfumato.ingest.progress import show_progress
 from sfumato.ingest.source_refusals import hide_errors
 from sfumato.ingest.source_relation import SourceRelation
 from sfumato.ingest.sql_quoting import quote
@@ -40,7 +40,7 @@ def pin(
     Values are clamped to their bounds. NaN, failed casts and undeclared categories become NULL, or the public midpoint
     where a column is declared not nullable. Rows without a unit are dropped. Numbers are also stored on their grid.
     """
-    with progress_bar(connection, _write_title(table), quiet=loading.quiet) as show_step:
+    with show_progress(connection, _write_title(table), quiet=loading.quiet) as show_step:
 
         def report_rows(described: Table, source: SourceRelation, counts: CountsReport | None) -> TableReport:
             show_step("load report")

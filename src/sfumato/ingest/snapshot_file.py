@@ -19,7 +19,7 @@ from sfumato.ingest.hidden_names import FACTS, MULTIPLICITIES, PINNED, SOURCES
 from sfumato.ingest.load_report import AS_USUAL, Loading, LoadReport, TableReport, combine_reports
 from sfumato.ingest.snapshot import order_tables, pin
 from sfumato.ingest.source_files import CSV
-from sfumato.ingest.source_refusals import NotEnoughMemory, changed_while_read, refused
+from sfumato.ingest.source_refusals import NotEnoughMemory, build_changed_error, build_source_error
 from sfumato.ingest.source_state import SourceState, SourceStatus, compare_state, is_unchanged, read_state
 from sfumato.ingest.sql_quoting import quote
 from sfumato.private_files import FOR_THE_OWNER, make_private_folder, sync_folder
@@ -86,7 +86,7 @@ def prepare(
     elif only is not None:
         stale = {only: ASKED_FOR}
     else:
-        for name, pinning in pinnings(path, tables, folder).items():
+        for name, pinning in compare_pinned(path, tables, folder).items():
             if pinning.stale:
                 stale[name] = pinning.why
             elif pinning.source is SourceStatus.GONE:
@@ -119,7 +119,7 @@ def _load(connection: duckdb.DuckDBPyConnection, tables: Sequence[Table], folder
     return combine_reports((_pin(connection, table, folder, loading) for table in tables), loading)
 
 
-def pinnings(path: Path, tables: Mapping[str, Table], folder: Path) -> dict[str, Pinning]:
+def compare_pinned(path: Path, tables: Mapping[str, Table], folder: Path) -> dict[str, Pinning]:
     """Each table beside its pinned data: for the owner, since it looks at the sources."""
     declared: dict[str, str] = {}
     states: dict[str, SourceState] = {}
@@ -160,11 +160,11 @@ def open_to_read(path: Path) -> duckdb.DuckDBPyConnection:
 
 def _pin(connection: duckdb.DuckDBPyConnection, table: Table, folder: Path, loading: Loading) -> TableReport:
     if table.source is None:
-        raise refused(table.name, "it has no source.", 'For example: source = "visits.csv".')
+        raise build_source_error(table.name, "it has no source.", 'For example: source = "visits.csv".')
     state = read_state(table.source, folder)
     report = _pin_in_little_memory(connection, table, table.source, folder, loading)
     if not is_unchanged(state, folder):
-        raise changed_while_read(table.name)
+        raise build_changed_error(table.name)
     connection.execute(f"CREATE TABLE IF NOT EXISTS {SOURCES} (name VARCHAR, state VARCHAR)")
     connection.execute(f"DELETE FROM {SOURCES} WHERE name = ?", [table.name])
     connection.execute(f"INSERT INTO {SOURCES} VALUES (?, ?)", [table.name, state.to_json()])

@@ -4,7 +4,7 @@ import glob
 import re
 from pathlib import Path
 
-from sfumato.ingest.source_refusals import KINDS, refused
+from sfumato.ingest.source_refusals import KINDS, build_source_error
 
 CSV, PARQUET = (".csv", ".tsv", ".txt"), (".parquet", ".pq")
 DATABASE = re.compile(r"(?P<path>.+?\.(?:duckdb|ddb|db))(?:::(?P<name>.+))?", re.IGNORECASE)
@@ -34,12 +34,12 @@ def require_files(table: str, source: str, folder: Path) -> tuple[Path, ...]:
     database = DATABASE.fullmatch(source)
     ending = Path(source).suffix.lower()
     if not database and ending not in (*CSV, *PARQUET):
-        raise refused(table, "the kind of source is not known.", KINDS)
+        raise build_source_error(table, "the kind of source is not known.", KINDS)
     files = find_files(source, folder)
     if not files and PATTERN.search(source):
-        raise refused(table, f"no file is named like {source}.", f"Look in {folder.absolute()}.")
+        raise build_source_error(table, f"no file is named like {source}.", f"Look in {folder.absolute()}.")
     if not files:
         inside = (folder / source).is_dir()
         hint = f"It is a folder: name its files, as {source}/*{ending}." if inside else f"Look in {folder.absolute()}."
-        raise refused(table, f"there is no source {database['path'] if database else source}.", hint)
+        raise build_source_error(table, f"there is no source {database['path'] if database else source}.", hint)
     return files

@@ -12,7 +12,7 @@ from sfumato.catalog.names import find_name
 from sfumato.ingest.canonical import WHOLE, spell_column
 from sfumato.ingest.hidden_names import OWNER, PEOPLE, PINNED, ROWS_OF_UNIT, UNIT
 from sfumato.ingest.ids import is_canonical_id, merge_spellings, write_id
-from sfumato.ingest.source_refusals import refused
+from sfumato.ingest.source_refusals import build_source_error
 from sfumato.ingest.source_relation import SourceRelation
 from sfumato.ingest.sql_quoting import quote
 
@@ -71,7 +71,7 @@ def join_owners(connection: duckdb.DuckDBPyConnection, table: Table, source: Sou
     column, named_table = table.unit_through or ("", "")
     through = find_name(named_table, [row[0] for row in connection.execute(f"SELECT name FROM {PINNED}").fetchall()])
     if through is None:
-        raise refused(table.name, "the table that names its people is not pinned.", "Run `sfumato prepare`.")
+        raise build_source_error(table.name, "the table that names its people is not pinned.", "Run `sfumato prepare`.")
     unit, other = quote(UNIT), quote(through)
     types = {str(row[0]): str(row[1]) for row in connection.execute(f"DESCRIBE SELECT * FROM {other}").fetchall()}
     link = quote(find_name(column, types) or UNIT)  # the other table's own id column is kept as UNIT
@@ -79,7 +79,7 @@ def join_owners(connection: duckdb.DuckDBPyConnection, table: Table, source: Sou
     people = f"SELECT {link} AS link, MIN({unit}) AS owner, MAX({unit}) AS also {linked}"
     if connection.execute(f"SELECT COUNT(*) FROM ({people}) WHERE owner <> also").fetchall()[0][0]:
         hint = f"In {through}, {column} must name rows of one person only."
-        raise refused(table.name, "some of its rows would belong to two people.", hint)
+        raise build_source_error(table.name, "some of its rows would belong to two people.", hint)
     same = f"{write_id('rows.' + quote(column), source.columns[column])} = CAST(people.link AS VARCHAR)"
     taken = ", ".join([*(f"rows.{quote(name)}" for name in table.columns), f"people.owner AS {quote(OWNER)}"])
     relation = f"(SELECT {taken} FROM {source.relation} rows LEFT JOIN ({people}) people ON {same})"

@@ -19,7 +19,7 @@ from sfumato.kernel.mechanisms import check_scale
 from sfumato.kernel.neighbours import Neighbours
 from sfumato.kernel.samplers import IntArray, discrete_laplace, geometric, uniform_below
 from sfumato.kernel.saturating_sums import add_saturating
-from sfumato.kernel.tails import least_tail
+from sfumato.kernel.tails import find_least_tail
 
 Weights = npt.NDArray[np.int64]
 
@@ -107,10 +107,10 @@ class ExtremeChoice:
 
         Claim: K-32. A bin beyond all weight is chosen with probability at most OVERSHOOT, whatever the weights.
         Requires: bins, reach, neighbours and epsilon are public (caller).
-        Relies on: K-11 (least_tail).
+        Relies on: K-11 (find_least_tail).
         Checked by: tests/kernel/test_bin_choice.py::test_extremes_rarely_overshoot
         """
-        return least_tail(self.spread, OVERSHOOT / max(self.bins - 1, 1))
+        return find_least_tail(self.spread, OVERSHOOT / max(self.bins - 1, 1))
 
     def choose_cells(self, weights: Weights, entropy: Entropy) -> list[int]:
         """For each row of `weights`, come from outside and stop at the first bin whose coin falls heads.

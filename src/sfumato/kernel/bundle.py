@@ -12,7 +12,7 @@ from sfumato.kernel.certify import Certificate, Certified
 from sfumato.kernel.losses import PrivacyLoss, compose
 from sfumato.kernel.mechanisms import LaplaceNoise
 from sfumato.kernel.neighbours import Neighbours
-from sfumato.kernel.plan import BoundedPlan, Count, People, exponent_of, kind_of
+from sfumato.kernel.plan import BoundedPlan, Count, People, find_exponent, name_kind
 from sfumato.kernel.sensitivity import Sensitivity
 
 
@@ -28,7 +28,7 @@ def bundle(certificates: Sequence[Certificate]) -> Certificate:
     if len({certificate.population for certificate in certificates}) != 1:
         raise KernelFault("A bundle is about one population.")
     measurements = tuple(
-        replace(measured, name=part_name(number, measured.name), width=(certificate.cells or 0) * measured.width)
+        replace(measured, name=name_bundle_part(number, measured.name), width=(certificate.cells or 0) * measured.width)
         for number, certificate in enumerate(certificates)
         for measured in certificate.measurements
     )
@@ -55,15 +55,15 @@ def certify_sequence(watch: AboveThreshold, plan: BoundedPlan) -> Certificate:
     if watch.monotonic and plan.unit.neighbours is not Neighbours.ADD_REMOVE:
         raise KernelFault("Counts move the same way only when a unit is added or removed.")
     per_row = plan.unit.per_row
-    grid = exponent_of(quantity, per_row=per_row)
-    like = (watch.name, per_row, plan.unit.neighbours.value, kind_of(quantity), grid)
+    grid = find_exponent(quantity, per_row=per_row)
+    like = (watch.name, per_row, plan.unit.neighbours.value, name_kind(quantity), grid)
     name = _hash("sequence", "\n".join(map(str, like)))
     moved = Sensitivity(watch.sensitivity, watch.sensitivity**2)
     certified = Certified("crossed", 0, moved, LaplaceNoise(Fraction(watch.noise.value_scale)), watch.loss)
     return Certificate(name, name, plan.population, 1, (certified,), watch.loss)
 
 
-def part_name(number: int, name: str) -> str:
+def name_bundle_part(number: int, name: str) -> str:
     """The name of a part's measurement among those of the bundle."""
     return f"{number}.{name}"
 

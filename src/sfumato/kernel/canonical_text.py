@@ -7,7 +7,7 @@ _ENCODER = json.JSONEncoder(
 )
 
 
-def canonical_text(thing: object) -> str:
+def write_canonical(thing: object) -> str:
     """The JSON text of a thing: names sorted, no spaces, ASCII only. An auditor can compute it again.
 
     Claim: K-24. Equal values of JSON's own types have one text, and different values have different ones.

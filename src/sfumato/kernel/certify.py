@@ -20,10 +20,10 @@ from sfumato.kernel.plan import (
     Measurement,
     Mode,
     Quantiles,
-    answer_key,
+    compute_answer_key,
+    compute_digest,
     count_bins,
-    digest,
-    exponent_of,
+    find_exponent,
 )
 from sfumato.kernel.sensitivity import Sensitivity, bound_unit_weight, derive_sensitivity
 
@@ -67,7 +67,7 @@ def certify(plan: BoundedPlan) -> Certificate:
     certified = tuple(_certify_one(plan, measurement) for measurement in plan.measurements)
     losses: list[PrivacyLoss] = [measurement.loss for measurement in plan.measurements]
     loss = reduce(compose, losses)
-    return Certificate(digest(plan), answer_key(plan), plan.population, plan.cells, certified, loss)
+    return Certificate(compute_digest(plan), compute_answer_key(plan), plan.population, plan.cells, certified, loss)
 
 
 def _certify_one(plan: BoundedPlan, measurement: Measurement) -> Certified:
@@ -88,7 +88,7 @@ def _certify_one(plan: BoundedPlan, measurement: Measurement) -> Certified:
                 hint = "Write the constant into the query instead."
                 raise InvalidParameter(name, "must depend on the data", "a constant", hint)
             noise = choose_noise(moved.l1, moved.l2_squared, loss)
-            exponent = exponent_of(quantity, per_row=unit.per_row)
+            exponent = find_exponent(quantity, per_row=unit.per_row)
             return Certified(name, exponent, moved, noise, loss, width=quantity.width)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.kernel.entropy import ByteArray, Entropy
-from sfumato.kernel.exact import ExpNeg, Probability, leading_bits
+from sfumato.kernel.exact import ExpNeg, Probability, find_leading_bits
 
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
@@ -27,7 +27,7 @@ class Coins:
         """Byte number `level` of each coin's expansion. If two threads compute it at once, both get the same bytes."""
         if level not in self._digits:
             bits = 8 * level + 8
-            self._digits[level] = np.array([leading_bits(p, bits) & 0xFF for p in self.probabilities], np.uint8)
+            self._digits[level] = np.array([find_leading_bits(p, bits) & 0xFF for p in self.probabilities], np.uint8)
         return self._digits[level]
 
     def flip(self, size: int, entropy: Entropy) -> BoolArray:
@@ -77,7 +77,7 @@ def _settle(word: int, probability: Probability, entropy: Entropy) -> bool:
     """Is the uniform number that begins with the 64 bits of `word` below the probability?"""
     bits = 64
     while True:
-        digits = leading_bits(probability, bits)
+        digits = find_leading_bits(probability, bits)
         if word != digits:
             return word < digits
         word = word << 8 | int(entropy.take(1)[0])

@@ -11,7 +11,7 @@ SIGNIFICANT_DIGITS = 30
 _EXACT = Context(prec=50_000, Emin=-99_999, Emax=99_999, traps=[Inexact, InvalidOperation])
 
 
-def exp_neg(exponent: Fraction, bits: int) -> Enclosure:
+def enclose_exp_neg(exponent: Fraction, bits: int) -> Enclosure:
     """Integers (low, high) with low <= 2**bits * exp(-exponent) <= high.
 
     Claim: K-01. The enclosure holds for every rational exponent >= 0 and every bits >= 0; its width is at most 2.
@@ -41,7 +41,7 @@ def exp_neg(exponent: Fraction, bits: int) -> Enclosure:
     return low >> (work - bits), -(-high >> (work - bits))
 
 
-def log(argument: Fraction, bits: int) -> Enclosure:
+def enclose_log(argument: Fraction, bits: int) -> Enclosure:
     """Integers (low, high) with low <= 2**bits * ln(argument) <= high.
 
     Claim: K-01. The enclosure holds for every rational argument > 0 and every bits >= 0.
@@ -106,16 +106,16 @@ def enclose(probability: Probability, bits: int) -> Enclosure:
 
     Claim: K-01. The enclosure holds, closes in as bits grow, and is a point for a rational p with 2**bits * p whole.
     Requires: the probability lies in [0, 1] (constructors' callers).
-    Relies on: exp_neg.
+    Relies on: enclose_exp_neg.
     Checked by: tests/kernel/test_exact.py::test_probabilities_are_enclosed
     """
     match probability:
         case Rational(value):
             return _divide(value.numerator << bits, value.denominator)
         case ExpNeg(exponent):
-            return exp_neg(exponent, bits)
+            return enclose_exp_neg(exponent, bits)
         case Logistic(exponent, weight, numerator):
-            whole, ends = 1 << bits + 32, exp_neg(abs(exponent), bits + 32)
+            whole, ends = 1 << bits + 32, enclose_exp_neg(abs(exponent), bits + 32)
             # numerator / (1 + weight * E) falls as E = exp(-|exponent|) grows; numerator * E / (E + weight) grows
             sides = [(whole, end) if exponent < 0 else (end, whole) for end in ends]
             top, bottom = weight.denominator, weight.numerator
@@ -129,7 +129,7 @@ def _divide(numerator: int, denominator: int) -> Enclosure:
     return numerator // denominator, -(-numerator // denominator)
 
 
-def leading_bits(probability: Probability, bits: int) -> int:
+def find_leading_bits(probability: Probability, bits: int) -> int:
     """The first `bits` binary digits of a probability, as the integer floor(2**bits * p); probability 1 gives all ones.
 
     Claim: K-02. Every digit is certain: both ends of an enclosure have the same digits.
@@ -145,7 +145,7 @@ def leading_bits(probability: Probability, bits: int) -> int:
         guard *= 2
 
 
-def decimal_up(value: Fraction) -> Decimal:
+def round_up(value: Fraction) -> Decimal:
     """The least decimal of SIGNIFICANT_DIGITS digits that is not below `value`.
 
     Claim: K-01. The result is never below the value, and above it by at most one part in 10**29.
@@ -159,7 +159,7 @@ def decimal_up(value: Fraction) -> Decimal:
     return _plainest(context.divide(Decimal(value.numerator), Decimal(value.denominator)))
 
 
-def exact_decimal(value: Fraction) -> Decimal | None:
+def find_decimal(value: Fraction) -> Decimal | None:
     """The finite decimal equal to `value`, or None where there is none.
 
     Claim: K-01. A result is equal to the value; sums and whole multiples of finite decimals always have one.
@@ -176,10 +176,10 @@ def sum_exactly(*terms: Fraction | Decimal) -> Decimal:
 
     Claim: K-01. No digit is lost, however far apart the terms are.
     Requires: every term is a finite decimal (checked here).
-    Relies on: exact_decimal.
+    Relies on: find_decimal.
     Checked by: tests/kernel/test_exact.py::test_exact_decimals_are_equal
     """
-    total = exact_decimal(sum((Fraction(term) for term in terms), Fraction(0)))
+    total = find_decimal(sum((Fraction(term) for term in terms), Fraction(0)))
     if total is None:
         raise ValueError("sum_exactly takes finite decimals")
     return total
@@ -191,10 +191,10 @@ def _plainest(value: Decimal) -> Decimal:
     return shortest.quantize(Decimal(1), context=_EXACT) if shortest == shortest.to_integral_value() else shortest
 
 
-def plain(value: Decimal | Fraction) -> str:
+def write_plain(value: Decimal | Fraction) -> str:
     """Write the number as a person would: 0.5, 3, 1e-9, 1/3. No digit is lost."""
     if isinstance(value, Fraction):
-        exact = exact_decimal(value)
+        exact = find_decimal(value)
         if exact is None:
             return str(value)
         value = exact

@@ -79,7 +79,7 @@ def may_be_negative_zero(expression: Expression) -> bool:
             return function in COMPUTED or any(map(may_be_negative_zero, _outcomes(expression)))
 
 
-def kinds_of(expression: Expression) -> set[str]:
+def find_kinds(expression: Expression) -> set[str]:
     """The kinds that its values may have: number, text (ids too), boolean, date, datetime. NULL has no kind."""
     match expression:
         case Column(_, kind):
@@ -89,7 +89,7 @@ def kinds_of(expression: Expression) -> set[str]:
         case Literal(value):
             return {KIND_OF_LITERAL[type(value)]}
         case Call(function):
-            outcomes = [kinds_of(outcome) for outcome in _outcomes(expression)]
+            outcomes = [find_kinds(outcome) for outcome in _outcomes(expression)]
             return set[str]().union(*outcomes) if outcomes else {KIND_OF_RESULT.get(function, "unknown")}
 
 
@@ -100,7 +100,7 @@ def _outcomes(call: Call) -> "tuple[Expression, ...]":
     return call.arguments if call.function == "coalesce" else ()
 
 
-def columns_of(expression: Expression) -> set[str]:
+def collect_columns(expression: Expression) -> set[str]:
     """The names of the columns that an expression reads."""
     match expression:
         case Column(name):
@@ -108,4 +108,4 @@ def columns_of(expression: Expression) -> set[str]:
         case Literal():
             return set()
         case Call(_, arguments):
-            return set[str]().union(*map(columns_of, arguments))
+            return set[str]().union(*map(collect_columns, arguments))

@@ -7,7 +7,7 @@ from fractions import Fraction
 from sfumato.errors import KernelFault
 from sfumato.kernel.mechanisms import check_scale
 from sfumato.kernel.neighbours import Neighbours
-from sfumato.kernel.tails import least_tail
+from sfumato.kernel.tails import find_least_tail
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class KeyRule:
 
         Claim: K-21. A key that one person alone holds reaches it with probability at most delta/max_groups_per_unit.
         Requires: as scale.
-        Relies on: K-11 (least_tail).
+        Relies on: K-11 (find_least_tail).
         Checked by: tests/kernel/test_keys.py::test_lonely_keys_stay_within_delta
         """
-        return 1 + least_tail(self.scale, Fraction(self.delta) / self.max_groups_per_unit)
+        return 1 + find_least_tail(self.scale, Fraction(self.delta) / self.max_groups_per_unit)

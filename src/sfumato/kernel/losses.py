@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
-from sfumato.errors import InvalidParameter, KernelFault, kind_of
-from sfumato.kernel.exact import decimal_up, exp_neg, log, plain, sum_exactly
-from sfumato.number_arguments import Number, decimal_from_zero, whole_number
+from sfumato.errors import InvalidParameter, KernelFault, describe_kind
+from sfumato.kernel.exact import enclose_exp_neg, enclose_log, round_up, sum_exactly, write_plain
+from sfumato.number_arguments import Number, read_nonnegative_decimal, read_whole_number
 
 _BITS = 192
 MOST_PEOPLE = 1 << 62
@@ -23,7 +23,7 @@ class PureDP:
         object.__setattr__(self, "epsilon", _read_amount(epsilon, "epsilon"))
 
     def __repr__(self) -> str:
-        return f"PureDP(epsilon={plain(self.epsilon)})"
+        return f"PureDP(epsilon={write_plain(self.epsilon)})"
 
     def compose(self, other: "PrivacyLoss") -> "PrivacyLoss":
         """The loss of both releases together; the second may be chosen after seeing the first. See `compose`."""
@@ -56,9 +56,9 @@ class PureDP:
         Checked by: tests/kernel/test_losses.py::test_pure_to_zcdp_is_the_least_rho
         """
         epsilon = Fraction(self.epsilon)
-        low, _ = exp_neg(epsilon, _BITS)
+        low, _ = enclose_exp_neg(epsilon, _BITS)
         tanh = Fraction((1 << _BITS) - low, (1 << _BITS) + low)
-        return ZCDP(min(decimal_up(epsilon * tanh), sum_exactly(epsilon**2 / 2)))
+        return ZCDP(min(round_up(epsilon * tanh), sum_exactly(epsilon**2 / 2)))
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
@@ -73,7 +73,7 @@ class ApproxDP:
         object.__setattr__(self, "delta", _delta(delta))
 
     def __repr__(self) -> str:
-        return f"ApproxDP(epsilon={plain(self.epsilon)}, delta={plain(self.delta)})"
+        return f"ApproxDP(epsilon={write_plain(self.epsilon)}, delta={write_plain(self.delta)})"
 
     def compose(self, other: "PrivacyLoss") -> "PrivacyLoss":
         """The loss of both releases together; the second may be chosen after seeing the first. See `compose`."""
@@ -98,7 +98,7 @@ class ApproxDP:
         if grown >= 1:
             rule = f"must stay below 1 for a group of {people}, or nothing is promised"
             raise InvalidParameter("delta", rule, "a sum of 1 or more", "Ask about a smaller group.")
-        return ApproxDP(sum_exactly(people * epsilon), decimal_up(grown))
+        return ApproxDP(sum_exactly(people * epsilon), round_up(grown))
 
     def to_approx(self, delta: Number | None = None) -> "ApproxDP":
         """The same loss at a delta that is at least as large.
@@ -134,7 +134,7 @@ class ZCDP:
         object.__setattr__(self, "delta", _delta(delta))
 
     def __repr__(self) -> str:
-        return f"ZCDP(rho={plain(self.rho)}, delta={plain(self.delta)})"
+        return f"ZCDP(rho={write_plain(self.rho)}, delta={write_plain(self.delta)})"
 
     def compose(self, other: "PrivacyLoss") -> "ZCDP":
         """The loss of both releases together; the second may be chosen after seeing the first. See `compose`."""
@@ -165,7 +165,7 @@ class ZCDP:
         if total <= self.delta:
             raise InvalidParameter("delta", "must exceed the delta that was already spent", "no more than that")
         spare = Fraction(total) - Fraction(self.delta)
-        return ApproxDP(decimal_up(_tight_epsilon(Fraction(self.rho), spare)), total)
+        return ApproxDP(round_up(_tight_epsilon(Fraction(self.rho), spare)), total)
 
     def to_zcdp(self) -> "ZCDP":
         """The loss itself: every kind of loss has this method.
@@ -188,7 +188,7 @@ def compose(first: PrivacyLoss, second: PrivacyLoss) -> PrivacyLoss:
     Checked by: tests/kernel/test_losses.py::test_adaptive_composition_is_enumerated
     """
     if not isinstance(second, PrivacyLoss):
-        raise InvalidParameter("other", "must be a privacy loss: PureDP, ApproxDP or ZCDP", kind_of(second))
+        raise InvalidParameter("other", "must be a privacy loss: PureDP, ApproxDP or ZCDP", describe_kind(second))
     match first, second:
         case PureDP(one), PureDP(two):
             return PureDP(sum_exactly(one, two))
@@ -202,7 +202,7 @@ def compose(first: PrivacyLoss, second: PrivacyLoss) -> PrivacyLoss:
 
 def _read_amount(value: object, name: str) -> Decimal:
     """Whatever was read, it is a finite Decimal from zero on: noise and charge are computed from it."""
-    amount = decimal_from_zero(value, name)
+    amount = read_nonnegative_decimal(value, name)
     if not isinstance(amount, Decimal) or not amount.is_finite() or amount < 0:
         raise KernelFault("An amount of loss is a finite Decimal, zero or above.")
     return amount
@@ -217,7 +217,7 @@ def _delta(value: object) -> Decimal:
 
 
 def _group_size(people: int) -> int:
-    size = whole_number(people, "people", 1)
+    size = read_whole_number(people, "people", 1)
     if not 1 <= size <= MOST_PEOPLE:
         raise InvalidParameter("people", f"must be a whole number from 1 to {MOST_PEOPLE}", "something else")
     return size
@@ -231,8 +231,8 @@ def _grown_delta(epsilon: Fraction, delta: Fraction, people: int) -> Fraction:
     smallness = max(0, epsilon.denominator.bit_length() - epsilon.numerator.bit_length() + 1)
     bits = _BITS + 2 * math.ceil(rise) + 2 * smallness
     one = 1 << bits
-    growth = Fraction(one, exp_neg(rise, bits)[0])
-    share = Fraction(one - exp_neg(people * epsilon, bits)[0], one - exp_neg(epsilon, bits)[1])
+    growth = Fraction(one, enclose_exp_neg(rise, bits)[0])
+    share = Fraction(one - enclose_exp_neg(people * epsilon, bits)[0], one - enclose_exp_neg(epsilon, bits)[1])
     return delta * growth * share
 
 
@@ -254,7 +254,7 @@ def _tight_epsilon(rho: Fraction, delta: Fraction) -> Fraction:
     beyond = Fraction(math.exp(low))
     alpha = 1 + beyond
     one = 1 << _BITS
-    log_inverse = Fraction(log(1 / delta, _BITS)[1], one)
-    log_alpha = Fraction(log(alpha, _BITS)[0], one)
-    log_share = Fraction(log(beyond / alpha, _BITS)[1], one)
+    log_inverse = Fraction(enclose_log(1 / delta, _BITS)[1], one)
+    log_alpha = Fraction(enclose_log(alpha, _BITS)[0], one)
+    log_share = Fraction(enclose_log(beyond / alpha, _BITS)[1], one)
     return max(Fraction(0), alpha * rho + (log_inverse - log_alpha) / beyond + log_share)

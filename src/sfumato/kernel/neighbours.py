@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Literal
 
-from sfumato.errors import InvalidParameter, kind_of
+from sfumato.errors import InvalidParameter, describe_kind
 
 
 class Row(Enum):
@@ -32,7 +32,7 @@ class Neighbours(Enum):
         for relation in cls:
             if value is relation or (isinstance(value, str) and value == relation.value):
                 return relation
-        raise InvalidParameter("neighbours", "must be 'add-remove' or 'replace-one'", kind_of(value))
+        raise InvalidParameter("neighbours", "must be 'add-remove' or 'replace-one'", describe_kind(value))
 
     @property
     def people_moved(self) -> Literal[1, 2]:

@@ -16,7 +16,7 @@ from math import prod
 from typing import ClassVar, assert_never
 
 from sfumato.errors import KernelFault
-from sfumato.kernel.canonical_text import canonical_text
+from sfumato.kernel.canonical_text import write_canonical
 from sfumato.kernel.expressions import Call, Expression, Scalar
 from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
 from sfumato.kernel.neighbours import PrivacyUnit
@@ -175,7 +175,7 @@ def count_bins(choice: Choice) -> int:
     return len(choice.values) if isinstance(choice, Mode) else choice.grid.span + 1
 
 
-def exponent_of(quantity: Quantity, *, per_row: bool) -> int:
+def find_exponent(quantity: Quantity, *, per_row: bool) -> int:
     """The released integers of a quantity are steps of 2 to this power; those of a choice are numbers of bins."""
     match quantity:
         case Count():
@@ -190,7 +190,7 @@ def exponent_of(quantity: Quantity, *, per_row: bool) -> int:
             assert_never(quantity)
 
 
-def kind_of(quantity: Quantity) -> str:
+def name_kind(quantity: Quantity) -> str:
     """The word for a quantity in digests, in names of measurements and in disclosures."""
     return "choice" if isinstance(quantity, Choice) else type(quantity).__name__.lower()
 
@@ -258,7 +258,7 @@ class BoundedPlan:
 LOWERING_VERSION = 3
 
 
-def digest(plan: BoundedPlan) -> str:
+def compute_digest(plan: BoundedPlan) -> str:
     """The plan's name: equal plans, and only equal plans, have equal digests.
 
     Claim: K-24. A SHA-256 of the canonical text of every field, types included.
@@ -269,7 +269,7 @@ def digest(plan: BoundedPlan) -> str:
     return _hash(["BoundedPlan", *plan._encoded[0], ["tuple", *measured], _encode(plan.repeat)])
 
 
-def answer_key(plan: BoundedPlan) -> str:
+def compute_answer_key(plan: BoundedPlan) -> str:
     """What the plan measures, without what it spends: the key under which answers are stored.
 
     Claim: K-24. Plans with equal keys measure the same integers on the same data.
@@ -285,17 +285,17 @@ _LOSS = 6  # the place of the loss in a record
 
 
 def _hash(encoded: list[object]) -> str:
-    return hashlib.sha256(canonical_text(encoded).encode()).hexdigest()
+    return hashlib.sha256(write_canonical(encoded).encode()).hexdigest()
 
 
 def _record(measurement: Measurement, plan: BoundedPlan) -> list[object]:
     """One layout for all classes, with 0 or None for what a class does not have: existing ledgers hold its hash."""
     quantity = measurement.quantity
-    grid = getattr(quantity, "grid", Grid(0, 0, exponent_of(quantity, per_row=plan.unit.per_row)))
+    grid = getattr(quantity, "grid", Grid(0, 0, find_exponent(quantity, per_row=plan.unit.per_row)))
     value, offset = getattr(quantity, "value", None), getattr(quantity, "offset", 0)
     numbers = map(_encode, (grid.lower, grid.upper, grid.exponent, measurement.loss, offset))
     choice = _encode(quantity, ("value", "grid")) if isinstance(quantity, Choice) else _encode(None)
-    return [_encode(measurement.name), ["Kind", kind_of(quantity).upper()], _encode(value), *numbers, choice]
+    return [_encode(measurement.name), ["Kind", name_kind(quantity).upper()], _encode(value), *numbers, choice]
 
 
 def _encode(thing: object, without: tuple[str, ...] = ()) -> list[object]:

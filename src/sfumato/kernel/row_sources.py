@@ -16,7 +16,7 @@ from math import lcm
 from typing import assert_never
 
 from sfumato.errors import KernelFault
-from sfumato.kernel.expressions import Expression, kinds_of
+from sfumato.kernel.expressions import Expression, find_kinds
 
 MOST_REACH = 1 << 40
 BITS_OF_ROWS = 31  # of one unit in one table
@@ -153,7 +153,7 @@ def derive_extent(source: Source) -> Extent:
 def _join(left: Extent, right: Extent, on: Sequence[tuple[Expression, Expression]], multiplicity: int | None) -> Extent:
     if not left.private or right.private != (multiplicity is None) or (multiplicity is not None and multiplicity < 1):
         raise KernelFault("A join has a private left side; its right side has a multiplicity if it is public.")
-    if any(len(kinds_of(one) | kinds_of(two)) != 1 for one, two in on):
+    if any(len(find_kinds(one) | find_kinds(two)) != 1 for one, two in on):
         raise KernelFault("A join compares values of one kind: an engine might convert one kind into another.")
     if multiplicity is not None:
         return replace(left, reach=left.reach * multiplicity)

@@ -66,7 +66,7 @@ class GeometricCoins:
 
 
 @lru_cache(maxsize=256, typed=True)
-def geometric_coins(scale: Fraction) -> GeometricCoins:
+def make_geometric_coins(scale: Fraction) -> GeometricCoins:
     """The coins for the ratio x = exp(-1 / scale), with enough digits that K is rarely more than zero.
 
     Claim: K-08. P(digit i is one) = x^(2^i)/(1 + x^(2^i)), P(K >= 1) = x^(2^digits), P("not zero") = 2x/(1 + x).
@@ -89,10 +89,10 @@ def geometric(scale: Fraction, size: int, entropy: Entropy) -> IntArray:
 
     Claim: K-08. The distribution is exact, with its whole tail, for every rational scale in range.
     Requires: LEAST_SCALE <= scale <= GREATEST_SCALE (checked here); scale does not depend on the data (caller).
-    Relies on: K-05 (coins), geometric_coins.
+    Relies on: K-05 (coins), make_geometric_coins.
     Checked by: tests/kernel/test_samplers.py::test_geometric_mass_is_exact
     """
-    coins = geometric_coins(scale)
+    coins = make_geometric_coins(scale)
     return _in_chunks(size, lambda count: one_sided(coins, count, entropy))
 
 
@@ -104,7 +104,7 @@ def discrete_laplace(scale: Fraction, size: int, entropy: Entropy) -> IntArray:
     Relies on: K-08.
     Checked by: tests/kernel/test_samplers.py::test_laplace_mass_is_exact
     """
-    coins = geometric_coins(scale)
+    coins = make_geometric_coins(scale)
     return _in_chunks(size, lambda count: two_sided(coins, count, entropy))
 
 
@@ -112,7 +112,7 @@ def one_sided(coins: GeometricCoins, size: int, entropy: Entropy) -> IntArray:
     """Draw `size` variables G from the coins of one ratio x.
 
     Claim: K-08. P(G = k) = (1 - x) * x^k exactly.
-    Requires: coins of one ratio x in (0, 1) (geometric_coins).
+    Requires: coins of one ratio x in (0, 1) (make_geometric_coins).
     Relies on: K-05.
     Checked by: tests/kernel/test_samplers.py::test_rational_ratio_gives_equal_fractions
     """
@@ -124,7 +124,7 @@ def two_sided(coins: GeometricCoins, size: int, entropy: Entropy) -> IntArray:
     """Draw `size` variables Z that are 0, or else a fair sign times 1 + G, from the coins of one ratio x.
 
     Claim: K-09. P(Z = z) = (1 - x)/(1 + x) * x^|z| exactly.
-    Requires: coins of one ratio x in (0, 1) (geometric_coins).
+    Requires: coins of one ratio x in (0, 1) (make_geometric_coins).
     Relies on: K-08.
     Checked by: tests/kernel/test_samplers.py::test_rational_ratio_gives_equal_fractions
     """

@@ -21,7 +21,7 @@ from sfumato.kernel.plan import (
     Quantity,
     Sum,
     Thirds,
-    exponent_of,
+    find_exponent,
 )
 from sfumato.kernel.row_sources import Scan
 from sfumato.kernel.split_sums import bound_parts
@@ -46,7 +46,7 @@ def derive_sensitivity(plan: BoundedPlan, quantity: Quantity) -> Sensitivity:  #
     reach, per_row, neighbours = Fraction(plan.reach), plan.unit.per_row, plan.unit.neighbours
     match quantity:
         case Count():
-            return _weighed(plan, Fraction(0), reach / Fraction(2) ** exponent_of(quantity, per_row=per_row))
+            return _weighed(plan, Fraction(0), reach / Fraction(2) ** find_exponent(quantity, per_row=per_row))
         case Sum(value, grid) if neighbours is Neighbours.REPLACE_ONE and _always_there(plan, value):
             return Sensitivity(Fraction(grid.span), Fraction(grid.span**2))
         case Sum(_, grid, offset):

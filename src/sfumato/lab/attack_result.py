@@ -7,7 +7,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from sfumato.kernel.exact import plain
+from sfumato.kernel.exact import write_plain
 from sfumato.lab.figure import Figure
 from sfumato.lab.pages import add_style, make_page, make_table
 from sfumato.lab.success_rate import SuccessRate, show_share
@@ -61,7 +61,7 @@ class AttackResult:
         return {
             "attack": self.name,
             "title": self.title,
-            "epsilon": plain(self.epsilon),
+            "epsilon": write_plain(self.epsilon),
             "seed": self.seed,
             "success": self.success,
             "naive": _rate_dict(self.naive),
@@ -75,7 +75,7 @@ class AttackResult:
 
     def __str__(self) -> str:
         """The result for a terminal of 80 columns."""
-        lines = [*textwrap.wrap(f"{self.title} (ε = {plain(self.epsilon)})", COLUMNS), ""]
+        lines = [*textwrap.wrap(f"{self.title} (ε = {write_plain(self.epsilon)})", COLUMNS), ""]
         for heading, words in self._sentences():
             lines += textwrap.wrap(f"{heading}: {words}", COLUMNS, subsequent_indent="  ")
         lines.append("")
@@ -99,7 +99,7 @@ class AttackResult:
         table = make_table(["", "success", "95 % confidence interval, or formula"], rows, numbers=(1,))
         notes = "".join(f'<p class="sf-note">{escape(note)}</p>' for note in (*self.notes, UNSEEDED))
         return (
-            f"<h1>{escape(self.title)}</h1><p>ε = {plain(self.epsilon)}</p>{story}{self.figure.html()}{table}"
+            f"<h1>{escape(self.title)}</h1><p>ε = {write_plain(self.epsilon)}</p>{story}{self.figure.html()}{table}"
             f"<p>{escape(self.verdict)}</p>{notes}"
         )
 

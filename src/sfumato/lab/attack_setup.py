@@ -16,7 +16,7 @@ from sfumato.lab.figure import Figure
 from sfumato.lab.guess_limits import limit_guess, name_limit
 from sfumato.lab.marks import Axis, Bars, Mark, Panel, Rule, Strokes
 from sfumato.lab.success_rate import SuccessRate, show_share
-from sfumato.number_arguments import Number, privacy_amount, whole_number
+from sfumato.number_arguments import Number, read_privacy_amount, read_whole_number
 from sfumato.opening import protect
 
 MOST_TRIALS = 20_000
@@ -47,10 +47,10 @@ class Limit:
 
 def read_setup(epsilon: Number, seed: int | None, trials: int, *, most: int = MOST_TRIALS) -> Setup:
     """Check the arguments of an attack that can be tried `most` times."""
-    chosen = None if seed is None else whole_number(seed, "seed", 0)
-    if whole_number(trials, "trials", 1) > most:
+    chosen = None if seed is None else read_whole_number(seed, "seed", 0)
+    if read_whole_number(trials, "trials", 1) > most:
         raise InvalidParameter("trials", f"must be at most {most:,} for this attack", "a larger number")
-    return Setup(privacy_amount(epsilon, "epsilon"), chosen, int(trials), np.random.default_rng(chosen))
+    return Setup(read_privacy_amount(epsilon, "epsilon"), chosen, int(trials), np.random.default_rng(chosen))
 
 
 def limit_of(setup: Setup, values: int = 2) -> Limit:

@@ -8,12 +8,12 @@ w != v. Adding these up over all pairs gives (k - 1) S <= e^ε (k - S) + k (k - 
 
 import math
 
-from sfumato.number_arguments import Number, positive_decimal
+from sfumato.number_arguments import Number, read_positive_decimal
 
 
 def limit_guess(epsilon: Number, *, values: int = 2, delta: float = 0.0) -> float:
     """The largest success rate of any attacker who guesses a secret with `values` equally likely values."""
-    grown = math.exp(min(float(positive_decimal(epsilon, "epsilon")), 700.0))
+    grown = math.exp(min(float(read_positive_decimal(epsilon, "epsilon")), 700.0))
     return min(1.0, (grown + (values - 1) * delta) / (grown + values - 1))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from sfumato.kernel.exact import plain
+from sfumato.kernel.exact import write_plain
 from sfumato.lab.attack_result import AttackResult
 from sfumato.lab.marks import Axis, Dots, Line, Mark, Panel, Strokes
 from sfumato.lab.pages import make_page, place_panels
@@ -31,7 +31,7 @@ def _make_index(results: Sequence[AttackResult]) -> str:
         for result in results
     )
     head = "".join(f"<th>{name}</th>" for name in ("attack", "naive", "Sfumato (95 % interval)", "limit"))
-    epsilon = plain(results[0].epsilon)
+    epsilon = write_plain(results[0].epsilon)
     return (
         f"<h1>{TITLE}</h1><p>How often each attack succeeds, with ε = {epsilon}. The limit holds for every attacker "
         f"and every release with this ε.</p>{place_panels([compare_attacks(results)])}"

@@ -14,13 +14,13 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.errors import InvalidParameter, kind_of
+from sfumato.errors import InvalidParameter, describe_kind
 from sfumato.kernel.entropy import ByteArray
 from sfumato.kernel.samplers import uniform_below
 from sfumato.local.randomisers.category_randomisers import Randomiser, read_categories
 from sfumato.local.randomisers.randomized_response import KaryResponse, RandomizedResponse, flip_answers, move_answers
 from sfumato.local.randomisers.report_forms import draw_in_blocks
-from sfumato.number_arguments import whole_number
+from sfumato.number_arguments import read_whole_number
 from sfumato.standalone.additive import Gaussian, Laplace
 from sfumato.standalone.mechanisms.additive_noise import release_on_grid
 from sfumato.standalone.mechanisms.key_release import release_keys
@@ -60,8 +60,8 @@ class SeededNoise:
     draws: int = 0
 
     def __post_init__(self) -> None:
-        self.seed = whole_number(self.seed, "seed", 0)
-        self.draws = whole_number(self.draws, "draws", 0)
+        self.seed = read_whole_number(self.seed, "seed", 0)
+        self.draws = read_whole_number(self.draws, "draws", 0)
 
     def __repr__(self) -> str:
         return f"<seeded noise {self.seed}, for slides only, after {self.draws} draws>"
@@ -87,15 +87,15 @@ class SeededNoise:
             case _:
                 rule = "must be a stand-alone mechanism, such as sf.Laplace(1, 1)"
                 hint = "Seeded noise is for slides. A curator draws its own noise."
-                raise InvalidParameter("mechanism", rule, kind_of(mechanism), hint)
+                raise InvalidParameter("mechanism", rule, describe_kind(mechanism), hint)
 
     def integers(self, low: int, high: int, size: int) -> npt.NDArray[np.int64]:
         """Made-up data: whole numbers from low to high, each equally likely."""
-        return low + uniform_below(high - low + 1, whole_number(size, "size", 0), self._next_bytes())
+        return low + uniform_below(high - low + 1, read_whole_number(size, "size", 0), self._next_bytes())
 
     def coins(self, chance: Fraction | Decimal | float, size: int) -> npt.NDArray[np.bool_]:
         """Made-up data: True with this probability, to 32 bits."""
-        return uniform_below(1 << 32, whole_number(size, "size", 0), self._next_bytes()) < int(chance * (1 << 32))
+        return uniform_below(1 << 32, read_whole_number(size, "size", 0), self._next_bytes()) < int(chance * (1 << 32))
 
     def _next_bytes(self) -> _SeededBytes:
         self.draws += 1

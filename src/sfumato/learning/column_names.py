@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
-from sfumato.errors import InvalidParameter, kind_of
+from sfumato.errors import InvalidParameter, describe_kind
 
 MOST_FEATURES = 1_000
 MOST_VALUES = 100_000
@@ -13,7 +13,7 @@ MOST_VALUES = 100_000
 def check_names(features: Sequence[str], target: str) -> tuple[str, ...]:
     """The names of features: at least one, each once, and without the target."""
     if isinstance(features, str) or not isinstance(features, Sequence) or not features:
-        raise InvalidParameter("features", "must be a list of columns, at least one", kind_of(features))
+        raise InvalidParameter("features", "must be a list of columns, at least one", describe_kind(features))
     if not all(isinstance(name, str) for name in (*features, target)):
         raise InvalidParameter("features and target", "must be names of columns", "something else")
     names = [name.casefold() for name in (*features, target)]
@@ -26,7 +26,7 @@ def check_names(features: Sequence[str], target: str) -> tuple[str, ...]:
 def check_grid(grid: Sequence[float], least: int = 2) -> tuple[float, ...]:
     """The thresholds that a rule may use: finite numbers, in increasing order."""
     if isinstance(grid, str) or not isinstance(grid, Sequence):
-        raise InvalidParameter("grid", "must be a list of numbers", kind_of(grid))
+        raise InvalidParameter("grid", "must be a list of numbers", describe_kind(grid))
     numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in grid)
     if not numbers or not all(math.isfinite(value) for value in grid):
         raise InvalidParameter("grid", "must have finite numbers only", "something else")

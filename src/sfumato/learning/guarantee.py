@@ -9,11 +9,11 @@ from typing import Protocol
 from sfumato.answering.desk import DEFAULT_ANALYST
 from sfumato.answers.answer import Cost
 from sfumato.curator import Curator
-from sfumato.errors import InvalidParameter, kind_of
+from sfumato.errors import InvalidParameter, describe_kind
 from sfumato.learning.hypotheses import Hypothesis
 from sfumato.learning.row_conditions import Condition
 from sfumato.learning.sample_sizes import REPLACE_ONE, sample_size
-from sfumato.number_arguments import Number, privacy_amount, probability_inside
+from sfumato.number_arguments import Number, read_privacy_amount, read_probability
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +91,10 @@ def guarantee_error(
     learner: Learner, alpha: Number, beta: Number, epsilon: Number, neighbours: str = REPLACE_ONE
 ) -> Guarantee:
     """K, the tolerance and m for an error of at most alpha with probability 1 - beta."""
-    wanted, miss = probability_inside(alpha, "alpha"), probability_inside(beta, "beta")
+    wanted, miss = read_probability(alpha, "alpha"), read_probability(beta, "beta")
     tolerance = wanted / learner.error_factor
     rows = sample_size(learner.k, tolerance, miss, epsilon, class_size=learner.class_size, neighbours=neighbours)
-    amount = privacy_amount(epsilon, "epsilon")
+    amount = read_privacy_amount(epsilon, "epsilon")
     return Guarantee(float(wanted), float(miss), amount, learner.k, float(tolerance), rows, learner.class_size)
 
 
@@ -113,7 +113,7 @@ def fit_learner(
     Without an alpha, the result states the alpha that the tolerance of the queries gives.
     """
     if not isinstance(dataset, Curator):
-        raise InvalidParameter("dataset", "must be what sf.protect or sf.open returns", kind_of(dataset))
+        raise InvalidParameter("dataset", "must be what sf.protect or sf.open returns", describe_kind(dataset))
     oracle = dataset.statistical_queries(
         learner.k, epsilon, beta, table=table, class_size=learner.class_size, analyst=analyst
     )

@@ -21,9 +21,9 @@ from sfumato.accuracy.query_tolerances import (
 from sfumato.answering.least_epsilon import LARGEST, bisect_epsilon
 from sfumato.answering.statistical_oracle import MOST_QUERIES, read_class_size, read_queries
 from sfumato.errors import InvalidParameter
-from sfumato.kernel.exact import decimal_up
+from sfumato.kernel.exact import round_up
 from sfumato.kernel.neighbours import Neighbours
-from sfumato.number_arguments import Number, privacy_amount, probability_inside, whole_number
+from sfumato.number_arguments import Number, read_privacy_amount, read_probability, read_whole_number
 from sfumato.planning.query_shares import share_epsilon
 
 REPLACE_ONE = Neighbours.REPLACE_ONE.value
@@ -45,9 +45,9 @@ def sample_size(
     The queries are fixed in advance, or come from a declared class of `class_size` functions. With `add-remove` the
     number of rows is private, and a noisy count takes a part of epsilon.
     """
-    wanted = probability_inside(tolerance, "tolerance")
+    wanted = read_probability(tolerance, "tolerance")
     queries = read_queries(k)
-    targets = QueryTargets(read_class_size(class_size, queries), probability_inside(beta, "beta"))
+    targets = QueryTargets(read_class_size(class_size, queries), read_probability(beta, "beta"))
     rows = find_rows(_make_noise(queries, epsilon, neighbours), targets, wanted)
     if rows is None:
         kind = f"one that no sample of up to {MOST_ROWS:,} rows gives"
@@ -66,7 +66,7 @@ def find_tolerance(
 ) -> float:
     """The tolerance that this many rows give. It is 1, which says nothing, for too few rows."""
     queries = read_queries(k)
-    targets = QueryTargets(read_class_size(class_size, queries), probability_inside(beta, "beta"))
+    targets = QueryTargets(read_class_size(class_size, queries), read_probability(beta, "beta"))
     return round_up_to_float(_bound(_make_noise(queries, epsilon, neighbours), targets, _read_rows(rows)))
 
 
@@ -80,8 +80,8 @@ def find_epsilon(
     neighbours: str = REPLACE_ONE,
 ) -> Decimal:
     """The smallest epsilon, to three digits, for K queries within the tolerance on this many rows."""
-    wanted, queries, held = probability_inside(tolerance, "tolerance"), read_queries(k), _read_rows(rows)
-    targets = QueryTargets(read_class_size(class_size, queries), probability_inside(beta, "beta"))
+    wanted, queries, held = read_probability(tolerance, "tolerance"), read_queries(k), _read_rows(rows)
+    targets = QueryTargets(read_class_size(class_size, queries), read_probability(beta, "beta"))
     found = bisect_epsilon(lambda epsilon: _bound(_make_noise(queries, epsilon, neighbours), targets, held) <= wanted)
     if found is None:
         kind = f"one that no epsilon up to {LARGEST:g} gives on so few rows"
@@ -99,7 +99,7 @@ def find_queries(
     neighbours: str = REPLACE_ONE,
 ) -> int:
     """The largest K for which all K queries are within the tolerance on this many rows; 0 if not even one is."""
-    wanted, held, miss = probability_inside(tolerance, "tolerance"), _read_rows(rows), probability_inside(beta, "beta")
+    wanted, held, miss = read_probability(tolerance, "tolerance"), _read_rows(rows), read_probability(beta, "beta")
 
     def suffices(queries: int) -> bool:
         targets = QueryTargets(read_class_size(class_size, queries), miss)
@@ -118,12 +118,12 @@ def find_beta(
     neighbours: str = REPLACE_ONE,
 ) -> float:
     """The smallest beta, at least 1e-12, for K queries within the tolerance on this many rows; 1 if there is none."""
-    wanted, queries, held = probability_inside(tolerance, "tolerance"), read_queries(k), _read_rows(rows)
+    wanted, queries, held = read_probability(tolerance, "tolerance"), read_queries(k), _read_rows(rows)
     noise, functions = _make_noise(queries, epsilon, neighbours), read_class_size(class_size, queries)
     parts = 1_000  # beta = 1e-12 ** (part / parts): steps of 2.8 per cent
 
     def to_beta(part: int) -> Fraction:
-        return max(Fraction(decimal_up(Fraction(float(SMALLEST_BETA) ** (part / parts)))), SMALLEST_BETA)
+        return max(Fraction(round_up(Fraction(float(SMALLEST_BETA) ** (part / parts)))), SMALLEST_BETA)
 
     def suffices(part: int) -> bool:
         return part == 0 or _bound(noise, QueryTargets(functions, to_beta(part)), held) <= wanted
@@ -148,12 +148,12 @@ def _bound(noise: QueryNoise, targets: QueryTargets, rows: int) -> Fraction:
 
 def _make_noise(queries: int, epsilon: Number, neighbours: str) -> QueryNoise:
     counted = Neighbours.read(neighbours) is Neighbours.ADD_REMOVE
-    shares = share_epsilon(queries, privacy_amount(epsilon, "epsilon"), counted=counted)
+    shares = share_epsilon(queries, read_privacy_amount(epsilon, "epsilon"), counted=counted)
     return QueryNoise(queries, Fraction(shares.query), None if shares.count is None else Fraction(shares.count))
 
 
 def _read_rows(rows: int) -> int:
-    held = whole_number(rows, "rows", 1)
+    held = read_whole_number(rows, "rows", 1)
     if held > MOST_ROWS:
         raise InvalidParameter("rows", f"must be at most {MOST_ROWS:,}", "a larger number")
     return held

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from sfumato.curator import Curator
-from sfumato.errors import InvalidParameter, kind_of
+from sfumato.errors import InvalidParameter, describe_kind
 from sfumato.learning.column_names import check_grid, check_names
 from sfumato.learning.guarantee import Oracle, fit_learner, guarantee_error
 from sfumato.learning.hypotheses import StumpRule
@@ -31,7 +31,7 @@ class DecisionStump:
     def __post_init__(self) -> None:
         if not isinstance(self.features, Mapping):
             rule = "must map columns to grids of thresholds, or to None for columns of truth values"
-            raise InvalidParameter("features", rule, kind_of(self.features))
+            raise InvalidParameter("features", rule, describe_kind(self.features))
         check_names(list(self.features), self.target)
         grids = {name: None if grid is None else check_grid(grid, 1) for name, grid in self.features.items()}
         object.__setattr__(self, "features", MappingProxyType(grids))

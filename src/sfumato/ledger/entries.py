@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from sfumato.errors import LedgerError
-from sfumato.kernel.canonical_text import canonical_text
+from sfumato.kernel.canonical_text import write_canonical
 from sfumato.kernel.losses import PrivacyLoss
 from sfumato.ledger.loss_sums import read_loss
 
@@ -74,7 +74,7 @@ CHAINED = {1: _FIRST, 2: _SECOND, 3: _SECOND}  # by schema version: which column
 def hash_entry(previous: str, row: Row) -> str:
     """The hash of an entry: of the previous entry's hash and of its own columns."""
     chained = CHAINED.get(row["version"], _SECOND)  # the hash of a version that does not exist never matches
-    return sha256(previous + "\n" + canonical_text({name: row[name] for name in chained}))
+    return sha256(previous + "\n" + write_canonical({name: row[name] for name in chained}))
 
 
 def is_altered(row: Row) -> bool:

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 
 from sfumato.ledger.entries import ANCHORS, Entry, Row, build_altered_error, sha256
 from sfumato.ledger.ledger_rows import LedgerRows
-from sfumato.ledger.ledger_tables import ANALYST, CHARGE_NUMBER, ENTRIES, GET_HEAD, PLAIN, is_kind, newest
+from sfumato.ledger.ledger_tables import ANALYST, CHARGE_NUMBER, ENTRIES, GET_HEAD, PLAIN, is_kind, select_newest
 from sfumato.ledger.prepared_statement import PreparedStatement
 
 
@@ -34,9 +34,9 @@ GET_FIRST = PreparedStatement(sa.select(ENTRIES.c.payload, ENTRIES.c.payload_has
 GET_NUMBER = PreparedStatement(sa.select(ENTRIES.c.number).where(ENTRIES.c.hash == _HASH))
 GET_PLAIN = PreparedStatement(sa.select(*PLAIN).where(ENTRIES.c.number == _NUMBER))
 GET_WHOLE = PreparedStatement(sa.select(ENTRIES).where(ENTRIES.c.number == _NUMBER))
-GET_NEWEST_OF_ANALYST = PreparedStatement(sa.select(*PLAIN).where(ENTRIES.c.number == newest(_BY_ANALYST)))
+GET_NEWEST_OF_ANALYST = PreparedStatement(sa.select(*PLAIN).where(ENTRIES.c.number == select_newest(_BY_ANALYST)))
 GET_NEWEST_UNTIL = PreparedStatement(
-    sa.select(*PLAIN).where(ENTRIES.c.number == newest(_BY_ANALYST, ENTRIES.c.number <= _NUMBER))
+    sa.select(*PLAIN).where(ENTRIES.c.number == select_newest(_BY_ANALYST, ENTRIES.c.number <= _NUMBER))
 )
 GET_SAME_UNTIL = PreparedStatement(
     sa.select(ENTRIES.c.number)

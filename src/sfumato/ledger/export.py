@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from sfumato.errors import LedgerError
-from sfumato.kernel.canonical_text import canonical_text
+from sfumato.kernel.canonical_text import write_canonical
 from sfumato.ledger.audit import Verification, walk
 from sfumato.ledger.entries import Row
 from sfumato.ledger.entry_queries import walk_entries
@@ -41,10 +41,10 @@ def write_export(rows: LedgerRows, ledger_id: str, population: str, file: IO[str
         "format": FORMAT, "version": VERSION, "ledger_id": ledger_id, "population": population,
         "entries": head.number, "head": head.hash, "answers": answers,
     }  # fmt: skip
-    file.write(canonical_text(first) + "\n")
+    file.write(write_canonical(first) + "\n")
     for row in walk_entries(rows):
         left_out = {"payload"} if row["kind"] == "answer" and not answers else set()
-        file.write(canonical_text({name: value for name, value in row.items() if name not in left_out}) + "\n")
+        file.write(write_canonical({name: value for name, value in row.items() if name not in left_out}) + "\n")
     return head.number
 
 

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from sfumato.errors import InvalidParameter, LedgerError, kind_of
+from sfumato.errors import InvalidParameter, LedgerError, describe_kind
 from sfumato.kernel.losses import PrivacyLoss
 from sfumato.ledger.adoption import make_mark
 from sfumato.ledger.audit import Seen, refuse_older
@@ -146,4 +146,4 @@ def _check_head(head: object) -> None:
     whole = isinstance(number, int) and not isinstance(number, bool) and 1 <= number < 2**63
     if head is not None and not (whole and isinstance(hash_, str) and hash_.isascii()):
         hint = "It is the ledger_head of an answer's disclosure."
-        raise InvalidParameter("expected_head", "must be the hash of an entry", kind_of(head), hint)
+        raise InvalidParameter("expected_head", "must be the hash of an entry", describe_kind(head), hint)

@@ -2,7 +2,7 @@
 
 import json
 
-from sfumato.kernel.canonical_text import canonical_text
+from sfumato.kernel.canonical_text import write_canonical
 from sfumato.ledger.audit import Seen
 from sfumato.ledger.entries import Head
 from sfumato.ledger.keyring import Keyring, is_signed
@@ -24,7 +24,7 @@ def read_verified(keyring: Keyring) -> Seen | None:
 def remember_verified(keyring: Keyring, head: Head) -> None:
     """Note that all entries up to this head are correct."""
     signature = keyring.sign(_write_claim(head.number, head.hash))
-    keyring.try_store_note(NOTE, canonical_text({"number": head.number, "hash": head.hash, "signature": signature}))
+    keyring.try_store_note(NOTE, write_canonical({"number": head.number, "hash": head.hash, "signature": signature}))
 
 
 def _write_claim(number: int, hash_: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfumato.errors import LedgerError
-from sfumato.kernel.canonical_text import canonical_text
+from sfumato.kernel.canonical_text import write_canonical
 from sfumato.kernel.losses import PrivacyLoss
 from sfumato.ledger.anchor import (
     Anchor,
@@ -61,7 +61,7 @@ def begin_ledger(
             **describe_anchor(keyring, database.path, 1),
         }
         _start_signing(database, rows, keyring, parts)
-        return rows.append(None, "open", limit, make_zero_loss(limit), payload=canonical_text(parts))
+        return rows.append(None, "open", limit, make_zero_loss(limit), payload=write_canonical(parts))
 
 
 def read_identity(url: str) -> Identity | None:
@@ -168,7 +168,7 @@ def append_anchor(  # noqa: PLR0917 - its callers name what they pass
         parts["carried"] = write_loss(carried)
     _start_signing(database, rows, keyring, parts)
     spent = shorten(now.spent if carried is None else add_losses(now.spent, carried))
-    return rows.append(now, kind, now.budget, spent, payload=canonical_text(parts))
+    return rows.append(now, kind, now.budget, spent, payload=write_canonical(parts))
 
 
 def _start_signing(database: Database, rows: LedgerRows, keyring: Keyring | None, declared: Mapping[str, Any]) -> None:

@@ -40,7 +40,7 @@ from sfumato.ledger.ledger_tables import (
     LOCK_HEAD,
     MOVE_HEAD,
 )
-from sfumato.ledger.loss_sums import add_losses, amounts_of, convert_loss, fits, read_loss, write_loss
+from sfumato.ledger.loss_sums import add_losses, convert_loss, fits, read_loss, split_loss, write_loss
 from sfumato.ledger.prepared_statement import PreparedStatement
 from sfumato.ledger.signatures import Signatures, check_entry, check_head
 
@@ -152,5 +152,5 @@ def _check_sum(before: Head, kind: str, budget: PrivacyLoss, spent: PrivacyLoss,
     if kind == "charge":
         if loss is None or not fits(loss, carried, budget) or spent != add_losses(carried, loss):
             raise KernelFault("A charge must fit, and what is spent must be the sum of the charges.")
-    elif any(now < then for now, then in zip(amounts_of(spent), amounts_of(carried), strict=True)):
+    elif any(now < then for now, then in zip(split_loss(spent), split_loss(carried), strict=True)):
         raise KernelFault("What is spent never falls.")

@@ -44,7 +44,7 @@ def is_kind(kind: str) -> sa.ColumnElement[bool]:
     return ENTRIES.c.kind == sa.literal_column(f"'{kind}'")
 
 
-def newest(*conditions: sa.ColumnElement[bool]) -> sa.ScalarSelect[int]:
+def select_newest(*conditions: sa.ColumnElement[bool]) -> sa.ScalarSelect[int]:
     """The number of the newest entry that meets the conditions."""
     return sa.select(sa.func.max(ENTRIES.c.number)).where(*conditions).scalar_subquery()
 
@@ -54,14 +54,15 @@ ANALYST, _PLAN = (sa.bindparam(name, type_=sa.Text) for name in ("analyst", "pla
 _charge, _last = ENTRIES.alias("charge"), ENTRIES.alias("last")
 _WITH_CERTIFICATE = [*PLAIN, sa.case((is_kind("charge"), ENTRIES.c.payload)).label("payload")]
 _CHARGED_ANALYST = sa.select(_charge.c.analyst).where(_charge.c.number == CHARGE_NUMBER).scalar_subquery()
-_NEWEST_OF_ANALYST = newest(ENTRIES.c.analyst == ANALYST)
-_NEWEST_FOR_PLAN = newest(is_kind("charge"), ENTRIES.c.plan_digest == _PLAN, ENTRIES.c.analyst == ANALYST)
+_NEWEST_OF_ANALYST = select_newest(ENTRIES.c.analyst == ANALYST)
+_NEWEST_OF_CHARGED = select_newest(ENTRIES.c.analyst == _CHARGED_ANALYST)
+_NEWEST_FOR_PLAN = select_newest(is_kind("charge"), ENTRIES.c.plan_digest == _PLAN, ENTRIES.c.analyst == ANALYST)
 _ANSWER = (is_kind("answer"), ENTRIES.c.about == CHARGE_NUMBER)
 
 LOCK_HEAD = PreparedStatement(sa.select(HEAD.c.single).with_for_update())
 GET_HEAD = PreparedStatement(
     sa.select(*(column.label(f"head_{column.name}") for column in HEAD.c), *(_last.c[part.name] for part in PLAIN))
-    .join_from(HEAD, _last, _last.c.number == newest(), isouter=True)
+    .join_from(HEAD, _last, _last.c.number == select_newest(), isouter=True)
     .where(HEAD.c.single == 1)
 )
 MOVE_HEAD = PreparedStatement(
@@ -73,7 +74,7 @@ GET_CHARGE_OF_PLAN = PreparedStatement(
 )
 GET_CHARGE = PreparedStatement(
     sa.select(*_WITH_CERTIFICATE).where(
-        ENTRIES.c.number.in_([CHARGE_NUMBER, newest(*_ANSWER), newest(ENTRIES.c.analyst == _CHARGED_ANALYST)])
+        ENTRIES.c.number.in_([CHARGE_NUMBER, select_newest(*_ANSWER), _NEWEST_OF_CHARGED])
     )
 )
 GET_ANSWER = PreparedStatement(sa.select(ENTRIES).where(*_ANSWER))

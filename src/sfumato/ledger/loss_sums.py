@@ -12,7 +12,7 @@ from functools import lru_cache, reduce
 from typing import assert_never
 
 from sfumato.errors import LedgerError
-from sfumato.kernel.exact import plain, sum_exactly
+from sfumato.kernel.exact import sum_exactly, write_plain
 from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP, compose
 from sfumato.number_arguments import AMOUNT_DIGITS, MOST_DIGITS
 
@@ -20,7 +20,7 @@ UNCONVERTIBLE = "ledger-currency"
 
 
 @lru_cache(maxsize=4096)
-def amounts_of(loss: PrivacyLoss) -> tuple[Fraction, Fraction]:
+def split_loss(loss: PrivacyLoss) -> tuple[Fraction, Fraction]:
     """Epsilon or rho, and delta."""
     match loss:
         case PureDP(amount):
@@ -66,13 +66,13 @@ def make_zero_loss(kind: PrivacyLoss) -> PrivacyLoss:
 @lru_cache(maxsize=4096)
 def add_losses(one: PrivacyLoss, two: PrivacyLoss) -> PrivacyLoss:
     """The sum of two losses of one kind."""
-    (amount, delta), (more, more_delta) = amounts_of(one), amounts_of(two)
+    (amount, delta), (more, more_delta) = split_loss(one), split_loss(two)
     return make_loss(one, amount + more, delta + more_delta)
 
 
 def fits(charge: PrivacyLoss, spent: PrivacyLoss, limit: PrivacyLoss) -> bool:
     """Whether `spent` and `charge` together are within the limit, in both amounts and to the last digit."""
-    parts = zip(amounts_of(charge), amounts_of(spent), amounts_of(limit), strict=True)
+    parts = zip(split_loss(charge), split_loss(spent), split_loss(limit), strict=True)
     return all(more + before <= most for more, before, most in parts)
 
 
@@ -90,7 +90,7 @@ def convert_loss(loss: PrivacyLoss, budget: PrivacyLoss) -> PrivacyLoss:
         case PureDP(), ApproxDP(delta=delta) if delta:
             raise LedgerError(UNCONVERTIBLE, "This budget has no delta to spend.", "Declare a budget with a delta.")
         case _:
-            return make_loss(budget, *amounts_of(loss))
+            return make_loss(budget, *split_loss(loss))
 
 
 def price(loss: PrivacyLoss, shares: tuple[PrivacyLoss, ...], budget: PrivacyLoss) -> PrivacyLoss:
@@ -110,11 +110,11 @@ def write_loss(loss: PrivacyLoss | None) -> str:
         case None:
             return ""
         case PureDP(epsilon):
-            return f'{{"epsilon":"{plain(epsilon)}"}}'
+            return f'{{"epsilon":"{write_plain(epsilon)}"}}'
         case ApproxDP(epsilon, delta):
-            return f'{{"delta":"{plain(delta)}","epsilon":"{plain(epsilon)}"}}'
+            return f'{{"delta":"{write_plain(delta)}","epsilon":"{write_plain(epsilon)}"}}'
         case ZCDP(rho, delta):
-            return f'{{"delta":"{plain(delta)}","rho":"{plain(rho)}"}}'
+            return f'{{"delta":"{write_plain(delta)}","rho":"{write_plain(rho)}"}}'
         case _:
             assert_never(loss)
 

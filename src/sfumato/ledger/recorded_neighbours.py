@@ -7,7 +7,7 @@ it next.
 import json
 
 from sfumato.errors import LedgerError
-from sfumato.kernel.canonical_text import canonical_text
+from sfumato.kernel.canonical_text import write_canonical
 from sfumato.kernel.neighbours import Neighbours
 from sfumato.ledger.entries import Head, build_altered_error
 from sfumato.ledger.entry_queries import find_neighbours_entry, find_whole_entry
@@ -33,7 +33,7 @@ def read_neighbours(rows: LedgerRows) -> Neighbours | None:
 def record_neighbours(rows: LedgerRows, now: Head, neighbours: Neighbours) -> Head:
     """Append the entry that records the neighbours."""
     return rows.append(
-        now, "neighbours", now.budget, now.spent, payload=canonical_text(describe_neighbours(neighbours))
+        now, "neighbours", now.budget, now.spent, payload=write_canonical(describe_neighbours(neighbours))
     )
 
 

@@ -23,7 +23,7 @@ from sfumato.ledger.entries import Row
 from sfumato.ledger.entry_queries import add_index, has_seen
 from sfumato.ledger.ledger_rows import LedgerRows
 from sfumato.ledger.ledger_tables import ANALYST, ENTRIES, TABLES, is_kind
-from sfumato.ledger.loss_sums import amounts_of
+from sfumato.ledger.loss_sums import split_loss
 from sfumato.ledger.prepared_statement import PreparedStatement
 from sfumato.ledger.stored_answers import VOID_HASH, bound_variance, describe_certificate, is_void
 
@@ -187,7 +187,7 @@ def build_index_error(number: int) -> LedgerError:
 
 def write_delta(loss: PrivacyLoss) -> str:
     """The delta of a loss, as the index holds it."""
-    return str(amounts_of(loss)[1])
+    return str(split_loss(loss)[1])
 
 
 def round_variance(variances: dict[str, Fraction]) -> float:

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass, replace
 
-from sfumato.kernel.canonical_text import canonical_text
+from sfumato.kernel.canonical_text import write_canonical
 from sfumato.kernel.losses import PrivacyLoss
 from sfumato.ledger.entries import Row
 from sfumato.ledger.entry_queries import find_entry, find_whole_entry, list_anchors
@@ -127,14 +127,14 @@ def write_segments(segments: Iterable[Segment]) -> list[list[object]]:
 
 def remember_segments(keyring: Keyring, segments: Iterable[Segment]) -> None:
     """Remember these segments too, next to the mark. Refuse if they cannot be written."""
-    keyring.store_note(NOTE, canonical_text(write_segments(choose_longest((*_read_remembered(keyring), *segments)))))
+    keyring.store_note(NOTE, write_canonical(write_segments(choose_longest((*_read_remembered(keyring), *segments)))))
 
 
 def remember_ledger(keyring: Keyring, rows: LedgerRows, anchor: str) -> None:
     """Remember the segments of a ledger that is opened, once per anchor."""
     kept = _read_remembered(keyring)
     if anchor not in {segment.anchor for segment in kept}:
-        keyring.try_store_note(NOTE, canonical_text(write_segments(choose_longest((*kept, *list_segments(rows))))))
+        keyring.try_store_note(NOTE, write_canonical(write_segments(choose_longest((*kept, *list_segments(rows))))))
 
 
 def _read_remembered(keyring: Keyring) -> tuple[Segment, ...]:

@@ -6,11 +6,11 @@ from fractions import Fraction
 from functools import lru_cache
 from math import isqrt
 
-from sfumato.errors import BudgetExceeded, InvalidParameter, KernelFault, LedgerError, kind_of
-from sfumato.kernel.exact import plain, sum_exactly
+from sfumato.errors import BudgetExceeded, InvalidParameter, KernelFault, LedgerError, describe_kind
+from sfumato.kernel.exact import sum_exactly, write_plain
 from sfumato.kernel.losses import ZCDP, PrivacyLoss, PureDP
-from sfumato.ledger.loss_sums import amounts_of, convert_loss, fits, make_loss, make_zero_loss, read_loss, round_long
-from sfumato.number_arguments import privacy_amount
+from sfumato.ledger.loss_sums import convert_loss, fits, make_loss, make_zero_loss, read_loss, round_long, split_loss
+from sfumato.number_arguments import read_privacy_amount
 
 LONG = 500  # digits: more than any sum of amounts that pass `refuse_long_amounts`
 
@@ -23,7 +23,9 @@ class Limit:
 
     def __post_init__(self) -> None:
         if not isinstance(self.loss, PrivacyLoss):
-            raise InvalidParameter("limit", "must be a privacy loss: PureDP, ApproxDP or ZCDP", kind_of(self.loss))
+            raise InvalidParameter(
+                "limit", "must be a privacy loss: PureDP, ApproxDP or ZCDP", describe_kind(self.loss)
+            )
         refuse_long_amounts(self.loss)
 
 
@@ -70,19 +72,19 @@ def spend_nothing(loss: PrivacyLoss, budget: PrivacyLoss, limit: PrivacyLoss | N
 
 def subtract_spent(limit: PrivacyLoss, spent: PrivacyLoss) -> PrivacyLoss:
     """What is left of a limit. It is zero, not negative, if the owner lowered the limit below what is spent."""
-    (most, most_delta), (amount, delta) = amounts_of(limit), amounts_of(spent)
+    (most, most_delta), (amount, delta) = split_loss(limit), split_loss(spent)
     return make_loss(limit, max(Fraction(0), most - amount), max(Fraction(0), most_delta - delta), ROUND_FLOOR)
 
 
 def find_excess(more: PrivacyLoss, less: PrivacyLoss) -> PrivacyLoss:
     """How far each amount of `more` is above that of `less`, rounded up; zero where it is below."""
-    (most, most_delta), (amount, delta) = amounts_of(more), amounts_of(less)
+    (most, most_delta), (amount, delta) = split_loss(more), split_loss(less)
     return make_loss(more, max(Fraction(0), most - amount), max(Fraction(0), most_delta - delta))
 
 
 def shorten(spent: PrivacyLoss) -> PrivacyLoss:
     """What is spent; very long amounts, which old ledgers may hold, are rounded up to AMOUNT_DIGITS."""
-    amount, delta = (Fraction(round_long(part, ROUND_CEILING, LONG)) for part in amounts_of(spent))
+    amount, delta = (Fraction(round_long(part, ROUND_CEILING, LONG)) for part in split_loss(spent))
     return make_loss(spent, amount, delta)
 
 
@@ -90,9 +92,9 @@ def shorten(spent: PrivacyLoss) -> PrivacyLoss:
 def refuse_long_amounts(loss: PrivacyLoss) -> None:
     """Refuse a loss with an amount of too many digits, or out of range."""
     name = "rho" if isinstance(loss, ZCDP) else "epsilon"
-    for part_name, part in zip((name, "delta"), amounts_of(loss), strict=True):
+    for part_name, part in zip((name, "delta"), split_loss(loss), strict=True):
         if part:
-            privacy_amount(sum_exactly(part), part_name)
+            read_privacy_amount(sum_exactly(part), part_name)
 
 
 def convert_sublimit(declared: PrivacyLoss, budget: PrivacyLoss) -> PrivacyLoss:
@@ -113,21 +115,21 @@ def refuse_over_limit(
     if fits(charge, spent, limit):
         return
     left = subtract_spent(limit, spent)
-    amount, _ = amounts_of(left)
+    amount, _ = split_loss(left)
     hint = "Nothing more fits. Questions that were answered before can still be asked."
     if amount:
         hint = f"A question of at most {describe_loss(left)} still fits."
         # epsilon**2 / 2 is at least the rho of epsilon, however it is split; in millionths, rounded down
         epsilon = Fraction(isqrt(int(2 * amount * 10**12)), 10**6)
         if isinstance(left, ZCDP) and epsilon and any(isinstance(share, PureDP) for share in shares):
-            hint += f" With Laplace noise that is epsilon = {plain(epsilon)}."
+            hint += f" With Laplace noise that is epsilon = {write_plain(epsilon)}."
     cost, rest, whole = describe_loss(charge), describe_loss(left), describe_loss(limit)
     raise BudgetExceeded(f"This costs {cost}, and {rest} is left of {name} of {whole}.", hint, charge, left)
 
 
 def describe_loss(loss: PrivacyLoss) -> str:
     """A loss in words: epsilon = 0.5, delta = 0.000001."""
-    amount, delta = (plain(part) for part in amounts_of(loss))
+    amount, delta = (write_plain(part) for part in split_loss(loss))
     name = "rho" if isinstance(loss, ZCDP) else "epsilon"
     return f"{name} = {amount}" if isinstance(loss, PureDP) else f"{name} = {amount}, delta = {delta}"
 

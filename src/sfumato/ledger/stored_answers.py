@@ -9,14 +9,14 @@ from functools import lru_cache
 from typing import Any
 
 from sfumato.errors import KernelFault
-from sfumato.kernel.canonical_text import canonical_text
+from sfumato.kernel.canonical_text import write_canonical
 from sfumato.kernel.certify import Certificate, Certified
 from sfumato.kernel.expressions import Scalar
 from sfumato.kernel.losses import PrivacyLoss
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
 from sfumato.kernel.release import Released
 from sfumato.ledger.entries import Head, Row, build_altered_error, sha256
-from sfumato.ledger.loss_sums import amounts_of, write_loss
+from sfumato.ledger.loss_sums import split_loss, write_loss
 from sfumato.ledger.spending import Spending, read_charge
 
 
@@ -61,7 +61,7 @@ def bound_variance(certified: Certified) -> Fraction:
             return choice.spread**2
 
 
-VOID = canonical_text({"void": True})
+VOID = write_canonical({"void": True})
 VOID_HASH = sha256(VOID)
 
 
@@ -74,7 +74,7 @@ def write_answer(released: Released, summary: Mapping[str, object] | None = None
     """The text of an answer: its integers, its undeclared keys, and the summary of an upgrade."""
     keys = None if released.keys is None else [[_write_key(value) for value in key] for key in released.keys]
     whole = {"integers": released.integers, "keys": keys}
-    return canonical_text(whole if summary is None else {**whole, "summary": dict(summary)})
+    return write_canonical(whole if summary is None else {**whole, "summary": dict(summary)})
 
 
 def read_summary(answer: Row) -> dict[str, Any] | None:
@@ -121,7 +121,7 @@ def describe_certificate(certificate: Certificate) -> str:
         for part in certificate.measurements
     ]
     whole = {"cells": certificate.cells, "loss": write_loss(certificate.loss), "measurements": measurements}
-    return canonical_text(whole)
+    return write_canonical(whole)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ def is_precise_enough(charge: Row, certificate: Certificate) -> bool:
     certified = read_certified(charge["payload"])
     stored = certified.variances
     wanted = {part.name: bound_variance(part) for part in certificate.measurements}
-    same_delta = amounts_of(certified.loss)[1] == amounts_of(certificate.loss)[1]
+    same_delta = split_loss(certified.loss)[1] == split_loss(certificate.loss)[1]
     return same_delta and stored.keys() == wanted.keys() and all(stored[name] <= wanted[name] for name in wanted)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import assert_never
 
-from sfumato.kernel.expressions import columns_of
+from sfumato.kernel.expressions import collect_columns
 from sfumato.kernel.plan import BoundedPlan, Key
 from sfumato.kernel.row_sources import Derived, Join, PerUnit, PublicScan, Scan, Source, Union
 from sfumato.query.source_outline import outline_source
@@ -21,7 +21,7 @@ class Groups:
 
 def columns_of_keys(keys: Iterable[Key]) -> set[str]:
     """The columns that the group keys read."""
-    return set[str]().union(*(columns_of(key.expression) for key in keys))
+    return set[str]().union(*(collect_columns(key.expression) for key in keys))
 
 
 def count_groups(source: Source, read: set[str], declared: Callable[[str], int]) -> Groups:
@@ -36,7 +36,7 @@ def count_groups(source: Source, read: set[str], declared: Callable[[str], int])
         case PublicScan() | PerUnit():
             return Groups(1, follows=True)
         case Derived(inner, _, columns):
-            below = [columns_of(expression) for name, expression in columns if name in read]
+            below = [collect_columns(expression) for name, expression in columns if name in read]
             return count_groups(inner, set[str]().union(*below), declared)
         case Join(left, right, multiplicity=None):
             sides = [count_groups(side, read, declared) for side in (left, right)]

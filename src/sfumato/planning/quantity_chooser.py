@@ -24,7 +24,7 @@ from sfumato.kernel.plan import (
     Quantity,
     Sum,
     Thirds,
-    kind_of,
+    name_kind,
 )
 from sfumato.planning.formulas import (
     BinFormula,
@@ -187,6 +187,6 @@ class QuantityChooser:
         for name, wanted in self.wanted.items():
             if wanted == (quantity, value):
                 return name
-        name = f"{kind_of(quantity)}{len(self.wanted) + 1}"
+        name = f"{name_kind(quantity)}{len(self.wanted) + 1}"
         self.wanted[name] = (quantity, value)
         return name

@@ -6,7 +6,7 @@ from fractions import Fraction
 from math import isqrt
 
 from sfumato.errors import InvalidParameter
-from sfumato.kernel.exact import exact_decimal, plain
+from sfumato.kernel.exact import find_decimal, write_plain
 from sfumato.planning.shares import round_share
 
 COUNT_DIGITS = 1_000  # the count's share of epsilon is a whole number of thousandths
@@ -22,8 +22,8 @@ class QueryShares:
     count: Decimal | None
 
     def __str__(self) -> str:
-        count = "" if self.count is None else f", of the count {plain(self.count)}"
-        return f"epsilon {plain(self.epsilon)} in all, of each query {plain(self.query)}{count}"
+        count = "" if self.count is None else f", of the count {write_plain(self.count)}"
+        return f"epsilon {write_plain(self.epsilon)} in all, of each query {write_plain(self.query)}{count}"
 
 
 def share_epsilon(k: int, epsilon: Decimal, *, counted: bool) -> QueryShares:
@@ -44,7 +44,7 @@ def find_count_share(k: int) -> Fraction:
 
 
 def _to_decimal(share: Fraction) -> Decimal:
-    amount = exact_decimal(share) if share > 0 else None
+    amount = find_decimal(share) if share > 0 else None
     if amount is None:
         raise InvalidParameter("epsilon", "must be large enough to share", "a smaller one", "Raise it.")
     return amount

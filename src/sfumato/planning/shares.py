@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from sfumato.catalog.dataset import Dataset
 from sfumato.errors import InvalidParameter
-from sfumato.kernel.exact import exact_decimal
+from sfumato.kernel.exact import find_decimal
 from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
 from sfumato.kernel.plan import Choice, Keys, Loss, Quantity
 
@@ -22,7 +22,7 @@ def split_evenly(loss: PureDP | ZCDP, parts: int) -> tuple[PureDP | ZCDP, ...]:
     if share <= 0:
         raise InvalidParameter("epsilon", "must be large enough to share", "a smaller one", "Raise it.")
     amounts = [share] * (parts - 1) + [whole - share * (parts - 1)]
-    decimals = [exact_decimal(amount) for amount in amounts]
+    decimals = [find_decimal(amount) for amount in amounts]
     kind = PureDP if isinstance(loss, PureDP) else ZCDP
     return tuple(kind(amount) for amount in decimals if amount is not None)
 

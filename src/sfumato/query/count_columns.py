@@ -7,7 +7,7 @@ from sqlglot import exp
 
 from sfumato.catalog.dataset import Dataset
 from sfumato.catalog.names import find_name
-from sfumato.kernel.expressions import COMPUTED, Call, Expression, columns_of
+from sfumato.kernel.expressions import COMPUTED, Call, Expression, collect_columns
 from sfumato.kernel.row_sources import Derived, Join, PerUnit, PublicScan, Scan, Source, Union
 from sfumato.query.parse import build_syntax_refusal
 from sfumato.query.query import Query
@@ -27,7 +27,7 @@ def check_count_use(tree: exp.Select, query: Query, dataset: Dataset) -> tuple[s
         if value is not None and not (aggregate.function == "SUM" and _is_computed(value, set(counts))):
             conditions.append(value)
     for condition in conditions:
-        for column in sorted(columns_of(condition) & set(counts)):
+        for column in sorted(collect_columns(condition) & set(counts)):
             _, name = counts[column]
             node = next((node for node in tree.find_all(exp.Column) if _is_misused(node, name)), tree)
             what = f"{name}[at] is 1 for each person of a counts table: it can be used only in SUM and COUNT"
@@ -50,7 +50,7 @@ def _is_computed(value: Expression, counts: set[str]) -> bool:
     match value:
         case Call(function, arguments):
             inside = all(_is_computed(argument, counts) for argument in arguments)
-            return inside and (function in COMPUTED or not columns_of(value) & counts)
+            return inside and (function in COMPUTED or not collect_columns(value) & counts)
         case _:
             return True
 

@@ -5,11 +5,11 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, cast, get_args
 
-from sfumato.errors import InvalidParameter, kind_of
+from sfumato.errors import InvalidParameter, describe_kind
 from sfumato.kernel.entropy import SYSTEM
-from sfumato.kernel.exact import plain
+from sfumato.kernel.exact import write_plain
 from sfumato.kernel.losses import ZCDP, PureDP
-from sfumato.number_arguments import Number, positive_decimal, positive_fraction
+from sfumato.number_arguments import Number, read_positive_decimal, read_positive_fraction
 from sfumato.standalone.grid_margins import compute_margin_on_grid
 from sfumato.standalone.mechanisms.additive_noise import Additive, Of, release_on_grid
 
@@ -27,14 +27,13 @@ class Laplace:
     mechanism: Additive
 
     def __init__(self, sensitivity: Number, epsilon: Number, *, of: Of | None = None) -> None:
-        moved = positive_fraction(sensitivity, "sensitivity")
-        loss = PureDP(positive_decimal(epsilon, "epsilon"))
+        moved = read_positive_fraction(sensitivity, "sensitivity")
+        loss = PureDP(read_positive_decimal(epsilon, "epsilon"))
         object.__setattr__(self, "mechanism", Additive(moved, loss, _read_of(of, moved), of == "integers"))
 
     def __repr__(self) -> str:
-        return (
-            f"Laplace(sensitivity={plain(self.sensitivity)}, epsilon={plain(self.epsilon)}{_show_of(self.mechanism)})"
-        )
+        amounts = f"sensitivity={write_plain(self.sensitivity)}, epsilon={write_plain(self.epsilon)}"
+        return f"Laplace({amounts}{_show_of(self.mechanism)})"
 
     @property
     def sensitivity(self) -> Fraction:
@@ -82,12 +81,12 @@ class Gaussian:
     mechanism: Additive
 
     def __init__(self, sensitivity: Number, rho: Number, *, of: Of | None = None) -> None:
-        moved = positive_fraction(sensitivity, "sensitivity")
-        loss = ZCDP(positive_decimal(rho, "rho"))
+        moved = read_positive_fraction(sensitivity, "sensitivity")
+        loss = ZCDP(read_positive_decimal(rho, "rho"))
         object.__setattr__(self, "mechanism", Additive(moved, loss, _read_of(of, moved), of == "integers"))
 
     def __repr__(self) -> str:
-        numbers = f"sensitivity={plain(self.sensitivity)}, rho={plain(self.rho)}"
+        numbers = f"sensitivity={write_plain(self.sensitivity)}, rho={write_plain(self.rho)}"
         return f"Gaussian({numbers}{_show_of(self.mechanism)})"
 
     @property
@@ -133,7 +132,7 @@ def _read_of(of: object, sensitivity: Fraction) -> Of:
     for kind in kinds:
         if isinstance(of, str) and of == kind:
             return kind
-    raise InvalidParameter("of", "must be 'integers' or 'reals'", kind_of(of))
+    raise InvalidParameter("of", "must be 'integers' or 'reals'", describe_kind(of))
 
 
 def _show_of(mechanism: Additive) -> str:

@@ -4,8 +4,8 @@ import math
 from fractions import Fraction
 
 from sfumato.accuracy.noise_margins import compute_noise_margin, find_miss_per_coordinate, round_up_to_float
-from sfumato.number_arguments import Number, probability_inside, whole_number
-from sfumato.standalone.mechanisms.additive_noise import Additive, grid_and_noise
+from sfumato.number_arguments import Number, read_probability, read_whole_number
+from sfumato.standalone.mechanisms.additive_noise import Additive, choose_grid_and_noise
 
 
 def compute_margin_on_grid(mechanism: Additive, confidence: Number, size: int) -> int | float:
@@ -16,9 +16,9 @@ def compute_margin_on_grid(mechanism: Additive, confidence: Number, size: int) -
     Relies on: K-12.
     Checked by: tests/kernel/test_mechanisms.py::test_margin_is_within_the_textbook_bound
     """
-    size = whole_number(size, "size", 1)
-    miss = find_miss_per_coordinate(1 - probability_inside(confidence, "confidence"), size)
-    exponent, noise = grid_and_noise(mechanism, size)
+    size = read_whole_number(size, "size", 1)
+    miss = find_miss_per_coordinate(1 - read_probability(confidence, "confidence"), size)
+    exponent, noise = choose_grid_and_noise(mechanism, size)
     if mechanism.noise_is_whole(size):
         return compute_noise_margin(noise, miss)
     exact = (compute_noise_margin(noise, miss) + Fraction(1, 2)) * Fraction(2) ** exponent

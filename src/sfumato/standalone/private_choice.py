@@ -5,11 +5,17 @@ from decimal import Decimal
 from fractions import Fraction
 
 from sfumato.accuracy.choice_margins import compute_score_margin
-from sfumato.errors import InvalidParameter, kind_of
+from sfumato.errors import InvalidParameter, describe_kind
 from sfumato.kernel.entropy import SYSTEM
-from sfumato.kernel.exact import plain
+from sfumato.kernel.exact import write_plain
 from sfumato.kernel.losses import PureDP
-from sfumato.number_arguments import Number, positive_decimal, positive_fraction, probability_inside, whole_number
+from sfumato.number_arguments import (
+    Number,
+    read_positive_decimal,
+    read_positive_fraction,
+    read_probability,
+    read_whole_number,
+)
 from sfumato.standalone.mechanisms.score_choice import choose_index, choose_spread
 
 
@@ -26,15 +32,15 @@ class PrivateChoice:
     monotonic: bool
 
     def __init__(self, sensitivity: Number, epsilon: Number, monotonic: bool = False) -> None:
-        object.__setattr__(self, "sensitivity", positive_fraction(sensitivity, "sensitivity"))
-        object.__setattr__(self, "epsilon", positive_decimal(epsilon, "epsilon"))
+        object.__setattr__(self, "sensitivity", read_positive_fraction(sensitivity, "sensitivity"))
+        object.__setattr__(self, "epsilon", read_positive_decimal(epsilon, "epsilon"))
         if not isinstance(monotonic, bool):
-            raise InvalidParameter("monotonic", "must be True or False", kind_of(monotonic))
+            raise InvalidParameter("monotonic", "must be True or False", describe_kind(monotonic))
         object.__setattr__(self, "monotonic", monotonic)
         choose_spread(self.sensitivity, self.epsilon, self.monotonic)  # refuses what cannot be drawn
 
     def __repr__(self) -> str:
-        numbers = f"sensitivity={plain(self.sensitivity)}, epsilon={plain(self.epsilon)}"
+        numbers = f"sensitivity={write_plain(self.sensitivity)}, epsilon={write_plain(self.epsilon)}"
         return f"PrivateChoice({numbers}, monotonic={self.monotonic})"
 
     @property
@@ -57,8 +63,8 @@ class PrivateChoice:
 
     def margin(self, confidence: Number = "0.95", *, size: int) -> float:
         """The chosen score is at most this far below the best, with the stated probability, among `size` candidates."""
-        miss = 1 - probability_inside(confidence, "confidence")
-        return compute_score_margin(self.spread, miss, whole_number(size, "size", 1))
+        miss = 1 - read_probability(confidence, "confidence")
+        return compute_score_margin(self.spread, miss, read_whole_number(size, "size", 1))
 
 
 def choose(scores: object, *, sensitivity: Number, epsilon: Number, monotonic: bool = False) -> int:

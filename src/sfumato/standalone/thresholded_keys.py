@@ -9,11 +9,11 @@ from typing import TypeVar
 from sfumato.accuracy.key_margins import people_needed
 from sfumato.accuracy.noise_margins import compute_laplace_margin
 from sfumato.kernel.entropy import SYSTEM
-from sfumato.kernel.exact import plain
+from sfumato.kernel.exact import write_plain
 from sfumato.kernel.keys import KeyRule
 from sfumato.kernel.losses import ApproxDP
 from sfumato.kernel.neighbours import Neighbours
-from sfumato.number_arguments import Number, positive_decimal, probability_inside, whole_number
+from sfumato.number_arguments import Number, read_positive_decimal, read_probability, read_whole_number
 from sfumato.standalone.mechanisms.key_release import release_keys
 
 Key = TypeVar("Key", bound=Hashable)
@@ -35,13 +35,13 @@ class ThresholdedKeys:
         max_groups_per_unit: int = 1,
         neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
     ) -> None:
-        groups = whole_number(max_groups_per_unit, "max_groups_per_unit", 1)
-        probability_inside(delta, "delta")
-        amounts = positive_decimal(epsilon, "epsilon"), positive_decimal(delta, "delta")
+        groups = read_whole_number(max_groups_per_unit, "max_groups_per_unit", 1)
+        read_probability(delta, "delta")
+        amounts = read_positive_decimal(epsilon, "epsilon"), read_positive_decimal(delta, "delta")
         object.__setattr__(self, "rule", KeyRule(*amounts, groups, Neighbours.read(neighbours)))
 
     def __repr__(self) -> str:
-        numbers = f"epsilon={plain(self.epsilon)}, delta={plain(self.delta)}"
+        numbers = f"epsilon={write_plain(self.epsilon)}, delta={write_plain(self.delta)}"
         groups = f"max_groups_per_unit={self.rule.max_groups_per_unit}"
         return f"ThresholdedKeys({numbers}, {groups}, neighbours={self.rule.neighbours.value!r})"
 
@@ -87,7 +87,7 @@ class ThresholdedKeys:
 
     def margin(self, confidence: Number = "0.95") -> int:
         """|noisy - true| people of one key is at most this with the stated probability, before thresholding."""
-        return compute_laplace_margin(self.scale, 1 - probability_inside(confidence, "confidence"))
+        return compute_laplace_margin(self.scale, 1 - read_probability(confidence, "confidence"))
 
     def people_needed(self, probability: Number = "0.5") -> int:
         """How many people must hold a key for it to be released with at least this probability."""

@@ -11,7 +11,7 @@ from sfumato.ingest.sql_quoting import quote
 DIGITS, PIECES = 15, 4  # hexadecimal digits that fit a BIGINT, and how many such pieces of each row's digest count
 
 
-def content_digest(connection: duckdb.DuckDBPyConnection, table: str, key: bytes) -> str:
+def compute_content_digest(connection: duckdb.DuckDBPyConnection, table: str, key: bytes) -> str:
     """An HMAC of the rows of a pinned table. The order of the rows does not matter; how often each is there does.
 
     Each row has a digest with a secret prefix, and these are added up: to find other rows with the same sums, or to try

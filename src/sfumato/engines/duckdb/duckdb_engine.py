@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 
 from sfumato.catalog.dataset import Table
-from sfumato.engines.duckdb.content_version import content_digest
+from sfumato.engines.duckdb.content_version import compute_content_digest
 from sfumato.engines.duckdb.empty_tables import EmptyTables
 from sfumato.engines.measured_cells import Added, collect_aggregates
 from sfumato.engines.plan_agrees import check_nullability, check_source
@@ -24,7 +24,7 @@ from sfumato.ingest.pinned_rows import find_grids
 from sfumato.ingest.public import add_facts
 from sfumato.ingest.snapshot import order_tables, pin
 from sfumato.ingest.snapshot_file import Prepared, add, open_to_read, prepare
-from sfumato.kernel.plan import BoundedPlan, Choice, Keys, People, digest
+from sfumato.kernel.plan import BoundedPlan, Choice, Keys, People, compute_digest
 from sfumato.kernel.release import ExactAggregates
 from sfumato.kernel.row_sources import Scan
 
@@ -115,7 +115,7 @@ class DuckDBEngine:
 
     def content_digest(self, table: str, key: bytes) -> str:
         """A keyed digest of a pinned table: the version of data that has no other."""
-        return content_digest(self._connection, table, key)
+        return compute_content_digest(self._connection, table, key)
 
     def check(self, plan: BoundedPlan) -> None:
         """Refuse a plan that DuckDB cannot bind, by the declared columns alone: no data is read.
@@ -164,7 +164,7 @@ class DuckDBEngine:
         """The queries of a plan: those of its check, if it is the same object (equal plans may differ in a literal)."""
         with self._lock:
             _, ready = self._ready.pop(id(plan), (plan, None))
-        ready = ready or self._lowered(plan, digest(plan))
+        ready = ready or self._lowered(plan, compute_digest(plan))
         with self._lock:
             self._ready[id(plan)] = (plan, ready)  # holding the plan keeps its id from being used again
             while len(self._ready) > MOST_READY:

@@ -22,8 +22,8 @@ from sfumato.kernel.plan import (
     Quantiles,
     Sum,
     Thirds,
-    digest,
-    exponent_of,
+    compute_digest,
+    find_exponent,
 )
 from sfumato.kernel.release import ExactAggregates
 from sfumato.kernel.row_sources import derive_extent
@@ -64,7 +64,7 @@ class ReferenceEngine:
                     bins[measurement.name] = _fill_bins(choice, placed, len(cells), plan)
                 case quantity:
                     assert_never(quantity)
-        return ExactAggregates(digest(plan), integers, cells.keys, bins)
+        return ExactAggregates(compute_digest(plan), integers, cells.keys, bins)
 
 
 def key_values(plan: BoundedPlan, row: Row) -> list[Scalar]:
@@ -145,7 +145,7 @@ def _contribution(addend: Count | Sum, row: WeightedRow, most: int, *, per_row: 
         return 0
     if isinstance(addend, Sum):
         return _weighed(quantise(found, addend.grid) - addend.offset, row, most)
-    return _weighed(1 << -exponent_of(addend, per_row=per_row), row, most)
+    return _weighed(1 << -find_exponent(addend, per_row=per_row), row, most)
 
 
 def _weighed(steps: int, row: WeightedRow, most: int) -> int:

@@ -25,7 +25,7 @@ from sfumato.engines.sql.scalars import (
 )
 from sfumato.engines.sql.source_sql import is_as_pinned, lower_from, read_held
 from sfumato.ingest.hidden_names import BIN, KEY, ROUNDED, SCALED, STEPS, UNIT
-from sfumato.kernel.expressions import Column, Expression, columns_of, may_be_negative_zero
+from sfumato.kernel.expressions import Column, Expression, collect_columns, may_be_negative_zero
 from sfumato.kernel.plan import (
     ROW_WEIGHT_EXPONENT,
     BoundedPlan,
@@ -151,7 +151,7 @@ def _round_values(plan: BoundedPlan, measured: Iterable[Measured], computed: Map
 def _filter(plan: BoundedPlan, measured: Iterable[Measured]) -> exp.Select:
     """FROM and WHERE."""
     read = [one.value for one in measured if one.value is not None] + [key.expression for key in plan.keys]
-    needed = set[str]().union(*map(columns_of, (*read, *plan.filters)))
+    needed = set[str]().union(*map(collect_columns, (*read, *plan.filters)))
     query = exp.Select().from_(lower_from(plan, needed), copy=False)
     return query.where(*map(lower_expression, plan.filters), copy=False)
 

@@ -25,7 +25,7 @@ from sfumato.engines.sql.scalars import (
 )
 from sfumato.errors import KernelFault
 from sfumato.ingest.hidden_names import HELD, MET, ROWS_OF_UNIT, UNIT
-from sfumato.kernel.expressions import Expression, Literal, columns_of
+from sfumato.kernel.expressions import Expression, Literal, collect_columns
 from sfumato.kernel.plan import BoundedPlan
 from sfumato.kernel.row_sources import (
     Derived,
@@ -105,14 +105,14 @@ def _weigh_scan(query: exp.Select, scan: Scan) -> exp.Select:
 
 def _filter(inner: Source, filters: Iterable[Expression], read: Iterable[Expression], *, per_row: bool) -> exp.Select:
     """FROM the inner source, with the columns that are read, WHERE all filters hold."""
-    needed = set[str]().union(*map(columns_of, (*filters, *read)))
+    needed = set[str]().union(*map(collect_columns, (*filters, *read)))
     query = exp.Select().from_(lower_source(inner, needed, per_row=per_row).subquery("inside"))
     return query.where(*map(lower_expression, filters))
 
 
 def _join(join: Join, needed: set[str], *, per_row: bool) -> exp.Select:
     """Pairs of rows. Private rows are paired on their unit, whatever else is compared."""
-    ones, others = (set[str]().union(*(columns_of(pair[side]) for pair in join.on)) for side in (0, 1))
+    ones, others = (set[str]().union(*(collect_columns(pair[side]) for pair in join.on)) for side in (0, 1))
     left = lower_source(join.left, needed | ones, per_row=per_row)
     right = lower_source(join.right, needed | others, per_row=per_row)
     found = {column.alias_or_name for column in (*left.expressions, *right.expressions)}

@@ -5,7 +5,7 @@ import pyarrow as pa
 
 from sfumato.catalog.budget import Budget
 from sfumato.catalog.columns import Integer
-from sfumato.kernel.exact import plain
+from sfumato.kernel.exact import write_plain
 from sfumato.kernel.neighbours import ROW
 from sfumato.lab.attack_result import AttackResult, Story
 from sfumato.lab.attack_setup import Setup, compare_rates, conclude, count_successes, limit_of, read_setup
@@ -37,7 +37,7 @@ def differencing(*, epsilon: Number = 1, seed: int | None = None, trials: int = 
         ),
         "Left: how far the attacker's estimate is from the pay, over all teams. The last bars hold all larger errors.",
     )
-    half = plain(setup.epsilon / 2)
+    half = write_plain(setup.epsilon / 2)
     return conclude(
         setup,
         limit,

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.errors import InvalidParameter, kind_of
+from sfumato.errors import InvalidParameter, describe_kind
 from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP
 from sfumato.lab.auditing.audit_result import CONFIDENCE, FAMILYWISE_ERROR, AuditResult, Verdict
 from sfumato.lab.auditing.binomial_limits import find_lower_limit, find_upper_limit
 from sfumato.lab.auditing.event_search import MOST_EVENTS, Event, find_events
 from sfumato.lab.auditing.sampled_runs import Runs, Vocabulary, sample_batches, sample_runs
 from sfumato.lab.auditing.tested_claims import TestedClaim
-from sfumato.number_arguments import Number, positive_decimal, whole_number
+from sfumato.number_arguments import Number, read_positive_decimal, read_whole_number
 
 DEFAULT_SAMPLES = 20_000
 LEAST_SAMPLES = 40
@@ -52,9 +52,9 @@ def audit(  # noqa: PLR0917 - its callers name what they pass
     TestedClaim.bound at those limits is a lower bound on the loss, for every event.
     """
     loss = read_claim(epsilon, delta, rho)
-    runs = whole_number(samples, "samples", LEAST_SAMPLES)
+    runs = read_whole_number(samples, "samples", LEAST_SAMPLES)
     if not callable(mechanism):
-        raise InvalidParameter("mechanism", "must be callable", kind_of(mechanism), "For example lambda data: …")
+        raise InvalidParameter("mechanism", "must be callable", describe_kind(mechanism), "For example lambda data: …")
     sample = sample_batches if batch else sample_runs
     collected, words = sample(mechanism, (first, second), runs)
     claim = TestedClaim.from_loss(loss, float(delta))
@@ -67,7 +67,7 @@ def read_claim(epsilon: Number | None, delta: Number, rho: Number | None) -> Pri
         raise InvalidParameter("rho", "must not be given together with epsilon", "both", "A claim has one parameter.")
     loss: PrivacyLoss | None = None
     if rho is not None:
-        loss = ZCDP(positive_decimal(rho, "rho"), delta)
+        loss = ZCDP(read_positive_decimal(rho, "rho"), delta)
     elif epsilon is not None:
         # epsilon = 0 is a valid claim: the output does not depend on the data
         loss = PureDP(epsilon) if not delta else ApproxDP(epsilon, delta)

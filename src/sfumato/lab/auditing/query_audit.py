@@ -38,7 +38,7 @@ from sfumato.lab.auditing.recorded_release import release_repeatedly
 from sfumato.lab.auditing.sampled_runs import Runs, Vocabulary, collect_arrays, collect_runs
 from sfumato.lab.auditing.tested_claims import TestedClaim
 from sfumato.lab.auditing.throwaway_desk import Wrap, open_throwaway
-from sfumato.number_arguments import Number, whole_number
+from sfumato.number_arguments import Number, read_whole_number
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
 
@@ -175,12 +175,12 @@ def audit_query(
     With undeclared keys every release is charged by itself, so at most 400 samples are taken.
     """
     setting = Setting(epsilon, rho, delta, engine, wrap)
-    runs = whole_number(samples, "samples", LEAST_SAMPLES)
+    runs = read_whole_number(samples, "samples", LEAST_SAMPLES)
     stage = set_stage(read_dataset(dataset_maker), sql)
     with tempfile.TemporaryDirectory() as folder:
         pairs = list(make_pairs(stage, Path(folder), RANDOM_PAIRS, seed))
         replayed = list(replay_pairs(stage, sql, pairs, setting))
-        hardest = _choose_hardest(stage, pairs, replayed, whole_number(sampled_pairs, "sampled_pairs", 1))
+        hardest = _choose_hardest(stage, pairs, replayed, read_whole_number(sampled_pairs, "sampled_pairs", 1))
         sampled, claim = [], None
         for pair in hardest:
             claim, result = _sample_pair(stage, sql, pair, setting, runs, len(hardest))

@@ -17,7 +17,7 @@ from sfumato.catalog.dataset import Dataset, Table, replace_tables
 from sfumato.curator import Curator
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.engines.engine import Engine
-from sfumato.errors import CatalogError, InvalidParameter, SfumatoError, kind_of
+from sfumato.errors import CatalogError, InvalidParameter, SfumatoError, describe_kind
 from sfumato.kernel.neighbours import PrivacyUnit
 from sfumato.lab.auditing.neighbouring_pairs import (
     PUBLIC_ROWS,
@@ -28,7 +28,7 @@ from sfumato.lab.auditing.neighbouring_pairs import (
 from sfumato.lab.auditing.recorded_release import RecordedEntropy, RecordingEngine, release_recorded
 from sfumato.lab.auditing.replay_comparison import Recording, compare_recordings
 from sfumato.lab.auditing.throwaway_desk import Wrap, open_throwaway
-from sfumato.number_arguments import Number, probability_inside
+from sfumato.number_arguments import Number, read_probability
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
 from sfumato.query.query import Query
@@ -174,7 +174,7 @@ def read_dataset(maker: DatasetMaker) -> Dataset:
     if isinstance(made, Dataset):
         return made
     hint = "For example sf.open('clinic'), or lambda: sf.protect(frame, …)."
-    raise InvalidParameter("dataset_maker", "must be a curator, or make one", kind_of(maker), hint)
+    raise InvalidParameter("dataset_maker", "must be a curator, or make one", describe_kind(maker), hint)
 
 
 def set_stage(dataset: Dataset, sql: str) -> Stage:
@@ -253,7 +253,7 @@ def _answer_recorded(
     certified = certify_plan(planned.plan)
     answered = release_recorded(desk, certified, DEFAULT_ANALYST, tape)
     released = answered.released[0]
-    level = probability_inside("0.95", "confidence")
+    level = read_probability("0.95", "confidence")
     answer = present_answer(desk, PlannedQuery(query, planned, level), released, answered.receipt)
     spent = desk.ledger.totals().spent
     return Recording(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.errors import InvalidParameter, kind_of
+from sfumato.errors import InvalidParameter, describe_kind
 from sfumato.lab.auditing.canonical_outputs import Observed, observe, run_and_observe
 
 FloatArray = npt.NDArray[np.float64]
@@ -105,7 +105,9 @@ def sample_batches(
 def _read_batch(outputs: object, samples: int) -> Sequence[object] | npt.NDArray[np.generic]:
     if not isinstance(outputs, list | tuple | np.ndarray) or len(outputs) != samples:
         hint = "mechanism(data, count) returns a list or an array with one output per run."
-        raise InvalidParameter("mechanism", f"must return {samples} outputs with batch=True", kind_of(outputs), hint)
+        raise InvalidParameter(
+            "mechanism", f"must return {samples} outputs with batch=True", describe_kind(outputs), hint
+        )
     return outputs
 
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from sfumato.errors import InvalidParameter
-from sfumato.kernel.exact import exp_neg
+from sfumato.kernel.exact import enclose_exp_neg
 from sfumato.standalone.mechanisms.value_grid import sqrt_up
 
 SIGNIFICANT_BITS = 256  # of the ends of an enclosure that is no point
@@ -103,7 +103,7 @@ def _enclose_exp_neg(exponent: Fraction) -> Enclosed:
     if exponent == 0:
         return ONE
     bits = min(_SERIES_BITS + math.ceil(exponent * 3 / 2), _MOST_BITS)
-    low, high = exp_neg(exponent, bits)
+    low, high = enclose_exp_neg(exponent, bits)
     return Enclosed(Fraction(low, 1 << bits), Fraction(high, 1 << bits))
 
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from sfumato.errors import InvalidParameter
 from sfumato.lab.distributions.enclosed import ZERO, Enclosed, enclose_exp, greater
-from sfumato.number_arguments import Number, positive_fraction
+from sfumato.number_arguments import Number, read_positive_fraction
 
 Outcome = Hashable
 
@@ -63,7 +63,7 @@ class FiniteDistribution:
 
     def delta(self, other: "FiniteDistribution", epsilon: Number) -> Enclosed:
         """The least delta for which no event is likelier here than e**epsilon times there, plus delta."""
-        growth = enclose_exp(positive_fraction(epsilon, "epsilon"))
+        growth = enclose_exp(read_positive_fraction(epsilon, "epsilon"))
         theirs = dict(other.items())
         parts = (greater(mine - growth * theirs.get(outcome, ZERO), ZERO) for outcome, mine in self.items())
         return sum(parts, ZERO)

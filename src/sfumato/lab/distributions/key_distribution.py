@@ -4,12 +4,12 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from sfumato.errors import InvalidParameter, kind_of
+from sfumato.errors import InvalidParameter, describe_kind
 from sfumato.kernel.keys import KeyRule
 from sfumato.kernel.mechanisms import LaplaceNoise
 from sfumato.lab.distributions.enclosed import ONE, ZERO, Enclosed, enclose_exp, greater
 from sfumato.lab.distributions.noise_masses import mass, tail_from
-from sfumato.number_arguments import Number, positive_fraction, whole_number
+from sfumato.number_arguments import Number, read_positive_fraction, read_whole_number
 from sfumato.standalone.mechanisms.canonical_keys import NoKey, canonical
 
 
@@ -28,7 +28,7 @@ class KeyDistribution:
     def p(self, output: Mapping[Hashable, int]) -> Enclosed:
         """The probability that exactly these keys come out, with these noisy numbers."""
         if not isinstance(output, Mapping):
-            raise InvalidParameter("output", "must map keys to noisy numbers", kind_of(output))
+            raise InvalidParameter("output", "must map keys to noisy numbers", describe_kind(output))
         held = dict(self.people)
         if not set(output) <= set(held):
             return ZERO
@@ -55,7 +55,7 @@ class KeyDistribution:
         if not differing:
             return ZERO
         (key,) = differing
-        return self._delta_of_key(mine.get(key, 0), theirs.get(key, 0), positive_fraction(epsilon, "epsilon"))
+        return self._delta_of_key(mine.get(key, 0), theirs.get(key, 0), read_positive_fraction(epsilon, "epsilon"))
 
     @property
     def _noise(self) -> LaplaceNoise:
@@ -78,10 +78,10 @@ class KeyDistribution:
 def distribute_keys(rule: KeyRule, people_per_key: object) -> KeyDistribution:
     """Read the numbers of people as the mechanism reads them: keys that nobody holds never come out."""
     if not isinstance(people_per_key, Mapping):
-        raise InvalidParameter("people_per_key", "must map keys to numbers of people", kind_of(people_per_key))
+        raise InvalidParameter("people_per_key", "must map keys to numbers of people", describe_kind(people_per_key))
     held: list[tuple[Hashable, int]] = []
     for key, people in people_per_key.items():
         form = canonical(key)
-        if not isinstance(form, NoKey) and whole_number(people, "people_per_key", 0) > 0:
+        if not isinstance(form, NoKey) and read_whole_number(people, "people_per_key", 0) > 0:
             held.append((form[0], int(people)))
     return KeyDistribution(rule, tuple(held))

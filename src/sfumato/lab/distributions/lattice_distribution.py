@@ -13,7 +13,7 @@ from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise, Noise
 from sfumato.kernel.saturating_sums import LARGEST, saturate
 from sfumato.lab.distributions.enclosed import ZERO, Enclosed, enclose_exp, greater
 from sfumato.lab.distributions.noise_masses import mass, tail_from
-from sfumato.number_arguments import Number, positive_fraction, probability_inside
+from sfumato.number_arguments import Number, read_positive_fraction, read_probability
 from sfumato.number_arrays import EXACT_IN_A_DOUBLE
 from sfumato.standalone.mechanisms.additive_noise import Of
 from sfumato.standalone.mechanisms.value_grid import to_integers
@@ -62,7 +62,7 @@ class LatticeDistribution:
 
     def range(self, mass: Number = "0.999") -> tuple[int | float, int | float]:
         """Two outputs, and the outputs between them have at least this total probability."""
-        reach = compute_noise_margin(self.noise, 1 - probability_inside(mass, "mass"))
+        reach = compute_noise_margin(self.noise, 1 - read_probability(mass, "mass"))
         return self.output(self.centre - reach), self.output(self.centre + reach)
 
     def total(self, low: float, high: float) -> Enclosed:
@@ -104,7 +104,7 @@ class LatticeDistribution:
     def delta(self, other: "LatticeDistribution", epsilon: Number) -> Enclosed:
         """The least delta for which no set of steps is likelier here than e**epsilon times there, plus delta."""
         self._check_same_noise(other)
-        exact = positive_fraction(epsilon, "epsilon")
+        exact = read_positive_fraction(epsilon, "epsilon")
         moved = abs(other.centre - self.centre)
         if moved == 0:
             return ZERO

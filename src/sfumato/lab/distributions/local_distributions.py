@@ -27,7 +27,7 @@ from sfumato.local.randomisers.heavy_hitters import HeavyHitters
 from sfumato.local.randomisers.mean_randomisers import MeanRandomiser
 from sfumato.local.randomisers.questions import Questions
 from sfumato.local.randomisers.word_bits import pack_numbers
-from sfumato.number_arguments import whole_number
+from sfumato.number_arguments import read_whole_number
 from sfumato.number_arrays import plain_array
 
 MOST_REPORTS = 1 << 16
@@ -165,7 +165,7 @@ def report_chance(randomiser: Randomiser | HeavyHitters, value: object, report: 
 
 def check_category(value: object, k: int) -> int:
     """A category from 0 to k - 1."""
-    category = whole_number(int(value) if isinstance(value, bool) else value, "value", 0)
+    category = read_whole_number(int(value) if isinstance(value, bool) else value, "value", 0)
     if category >= k:
         raise InvalidParameter("value", f"must be a category from 0 to {k - 1}", "a larger number")
     return category

@@ -2,7 +2,7 @@
 
 from typing import TypeAlias, overload
 
-from sfumato.errors import InvalidParameter, kind_of
+from sfumato.errors import InvalidParameter, describe_kind
 from sfumato.kernel.above_threshold import AboveThreshold
 from sfumato.kernel.bin_choice import ExtremeChoice, ModeChoice, QuantileChoice
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
@@ -28,7 +28,7 @@ from sfumato.local.randomisers.randomized_response import KaryResponse, Randomiz
 from sfumato.number_arguments import Number
 from sfumato.number_arrays import read_numbers
 from sfumato.standalone.additive import Gaussian, Laplace
-from sfumato.standalone.mechanisms.additive_noise import Additive, grid_and_noise
+from sfumato.standalone.mechanisms.additive_noise import Additive, choose_grid_and_noise
 from sfumato.standalone.mechanisms.value_grid import to_grid
 from sfumato.standalone.private_choice import PrivateChoice
 from sfumato.standalone.thresholded_keys import ThresholdedKeys
@@ -100,7 +100,7 @@ def probabilities(mechanism: object, value: object) -> Distribution:  # noqa: PL
             raise InvalidParameter("mechanism", "must have few reports", "heavy hitters", hint)
         case _:
             rule = "must be a mechanism of Sfumato, such as sf.Laplace(1, 1) or sf.RandomizedResponse(1)"
-            raise InvalidParameter("mechanism", rule, kind_of(mechanism))
+            raise InvalidParameter("mechanism", rule, describe_kind(mechanism))
 
 
 def report_probability(mechanism: object, value: object, report: object) -> Enclosed:
@@ -110,13 +110,13 @@ def report_probability(mechanism: object, value: object, report: object) -> Encl
         return Enclosed(chance, chance)
     found = probabilities(mechanism, value)
     if not isinstance(found, FiniteDistribution):
-        raise InvalidParameter("mechanism", "must be a local randomiser", kind_of(mechanism))
+        raise InvalidParameter("mechanism", "must be a local randomiser", describe_kind(mechanism))
     return found.p(report)  # Python refuses what cannot be hashed
 
 
 def _distribute_number(mechanism: Additive, value: object) -> LatticeDistribution | VectorDistribution:
     values = read_numbers(value)
-    exponent, noise = grid_and_noise(mechanism, max(values.flat.size, 1))
+    exponent, noise = choose_grid_and_noise(mechanism, max(values.flat.size, 1))
     entries = tuple(
         LatticeDistribution(centre, noise, exponent, mechanism.of) for centre in to_grid(values.flat, exponent).tolist()
     )

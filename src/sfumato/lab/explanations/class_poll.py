@@ -15,7 +15,7 @@ from sfumato.lab.figure import Figure
 from sfumato.lab.marks import Axis, Dots, Line, Panel, Rule
 from sfumato.lab.seeded_noise import SeededNoise, seeded
 from sfumato.local.randomisers.randomized_response import RandomizedResponse, ShareEstimate
-from sfumato.number_arguments import Number, probability_inside, whole_number
+from sfumato.number_arguments import Number, read_probability, read_whole_number
 from sfumato.standalone.additive import Laplace
 
 SIZES = (25, 100, 400, 1_600, 6_400)
@@ -103,13 +103,13 @@ def randomized_response(
     Without an epsilon, the coins are the two fair coins of the lecture: the truth with probability 3/4, ε = ln 3.
     `share` is the true share of yes. A seed fixes all coins and noise: for slides.
     """
-    size = whole_number(students, "students", 2)
+    size = read_whole_number(students, "students", 2)
     if size > MOST_STUDENTS:
         raise InvalidParameter("students", f"must be at most {MOST_STUDENTS}", "more")
-    times = whole_number(repeats, "repeats", 10)
+    times = read_whole_number(repeats, "repeats", 10)
     chosen = RandomizedResponse(truth=TWO_COINS) if epsilon is None else RandomizedResponse(epsilon)
     source = None if seed is None else seeded(seed)
-    yes = round(size * probability_inside(share, "share"))
+    yes = round(size * read_probability(share, "share"))
     models = _Models(chosen, Laplace(1, chosen.loss.epsilon, of="integers"), source)
     reports = models.randomise(np.arange(size) < yes)
     truth = float(probabilities(chosen, True).p(True))

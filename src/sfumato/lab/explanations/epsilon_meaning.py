@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from sfumato.kernel.exact import plain
+from sfumato.kernel.exact import write_plain
 from sfumato.kernel.losses import PureDP
 from sfumato.lab.explanations.lesson_page import LessonPage, PageTable, save_page, write_html, write_text
 from sfumato.lab.figure import Figure
@@ -115,7 +115,7 @@ def show_factor(epsilon: Decimal) -> str:
 
 
 def make_epsilon_page(meaning: EpsilonMeaning) -> LessonPage:
-    amount, people = plain(meaning.epsilon), meaning.people
+    amount, people = write_plain(meaning.epsilon), meaning.people
     low, high = (show_factor(value) for value in (-meaning.epsilon, meaning.epsilon))
     paragraphs = (
         f"With epsilon {amount}, every answer is between e^-ε = {low} and e^ε = {high} times as likely with your data "
@@ -145,14 +145,14 @@ def tabulate_approximation(meaning: EpsilonMeaning) -> PageTable:
     """e**-ε and e**ε next to 1 - ε and 1 + ε, for this epsilon and a small one."""
     shown = [meaning.epsilon, *(value for value in (Decimal("0.1"), Decimal("0.01")) if value < meaning.epsilon)]
     rows = tuple(
-        (plain(value), show_factor(-value), f"{1 - value:,.4g}", show_factor(value), f"{1 + value:,.4g}")
+        (write_plain(value), show_factor(-value), f"{1 - value:,.4g}", show_factor(value), f"{1 + value:,.4g}")
         for value in shown
     )
     return PageTable(("ε", "e^-ε", "1 - ε", "e^ε", "1 + ε"), rows, (0, 1, 2, 3, 4))
 
 
 def _judge_approximation(meaning: EpsilonMeaning) -> str:
-    amount = plain(meaning.epsilon)
+    amount = write_plain(meaning.epsilon)
     if meaning.epsilon <= Decimal(str(SMALL)):
         return f"For an epsilon as small as {amount}, e^ε is nearly 1 + ε, and e^-ε is nearly 1 - ε."
     return f"1 ± ε approximates e^±ε for small epsilons only. For ε = {amount}, both factors are larger than 1 ± ε."
@@ -174,7 +174,7 @@ def _draw_beliefs(meaning: EpsilonMeaning) -> tuple[str, ...]:
 def draw_epsilon_figure(meaning: EpsilonMeaning) -> Figure:
     """Beliefs, odds, and the approximation."""
     return Figure(
-        f"What epsilon {plain(meaning.epsilon)} means",
+        f"What epsilon {write_plain(meaning.epsilon)} means",
         (_draw_belief_panel(meaning), _draw_odds_panel(meaning), _draw_approximation_panel(meaning)),
         "A guess can move within the bands; the same for its odds; and how well 1 ± ε approximates e^±ε.",
     )
@@ -240,7 +240,7 @@ def _draw_approximation_panel(meaning: EpsilonMeaning) -> Panel:
         Line(curve(-1), "protected"),
         Line(((0, 1), (most, 1 + most)), "naive", "1 + ε and 1 - ε", dashed=True),
         Line(((0, 1), (min(most, 1.0), 1 - min(most, 1.0))), "naive", dashed=True),
-        Rule("limit", x=here, text=f"ε = {plain(meaning.epsilon)}")
+        Rule("limit", x=here, text=f"ε = {write_plain(meaning.epsilon)}")
         if here == float(meaning.epsilon)
         else Rule("limit", y=1),
     )

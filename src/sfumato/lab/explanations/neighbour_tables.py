@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, TypeAlias, get_args
 
-from sfumato.errors import InvalidParameter, kind_of
+from sfumato.errors import InvalidParameter, describe_kind
 from sfumato.kernel.neighbours import Neighbours
-from sfumato.number_arguments import whole_number
+from sfumato.number_arguments import read_whole_number
 
 QueryName: TypeAlias = Literal["average", "maximum", "count", "sum", "histogram"]
 QUERIES: tuple[QueryName, ...] = get_args(QueryName)
@@ -83,14 +83,14 @@ def find_table(name: object) -> SmallTable:
     for table in TABLES:
         if table.name == name:
             return table
-    raise InvalidParameter("data", f"must be one of {', '.join(table.name for table in TABLES)}", kind_of(name))
+    raise InvalidParameter("data", f"must be one of {', '.join(table.name for table in TABLES)}", describe_kind(name))
 
 
 def check_query(query: object) -> QueryName:
     for name in QUERIES:
         if query == name:
             return name
-    raise InvalidParameter("query", f"must be one of {', '.join(QUERIES)}", kind_of(query))
+    raise InvalidParameter("query", f"must be one of {', '.join(QUERIES)}", describe_kind(query))
 
 
 def answer_query(query: QueryName, table: SmallTable, rows: Rows) -> Answer:
@@ -127,7 +127,7 @@ _FORMULAS: dict[QueryName, Callable[[SmallTable, Rows], Answer]] = {
 def list_neighbours(query: QueryName, table: SmallTable, relation: Neighbours) -> NeighbourList:
     """Change one person in every possible way, and answer the query each time."""
     whole = len(table.rows) * (len(table.domain) + 1)
-    if whole_number(whole, "neighbours", 1) > MOST_NEIGHBOURS:
+    if read_whole_number(whole, "neighbours", 1) > MOST_NEIGHBOURS:
         raise InvalidParameter("rows", f"must have at most {MOST_NEIGHBOURS} neighbours", "more")
     before = answer_query(query, table, table.rows)
     found = []

@@ -10,15 +10,15 @@ import pyarrow as pa
 
 from sfumato.catalog.budget import Budget
 from sfumato.catalog.columns import Boolean, Integer
-from sfumato.errors import InvalidParameter, kind_of
-from sfumato.kernel.exact import plain
+from sfumato.errors import InvalidParameter, describe_kind
+from sfumato.kernel.exact import write_plain
 from sfumato.kernel.neighbours import ROW
 from sfumato.lab.explanations.lesson_page import LessonPage, PageTable, draw_bar, save_page, write_html, write_text
 from sfumato.lab.figure import Figure
 from sfumato.lab.marks import Axis, Dots, Line, Panel, Rule
 from sfumato.lab.seeded_noise import seeded
 from sfumato.lab.success_rate import show_share
-from sfumato.number_arguments import Number, privacy_amount, whole_number
+from sfumato.number_arguments import Number, read_privacy_amount, read_whole_number
 from sfumato.opening import protect
 
 HIGHEST_SCORE = 10
@@ -72,7 +72,7 @@ class ErrorView:
         return {
             "query": self.query,
             "sql": self.sql,
-            "epsilon": plain(self.epsilon),
+            "epsilon": write_plain(self.epsilon),
             "sensitivity": self.sensitivity,
             "rows": self.rows,
             "errors": list(self.errors),
@@ -94,8 +94,8 @@ def error(query: str = "count", epsilon: Number = 1, rows: int = 100, repeats: i
     ledger in memory. The average has a public number of rows (replace-one).
     """
     name = check_error_query(query)
-    amount, size = privacy_amount(epsilon, "epsilon"), whole_number(rows, "rows", 1)
-    times = whole_number(repeats, "repeats", 10)
+    amount, size = read_privacy_amount(epsilon, "epsilon"), read_whole_number(rows, "rows", 1)
+    times = read_whole_number(repeats, "repeats", 10)
     if times > MOST_REPEATS:
         raise InvalidParameter("repeats", f"must be at most {MOST_REPEATS}", "more")
     made = seeded(DATA_SEED)
@@ -129,7 +129,7 @@ def check_error_query(query: object) -> ErrorQuery:
     for name in get_args(ErrorQuery):
         if query == name:
             return name  # type: ignore[no-any-return]
-    raise InvalidParameter("query", f"must be one of {', '.join(get_args(ErrorQuery))}", kind_of(query))
+    raise InvalidParameter("query", f"must be one of {', '.join(get_args(ErrorQuery))}", describe_kind(query))
 
 
 def compare_errors(beta: float, scale: float, step: float, errors: tuple[float, ...]) -> ErrorBound:
@@ -149,7 +149,7 @@ def make_error_page(view: ErrorView) -> LessonPage:
     divided = f", divided by the public number of rows, {view.rows:,}" if view.query == "average" else ""
     grows = "The error falls as the number of rows grows." if divided else "The number of rows plays no role."
     paragraphs = (
-        f"Asked {times:,} times with ε = {plain(view.epsilon)} each: {view.sql}{divided}.",
+        f"Asked {times:,} times with ε = {write_plain(view.epsilon)} each: {view.sql}{divided}.",
         f"One person changes the answer by at most Δ = {view.sensitivity:g}. Laplace noise of scale Δ/ε exceeds "
         "(Δ/ε) ln(1/β) with probability β. The noise is a whole number of steps, so the bound is rounded up.",
     )
@@ -219,5 +219,7 @@ def draw_error_figure(view: ErrorView) -> Figure:
         ),
     )
     return Figure(
-        f"Errors of a private {view.query}", (errors, tail), f"Δ = {view.sensitivity:g}, ε = {plain(view.epsilon)}."
+        f"Errors of a private {view.query}",
+        (errors, tail),
+        f"Δ = {view.sensitivity:g}, ε = {write_plain(view.epsilon)}.",
     )

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from sfumato.errors import InvalidParameter
-from sfumato.kernel.exact import plain
+from sfumato.kernel.exact import write_plain
 from sfumato.kernel.losses import ZCDP
 from sfumato.kernel.mechanisms import LaplaceNoise
 from sfumato.lab.distributions.lattice_distribution import LatticeDistribution
@@ -15,7 +15,7 @@ from sfumato.lab.distributions.mechanism_distributions import probabilities
 from sfumato.lab.explanations.lesson_page import LessonPage, PageTable, draw_bar, save_page, write_html, write_text
 from sfumato.lab.figure import Figure
 from sfumato.lab.marks import Axis, Bars, Dots, Line, Mark, Panel, Rule
-from sfumato.number_arguments import Number, positive_decimal, positive_fraction, probability_inside
+from sfumato.number_arguments import Number, read_positive_decimal, read_positive_fraction, read_probability
 from sfumato.standalone.additive import Gaussian, Laplace
 
 CELLS = 41  # the most outputs, or ranges of outputs, in the discrete view
@@ -92,9 +92,9 @@ class MechanismView:
         """The JSON of `sfumato lab mechanism --json`."""
         return {
             "mechanism": self.kind,
-            "epsilon": plain(self.epsilon),
-            "delta": None if self.delta is None else plain(self.delta),
-            "sensitivity": plain(self.sensitivity),
+            "epsilon": write_plain(self.epsilon),
+            "delta": None if self.delta is None else write_plain(self.delta),
+            "sensitivity": write_plain(self.sensitivity),
             "deviation": self.deviation,
             "greatest_ratio": self.greatest_ratio,
             "bound": math.exp(self.epsilon),
@@ -115,16 +115,16 @@ def mechanism(epsilon: Number = 1, sensitivity: Number = 1, delta: Number | None
 
     Laplace noise, or Gaussian noise if a delta is given. The probabilities are those of sf.Laplace and sf.Gaussian.
     """
-    amount = positive_decimal(epsilon, "epsilon")
+    amount = read_positive_decimal(epsilon, "epsilon")
     if not Decimal("0.01") <= amount <= 10:
         raise InvalidParameter("epsilon", "must lie between 0.01 and 10 for a picture", "another number")
-    moved = positive_fraction(sensitivity, "sensitivity")
+    moved = read_positive_fraction(sensitivity, "sensitivity")
     chosen: Laplace | Gaussian
     if delta is None:
         small, chosen = None, Laplace(moved, amount)
     else:
-        probability_inside(delta, "delta")
-        small = positive_decimal(delta, "delta")
+        read_probability(delta, "delta")
+        small = read_positive_decimal(delta, "delta")
         chosen = Gaussian(moved, find_rho(amount, small))
     first, second = probabilities(chosen, 0), probabilities(chosen, moved)
     return MechanismView(chosen, amount, small, first, second, cut_cells(first, second))
@@ -165,7 +165,7 @@ def _round_up(width: Fraction, *, whole: bool) -> Fraction:
 
 
 def make_mechanism_page(view: MechanismView) -> LessonPage:
-    epsilon, bound = plain(view.epsilon), math.exp(view.epsilon)
+    epsilon, bound = write_plain(view.epsilon), math.exp(view.epsilon)
     if view.kind == "laplace":
         noise = f"Laplace noise of scale Δ/ε = {view.deviation:.4g}"
         finding = (
@@ -173,15 +173,17 @@ def make_mechanism_page(view: MechanismView) -> LessonPage:
             f"ratio of the two distributions is {view.greatest_ratio:.6g}, and outputs left of both centres reach it."
         )
     else:
-        noise = f"Gaussian noise of standard deviation {view.deviation:.4g} (rho = {plain(view.mechanism.loss.rho)})"  # type: ignore[union-attr]
+        noise = (
+            f"Gaussian noise of standard deviation {view.deviation:.4g} (rho = {write_plain(view.mechanism.loss.rho)})"  # type: ignore[union-attr]
+        )
         finding = (
             "The ratio grows without bound, so the Gaussian mechanism is not ε-DP for any ε. The first distribution "
             f"exceeds e^ε = {bound:.4g} times the second by {view.exact_delta:.3g} in total: the least δ for ε = "
-            f"{epsilon}. The ledger charges δ = {plain(view.delta or Decimal(0))}, by a simpler formula that is never "
-            "below it."
+            f"{epsilon}. The ledger charges δ = {write_plain(view.delta or Decimal(0))}, by a simpler formula that is "
+            "never below it."
         )
     paragraphs = (
-        f"Two neighbours have the true values 0 and Δ = {plain(view.sensitivity)}. Both get {noise}.",
+        f"Two neighbours have the true values 0 and Δ = {write_plain(view.sensitivity)}. Both get {noise}.",
         finding,
     )
     return LessonPage(
@@ -200,7 +202,7 @@ def _draw_cells(view: MechanismView) -> tuple[str, ...]:
     most = max(max(cell.first, cell.second) for cell in shown)
     wide = max(len("output"), *(len(cell.label) for cell in shown))
     bar = (80 - wide - 12) // 2
-    heading = f"{'output':>{wide}}  {'value 0':<{bar}} {f'value {plain(view.sensitivity)}':<{bar}}  ratio"
+    heading = f"{'output':>{wide}}  {'value 0':<{bar}} {f'value {write_plain(view.sensitivity)}':<{bar}}  ratio"
     lines = [
         f"{cell.label:>{wide}}  {draw_bar(cell.first / most, bar):<{bar}} {draw_bar(cell.second / most, bar):<{bar}} "
         f"{cell.ratio:>6.3g}"
@@ -217,7 +219,7 @@ def _choose_rows(cells: tuple[OutputCell, ...], most: int) -> tuple[OutputCell, 
 
 def _tabulate(view: MechanismView) -> PageTable:
     rows = tuple((cell.label, f"{cell.first:.6f}", f"{cell.second:.6f}", f"{cell.ratio:.4g}") for cell in view.cells)
-    heads = ("output", "P if the value is 0", f"P if the value is {plain(view.sensitivity)}", "ratio")
+    heads = ("output", "P if the value is 0", f"P if the value is {write_plain(view.sensitivity)}", "ratio")
     return PageTable(heads, rows, (1, 2, 3), "All probabilities", folded=True)
 
 
@@ -226,7 +228,7 @@ def draw_figure(view: MechanismView) -> Figure:
     low, high = view.cells[0].low, view.cells[-1].high
     places = [low + (high - low) * index / (POINTS - 1) for index in range(POINTS)]
     across = Axis("output", low, high)
-    names = "value 0", f"value {plain(view.sensitivity)}"
+    names = "value 0", f"value {write_plain(view.sensitivity)}"
     curves = [tuple((x, _density(view, x - centre)) for x in places) for centre in (0.0, moved)]
     tallest = _density(view, 0.0)
     continuous = Panel(
@@ -241,7 +243,7 @@ def draw_figure(view: MechanismView) -> Figure:
         ),
     )
     return Figure(
-        f"{view.kind.capitalize()} mechanism, ε = {plain(view.epsilon)}, Δ = {plain(view.sensitivity)}",
+        f"{view.kind.capitalize()} mechanism, ε = {write_plain(view.epsilon)}, Δ = {write_plain(view.sensitivity)}",
         (continuous, _draw_discrete(view, across, names), _draw_ratio(view, across, places, bound)),
         f"Every output is at most e^ε = {bound:.4g} times as likely for one neighbour as for the other."
         if view.kind == "laplace"

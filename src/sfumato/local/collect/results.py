@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sfumato.kernel.exact import plain
+from sfumato.kernel.exact import write_plain
 from sfumato.local.collect.shuffle import ShuffleBound, bound_shuffling
 from sfumato.local.randomisers.mean_randomisers import MeanRandomiser
 from sfumato.local.randomisers.questions import QuestionEstimate, Questions
@@ -17,7 +17,7 @@ from sfumato.local.randomisers.share_estimates import FloatArray
 from sfumato.local.randomisers.tally import Tally
 from sfumato.local.survey.domains import Categories, YesNo
 from sfumato.local.survey.manifest import Manifest
-from sfumato.number_arguments import Number, probability_inside
+from sfumato.number_arguments import Number, read_probability
 
 if TYPE_CHECKING:
     import altair
@@ -64,8 +64,8 @@ class Results:
             "question": self.question,
             "period": self.period,
             "people": self.people,
-            "epsilon": plain(self.local_epsilon),
-            "longitudinal_epsilon": plain(self.longitudinal_epsilon),
+            "epsilon": write_plain(self.local_epsilon),
+            "longitudinal_epsilon": write_plain(self.longitudinal_epsilon),
             "confidence": self.confidence,
             "simultaneous": self.simultaneous,
             "fakes": float(self.fakes),
@@ -81,8 +81,8 @@ class Results:
                 for line in self.lines
             ],
             "shuffled": {
-                "epsilon": plain(self.shuffle_bound.epsilon),
-                "delta": plain(self.shuffle_bound.delta),
+                "epsilon": write_plain(self.shuffle_bound.epsilon),
+                "delta": write_plain(self.shuffle_bound.delta),
                 "specific": self.shuffle_bound.specific,
                 "assumptions": list(self.assumptions),
             },
@@ -128,7 +128,7 @@ def make_results(
     delta: Number = "1e-6",
 ) -> Results:
     """Estimate the results of a period. This is post-processing of randomised reports: it costs no budget."""
-    share = probability_inside(fakes, "fakes")
+    share = read_probability(fakes, "fakes")
     bound = bound_shuffling(manifest.table, tally.people, delta)
     return Results(
         question=manifest.question,
@@ -136,7 +136,7 @@ def make_results(
         period=period,
         people=tally.people,
         lines=_list_estimates(manifest, tally, confidence, simultaneous, share),
-        confidence=float(probability_inside(confidence, "confidence")),
+        confidence=float(read_probability(confidence, "confidence")),
         simultaneous=simultaneous,
         fakes=share,
         local_epsilon=manifest.table.epsilon,
@@ -183,4 +183,4 @@ def _bound_fakes(table: Questions, found: QuestionEstimate, share: Fraction) -> 
 
 def format_epsilon(epsilon: Decimal) -> str:
     """Write an epsilon with six digits, rounded up: never less than the true one."""
-    return plain(Context(prec=6, rounding=ROUND_CEILING).plus(epsilon).normalize())
+    return write_plain(Context(prec=6, rounding=ROUND_CEILING).plus(epsilon).normalize())

@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.kernel.exact import decimal_up, exp_neg, plain
+from sfumato.kernel.exact import enclose_exp_neg, round_up, write_plain
 from sfumato.local.collect.binomials import Excess, Law, bound_binomial
 from sfumato.local.mechanisms.mean_tables import Ends
 from sfumato.local.randomisers.category_randomisers import Randomiser
@@ -22,7 +22,7 @@ from sfumato.local.randomisers.heavy_hitters import HeavyHitters
 from sfumato.local.randomisers.mean_randomisers import MeanRandomiser
 from sfumato.local.randomisers.mean_values import list_report_probabilities
 from sfumato.local.randomisers.questions import Questions
-from sfumato.number_arguments import Number, probability_inside, whole_number
+from sfumato.number_arguments import Number, read_probability, read_whole_number
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -70,9 +70,9 @@ class ShuffleBound:
     def __str__(self) -> str:
         kind = "for this table" if self.specific else "for any table of this epsilon"
         lines = [
-            f"Local epsilon {plain(self.local_epsilon)}: for one report, whoever reads it.",
-            f"With a shuffler and {self.people:,} reports: at most epsilon {plain(self.epsilon)} with delta "
-            f"{plain(self.delta)} (an upper bound {kind}), if all of this holds:",
+            f"Local epsilon {write_plain(self.local_epsilon)}: for one report, whoever reads it.",
+            f"With a shuffler and {self.people:,} reports: at most epsilon {write_plain(self.epsilon)} with delta "
+            f"{write_plain(self.delta)} (an upper bound {kind}), if all of this holds:",
         ]
         return "\n".join(
             [*lines, *(f"  - {text}" for text in self.assumptions), "Otherwise, the local epsilon applies."]
@@ -86,8 +86,8 @@ def bound_shuffling(
 
     The bound decreases with the number of people. For more than MOST_PEOPLE, the bound for MOST_PEOPLE is returned.
     """
-    whole_number(people, "people", 1)
-    chance = probability_inside(delta, "delta")
+    read_whole_number(people, "people", 1)
+    chance = read_probability(delta, "delta")
     blanket, specific = find_blanket(randomiser)
     local = randomiser.epsilon
     allowed = max(float(chance), 1e-300)
@@ -98,7 +98,7 @@ def bound_shuffling(
         low, high = (low, middle) if bound.delta(middle) <= allowed else (middle, high)
     rounded = _DIGITS.create_decimal_from_float(high)
     certified = rounded < local and bound.delta(float(rounded)) <= allowed
-    return ShuffleBound(local, rounded if certified else local, decimal_up(chance), people, specific)
+    return ShuffleBound(local, rounded if certified else local, round_up(chance), people, specific)
 
 
 def find_blanket(randomiser: Randomiser | MeanRandomiser | Questions | HeavyHitters) -> tuple[Blanket, bool]:
@@ -122,7 +122,7 @@ def find_common_blanket(epsilon: Decimal) -> Blanket:
     The reports of two answers can both be drawn from a yes-or-no response of the same epsilon. Any other person's
     report is, with probability e**-epsilon, a uniform draw of those two.
     """
-    shrunk = Fraction(exp_neg(Fraction(epsilon), 256)[0], 1 << 256)
+    shrunk = Fraction(enclose_exp_neg(Fraction(epsilon), 256)[0], 1 << 256)
     turned = shrunk / (1 + shrunk)
     return Blanket(2 * (1 - turned), 2 * turned, Fraction(1, 2), Fraction(0), shrunk)
 

@@ -18,7 +18,7 @@ from sfumato.local.randomisers.report_forms import Reports
 from sfumato.local.randomisers.share_estimates import FloatArray
 from sfumato.local.survey.domains import Categories, Numbers, YesNo
 from sfumato.local.survey.manifest import Manifest
-from sfumato.number_arguments import Number, whole_number
+from sfumato.number_arguments import Number, read_whole_number
 
 Progress = Callable[[str, int], None]
 
@@ -48,8 +48,8 @@ def simulate(
     `shares` describes the population: the share of each category, or of yes to each question, or the mean of a number
     between the bounds (from 0 to 1). Without it, shares are proportional to 1, 1/2, 1/3, ..., and numbers are uniform.
     """
-    whole_number(people, "people", 1)
-    whole_number(workers, "workers", 1)
+    read_whole_number(people, "people", 1)
+    read_whole_number(workers, "workers", 1)
     made_up = _read_population(manifest, shares)
     files = [folder / f"reports-{number}.parquet" for number in range(workers)]
     totals = np.zeros(made_up.size)

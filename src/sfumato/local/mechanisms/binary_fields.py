@@ -9,7 +9,7 @@ from operator import xor
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.errors import InvalidParameter, kind_of
+from sfumato.errors import InvalidParameter, describe_kind
 
 MOST_DEGREE = 63
 Elements = npt.NDArray[np.uint64]
@@ -38,7 +38,7 @@ def check_polynomial(polynomial: object, degree: int) -> int:
     """Check a polynomial from a document: it must be irreducible, and of this degree."""
     # the sign is checked first: division by a negative number would never end
     if type(polynomial) is not int or not 1 << degree <= polynomial < 2 << degree or not is_irreducible(polynomial):
-        kind = "another" if type(polynomial) is int else kind_of(polynomial)
+        kind = "another" if type(polynomial) is int else describe_kind(polynomial)
         raise InvalidParameter("polynomial", f"must be an irreducible polynomial of degree {degree}", kind)
     return polynomial
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from sfumato.errors import InvalidParameter, KernelFault
 from sfumato.kernel.coins import BoolArray
 from sfumato.kernel.entropy import Entropy
-from sfumato.kernel.exact import decimal_up, log
+from sfumato.kernel.exact import enclose_log, round_up
 
 UNITS = 1 << 32
 _BITS = 256
@@ -99,7 +99,7 @@ def draw_uniform_subsets(places: int, chosen: int, fewer: BoolArray, entropy: En
 
 
 @lru_cache(maxsize=1024)
-def loss_of_ratio(ratio: Fraction) -> Decimal:
+def bound_ratio_loss(ratio: Fraction) -> Decimal:
     """The epsilon of a table whose most telling report is `ratio` times as likely for one answer as for another.
 
     Claim: K-43. e**result >= max(ratio, 1/ratio), and the result is above the logarithm by one part in 10**29 or less.
@@ -109,10 +109,10 @@ def loss_of_ratio(ratio: Fraction) -> Decimal:
     """
     if ratio <= 0:
         raise InvalidParameter("table", "must have no zero entry", "one", "Its epsilon would be infinite.")
-    return decimal_up(Fraction(max(log(max(ratio, 1 / ratio), _BITS)[1], 0), 1 << _BITS))
+    return round_up(Fraction(max(enclose_log(max(ratio, 1 / ratio), _BITS)[1], 0), 1 << _BITS))
 
 
-def loss_of_rows(rows: Sequence[Sequence[int]]) -> Decimal:
+def bound_rows_loss(rows: Sequence[Sequence[int]]) -> Decimal:
     """The epsilon of a table of inputs (rows) and reports (columns), in units of 2**-32.
 
     Claim: K-43. No report is more than e**result times as likely for one row as for another.
@@ -124,4 +124,4 @@ def loss_of_rows(rows: Sequence[Sequence[int]]) -> Decimal:
         raise InvalidParameter("table", "must have no zero entry", "one", "Its epsilon would be infinite.")
     if any(sum(row) != UNITS for row in rows) or len({len(row) for row in rows}) != 1:
         raise InvalidParameter("table", "must have rows that sum to 2**32", "other rows")
-    return loss_of_ratio(max(Fraction(max(column), min(column)) for column in zip(*rows, strict=True)))
+    return bound_ratio_loss(max(Fraction(max(column), min(column)) for column in zip(*rows, strict=True)))

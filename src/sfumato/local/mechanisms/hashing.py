@@ -17,7 +17,7 @@ from sfumato.local.mechanisms.binary_fields import check_polynomial, multiply
 from sfumato.local.mechanisms.coin_tables import flip_units
 from sfumato.local.mechanisms.kary import Kary, keep_or_move
 from sfumato.local.mechanisms.table_limits import check_categories, check_coin
-from sfumato.number_arguments import whole_number
+from sfumato.number_arguments import read_whole_number
 
 MOST_HASH_BITS = 20
 
@@ -34,7 +34,7 @@ class Hashing:
 
     def __post_init__(self) -> None:
         check_categories(self.k)
-        if whole_number(self.hash_bits, "hash_bits", 1) > MOST_HASH_BITS:
+        if read_whole_number(self.hash_bits, "hash_bits", 1) > MOST_HASH_BITS:
             raise InvalidParameter("hash_bits", f"must be at most {MOST_HASH_BITS}", "more")
         check_polynomial(self.polynomial, self.seed_bits)
         check_coin(self.keep, "keep")

@@ -17,7 +17,7 @@ from sfumato.kernel.exact import Logistic, Probability, Rational
 from sfumato.kernel.losses import PureDP
 from sfumato.kernel.samplers import uniform_below
 from sfumato.local.mechanisms.biased_coins import bernoulli
-from sfumato.local.mechanisms.coin_tables import UNITS, flip_units, loss_of_ratio
+from sfumato.local.mechanisms.coin_tables import UNITS, bound_ratio_loss, flip_units
 from sfumato.local.mechanisms.table_limits import check_categories, check_coin
 
 
@@ -84,7 +84,7 @@ class ExactKary:
         Relies on: K-05, K-43.
         Checked by: tests/local/test_randomized_response.py::test_two_coins_are_ln_three_exactly
         """
-        return cls(2, Rational(truth), PureDP(loss_of_ratio(truth / (1 - truth))))
+        return cls(2, Rational(truth), PureDP(bound_ratio_loss(truth / (1 - truth))))
 
     def draw(self, values: npt.NDArray[np.int64], entropy: Entropy) -> npt.NDArray[np.int64]:
         """Draw one report for each person's category.

@@ -13,10 +13,10 @@ import numpy.typing as npt
 from sfumato.errors import InvalidParameter
 from sfumato.kernel.entropy import Entropy
 from sfumato.kernel.samplers import uniform_below
-from sfumato.local.mechanisms.coin_tables import UNITS, draw_rows, flip_units, loss_of_ratio, loss_of_rows
+from sfumato.local.mechanisms.coin_tables import UNITS, bound_ratio_loss, bound_rows_loss, draw_rows, flip_units
 from sfumato.local.mechanisms.kary import Kary
 from sfumato.local.mechanisms.table_limits import check_coin
-from sfumato.number_arguments import whole_number
+from sfumato.number_arguments import read_whole_number
 
 MOST_STEPS = 1 << 16
 Positions = npt.NDArray[np.int64]
@@ -42,7 +42,7 @@ class Ends:
         Relies on: K-43, K-46.
         Checked by: tests/local/test_means.py::test_the_loss_is_what_the_laws_say
         """
-        return loss_of_ratio(Kary(2, self.keep).ratio)
+        return bound_ratio_loss(Kary(2, self.keep).ratio)
 
     def draw(self, positions: Positions, entropy: Entropy) -> Positions:
         """Draw one report for each position.
@@ -67,7 +67,7 @@ class Window:
     inside: int
 
     def __post_init__(self) -> None:
-        steps, width = whole_number(self.steps, "steps", 1), whole_number(self.width, "width", 1)
+        steps, width = read_whole_number(self.steps, "steps", 1), read_whole_number(self.width, "width", 1)
         if steps & (steps - 1) or steps > MOST_STEPS or width > steps:
             raise InvalidParameter("steps", "must be a power of two up to 2**16, and width at most as much", "others")
         check_coin(self.inside, "inside")
@@ -96,7 +96,7 @@ class Window:
         Relies on: K-43, K-46.
         Checked by: tests/local/test_means.py::test_the_loss_is_what_the_laws_say
         """
-        return loss_of_ratio(self.ratio)
+        return bound_ratio_loss(self.ratio)
 
     def draw(self, positions: Positions, entropy: Entropy) -> Positions:
         """Draw one report for each position.
@@ -174,7 +174,7 @@ class Rows:
             raise InvalidParameter("table", "must be square", "another shape")
         if any(type(units) is not int for row in rows for units in row):
             raise InvalidParameter("table", "must hold whole numbers", "something else")
-        loss_of_rows(rows)
+        bound_rows_loss(rows)
 
     @property
     def steps(self) -> int:
@@ -193,7 +193,7 @@ class Rows:
         Relies on: K-43, K-46.
         Checked by: tests/local/test_means.py::test_the_loss_is_what_the_laws_say
         """
-        return loss_of_rows(self.rows)
+        return bound_rows_loss(self.rows)
 
     def draw(self, positions: Positions, entropy: Entropy) -> Positions:
         """Draw one report for each position.

@@ -14,7 +14,7 @@ from sfumato.errors import InvalidParameter
 from sfumato.kernel.entropy import Entropy
 from sfumato.local.mechanisms.coin_tables import UNITS, draw_uniform_subsets, flip_units
 from sfumato.local.mechanisms.table_limits import check_categories, check_coin
-from sfumato.number_arguments import whole_number
+from sfumato.number_arguments import read_whole_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Subset:
 
     def __post_init__(self) -> None:
         check_categories(self.k)
-        if whole_number(self.size, "size", 1) >= self.k:
+        if read_whole_number(self.size, "size", 1) >= self.k:
             raise InvalidParameter("size", "must be below k", "k or more")
         check_coin(self.include, "include")
 

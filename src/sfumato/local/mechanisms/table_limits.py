@@ -3,9 +3,9 @@
 Part of the trusted perimeter.
 """
 
-from sfumato.errors import InvalidParameter, kind_of
+from sfumato.errors import InvalidParameter, describe_kind
 from sfumato.local.mechanisms.coin_tables import UNITS
-from sfumato.number_arguments import whole_number
+from sfumato.number_arguments import read_whole_number
 
 MOST_CATEGORIES = 1 << 20
 
@@ -17,7 +17,7 @@ def check_categories(k: object) -> int:
     Relies on: K-03.
     Checked by: tests/local/test_randomisers.py::test_altered_descriptions_are_refused
     """
-    count = whole_number(k, "k", 2)
+    count = read_whole_number(k, "k", 2)
     if count > MOST_CATEGORIES:
         raise InvalidParameter("k", f"must be at most {MOST_CATEGORIES}", "more", "For texts, use heavy_hitters.")
     return count
@@ -31,6 +31,6 @@ def check_coin(units: object, name: str) -> int:
     Checked by: tests/local/test_randomisers.py::test_altered_descriptions_are_refused
     """
     if type(units) is not int or not 0 < units < UNITS:
-        found = "a number outside" if type(units) is int else kind_of(units)
+        found = "a number outside" if type(units) is int else describe_kind(units)
         raise InvalidParameter(name, "must be a whole number of units, from 1 to 2**32 - 1", found)
     return units

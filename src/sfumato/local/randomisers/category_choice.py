@@ -11,7 +11,7 @@ from sfumato.local.randomisers.category_randomisers import Randomiser, randomise
 from sfumato.local.randomisers.category_tables import NAMES
 from sfumato.local.randomisers.report_forms import Reports
 from sfumato.local.randomisers.share_estimates import Estimate
-from sfumato.number_arguments import Number, positive_decimal, whole_number
+from sfumato.number_arguments import Number, read_positive_decimal, read_whole_number
 
 PEOPLE = 10_000
 MARGIN_NOTE = (
@@ -87,10 +87,10 @@ def choose(k: int, epsilon: Number, *, people: int = PEOPLE, most_bits: int | No
     The mean squared error over all categories does not depend on the answers: n times it is the variance at a share of
     1/k. Nothing is collected, and no budget is spent.
     """
-    count, exact = check_categories(k), positive_decimal(epsilon, "epsilon")
-    whole_number(people, "people", 1)
+    count, exact = check_categories(k), read_positive_decimal(epsilon, "epsilon")
+    read_whole_number(people, "people", 1)
     if most_bits is not None:
-        whole_number(most_bits, "most_bits", 1)
+        read_whole_number(most_bits, "most_bits", 1)
     names = ("rr", *NAMES[2:]) if count == 2 else NAMES[1:]
     found = (_evaluate(name, count, exact, people, most_bits) for name in names)
     offered = [alternative for alternative in found if alternative]

@@ -8,10 +8,10 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.errors import InvalidParameter, kind_of
+from sfumato.errors import InvalidParameter, describe_kind
 from sfumato.kernel.entropy import SYSTEM
-from sfumato.kernel.exact import plain
-from sfumato.local.mechanisms.coin_tables import UNITS, loss_of_ratio
+from sfumato.kernel.exact import write_plain
+from sfumato.local.mechanisms.coin_tables import UNITS, bound_ratio_loss
 from sfumato.local.mechanisms.kary import Kary
 from sfumato.local.randomisers.category_tables import (
     NAMES,
@@ -33,7 +33,7 @@ from sfumato.local.randomisers.share_estimates import (
 )
 from sfumato.local.randomisers.support_counts import count_supports
 from sfumato.local.randomisers.tally import Tally
-from sfumato.number_arguments import Number, positive_decimal, probability_inside, whole_number
+from sfumato.number_arguments import Number, read_positive_decimal, read_probability, read_whole_number
 from sfumato.number_arrays import plain_array
 
 
@@ -49,7 +49,7 @@ class Randomiser:
             raise InvalidParameter("table", "must report the truth more often than any other answer", "another table")
 
     def __repr__(self) -> str:
-        return f"<{self.name} over {self.k} categories, epsilon {plain(self.epsilon)}>"
+        return f"<{self.name} over {self.k} categories, epsilon {write_plain(self.epsilon)}>"
 
     @property
     def name(self) -> str:
@@ -62,7 +62,7 @@ class Randomiser:
     @property
     def epsilon(self) -> Decimal:
         """The privacy loss of one report, computed from the table and rounded up at the thirtieth digit."""
-        return loss_of_ratio(self.mechanism.ratio)
+        return bound_ratio_loss(self.mechanism.ratio)
 
     @property
     def form(self) -> Form:
@@ -115,8 +115,10 @@ class Randomiser:
         `share` is the true share (default: 1/k). The interval covers the randomisation and the sampling of the people,
         by the normal approximation. It does not cover people who do not answer, or fake reports.
         """
-        spread = self.variance_population(1 / self.k if share is None else share) / whole_number(people, "people", 1)
-        return float(compute_normal_quantile(1 - probability_inside(confidence, "confidence")) * spread**0.5)
+        spread = self.variance_population(1 / self.k if share is None else share) / read_whole_number(
+            people, "people", 1
+        )
+        return float(compute_normal_quantile(1 - read_probability(confidence, "confidence")) * spread**0.5)
 
 
 def randomiser(
@@ -131,10 +133,10 @@ def randomiser(
     if truth is not None:
         if name != "rr" or epsilon is not None:
             raise InvalidParameter("truth", "needs the name rr, and replaces epsilon", "both, or another name")
-        return Randomiser(Kary(2, int(probability_inside(truth, "truth") * UNITS), "rr"))
+        return Randomiser(Kary(2, int(read_probability(truth, "truth") * UNITS), "rr"))
     if k is None and name != "rr":
         raise InvalidParameter("k", "must be the number of categories", "nothing")
-    return Randomiser(make_category_table(name, 2 if k is None else k, positive_decimal(epsilon, "epsilon")))
+    return Randomiser(make_category_table(name, 2 if k is None else k, read_positive_decimal(epsilon, "epsilon")))
 
 
 def rebuild_categories(description: object) -> Randomiser:
@@ -152,7 +154,7 @@ def read_categories(values: object, k: int) -> tuple[Counts, bool]:
         array = array.astype(np.int64)
     rule = f"must be whole numbers from 0 to {k - 1}"
     if array.dtype.kind not in "iu" and array.size:
-        raise InvalidParameter("values", rule, kind_of(values))
+        raise InvalidParameter("values", rule, describe_kind(values))
     if array.size and (int(array.min()) < 0 or int(array.max()) >= k):
         raise InvalidParameter("values", rule, "a number outside")
     return array.astype(np.int64, copy=False).reshape(-1), array.ndim == 0

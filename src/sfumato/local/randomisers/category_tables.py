@@ -9,8 +9,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import assert_never
 
-from sfumato.errors import InvalidParameter, kind_of
-from sfumato.kernel.exact import exp_neg
+from sfumato.errors import InvalidParameter, describe_kind
+from sfumato.kernel.exact import enclose_exp_neg
 from sfumato.local.mechanisms.binary_fields import find_field_polynomial
 from sfumato.local.mechanisms.coin_tables import UNITS
 from sfumato.local.mechanisms.hadamard import Hadamard
@@ -57,7 +57,7 @@ def make_category_table(name: str, k: int, epsilon: Decimal) -> CategoryTable:
 
 def find_best_subset_size(k: int, epsilon: Decimal) -> int:
     """The size w of least mean squared error: one of the two whole numbers around k / (e**epsilon + 1), at least 1."""
-    low, high = exp_neg(Fraction(epsilon), 64)
+    low, high = enclose_exp_neg(Fraction(epsilon), 64)
     shrunk = Fraction(low + high, 2 << 64)  # e**-epsilon; the choice of w affects accuracy only, never privacy
     near = int(k * shrunk / (1 + shrunk))
     around = [size for size in (near, near + 1) if 1 <= size < k] or [1]
@@ -72,7 +72,7 @@ def find_best_subset_size(k: int, epsilon: Decimal) -> int:
 
 def find_best_hash_bits(epsilon: Decimal) -> int:
     """The t for which g = 2**t has the least variance, (e**eps - 1 + g)**2 / (g - 1): g is near e**eps + 1."""
-    low, high = exp_neg(Fraction(epsilon), 64)
+    low, high = enclose_exp_neg(Fraction(epsilon), 64)
     growth = Fraction(2 << 64, max(low + high, 1))  # e**epsilon; the choice of g affects accuracy only, never privacy
     return min(range(1, MOST_HASH_BITS + 1), key=lambda bits: (growth - 1 + (1 << bits)) ** 2 / ((1 << bits) - 1))
 
@@ -183,5 +183,5 @@ def rebuild_category_table(description: object) -> CategoryTable:
             return Hashing(k, bits, polynomial, keep)
         case {"mechanism": "hadamard", "k": k, "coins": {"keep": keep, **rest}, **more} if not rest and not more:
             return Hadamard(k, keep)
-    kind = "another document" if isinstance(description, Mapping) else kind_of(description)
+    kind = "another document" if isinstance(description, Mapping) else describe_kind(description)
     raise InvalidParameter("description", "must be the published table of a randomiser", kind)

@@ -8,8 +8,8 @@ from decimal import ROUND_FLOOR, Decimal
 from fractions import Fraction
 
 from sfumato.errors import InvalidParameter
-from sfumato.kernel.exact import plain
-from sfumato.local.mechanisms.coin_tables import UNITS, loss_of_ratio
+from sfumato.kernel.exact import write_plain
+from sfumato.local.mechanisms.coin_tables import UNITS, bound_ratio_loss
 
 _SHOWN = Decimal("1e-6")
 
@@ -21,10 +21,10 @@ def find_greatest_coin(ratio: Callable[[int], Fraction], epsilon: Decimal) -> in
     1; every coin above `high` costs more.
     """
     most = ratio(UNITS - 1)
-    if most > 1 and loss_of_ratio(most) < epsilon:
+    if most > 1 and bound_ratio_loss(most) < epsilon:
         raise InvalidParameter(
             "epsilon",
-            f"must be at most {plain(loss_of_ratio(most).quantize(_SHOWN, ROUND_FLOOR))} here",
+            f"must be at most {write_plain(bound_ratio_loss(most).quantize(_SHOWN, ROUND_FLOOR))} here",
             "more",
             "Probabilities are whole units of 2**-32; a larger epsilon needs a probability below one unit.",
         )
@@ -32,7 +32,7 @@ def find_greatest_coin(ratio: Callable[[int], Fraction], epsilon: Decimal) -> in
     while low < high:
         middle = (low + high + 1) // 2
         value = ratio(middle)
-        if value <= 1 or loss_of_ratio(value) <= epsilon:
+        if value <= 1 or bound_ratio_loss(value) <= epsilon:
             low = middle
         else:
             high = middle - 1

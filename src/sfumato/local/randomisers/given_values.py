@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.errors import InvalidParameter, kind_of
+from sfumato.errors import InvalidParameter, describe_kind
 from sfumato.kernel.saturating_sums import LARGEST
 from sfumato.number_arrays import EXACT_IN_A_DOUBLE, Values, plain_array
 
@@ -56,5 +56,5 @@ def _build_size_error(name: str) -> InvalidParameter:
 def _build_kind_error(value: object, array: npt.NDArray[Any], name: str) -> InvalidParameter:
     if array.dtype.kind == "O" and any(type(entry) is int and abs(entry) > LARGEST for entry in array.flat):
         return _build_size_error(name)
-    kind = kind_of(value) if array.ndim == 0 else "an array of something else"
+    kind = describe_kind(value) if array.ndim == 0 else "an array of something else"
     return InvalidParameter(name, _RULE, kind, "Convert it first, for example with float(...).")

@@ -12,10 +12,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from sfumato.errors import InvalidParameter, kind_of
+from sfumato.errors import InvalidParameter, describe_kind
 from sfumato.kernel.entropy import SYSTEM, Entropy
-from sfumato.kernel.exact import plain
-from sfumato.local.mechanisms.coin_tables import UNITS, loss_of_ratio
+from sfumato.kernel.exact import write_plain
+from sfumato.local.mechanisms.coin_tables import UNITS, bound_ratio_loss
 from sfumato.local.mechanisms.kary import Kary
 from sfumato.local.mechanisms.prefix_hashing import draw_prefixes, hash_rows
 from sfumato.local.mechanisms.table_limits import check_coin
@@ -26,7 +26,7 @@ from sfumato.local.randomisers.report_forms import CELLS_AT_ONCE, Counts
 from sfumato.local.randomisers.share_estimates import compute_normal_quantile, compute_wilson_interval
 from sfumato.local.randomisers.support_counts import transform
 from sfumato.local.randomisers.word_bits import BitRow, Words, pack_numbers
-from sfumato.number_arguments import Number, positive_decimal, probability_inside, whole_number
+from sfumato.number_arguments import Number, read_positive_decimal, read_probability, read_whole_number
 
 STEP = 16
 MOST_STEP = 20
@@ -63,19 +63,19 @@ class HeavyHitters:
             raise InvalidParameter("lengths", "must end with the whole word", "others")
         if not all(1 <= step <= MOST_STEP for step in steps):
             raise InvalidParameter("lengths", f"must grow by 1 to {MOST_STEP} bits at a time", "others")
-        if whole_number(self.hash_bits, "hash_bits", 1) > MOST_HASH_BITS:
+        if read_whole_number(self.hash_bits, "hash_bits", 1) > MOST_HASH_BITS:
             raise InvalidParameter("hash_bits", f"must be at most {MOST_HASH_BITS}", "more")
         check_coin(self.keep, "keep")
         if self.support[0] <= self.support[1]:
             raise InvalidParameter("table", "must report the truth more often than any other answer", "another table")
 
     def __repr__(self) -> str:
-        return f"<heavy hitters of {self.words.length} characters, epsilon {plain(self.epsilon)}>"
+        return f"<heavy hitters of {self.words.length} characters, epsilon {write_plain(self.epsilon)}>"
 
     @property
     def epsilon(self) -> Decimal:
         """The privacy loss of one report, computed from the coin and rounded up at the thirtieth digit."""
-        return loss_of_ratio(Kary(1 << self.hash_bits, self.keep).ratio)
+        return bound_ratio_loss(Kary(1 << self.hash_bits, self.keep).ratio)
 
     @property
     def support(self) -> tuple[Fraction, Fraction]:
@@ -99,7 +99,7 @@ class HeavyHitters:
         """Randomise one person's text, or a list with one text per person: rows of bytes."""
         texts = [words] if isinstance(words, str) else list(words) if isinstance(words, Iterable) else None
         if texts is None:
-            raise InvalidParameter("values", "must be texts", kind_of(words))
+            raise InvalidParameter("values", "must be texts", describe_kind(words))
         known = {text: self.words.encode(text) for text in set(texts)}
         reports = self.draw(pack_numbers([known[text] for text in texts], self.words.bits), SYSTEM)
         return reports[0] if isinstance(words, str) else reports
@@ -125,8 +125,8 @@ class HeavyHitters:
         rows, malformed = self.form.sift(reports)
         if malformed:
             raise InvalidParameter("reports", "must have been made by these heavy hitters", f"{malformed} malformed")
-        whole_number(keep, "keep", 1)
-        level = probability_inside(confidence, "confidence")
+        read_whole_number(keep, "keep", 1)
+        level = read_probability(confidence, "confidence")
         parents: list[int] = [0]
         supports, people = np.zeros((1, 1), np.int64), 0
         for group, length in enumerate(self.lengths):
@@ -184,8 +184,8 @@ def heavy_hitters(length: int, epsilon: Number, *, alphabet: str = "", step: int
 
     Prefixes grow by `step` bits from group to group: a larger step gives fewer and larger groups.
     """
-    words, exact = Words(length, alphabet), positive_decimal(epsilon, "epsilon")
-    if whole_number(step, "step", 1) > MOST_STEP:
+    words, exact = Words(length, alphabet), read_positive_decimal(epsilon, "epsilon")
+    if read_whole_number(step, "step", 1) > MOST_STEP:
         raise InvalidParameter("step", f"must be at most {MOST_STEP}", "more")
     hash_bits = min(find_best_hash_bits(exact), MOST_HASH_BITS)
     lengths = (*range(step, words.bits, step), words.bits)

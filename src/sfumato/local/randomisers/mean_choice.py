@@ -6,7 +6,7 @@ from functools import partial
 from sfumato.errors import InvalidParameter
 from sfumato.local.randomisers.category_choice import MARGIN_NOTE, PEOPLE, make_if_possible
 from sfumato.local.randomisers.mean_randomisers import MEAN_NAMES, MeanRandomiser, mean_randomiser
-from sfumato.number_arguments import Number, whole_number
+from sfumato.number_arguments import Number, read_whole_number
 
 PLACES = 32  # the numbers between the bounds at which variances are compared
 
@@ -56,9 +56,9 @@ def choose_mean(
     lower: Number, upper: Number, epsilon: Number, *, people: int = PEOPLE, most_bits: int | None = None
 ) -> MeanChoice:
     """Choose the randomiser whose greatest variance is least; of equals, the one with the shorter report."""
-    whole_number(people, "people", 1)
+    read_whole_number(people, "people", 1)
     if most_bits is not None:
-        whole_number(most_bits, "most_bits", 1)
+        read_whole_number(most_bits, "most_bits", 1)
     offered = []
     for name in MEAN_NAMES:
         made = make_if_possible(partial(mean_randomiser, name, lower=lower, upper=upper, epsilon=epsilon))

@@ -10,9 +10,9 @@ from typing import Any, assert_never, overload
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.errors import InvalidParameter, kind_of
+from sfumato.errors import InvalidParameter, describe_kind
 from sfumato.kernel.entropy import SYSTEM
-from sfumato.kernel.exact import plain
+from sfumato.kernel.exact import write_plain
 from sfumato.local.mechanisms.coin_tables import UNITS
 from sfumato.local.mechanisms.mean_tables import Ends, MeanTable, Mixture, Rows, Window
 from sfumato.local.randomisers.given_values import read_values
@@ -29,7 +29,7 @@ from sfumato.local.randomisers.mean_values import (
 from sfumato.local.randomisers.report_forms import Codes, Counts, check_reports, draw_in_blocks
 from sfumato.local.randomisers.share_estimates import compute_normal_quantile, count_fakes
 from sfumato.local.randomisers.tally import Tally
-from sfumato.number_arguments import Number, positive_decimal, probability_inside, whole_number
+from sfumato.number_arguments import Number, read_positive_decimal, read_probability, read_whole_number
 
 MEAN_NAMES = ("duchi", "piecewise", "hybrid", "laplace")
 
@@ -93,7 +93,8 @@ class MeanRandomiser:
         list_report_numbers(self.table)  # refuses a table whose reports say nothing about the number
 
     def __repr__(self) -> str:
-        return f"<{self.name} from {plain(self.lower)} to {plain(self.upper)}, epsilon {plain(self.epsilon)}>"
+        bounds = f"from {write_plain(self.lower)} to {write_plain(self.upper)}"
+        return f"<{self.name} {bounds}, epsilon {write_plain(self.epsilon)}>"
 
     @property
     def epsilon(self) -> Decimal:
@@ -110,7 +111,11 @@ class MeanRandomiser:
 
     def describe(self) -> dict[str, object]:
         """The published table: plain numbers and text, from which `rebuild` makes the same randomiser."""
-        about: dict[str, object] = {"mechanism": self.name, "lower": plain(self.lower), "upper": plain(self.upper)}
+        about: dict[str, object] = {
+            "mechanism": self.name,
+            "lower": write_plain(self.lower),
+            "upper": write_plain(self.upper),
+        }
         match self.table:
             case Ends(keep=keep):
                 return {**about, "coins": {"keep": keep}}
@@ -155,7 +160,7 @@ class MeanRandomiser:
             raise InvalidParameter("tally", f"must have {self.table.outputs} counts", "another number of them")
         if not tally.people:
             raise InvalidParameter("reports", "must hold at least one report", "none")
-        level = probability_inside(confidence, "confidence")
+        level = read_probability(confidence, "confidence")
         numbers = list_report_floats(self.table)
         shares = tally.counts / tally.people
         mean = float(shares @ numbers)
@@ -190,8 +195,8 @@ class MeanRandomiser:
 
         The interval covers the randomisation and the sampling of the people, by the normal approximation.
         """
-        quantile = compute_normal_quantile(1 - probability_inside(confidence, "confidence"))
-        return quantile * self.span * math.sqrt(self._find_greatest_variance() / whole_number(people, "people", 1))
+        quantile = compute_normal_quantile(1 - read_probability(confidence, "confidence"))
+        return quantile * self.span * math.sqrt(self._find_greatest_variance() / read_whole_number(people, "people", 1))
 
     def _find_greatest_variance(self) -> float:
         """The greatest variance of a report, over all populations, on the scale from 0 to 1.
@@ -218,7 +223,11 @@ def mean_randomiser(name: str, *, lower: Number, upper: Number, epsilon: Number)
 
     "duchi" (one bit), "piecewise", "hybrid" (the least variance for most epsilons), "laplace" (for teaching).
     """
-    exact, low, high = positive_decimal(epsilon, "epsilon"), _read_bound(lower, "lower"), _read_bound(upper, "upper")
+    exact, low, high = (
+        read_positive_decimal(epsilon, "epsilon"),
+        _read_bound(lower, "lower"),
+        _read_bound(upper, "upper"),
+    )
     match name:
         case "duchi":
             return MeanRandomiser(name, low, high, find_best_ends(exact))
@@ -235,7 +244,7 @@ def mean_randomiser(name: str, *, lower: Number, upper: Number, epsilon: Number)
 def rebuild_mean(description: object) -> MeanRandomiser:
     """The randomiser of a published table. A document that is not exactly such a table is refused."""
     if not isinstance(description, Mapping):
-        raise InvalidParameter("description", "must be the published table of a mean", kind_of(description))
+        raise InvalidParameter("description", "must be the published table of a mean", describe_kind(description))
     rest = {key: value for key, value in description.items() if key not in ("mechanism", "lower", "upper")}
     name = description.get("mechanism")
     low, high = _read_bound(description.get("lower"), "lower"), _read_bound(description.get("upper"), "upper")
@@ -269,7 +278,7 @@ def _read_bound(value: object, name: str) -> Decimal:
     rule = "must be a finite number"
     match value:
         case bool() | np.bool_():
-            raise InvalidParameter(name, rule, kind_of(value))
+            raise InvalidParameter(name, rule, describe_kind(value))
         case int() | np.integer():
             bound = Decimal(int(value))
         case float() | np.floating():
@@ -282,7 +291,7 @@ def _read_bound(value: object, name: str) -> Decimal:
             except InvalidOperation:
                 raise InvalidParameter(name, rule, "text that is no number") from None
         case _:
-            raise InvalidParameter(name, rule, kind_of(value))
+            raise InvalidParameter(name, rule, describe_kind(value))
     if not bound.is_finite() or not math.isfinite(float(bound)):
         raise InvalidParameter(name, rule, "another")
     return bound

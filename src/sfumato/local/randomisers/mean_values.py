@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter
-from sfumato.kernel.exact import exp_neg
-from sfumato.local.mechanisms.coin_tables import UNITS, loss_of_rows
+from sfumato.kernel.exact import enclose_exp_neg
+from sfumato.local.mechanisms.coin_tables import UNITS, bound_rows_loss
 from sfumato.local.mechanisms.mean_tables import Ends, MeanTable, Mixture, Rows, Window
 from sfumato.local.randomisers.coin_search import find_greatest_coin
 
@@ -48,7 +48,7 @@ def make_laplace_table(epsilon: Decimal, steps: int = TEACHING_STEPS) -> Rows:
         rows = _make_laplace_rows(Fraction(epsilon) * (1 - Fraction(shrink, 1 << 28)), steps)
         if min(min(row) for row in rows) < 1:
             break
-        if loss_of_rows(rows) <= epsilon:
+        if bound_rows_loss(rows) <= epsilon:
             return Rows(rows)
     raise InvalidParameter(
         "epsilon",
@@ -161,7 +161,7 @@ def solve_numbers(rows: tuple[tuple[int, ...], ...]) -> tuple[Fraction, ...]:
 
 def compute_exp_minus(exponent: Fraction | Decimal) -> Fraction:
     """e**-exponent to 128 binary digits."""
-    low, high = exp_neg(Fraction(exponent), _DIGITS)
+    low, high = enclose_exp_neg(Fraction(exponent), _DIGITS)
     return Fraction(low + high, 2 << _DIGITS)
 
 

@@ -6,17 +6,17 @@ from fractions import Fraction
 
 import numpy as np
 
-from sfumato.errors import InvalidParameter, kind_of
+from sfumato.errors import InvalidParameter, describe_kind
 from sfumato.kernel.entropy import SYSTEM, Entropy
-from sfumato.kernel.exact import plain
-from sfumato.local.mechanisms.coin_tables import UNITS, loss_of_ratio
+from sfumato.kernel.exact import write_plain
+from sfumato.local.mechanisms.coin_tables import UNITS, bound_ratio_loss
 from sfumato.local.mechanisms.question_coins import answer_all, answer_one, compute_questions_ratio
 from sfumato.local.mechanisms.table_limits import check_coin
 from sfumato.local.randomisers.coin_search import find_greatest_coin
 from sfumato.local.randomisers.report_forms import BitRows, Codes, Counts, Reports, check_reports, draw_in_blocks
 from sfumato.local.randomisers.share_estimates import FloatArray, compute_normal_quantile, compute_wilson_interval
 from sfumato.local.randomisers.tally import Tally
-from sfumato.number_arguments import Number, positive_decimal, probability_inside, whole_number
+from sfumato.number_arguments import Number, read_positive_decimal, read_probability, read_whole_number
 from sfumato.number_arrays import plain_array
 
 MOST_QUESTIONS = 1 << 12
@@ -53,18 +53,18 @@ class Questions:
     def __post_init__(self) -> None:
         if self.method not in METHODS:
             raise InvalidParameter("method", f"must be one of {', '.join(METHODS)}", "another")
-        if whole_number(self.count, "count", 1) > MOST_QUESTIONS:
+        if read_whole_number(self.count, "count", 1) > MOST_QUESTIONS:
             raise InvalidParameter("count", f"must be at most {MOST_QUESTIONS}", "more")
         if 2 * check_coin(self.keep, "keep") <= UNITS:
             raise InvalidParameter("keep", "must be above one half", "one half, or less")
 
     def __repr__(self) -> str:
-        return f"<{self.count} questions, {self.method}, epsilon {plain(self.epsilon)}>"
+        return f"<{self.count} questions, {self.method}, epsilon {write_plain(self.epsilon)}>"
 
     @property
     def epsilon(self) -> Decimal:
         """The privacy loss of one report, computed from the coin and rounded up at the thirtieth digit."""
-        return loss_of_ratio(compute_questions_ratio(_count_answered(self.method, self.count), self.keep))
+        return bound_ratio_loss(compute_questions_ratio(_count_answered(self.method, self.count), self.keep))
 
     @property
     def truth(self) -> Fraction:
@@ -85,7 +85,7 @@ class Questions:
             array = array.astype(np.bool_)
         if array.dtype.kind != "b" or array.ndim not in (1, 2) or array.shape[-1] != self.count:
             rule = f"must be yes or no (True or False, 1 or 0), {self.count} for each person"
-            raise InvalidParameter("answers", rule, kind_of(answers))
+            raise InvalidParameter("answers", rule, describe_kind(answers))
         reports = self.draw(array.reshape(-1, self.count), SYSTEM)
         return self.form.take_single(reports) if array.ndim == 1 else reports
 
@@ -111,7 +111,7 @@ class Questions:
             yes, answered = tally.counts[1::2], tally.counts[::2] + tally.counts[1::2]
         if not answered.size or not answered.min():
             raise InvalidParameter("reports", "must hold a report on every question", "none on some")
-        level = probability_inside(confidence, "confidence")
+        level = read_probability(confidence, "confidence")
         quantile = compute_normal_quantile((1 - level) / (self.count if simultaneous else 1))
         observed = yes / answered
         low, high = compute_wilson_interval(observed, answered, quantile)
@@ -136,8 +136,8 @@ class Questions:
 
 def questions(count: int, epsilon: Number, method: str = "sample") -> Questions:
     """Randomised response to so many yes-or-no questions, with the most informative coin that costs at most epsilon."""
-    whole_number(count, "count", 1)
-    exact = positive_decimal(epsilon, "epsilon")
+    read_whole_number(count, "count", 1)
+    exact = read_positive_decimal(epsilon, "epsilon")
     if method not in METHODS:
         raise InvalidParameter("method", f"must be one of {', '.join(METHODS)}", "another")
     answered = _count_answered(method, count)
@@ -177,7 +177,7 @@ class Comparison:
 
 def compare_questions(count: int, epsilon: Number, *, people: int = 10_000) -> Comparison:
     """Compare the accuracy of splitting the budget over all questions, and of one random question for each person."""
-    whole_number(people, "people", 1)
+    read_whole_number(people, "people", 1)
     return Comparison(questions(count, epsilon, "split"), questions(count, epsilon, "sample"), people)
 
 

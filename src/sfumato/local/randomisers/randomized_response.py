@@ -9,16 +9,16 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.errors import InvalidParameter, kind_of
+from sfumato.errors import InvalidParameter, describe_kind
 from sfumato.kernel.coins import BoolArray
 from sfumato.kernel.entropy import SYSTEM, Entropy
-from sfumato.kernel.exact import Probability, Rational, enclose, plain
+from sfumato.kernel.exact import Probability, Rational, enclose, write_plain
 from sfumato.kernel.losses import PureDP
 from sfumato.local.mechanisms.kary import ExactKary
 from sfumato.local.mechanisms.table_limits import MOST_CATEGORIES
 from sfumato.local.randomisers.share_estimates import estimate_shares
 from sfumato.local.randomisers.tally import Tally
-from sfumato.number_arguments import Number, positive_decimal, probability_inside, whole_number
+from sfumato.number_arguments import Number, read_positive_decimal, read_probability, read_whole_number
 from sfumato.number_arrays import plain_array
 
 _BITS = 256
@@ -57,7 +57,7 @@ class RandomizedResponse:
         if truth is None:
             mechanism = ExactKary.for_epsilon(2, _read_epsilon(epsilon))
         else:
-            probability = probability_inside(truth, "truth")
+            probability = read_probability(truth, "truth")
             if probability <= Fraction(1, 2):
                 raise InvalidParameter("truth", "must lie strictly between 1/2 and 1", "1/2 or less")
             mechanism = ExactKary.for_truth(probability)
@@ -67,7 +67,7 @@ class RandomizedResponse:
     def __repr__(self) -> str:
         if isinstance(self.truth, Rational):
             return f"RandomizedResponse(truth=Fraction({str(self.truth.value)!r}))"
-        return f"RandomizedResponse(epsilon={plain(self.loss.epsilon)})"
+        return f"RandomizedResponse(epsilon={write_plain(self.loss.epsilon)})"
 
     @property
     def truth(self) -> Probability:
@@ -101,7 +101,7 @@ class KaryResponse:
 
     def __init__(self, categories: int, epsilon: Number) -> None:
         exact = _read_epsilon(epsilon)
-        count = whole_number(categories, "categories", 2)
+        count = read_whole_number(categories, "categories", 2)
         if count > MOST_CATEGORIES:
             raise InvalidParameter(
                 "categories", f"must be at most {MOST_CATEGORIES}", "more", "Hash them into fewer first."
@@ -109,7 +109,7 @@ class KaryResponse:
         object.__setattr__(self, "mechanism", ExactKary.for_epsilon(count, exact))
 
     def __repr__(self) -> str:
-        return f"KaryResponse(categories={self.categories}, epsilon={plain(self.loss.epsilon)})"
+        return f"KaryResponse(categories={self.categories}, epsilon={write_plain(self.loss.epsilon)})"
 
     @property
     def categories(self) -> int:
@@ -154,7 +154,7 @@ def move_answers(response: KaryResponse, answers: object, entropy: Entropy) -> i
 
 
 def _read_epsilon(value: object) -> Decimal:
-    exact = positive_decimal(value, "epsilon")
+    exact = read_positive_decimal(value, "epsilon")
     if not LEAST_EPSILON <= exact <= MOST_EPSILON:
         raise InvalidParameter(
             "epsilon",
@@ -184,7 +184,7 @@ def _read_answers(answers: object, name: str) -> tuple[BoolArray, tuple[int, ...
     if array.dtype.kind in "iuf" and bool(((array == 0) | (array == 1)).all()):  # 1.0 and 1 are the same answer
         array = array.astype(np.bool_)
     if array.dtype.kind != "b" and array.size:
-        raise InvalidParameter(name, "must be True or False, or 1 or 0", kind_of(answers))
+        raise InvalidParameter(name, "must be True or False, or 1 or 0", describe_kind(answers))
     return array.astype(np.bool_).reshape(-1), array.shape if array.ndim else None
 
 
@@ -197,7 +197,7 @@ def _read_categories(
         if bool((wide == np.clip(np.floor(wide), 0, categories - 1)).all()):
             array = wide.astype(np.int64)
     if array.dtype.kind not in "iu" and array.size:
-        raise InvalidParameter(name, f"must be whole numbers from 0 to {categories - 1}", kind_of(answers))
+        raise InvalidParameter(name, f"must be whole numbers from 0 to {categories - 1}", describe_kind(answers))
     if array.size and (int(array.min()) < 0 or int(array.max()) >= categories):
         raise InvalidParameter(name, f"must be whole numbers from 0 to {categories - 1}", "a number outside")
     return array.astype(np.int64).reshape(-1), array.shape if array.ndim else None

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from sfumato.errors import InvalidParameter
 from sfumato.local.randomisers.report_forms import Counts
 from sfumato.local.randomisers.tally import Tally
-from sfumato.number_arguments import Number, probability_inside
+from sfumato.number_arguments import Number, read_probability
 
 FloatArray = npt.NDArray[np.float64]
 _ROWS_SHOWN = 20
@@ -86,7 +86,7 @@ def estimate_shares(
     """
     if not tally.people:
         raise InvalidParameter("reports", "must hold at least one report", "none")
-    level = probability_inside(confidence, "confidence")
+    level = read_probability(confidence, "confidence")
     quantile = compute_normal_quantile((1 - level) / (tally.counts.size if simultaneous else 1))
     observed = tally.counts / tally.people
     frequency = remove_bias(observed, support)
@@ -152,7 +152,7 @@ def remove_bias(observed: FloatArray, support: tuple[Fraction, Fraction]) -> Flo
 
 def count_fakes(share: Number, people: int) -> int:
     """The number of fake reports in this share of all. At least one report must be honest."""
-    fakes = math.ceil(probability_inside(share, "share") * people)
+    fakes = math.ceil(read_probability(share, "share") * people)
     if fakes >= people:
         raise InvalidParameter("share", "must leave at least one honest report", "more")
     return fakes

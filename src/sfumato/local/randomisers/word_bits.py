@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.errors import InvalidParameter, kind_of
-from sfumato.number_arguments import whole_number
+from sfumato.errors import InvalidParameter, describe_kind
+from sfumato.number_arguments import read_whole_number
 
 MOST_BITS = 512
 BitRow = npt.NDArray[np.uint8]  # the first bit is the highest of the first byte
@@ -23,9 +23,9 @@ class Words:
     alphabet: str = ""
 
     def __post_init__(self) -> None:
-        whole_number(self.length, "length", 1)
+        read_whole_number(self.length, "length", 1)
         if not isinstance(self.alphabet, str) or len(set(self.alphabet)) != len(self.alphabet):
-            raise InvalidParameter("alphabet", "must be a text of different characters", kind_of(self.alphabet))
+            raise InvalidParameter("alphabet", "must be a text of different characters", describe_kind(self.alphabet))
         if self.bits > MOST_BITS:
             raise InvalidParameter("length", f"must fit {MOST_BITS} bits", "more", "Shorten it, or use an alphabet.")
 
@@ -40,7 +40,7 @@ class Words:
     def encode(self, text: object) -> int:
         """The number whose `bits` binary digits are the text."""
         if not isinstance(text, str):
-            raise InvalidParameter("values", "must be texts", kind_of(text))
+            raise InvalidParameter("values", "must be texts", describe_kind(text))
         if self.alphabet:
             codes = [self.alphabet.find(character) + 1 for character in text[: self.length]]
             if 0 in codes:

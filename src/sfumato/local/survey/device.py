@@ -17,7 +17,7 @@ from pathlib import Path
 
 from sfumato.errors import BudgetExceeded, InvalidParameter, LedgerError
 from sfumato.kernel.entropy import SYSTEM
-from sfumato.kernel.exact import plain, sum_exactly
+from sfumato.kernel.exact import sum_exactly, write_plain
 from sfumato.local.mechanisms.permanent_coins import PermanentCoins
 from sfumato.local.mechanisms.two_stage import TwoStage
 from sfumato.local.randomisers.category_randomisers import Randomiser
@@ -25,7 +25,7 @@ from sfumato.local.survey.canonical_json import write_canonical
 from sfumato.local.survey.domains import Answer, draw_report
 from sfumato.local.survey.manifest import SECONDS_A_DAY, Manifest
 from sfumato.local.survey.sqlite_transaction import run_sqlite_transaction
-from sfumato.number_arguments import Number, positive_decimal
+from sfumato.number_arguments import Number, read_positive_decimal
 
 FORMAT = "sfumato-device 1"
 DAYS_A_MONTH = 30
@@ -94,7 +94,7 @@ class Device:
     ) -> Caps:
         """Change the person's caps. Charges stay."""
         given = {"per_survey": per_survey, "per_month": per_month, "lifetime": lifetime}
-        wanted = {name: positive_decimal(value, name) for name, value in given.items() if value is not None}
+        wanted = {name: read_positive_decimal(value, name) for name, value in given.items() if value is not None}
         with self._open_ledger() as ledger:
             for name, cap in wanted.items():
                 ledger.execute("UPDATE settings SET value = ? WHERE name = ?", (str(cap), name))
@@ -162,7 +162,7 @@ class Device:
             )  # negating a Decimal would round it to 28 digits
             if survey.price > left:
                 raise BudgetExceeded(
-                    f"This costs epsilon {plain(survey.price)}, but only {plain(left)} is left of {name}.",
+                    f"This costs epsilon {write_plain(survey.price)}, but only {write_plain(left)} is left of {name}.",
                     "Nothing was sent, and no budget was spent.",
                     survey.price,
                     left,
@@ -259,7 +259,7 @@ def _read_secret(ledger: sqlite3.Connection) -> bytes:
 def _read_caps(ledger: sqlite3.Connection) -> Caps:
     found = dict(ledger.execute("SELECT name, value FROM settings"))
     try:
-        return Caps(*(positive_decimal(found[cap.name], cap.name) for cap in fields(Caps)))
+        return Caps(*(read_positive_decimal(found[cap.name], cap.name) for cap in fields(Caps)))
     except (KeyError, InvalidParameter):
         raise _build_error("has no valid caps") from None
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import numpy as np
 
-from sfumato.errors import InvalidParameter, kind_of
+from sfumato.errors import InvalidParameter, describe_kind
 from sfumato.kernel.entropy import Entropy
 from sfumato.local.randomisers.category_randomisers import Randomiser
 from sfumato.local.randomisers.mean_randomisers import MeanRandomiser
@@ -93,4 +93,4 @@ def _to_float(value: object) -> float:
 
 
 def _build_refusal(rule: str, value: object) -> InvalidParameter:
-    return InvalidParameter("value", rule, "another" if isinstance(value, str | int) else kind_of(value))
+    return InvalidParameter("value", rule, "another" if isinstance(value, str | int) else describe_kind(value))

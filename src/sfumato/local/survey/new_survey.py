@@ -8,7 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from sfumato.errors import CatalogError, InvalidParameter
-from sfumato.kernel.exact import plain
+from sfumato.kernel.exact import write_plain
 from sfumato.local.mechanisms.two_stage import TwoStage
 from sfumato.local.randomisers.category_choice import choose
 from sfumato.local.randomisers.category_randomisers import Randomiser, randomiser
@@ -21,7 +21,7 @@ from sfumato.local.survey.canonical_json import write_canonical
 from sfumato.local.survey.domains import Table
 from sfumato.local.survey.manifest import ENDPOINT, FORMAT, VERSION, identify, read_manifest, write_document
 from sfumato.local.survey.signed_survey import Survey
-from sfumato.number_arguments import Number, positive_decimal, whole_number
+from sfumato.number_arguments import Number, read_positive_decimal, read_whole_number
 from sfumato.signing import make_secret, public_key_of, read_key, sign
 
 DAYS, MOST_DAYS = 365, 3650
@@ -89,14 +89,14 @@ def new_survey(
         )
     if not isinstance(endpoint, str) or not ENDPOINT.fullmatch(endpoint):
         raise InvalidParameter("endpoint", "must be an https address, or empty", "something else")
-    asked = positive_decimal(epsilon, "epsilon")
-    kept = None if renewal is None else positive_decimal(renewal.epsilon, "renewal")
+    asked = read_positive_decimal(epsilon, "epsilon")
+    kept = None if renewal is None else read_positive_decimal(renewal.epsilon, "renewal")
     if labels is not None:
         domain: dict[str, object] = {"kind": "categories", "labels": _check_labels(labels, "labels", 2)}
         table = _make_for_labels(len(labels), asked, kept, mechanism, most_bits)
     elif bounds is not None:
         made = _make_for_bounds(bounds, _take_single_epsilon(asked, kept), mechanism, most_bits)
-        domain = {"kind": "numbers", "lower": plain(made.lower), "upper": plain(made.upper)}
+        domain = {"kind": "numbers", "lower": write_plain(made.lower), "upper": write_plain(made.upper)}
         table = made
     else:
         domain = {"kind": "questions", "labels": _check_labels(questions or (), "questions", 1)}
@@ -113,18 +113,20 @@ def new_survey(
         if kept is None or renewal is None
         else {
             "periods": renewal.periods,
-            "epsilon": plain(kept),
+            "epsilon": write_plain(kept),
             "instantaneous": describe_category_table(staged.instantaneous) if staged else None,
         },
-        "epsilon": plain(asked),
-        "lifetime_epsilon": plain(
-            positive_decimal(lifetime_epsilon, "lifetime_epsilon") if lifetime_epsilon is not None else kept or asked
+        "epsilon": write_plain(asked),
+        "lifetime_epsilon": write_plain(
+            read_positive_decimal(lifetime_epsilon, "lifetime_epsilon")
+            if lifetime_epsilon is not None
+            else kept or asked
         ),
-        "period_days": whole_number(period_days, "period_days", 0),
-        "minimum_batch": whole_number(minimum_batch, "minimum_batch", 1),
+        "period_days": read_whole_number(period_days, "period_days", 0),
+        "minimum_batch": read_whole_number(minimum_batch, "minimum_batch", 1),
         "endpoint": endpoint,
         "created": _format_time(start),
-        "expires": _format_time(start + timedelta(days=min(whole_number(days, "days", 1), MOST_DAYS))),
+        "expires": _format_time(start + timedelta(days=min(read_whole_number(days, "days", 1), MOST_DAYS))),
     }
     statement["id"] = identify(statement)
     return Survey(read_manifest(key.sign(statement)))  # the same checks as for any reader

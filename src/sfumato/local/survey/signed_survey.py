@@ -5,12 +5,12 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 
-from sfumato.kernel.exact import plain
+from sfumato.kernel.exact import write_plain
 from sfumato.local.survey.device import Device, Report
 from sfumato.local.survey.domains import Domain, Table
 from sfumato.local.survey.fetch import fetch
 from sfumato.local.survey.manifest import MOST_BYTES, Manifest, build_refusal, read_manifest, signature_fits
-from sfumato.number_arguments import Number, positive_decimal
+from sfumato.number_arguments import Number, read_positive_decimal
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Survey:
         survey = cls(read_manifest(_read(str(source), public_key is not None)), device)
         if public_key is not None and not survey.verify(public_key):
             raise build_refusal("survey-key")
-        if cap is not None and survey.manifest.price > positive_decimal(cap, "cap"):
+        if cap is not None and survey.manifest.price > read_positive_decimal(cap, "cap"):
             raise build_refusal("survey-cap")
         return survey
 
@@ -83,7 +83,7 @@ class Survey:
         return self.manifest.price
 
     def __repr__(self) -> str:
-        return f"<survey {self.id}, epsilon {plain(self.epsilon)} per report>"
+        return f"<survey {self.id}, epsilon {write_plain(self.epsilon)} per report>"
 
 
 def _read(source: str, key_is_known: bool) -> bytes:

@@ -59,7 +59,7 @@ class Additive:
 
 
 @lru_cache(maxsize=256)
-def grid_and_noise(mechanism: Additive, size: int) -> tuple[int, Noise]:
+def choose_grid_and_noise(mechanism: Additive, size: int) -> tuple[int, Noise]:
     """The grid's exponent, and the noise in its steps, for a vector of `size` entries.
 
     Claim: K-18. On integers, the noise pays for ceil(sensitivity). On a grid of step g = 2**exponent it pays for
@@ -102,7 +102,7 @@ def release_on_grid(mechanism: Additive, value: object, entropy: Entropy) -> Rel
         return _release_one(mechanism, value, entropy)
     values = read_numbers(value)
     size = values.flat.size
-    exponent, noise = grid_and_noise(mechanism, max(size, 1))
+    exponent, noise = choose_grid_and_noise(mechanism, max(size, 1))
 
     def release_part(part: Numbers) -> Numbers:
         noisy = add_saturating(to_grid(part, exponent), noise.draw(part.size, entropy))
@@ -118,6 +118,6 @@ def release_on_grid(mechanism: Additive, value: object, entropy: Entropy) -> Rel
 
 def _release_one(mechanism: Additive, value: int | float, entropy: Entropy) -> int | float:
     """The same for a single number, in Python's own arithmetic: at this size numpy's steps cost more than the noise."""
-    exponent, noise = grid_and_noise(mechanism, 1)
+    exponent, noise = choose_grid_and_noise(mechanism, 1)
     noisy = saturate(one_to_grid(value, exponent) + int(noise.draw(1, entropy)[0]))
     return noisy if mechanism.of == "integers" else noisy * 2.0**exponent

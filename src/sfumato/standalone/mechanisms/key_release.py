@@ -8,7 +8,7 @@ from typing import TypeVar, cast
 
 import numpy as np
 
-from sfumato.errors import InvalidParameter, kind_of
+from sfumato.errors import InvalidParameter, describe_kind
 from sfumato.kernel.entropy import Entropy
 from sfumato.kernel.keys import KeyRule
 from sfumato.kernel.samplers import discrete_laplace
@@ -30,7 +30,7 @@ def release_keys(rule: KeyRule, people_per_key: Mapping[Key, int], entropy: Entr
     Checked by: tests/kernel/test_keys.py::test_release_is_noise_and_threshold
     """
     if not isinstance(people_per_key, Mapping):
-        raise InvalidParameter("people_per_key", "must map keys to numbers of people", kind_of(people_per_key))
+        raise InvalidParameter("people_per_key", "must map keys to numbers of people", describe_kind(people_per_key))
     values = read_numbers(list(people_per_key.values()), "people_per_key")
     if values.shape != (len(people_per_key),):
         raise InvalidParameter("people_per_key", "must map each key to one number of people", "several")
