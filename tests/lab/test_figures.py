@@ -5,10 +5,10 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from sfumato.lab.figure import Figure
-from sfumato.lab.marks import Axis, Band, Bars, Dots, Label, Line, Panel, Rule, Strokes
-from sfumato.lab.pages import make_page, make_table
-from sfumato.lab.svg import choose_ticks
+from sfumato.drawing.figure import Figure
+from sfumato.drawing.marks import Axis, Band, Bars, Dots, Label, Line, Panel, Rule, Strokes
+from sfumato.drawing.pages import make_page, make_table
+from sfumato.drawing.svg import choose_ticks
 
 EVERY_MARK = (
     Line(((0, 0), (1, 1)), "naive", "a line"),

@@ -43,9 +43,10 @@ MAY_IMPORT = {  # a package of ours, or a module at the root -> what of ours it 
     },
     "answering": ANSWERING,
     "local": {"kernel", "number_arguments", "number_arrays", "ledger", "answering", "errors", "signing"},
-    "lab": {"local", "standalone", "answering", "number_arrays", "extras", "signing", *ROOT, *ANSWERING},
-    "learning": {"answering", "curator", *ANSWERING},
-    "cli": {"lab", "learning", "local", "answering", *ROOT, *ANSWERING, ""},
+    "drawing": set(),
+    "lab": {"drawing", "local", "standalone", "answering", "number_arrays", "extras", "signing", *ROOT, *ANSWERING},
+    "learning": {"answering", "curator", "drawing", *ANSWERING},
+    "cli": {"drawing", "lab", "learning", "local", "answering", *ROOT, *ANSWERING, ""},
     # modules at the root
     "__init__": {
         "lab",

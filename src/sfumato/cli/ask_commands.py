@@ -169,7 +169,7 @@ def explain(
         with working("Explaining"), open_folder(context.obj) as curator:
             found = curator.preview(sql, epsilon, rho=rho, delta=delta, confidence=confidence, analyst=analyst)
         if html is not None:
-            from sfumato.lab.pages import make_page
+            from sfumato.drawing.pages import make_page
 
             title = "How this question would be answered"
             page = f'<h1>{title}</h1><pre style="white-space:pre-wrap">{escape(sql)}</pre>{found.explain_html(people)}'

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from sfumato.lab.attack_names import ATTACKS
 
 if TYPE_CHECKING:
+    from sfumato.drawing.figure import Figure as Figure
     from sfumato.lab.attack_names import list_attacks as list_attacks
     from sfumato.lab.attack_result import AttackResult as AttackResult
     from sfumato.lab.attacks.averaging import averaging as averaging
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from sfumato.lab.explanations.repeated_errors import error as error
     from sfumato.lab.explanations.sliding_property import MechanismView as MechanismView
     from sfumato.lab.explanations.sliding_property import mechanism as mechanism
-    from sfumato.lab.figure import Figure as Figure
     from sfumato.lab.seeded_noise import SeededNoise as SeededNoise
     from sfumato.lab.seeded_noise import seeded as seeded
 
@@ -53,7 +53,7 @@ _LOADED_ON_USE = {
     "AttackResult": "sfumato.lab.attack_result",
     "BROKEN_MECHANISMS": "sfumato.lab.broken_mechanisms",
     "AuditResult": "sfumato.lab.auditing.audit_result",
-    "Figure": "sfumato.lab.figure",
+    "Figure": "sfumato.drawing.figure",
     "mechanism": "sfumato.lab.explanations.sliding_property",
     "MechanismView": "sfumato.lab.explanations.sliding_property",
     "epsilon": "sfumato.lab.explanations.epsilon_meaning",

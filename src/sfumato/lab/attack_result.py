@@ -7,9 +7,9 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from sfumato.drawing.figure import Figure
+from sfumato.drawing.pages import add_style, make_page, make_table
 from sfumato.kernel.exact import write_plain
-from sfumato.lab.figure import Figure
-from sfumato.lab.pages import add_style, make_page, make_table
 from sfumato.lab.success_rate import SuccessRate, show_share
 
 FALSE_ALARM = 1e-6  # the probability that a correct release is reported to exceed its limit

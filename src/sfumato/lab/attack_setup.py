@@ -9,12 +9,12 @@ import numpy as np
 from sfumato.catalog.budget import Budget
 from sfumato.catalog.columns import ColumnDeclaration
 from sfumato.curator import Curator
+from sfumato.drawing.figure import Figure
+from sfumato.drawing.marks import Axis, Bars, Mark, Panel, Rule, Strokes
 from sfumato.errors import InvalidParameter
 from sfumato.kernel.neighbours import ROW
 from sfumato.lab.attack_result import AttackResult, Story
-from sfumato.lab.figure import Figure
 from sfumato.lab.guess_limits import limit_guess, name_limit
-from sfumato.lab.marks import Axis, Bars, Mark, Panel, Rule, Strokes
 from sfumato.lab.success_rate import SuccessRate, show_share
 from sfumato.number_arguments import Number, read_privacy_amount, read_whole_number
 from sfumato.opening import protect

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
+from sfumato.drawing.marks import Axis, Dots, Line, Mark, Panel, Strokes
+from sfumato.drawing.pages import make_page, place_panels
 from sfumato.kernel.exact import write_plain
 from sfumato.lab.attack_result import AttackResult
-from sfumato.lab.marks import Axis, Dots, Line, Mark, Panel, Strokes
-from sfumato.lab.pages import make_page, place_panels
 from sfumato.lab.success_rate import show_share
 
 TITLE = "Attacks on the naive release and on Sfumato"

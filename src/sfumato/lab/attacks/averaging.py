@@ -5,11 +5,11 @@ import pyarrow as pa
 
 from sfumato.catalog.columns import Integer
 from sfumato.curator import Curator
+from sfumato.drawing.figure import Figure
+from sfumato.drawing.marks import Axis, Line, Panel, Rule
 from sfumato.errors import BudgetExceeded
 from sfumato.lab.attack_result import AttackResult, Story
 from sfumato.lab.attack_setup import Setup, compare_rates, conclude, count_successes, limit_of, protect_rows, read_setup
-from sfumato.lab.figure import Figure
-from sfumato.lab.marks import Axis, Line, Panel, Rule
 from sfumato.number_arguments import Number
 
 REPEATS = 4_000

@@ -5,12 +5,12 @@ import pyarrow as pa
 
 from sfumato.catalog.budget import Budget
 from sfumato.catalog.columns import Integer
+from sfumato.drawing.figure import Figure
+from sfumato.drawing.marks import Axis, Bars, Panel
 from sfumato.kernel.exact import write_plain
 from sfumato.kernel.neighbours import ROW
 from sfumato.lab.attack_result import AttackResult, Story
 from sfumato.lab.attack_setup import Setup, compare_rates, conclude, count_successes, limit_of, read_setup
-from sfumato.lab.figure import Figure
-from sfumato.lab.marks import Axis, Bars, Panel
 from sfumato.number_arguments import Number
 from sfumato.opening import protect
 

@@ -4,6 +4,8 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.catalog.columns import Category, ColumnDeclaration, Integer
+from sfumato.drawing.figure import Figure
+from sfumato.drawing.marks import Axis, Dots, Panel, Strokes
 from sfumato.lab.attack_result import AttackResult, Story
 from sfumato.lab.attack_setup import (
     Setup,
@@ -14,8 +16,6 @@ from sfumato.lab.attack_setup import (
     protect_rows,
     read_setup,
 )
-from sfumato.lab.figure import Figure
-from sfumato.lab.marks import Axis, Dots, Panel, Strokes
 from sfumato.lab.success_rate import SuccessRate
 from sfumato.number_arguments import Number
 

@@ -7,12 +7,12 @@ import duckdb
 
 from sfumato.catalog.budget import Budget
 from sfumato.catalog.columns import Date, Id, Integer
+from sfumato.drawing.figure import Figure
+from sfumato.drawing.marks import Axis, Bars, Label, Panel, Strokes
 from sfumato.kernel.neighbours import ROW
 from sfumato.lab.attack_result import AttackResult, Story
 from sfumato.lab.attack_setup import Setup, compare_rates, conclude, limit_of, read_setup
 from sfumato.lab.attacks.two_worlds import Case, World, play_cases
-from sfumato.lab.figure import Figure
-from sfumato.lab.marks import Axis, Bars, Label, Panel, Strokes
 from sfumato.number_arguments import Number
 from sfumato.opening import protect
 

@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 
+from sfumato.drawing.figure import Figure
+from sfumato.drawing.marks import Axis, Dots, Line, Panel
 from sfumato.lab.attack_result import AttackResult, Story
 from sfumato.lab.attack_setup import Setup, compare_rates, conclude, count_successes, limit_of, read_setup
 from sfumato.lab.attacks.numpy_laplace import is_reachable
-from sfumato.lab.figure import Figure
 from sfumato.lab.guess_limits import limit_guess
-from sfumato.lab.marks import Axis, Dots, Line, Panel
 from sfumato.lab.success_rate import SuccessRate, show_share
 from sfumato.number_arguments import Number
 from sfumato.standalone.additive import Laplace

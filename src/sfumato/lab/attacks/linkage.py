@@ -7,6 +7,8 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.catalog.columns import Category, ColumnDeclaration, Date
+from sfumato.drawing.figure import Figure
+from sfumato.drawing.marks import Axis, Bars, Label, Panel
 from sfumato.lab.attack_result import AttackResult, Story
 from sfumato.lab.attack_setup import (
     PERCENTS,
@@ -18,8 +20,6 @@ from sfumato.lab.attack_setup import (
     protect_rows,
     read_setup,
 )
-from sfumato.lab.figure import Figure
-from sfumato.lab.marks import Axis, Bars, Label, Panel
 from sfumato.number_arguments import Number
 
 PEOPLE = 1_000

@@ -4,10 +4,10 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.catalog.columns import Integer
+from sfumato.drawing.figure import Figure
+from sfumato.drawing.marks import Axis, Bars, Panel, Role
 from sfumato.lab.attack_result import AttackResult, Story
 from sfumato.lab.attack_setup import Setup, compare_rates, conclude, count_successes, limit_of, protect_rows, read_setup
-from sfumato.lab.figure import Figure
-from sfumato.lab.marks import Axis, Bars, Panel, Role
 from sfumato.number_arguments import Number
 
 OTHERS_SHARE = 0.1  # other people for each target: most profiles belong to one person, so the model overfits

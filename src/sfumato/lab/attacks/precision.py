@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from sfumato.drawing.figure import Figure
+from sfumato.drawing.marks import Axis, Bars, Panel
 from sfumato.lab.attack_result import AttackResult, Story
 from sfumato.lab.attack_setup import Limit, Setup, compare_rates, conclude, read_setup
-from sfumato.lab.figure import Figure
-from sfumato.lab.marks import Axis, Bars, Panel
 from sfumato.lab.success_rate import SuccessRate
 from sfumato.number_arguments import Number
 from sfumato.standalone.additive import Laplace

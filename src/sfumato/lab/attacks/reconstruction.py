@@ -6,6 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.catalog.columns import Integer
+from sfumato.drawing.figure import Figure
+from sfumato.drawing.marks import Axis, Dots, Line, Panel
 from sfumato.lab.attack_result import AttackResult, Story
 from sfumato.lab.attack_setup import (
     PERCENTS,
@@ -17,8 +19,6 @@ from sfumato.lab.attack_setup import (
     protect_rows,
     read_setup,
 )
-from sfumato.lab.figure import Figure
-from sfumato.lab.marks import Axis, Dots, Line, Panel
 from sfumato.lab.success_rate import SuccessRate
 from sfumato.number_arguments import Number
 

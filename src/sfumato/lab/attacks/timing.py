@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from sfumato.drawing.figure import Figure
+from sfumato.drawing.marks import Axis, Dots, Panel
 from sfumato.lab.attack_result import AttackResult, Story
 from sfumato.lab.attack_setup import compare_rates, conclude, count_successes, limit_of, read_setup
-from sfumato.lab.figure import Figure
-from sfumato.lab.marks import Axis, Dots, Panel
 from sfumato.number_arguments import Number
 from sfumato.standalone.additive import Laplace
 

@@ -5,11 +5,11 @@ import pyarrow as pa
 
 from sfumato.catalog.columns import ColumnDeclaration, Integer, Real
 from sfumato.curator import Curator
+from sfumato.drawing.figure import Figure
+from sfumato.drawing.marks import Axis, Bars, Label, Panel
 from sfumato.lab.attack_result import AttackResult, Story
 from sfumato.lab.attack_setup import Setup, compare_rates, conclude, limit_of, protect_rows, read_setup
 from sfumato.lab.attacks.two_worlds import Case, World, play_cases
-from sfumato.lab.figure import Figure
-from sfumato.lab.marks import Axis, Bars, Label, Panel
 from sfumato.number_arguments import Number
 
 SQL = "SELECT SUM(v) AS value FROM people WHERE v < {}"

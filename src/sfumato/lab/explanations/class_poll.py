@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sfumato.drawing.figure import Figure
+from sfumato.drawing.marks import Axis, Dots, Line, Panel, Rule
 from sfumato.errors import InvalidParameter
 from sfumato.lab.distributions.mechanism_distributions import probabilities
 from sfumato.lab.explanations.lesson_page import LessonPage, PageTable, save_page, write_html, write_text
-from sfumato.lab.figure import Figure
-from sfumato.lab.marks import Axis, Dots, Line, Panel, Rule
 from sfumato.lab.seeded_noise import SeededNoise, seeded
 from sfumato.local.randomisers.randomized_response import RandomizedResponse, ShareEstimate
 from sfumato.number_arguments import Number, read_probability, read_whole_number

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from sfumato.drawing.figure import Figure
+from sfumato.drawing.marks import Axis, Band, Line, Mark, Panel, Points, Rule
 from sfumato.kernel.exact import write_plain
 from sfumato.kernel.losses import PureDP
 from sfumato.lab.explanations.lesson_page import LessonPage, PageTable, save_page, write_html, write_text
-from sfumato.lab.figure import Figure
-from sfumato.lab.marks import Axis, Band, Line, Mark, Panel, Points, Rule
 from sfumato.lab.success_rate import show_share
 from sfumato.number_arguments import Number
 

@@ -6,8 +6,8 @@ from html import escape
 from pathlib import Path
 from typing import Protocol
 
-from sfumato.lab.figure import Figure
-from sfumato.lab.pages import add_style, make_page, make_table
+from sfumato.drawing.figure import Figure
+from sfumato.drawing.pages import add_style, make_page, make_table
 
 COLUMNS = 80
 

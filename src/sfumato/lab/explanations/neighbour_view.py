@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from sfumato.drawing.figure import Figure
+from sfumato.drawing.marks import Axis, Dots, Panel, Rule
 from sfumato.kernel.neighbours import Neighbours
 from sfumato.lab.explanations.lesson_page import LessonPage, PageTable, save_page, write_html, write_text
 from sfumato.lab.explanations.neighbour_tables import (
@@ -19,8 +21,6 @@ from sfumato.lab.explanations.neighbour_tables import (
     find_table,
     list_neighbours,
 )
-from sfumato.lab.figure import Figure
-from sfumato.lab.marks import Axis, Dots, Panel, Rule
 
 LISTED_ONE_BY_ONE = 8
 SHOWN_CELLS = 12

@@ -10,12 +10,12 @@ import pyarrow as pa
 
 from sfumato.catalog.budget import Budget
 from sfumato.catalog.columns import Boolean, Integer
+from sfumato.drawing.figure import Figure
+from sfumato.drawing.marks import Axis, Dots, Line, Panel, Rule
 from sfumato.errors import InvalidParameter, describe_kind
 from sfumato.kernel.exact import write_plain
 from sfumato.kernel.neighbours import ROW
 from sfumato.lab.explanations.lesson_page import LessonPage, PageTable, draw_bar, save_page, write_html, write_text
-from sfumato.lab.figure import Figure
-from sfumato.lab.marks import Axis, Dots, Line, Panel, Rule
 from sfumato.lab.seeded_noise import seeded
 from sfumato.lab.success_rate import show_share
 from sfumato.number_arguments import Number, read_privacy_amount, read_whole_number

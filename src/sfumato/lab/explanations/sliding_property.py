@@ -6,6 +6,8 @@ from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import Any, Literal
 
+from sfumato.drawing.figure import Figure
+from sfumato.drawing.marks import Axis, Bars, Dots, Line, Mark, Panel, Rule
 from sfumato.errors import InvalidParameter
 from sfumato.kernel.exact import write_plain
 from sfumato.kernel.losses import ZCDP
@@ -13,8 +15,6 @@ from sfumato.kernel.mechanisms import LaplaceNoise
 from sfumato.lab.distributions.lattice_distribution import LatticeDistribution
 from sfumato.lab.distributions.mechanism_distributions import probabilities
 from sfumato.lab.explanations.lesson_page import LessonPage, PageTable, draw_bar, save_page, write_html, write_text
-from sfumato.lab.figure import Figure
-from sfumato.lab.marks import Axis, Bars, Dots, Line, Mark, Panel, Rule
 from sfumato.number_arguments import Number, read_positive_decimal, read_positive_fraction, read_probability
 from sfumato.standalone.additive import Gaussian, Laplace
 

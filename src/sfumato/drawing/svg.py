@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from html import escape
 from typing import assert_never
 
-from sfumato.lab.marks import Axis, Band, Bars, Dots, Label, Line, Mark, Panel, Role, Rule, Strokes
+from sfumato.drawing.marks import Axis, Band, Bars, Dots, Label, Line, Mark, Panel, Role, Rule, Strokes
 
 WIDTH = 380  # of a panel: its texts are readable on a phone without zooming
 RIGHT, BOTTOM = 20, 44

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from sfumato.lab.marks import Panel
-from sfumato.lab.pages import add_style, make_page, place_panels
-from sfumato.lab.svg import draw_panels
+from sfumato.drawing.marks import Panel
+from sfumato.drawing.pages import add_style, make_page, place_panels
+from sfumato.drawing.svg import draw_panels
 
 
 @dataclass(frozen=True, slots=True)

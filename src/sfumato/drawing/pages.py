@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from html import escape
 
-from sfumato.lab.marks import Panel
-from sfumato.lab.svg import STYLE, draw_panel
+from sfumato.drawing.marks import Panel
+from sfumato.drawing.svg import STYLE, draw_panel
 
 PAGE_STYLE = """
 :root{color-scheme:light dark}
