@@ -2,6 +2,12 @@ import sqlite3
 
 from clinic import COUNT, json_of, run
 
+import sfumato as sf
+from sfumato.answering.prepaid_ledger import prepay
+from sfumato.answering.question_record import write_prepaid_record
+from sfumato.kernel.certify import Certificate
+from sfumato.kernel.losses import PureDP
+
 
 def test_budget(clinic):
     clinic("ask", COUNT, "--epsilon", "0.5")
@@ -105,3 +111,22 @@ def test_without_a_dataset_all_leave_with_four(tmp_path):
         result = run("-C", tmp_path, *arguments)
         assert result.exit_code == 4
         assert "sfumato init" in result.stderr
+
+
+def test_a_prepaid_charge_does_not_look_like_a_failed_one(clinic):
+    with sf.open(clinic.folder) as opened:
+        record = write_prepaid_record("10 statistical queries", table="patients")
+        prepay(opened.ledger(), "ann", PureDP("0.5"), PureDP("0.5"), record)[0].close()
+        certificate = Certificate("0" * 64, "0" * 64, opened.ledger().population, 0, (), PureDP("0.25"))
+        opened.ledger().void(opened.ledger().reserve("bob", certificate))  # negative control: a charge that failed
+    assert clinic("ask", COUNT, "--epsilon", "0.125").exit_code == 0
+    entries = json_of(clinic("ledger", "--json"))["entries"]
+    outcomes = [entry["outcome"] for entry in entries]
+    assert outcomes == [None, None, "prepaid", None, "failed", None, "answered"]
+    lines = clinic("ledger").stdout.splitlines()
+    assert any("ann: prepaid for 10 statistical queries; table patients" in line for line in lines)
+    kinds = [line.split()[3] for line in lines[1:] if line.split()[0].isdigit()]
+    assert kinds == ["open", "charge", "prepaid", "charge", "failed", "charge", "answer"]
+    assert "prepaid for 10 statistical queries; table patients" in clinic("ledger", "show", "2").stdout
+    assert "the process that paid gives the answers" in " ".join(clinic("ledger", "show", "3").stdout.split())
+    assert "the charge is spent" in " ".join(clinic("ledger", "show", "5").stdout.split())

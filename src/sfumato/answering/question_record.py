@@ -31,3 +31,8 @@ def write_record(how: str, *questions: Mapping[str, object], confidence: Fractio
     if confidence is not None:
         made["confidence"] = write_plain(confidence)
     return write_canonical(made)
+
+
+def write_prepaid_record(purpose: str, **details: str) -> str:
+    """The text that the ledger stores with a prepaid charge: what it is for, for example `10 statistical queries`."""
+    return write_canonical({"how": "prepaid", "questions": [], "purpose": purpose, **details})

@@ -26,7 +26,7 @@ from sfumato.answering.charged_draws import charge_and_release
 from sfumato.answering.desk import AtDesk, Desk
 from sfumato.answering.prepaid_ledger import prepay
 from sfumato.answering.psi_expressions import Psi, bind_psi, plan_sums
-from sfumato.answering.question_record import write_record
+from sfumato.answering.question_record import write_prepaid_record
 from sfumato.answering.receipt import compute_cost
 from sfumato.answers.answer import Cost
 from sfumato.catalog.dataset import Dataset
@@ -211,10 +211,9 @@ class StatisticalOracle:
         """Charge the population's ledger, once. Count the rows where their number is private."""
         settings = self.settings
         if self._begun is None:
-            record = write_record(
-                "statistical_queries", table=settings.table, k=settings.shares.k, shares=str(settings.shares)
-            )
-            ledger, taken = prepay(desk.ledger, desk.admit(settings.analyst), settings.shares.epsilon, record)
+            shares, whole = settings.shares, PureDP(settings.shares.epsilon)
+            record = write_prepaid_record(f"{shares.k} statistical queries", table=settings.table, shares=str(shares))
+            ledger, taken = prepay(desk.ledger, desk.admit(settings.analyst), whole, whole, record)
             weakref.finalize(self, ledger.close)
             self._begun = Begun(ledger, compute_cost(taken), dict(desk.versions), None)
         count = settings.shares.count

@@ -55,7 +55,7 @@ class Budget:
         if self.epsilon is None:
             return ZCDP(self.rho or 0, self.delta)
         if self.accounting == "zcdp":
-            return ZCDP(_find_largest_rho(self.epsilon, self.delta))
+            return ZCDP(find_largest_rho(self.epsilon, self.delta))
         return ApproxDP(self.epsilon, self.delta) if self.delta else PureDP(self.epsilon)
 
 
@@ -65,7 +65,7 @@ def _read_delta(value: Number) -> Decimal:
 
 
 @cache
-def _find_largest_rho(epsilon: Decimal, delta: Decimal) -> Decimal:
+def find_largest_rho(epsilon: Decimal, delta: Decimal) -> Decimal:
     """The largest rho of six digits that implies (epsilon, delta). Every candidate is tested, so none is too large."""
 
     def fits(digits: int, power: int) -> bool:

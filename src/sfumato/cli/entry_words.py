@@ -6,15 +6,22 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sfumato.kernel.losses import PrivacyLoss
-    from sfumato.ledger.ledger import Entry
+    from sfumato.ledger.ledger import Entry, Ledger
+
+FAILED, PREPAID = "failed", "prepaid"  # how a charge can be closed without a stored answer
+OUTCOMES = {
+    FAILED: "failed: noise was drawn and no answer was given; the charge is spent",
+    PREPAID: "prepaid: the process that paid gives the answers, and they are not stored in this ledger",
+}
 
 
-def write_entry_json(entry: "Entry") -> dict[str, Any]:
-    """An entry as `--json` prints it."""
+def write_entry_json(entry: "Entry", ledger: "Ledger") -> dict[str, Any]:
+    """An entry as `--json` prints it. Its charge is looked up in the ledger, where it was closed without an answer."""
     return {
         "number": entry.number,
         "time": entry.time,
         "kind": entry.kind,
+        "outcome": _find_outcome(entry, ledger),
         "analyst": entry.analyst or None,
         "about": entry.about,
         "loss": write_loss_as_json(entry.loss),
@@ -25,10 +32,26 @@ def write_entry_json(entry: "Entry") -> dict[str, Any]:
     }
 
 
+def _find_outcome(entry: "Entry", ledger: "Ledger") -> str | None:
+    """How the entry closes its charge; None if it closes none."""
+    from sfumato.ledger.stored_answers import VOID_HASH
+
+    if entry.kind != "answer":
+        return None
+    if entry.payload_hash != VOID_HASH:
+        return "answered"
+    charge = ledger.entry(entry.about or 0)
+    prepaid = charge is not None and charge.question and json.loads(charge.question)["how"] == PREPAID
+    return PREPAID if prepaid else FAILED
+
+
 def describe_question(question: dict[str, Any] | None) -> str:
     """A recorded question in one line: its SQL, the margins that were asked for, and other options."""
     if question is None:
         return ""
+    if question["how"] == PREPAID:
+        details = [f"{name} {value}" for name, value in question.items() if name not in ("how", "questions", "purpose")]
+        return "; ".join([f"prepaid for {question['purpose']}", *details])
     parts = [str(part["sql"]) for part in question["questions"]]
     wanted = [
         f"±{width:g} of {name}" for part in question["questions"] for name, width in part.get("margin", {}).items()

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from rich.cells import cell_len, set_cell_size
 
-from sfumato.cli.entry_words import describe_amounts, describe_question, show_time, write_entry_json
+from sfumato.cli.entry_words import OUTCOMES, describe_amounts, describe_question, show_time, write_entry_json
 from sfumato.cli.refusals import OTHER, refusals
 from sfumato.cli.show import AsJson, print_json, print_table, say, working
 
@@ -34,7 +34,7 @@ def entries(
 
         folder = Path(context.obj)
         with working("Opening"), read_ledger(folder, load_catalog(folder)) as opened:
-            found, identity = [write_entry_json(entry) for entry in opened.entries(last)], opened.ledger_id
+            found, identity = [write_entry_json(entry, opened) for entry in opened.entries(last)], opened.ledger_id
         if as_json:
             print_json({"ledger_id": identity, "entries": found})
             return
@@ -56,14 +56,15 @@ def show(
         folder = Path(context.obj)
         with working("Opening"), read_ledger(folder, load_catalog(folder)) as opened:
             entry = opened.entry(number)
-        if entry is None:
+            found = {} if entry is None else write_entry_json(entry, opened)
+        if not found:
             raise InvalidParameter("entry", "must be the number of an entry", "another number", "See `sfumato ledger`.")
-        found = write_entry_json(entry)
         if as_json:
             print_json(found)
             return
         shown = {**found, **{name: describe_amounts(found[name]) for name in ("loss", "budget", "spent")}}
         shown["question"] = describe_question(found["question"])
+        shown["outcome"] = OUTCOMES.get(found["outcome"], "")
         print_table(["", ""], [[name, str(value)] for name, value in shown.items() if value not in (None, "")])
 
 
@@ -127,7 +128,7 @@ def _print_entries(found: list[dict[str, Any]]) -> None:
         [
             str(entry["number"]),
             show_time(entry["time"]),
-            _shorten(entry["kind"], MOST_OF_A_KIND),
+            _shorten(entry["outcome"] if entry["outcome"] in OUTCOMES else entry["kind"], MOST_OF_A_KIND),
             *(_shorten(describe_amounts(entry[name]), MOST_OF_A_LOSS) for name in ("loss", "spent")),
         ]
         for entry in found

@@ -102,7 +102,7 @@ def export(
 def open_charges(context: typer.Context, as_json: AsJson = False) -> None:
     """List charges without an answer. To resume one at no further cost, ask the same question again.
 
-    A watch cannot be resumed: it ends with its process, and another watch is a new charge.
+    A watch or a prepaid charge cannot be resumed: it ends with its process, and another one is a new charge.
     """
     with refusals(as_json):
         from sfumato.catalog.catalog_file import load_catalog
@@ -111,7 +111,7 @@ def open_charges(context: typer.Context, as_json: AsJson = False) -> None:
 
         folder = Path(context.obj)
         with working("Reading"), read_ledger(folder, load_catalog(folder)) as opened:
-            found = [write_entry_json(charge) for charge in opened.open_charges()]
+            found = [write_entry_json(charge, opened) for charge in opened.open_charges()]
         if as_json:
             print_json({"open_charges": found})
             return
