@@ -45,7 +45,7 @@ MAY_IMPORT = {  # a package of ours, or a module at the root -> what of ours it 
     "local": {"kernel", "number_arguments", "number_arrays", "ledger", "answering", "errors", "signing"},
     "drawing": set(),
     "lab": {"drawing", "local", "standalone", "answering", "number_arrays", "extras", "signing", *ROOT, *ANSWERING},
-    "learning": {"answering", "curator", "drawing", *ANSWERING},
+    "learning": {"answering", "curator", "drawing", "extras", *ANSWERING},
     "cli": {"drawing", "lab", "learning", "local", "answering", *ROOT, *ANSWERING, ""},
     # modules at the root
     "__init__": {

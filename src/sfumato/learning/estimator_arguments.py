@@ -1,0 +1,189 @@
+"""What every estimator reads the same way: the arguments of its constructor and of `fit`."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+
+from sfumato.answering.desk import DEFAULT_ANALYST
+from sfumato.curator import Curator
+from sfumato.errors import InvalidParameter, kind_of
+from sfumato.extras import imported
+from sfumato.kernel.neighbours import Neighbours
+from sfumato.learning.array_statistics import ArrayStatistics
+from sfumato.learning.feature_columns import (
+    Classes,
+    Coded,
+    Feature,
+    Numeric,
+    Target,
+    declare_features,
+    read_bounds,
+    read_values,
+)
+from sfumato.learning.noisy_statistics import Statistic, StatisticSource, read_price
+from sfumato.learning.row_arrays import ArrayTable, RowArrays, read_column, read_table
+from sfumato.learning.row_cells import Labels
+from sfumato.number_arguments import Number
+
+Predicts = Literal["classes", "number", "nothing"]
+WHOLE_LABELS = tuple(range(100))  # the possible labels of arrays whose classes are not declared
+LABEL_SHARE = Fraction(1, 5)  # of the price: finding the labels in use
+SURE = 4  # of 100 fits, about one keeps a label for its noise alone
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """An estimator's declarations, as its constructor was given them."""
+
+    epsilon: Number
+    delta: Number = 0
+    bounds: object = None
+    categories: object = None
+    classes: object = None
+    target_bounds: object = None
+    neighbours: str = "add-remove"
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetColumns:
+    """The columns of a protected dataset that `fit` was given."""
+
+    dataset: object
+    features: Sequence[str] | None = None
+    target: str | None = None
+    table: str | None = None
+    analyst: str = DEFAULT_ANALYST
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A source of statistics, and the names of its features if they have names."""
+
+    source: StatisticSource
+    names: tuple[str, ...] | None
+
+
+def open_source(
+    X: object,  # noqa: N803 - scikit-learn's name
+    y: object,
+    columns: DatasetColumns,
+    declared: Declared,
+    predicts: Predicts,
+) -> Opened:
+    """The source that `fit` was given: arrays, or columns of a protected dataset. Nothing is charged yet."""
+    if columns.dataset is None:
+        if columns.features is not None or columns.target is not None:
+            hint = "Pass fit(dataset=..., features=[...], target=...), or fit(X, y)."
+            raise InvalidParameter("features and target", "must be given with a dataset", "no dataset", hint)
+        return _open_arrays(X, y, declared, predicts)
+    if X is not None or y is not None:
+        hint = "Pass fit(dataset=..., features=[...], target=...), or fit(X, y)."
+        raise InvalidParameter("X and y", "must not be given with a dataset", "both", hint)
+    if not isinstance(columns.dataset, Curator):
+        hint = "Pass what sf.protect or sf.open returns."
+        raise InvalidParameter("dataset", "must be a protected dataset", kind_of(columns.dataset), hint)
+    raise InvalidParameter("dataset", "must not be given", "a dataset", "Pass arrays.")
+
+
+def _open_arrays(X: object, y: object, declared: Declared, predicts: Predicts) -> Opened:  # noqa: N803
+    price, neighbours = read_price(declared.epsilon, declared.delta), Neighbours.read(declared.neighbours)
+    table = read_table(X)
+    features = declare_features(name_columns(table), declared.bounds, declared.categories)
+    held = None if predicts == "nothing" else read_column(y, table.rows)
+    target = _declare_target(declared, predicts, y, held)
+    source = ArrayStatistics(RowArrays(table, held, features, target), price, neighbours)
+    if isinstance(target, Classes) and target.labels == WHOLE_LABELS and declared.classes is None:
+        found = Classes(target.name, _find_labels(source))
+        source = ArrayStatistics(RowArrays(table, held, features, found), price, neighbours, spent=LABEL_SHARE)
+    return Opened(source, table.names)
+
+
+def _find_labels(source: ArrayStatistics) -> tuple[int, ...]:
+    """The labels in use, by noisy counts: those that noise alone seldom reaches, and at least the two largest."""
+    (counted,) = source.release([Statistic(None, (Labels(),))], LABEL_SHARE)
+    threshold = float(counted.deviation) / math.sqrt(2) * (math.log(len(WHOLE_LABELS)) + SURE)
+    likeliest = np.argsort(-counted.sums, kind="stable")[:2]
+    return tuple(sorted({*np.flatnonzero(counted.sums > threshold).tolist(), *likeliest.tolist()}))
+
+
+def name_columns(table: ArrayTable) -> tuple[str, ...]:
+    """The names of the columns; x0, x1 and so on if they have none."""
+    return table.names or tuple(f"x{place}" for place in range(len(table.columns)))
+
+
+def _declare_target(declared: Declared, predicts: Predicts, y: Any, held: Any) -> Target | None:  # noqa: ANN401
+    """The target of arrays. Classes that are not declared may be public by y's type: booleans, or categories."""
+    match predicts:
+        case "nothing":
+            return None
+        case "number":
+            if declared.target_bounds is None:
+                rule, hint = (
+                    "must be declared: they are never taken from the data",
+                    "For example target_bounds=(0, 100).",
+                )
+                raise InvalidParameter("target_bounds", rule, "nothing", hint)
+            return Numeric("y", *read_bounds(declared.target_bounds, 1)[0])
+        case "classes":
+            if declared.classes is not None:
+                return Classes("y", read_values(declared.classes, "classes"))
+            if hasattr(getattr(y, "dtype", None), "categories"):
+                return Classes("y", read_values(list(y.dtype.categories), "categories of y"))
+            if held.dtype.kind == "b":
+                return Classes("y", (False, True))
+            if held.dtype.kind in "iuf" or isinstance(y, (list, tuple)):
+                return Classes("y", WHOLE_LABELS)
+            hint = "For example classes=['no', 'yes']: labels are never taken from the data. Unknown label type."
+            raise InvalidParameter("classes", "must be declared for labels that are not whole numbers", "nothing", hint)
+
+
+def read_rows(X: object, features: tuple[Feature, ...], names: tuple[str, ...] | None) -> RowArrays:  # noqa: N803
+    """The rows of a call of `predict` or `transform`, with the columns of `fit`."""
+    table = read_table(X)
+    if len(table.columns) != len(features):
+        count, wanted = len(table.columns), len(features)
+        text = f"X has {count} features, but this estimator is expecting {wanted} features as input"
+        raise InvalidParameter("X", f"must have the columns of fit: {text}", f"{count} columns")
+    if names is not None and table.names is not None and table.names != names:
+        text = "The feature names should match those that were passed during fit"
+        raise InvalidParameter("X", f"must have the columns of fit, in the same order. {text}", "other names")
+    return RowArrays(table, None, features, None)
+
+
+def require_fitted(estimator: Any, attribute: str) -> None:  # noqa: ANN401 - any estimator
+    """Refuse to predict before fit."""
+    if not hasattr(estimator, attribute):
+        name, exceptions = type(estimator).__name__, imported("sklearn.exceptions", "learn")
+        raise exceptions.NotFittedError(
+            f"This {name} instance is not fitted yet. Call 'fit' with appropriate arguments first."
+        )
+
+
+def record_fit(estimator: Any, opened: Opened) -> None:  # noqa: ANN401 - any estimator
+    """Store what every fitted estimator has: the loss, the number of features and their names."""
+    estimator.loss_ = opened.source.loss
+    estimator.n_features_in_ = len(opened.source.features)
+    if opened.names is not None:
+        estimator.feature_names_in_ = np.array(opened.names, object)
+    elif hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
+    estimator._features = opened.source.features
+
+
+def require_numeric(features: tuple[Feature, ...], estimator: str) -> tuple[Numeric, ...]:
+    """Refuse coded features, for estimators of numbers only."""
+    numeric = tuple(feature for feature in features if isinstance(feature, Numeric))
+    if len(numeric) != len(features):
+        coded = next(feature.name for feature in features if isinstance(feature, Coded))
+        hint = f"Leave {coded} out, or encode it as numbers."
+        raise InvalidParameter("features", f"must be numbers for {estimator}", "a column of categories", hint)
+    return numeric
+
+
+def encode_labels(classes: tuple[Any, ...]) -> np.ndarray[Any, Any]:
+    """The classes as the array that scikit-learn calls classes_."""
+    return np.array(classes)

@@ -1,0 +1,171 @@
+"""What an estimator asks for: noisy sums of bounded row functions, by cell. It never sees a row.
+
+    Estimator.fit -> StatisticSource.release([Statistic, ...], share) -> [Noisy, ...] -> post-processing, which is free
+
+There are two sources: arrays (array_statistics.py) and a protected dataset (curator_statistics.py). Algorithms are
+written once, against the protocol in this file.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol
+
+import numpy as np
+
+from sfumato.catalog.budget import find_largest_rho
+from sfumato.errors import InvalidParameter, KernelFault
+from sfumato.kernel.exact import exact_decimal
+from sfumato.kernel.expressions import Expression
+from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
+from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise, Noise
+from sfumato.kernel.plan import Count, Quantity, Sum, Thirds
+from sfumato.learning.feature_columns import Feature, Target
+from sfumato.learning.row_cells import Floats, RowCells, count_cells
+from sfumato.learning.row_functions import Moment, Powers, Residual, RowFunction, grid_of
+from sfumato.number_arguments import Number, decimal_from_zero, privacy_amount
+from sfumato.planning.shares import round_share
+
+SCALED = grid_of(Moment((0,)))  # the bounds of a scaled column
+
+
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """The sum of `value` over the rows of each cell of a product of partitions. None counts rows.
+
+    `weight` is its part of the budget of the call, relative to the other statistics of the call.
+    """
+
+    value: RowFunction | None
+    cells: tuple[RowCells, ...] = ()
+    weight: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Noisy:
+    """Noisy sums: an array with one axis for each partition (and a last one for 1, x and x², if `value` is Powers).
+
+    `deviation` is the standard deviation of their noise; of Powers, that of each of the three.
+    """
+
+    sums: Floats
+    deviation: Floats
+    gaussian: bool  # Gaussian noise; else Laplace noise
+
+
+class StatisticSource(Protocol):
+    """Where an estimator's statistics come from. The shares of all calls together must be at most 1."""
+
+    features: tuple[Feature, ...]
+    target: Target | None
+    rows: int | None  # the public number of rows (replace-one); None: it is private
+
+    @property
+    def loss(self) -> PureDP | ApproxDP | ZCDP: ...  # of all calls together
+
+    def release(self, statistics: Sequence[Statistic], share: Fraction) -> list[Noisy]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What a fit costs (`loss`), and the loss that its releases share (`limit`), which implies it."""
+
+    loss: PureDP | ApproxDP
+    limit: PureDP | ZCDP
+
+
+def read_price(epsilon: Number, delta: Number) -> Price:
+    """Laplace noise for delta = 0; for delta > 0 Gaussian noise, of the largest rho that implies (epsilon, delta)."""
+    amount = privacy_amount(epsilon, "epsilon")
+    spare = decimal_from_zero(delta, "delta")
+    if not spare:
+        return Price(PureDP(amount), PureDP(amount))
+    if spare >= 1:
+        raise InvalidParameter("delta", "must lie in [0, 1)", "a number of 1 or more")
+    spare = privacy_amount(delta, "delta")
+    return Price(ApproxDP(amount, spare), ZCDP(find_largest_rho(amount, spare)))
+
+
+class SpentShares:
+    """The shares of one fit, as they are spent: together at most 1. A share of a call is of what `begun` left."""
+
+    def __init__(self, limit: PureDP | ZCDP, begun: Fraction = Fraction(0)) -> None:
+        self.limit = limit
+        self.spent = Fraction(0)
+        self._left = 1 - begun
+
+    def take(self, share: Fraction, weights: Sequence[int]) -> list[PureDP | ZCDP]:
+        """The loss of each statistic of a call. They add up to at most `share` of the limit."""
+        whole = Fraction(share)
+        if whole <= 0 or self.spent + whole > 1 or not weights or min(weights) < 1:
+            raise KernelFault("The shares of a fit are above zero, and together at most 1.")
+        self.spent += whole
+        limit = self.limit
+        amount = Fraction(limit.epsilon if isinstance(limit, PureDP) else limit.rho) * whole * self._left
+        parts = [exact_decimal(round_share(amount * weight / sum(weights))) for weight in weights]
+        if not all(parts):
+            raise InvalidParameter("epsilon", "must be large enough to share", "a smaller one", "Raise it.")
+        return [PureDP(part) if isinstance(limit, PureDP) else ZCDP(part) for part in parts if part is not None]
+
+
+def list_quantities(
+    value: RowFunction | None, write: Callable[[Moment | Residual], Expression], *, gaussian: bool
+) -> list[Quantity]:
+    """What is measured for a statistic: one quantity, or for Powers with Gaussian noise three.
+
+    `write` gives the expression of a row function.
+    """
+    match value:
+        case None:
+            return [Count(None)]
+        case Powers(column) if gaussian:
+            moments = Moment((column,)), Moment((column, column))
+            return [Count(None), *(Sum(write(moment), grid_of(moment)) for moment in moments)]
+        case Powers(column):
+            return [Thirds(write(Moment((column,))), SCALED)]
+        case Moment() | Residual():
+            return [Sum(write(value), grid_of(value))]
+
+
+def share_evenly(loss: PureDP | ZCDP, parts: int) -> list[PureDP | ZCDP]:
+    """The loss of a statistic, shared by its quantities."""
+    return [loss] if parts == 1 else SpentShares(loss).take(Fraction(1), [1] * parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """Released integers of one part, their step, and their noise."""
+
+    integers: Floats
+    step: float
+    noise: Noise
+
+
+def combine_parts(statistic: Statistic, parts: Sequence[Drawn], shape: tuple[int, ...]) -> Noisy:
+    """The noisy sums of a statistic, from the released integers of its parts."""
+    deviations = [part.step * compute_deviation(part.noise) for part in parts]
+    gaussian = isinstance(parts[0].noise, GaussianNoise)
+    if isinstance(statistic.value, Powers) and not gaussian:
+        (part,) = parts  # of (1 - x)², 2(1 - x)(1 + x) and (1 + x)²
+        below, both, above = np.moveaxis(part.integers.reshape(*shape, 3) * (part.step / 4), -1, 0)
+        sums = np.stack([below + both + above, above - below, above - both + below], axis=-1)
+        return Noisy(sums, deviations[0] / 4 * np.sqrt([3.0, 2.0, 3.0]), gaussian)
+    arrays = [part.integers.reshape(shape) * part.step for part in parts]
+    if isinstance(statistic.value, Powers):
+        return Noisy(np.stack(arrays, axis=-1), np.array(deviations), gaussian)
+    return Noisy(arrays[0], np.array(deviations[0]), gaussian)
+
+
+def find_shape(statistic: Statistic, features: tuple[Feature, ...], target: Target | None) -> tuple[int, ...]:
+    """The number of cells of each partition."""
+    return tuple(count_cells(cells, features, target) for cells in statistic.cells)
+
+
+def compute_deviation(noise: Noise) -> float:
+    """The standard deviation of discrete noise, in steps. A discrete Gaussian's is at most that of its parameter."""
+    match noise:
+        case LaplaceNoise(scale):
+            return 1 / (math.sqrt(2) * math.sinh(1 / (2 * float(scale)))) if scale > Fraction(1, 1000) else 0.0
+        case GaussianNoise(variance):
+            return math.sqrt(variance)

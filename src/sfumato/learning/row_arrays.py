@@ -1,0 +1,220 @@
+"""Rows as numpy arrays: how X and y are read.
+
+Each entry is read by its own value and its declaration alone: 2, 2.0 and Decimal(2) are one number, and True is 1. An
+entry that is no number counts as missing. What the caller's array can hold (its shape and its type) is public; an array
+of a type that cannot hold numbers is refused.
+"""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.errors import InvalidParameter, KernelFault, kind_of
+from sfumato.extras import imported
+from sfumato.kernel.expressions import Scalar
+from sfumato.learning.feature_columns import MOST_COLUMNS, Classes, Coded, Feature, Numeric, Target
+from sfumato.learning.row_cells import NO_CELL, Floats, Integers
+from sfumato.learning.row_functions import TARGET
+
+Column = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayTable:
+    """The columns of X, and their names if X has them."""
+
+    columns: tuple[Column, ...]
+    names: tuple[str, ...] | None
+    rows: int
+
+
+def read_table(X: object) -> ArrayTable:  # noqa: N803 - scikit-learn's name
+    """X as columns: a two-dimensional array, a list of rows, or a data frame."""
+    if hasattr(X, "toarray"):
+        raise InvalidParameter("X", "must not be sparse", "a sparse array", "Pass X.toarray().")
+    if hasattr(X, "columns") and hasattr(X, "__getitem__") and not isinstance(X, np.ndarray):
+        frame: Any = X
+        labels = list(frame.columns)
+        take = frame.iloc.__getitem__ if hasattr(frame, "iloc") else None
+        columns = tuple(
+            np.asarray(take((slice(None), place)) if take else frame[label]) for place, label in enumerate(labels)
+        )
+        names = tuple(labels) if labels and all(isinstance(label, str) for label in labels) else None
+        return _check_table(ArrayTable(columns, names, len(frame)))
+    array = _as_array(X, "X")
+    if array.ndim != 2:
+        hint = "Reshape your data: X.reshape(-1, 1) if it is one column, X.reshape(1, -1) if it is one row."
+        raise InvalidParameter("X", "must be two-dimensional. Expected 2D array", f"{array.ndim}D array instead", hint)
+    return _check_table(ArrayTable(tuple(array.T), None, len(array)))
+
+
+def _check_table(table: ArrayTable) -> ArrayTable:
+    if not 1 <= len(table.columns) <= MOST_COLUMNS:
+        count = len(table.columns)
+        found = f"{count} feature(s) (shape=({table.rows}, {count})) while a minimum of 1 is required"
+        raise InvalidParameter("X", f"must have from 1 to {MOST_COLUMNS:,} columns", found)
+    return table
+
+
+def _as_array(value: object, name: str) -> Column:
+    if isinstance(value, np.ma.MaskedArray):
+        raise InvalidParameter(name, "must not be masked", "a masked array", "Fill or drop the masked entries first.")
+    if isinstance(value, np.ndarray):
+        return value
+    try:
+        # of a list, one entry's type must not decide how the others are read
+        return np.array(value, object) if isinstance(value, (list, tuple)) else np.asarray(value)
+    except Exception:  # whatever an object's own conversion raises may quote its values
+        raise InvalidParameter(name, "must be an array", kind_of(value)) from None
+
+
+def read_column(y: object, rows: int) -> Column:
+    """y as one column of so many rows."""
+    if y is None:
+        raise InvalidParameter(
+            "y", "must be given: this estimator requires y to be passed, but the target y is None", "nothing"
+        )
+    array = _as_array(y, "y")
+    if array.ndim == 2 and array.shape[1] == 1:
+        sklearn_exceptions = imported("sklearn.exceptions", "learn")
+        text = (
+            "A column-vector y was passed when a 1d array was expected. Please change the shape of y to (n_samples,)."
+        )
+        warnings.warn(text, sklearn_exceptions.DataConversionWarning, stacklevel=4)
+        array = array.ravel()
+    if array.ndim != 1:
+        raise InvalidParameter("y", "must have one dimension", f"{array.ndim} dimensions: bad input shape")
+    if len(array) != rows:
+        raise InvalidParameter("y", "must have as many entries as X has rows", "another number: inconsistent lengths")
+    return array
+
+
+def read_floats(column: Column, name: str) -> Floats:
+    """Numbers as doubles. Entries that are no numbers are NaN."""
+    if column.dtype.kind in "biuf":
+        return column.astype(np.float64, copy=False)
+    if column.dtype.kind != "O":
+        hint = "Convert it to numbers, or declare its values with categories=."
+        kind = "Complex data not supported" if column.dtype.kind == "c" else "another type"
+        raise InvalidParameter(name, "must be numbers", kind, hint)
+    return np.array([_read_float(entry) for entry in column], np.float64)
+
+
+def _read_float(entry: object) -> float:
+    if not isinstance(entry, (Real, Decimal, np.bool_)):
+        return np.nan
+    try:
+        return float(entry)
+    except OverflowError:  # a whole number or a fraction, beyond every bound
+        return np.inf if entry > 0 else -np.inf  # type: ignore[operator]
+    except (ValueError, ArithmeticError):  # a signalling NaN
+        return np.nan
+
+
+def clamp_column(values: Floats, feature: Numeric) -> Floats:
+    """Numbers between the bounds; NaN is the middle."""
+    clamped = np.clip(values, feature.lower, feature.upper)
+    missing = np.isnan(clamped)
+    if missing.any():
+        clamped[missing] = feature.middle
+    return clamped
+
+
+def scale_column(clamped: Floats, feature: Numeric) -> Floats:
+    """Clamped numbers as whole steps from -SCALE to SCALE."""
+    steps = clamped - feature.middle
+    steps *= feature.steps_per_unit
+    steps += 0.5
+    return np.floor(steps, out=steps)
+
+
+def read_codes(column: Column, values: Sequence[Scalar]) -> Integers:
+    """The place of each entry in a declared list; NO_CELL if it is not there."""
+    kinds = {type(value) for value in values}
+    if column.dtype.kind in "biuf" and kinds <= {int, float, bool}:
+        return _find_sorted(column.astype(np.float64, copy=False), np.array(values, np.float64))
+    if column.dtype.kind == "U" and kinds == {str}:
+        return _find_sorted(column, np.array(values))
+    places = {value: place for place, value in enumerate(values)}
+    return np.array([_find_place(entry, places) for entry in column.tolist()], np.int64).reshape(len(column))
+
+
+def _find_sorted(column: Column, values: Column) -> Integers:
+    order = np.argsort(values)
+    found = np.searchsorted(values[order], column).clip(max=len(values) - 1)
+    places = order[found].astype(np.int64)
+    return np.where(values[places] == column, places, NO_CELL)
+
+
+def _find_place(entry: object, places: dict[Scalar, int]) -> int:
+    try:
+        return places.get(entry, NO_CELL)  # type: ignore[call-overload, no-any-return]
+    except TypeError:  # an entry that cannot be hashed is in no list
+        return NO_CELL
+
+
+class RowArrays:
+    """Columns of X and y, read as their declarations say. Columns are read when a statistic needs them."""
+
+    def __init__(
+        self, table: ArrayTable, y: Column | None, features: tuple[Feature, ...], target: Target | None
+    ) -> None:
+        self.features, self.target = features, target
+        self._table, self._y = table, y
+        self._numbers: dict[int, Floats] = {}
+        self._scaled: dict[int, Floats] = {}
+        self._codes: dict[int, Integers] = {}
+        for feature, column in zip(features, table.columns, strict=True):
+            if isinstance(feature, Numeric):
+                read_floats(column[:0], f"column {feature.name}")  # refuse a type that holds no numbers
+        if isinstance(target, Numeric) and y is not None:
+            read_floats(y[:0], "y")
+
+    def __len__(self) -> int:
+        return self._table.rows
+
+    def numbers(self, feature: int) -> Floats:
+        if feature not in self._numbers:
+            declared, column = self._find(feature)
+            if not isinstance(declared, Numeric):
+                raise KernelFault("Numbers are of a numeric column.")
+            self._numbers[feature] = clamp_column(read_floats(column, declared.name), declared)
+        return self._numbers[feature]
+
+    def scaled(self, column: int) -> Floats:
+        if column not in self._scaled:
+            declared, _ = self._find(column)
+            if not isinstance(declared, Numeric):
+                raise KernelFault("Scaled columns are of numeric columns.")
+            self._scaled[column] = scale_column(self.numbers(column), declared)
+        return self._scaled[column]
+
+    def codes(self, feature: int) -> Integers:
+        if feature not in self._codes:
+            declared, column = self._find(feature)
+            match declared:
+                case Coded(categories=values) | Classes(labels=values):
+                    self._codes[feature] = read_codes(column, values)
+                case _:
+                    raise KernelFault("Codes are of a coded column.")
+        return self._codes[feature]
+
+    def labels(self) -> Integers:
+        return self.codes(TARGET)
+
+    def is_label(self, place: int) -> Floats:
+        chosen: Floats = (self.labels() == place).astype(np.float64)
+        return chosen
+
+    def _find(self, column: int) -> tuple[Feature | Target, Column]:
+        if column != TARGET:
+            return self.features[column], self._table.columns[column]
+        if self.target is None or self._y is None:
+            raise KernelFault("This estimator has no target.")
+        return self.target, self._y
