@@ -20,7 +20,7 @@ from sfumato.kernel.expressions import Column, ColumnType
 from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
 from sfumato.kernel.mechanisms import Noise, choose_noise
 from sfumato.kernel.neighbours import ROW, Neighbours, PrivacyUnit
-from sfumato.kernel.plan import BoundedPlan, Key, Measurement, Quantity, exponent_of
+from sfumato.kernel.plan import BoundedPlan, Key, Measurement, Quantity, find_exponent
 from sfumato.kernel.row_sources import Scan
 from sfumato.kernel.saturating_sums import add_saturating
 from sfumato.kernel.sensitivity import Sensitivity, derive_sensitivity
@@ -81,7 +81,7 @@ class ArrayStatistics:
         for quantity, integers, part in zip(quantities, exact, share_evenly(loss, len(quantities)), strict=True):
             noise = choose_noise_for(quantity, part, self._neighbours, several=several)
             noisy = add_saturating(integers, noise.draw(len(integers), self._entropy))
-            drawn.append(Drawn(noisy.astype(np.float64), 2.0 ** exponent_of(quantity, per_row=True), noise))
+            drawn.append(Drawn(noisy.astype(np.float64), 2.0 ** find_exponent(quantity, per_row=True), noise))
         return combine_parts(statistic, drawn, shape)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from sfumato.answering.desk import DEFAULT_ANALYST
 from sfumato.curator import Curator
-from sfumato.errors import InvalidParameter, kind_of
+from sfumato.errors import InvalidParameter, describe_kind
 from sfumato.extras import imported
 from sfumato.kernel.neighbours import Neighbours
 from sfumato.learning.array_statistics import ArrayStatistics
@@ -85,7 +85,7 @@ def open_source(
         raise InvalidParameter("X and y", "must not be given with a dataset", "both", hint)
     if not isinstance(columns.dataset, Curator):
         hint = "Pass what sf.protect or sf.open returns."
-        raise InvalidParameter("dataset", "must be a protected dataset", kind_of(columns.dataset), hint)
+        raise InvalidParameter("dataset", "must be a protected dataset", describe_kind(columns.dataset), hint)
     raise InvalidParameter("dataset", "must not be given", "a dataset", "Pass arrays.")
 
 

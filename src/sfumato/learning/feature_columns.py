@@ -15,7 +15,7 @@ import numpy as np
 
 from sfumato.catalog.columns import Boolean, Category, ColumnDeclaration, Integer, Real
 from sfumato.catalog.dataset import Table
-from sfumato.errors import InvalidParameter, kind_of
+from sfumato.errors import InvalidParameter, describe_kind
 from sfumato.kernel.expressions import Scalar
 
 SCALE_BITS = 14  # a scaled column is a whole number of steps of 2**-14
@@ -82,7 +82,7 @@ def read_bounds(bounds: object, columns: int) -> list[tuple[float, float]]:
     if bounds is None:
         raise InvalidParameter("bounds", "must be declared: they are never taken from the data", "nothing", hint)
     if isinstance(bounds, (str, bytes)) or not isinstance(bounds, (Sequence, np.ndarray)) or len(bounds) != 2:
-        raise InvalidParameter("bounds", "must be a pair: lower and upper", kind_of(bounds), hint)
+        raise InvalidParameter("bounds", "must be a pair: lower and upper", describe_kind(bounds), hint)
     ends = []
     for end in bounds:
         try:
@@ -156,7 +156,9 @@ def _read_categories(names: Sequence[str], categories: object) -> list[tuple[Sca
         found = list(categories)
     else:
         hint = "For example categories=[['a', 'b'], [0, 1, 2]]."
-        raise InvalidParameter("categories", "must be a list of values for each column", kind_of(categories), hint)
+        raise InvalidParameter(
+            "categories", "must be a list of values for each column", describe_kind(categories), hint
+        )
     return [
         None if values is None else read_values(values, f"categories of {name}")
         for name, values in zip(names, found, strict=True)
@@ -168,7 +170,7 @@ def read_values(values: object, what: str) -> tuple[Scalar, ...]:
     if isinstance(values, (int, np.integer)) and not isinstance(values, bool) and 0 < values <= MOST_CATEGORIES:
         return tuple(range(int(values)))
     if isinstance(values, (str, bytes)) or not isinstance(values, (Sequence, np.ndarray, range)):
-        raise InvalidParameter(what, "must be a list of values", kind_of(values), "For example ['a', 'b'].")
+        raise InvalidParameter(what, "must be a list of values", describe_kind(values), "For example ['a', 'b'].")
     plain = values.tolist() if isinstance(values, np.ndarray) else list(values)
     made = tuple(value.item() if isinstance(value, np.generic) else value for value in plain)
     _check_list(made, what, 1)
@@ -178,7 +180,7 @@ def read_values(values: object, what: str) -> tuple[Scalar, ...]:
 def find_declared_features(table: Table, names: Sequence[str]) -> tuple[Feature, ...]:
     """Columns of a protected table, as its catalog declares them."""
     if isinstance(names, str) or not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
-        raise InvalidParameter("features", "must be a list of names of columns", kind_of(names))
+        raise InvalidParameter("features", "must be a list of names of columns", describe_kind(names))
     if not names or len({name.casefold() for name in names}) != len(names):
         raise InvalidParameter("features", "must be different columns, at least one", "none, or one of them twice")
     return tuple(_find_declared(table, name) for name in names)
@@ -187,7 +189,7 @@ def find_declared_features(table: Table, names: Sequence[str]) -> tuple[Feature,
 def find_declared_target(table: Table, name: str, classes: object) -> Target:
     """The target as its catalog declares it; `classes` names the labels of a column of numbers."""
     if not isinstance(name, str):
-        raise InvalidParameter("target", "must be the name of a column", kind_of(name))
+        raise InvalidParameter("target", "must be the name of a column", describe_kind(name))
     found = table.column(name).name
     if classes is not None:
         return Classes(found, read_values(classes, "classes"))

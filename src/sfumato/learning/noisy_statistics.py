@@ -16,7 +16,7 @@ import numpy as np
 
 from sfumato.catalog.budget import find_largest_rho
 from sfumato.errors import InvalidParameter, KernelFault
-from sfumato.kernel.exact import exact_decimal
+from sfumato.kernel.exact import find_decimal
 from sfumato.kernel.expressions import Expression
 from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise, Noise
@@ -24,7 +24,7 @@ from sfumato.kernel.plan import Count, Quantity, Sum, Thirds
 from sfumato.learning.feature_columns import Feature, Target
 from sfumato.learning.row_cells import Floats, RowCells, count_cells
 from sfumato.learning.row_functions import Moment, Powers, Residual, RowFunction, grid_of
-from sfumato.number_arguments import Number, decimal_from_zero, privacy_amount
+from sfumato.number_arguments import Number, read_nonnegative_decimal, read_privacy_amount
 from sfumato.planning.shares import round_share
 
 SCALED = grid_of(Moment((0,)))  # the bounds of a scaled column
@@ -77,13 +77,13 @@ class Price:
 
 def read_price(epsilon: Number, delta: Number) -> Price:
     """Laplace noise for delta = 0; for delta > 0 Gaussian noise, of the largest rho that implies (epsilon, delta)."""
-    amount = privacy_amount(epsilon, "epsilon")
-    spare = decimal_from_zero(delta, "delta")
+    amount = read_privacy_amount(epsilon, "epsilon")
+    spare = read_nonnegative_decimal(delta, "delta")
     if not spare:
         return Price(PureDP(amount), PureDP(amount))
     if spare >= 1:
         raise InvalidParameter("delta", "must lie in [0, 1)", "a number of 1 or more")
-    spare = privacy_amount(delta, "delta")
+    spare = read_privacy_amount(delta, "delta")
     return Price(ApproxDP(amount, spare), ZCDP(find_largest_rho(amount, spare)))
 
 
@@ -103,7 +103,7 @@ class SpentShares:
         self.spent += whole
         limit = self.limit
         amount = Fraction(limit.epsilon if isinstance(limit, PureDP) else limit.rho) * whole * self._left
-        parts = [exact_decimal(round_share(amount * weight / sum(weights))) for weight in weights]
+        parts = [find_decimal(round_share(amount * weight / sum(weights))) for weight in weights]
         if not all(parts):
             raise InvalidParameter("epsilon", "must be large enough to share", "a smaller one", "Raise it.")
         return [PureDP(part) if isinstance(limit, PureDP) else ZCDP(part) for part in parts if part is not None]

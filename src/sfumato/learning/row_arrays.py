@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.errors import InvalidParameter, KernelFault, kind_of
+from sfumato.errors import InvalidParameter, KernelFault, describe_kind
 from sfumato.extras import imported
 from sfumato.kernel.expressions import Scalar
 from sfumato.learning.feature_columns import MOST_COLUMNS, Classes, Coded, Feature, Numeric, Target
@@ -71,7 +71,7 @@ def _as_array(value: object, name: str) -> Column:
         # of a list, one entry's type must not decide how the others are read
         return np.array(value, object) if isinstance(value, (list, tuple)) else np.asarray(value)
     except Exception:  # whatever an object's own conversion raises may quote its values
-        raise InvalidParameter(name, "must be an array", kind_of(value)) from None
+        raise InvalidParameter(name, "must be an array", describe_kind(value)) from None
 
 
 def read_column(y: object, rows: int) -> Column:

@@ -154,7 +154,8 @@ def number_cells(cells: RowCells, rows: RowValues) -> Integers:
         case Leaves(root):
             return _number_leaves(root, rows)
         case Nearest(columns, centres):
-            return np.argmax(np.stack(list(_closeness(columns, centres, rows))), axis=0).astype(np.int64)
+            nearest: Integers = np.argmax(np.stack(list(_closeness(columns, centres, rows))), axis=0)
+            return nearest
         case _:
             assert_never(cells)
 
