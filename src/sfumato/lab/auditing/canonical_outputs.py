@@ -2,41 +2,51 @@
 
 import re
 import struct
-from collections.abc import Callable, Hashable, Iterable, Mapping, Set
-from dataclasses import dataclass, fields, is_dataclass
-from datetime import date, datetime, time, timedelta
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from datetime import date, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
+from functools import reduce
 
 import numpy as np
 
-from sfumato.answers.answer import Answer
+from sfumato.lab.auditing.output_parts import Unseen, has_hidden_state, read_attributes, split_output, write_repr
 
 DEEPEST = 20  # levels of nested containers that are looked into
+EXACT = 1 << 53  # floats hold every whole number up to here
+MODULUS = 240  # the least common multiple of the moduli of the search
+REMAINDER = f" modulo {MODULUS}"  # the end of the path of a remainder
+HEXADECIMAL = " in hexadecimal"  # the end of the path of bytes
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # where an object is in memory: differs from run to run
+_PLAIN_VALUES = (date, time, timedelta, range, slice, re.Pattern, type(...), type(NotImplemented))  # their repr has all
 
 
 @dataclass(frozen=True, slots=True)
 class Observed:
     """One output. `structure` has types, shapes and names; numbers and texts are found by their path in the output.
 
-    Two outputs are equal for an observer if and only if `exact` is equal.
+    Two outputs are equal for an observer if and only if `exact` is equal, apart from what `unseen` lists.
     """
 
     structure: str
     numbers: dict[str, float]
     texts: dict[str, str]
     exact: Hashable
+    unseen: frozenset[str] = frozenset()
 
 
 def run_and_observe(mechanism: Callable[[object], object], data: object) -> Observed:
-    """Run a mechanism once. An exception is an output too: its type and message are observed."""
+    """Run a mechanism once. An exception is an output too. Only Ctrl-C of the user ends the audit."""
     try:
         output = mechanism(data)
-    except Exception as error:
-        raised = f"raises {type(error).__name__}"
-        message = _ADDRESS.sub("", str(error))
-        return Observed(raised, {}, {"message": message}, (raised, message))
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        error.__traceback__ = None
+        contents = _Contents()
+        structure = f"raises {contents.walk(error, '')}"
+        return contents.finish(structure)
     return observe(output)
 
 
@@ -44,11 +54,10 @@ def observe(output: object) -> Observed:
     """The canonical form of an output."""
     if type(output) is float:
         return Observed("float", {"": output}, {}, struct.pack("<d", output))
-    if type(output) is int:
-        return Observed("int", {"": to_float(output)}, {}, output)
+    if type(output) is int and -EXACT <= output <= EXACT:
+        return Observed("int", {"": float(output)}, {}, output)
     contents = _Contents()
-    structure = contents.walk(output, "")
-    return Observed(structure, contents.numbers, contents.texts, (structure, *contents.exact))
+    return contents.finish(contents.walk(output, ""))
 
 
 def to_float(number: object) -> float:
@@ -57,6 +66,8 @@ def to_float(number: object) -> float:
         return float(number)  # type: ignore[arg-type]
     except OverflowError:
         return float("inf") if number > 0 else float("-inf")  # type: ignore[operator]
+    except ValueError:  # a signalling NaN
+        return float("nan")
 
 
 class _Contents:
@@ -66,11 +77,32 @@ class _Contents:
         self.numbers: dict[str, float] = {}
         self.texts: dict[str, str] = {}
         self.exact: list[Hashable] = []
+        self.unseen: set[str] = set()
         self._inside: set[int] = set()  # the containers that are being walked through: one may hold itself
+
+    def finish(self, structure: str) -> Observed:
+        return Observed(structure, self.numbers, self.texts, (structure, *self.exact), frozenset(self.unseen))
 
     def add_number(self, path: str, number: object) -> None:
         self.numbers[path] = to_float(number)
         self.exact.append(_write_number(number))
+        match number:
+            case int() | np.integer():
+                self._add_remainder(path, int(number))
+            case Decimal() if number.is_finite():
+                _, digits, exponent = number.as_tuple()
+                self.numbers[f"{path} exponent"] = float(exponent)
+                self.numbers[path + REMAINDER] = reduce(lambda rest, digit: (10 * rest + digit) % MODULUS, digits, 0.0)
+            case Fraction():
+                self.numbers[f"{path} denominator"] = to_float(number.denominator)
+                self._add_remainder(f"{path} denominator", number.denominator)
+                self.numbers[f"{path} numerator{REMAINDER}"] = float(number.numerator % MODULUS)
+            case _:
+                pass
+
+    def _add_remainder(self, path: str, number: int) -> None:
+        if not -EXACT <= number <= EXACT:
+            self.numbers[path + REMAINDER] = float(number % MODULUS)
 
     def add_text(self, path: str, text: str) -> None:
         self.texts[path] = text
@@ -79,95 +111,85 @@ class _Contents:
     def walk(self, output: object, path: str, depth: int = 0) -> str:
         """Add what an output holds; return its structure."""
         name = type(output).__name__
-        if depth > DEEPEST or id(output) in self._inside:
+        if id(output) in self._inside:
+            return f"{name}, around itself"
+        if depth > DEEPEST:
+            self.unseen.add(f"what is nested deeper than {DEEPEST} levels")
             return f"{name}, nested too deep"
-        split = _split_output(output)
-        if split is None:
-            return self._add_value(output, path)
-        described, parts = split
         self._inside.add(id(output))
-        kinds = [self.walk(part, path + key, depth + 1) for key, part in parts.items()]
-        self._inside.discard(id(output))
+        try:
+            return self._look_into(output, path, depth)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # code of the output, such as __repr__ or a property
+            self.unseen.add(f"a {name} that raises {type(error).__name__} when it is read")
+            return f"{name} that raises {type(error).__name__}"
+        finally:
+            self._inside.discard(id(output))
+
+    def _look_into(self, output: object, path: str, depth: int) -> str:
+        name = type(output).__name__
+        split = split_output(output)
+        if split is None:
+            described = self._add_value(output, path)
+            if type(output).__module__ == "builtins":
+                return described
+            own = read_attributes(output)
+            return described + self._walk_parts(own, path, depth) if own else described
+        described, parts = split
+        if isinstance(output, BaseException):
+            self.add_text(f"{path}.message" if path else "message", _ADDRESS.sub("", str(output)))
+            return name + self._walk_parts(parts, path, depth) if parts else name
+        return f"{name}{described}{self._walk_parts(parts, path, depth)}"
+
+    def _walk_parts(self, parts: dict[str, object], path: str, depth: int) -> str:
+        kinds = []
+        for key, part in parts.items():
+            if isinstance(part, Unseen):
+                self.unseen.add(part.what)
+                kinds.append("unseen")
+            else:
+                kinds.append(self.walk(part, path + key, depth + 1))
         whole = f"{len(kinds)} of {kinds[0]}" if kinds and len(set(kinds)) == 1 else ", ".join(kinds)
-        return f"{name}{described}({whole})"
+        return f"({whole})"
 
     def _add_value(self, output: object, path: str) -> str:
         name = type(output).__name__
         match output:
             case None:
                 return "None"
+            case np.datetime64() | np.timedelta64():
+                self.add_text(path, f"{output!s} {output.dtype}")
+                self.numbers[path] = float(output.astype(np.int64))
             case bool() | int() | float() | Decimal() | Fraction() | np.number() | np.bool_():
                 self.add_number(path, output)
-            case str() | bytes():
-                self.add_text(path, output if isinstance(output, str) else output.hex())
+            case str():
+                self.add_text(path, output)
                 self.numbers[f"the length of {path or 'the text'}"] = float(len(output))
-            case date() | datetime() | time() | timedelta() | BaseException():
-                self.add_text(path, str(output))
+            case bytes() | bytearray():
+                self.add_text(path + HEXADECIMAL, output.hex())
+                self.numbers[f"the length of {path or 'the bytes'}"] = float(len(output))
             case type():
-                return f"the type {output.__name__}"
+                if "<locals>" in output.__qualname__:
+                    self.unseen.add("the attributes of a class")
+                return f"the type {output.__module__}.{output.__qualname__}"
             case _:
-                self.add_text(path, _ADDRESS.sub("", repr(output)))
+                if not isinstance(output, _PLAIN_VALUES) and has_hidden_state(output):
+                    self.unseen.add(f"the inside of a {name}, apart from its repr")
+                self.add_text(path, _ADDRESS.sub("", write_repr(output)))
         return name
-
-
-def _split_output(output: object) -> tuple[str, dict[str, object]] | None:  # noqa: PLR0911 - one return per kind
-    """What to add to the name of a container's type, and its parts by their path; None for other outputs."""
-    match output:
-        case np.ndarray():
-            return f" of {output.dtype}, shape {output.shape}", _number_items(output.reshape(-1).tolist())
-        case Answer():
-            return "", {".columns": list(output.columns), ".rows": output.rows}
-        case Mapping():
-            return f" with keys {list(output)!r}", {f"[{key!r}]": output[key] for key in output}
-        case list() | tuple():
-            return f" of {len(output)}", _number_items(output)
-        case Set():
-            return f" of {len(output)}", _number_items(sorted(output, key=repr))
-        case type():
-            return None
-    if is_dataclass(output):
-        return "", {f".{part.name}": getattr(output, part.name) for part in fields(output)}
-    if _has_plain_state(output):
-        return "", {f".{name}": value for name, value in vars(output).items()}
-    return _read_frame(output)
-
-
-def _number_items(items: Iterable[object]) -> dict[str, object]:
-    return {f"[{place}]": item for place, item in enumerate(items)}
 
 
 def _write_number(number: object) -> Hashable:
     """The bits of a float; the value of every other number. NaN equals a NaN with the same bits, and -0.0 is not 0."""
-    return struct.pack("<d", number) if isinstance(number, float) else str(number)
-
-
-def _read_frame(output: object) -> tuple[str, dict[str, object]] | None:
-    """Types and columns of a frame of pandas, polars or Arrow, found without importing any of them."""
-    library = type(output).__module__.split(".")[0]
-    if library not in ("pandas", "polars", "pyarrow"):
-        return None
-    if not hasattr(output, "columns"):
-        return _read_single_column(output)
-    if library == "pandas":
-        kinds = [f"{name}: {kind}" for name, kind in output.dtypes.items()]  # type: ignore[attr-defined]
-        index = list(output.index)  # type: ignore[attr-defined]
-        columns = enumerate(output.columns)  # names may repeat: read by place  # type: ignore[attr-defined]
-        found = {f"[{name!r}, {place}]": output.iloc[:, place].tolist() for place, name in columns}  # type: ignore[attr-defined]
-        return f" with columns {kinds}", {"index": index, **found}
-    schema = str(output.schema)  # type: ignore[attr-defined]
-    table = output.to_dict(as_series=False) if library == "polars" else output.to_pydict()  # type: ignore[attr-defined]
-    return f" with columns {' '.join(schema.split())}", {f"[{name!r}]": values for name, values in table.items()}
-
-
-def _read_single_column(output: object) -> tuple[str, dict[str, object]] | None:
-    """Type and values of a series of pandas or polars, or of an Arrow array."""
-    for method in ("to_pylist", "to_list", "tolist"):
-        if hasattr(output, method):
-            kind = getattr(output, "dtype", getattr(output, "type", ""))
-            return f" of {kind}, named {getattr(output, 'name', None)!r}", _number_items(getattr(output, method)())
-    return None
-
-
-def _has_plain_state(output: object) -> bool:
-    """Is this an object whose repr shows its place in memory only, so that its attributes are what it holds?"""
-    return type(output).__repr__ is object.__repr__ and hasattr(output, "__dict__")
+    match number:
+        case float():
+            return struct.pack("<d", number)
+        case bool() | np.number() | np.bool_() | Decimal():
+            return str(number)
+        case Fraction():
+            return f"{number.numerator:x}/{number.denominator:x}"
+        case int():  # in hexadecimal: Python refuses to write more than 4,300 decimal digits
+            return f"{number:x}"
+        case _:
+            return write_repr(number)

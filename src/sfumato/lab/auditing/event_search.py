@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 
 from sfumato.lab.auditing.output_features import Feature, Values, list_features
+from sfumato.lab.auditing.output_parts import write_repr
 from sfumato.lab.auditing.sampled_runs import BoolArray, Codes, FloatArray, IntArray, Runs, Vocabulary
 from sfumato.lab.auditing.tested_claims import TestedClaim, estimate_limits
 
@@ -130,7 +131,7 @@ def _shorten(value: Hashable) -> str:
     if isinstance(value, bytes):
         numbers = np.frombuffer(value, np.float64).tolist() if len(value) % 8 == 0 else [value.hex()]
         return ", ".join(f"{number!r}" for number in numbers[:6])
-    return (value if isinstance(value, str) else repr(value))[:200]
+    return (value if isinstance(value, str) else write_repr(value))[:200]
 
 
 def _drop_missing(values: Values) -> FloatArray:

@@ -1,5 +1,6 @@
 """Audit any mechanism: measure a lower bound on its privacy loss from samples, and compare it with a claim."""
 
+import inspect
 import math
 from collections.abc import Callable
 from typing import Any
@@ -54,7 +55,10 @@ def audit(  # noqa: PLR0917 - its callers name what they pass
     loss = read_claim(epsilon, delta, rho)
     runs = read_whole_number(samples, "samples", LEAST_SAMPLES)
     if not callable(mechanism):
-        raise InvalidParameter("mechanism", "must be callable", describe_kind(mechanism), "For example lambda data: …")
+        raise InvalidParameter("mechanism", "must be callable", kind_of(mechanism), "For example lambda data: …")
+    if not isinstance(batch, bool):
+        raise InvalidParameter("batch", "must be True or False", kind_of(batch))
+    _check_signature(mechanism, (first, runs) if batch else (first,))
     sample = sample_batches if batch else sample_runs
     collected, words = sample(mechanism, (first, second), runs)
     claim = TestedClaim.from_loss(loss, float(delta))
@@ -63,6 +67,8 @@ def audit(  # noqa: PLR0917 - its callers name what they pass
 
 def read_claim(epsilon: Number | None, delta: Number, rho: Number | None) -> PrivacyLoss | None:
     """The claimed loss; None if there is no claim."""
+    if delta is None:
+        raise InvalidParameter("delta", "must be a number from 0 to 1", kind_of(delta), "delta=0 is a pure claim.")
     if epsilon is not None and rho is not None:
         raise InvalidParameter("rho", "must not be given together with epsilon", "both", "A claim has one parameter.")
     loss: PrivacyLoss | None = None
@@ -74,6 +80,22 @@ def read_claim(epsilon: Number | None, delta: Number, rho: Number | None) -> Pri
     else:
         ApproxDP(0, delta)  # checks delta
     return loss
+
+
+def _check_signature(mechanism: Callable[..., Any], arguments: tuple[object, ...]) -> None:
+    """Refuse a mechanism that cannot be called so. Otherwise each run would be the same TypeError, on any data."""
+    try:
+        signature = inspect.signature(mechanism)
+    except (TypeError, ValueError):  # compiled functions may have none
+        return
+    try:
+        signature.bind(*arguments)
+    except TypeError as error:
+        call = "mechanism(data, count)" if len(arguments) > 1 else "mechanism(data)"
+        hint = f"{error}. For example lambda data: mechanism(data, …)."
+        raise InvalidParameter(
+            "mechanism", f"must accept the call {call}", f"the signature {signature}", hint
+        ) from None
 
 
 def judge_runs(
@@ -98,6 +120,9 @@ def judge_runs(
         verdict, needed = _judge(bounds, proofs, found, tested.size, claim)
         if verdict == "violated":
             place = int(np.argmax(proofs))
+    unseen = sorted(runs[0].unseen | runs[1].unseen)
+    if unseen and verdict == "consistent":
+        verdict = "inconclusive"
     event, hits = found[place]
     return AuditResult(
         lower_bound=bounds[place],
@@ -109,7 +134,7 @@ def judge_runs(
         parameter="rho" if claim.parameter == "rho" else "epsilon",
         delta=claim.delta,
         samples_needed=needed,
-        notes=_note_repetition(runs),
+        notes=(*_note_repetition(runs), *_note_unseen(unseen)),
     )
 
 
@@ -158,6 +183,11 @@ def _count_needed(bound_with: Callable[[int], float], claim: TestedClaim) -> int
             return None
     digits: int = 10 ** max(0, int(math.log10(2 * tested)) - 1)
     return -(-2 * tested // digits) * digits
+
+
+def _note_unseen(unseen: list[str]) -> tuple[str, ...]:
+    """Say what was not looked into: a difference there would be missed, so the verdict is not "consistent"."""
+    return (f"Not observed: {'; '.join(unseen)}. Return plain values to have them audited.",) if unseen else ()
 
 
 def _note_repetition(runs: tuple[Runs, Runs]) -> tuple[str, ...]:

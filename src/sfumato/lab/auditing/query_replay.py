@@ -17,7 +17,8 @@ from sfumato.catalog.dataset import Dataset, Table, replace_tables
 from sfumato.curator import Curator
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.engines.engine import Engine
-from sfumato.errors import CatalogError, InvalidParameter, SfumatoError, describe_kind
+from sfumato.errors import CatalogError, InvalidParameter, SfumatoError, kind_of
+from sfumato.kernel.losses import ApproxDP
 from sfumato.kernel.neighbours import PrivacyUnit
 from sfumato.lab.auditing.neighbouring_pairs import (
     PUBLIC_ROWS,
@@ -28,7 +29,7 @@ from sfumato.lab.auditing.neighbouring_pairs import (
 from sfumato.lab.auditing.recorded_release import RecordedEntropy, RecordingEngine, release_recorded
 from sfumato.lab.auditing.replay_comparison import Recording, compare_recordings
 from sfumato.lab.auditing.throwaway_desk import Wrap, open_throwaway
-from sfumato.number_arguments import Number, read_probability
+from sfumato.number_arguments import Number, probability_inside, whole_number
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
 from sfumato.query.query import Query
@@ -159,6 +160,10 @@ class Setting:
     def __post_init__(self) -> None:
         if self.engine not in ENGINES:
             raise InvalidParameter("engine", f"must be one of {', '.join(ENGINES)}", "another name")
+        if self.delta is not None:
+            ApproxDP(0, self.delta)  # checks delta, also for a question that does not use it
+        if self.wrap is not None and not callable(self.wrap):
+            raise InvalidParameter("wrap", "must be callable", kind_of(self.wrap), "For example lambda engine: engine.")
 
     def complete(self, query: Query) -> "Setting":
         """The setting with its default price."""
@@ -168,13 +173,23 @@ class Setting:
 
 def read_dataset(maker: DatasetMaker) -> Dataset:
     """The declarations of a dataset: given, of a curator, or made by a callable. Its rows are never read."""
-    made = maker if isinstance(maker, Dataset | Curator) else maker() if callable(maker) else None
+    made = maker if isinstance(maker, Dataset | Curator) else _call_maker(maker) if callable(maker) else None
     if isinstance(made, Curator):
         return made.dataset
     if isinstance(made, Dataset):
         return made
     hint = "For example sf.open('clinic'), or lambda: sf.protect(frame, …)."
     raise InvalidParameter("dataset_maker", "must be a curator, or make one", describe_kind(maker), hint)
+
+
+def _call_maker(maker: Callable[[], object]) -> object:
+    try:
+        return maker()
+    except SfumatoError:
+        raise
+    except Exception as error:
+        hint = "Call it on its own to see the error."
+        raise InvalidParameter("dataset_maker", "must make a curator", type(error).__name__, hint) from error
 
 
 def set_stage(dataset: Dataset, sql: str) -> Stage:
@@ -195,8 +210,11 @@ def set_stage(dataset: Dataset, sql: str) -> Stage:
 
 def make_pairs(stage: Stage, folder: Path, random_pairs: int, seed: int | None) -> Iterator[DatasetPair]:
     """The hard pairs, and some random ones."""
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int)):
+        raise InvalidParameter("seed", "must be a whole number or None", kind_of(seed))
     yield from list_pairs(stage.tables, stage.public, stage.unit, folder, seed)
-    yield from list_random_pairs(stage.tables, stage.public, stage.unit, random_pairs, seed)
+    count = whole_number(random_pairs, "random_pairs", 0)
+    yield from list_random_pairs(stage.tables, stage.public, stage.unit, count, seed)
 
 
 def replay_pairs(stage: Stage, sql: str, pairs: Iterable[DatasetPair], setting: Setting) -> Iterator[PairReplay]:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.errors import InvalidParameter, describe_kind
-from sfumato.lab.auditing.canonical_outputs import Observed, observe, run_and_observe
+from sfumato.errors import InvalidParameter, kind_of
+from sfumato.lab.auditing.canonical_outputs import EXACT, MODULUS, REMAINDER, Observed, observe, run_and_observe
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -52,6 +52,7 @@ class Runs:
     numbers: dict[str, FloatArray]
     present: dict[str, BoolArray]
     texts: dict[str, IntArray]  # -1: absent
+    unseen: frozenset[str] = frozenset()  # what the audit did not look into
 
     def select(self, chosen: BoolArray | IntArray) -> "Runs":
         """Some of the runs."""
@@ -63,6 +64,7 @@ class Runs:
             {path: column[chosen] for path, column in self.numbers.items()},
             {path: column[chosen] for path, column in self.present.items()},
             {path: column[chosen] for path, column in self.texts.items()},
+            self.unseen,
         )
 
     def number(self, path: str) -> tuple[FloatArray, BoolArray]:
@@ -88,6 +90,9 @@ def sample_runs(
         for data, observed in zip(datasets, seen, strict=True):
             block = min(BLOCK, samples - len(observed))
             observed.extend(run_and_observe(mechanism, data) for _ in range(block))
+    if len({output.exact for side in seen for output in side}) == 1 and seen[0][0].structure == "raises TypeError":
+        hint = f"The message is: {seen[0][0].texts.get('message', '')}. mechanism(data) takes one dataset."
+        raise InvalidParameter("mechanism", "must accept the datasets", "the same TypeError in every run", hint)
     return collect_runs(seen)
 
 
@@ -95,15 +100,27 @@ def sample_batches(
     mechanism: Batched, datasets: tuple[object, object], samples: int
 ) -> tuple[tuple[Runs, Runs], Vocabulary]:
     """Call `mechanism(data, samples)` once for each dataset: it returns one output per run."""
-    first, second = (_read_batch(mechanism(data, samples), samples) for data in datasets)
+    first, second = (_read_batch(_call_once(mechanism, data, samples), samples) for data in datasets)
     if isinstance(first, np.ndarray) and isinstance(second, np.ndarray) and _can_compare(first, second):
         return collect_arrays(first, second)
     seen = tuple([observe(output) for output in outputs] for outputs in (first, second))
     return collect_runs((seen[0], seen[1]))
 
 
+def _call_once(mechanism: Batched, data: object, samples: int) -> object:
+    """One call gives all runs, so an error would be one observation, not `samples`: it is refused."""
+    try:
+        return mechanism(data, samples)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        hint = "Without batch=True every run is a call of its own, and its errors are part of the output."
+        raise InvalidParameter("mechanism", "must not raise with batch=True", type(error).__name__, hint) from error
+
+
 def _read_batch(outputs: object, samples: int) -> Sequence[object] | npt.NDArray[np.generic]:
-    if not isinstance(outputs, list | tuple | np.ndarray) or len(outputs) != samples:
+    scalar = isinstance(outputs, np.ndarray) and outputs.ndim == 0
+    if scalar or not isinstance(outputs, list | tuple | np.ndarray) or len(outputs) != samples:
         hint = "mechanism(data, count) returns a list or an array with one output per run."
         raise InvalidParameter(
             "mechanism", f"must return {samples} outputs with batch=True", describe_kind(outputs), hint
@@ -113,7 +130,9 @@ def _read_batch(outputs: object, samples: int) -> Sequence[object] | npt.NDArray
 
 def _can_compare(first: npt.NDArray[np.generic], second: npt.NDArray[np.generic]) -> bool:
     """Can both arrays be read as columns: numbers of one type and one shape?"""
-    return first.dtype == second.dtype and first.shape[1:] == second.shape[1:] and first.dtype.kind in "biuf"
+    plain = type(first) is np.ndarray and type(second) is np.ndarray and first.size > 0
+    simple = first.dtype.kind in "biuf" and first.dtype.itemsize <= 8  # longer floats have bits without a meaning
+    return plain and simple and first.dtype == second.dtype and first.shape[1:] == second.shape[1:]
 
 
 def collect_arrays(
@@ -128,12 +147,17 @@ def collect_arrays(
     for place in places:
         words.outputs.find(both[place].tobytes())
     paths = [""] if first.ndim == 1 else [f"[{place}]" for place in range(both.shape[1])]
+    numbers = {path: both[:, place].astype(np.float64) for place, path in enumerate(paths)}
+    if first.dtype.kind in "iu":
+        for place, path in enumerate(paths):
+            if np.abs(numbers[path]).max() >= EXACT:
+                numbers[path + REMAINDER] = (both[:, place] % MODULUS).astype(np.float64)
     whole = Runs(
         len(both),
         np.zeros(len(both), np.int64),
         outputs.reshape(-1).astype(np.int64),
-        {path: both[:, place].astype(np.float64) for place, path in enumerate(paths)},
-        {path: np.ones(len(both), np.bool_) for path in paths},
+        numbers,
+        {path: np.ones(len(both), np.bool_) for path in numbers},
         {},
     )
     on_first = np.arange(len(both)) < len(first)
@@ -167,4 +191,5 @@ def _collect(observed: list[Observed], words: Vocabulary) -> Runs:
                     continue
                 texts[path] = np.full(count, -1, np.int64)
             texts[path][row] = words.texts.find(text)
-    return Runs(count, structures, outputs, numbers, present, texts)
+    unseen = frozenset[str]().union(*(output.unseen for output in observed))
+    return Runs(count, structures, outputs, numbers, present, texts, unseen)
