@@ -92,7 +92,7 @@ def _list_families(fit: tuple[Runs, Runs], choose: tuple[Runs, Runs], words: Voc
     for path in sorted({*fit[0].texts, *fit[1].texts})[:8]:
         what = f"the text {path or 'of the output'} is"
         yield _list_frequent_codes(what, fit, choose, partial(Runs.text, path=path), words.texts)
-    for feature in list_features(*fit):
+    for feature in list_features(*fit, words.texts):
         computed = tuple(feature.compute(part) for part in choose)
         fitted = [_drop_missing(feature.compute(part)) for part in fit]
         yield _list_special_values(feature, computed)

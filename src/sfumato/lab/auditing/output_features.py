@@ -7,10 +7,17 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
-from sfumato.lab.auditing.sampled_runs import BoolArray, FloatArray, IntArray, Runs
+from sfumato.lab.auditing.canonical_outputs import EXACT, MODULUS, REMAINDER
+from sfumato.lab.auditing.sampled_runs import BoolArray, Codes, FloatArray, IntArray, Runs
+from sfumato.lab.auditing.text_numbers import Reader, list_text_readers
 
 MOST_PAIRED = 6  # entries of which all pairs are looked at; of more entries, neighbours and the first with the last
 RARE = 0.01  # an entry that fewer of the runs have is not looked at on its own
+MOST_SEARCHED = 64  # entries that are searched in depth: those that differ most in the fitting runs
+MOST_TEXTS = 8
+MOST_DIVIDED = 8  # entries whose remainders are searched
+MODULI = (2, 3, 4, 5, 8, 10, 16)
+MOST_COMPARED = 32  # entries of which all pairs are compared for equality
 BINS = 24  # of the histograms that a likelihood score is made from
 
 Values = tuple[FloatArray, BoolArray]  # a number for each run, and which runs have one
@@ -24,15 +31,16 @@ class Feature:
     compute: Callable[[Runs], Values]
 
 
-def list_features(first: Runs, second: Runs) -> Iterator[Feature]:
+def list_features(first: Runs, second: Runs, texts: Codes) -> Iterator[Feature]:
     """The features worth looking at. `first` and `second` are runs that are used for nothing else."""
     paths = _find_common_paths(first, second)
     for path in paths:
         yield Feature(_name_entry(path), _read(path))
         yield Feature(f"the exponent of the lowest bit of {_name_entry(path)}", _find_lowest_bit(path))
-    for one, two in _list_pairs(paths):
+    for one, two in [*_list_pairs(paths), *_find_equal_pairs(first, second, paths)]:
         yield Feature(f"{_name_entry(one)} minus {_name_entry(two)}", _combine(one, two, -1.0))
         yield Feature(f"{_name_entry(one)} plus {_name_entry(two)}", _combine(one, two, 1.0))
+    yield from _list_remainders(first, second, paths)
     if len(paths) > 1:
         yield Feature("the sum of all numbers", _reduce(paths, np.sum))
         yield Feature("the largest number", _reduce(paths, np.max))
@@ -41,11 +49,17 @@ def list_features(first: Runs, second: Runs) -> Iterator[Feature]:
         yield _score_entries(first, second, paths)
     yield _score_codes("output", first, second, lambda runs: runs.outputs)
     yield _score_codes("structure", first, second, lambda runs: runs.structures)
-    for path in sorted({*first.texts, *second.texts})[:8]:
+    for path in sorted({*first.texts, *second.texts})[:MOST_TEXTS]:
         yield _score_codes(f"text at {path or 'the top'}", first, second, partial(Runs.text, path=path))
+        for name, reader in list_text_readers(path):
+            feature = Feature(f"{name} the text {path or 'of the output'}", _read_text(path, reader, texts))
+            if not _is_constant(feature, first, second):
+                yield feature
 
 
 def _name_entry(path: str) -> str:
+    if path.startswith(" "):
+        return f"the output{path}"
     return f"output{path}" if path.startswith(("[", ".")) else path or "the output"
 
 
@@ -55,7 +69,81 @@ def _find_common_paths(first: Runs, second: Runs) -> list[str]:
         path: max(float(runs.number(path)[1].mean()) for runs in (first, second))
         for path in {**first.numbers, **second.numbers}
     }
-    return [path for path, share in shares.items() if share >= RARE][:64]
+    common = [path for path, share in shares.items() if share >= RARE and not path.endswith(REMAINDER)]
+    if len(common) <= MOST_SEARCHED:
+        return common
+    far = sorted(common, key=lambda path: -_measure_distance(first.number(path), second.number(path)))[:MOST_SEARCHED]
+    return [path for path in common if path in set(far)]
+
+
+def _measure_distance(first: Values, second: Values) -> float:
+    """The largest difference of the two distribution functions (Kolmogorov and Smirnov), and of the shares present."""
+    sides = [np.sort(values[has & ~np.isnan(values)]) for values, has in (first, second)]
+    shares = [side.size / max(values.size, 1) for side, (values, _) in zip(sides, (first, second), strict=True)]
+    points = np.concatenate(sides)
+    one, two = (np.searchsorted(side, points, "right") / max(side.size, 1) for side in sides)
+    return max(abs(shares[0] - shares[1]), float(np.abs(one - two).max(initial=0.0)))
+
+
+def _find_equal_pairs(first: Runs, second: Runs, paths: list[str]) -> list[tuple[str, str]]:
+    """Entries that are not neighbours, and that are equal more often on one of the datasets."""
+    if len(paths) <= MOST_PAIRED:
+        return []
+    shares = {
+        (one, two): [float(np.mean(runs.number(one)[0] == runs.number(two)[0])) for runs in (first, second)]
+        for one, two in combinations(paths[:MOST_COMPARED], 2)
+    }
+    gaps = {pair: abs(one - two) for pair, (one, two) in shares.items()}
+    return [pair for pair in sorted(gaps, key=lambda pair: -gaps[pair])[:4] if gaps[pair] > RARE]
+
+
+def _list_remainders(first: Runs, second: Runs, paths: list[str]) -> Iterator[Feature]:
+    """Whole numbers, their pairwise sums and exact digits, modulo small numbers."""
+    known = dict.fromkeys(path.removesuffix(REMAINDER) for path in first.numbers if path.endswith(REMAINDER))
+    candidates = list(dict.fromkeys([*known, *paths]))
+    gaps = {
+        path: _measure_distance(_divide(path)(first), _divide(path)(second))
+        for path in candidates
+        if _divide(path)(first)[1].any()
+    }
+    for path in sorted(gaps, key=lambda path: -gaps[path])[:MOST_DIVIDED]:
+        for modulus in MODULI:
+            yield Feature(f"{_name_entry(path)} modulo {modulus}", _divide(path, modulus=modulus))
+    for one, two in combinations(list(gaps)[:MOST_PAIRED], 2):
+        text = f"{_name_entry(one)} plus {_name_entry(two)} modulo {MODULUS}"
+        for modulus in MODULI[:3]:
+            yield Feature(text.replace(str(MODULUS), str(modulus)), _divide(one, two, modulus=modulus))
+
+
+def _divide(*paths: str, modulus: int = MODULUS) -> Callable[[Runs], Values]:
+    """The exact remainder of a sum of whole numbers. MODULUS is a multiple of every modulus."""
+
+    def compute(runs: Runs) -> Values:
+        total, usable = np.zeros(runs.count), np.ones(runs.count, np.bool_)
+        for path in paths:
+            values, present = runs.number(path)
+            rest, exact = runs.number(path + REMAINDER)
+            small = present & (np.abs(values) <= EXACT) & (values == np.floor(values))
+            total += np.where(exact, rest, np.mod(np.where(small, values, 0.0), MODULUS))
+            usable &= exact | small
+        return np.mod(total, modulus), usable
+
+    return compute
+
+
+def _read_text(path: str, reader: Reader, texts: Codes) -> Callable[[Runs], Values]:
+    def compute(runs: Runs) -> Values:
+        codes = runs.text(path)
+        found = [reader(str(texts.values[code])) if code >= 0 else None for code in codes.tolist()]
+        present = np.array([number is not None for number in found], np.bool_)
+        return np.array([0.0 if number is None else number for number in found], np.float64), present
+
+    return compute
+
+
+def _is_constant(feature: Feature, first: Runs, second: Runs) -> bool:
+    sides = [feature.compute(runs) for runs in (first, second)]
+    return all(np.unique(part).size <= 1 for part in (np.concatenate(side) for side in zip(*sides, strict=True)))
 
 
 def _list_pairs(paths: list[str]) -> list[tuple[str, str]]:

@@ -14,7 +14,7 @@ BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
 
 BLOCK = 1_000  # runs on one dataset before the other has its turn
-MOST_PATHS = 256  # numbers, and texts, that are looked at one by one; the exact output always has all of them
+MOST_PATHS = 512  # numbers, and texts, that are looked at one by one; the exact output always has all of them
 
 
 class Codes:
