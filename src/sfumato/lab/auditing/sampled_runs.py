@@ -175,6 +175,7 @@ def _collect(observed: list[Observed], words: Vocabulary) -> Runs:
     numbers: dict[str, FloatArray] = {}
     present: dict[str, BoolArray] = {}
     texts: dict[str, IntArray] = {}
+    skipped: set[str] = set()
     structures, outputs = np.empty(count, np.int64), np.empty(count, np.int64)
     for row, output in enumerate(observed):
         structures[row] = words.structures.find(output.structure)
@@ -182,14 +183,16 @@ def _collect(observed: list[Observed], words: Vocabulary) -> Runs:
         for path, number in output.numbers.items():
             if path not in numbers:
                 if len(numbers) == MOST_PATHS:
+                    skipped.add(f"numbers after the first {MOST_PATHS} of an output, one by one")
                     continue
                 numbers[path], present[path] = np.zeros(count), np.zeros(count, np.bool_)
             numbers[path][row], present[path][row] = number, True
         for path, text in output.texts.items():
             if path not in texts:
                 if len(texts) == MOST_PATHS:
+                    skipped.add(f"texts after the first {MOST_PATHS} of an output, one by one")
                     continue
                 texts[path] = np.full(count, -1, np.int64)
             texts[path][row] = words.texts.find(text)
-    unseen = frozenset[str]().union(*(output.unseen for output in observed))
+    unseen = frozenset(skipped).union(*(output.unseen for output in observed))
     return Runs(count, structures, outputs, numbers, present, texts, unseen)
