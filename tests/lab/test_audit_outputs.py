@@ -148,6 +148,7 @@ def test_equal_data_give_equal_outputs(name):
         (lambda people: iter([0] * 2_000 + [len(people)]), "iterator"),
         (lambda people: pd.DataFrame({"n": [len(people)]}).groupby("n"), "GroupBy"),
         (lambda people: lambda: 5, "function"),
+        (lambda people: [0] * 600, "numbers after the first"),
         (lambda people: memoryview, ""),
         (lambda people: RaisingRepr(), ""),
         (lambda people: [throw_on_read()], "RuntimeError"),
