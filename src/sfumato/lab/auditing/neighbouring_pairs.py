@@ -29,6 +29,12 @@ Held = dict[str, list[Record]]  # records by table
 # what the changed person's values are like
 TYPICAL, LOW, HIGH, BEYOND, BELOW = "typical", "lowest", "highest", "far above the bounds", "far below the bounds"
 NULLS, NOT_A_NUMBER, MANY, ALONE = "NULL", "NaN", "many rows", "a key of their own"
+TWICE, ABOVE, UNDER, UNUSUAL = "twice the highest", "just too high", "just too low", "unusual"
+KINDS = (TYPICAL, LOW, HIGH, BEYOND, BELOW, NULLS, NOT_A_NUMBER, MANY, ALONE, TWICE, ABOVE, UNDER, UNUSUAL)
+UNUSUAL_TEXT = 'it\'s "quoted"; -- \\ %_ \u2603 \u00e9\u200b' + 300 * "x"
+NOBODY = "nobody against one person"
+COUNTS_RAISED = (0, 1, 2, 3, 10, 1_000)
+MOST_CATEGORIES = 4  # values of a column that a person with extreme values gets in turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +54,16 @@ def list_pairs(
     makers = _Makers(tables, public, unit, random)
     crowd = makers.make_crowd(CROWD)
     first = makers.make_first(crowd)  # one object for many pairs: it is run once
-    for name in (TYPICAL, LOW, HIGH, BEYOND, BELOW, NULLS, NOT_A_NUMBER, MANY, ALONE):
+    for name in KINDS:
         if name == MANY and unit.per_row:
             continue
         text = f"a person with {name}" if name in (MANY, ALONE) else f"a person with {name} values"
         yield makers.make_pair(text, crowd, name, first)
     if not makers.fixed:
-        yield makers.make_pair("nobody against one person", {}, HIGH)
+        yield makers.make_pair(NOBODY, {}, HIGH)
+        yield makers.make_pair(f"{NOBODY} with lowest values", {}, LOW)
+    yield from makers.make_pairs_in_categories(crowd, first)
+    yield from makers.make_pairs_with_raised_counts(crowd)
     yield makers.make_pair_in_other_types(crowd, first)
     yield from makers.make_pairs_with_malformed_line(crowd, folder)
 
@@ -64,12 +73,11 @@ def list_random_pairs(
 ) -> Iterator[DatasetPair]:
     """Pairs with random rows, each person with values of several kinds."""
     random = Random(seed)  # noqa: S311 - made-up rows
-    kinds = (TYPICAL, LOW, HIGH, BEYOND, BELOW, NULLS, NOT_A_NUMBER, MANY, ALONE)
     for number in range(count):
         makers = _Makers(tables, public, unit, random)
-        crowd = makers.make_crowd(random.randrange(0 if not makers.fixed else 1, 7), kinds)
-        first = makers.make_first(crowd, random.choice(kinds))
-        yield makers.make_pair(f"random pair {number + 1}", crowd, random.choice(kinds), first)
+        crowd = makers.make_crowd(random.randrange(0 if not makers.fixed else 1, 7), KINDS)
+        first = makers.make_first(crowd, random.choice(KINDS))
+        yield makers.make_pair(f"random pair {number + 1}", crowd, random.choice(KINDS), first)
 
 
 class _Makers:
@@ -98,20 +106,24 @@ class _Makers:
             self._add(crowd, made)
         return crowd
 
-    def make_person(self, name: str, kind: str) -> Held:
-        """The records of one person in all tables; of a row unit, one record in the unit's table."""
+    def make_person(self, name: str, kind: str, fixed: Mapping[str, object] | None = None) -> Held:
+        """The records of one person in all tables; of a row unit, one record in the unit's table.
+
+        `fixed` gives values of columns. Such a person has as many rows as are counted.
+        """
+        given = fixed or {}
         if self.unit.per_row:
-            return {self.unit.table: [self._make_record(self.tables[self.unit.table], kind, {})]}
+            return {self.unit.table: [self._make_record(self.tables[self.unit.table], kind, given)]}
         held: Held = {}
         for table in sorted(self.private, key=self._count_links):  # a table after the one that it is linked through
             most = table.max_rows_per_unit
-            count = 3 * most + 2 if kind == MANY else self.random.choice((1, 1, 2, most))
+            count = 3 * most + 2 if kind == MANY else most if given else self.random.choice((1, 1, 2, most))
             if table.unit_through is None:
                 owned: list[Record] = [{str(table.unit): name} for _ in range(count)]
             else:
                 column, parent = table.unit_through
                 owned = [{column: row[column]} for row in held.get(parent, ()) for _ in range(min(count, 4))]
-            held[table.name] = [self._make_record(table, kind, own) for own in owned]
+            held[table.name] = [self._make_record(table, kind, {**given, **own}) for own in owned]
         return held
 
     def make_first(self, crowd: Held, kind: str = LOW) -> Mapping[str, tuple[Table, object]]:
@@ -125,6 +137,43 @@ class _Makers:
         """The crowd without and with one person, or with one person replaced by another."""
         second = self._add(self._add({}, crowd), self.make_person("somebody", kind))
         return DatasetPair(name, first or self.make_first(crowd), self._as_tables(second))
+
+    def make_pairs_in_categories(self, crowd: Held, first: Mapping[str, tuple[Table, object]]) -> Iterator[DatasetPair]:
+        """A person with highest (lowest) values in each category in turn, so that some pass the question's filters.
+
+        Under replace-one, the person who is replaced has the same values in another category.
+        """
+        for column, values in self._list_categories():
+            for place, value in enumerate(values[:MOST_CATEGORIES]):
+                for kind in (HIGH, LOW):
+                    before = first
+                    if self.replaces:
+                        replaced = self.make_person("somebody else", kind, {column: values[place - 1]})
+                        before = self._as_tables(self._add(self._add({}, crowd), replaced))
+                    person = self.make_person("somebody", kind, {column: value})
+                    after = self._as_tables(self._add(self._add({}, crowd), person))
+                    yield DatasetPair(f"a person with {kind} values, {column} {place + 1}", before, after)
+
+    def _list_categories(self) -> Iterator[tuple[str, tuple[object, ...]]]:
+        seen = set()
+        for table in self.private:
+            for column, declared in table.columns.items():
+                if column not in seen and isinstance(declared, Category | Boolean):
+                    seen.add(column)
+                    yield column, tuple(declared.values) if isinstance(declared, Category) else (False, True)
+
+    def make_pairs_with_raised_counts(self, crowd: Held) -> Iterator[DatasetPair]:
+        """One count of a counts table is raised by one."""
+        count = self.tables[self.unit.table].count_column if self.unit.per_row else None
+        if count is None or self.replaces:
+            return
+        for held in COUNTS_RAISED:
+            (record,) = self.make_person("", HIGH)[self.unit.table]
+            sides = [
+                self._as_tables(self._add(self._add({}, crowd), {self.unit.table: [{**record, count: number}]}))
+                for number in (held, held + 1)
+            ]
+            yield DatasetPair(f"a count of {held} is raised by one", *sides)
 
     def make_pair_in_other_types(self, crowd: Held, first: Mapping[str, tuple[Table, object]]) -> DatasetPair:
         """One person's text makes every column of the second dataset a column of texts."""
@@ -195,6 +244,8 @@ class _Makers:
                 self._links += 1
                 return f"link {self._links}"
             case _:
+                if kind == UNUSUAL:
+                    return UNUSUAL_TEXT
                 return LONELY if kind == ALONE else f"word {self.random.randrange(99)}" if many else pick(WORDS)
 
     def _as_tables(self, held: Held, *, as_text: bool = False) -> dict[str, tuple[Table, object]]:
@@ -213,7 +264,7 @@ class _Makers:
 
 
 def _choose_number(low: Any, high: Any, typical: Any, kind: str) -> object:  # noqa: ANN401 - integers or floats
-    special = {LOW: low, HIGH: high, BEYOND: 1e300, BELOW: -1e300}
+    special = {LOW: low, HIGH: high, BEYOND: 1e300, BELOW: -1e300, TWICE: 2 * high, ABOVE: high + 1, UNDER: low - 1}
     return math.nan if kind == NOT_A_NUMBER else special.get(kind, typical)
 
 

@@ -20,6 +20,7 @@ from sfumato.engines.engine import Engine
 from sfumato.errors import CatalogError, InvalidParameter, SfumatoError, kind_of
 from sfumato.kernel.losses import ApproxDP
 from sfumato.kernel.neighbours import PrivacyUnit
+from sfumato.lab.auditing.independent_prices import AskedPrice
 from sfumato.lab.auditing.neighbouring_pairs import (
     PUBLIC_ROWS,
     DatasetPair,
@@ -29,7 +30,8 @@ from sfumato.lab.auditing.neighbouring_pairs import (
 from sfumato.lab.auditing.recorded_release import RecordedEntropy, RecordingEngine, release_recorded
 from sfumato.lab.auditing.replay_comparison import Recording, compare_recordings
 from sfumato.lab.auditing.throwaway_desk import Wrap, open_throwaway
-from sfumato.number_arguments import Number, probability_inside, whole_number
+from sfumato.number_arguments import Number, privacy_amount, probability_inside, whole_number
+from sfumato.planning.shares import SHARE_OF_DELTA
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
 from sfumato.query.query import Query
@@ -229,7 +231,9 @@ def replay_pairs(stage: Stage, sql: str, pairs: Iterable[DatasetPair], setting: 
 
 
 def _compare_runs(query: Query, pair: DatasetPair, first: Recording, second: Recording) -> PairReplay:
-    if first.load_refused or second.load_refused:
+    if first.load_refused != second.load_refused:
+        return PairReplay(pair.name, ("The owner's load is refused on one dataset only.",), 0.0)
+    if first.load_refused:
         return PairReplay(pair.name, (), 0.0, "the owner's load is refused, before any question")
     fixed = query.having is None and query.limit is None and all(key.values is not None for key in query.keys)
     found = compare_recordings(first, second, rows_are_fixed=fixed)
@@ -267,13 +271,15 @@ def _answer_recorded(
 ) -> Recording:
     query = bind(parse(sql), desk.dataset)
     asked = setting.complete(query)
-    planned = desk.plan(query, choose_loss(query, asked.epsilon, asked.rho), choose_delta(query, asked.delta))
+    loss, delta = choose_loss(query, asked.epsilon, asked.rho), choose_delta(query, asked.delta)
+    planned = desk.plan(query, loss, delta)
     certified = certify_plan(planned.plan)
     answered = release_recorded(desk, certified, DEFAULT_ANALYST, tape)
     released = answered.released[0]
     level = read_probability("0.95", "confidence")
     answer = present_answer(desk, PlannedQuery(query, planned, level), released, answered.receipt)
     spent = desk.ledger.totals().spent
-    return Recording(
-        released.certificate, tuple(exact for _, exact in engine.measured), released, tape.taken, spent, answer
-    )
+    most_delta = desk.dataset.budget.delta / SHARE_OF_DELTA if delta is None else privacy_amount(delta, "delta")
+    price = AskedPrice(loss, most_delta, planned.plan.max_groups_per_unit)
+    measured = tuple(exact for _, exact in engine.measured)
+    return Recording(released.certificate, measured, released, tape.taken, spent, answer, asked=price)

@@ -14,6 +14,7 @@ from sfumato.kernel.certify import Certificate, Certified
 from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
 from sfumato.kernel.release import Released
+from sfumato.lab.auditing.independent_prices import AskedPrice, check_prices
 from sfumato.lab.auditing.recorded_release import ExactIntegers
 from sfumato.ledger.loss_sums import convert_loss
 
@@ -35,6 +36,7 @@ class Recording:
     answer: Answer | None = None
     error: str | None = None
     load_refused: bool = False
+    asked: AskedPrice | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,8 @@ def _check_losses(run: Recording) -> Iterator[str]:
         yield "The losses of the measurements do not add up to the certified loss."
     if run.spent is not None and run.spent not in _list_prices(certificate, run.spent):
         yield "The ledger charged another loss than the certified one."
+    if run.asked is not None and run.spent is not None:
+        yield from check_prices(certificate, run.asked, run.spent)
 
 
 def _list_prices(certificate: Certificate, budget: PrivacyLoss) -> list[PrivacyLoss]:
