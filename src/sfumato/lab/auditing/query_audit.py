@@ -14,13 +14,14 @@ from sfumato.answering.certified_plans import CertifiedPlans, certify_plan
 from sfumato.answering.charged_draws import charge_and_release
 from sfumato.answering.desk import DEFAULT_ANALYST, Desk
 from sfumato.answering.prices import choose_delta, choose_loss
+from sfumato.engines.engine import Engine
 from sfumato.errors import SfumatoError
 from sfumato.kernel.losses import PrivacyLoss
 from sfumato.kernel.release import Released
 from sfumato.lab.auditing.audit_result import CONFIDENCE, AuditResult, Verdict
 from sfumato.lab.auditing.canonical_outputs import observe
 from sfumato.lab.auditing.mechanism_audit import judge_runs
-from sfumato.lab.auditing.neighbouring_pairs import ALONE, DatasetPair
+from sfumato.lab.auditing.neighbouring_pairs import ALONE, NOBODY, DatasetPair
 from sfumato.lab.auditing.query_replay import (
     MADE_UP,
     RANDOM_PAIRS,
@@ -34,7 +35,8 @@ from sfumato.lab.auditing.query_replay import (
     replay_pairs,
     set_stage,
 )
-from sfumato.lab.auditing.recorded_release import release_repeatedly
+from sfumato.lab.auditing.real_releases import RealRelease, check_releases, find_small_noise
+from sfumato.lab.auditing.recorded_release import ExactIntegers, RecordingEngine, release_repeatedly
 from sfumato.lab.auditing.sampled_runs import Runs, Vocabulary, collect_arrays, collect_runs
 from sfumato.lab.auditing.tested_claims import TestedClaim
 from sfumato.lab.auditing.throwaway_desk import Wrap, open_throwaway
@@ -171,7 +173,8 @@ def audit_query(
     2. the `sampled_pairs` pairs that move the integers furthest are measured once each, and released `samples` times
        on one charge that pays for all of these releases. The searched output is the released integers, from which
        every answer is computed without the data;
-    3. the hardest pair is asked completely a few times, and the answers are compared in form.
+    3. the hardest pair is asked completely a few times, and the answers are compared in form. The noise of these
+       answers, and of repeated releases through their path, is compared with the certificate.
     With undeclared keys every release is charged by itself, so at most 400 samples are taken.
     """
     setting = Setting(epsilon, rho, delta, engine, wrap)
@@ -185,7 +188,7 @@ def audit_query(
         for pair in hardest:
             claim, result = _sample_pair(stage, sql, pair, setting, runs, len(hardest))
             sampled.append(SampledPair(pair.name, result))
-        faults = tuple(_compare_complete_runs(stage, sql, hardest[0], setting)) if hardest else ()
+        faults = tuple(check_real_path(stage, sql, hardest[0], setting)) if hardest else ()
     if claim is None:
         claim = _find_claim(stage, sql, pairs[0], setting)
     done = COMPLETE_RUNS if hardest else 0
@@ -195,13 +198,21 @@ def audit_query(
 def _choose_hardest(
     stage: Stage, pairs: Sequence[DatasetPair], replayed: Sequence[PairReplay], most: int
 ) -> list[DatasetPair]:
-    """The pairs whose replay used the most of a certified sensitivity. For undeclared keys: a key of one person."""
+    """The pairs whose replay used the most of a certified sensitivity. For undeclared keys: a key of one person.
+
+    Where two pairs or more are sampled, the last is nobody against one person: MODE, MIN, MAX and quantiles choose
+    among bins, and a crowd can hide the difference that one person makes.
+    """
     usable = [(found.share, pair) for pair, found in zip(pairs, replayed, strict=True) if not found.note]
     if any(key.values is None for key in stage.query.keys):
         lonely = [(share, pair) for share, pair in usable if ALONE in pair.name]
         return [pair for _, pair in (lonely or usable)[:1]]
     usable.sort(key=lambda found: -found[0])
-    return [pair for _, pair in usable[:most]]
+    hardest = [pair for _, pair in usable]
+    alone = [pair for pair in hardest if NOBODY in pair.name]
+    if most > 1 and alone and alone[0] not in hardest[:most]:
+        return [*hardest[: most - 1], alone[0]]
+    return hardest[:most]
 
 
 def _plan(desk: Desk, sql: str, setting: Setting) -> CertifiedPlans:
@@ -266,20 +277,56 @@ def _index_keys(released: Released) -> dict[str, list[int]]:
     }
 
 
+def check_real_path(stage: Stage, sql: str, pair: DatasetPair, setting: Setting) -> Iterator[str]:
+    """The faults of complete answers, and of the noise that the path of all answers adds."""
+    yield from _compare_complete_runs(stage, sql, pair, setting)
+    with open_throwaway(stage.dataset, pair.second, setting.engine, setting.wrap) as desk:
+        try:
+            (plan,) = _plan(desk, sql, setting).plans
+            exact = ExactIntegers.read(desk.engine.aggregate(plan))
+        except SfumatoError:
+            return  # the same refusal as in the complete answers
+        yield from (f"{pair.name}: {fault}" for fault in check_releases(desk, plan, exact))
+
+
 def _compare_complete_runs(stage: Stage, sql: str, pair: DatasetPair, setting: Setting) -> Iterator[str]:
-    """Ask as a user does, from SQL to the answer, and compare the errors, the columns and the types of their values."""
-    forms = []
+    """Ask as a user does, from SQL to the answer, and compare errors, columns, types, noise and stored answers."""
+    forms, releases = [], []
     for data in (pair.first, pair.second):
         kinds: dict[str, set[str]] = {}
         for _ in range(COMPLETE_RUNS):
-            with open_throwaway(stage.dataset, data, setting.engine, setting.wrap) as desk:
+            recorders: list[RecordingEngine] = []
+            with open_throwaway(stage.dataset, data, setting.engine, _record(setting, recorders)) as desk:
                 for column, kind in _ask_completely(desk, sql, setting.complete(stage.query)):
                     kinds.setdefault(column, set()).add(kind)
+                if recorders[0].measured and "error" not in kinds:
+                    releases += _find_released(desk, recorders[0])
         forms.append(kinds)
+    yield from (f"{pair.name}: complete answers: {fault}" for fault in find_small_noise(releases))
     for column in sorted({*forms[0], *forms[1]}):
         one, two = (form.get(column, set()) - {"NoneType"} for form in forms)
+        if any("stored answer" in kind for kind in one | two):
+            yield f"{pair.name}: {sorted(one | two)[0]}"
         if one != two and (column.startswith("error") or (one and two)):
             yield f"{pair.name}: {column} is {sorted(one)} on one dataset and {sorted(two)} on the other."
+
+
+def _record(setting: Setting, recorders: list[RecordingEngine]) -> Wrap:
+    """The wrap of the setting, with a recorder around it that is put in `recorders`."""
+
+    def record(inner: Engine) -> Engine:
+        recorders.append(RecordingEngine(inner if setting.wrap is None else setting.wrap(inner)))
+        return recorders[-1]
+
+    return record
+
+
+def _find_released(desk: Desk, engine: RecordingEngine) -> Iterator[RealRelease]:
+    """What was measured and released for a complete answer with declared keys."""
+    plan, exact = engine.measured[0]
+    stored = desk.find_stored(certify_plan(plan), DEFAULT_ANALYST)
+    if stored is not None and exact.keys is None:
+        yield RealRelease(exact, stored.released[0])
 
 
 def _ask_completely(desk: Desk, sql: str, setting: Setting) -> Iterator[tuple[str, str]]:
@@ -289,6 +336,10 @@ def _ask_completely(desk: Desk, sql: str, setting: Setting) -> Iterator[tuple[st
     except SfumatoError as error:
         yield "error", f"{type(error).__name__}: {error.message}"
         return
+    spent = desk.ledger.totals().spent
+    again = ask(desk, sql, setting.epsilon, rho=setting.rho, delta=setting.delta)
+    if again.rows != answer.rows or desk.ledger.totals().spent != spent:
+        yield "error", "The same question again is charged again, or its stored answer differs."
     yield "columns", repr(answer.columns)
     for row in answer.rows:
         yield from ((f"the type of {name}", type(value).__name__) for name, value in row.items())

@@ -1,0 +1,175 @@
+"""Release made-up integers through the path that answers take, and compare the noise with the certificate.
+
+A replay needs recorded noise, so it has a release of its own. Here, the release is the one of every answer.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from sfumato.answering.certified_plans import certify_plan
+from sfumato.answering.charged_draws import charge_and_release
+from sfumato.answering.desk import DEFAULT_ANALYST, Desk
+from sfumato.kernel.certify import Certificate, Certified
+from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
+from sfumato.kernel.plan import BoundedPlan, digest
+from sfumato.kernel.release import ExactAggregates, Released
+from sfumato.lab.auditing.binomial_limits import compute_tail
+from sfumato.lab.auditing.noise_sizes import compute_upper_tail, is_too_small
+from sfumato.lab.auditing.recorded_release import ExactIntegers
+from sfumato.lab.auditing.throwaway_desk import require_throwaway
+
+REAL_RELEASES = 150  # noise of half its scale is this small with probability below 1e-12
+MOST_PLACES = 64  # entries of a measurement that are tested one by one
+KEYS_OF_A_KIND = 10
+ALARM = 1e-10
+
+
+@dataclass(frozen=True, slots=True)
+class RealRelease:
+    """Exact integers, and what the path of all answers released for them."""
+
+    exact: ExactIntegers
+    released: Released
+
+
+class GivenIntegers:
+    """An engine that measures nothing and returns given integers."""
+
+    def __init__(self, given: ExactIntegers) -> None:
+        self._given = given
+
+    def check(self, plan: BoundedPlan) -> None:
+        """Every plan is accepted: nothing is measured."""
+
+    def aggregate(self, plan: BoundedPlan) -> ExactAggregates:
+        return self._given.to_exact(digest(plan))
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def release_given(desk: Desk, plan: BoundedPlan, given: ExactIntegers, times: int) -> list[RealRelease]:
+    """Charge and release these integers, each time as another plan, as `ask` does."""
+    require_throwaway(desk.ledger)
+    engine, releases = GivenIntegers(given), []
+    for number in range(times):
+        certified = certify_plan(replace(plan, repeat=plan.repeat + number + 1))
+        answered = charge_and_release(engine, desk.ledger, certified, DEFAULT_ANALYST, "audit")
+        releases.append(RealRelease(given, answered.released[0]))
+    return releases
+
+
+def check_releases(desk: Desk, plan: BoundedPlan, exact: ExactIntegers, times: int = REAL_RELEASES) -> Iterator[str]:
+    """The faults of the noise that a plan's integers get. Undeclared keys: of keys of chosen sizes instead."""
+    certificate = certify_plan(plan).certificate
+    if certificate.cells is not None:
+        if any(isinstance(measured.noise, LaplaceNoise | GaussianNoise) for measured in certificate.measurements):
+            yield from find_small_noise(release_given(desk, plan, exact, times))
+        return
+    keys = make_keys(certificate)
+    releases = release_given(desk, plan, keys, times)
+    yield from find_wrong_keys(certificate, releases)
+    yield from find_small_noise([_select_large(certificate, release) for release in releases])
+
+
+def find_small_noise(releases: Sequence[RealRelease]) -> Iterator[str]:
+    """Noise that is smaller than certified: of one entry over all releases, or of all entries together."""
+    for measured in releases[0].released.certificate.measurements if releases else ():
+        noise = measured.noise
+        if not isinstance(noise, LaplaceNoise | GaussianNoise):
+            continue
+        drawn = [_subtract(measured.name, release) for release in releases]
+        entries = [list(entry) for entry in zip(*drawn, strict=False)]
+        if is_too_small(noise, [value for row in drawn for value in row]):
+            yield f"{measured.name}: the noise of released integers is smaller than certified."
+        for place, entry in enumerate(entries[:MOST_PLACES]):
+            if len(entries) > 1 and is_too_small(noise, entry):
+                yield f"{measured.name}: the noise of entry {place} is smaller than certified."
+
+
+def _subtract(name: str, release: RealRelease) -> list[int]:
+    exact = release.exact.integers[name]
+    return [noisy - integer for noisy, integer in zip(release.released.integers[name], exact, strict=True)]
+
+
+def make_keys(certificate: Certificate) -> ExactIntegers:
+    """Undeclared keys that nobody holds, one person, one person too few, just enough people, and very many."""
+    keys = _find_key_measurement(certificate)
+    threshold = keys.threshold or 0
+    sizes = [size for size in list_sizes(keys, threshold) for _ in range(KEYS_OF_A_KIND)]
+    integers = {
+        measured.name: tuple(sizes) if measured is keys else (0,) * (len(sizes) * measured.width)
+        for measured in certificate.measurements
+        if isinstance(measured.noise, LaplaceNoise | GaussianNoise)
+    }
+    bins = {
+        measured.name: tuple({} for _ in sizes)
+        for measured in certificate.measurements
+        if measured.name not in integers
+    }
+    names = tuple((f"key {place:04}",) for place in range(len(sizes)))
+    return ExactIntegers(integers, names, bins)
+
+
+def list_sizes(keys: Certified, threshold: int) -> tuple[int, ...]:
+    """How many people hold the made-up keys."""
+    return (0, 1, threshold - 1, threshold, threshold + _find_margin(keys))
+
+
+def _find_margin(keys: Certified) -> int:
+    """So many people above the threshold that the key is always released: noise is below it once in e^100 times."""
+    return int(100 * _find_scale(keys)) + 100
+
+
+def _find_scale(keys: Certified) -> Fraction:
+    return keys.noise.scale if isinstance(keys.noise, LaplaceNoise) else Fraction(0)
+
+
+def _find_key_measurement(certificate: Certificate) -> Certified:
+    return next(measured for measured in certificate.measurements if measured.threshold is not None)
+
+
+def find_wrong_keys(certificate: Certificate, releases: Sequence[RealRelease]) -> Iterator[str]:
+    """Keys that are released more or less often than P(noise >= threshold - people), by number of people."""
+    keys = _find_key_measurement(certificate)
+    threshold, scale = keys.threshold or 0, _find_scale(keys)
+    for size in sorted(set(list_sizes(keys, threshold))):
+        hits = trials = 0
+        for release in releases:
+            held = [
+                key
+                for key, people in zip(release.exact.keys or (), release.exact.integers[keys.name], strict=True)
+                if people == size
+            ]
+            shown = set(release.released.keys or ())
+            trials += len(held)
+            hits += sum(key in shown for key in held)
+        rate = float(compute_upper_tail(scale, threshold - size)) if size else 0.0
+        if hits and compute_tail(hits, trials, rate) < ALARM:
+            yield f"A key of {size} people was released {hits} of {trials} times: too often for its threshold."
+        elif trials - hits and compute_tail(trials - hits, trials, 1 - rate) < ALARM:
+            yield f"A key of {size} people was released {hits} of {trials} times: the noise does not decide."
+
+
+def _select_large(certificate: Certificate, release: RealRelease) -> RealRelease:
+    """The keys that every release has: their noise is not selected by the threshold."""
+    keys = _find_key_measurement(certificate)
+    large = (keys.threshold or 0) + _find_margin(keys)
+    sizes = release.exact.integers[keys.name]
+    wanted = [key for key, people in zip(release.exact.keys or (), sizes, strict=True) if people == large]
+    before = {key: place for place, key in enumerate(release.exact.keys or ())}
+    after = {key: place for place, key in enumerate(release.released.keys or ())}
+    chosen = [key for key in wanted if key in after]
+    exact, noisy = {}, {}
+    for measured in certificate.measurements:
+        if measured.name in release.exact.integers:
+            exact[measured.name] = _pick(release.exact.integers[measured.name], before, chosen, measured.width)
+            noisy[measured.name] = _pick(release.released.integers[measured.name], after, chosen, measured.width)
+    return RealRelease(ExactIntegers(exact, None, {}), replace(release.released, integers=noisy, keys=None))
+
+
+def _pick(
+    cells: Sequence[int], places: dict[tuple[object, ...], int], chosen: Sequence[tuple[object, ...]], width: int
+) -> tuple[int, ...]:
+    return tuple(cells[places[key] * width + step] for key in chosen for step in range(width))
