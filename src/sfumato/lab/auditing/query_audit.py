@@ -291,7 +291,8 @@ def check_real_path(stage: Stage, sql: str, pair: DatasetPair, setting: Setting)
 
 def _compare_complete_runs(stage: Stage, sql: str, pair: DatasetPair, setting: Setting) -> Iterator[str]:
     """Ask as a user does, from SQL to the answer, and compare errors, columns, types, noise and stored answers."""
-    forms, releases = [], []
+    forms: list[dict[str, set[str]]] = []
+    releases: list[RealRelease] = []
     for data in (pair.first, pair.second):
         kinds: dict[str, set[str]] = {}
         for _ in range(COMPLETE_RUNS):

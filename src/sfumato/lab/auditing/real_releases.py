@@ -13,7 +13,7 @@ from sfumato.answering.desk import DEFAULT_ANALYST, Desk
 from sfumato.kernel.certify import Certificate, Certified
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
 from sfumato.kernel.plan import BoundedPlan, digest
-from sfumato.kernel.release import ExactAggregates, Released
+from sfumato.kernel.release import CellKey, ExactAggregates, Released
 from sfumato.lab.auditing.binomial_limits import compute_tail
 from sfumato.lab.auditing.noise_sizes import compute_upper_tail, is_too_small
 from sfumato.lab.auditing.recorded_release import ExactIntegers
@@ -103,7 +103,7 @@ def make_keys(certificate: Certificate) -> ExactIntegers:
         for measured in certificate.measurements
         if isinstance(measured.noise, LaplaceNoise | GaussianNoise)
     }
-    bins = {
+    bins: dict[str, tuple[dict[int, int], ...]] = {
         measured.name: tuple({} for _ in sizes)
         for measured in certificate.measurements
         if measured.name not in integers
@@ -169,7 +169,5 @@ def _select_large(certificate: Certificate, release: RealRelease) -> RealRelease
     return RealRelease(ExactIntegers(exact, None, {}), replace(release.released, integers=noisy, keys=None))
 
 
-def _pick(
-    cells: Sequence[int], places: dict[tuple[object, ...], int], chosen: Sequence[tuple[object, ...]], width: int
-) -> tuple[int, ...]:
+def _pick(cells: Sequence[int], places: dict[CellKey, int], chosen: Sequence[CellKey], width: int) -> tuple[int, ...]:
     return tuple(cells[places[key] * width + step] for key in chosen for step in range(width))
