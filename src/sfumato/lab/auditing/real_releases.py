@@ -20,6 +20,7 @@ from sfumato.lab.auditing.recorded_release import ExactIntegers
 from sfumato.lab.auditing.throwaway_desk import require_throwaway
 
 REAL_RELEASES = 150  # noise of half its scale is this small with probability below 1e-12
+KEY_RELEASES = 40  # of ten keys of each size
 MOST_PLACES = 64  # entries of a measurement that are tested one by one
 KEYS_OF_A_KIND = 10
 ALARM = 1e-10
@@ -68,7 +69,7 @@ def check_releases(desk: Desk, plan: BoundedPlan, exact: ExactIntegers, times: i
             yield from find_small_noise(release_given(desk, plan, exact, times))
         return
     keys = make_keys(certificate)
-    releases = release_given(desk, plan, keys, times)
+    releases = release_given(desk, plan, keys, min(times, KEY_RELEASES))
     yield from find_wrong_keys(certificate, releases)
     yield from find_small_noise([_select_large(certificate, release) for release in releases])
 
