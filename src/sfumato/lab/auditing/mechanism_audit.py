@@ -55,9 +55,9 @@ def audit(  # noqa: PLR0917 - its callers name what they pass
     loss = read_claim(epsilon, delta, rho)
     runs = read_whole_number(samples, "samples", LEAST_SAMPLES)
     if not callable(mechanism):
-        raise InvalidParameter("mechanism", "must be callable", kind_of(mechanism), "For example lambda data: …")
+        raise InvalidParameter("mechanism", "must be callable", describe_kind(mechanism), "For example lambda data: …")
     if not isinstance(batch, bool):
-        raise InvalidParameter("batch", "must be True or False", kind_of(batch))
+        raise InvalidParameter("batch", "must be True or False", describe_kind(batch))
     _check_signature(mechanism, (first, runs) if batch else (first,))
     sample = sample_batches if batch else sample_runs
     collected, words = sample(mechanism, (first, second), runs)
@@ -68,7 +68,9 @@ def audit(  # noqa: PLR0917 - its callers name what they pass
 def read_claim(epsilon: Number | None, delta: Number, rho: Number | None) -> PrivacyLoss | None:
     """The claimed loss; None if there is no claim."""
     if delta is None:
-        raise InvalidParameter("delta", "must be a number from 0 to 1", kind_of(delta), "delta=0 is a pure claim.")
+        raise InvalidParameter(
+            "delta", "must be a number from 0 to 1", describe_kind(delta), "delta=0 is a pure claim."
+        )
     if epsilon is not None and rho is not None:
         raise InvalidParameter("rho", "must not be given together with epsilon", "both", "A claim has one parameter.")
     loss: PrivacyLoss | None = None

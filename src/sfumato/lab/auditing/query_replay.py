@@ -17,7 +17,7 @@ from sfumato.catalog.dataset import Dataset, Table, replace_tables
 from sfumato.curator import Curator
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.engines.engine import Engine
-from sfumato.errors import CatalogError, InvalidParameter, SfumatoError, kind_of
+from sfumato.errors import CatalogError, InvalidParameter, SfumatoError, describe_kind
 from sfumato.kernel.losses import ApproxDP
 from sfumato.kernel.neighbours import PrivacyUnit
 from sfumato.lab.auditing.independent_prices import AskedPrice
@@ -30,7 +30,7 @@ from sfumato.lab.auditing.neighbouring_pairs import (
 from sfumato.lab.auditing.recorded_release import RecordedEntropy, RecordingEngine, release_recorded
 from sfumato.lab.auditing.replay_comparison import Recording, compare_recordings
 from sfumato.lab.auditing.throwaway_desk import Wrap, open_throwaway
-from sfumato.number_arguments import Number, privacy_amount, probability_inside, whole_number
+from sfumato.number_arguments import Number, read_privacy_amount, read_probability, read_whole_number
 from sfumato.planning.shares import SHARE_OF_DELTA
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
@@ -165,7 +165,9 @@ class Setting:
         if self.delta is not None:
             ApproxDP(0, self.delta)  # checks delta, also for a question that does not use it
         if self.wrap is not None and not callable(self.wrap):
-            raise InvalidParameter("wrap", "must be callable", kind_of(self.wrap), "For example lambda engine: engine.")
+            raise InvalidParameter(
+                "wrap", "must be callable", describe_kind(self.wrap), "For example lambda engine: engine."
+            )
 
     def complete(self, query: Query) -> "Setting":
         """The setting with its default price."""
@@ -213,9 +215,9 @@ def set_stage(dataset: Dataset, sql: str) -> Stage:
 def make_pairs(stage: Stage, folder: Path, random_pairs: int, seed: int | None) -> Iterator[DatasetPair]:
     """The hard pairs, and some random ones."""
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int)):
-        raise InvalidParameter("seed", "must be a whole number or None", kind_of(seed))
+        raise InvalidParameter("seed", "must be a whole number or None", describe_kind(seed))
     yield from list_pairs(stage.tables, stage.public, stage.unit, folder, seed)
-    count = whole_number(random_pairs, "random_pairs", 0)
+    count = read_whole_number(random_pairs, "random_pairs", 0)
     yield from list_random_pairs(stage.tables, stage.public, stage.unit, count, seed)
 
 
@@ -279,7 +281,7 @@ def _answer_recorded(
     level = read_probability("0.95", "confidence")
     answer = present_answer(desk, PlannedQuery(query, planned, level), released, answered.receipt)
     spent = desk.ledger.totals().spent
-    most_delta = desk.dataset.budget.delta / SHARE_OF_DELTA if delta is None else privacy_amount(delta, "delta")
+    most_delta = desk.dataset.budget.delta / SHARE_OF_DELTA if delta is None else read_privacy_amount(delta, "delta")
     price = AskedPrice(loss, most_delta, planned.plan.max_groups_per_unit)
     measured = tuple(exact for _, exact in engine.measured)
     return Recording(released.certificate, measured, released, tape.taken, spent, answer, asked=price)

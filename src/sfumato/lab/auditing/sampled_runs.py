@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.errors import InvalidParameter, kind_of
+from sfumato.errors import InvalidParameter, describe_kind
 from sfumato.lab.auditing.canonical_outputs import EXACT, MODULUS, REMAINDER, Observed, observe, run_and_observe
 
 FloatArray = npt.NDArray[np.float64]
