@@ -14,7 +14,7 @@ from sfumato.answering import certified_plans
 from sfumato.catalog.dataset import Dataset, Table
 from sfumato.kernel import keys, mechanisms, release
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
-from sfumato.kernel.tails import least_tail
+from sfumato.kernel.tails import find_least_tail
 from sfumato.lab.auditing.noise_sizes import bound_small_noise, compute_upper_tail, is_too_small
 from sfumato.lab.auditing.query_audit import check_real_path
 from sfumato.lab.auditing.query_replay import Setting, make_pairs, set_stage
@@ -139,11 +139,11 @@ def test_real_noise_is_not_too_small():
 
 def test_the_tail_is_the_one_of_the_noise():
     scale = Fraction(4)
-    assert least_tail(scale, Fraction(1, 1000)) == next(
+    assert find_least_tail(scale, Fraction(1, 1000)) == next(
         k for k in range(1, 100) if compute_upper_tail(scale, k) <= Fraction(1, 1000)
     )
     chances = [float(compute_upper_tail(scale, k)) for k in range(-200, 200)]
     weights = [math.exp(-abs(k) / 4) for k in range(-1000, 1001)]
     expected = [sum(weights[k + 1000 :]) / sum(weights) for k in range(-200, 200)]
     assert np.allclose(chances, expected)
-    assert keys.least_tail is least_tail
+    assert keys.find_least_tail is find_least_tail
