@@ -31,6 +31,7 @@ TYPICAL, LOW, HIGH, BEYOND, BELOW = "typical", "lowest", "highest", "far above t
 NULLS, NOT_A_NUMBER, MANY, ALONE = "NULL", "NaN", "many rows", "a key of their own"
 TWICE, ABOVE, UNDER, UNUSUAL = "twice the highest", "just too high", "just too low", "unusual"
 KINDS = (TYPICAL, LOW, HIGH, BEYOND, BELOW, NULLS, NOT_A_NUMBER, MANY, ALONE, TWICE, ABOVE, UNDER, UNUSUAL)
+EXTREME = (LOW, HIGH, BEYOND, BELOW)
 UNUSUAL_TEXT = 'it\'s "quoted"; -- \\ %_ \u2603 \u00e9\u200b' + 300 * "x"
 NOBODY = "nobody against one person"
 COUNTS_RAISED = (0, 1, 2, 3, 10, 1_000)
@@ -109,7 +110,7 @@ class _Makers:
     def make_person(self, name: str, kind: str, fixed: Mapping[str, object] | None = None) -> Held:
         """The records of one person in all tables; of a row unit, one record in the unit's table.
 
-        `fixed` gives values of columns. Such a person has as many rows as are counted.
+        `fixed` gives values of columns. Such a person, and one with extreme values, has as many rows as count.
         """
         given = fixed or {}
         if self.unit.per_row:
@@ -117,7 +118,8 @@ class _Makers:
         held: Held = {}
         for table in sorted(self.private, key=self._count_links):  # a table after the one that it is linked through
             most = table.max_rows_per_unit
-            count = 3 * most + 2 if kind == MANY else most if given else self.random.choice((1, 1, 2, most))
+            usual = most if given or kind in EXTREME else self.random.choice((1, 1, 2, most))
+            count = 3 * most + 2 if kind == MANY else usual
             if table.unit_through is None:
                 owned: list[Record] = [{str(table.unit): name} for _ in range(count)]
             else:
