@@ -15,9 +15,10 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from sfumato.answering.prepayments import Prepayment
 from sfumato.kernel.entropy import SYSTEM, Entropy
 from sfumato.kernel.expressions import Column, ColumnType
-from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
+from sfumato.kernel.losses import ZCDP, PrivacyLoss, PureDP
 from sfumato.kernel.mechanisms import Noise, choose_noise
 from sfumato.kernel.neighbours import ROW, Neighbours, PrivacyUnit
 from sfumato.kernel.plan import BoundedPlan, Key, Measurement, Quantity, find_exponent
@@ -28,7 +29,6 @@ from sfumato.learning.feature_columns import SCALE, Feature, Target
 from sfumato.learning.noisy_statistics import (
     Drawn,
     Noisy,
-    Price,
     SpentShares,
     Statistic,
     combine_parts,
@@ -50,7 +50,7 @@ class ArrayStatistics:
     def __init__(
         self,
         rows: RowArrays,
-        price: Price,
+        price: Prepayment,
         neighbours: Neighbours,
         spent: Fraction = Fraction(0),
         entropy: Entropy = SYSTEM,
@@ -63,7 +63,7 @@ class ArrayStatistics:
         self._shares = SpentShares(price.limit, Fraction(spent))
 
     @property
-    def loss(self) -> PureDP | ApproxDP | ZCDP:
+    def loss(self) -> PrivacyLoss:
         """What the fit costs."""
         return self._price.loss
 

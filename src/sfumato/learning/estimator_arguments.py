@@ -14,6 +14,7 @@ from sfumato.errors import InvalidParameter, describe_kind
 from sfumato.extras import imported
 from sfumato.kernel.neighbours import Neighbours
 from sfumato.learning.array_statistics import ArrayStatistics
+from sfumato.learning.curator_statistics import CuratorStatistics, choose_table
 from sfumato.learning.feature_columns import (
     Classes,
     Coded,
@@ -21,6 +22,9 @@ from sfumato.learning.feature_columns import (
     Numeric,
     Target,
     declare_features,
+    find_declared_classes,
+    find_declared_features,
+    find_declared_number,
     read_bounds,
     read_values,
 )
@@ -86,7 +90,30 @@ def open_source(
     if not isinstance(columns.dataset, Curator):
         hint = "Pass what sf.protect or sf.open returns."
         raise InvalidParameter("dataset", "must be a protected dataset", describe_kind(columns.dataset), hint)
-    raise InvalidParameter("dataset", "must not be given", "a dataset", "Pass arrays.")
+    return _open_dataset(columns.dataset, columns, declared, predicts)
+
+
+def _open_dataset(curator: Curator, columns: DatasetColumns, declared: Declared, predicts: Predicts) -> Opened:
+    for name in ("bounds", "categories", "target_bounds"):
+        if getattr(declared, name) is not None:
+            hint = f"Remove {name}: the dataset's catalog declares it."
+            raise InvalidParameter(name, "must not be given with a dataset", "both", hint)
+    if columns.features is None or (columns.target is None) != (predicts == "nothing"):
+        wanted = "features" if predicts == "nothing" else "features and target"
+        raise InvalidParameter(wanted, "must be given with a dataset", "something else", "Name columns of a table.")
+    table = choose_table(curator.dataset, columns.table)
+    features = find_declared_features(table, columns.features)
+    target: Target | None = None
+    if columns.target is not None:
+        if predicts == "classes":
+            target = find_declared_classes(table, columns.target, declared.classes)
+        else:
+            target = find_declared_number(table, columns.target)
+        if target.name in {feature.name for feature in features}:
+            raise InvalidParameter("features", "must not hold the target", "it too")
+    price = read_price(declared.epsilon, declared.delta, curator.dataset.budget.loss)
+    source = CuratorStatistics(curator, table, features, target, price, columns.analyst)
+    return Opened(source, tuple(feature.name for feature in features))
 
 
 def _open_arrays(X: object, y: object, declared: Declared, predicts: Predicts) -> Opened:  # noqa: N803

@@ -23,6 +23,7 @@ SCALE = 1 << SCALE_BITS
 MOST_COLUMNS = 2_000
 MOST_CATEGORIES = 10_000
 MOST_BOUND = 2.0**53
+MOST_LABELS = 100  # of a column of whole numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,15 +187,36 @@ def find_declared_features(table: Table, names: Sequence[str]) -> tuple[Feature,
     return tuple(_find_declared(table, name) for name in names)
 
 
-def find_declared_target(table: Table, name: str, classes: object) -> Target:
-    """The target as its catalog declares it; `classes` names the labels of a column of numbers."""
+def find_declared_classes(table: Table, name: str, classes: object) -> Classes:
+    """The labels of a target, as its catalog declares them. `classes` names those of a column of numbers."""
+    found = _find_target(table, name)
+    declared = table.columns[found]
+    match declared:
+        case _ if classes is not None:
+            return Classes(found, read_values(classes, "classes"))
+        case Category(values=values):
+            return Classes(found, tuple(values))
+        case Boolean():
+            return Classes(found, (False, True))
+        case Integer(lower=lower, upper=upper) if upper - lower < MOST_LABELS:
+            return Classes(found, tuple(range(lower, upper + 1)))
+        case _:
+            hint = "For example classes=[0, 1], or declare the column as a Category."
+            raise InvalidParameter("classes", f"must be declared for the target {found}", "nothing", hint)
+
+
+def find_declared_number(table: Table, name: str) -> Numeric:
+    """A target that is a number, with its declared bounds."""
+    declared = _find_declared(table, _find_target(table, name))
+    if not isinstance(declared, Numeric):
+        raise InvalidParameter("target", "must be a column of numbers", "a column of categories")
+    return declared
+
+
+def _find_target(table: Table, name: object) -> str:
     if not isinstance(name, str):
         raise InvalidParameter("target", "must be the name of a column", describe_kind(name))
-    found = table.column(name).name
-    if classes is not None:
-        return Classes(found, read_values(classes, "classes"))
-    declared = _find_declared(table, found)
-    return declared if isinstance(declared, Numeric) else Classes(declared.name, declared.categories)
+    return table.column(name).name
 
 
 def _find_declared(table: Table, name: str) -> Feature:

@@ -14,11 +14,11 @@ from typing import Protocol
 
 import numpy as np
 
-from sfumato.catalog.budget import find_largest_rho
+from sfumato.answering.prepayments import Prepayment, choose_prepayment
 from sfumato.errors import InvalidParameter, KernelFault
 from sfumato.kernel.exact import find_decimal
 from sfumato.kernel.expressions import Expression
-from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
+from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise, Noise
 from sfumato.kernel.plan import Count, Quantity, Sum, Thirds
 from sfumato.learning.feature_columns import Feature, Target
@@ -62,29 +62,22 @@ class StatisticSource(Protocol):
     rows: int | None  # the public number of rows (replace-one); None: it is private
 
     @property
-    def loss(self) -> PureDP | ApproxDP | ZCDP: ...  # of all calls together
+    def loss(self) -> PrivacyLoss: ...  # of all calls together
 
     def release(self, statistics: Sequence[Statistic], share: Fraction) -> list[Noisy]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Price:
-    """What a fit costs (`loss`), and the loss that its releases share (`limit`), which implies it."""
+def read_price(epsilon: Number, delta: Number, budget: PrivacyLoss | None = None) -> Prepayment:
+    """What a fit costs, and the limit that its releases share: Laplace noise for delta = 0, Gaussian noise otherwise.
 
-    loss: PureDP | ApproxDP
-    limit: PureDP | ZCDP
-
-
-def read_price(epsilon: Number, delta: Number) -> Price:
-    """Laplace noise for delta = 0; for delta > 0 Gaussian noise, of the largest rho that implies (epsilon, delta)."""
-    amount = read_privacy_amount(epsilon, "epsilon")
-    spare = read_nonnegative_decimal(delta, "delta")
-    if not spare:
-        return Price(PureDP(amount), PureDP(amount))
-    if spare >= 1:
-        raise InvalidParameter("delta", "must lie in [0, 1)", "a number of 1 or more")
-    spare = read_privacy_amount(delta, "delta")
-    return Price(ApproxDP(amount, spare), ZCDP(find_largest_rho(amount, spare)))
+    Without a `budget` to charge, the cost is epsilon and delta.
+    """
+    amount, spare = read_privacy_amount(epsilon, "epsilon"), read_nonnegative_decimal(delta, "delta")
+    if spare:
+        if spare >= 1:
+            raise InvalidParameter("delta", "must lie in [0, 1)", "a number of 1 or more")
+        spare = read_privacy_amount(delta, "delta")
+    return choose_prepayment(amount, spare, ApproxDP(amount, spare) if budget is None else budget)
 
 
 class SpentShares:

@@ -181,9 +181,8 @@ def apply_logistic(scores: Floats) -> Floats:
 
 def _write_logistic(score: Expression, rows: RowTerms) -> Expression:
     half = rows.compute(Call("*", (clamp_expression(score, -MOST_SCORE, MOST_SCORE), Literal(0.5))))
-    square = rows.compute(Call("*", (half, half)))
-    above = rows.compute(_write_polynomial(square, _NUMERATOR))
-    below = rows.compute(_write_polynomial(square, _DENOMINATOR))
+    square = Call("*", (half, half))
+    above, below = (_write_polynomial(square, coefficients) for coefficients in (_NUMERATOR, _DENOMINATOR))
     ratio = Call("/", (Call("*", (half, above)), below))
     return Call("+", (Call("*", (ratio, Literal(0.5))), Literal(0.5)))
 

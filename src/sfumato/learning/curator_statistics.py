@@ -1,0 +1,159 @@
+"""Noisy statistics of a protected dataset: no row leaves the engine.
+
+A fit is one charge (`prepay`, claim K-54). It is made when the first statistics are asked for, before data is read. The
+calls of the fit are releases on the prepaid ledger: `charge_and_release` with plans that the kernel certifies.
+Statistics with the same cells are one plan and one scan. The privacy unit and its contribution bound are those of the
+catalog, and the kernel derives the sensitivity of every sum from them (claim K-25).
+"""
+
+import weakref
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from sfumato.answering.certified_plans import CertifiedPlans, certify_together
+from sfumato.answering.charged_draws import charge_and_release
+from sfumato.answering.desk import Desk
+from sfumato.answering.prepaid_ledger import prepay
+from sfumato.answering.prepayments import Prepayment
+from sfumato.answering.psi_expressions import plan_sums
+from sfumato.answering.question_record import write_prepaid_record
+from sfumato.catalog.dataset import Dataset, Table
+from sfumato.curator import Curator
+from sfumato.errors import InvalidParameter, KernelFault, QueryError
+from sfumato.kernel.certify import Certified
+from sfumato.kernel.losses import ZCDP, PrivacyLoss, PureDP
+from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
+from sfumato.kernel.neighbours import Neighbours
+from sfumato.kernel.plan import BoundedPlan, Measurement
+from sfumato.kernel.release import Released
+from sfumato.learning.engine_rows import EngineRows
+from sfumato.learning.feature_columns import Feature, Target
+from sfumato.learning.noisy_statistics import (
+    Drawn,
+    Noisy,
+    SpentShares,
+    Statistic,
+    combine_parts,
+    find_shape,
+    list_quantities,
+    share_evenly,
+)
+from sfumato.learning.row_cells import RowCells, write_key
+from sfumato.learning.row_functions import write_value
+from sfumato.ledger.ledger import Ledger
+from sfumato.query.size_limits import MOST_CELLS
+
+
+class CuratorStatistics:
+    """Noisy statistics of columns of a protected table, for one fit."""
+
+    def __init__(  # noqa: PLR0917 - one caller
+        self,
+        curator: Curator,
+        table: Table,
+        features: tuple[Feature, ...],
+        target: Target | None,
+        price: Prepayment,
+        analyst: str,
+    ) -> None:
+        self.features, self.target = features, target
+        self.rows = table.rows if curator.dataset.neighbours is Neighbours.REPLACE_ONE else None
+        self._curator, self._table, self._price, self._analyst = curator, table, price, analyst
+        self._shares = SpentShares(price.limit)
+        self._prepaid: tuple[Ledger, dict[str, str]] | None = None
+        self._calls = 0
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        """What the fit costs: the loss of its one charge."""
+        return self._price.loss
+
+    def release(self, statistics: Sequence[Statistic], share: Fraction) -> list[Noisy]:
+        """Noisy sums of all statistics. The call spends `share` of the price."""
+        losses = self._shares.take(share, [statistic.weight for statistic in statistics])
+        by_cells: dict[tuple[RowCells, ...], list[int]] = {}
+        for number, statistic in enumerate(statistics):
+            by_cells.setdefault(statistic.cells, []).append(number)
+        self._calls += 1
+        with self._curator.at_desk() as desk:
+            plans = [
+                self._plan(desk, cells, {number: (statistics[number], losses[number]) for number in numbers})
+                for cells, numbers in by_cells.items()
+            ]
+            certified = certify_together(plans)
+            ledger = self._begin(desk, certified)
+            answered = charge_and_release(desk.engine, ledger, certified, self._analyst, "")
+        found = {
+            number: released
+            for numbers, released in zip(by_cells.values(), answered.released, strict=True)
+            for number in numbers
+        }
+        return [self._read(statistic, number, found[number]) for number, statistic in enumerate(statistics)]
+
+    def _plan(
+        self, desk: Desk, cells: tuple[RowCells, ...], wanted: dict[int, tuple[Statistic, PureDP | ZCDP]]
+    ) -> BoundedPlan:
+        """One plan, and so one scan, for statistics with the same cells."""
+        rows = EngineRows(self._table, self.features, self.target)
+        measurements = []
+        for number, (statistic, loss) in wanted.items():
+            quantities = list_quantities(
+                statistic.value, lambda function: write_value(function, rows), gaussian=isinstance(loss, ZCDP)
+            )
+            shares = share_evenly(loss, len(quantities))
+            for place, (quantity, part) in enumerate(zip(quantities, shares, strict=True)):
+                measurements.append(Measurement(_name(number, place), quantity, part))
+        keys = tuple(write_key(part, rows) for part in cells)
+        plan = plan_sums(desk, self._table.name, tuple(measurements))
+        made = replace(plan, source=rows.derive(plan.source), keys=keys, repeat=self._calls)
+        if (made.cells or 0) > MOST_CELLS:
+            raise InvalidParameter("cells", f"must be at most {MOST_CELLS:,}", "more", "Use fewer bins or classes.")
+        return made
+
+    def _begin(self, desk: Desk, certified: CertifiedPlans) -> Ledger:
+        """The prepaid ledger of this fit. The first call charges the population's ledger, if the engine can run it."""
+        if self._prepaid is not None:
+            ledger, versions = self._prepaid
+            if versions != dict(desk.versions):
+                raise QueryError("fit-stale", "The data was prepared again while the model was fitted.", "Fit again.")
+            return ledger
+        for plan in certified.plans:
+            desk.engine.check(plan)
+        columns = ", ".join(feature.name for feature in self.features)
+        record = write_prepaid_record(f"a model of {columns[:200]}", table=self._table.name)
+        ledger, _ = prepay(desk.ledger, desk.admit(self._analyst), self._price.loss, self._price.limit, record)
+        weakref.finalize(self, ledger.close)
+        self._prepaid = ledger, dict(desk.versions)
+        return ledger
+
+    def _read(self, statistic: Statistic, number: int, released: Released) -> Noisy:
+        certified = {measured.name: measured for measured in released.certificate.measurements}
+        drawn = []
+        while (name := _name(number, len(drawn))) in certified:
+            drawn.append(_draw(released, certified[name]))
+        return combine_parts(statistic, drawn, find_shape(statistic, self.features, self.target))
+
+
+def choose_table(dataset: Dataset, table: str | None) -> Table:
+    """The private table of this name; without a name, the only private one."""
+    private = [name for name, declared in dataset.tables.items() if not declared.public]
+    if table is None and len(private) != 1:
+        raise InvalidParameter("table", f"must be one of {', '.join(private)}", "nothing")
+    declared = dataset.table(private[0] if table is None else table)
+    if declared.public:
+        raise InvalidParameter("table", "must be private", "a public table", "A public table needs no noise.")
+    return declared
+
+
+def _name(number: int, place: int) -> str:
+    return f"m{number}_{place}"
+
+
+def _draw(released: Released, measured: Certified) -> Drawn:
+    if not isinstance(measured.noise, LaplaceNoise | GaussianNoise):
+        raise KernelFault("A statistic is released with additive noise.")
+    integers = np.array(released.integers[measured.name], np.float64)
+    return Drawn(integers, 2.0**measured.exponent, measured.noise)
