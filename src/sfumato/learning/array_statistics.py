@@ -77,7 +77,7 @@ class ArrayStatistics:
         several, gaussian = int(np.prod(shape)) != 1, isinstance(loss, ZCDP)
         quantities = list_quantities(statistic.value, lambda _: VALUE, gaussian=gaussian)
         exact = add_up(statistic, self._rows, shape, gaussian=gaussian)
-        drawn = []
+        drawn: list[Drawn] = []
         for quantity, integers, part in zip(quantities, exact, share_evenly(loss, len(quantities)), strict=True):
             noise = choose_noise_for(quantity, part, self._neighbours, several=several)
             noisy = add_saturating(integers, noise.draw(len(integers), self._entropy))

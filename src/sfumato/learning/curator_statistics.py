@@ -131,7 +131,7 @@ class CuratorStatistics:
 
     def _read(self, statistic: Statistic, number: int, released: Released) -> Noisy:
         certified = {measured.name: measured for measured in released.certificate.measurements}
-        drawn = []
+        drawn: list[Drawn] = []
         while (name := _name(number, len(drawn))) in certified:
             drawn.append(_draw(released, certified[name]))
         return combine_parts(statistic, drawn, find_shape(statistic, self.features, self.target))
