@@ -17,8 +17,9 @@ from rich.console import Console
 from rich.table import Table
 
 import sfumato as sf
-from sfumato.kernel.canonical_text import write_canonical
-from sfumato.kernel.certify import Certificate, certify
+from sfumato.answering.plan_digests import certify_and_name
+from sfumato.canonical_text import write_canonical
+from sfumato.kernel.certify import Certificate
 from sfumato.kernel.losses import PureDP
 from sfumato.ledger.entries import sha256
 from sfumato.ledger.ledger import Ledger, Limit
@@ -225,7 +226,7 @@ def long_ledger(report: Report, folder: Path) -> None:
         data, name="t", unit=sf.ROW, columns={"age": sf.Integer(0, 120)}, budget=sf.Budget(epsilon=1)
     ) as curator:
         query = bind(parse("SELECT COUNT(*) AS n FROM t"), curator.dataset)
-        asked = certify(choose_plan(query, PureDP("0.001"), curator.dataset, curator.versions).plan)
+        asked = certify_and_name(choose_plan(query, PureDP("0.001"), curator.dataset, curator.versions).plan)
     books = [filled(folder / f"{entries}.db", asked, entries) for entries in (FEW, MANY)]
     questions = iter([replace(asked, plan_digest=sha256(f"new {index}")) for index in range(1000)])
     few, many = in_turns(

@@ -8,9 +8,8 @@ import pytest
 from test_queries import DATASET, VERSIONS
 
 import sfumato as sf
+from sfumato.answering.plan_digests import name_plan
 from sfumato.catalog.dataset import Dataset
-from sfumato.kernel.certify import certify
-from sfumato.kernel.plan import compute_answer_key
 from sfumato.planning.planner import choose_plan
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
@@ -24,7 +23,7 @@ def names(sql, neighbours, loss):
     parts = {field.name: getattr(DATASET, field.name) for field in fields(Dataset)}
     dataset = Dataset(**parts | {"neighbours": neighbours})
     plan = choose_plan(bind(parse(sql), dataset), LOSSES[loss], dataset, VERSIONS).plan
-    return [certify(plan).plan_digest, compute_answer_key(plan)]
+    return list(name_plan(plan))
 
 
 @pytest.mark.parametrize("neighbours", sorted(RECORDED))

@@ -6,6 +6,7 @@ from typing import get_args
 import pytest
 
 import sfumato as sf
+from sfumato.answering.plan_digests import name_plan
 from sfumato.errors import KernelFault
 from sfumato.kernel.certify import certify
 from sfumato.kernel.expressions import Call, Column, ColumnType, Literal
@@ -27,8 +28,6 @@ from sfumato.kernel.plan import (
     Quantity,
     Sum,
     Thirds,
-    compute_answer_key,
-    compute_digest,
 )
 from sfumato.kernel.row_sources import Scan
 
@@ -72,9 +71,9 @@ VARIANTS = [
 
 
 def test_digests_tell_plans_apart():
-    assert len({compute_digest(plan) for plan in VARIANTS}) == len(VARIANTS)
-    assert len({compute_answer_key(plan) for plan in VARIANTS}) == len(VARIANTS)
-    assert compute_digest(PLAN) == compute_digest(replace(PLAN))
+    for names in zip(*map(name_plan, VARIANTS), strict=True):  # digests, then keys of answers
+        assert len(set(names)) == len(VARIANTS)
+    assert name_plan(PLAN) == name_plan(replace(PLAN))
 
 
 EVERY = (
@@ -95,8 +94,8 @@ def test_digests_of_every_quantity_are_those_of_existing_ledgers():
     unit, keys = PrivacyUnit("people", "id"), Measurement("k", Keys(), sf.ApproxDP(1, "1e-6"))
     person = replace(PLAN, unit=unit, source=Scan("people", "v1", 2, most_met=16), measurements=EVERY)
     undeclared = replace(PLAN, keys=(Key(Call("extract", (AGE,), "month"), None),), measurements=(keys, *EVERY))
-    assert [compute_digest(plan)[:16] for plan in (person, undeclared)] == DIGESTS
-    assert [compute_answer_key(plan)[:16] for plan in (person, undeclared)] == ANSWER_KEYS
+    assert [name_plan(plan)[0][:16] for plan in (person, undeclared)] == DIGESTS
+    assert [name_plan(plan)[1][:16] for plan in (person, undeclared)] == ANSWER_KEYS
 
 
 def test_every_field_of_a_quantity_is_part_of_its_digest():
@@ -108,8 +107,9 @@ def test_every_field_of_a_quantity_is_part_of_its_digest():
 
 def test_answer_keys_ignore_what_is_spent():
     dearer = replace(PLAN, measurements=(replace(COUNT, loss=sf.PureDP(1)), replace(SUM, loss=sf.ZCDP(1))))
-    assert compute_answer_key(dearer) == compute_answer_key(PLAN)
-    assert compute_digest(dearer) != compute_digest(PLAN)
+    (digest, key), (dearer_digest, dearer_key) = name_plan(PLAN), name_plan(dearer)
+    assert key == dearer_key
+    assert digest != dearer_digest
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_answer_keys_ignore_what_is_spent():
         lambda: replace(PLAN, source=Scan("people", "v1", 2)),
         lambda: replace(PLAN, measurements=()),
         lambda: replace(PLAN, measurements=(COUNT, COUNT)),
-        lambda: compute_digest(filtered(object())),
+        lambda: name_plan(filtered(object())),
     ],
 )
 def test_plans_that_cannot_be(build):

@@ -14,8 +14,10 @@ import sfumato as sf
 from sfumato.errors import KernelFault
 from sfumato.kernel.certify import certify
 from sfumato.kernel.entropy import SYSTEM
+from sfumato.kernel.expressions import Literal
+from sfumato.kernel.mechanisms import LaplaceNoise
 from sfumato.kernel.neighbours import ROW, PrivacyUnit
-from sfumato.kernel.plan import Key, Keys, Measurement, compute_digest
+from sfumato.kernel.plan import Key, Keys, Measurement
 from sfumato.kernel.release import ExactAggregates, release, release_with
 from sfumato.kernel.reservation import Reservation
 
@@ -26,9 +28,7 @@ EXACT = {"n": [10, 0, 5], "s": [300, 0, 2**80]}
 
 def test_release_adds_exactly_the_scripted_noise():
     script = bytes(SYSTEM.take(4000))
-    released = release_with(
-        ExactAggregates(compute_digest(CELLS), EXACT), Reservation(7, CERTIFICATE), Scripted(script)
-    )
+    released = release_with(ExactAggregates(CELLS, EXACT), Reservation(7, CERTIFICATE), Scripted(script))
     source = Scripted(script)
     for measurement in CERTIFICATE.measurements:
         noise = measurement.noise.draw(3, source)
@@ -41,10 +41,10 @@ def test_release_adds_exactly_the_scripted_noise():
 @pytest.mark.parametrize(
     "exact",
     [
-        ExactAggregates("another plan", EXACT),
-        ExactAggregates(compute_digest(CELLS), {"n": EXACT["n"]}),
-        ExactAggregates(compute_digest(CELLS), EXACT | {"more": [1, 2, 3]}),
-        ExactAggregates(compute_digest(CELLS), EXACT | {"n": [1, 2]}),
+        ExactAggregates(replace(CELLS, filters=(Literal(True),)), EXACT),
+        ExactAggregates(CELLS, {"n": EXACT["n"]}),
+        ExactAggregates(CELLS, EXACT | {"more": [1, 2, 3]}),
+        ExactAggregates(CELLS, EXACT | {"n": [1, 2]}),
     ],
     ids=["plan", "fewer", "more", "cells"],
 )
@@ -52,13 +52,22 @@ def test_aggregates_of_something_else_are_refused(exact):
     reservation = Reservation(7, CERTIFICATE)
     with pytest.raises(KernelFault):
         release(exact, reservation)
-    assert release(ExactAggregates(compute_digest(CELLS), EXACT), reservation), (
-        "no noise was drawn: it is still to be used"
-    )
+    assert release(ExactAggregates(CELLS, EXACT), reservation), "no noise was drawn: it is still to be used"
+
+
+def test_a_certificate_that_the_kernel_did_not_derive_is_refused():
+    """Noise, loss and cells are those of the measured plan, whatever was charged."""
+    n, s = CERTIFICATE.measurements
+    narrow = replace(s, noise=LaplaceNoise(s.noise.scale / 2))
+    for changes in ({"measurements": (n, narrow)}, {"measurements": (n,)}, {"loss": sf.PureDP("0.1")}, {"cells": 1}):
+        with pytest.raises(KernelFault, match="another plan"):
+            release(ExactAggregates(CELLS, EXACT), Reservation(7, replace(CERTIFICATE, **changes)))
+    renamed = replace(CERTIFICATE, plan_digest="any", answer_key="any")
+    assert release(ExactAggregates(CELLS, EXACT), Reservation(7, renamed)), "names for the ledger are no part of it"
 
 
 def test_exact_aggregates_do_not_leave():
-    exact = ExactAggregates(compute_digest(CELLS), EXACT)
+    exact = ExactAggregates(CELLS, EXACT)
     assert "300" not in repr(exact) + str(exact)
     for way in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(KernelFault):
@@ -69,14 +78,14 @@ def test_exact_aggregates_do_not_leave():
 
 def test_a_release_is_not_the_truth():
     exact = {"n": [1000] * 3, "s": [5000] * 3}
-    plan = compute_digest(CELLS)
+    plan = CELLS
     released = {release(ExactAggregates(plan, exact), Reservation(7, CERTIFICATE)).integers["s"] for _ in range(10)}
     assert len(released) == 10
 
 
 def test_a_reservation_is_released_once():
     reservation = Reservation(7, CERTIFICATE)
-    exact = ExactAggregates(compute_digest(CELLS), EXACT)
+    exact = ExactAggregates(CELLS, EXACT)
     release(exact, reservation)
     for _ in range(2):
         with pytest.raises(KernelFault, match="pays for one release"):
@@ -85,7 +94,7 @@ def test_a_reservation_is_released_once():
 
 
 def test_a_reservation_whose_noise_failed_is_used_up():
-    reservation, exact = Reservation(7, CERTIFICATE), ExactAggregates(compute_digest(CELLS), EXACT)
+    reservation, exact = Reservation(7, CERTIFICATE), ExactAggregates(CELLS, EXACT)
     with pytest.raises(Exhausted):
         release_with(exact, reservation, Scripted(b""))
     with pytest.raises(KernelFault, match="pays for one release"):
@@ -99,7 +108,7 @@ def test_of_many_threads_one_releases():
         def once(reservation=reservation, together=together):
             together.wait()
             try:
-                return release(ExactAggregates(compute_digest(CELLS), EXACT), reservation)
+                return release(ExactAggregates(CELLS, EXACT), reservation)
             except KernelFault:
                 return None
 
@@ -129,8 +138,8 @@ def test_a_reservation_is_not_multiplied():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("os.getpid", lambda: -1)
         with pytest.raises(KernelFault, match="process"):
-            release(ExactAggregates(compute_digest(CELLS), EXACT), reservation)
-    assert release(ExactAggregates(compute_digest(CELLS), EXACT), reservation)
+            release(ExactAggregates(CELLS, EXACT), reservation)
+    assert release(ExactAggregates(CELLS, EXACT), reservation)
     assert "taken=True" in repr(reservation)
 
 
@@ -144,7 +153,7 @@ UNNAMED = replace(
 def shown(people, noise, plan=UNNAMED, sums=None):
     """Keys 0, 1, … with so many people: those that a release shows when their noise is this."""
     exact = ExactAggregates(
-        compute_digest(plan),
+        plan,
         {"keys": people, "s": sums or [0] * len(people)},
         tuple((number,) for number in range(len(people))),
     )
@@ -179,7 +188,7 @@ def test_a_key_that_nobody_counts_for_is_never_shown():
 
 def test_nothing_else_of_a_hidden_key_comes_out():
     sums = [7, 10**12, 9]
-    exact = ExactAggregates(compute_digest(UNNAMED), {"keys": [1, 900, 0], "s": sums}, (("a",), ("b",), ("c",)))
+    exact = ExactAggregates(UNNAMED, {"keys": [1, 900, 0], "s": sums}, (("a",), ("b",), ("c",)))
     released = release(exact, Reservation(1, certify(UNNAMED)))
     assert released.keys == (("b",),)
     assert abs(released.integers["s"][0] - sums[1]) < 10**9, "it is that of the key beside it"

@@ -13,7 +13,7 @@ from sfumato.errors import KernelFault
 from sfumato.kernel.certify import certify
 from sfumato.kernel.losses import ZCDP, PureDP
 from sfumato.kernel.neighbours import ROW, PrivacyUnit
-from sfumato.kernel.plan import MOST_SPAN, Curve, Grid, Halves, Measurement, Thirds, compute_digest
+from sfumato.kernel.plan import MOST_SPAN, Curve, Grid, Halves, Measurement, Thirds
 from sfumato.kernel.release import ExactAggregates, release_with
 from sfumato.kernel.reservation import Reservation
 from sfumato.kernel.row_sources import Scan
@@ -117,14 +117,14 @@ def test_every_part_of_every_cell_has_its_own_noise():
     (certified,) = certificate.measurements
     assert certified.width == 3
     noise = certified.noise.draw(3, Scripted(b"\x07\x35\x99" * 4_000)).tolist()
-    exact = ExactAggregates(compute_digest(plan), {certified.name: [100, 200, 300]})
+    exact = ExactAggregates(plan, {certified.name: [100, 200, 300]})
     released = release_with(exact, Reservation(1, certificate), Scripted(b"\x07\x35\x99" * 4_000))
     assert released.integers[certified.name] == (100 + noise[0], 200 + noise[1], 300 + noise[2])
     assert len(set(noise)) > 1
     for wrong in ([100], [100, 200], [1, 2, 3, 4, 5, 6]):
         with pytest.raises(KernelFault, match="number of cells"):
             release_with(
-                ExactAggregates(compute_digest(plan), {certified.name: wrong}),
+                ExactAggregates(plan, {certified.name: wrong}),
                 Reservation(1, certificate),
                 Scripted(b""),
             )

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from sfumato.kernel.certify import certify
+from sfumato.answering.plan_digests import certify_and_name
 from sfumato.kernel.expressions import Literal
 from sfumato.kernel.losses import PureDP
 from sfumato.kernel.neighbours import ROW, PrivacyUnit
@@ -27,14 +27,14 @@ def make_question(loss, about="everybody", **changes):
     """The certificate of a count; `loss` is its share, or one share for each of several counts."""
     losses = loss if isinstance(loss, tuple) else (loss,)
     measurements = tuple(replace(COUNT, name=f"n{i}", loss=loss) for i, loss in enumerate(losses))
-    return certify(replace(PLAN, filters=(Literal(about),), measurements=measurements, **changes))
+    return certify_and_name(replace(PLAN, filters=(Literal(about),), measurements=measurements, **changes))
 
 
 def make_answer(reservation):
     """The kernel's own release, of made-up integers."""
     certificate = reservation.certificate
     exact = {measurement.name: [40 + i] * certificate.cells for i, measurement in enumerate(certificate.measurements)}
-    return release(ExactAggregates(certificate.plan_digest, exact), reservation)
+    return release(ExactAggregates(certificate.plans[0], exact), reservation)
 
 
 def ask(ledger, analyst, certificate):

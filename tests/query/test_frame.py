@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
+from sfumato.answering.plan_digests import name_plan
 from sfumato.catalog.dataset import Dataset, Table
 from sfumato.errors import InvalidParameter, QueryError, UnknownName, UnsupportedSyntax
-from sfumato.kernel.plan import compute_digest
 from sfumato.planning.planner import choose_plan
 from sfumato.query.bind import bind
 from sfumato.query.frame import Frame, count, mean, people, stddev, total, variance
@@ -40,7 +40,7 @@ def query_of(frame):
 
 
 def digest_of(query):
-    return compute_digest(choose_plan(query, sf.PureDP(1), DATASET, VERSIONS).plan)
+    return name_plan(choose_plan(query, sf.PureDP(1), DATASET, VERSIONS).plan)[0]
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.engines.reference.reference_engine import ReferenceEngine
 from sfumato.errors import MissingBounds, QueryError, UnknownName, UnsupportedSyntax
 from sfumato.kernel.expressions import Call, Literal
-from sfumato.kernel.plan import name_kind
 from sfumato.planning.planner import choose_plan
+from sfumato.planning.quantity_chooser import name_kind
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
 from sfumato.query.query import AggregateRef, KeyRef, Ordering, PostCall

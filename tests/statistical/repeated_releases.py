@@ -18,7 +18,7 @@ from sfumato.kernel.certify import Certificate, certify
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.losses import ZCDP, PureDP
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
-from sfumato.kernel.release import Released, release_with
+from sfumato.kernel.release import Released, _add_noise, release_with
 from sfumato.kernel.reservation import Reservation
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
@@ -53,7 +53,7 @@ class MeasuredQuestion:
             replace(certified, noise=_widen(certified.noise, wider)) for certified in self.certificate.measurements
         )
         other = replace(self.certificate, measurements=measurements)
-        return replace(release_with(self.exact, Reservation(1, other), SYSTEM), certificate=self.certificate)
+        return replace(_add_noise(self.exact, other, 1, SYSTEM), certificate=self.certificate)
 
     def check_coverage(self, answer):
         """For each row and column: does the interval contain the true value?"""

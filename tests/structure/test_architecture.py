@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.answering import ask, certified_plans, charged_draws, desk, present_answer
+from sfumato.answering import ask, certified_plans, charged_draws, desk, plan_digests, present_answer
 from sfumato.curator import Curator
 from sfumato.query import bound_question
 
@@ -73,7 +73,8 @@ def test_the_steps_are_those_of_the_code_in_their_order():
     in_order(bound_question.bind_question, "parse(", "_REMEMBERED[key] =")
     in_order(bound_question._bind_tree, "bind(")
     in_order(ask.answer_query, "desk.plan(", "certify_plan(", "desk.answer(", "present_answer(")
-    in_order(certified_plans.certify_plan, "certify(")
+    in_order(certified_plans.certify_plan, "certify_and_name(")
+    in_order(plan_digests.certify_and_name, "certify(")
     in_order(desk.Desk.answer, "find_stored(", "charge_and_release(")
     released = "certified.release(", "ledger.store("
     in_order(charged_draws.charge_and_release, "engine.check(", "ledger.charge(", *released, "draw_once(engine")

@@ -16,7 +16,8 @@ STANDARD = {
     "math", "operator", "os", "re", "statistics", "sys", "threading", "typing", "weakref",
 }  # fmt: skip
 BELOW = {"catalog", "kernel", "number_arguments", "errors"}
-ANSWERING = {"accuracy", "answers", "planning", "query", "engines", "ingest", "ledger", "private_files", *BELOW}
+TEXTS = {"canonical_text", "private_files"}
+ANSWERING = {"accuracy", "answers", "planning", "query", "engines", "ingest", "ledger", *TEXTS, *BELOW}
 ROOT = {"curator", "opening", "folder_ledger", "shared_ledgers", "arguments"}
 MAY_IMPORT = {  # a package of ours, or a module at the root -> what of ours it may import besides its own package
     "kernel": {"errors", "number_arguments"},
@@ -28,9 +29,10 @@ MAY_IMPORT = {  # a package of ours, or a module at the root -> what of ours it 
     "ingest": {"private_files", *BELOW},
     "planning": {"query", *BELOW},
     "engines": {"ingest", *BELOW},
-    "ledger": {"private_files", "signing", *BELOW},
+    "ledger": {"signing", *TEXTS, *BELOW},
     "answers": {
         "accuracy",
+        "canonical_text",
         "planning",
         "query",
         "kernel",
@@ -70,6 +72,7 @@ MAY_IMPORT = {  # a package of ours, or a module at the root -> what of ours it 
     "number_arguments": {"kernel", "errors"},
     "signing": {"kernel"},
     "extras": {"errors"},
+    "canonical_text": set(),
     "errors": set(),
 }
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from sfumato.answering.joined_releases import join_releases, split_release
-from sfumato.kernel.bundle import bundle
-from sfumato.kernel.certify import Certificate, certify
+from sfumato.answering.plan_digests import bundle_and_name, certify_and_name
+from sfumato.kernel.certify import Certificate
 from sfumato.kernel.losses import PrivacyLoss
 from sfumato.kernel.plan import BoundedPlan
 from sfumato.kernel.release import ExactAggregates, Released, release, release_bundle
@@ -49,24 +49,26 @@ class CertifiedPlans:
         if shares == tuple(measured.loss for part in self.certificates for measured in part.measurements):
             return self.certificates
         left = iter(shares)
-        return tuple(certify(replace_shares(plan, tuple(islice(left, len(plan.measurements))))) for plan in self.plans)
+        return tuple(
+            certify_and_name(replace_shares(plan, tuple(islice(left, len(plan.measurements))))) for plan in self.plans
+        )
 
 
 def certify_plan(plan: BoundedPlan) -> CertifiedPlans:
     """A single plan."""
-    certificate = certify(plan)
+    certificate = certify_and_name(plan)
     return CertifiedPlans((plan,), (certificate,), certificate)
 
 
 def certify_together(plans: Sequence[BoundedPlan]) -> CertifiedPlans:
     """Plans that are charged together: all of them, or none."""
-    certificates = tuple(certify(plan) for plan in plans)
-    return CertifiedPlans(tuple(plans), certificates, bundle(certificates))
+    certificates = tuple(certify_and_name(plan) for plan in plans)
+    return CertifiedPlans(tuple(plans), certificates, bundle_and_name(certificates))
 
 
 def read_stored(plan: BoundedPlan, stored: StoredAnswer) -> Released:
     """The release in the stored answer to one plan, certified with the losses that it was released at."""
-    return _read_release(stored, certify(replace_shares(plan, stored.shares)))
+    return _read_release(stored, certify_and_name(replace_shares(plan, stored.shares)))
 
 
 def _read_release(stored: StoredAnswer, certificate: Certificate) -> Released:

@@ -22,6 +22,7 @@ def prepay(ledger: Ledger, analyst: str, loss: PrivacyLoss, limit: PrivacyLoss, 
         raise KernelFault("The limit of a prepaid ledger must imply the loss that is charged.")
     prepaid = Ledger.create(None, ledger.population, Limit(limit))
     name = hashlib.sha256(f"prepaid\n{prepaid.ledger_id}".encode()).hexdigest()
-    reservation, taken = ledger.charge(analyst, Certificate(name, name, ledger.population, 0, (), loss), record)
+    certificate = Certificate((), ledger.population, 0, (), loss, plan_digest=name, answer_key=name)
+    reservation, taken = ledger.charge(analyst, certificate, record)
     ledger.void(reservation)
     return prepaid, taken

@@ -7,6 +7,7 @@ from functools import cached_property
 
 from sfumato.answering.certified_plans import replace_shares
 from sfumato.answering.desk import DEFAULT_ANALYST, Desk
+from sfumato.answering.plan_digests import certify_and_name
 from sfumato.answering.prices import choose_delta, choose_loss, read_assumed_rows
 from sfumato.answering.receipt import compute_cost, compute_population_cost
 from sfumato.answering.suggestions import Asked, Suggestion, suggest
@@ -23,7 +24,7 @@ from sfumato.answers.group_loss import describe_loss
 from sfumato.answers.output_sensitivity import ColumnSensitivity, find_sensitivities
 from sfumato.answers.proofs import PROOFS, link_proofs
 from sfumato.catalog.dataset import Dataset
-from sfumato.kernel.certify import Certificate, certify
+from sfumato.kernel.certify import Certificate
 from sfumato.kernel.losses import ZCDP, PrivacyLoss, PureDP
 from sfumato.kernel.neighbours import Neighbours
 from sfumato.number_arguments import Number, read_probability
@@ -124,11 +125,11 @@ def preview(
     level = read_probability(confidence, "confidence")
     loss, share = choose_loss(query, epsilon, rho), choose_delta(query, delta)
     planned = desk.plan(query, loss, share)
-    certificate = certify(planned.plan)
+    certificate = certify_and_name(planned.plan)
     count = read_assumed_rows(assume)
     quote = desk.ledger.quote(desk.admit(analyst), certificate)
     if quote.shares is not None:  # asking would return a stored answer, whose noise is known
-        certificate = certify(replace_shares(planned.plan, quote.shares))
+        certificate = certify_and_name(replace_shares(planned.plan, quote.shares))
     margins, reasons = find_margins(query, planned, certificate, level, count)
     details = PreviewDetails(
         question, query, planned, certificate, loss, share, level, count, desk.dataset, desk.versions

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from sfumato.kernel.canonical_text import write_canonical
+from sfumato.canonical_text import write_canonical
 from sfumato.kernel.exact import write_plain
 from sfumato.query.query import Query
 from sfumato.query.sql_text import normalise_sql

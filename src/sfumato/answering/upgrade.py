@@ -8,6 +8,7 @@ from typing import Any
 from sfumato.answering.certified_plans import certify_plan, read_stored
 from sfumato.answering.charged_draws import charge_and_release
 from sfumato.answering.desk import DEFAULT_ANALYST, Desk
+from sfumato.answering.plan_digests import certify_and_name
 from sfumato.answering.present_answer import CombinedReleases, PlannedQuery, present_answer
 from sfumato.answering.prices import choose_loss
 from sfumato.answering.question_record import record_question, write_record
@@ -17,7 +18,6 @@ from sfumato.answers.combined_releases import RunningMeans
 from sfumato.answers.disclosure import ReleasedLoss
 from sfumato.answers.released_values import Reading
 from sfumato.errors import LedgerError, UnsupportedSyntax
-from sfumato.kernel.certify import certify
 from sfumato.kernel.exact import sum_exactly, write_plain
 from sfumato.kernel.losses import ZCDP, PrivacyLoss, PureDP, compose
 from sfumato.kernel.plan import BoundedPlan, Choice
@@ -112,7 +112,7 @@ def upgrade(
     level, wanted = read_probability(confidence, "confidence"), choose_loss(query, epsilon, rho)
     who, record = desk.admit(analyst), write_record("upgrade", record_question(tree, query), confidence=level)
     planned = desk.plan(query, wanted)
-    certificate = certify(planned.plan)
+    certificate = certify_and_name(planned.plan)
     if certificate.cells is None or any(isinstance(part.quantity, Choice) for part in planned.plan.measurements):
         hint = "Ask it again with a larger epsilon."
         raise UnsupportedSyntax("upgrade", "Only counts, sums and what is computed from them can be improved.", hint)

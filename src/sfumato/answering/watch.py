@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from sfumato.accuracy.crossing_margins import balance_noise, compute_crossing_margin
 from sfumato.answering.charged_draws import draw_once
 from sfumato.answering.desk import AtDesk, Desk
+from sfumato.answering.plan_digests import certify_and_name_sequence
 from sfumato.answering.question_record import record_question, write_record
 from sfumato.answering.receipt import compute_cost
 from sfumato.answers.answer import Cost
 from sfumato.errors import EngineFailed, LedgerError, QueryError, UnsupportedSyntax
 from sfumato.kernel.above_threshold import AboveThreshold
-from sfumato.kernel.bundle import certify_sequence
 from sfumato.kernel.certify import certify
 from sfumato.kernel.losses import PureDP
 from sfumato.kernel.neighbours import Neighbours
@@ -87,7 +87,9 @@ def begin_watch(  # noqa: PLR0917 - its caller names what it passes
         sequence = AboveThreshold(steps, moved, amount, monotonic, noise)
         question = record_question(tree, bind(tree, desk.dataset))
         record = write_record("watch", question, above=above, questions_at_most=questions)
-        reservation, taken = desk.ledger.charge(desk.admit(analyst), certify_sequence(sequence, planned.plan), record)
+        reservation, taken = desk.ledger.charge(
+            desk.admit(analyst), certify_and_name_sequence(sequence, planned.plan), record
+        )
         return Watch(at_desk, reservation, sequence, planned, compute_cost(taken), expected)
 
 
@@ -120,7 +122,7 @@ def _compare(desk: Desk, watch: Watch, sql: str) -> bool:
         desk.ledger.check_writable(watch.reservation)
 
     def compare_and_store(exact: Sequence[ExactAggregates]) -> bool:
-        above = crosses(exact[0], plan, watch.sequence, watch.reservation)
+        above = crosses(exact[0], watch.sequence, watch.reservation)
         if above:
             done = Released(watch.reservation.entry_number, watch.reservation.certificate, {"crossed": (1,)})
             desk.ledger.store(watch.reservation, done)

@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.answers.output_sensitivity import ColumnSensitivity
+from sfumato.canonical_text import write_canonical
 from sfumato.errors import InvalidParameter
-from sfumato.kernel.canonical_text import write_canonical
 from sfumato.kernel.certify import BinChoice, Certificate, Certified
 from sfumato.kernel.exact import write_plain
 from sfumato.kernel.losses import ApproxDP, PrivacyLoss, PureDP
 from sfumato.kernel.neighbours import Neighbours, PrivacyUnit
-from sfumato.kernel.plan import BoundedPlan, Grid, Quantity, name_kind
+from sfumato.kernel.plan import BoundedPlan, Grid, Quantity
 from sfumato.kernel.release import Released
+from sfumato.planning.quantity_chooser import name_kind
 from sfumato.private_files import tighten, write_once
 from sfumato.signing import make_secret, public_key_of, read_key, sign, verify_signature
 

@@ -110,7 +110,7 @@ def compute_integers(quantity: Added, totals: Sequence[int], plan: BoundedPlan) 
 
 
 def collect_aggregates(
-    plan: BoundedPlan, plan_digest: str, people: Rows | None, added: Rows | None, bins: Mapping[str, Rows]
+    plan: BoundedPlan, people: Rows | None, added: Rows | None, bins: Mapping[str, Rows]
 ) -> ExactAggregates:
     """The aggregates of a plan, from the results of its queries. With undeclared keys, `added` also counts units."""
     cells, width = Cells(plan), len(plan.keys)
@@ -130,7 +130,7 @@ def collect_aggregates(
             totals = [sums[cell][begin:end] if cell in sums else nothing for cell in range(len(cells))]
             integers[name] = [one for total in totals for one in compute_integers(quantity, total, plan)]
             begin = end
-    return ExactAggregates(plan_digest, integers, cells.keys, weights)
+    return ExactAggregates(plan, integers, cells.keys, weights)
 
 
 def _collect(rows: Rows, cells: Cells, width: int, *, counts_units: bool) -> dict[int, tuple[int, ...]]:

@@ -1,6 +1,5 @@
 """What several releases on one charge cost: plans that are charged together, and sequences against one threshold."""
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -12,7 +11,7 @@ from sfumato.kernel.certify import Certificate, Certified
 from sfumato.kernel.losses import PrivacyLoss, compose
 from sfumato.kernel.mechanisms import LaplaceNoise
 from sfumato.kernel.neighbours import Neighbours
-from sfumato.kernel.plan import BoundedPlan, Count, People, find_exponent, name_kind
+from sfumato.kernel.plan import BoundedPlan, Count, People, find_exponent
 from sfumato.kernel.sensitivity import Sensitivity
 
 
@@ -33,12 +32,8 @@ def bundle(certificates: Sequence[Certificate]) -> Certificate:
         for measured in certificate.measurements
     )
     losses: list[PrivacyLoss] = [certificate.loss for certificate in certificates]
-    digests = "\n".join(certificate.plan_digest for certificate in certificates)
-    keys = "\n".join(certificate.answer_key for certificate in certificates)
-    return Certificate(
-        _hash("bundle", digests), _hash("bundle", keys), certificates[0].population, 1, measurements,
-        reduce(compose, losses),
-    )  # fmt: skip
+    plans = tuple(plan for certificate in certificates for plan in certificate.plans)
+    return Certificate(plans, certificates[0].population, 1, measurements, reduce(compose, losses))
 
 
 def certify_sequence(watch: AboveThreshold, plan: BoundedPlan) -> Certificate:
@@ -56,17 +51,12 @@ def certify_sequence(watch: AboveThreshold, plan: BoundedPlan) -> Certificate:
         raise KernelFault("Counts move the same way only when a unit is added or removed.")
     per_row = plan.unit.per_row
     grid = find_exponent(quantity, per_row=per_row)
-    like = (watch.name, per_row, plan.unit.neighbours.value, name_kind(quantity), grid)
-    name = _hash("sequence", "\n".join(map(str, like)))
+    like = (watch.name, per_row, plan.unit.neighbours.value, type(quantity).__name__, grid)
     moved = Sensitivity(watch.sensitivity, watch.sensitivity**2)
     certified = Certified("crossed", 0, moved, LaplaceNoise(Fraction(watch.noise.value_scale)), watch.loss)
-    return Certificate(name, name, plan.population, 1, (certified,), watch.loss)
+    return Certificate((), plan.population, 1, (certified,), watch.loss, "\n".join(map(str, like)))
 
 
 def name_bundle_part(number: int, name: str) -> str:
     """The name of a part's measurement among those of the bundle."""
     return f"{number}.{name}"
-
-
-def _hash(kind: str, text: str) -> str:
-    return hashlib.sha256(f"{kind}\n{text}".encode()).hexdigest()

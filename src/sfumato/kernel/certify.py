@@ -1,6 +1,6 @@
 """The certificate: what a finished plan costs, derived again by the kernel. Only this can be charged and released."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from functools import reduce
@@ -20,8 +20,6 @@ from sfumato.kernel.plan import (
     Measurement,
     Mode,
     Quantiles,
-    compute_answer_key,
-    compute_digest,
     count_bins,
     find_exponent,
 )
@@ -46,14 +44,19 @@ class Certified:
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """What releasing a plan costs. `plan_digest` ties it to the plan; `answer_key` names what is measured."""
+    """What releasing plans costs: one plan, those of a bundle, or none for a sequence, which `sequence` names.
 
-    plan_digest: str
-    answer_key: str
+    By `plan_digest` and `answer_key` the ledger finds a charge and a stored answer. No proof depends on them.
+    """
+
+    plans: tuple[BoundedPlan, ...]
     population: str
     cells: int | None  # None: undeclared keys
     measurements: tuple[Certified, ...]
     loss: PrivacyLoss
+    sequence: str = ""
+    plan_digest: str = field(default="", compare=False)
+    answer_key: str = field(default="", compare=False)
 
 
 def certify(plan: BoundedPlan) -> Certificate:
@@ -67,7 +70,7 @@ def certify(plan: BoundedPlan) -> Certificate:
     certified = tuple(_certify_one(plan, measurement) for measurement in plan.measurements)
     losses: list[PrivacyLoss] = [measurement.loss for measurement in plan.measurements]
     loss = reduce(compose, losses)
-    return Certificate(compute_digest(plan), compute_answer_key(plan), plan.population, plan.cells, certified, loss)
+    return Certificate((plan,), plan.population, plan.cells, certified, loss)
 
 
 def _certify_one(plan: BoundedPlan, measurement: Measurement) -> Certified:

@@ -5,25 +5,20 @@ mypy (assert_never) then names the places that need a case: exponent_of, sensiti
 engines/measured_cells.py, engines/sql/lowering.py, engines/reference, planning/planner.py and answers/make_answer.py.
 """
 
-import hashlib
 from dataclasses import dataclass
-from datetime import date, datetime
-from decimal import Decimal
-from enum import Enum
 from fractions import Fraction
-from functools import cached_property
 from math import prod
 from typing import ClassVar, assert_never
 
 from sfumato.errors import KernelFault
-from sfumato.kernel.canonical_text import write_canonical
-from sfumato.kernel.expressions import Call, Expression, Scalar
+from sfumato.kernel.expressions import Expression, Scalar
 from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
 from sfumato.kernel.neighbours import PrivacyUnit
 from sfumato.kernel.row_sources import Source, derive_extent
 
 MOST_STEPS = 1 << 53  # engines clamp in doubles before they cast
 MOST_SPAN = 1 << 15  # of Thirds and Curve, in steps: they are squared
+LOWERING_VERSION = 3  # of what an engine computes for a plan: raised when that changes
 ROW_WEIGHT_EXPONENT = -16  # a person's rows weigh min(1, r/n) each, in steps of 2**-16
 
 
@@ -190,11 +185,6 @@ def find_exponent(quantity: Quantity, *, per_row: bool) -> int:
             assert_never(quantity)
 
 
-def name_kind(quantity: Quantity) -> str:
-    """The word for a quantity in digests, in names of measurements and in disclosures."""
-    return "choice" if isinstance(quantity, Choice) else type(quantity).__name__.lower()
-
-
 @dataclass(frozen=True, slots=True)
 class Key:
     """A GROUP BY expression and its public values; rows with other values belong to no cell. None: undeclared."""
@@ -207,7 +197,7 @@ class Key:
             raise KernelFault("A key needs public values, each once.")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class BoundedPlan:
     """Measurements over the cells of a source. Contributions are bounded before the filters."""
 
@@ -239,7 +229,11 @@ class BoundedPlan:
 
     @property
     def cells(self) -> int | None:
-        """The number of cells, in the order of itertools.product over the keys' values; None: undeclared keys."""
+        """The number of cells, in the order of itertools.product over the keys' values; None: undeclared keys.
+
+        Claim: K-24. A plan that was built has a rule for each of its measurements, and integers that fit.
+        Checked by: tests/kernel/test_plan.py::test_plans_that_cannot_be
+        """
         declared = [len(key.values) for key in self.keys if key.values is not None]
         return prod(declared) if len(declared) == len(self.keys) else None
 
@@ -247,70 +241,3 @@ class BoundedPlan:
     def reach(self) -> int:
         """The weights of one unit's rows add up to at most this."""
         return derive_extent(self.source).reach
-
-    @cached_property
-    def _encoded(self) -> tuple[list[object], list[list[object]]]:
-        """The plan and its measurements, as they are hashed. A plan is hashed three times for one answer."""
-        parts = (self.population, self.source, self.unit, self.max_groups_per_unit, self.filters, self.keys)
-        return [*map(_encode, parts)], [_record(measurement, self) for measurement in self.measurements]
-
-
-LOWERING_VERSION = 3
-
-
-def compute_digest(plan: BoundedPlan) -> str:
-    """The plan's name: equal plans, and only equal plans, have equal digests.
-
-    Claim: K-24. A SHA-256 of the canonical text of every field, types included.
-    Relies on: SHA-256 being collision-free in practice.
-    Checked by: tests/kernel/test_plan.py::test_digests_tell_plans_apart
-    """
-    measured = [["Measurement", *record] for record in plan._encoded[1]]
-    return _hash(["BoundedPlan", *plan._encoded[0], ["tuple", *measured], _encode(plan.repeat)])
-
-
-def compute_answer_key(plan: BoundedPlan) -> str:
-    """What the plan measures, without what it spends: the key under which answers are stored.
-
-    Claim: K-24. Plans with equal keys measure the same integers on the same data.
-    Relies on: SHA-256 being collision-free in practice.
-    Checked by: tests/kernel/test_plan.py::test_answer_keys_ignore_what_is_spent
-    """
-    measured = [["tuple", *record[:_LOSS], *record[_LOSS + 1 :]] for record in plan._encoded[1]]
-    return _hash(["tuple", _encode(LOWERING_VERSION), *plan._encoded[0], ["tuple", *measured]])
-
-
-_ATOMS = (type(None), bool, int, float, str, date, datetime, Decimal, Fraction)
-_LOSS = 6  # the place of the loss in a record
-
-
-def _hash(encoded: list[object]) -> str:
-    return hashlib.sha256(write_canonical(encoded).encode()).hexdigest()
-
-
-def _record(measurement: Measurement, plan: BoundedPlan) -> list[object]:
-    """One layout for all classes, with 0 or None for what a class does not have: existing ledgers hold its hash."""
-    quantity = measurement.quantity
-    grid = getattr(quantity, "grid", Grid(0, 0, find_exponent(quantity, per_row=plan.unit.per_row)))
-    value, offset = getattr(quantity, "value", None), getattr(quantity, "offset", 0)
-    numbers = map(_encode, (grid.lower, grid.upper, grid.exponent, measurement.loss, offset))
-    choice = _encode(quantity, ("value", "grid")) if isinstance(quantity, Choice) else _encode(None)
-    return [_encode(measurement.name), ["Kind", name_kind(quantity).upper()], _encode(value), *numbers, choice]
-
-
-def _encode(thing: object, without: tuple[str, ...] = ()) -> list[object]:
-    """Nested lists of type names and texts: 1, 1.0, True and '1' all differ."""
-    kind = type(thing)
-    if kind in _ATOMS:
-        return [kind.__name__, thing.hex() if isinstance(thing, float) else str(thing)]
-    if isinstance(thing, tuple):
-        return ["tuple", *map(_encode, thing)]
-    if isinstance(thing, Enum):
-        return [kind.__name__, thing.name]
-    if isinstance(thing, Call):  # function and unit in one text, as existing ledgers have it
-        name = thing.function if thing.unit is None else f"{thing.function} {thing.unit}"
-        return ["Call", _encode(name), _encode(thing.arguments)]
-    names: tuple[str, ...] | None = getattr(kind, "__match_args__", None)  # all fields of a dataclass, in order
-    if names is None:
-        raise KernelFault("A plan holds something that has no canonical text.")
-    return [kind.__name__, *(_encode(getattr(thing, name)) for name in names if name not in without)]

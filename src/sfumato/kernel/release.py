@@ -29,16 +29,16 @@ class ExactAggregates:
     of each choice, for each cell.
     """
 
-    __slots__ = ("_bins", "_integers", "_keys", "plan_digest")
+    __slots__ = ("_bins", "_integers", "_keys", "plan")
 
     def __init__(
         self,
-        plan_digest: str,
+        plan: BoundedPlan,
         integers: dict[str, list[int]],
         keys: tuple[CellKey, ...] | None = None,
         bins: dict[str, list[dict[int, int]]] | None = None,
     ) -> None:
-        self.plan_digest = plan_digest
+        self.plan = plan
         self._keys = keys
         self._bins = bins or {}
         self._integers = {
@@ -110,7 +110,7 @@ def release_bundle(
     return [_add_noise(*part, reservation.entry_number, SYSTEM) for part in parts]
 
 
-def crosses(exact: ExactAggregates, plan: BoundedPlan, watch: AboveThreshold, reservation: Reservation) -> bool:
+def crosses(exact: ExactAggregates, watch: AboveThreshold, reservation: Reservation) -> bool:
     """Has the one count that was measured reached the sequence's threshold?
 
     Claim: K-36. The answers to all questions of the sequence together satisfy the loss that was charged for it.
@@ -118,8 +118,8 @@ def crosses(exact: ExactAggregates, plan: BoundedPlan, watch: AboveThreshold, re
     Relies on: K-25, K-34.
     Checked by: tests/kernel/test_bundle.py::test_a_sequence_is_charged_once_and_checks_every_question
     """
-    certificate = certify(plan)
-    if reservation.certificate != certify_sequence(watch, plan):
+    certificate = certify(exact.plan)
+    if reservation.certificate != certify_sequence(watch, exact.plan):
         raise KernelFault("This question was not paid for.")
     _check_measured(exact, certificate)
     (measured,), (cells,) = certificate.measurements, exact._integers.values()
@@ -130,8 +130,8 @@ def crosses(exact: ExactAggregates, plan: BoundedPlan, watch: AboveThreshold, re
 
 
 def _check_measured(exact: ExactAggregates, certificate: Certificate) -> None:
-    """Refuse aggregates that are not, name for name and cell for cell, what the certificate is about."""
-    if exact.plan_digest != certificate.plan_digest:
+    """Refuse a certificate that is not of the measured plan, and aggregates that are not its cells, name for name."""
+    if certify(exact.plan) != certificate:
         raise KernelFault("These aggregates belong to another plan.")
     if (exact._keys is None) != (certificate.cells is not None):
         raise KernelFault("The engine gave keys for declared ones, or none for undeclared ones.")

@@ -14,7 +14,7 @@ from sfumato.kernel.losses import PrivacyLoss
 from sfumato.kernel.reservation import Reservation
 from sfumato.ledger.entries import Head, Row
 from sfumato.ledger.ledger_rows import LedgerRows
-from sfumato.ledger.loss_sums import add_losses, convert_loss, make_zero_loss, price, read_loss
+from sfumato.ledger.loss_sums import add_losses, convert_loss, fits, make_zero_loss, price, read_loss
 from sfumato.ledger.stored_answers import describe_certificate, is_void
 
 Shares = tuple[PrivacyLoss, ...]
@@ -34,14 +34,15 @@ def charge_certificate(  # noqa: PLR0917 - one caller
     """
     payload = describe_certificate(certificate)
     before, newest = rows.find_charge_of_plan(certificate.plan_digest, analyst)
-    if before and before["payload"] == payload:  # the newest is enough: while one is open, no other is made
+    own, shares = read_own_spent(newest, now.budget), list_shares(certificate)
+    charge = price(certificate.loss, shares, now.budget)
+    # the newest is enough: while one is open, no other is made
+    if before and before["payload"] == payload and _has_paid(before, charge, now.budget):
         answer = rows.find_answer(before["number"])
         if answer is None:
             return Reservation(before["number"], certificate), now, None
         if not is_void(answer):
             raise AlreadyAnswered("This charge has its answer already.")
-    own, shares = read_own_spent(newest, now.budget), list_shares(certificate)
-    charge = price(certificate.loss, shares, now.budget)
     refuse(charge, own, shares)
     parts = {"plan_digest": certificate.plan_digest, "answer_key": certificate.answer_key, "payload": payload}
     parts |= {"analyst": analyst, "question": question}
@@ -68,6 +69,12 @@ def close_charge(
     parts = {name: charge[name] for name in ("analyst", "plan_digest", "answer_key")}
     parts |= {"about": number, "analyst_spent": read_own_spent(newest, now.budget), "payload": payload}
     return rows.append(now, "answer", now.budget, now.spent, **parts), charge
+
+
+def _has_paid(before: Row, charge: PrivacyLoss, budget: PrivacyLoss) -> bool:
+    """Whether an earlier charge was at least as large. It holds also if two plans have one digest."""
+    paid = read_loss(before["loss"])
+    return paid is not None and fits(charge, make_zero_loss(budget), convert_loss(paid, budget))
 
 
 def list_shares(certificate: Certificate) -> Shares:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from sfumato.canonical_text import write_canonical
 from sfumato.errors import LedgerError
-from sfumato.kernel.canonical_text import write_canonical
 from sfumato.ledger.audit import Verification, walk
 from sfumato.ledger.entries import Row
 from sfumato.ledger.entry_queries import walk_entries

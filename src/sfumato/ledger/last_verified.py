@@ -2,7 +2,7 @@
 
 import json
 
-from sfumato.kernel.canonical_text import write_canonical
+from sfumato.canonical_text import write_canonical
 from sfumato.ledger.audit import Seen
 from sfumato.ledger.entries import Head
 from sfumato.ledger.keyring import Keyring, is_signed

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from sfumato.canonical_text import write_canonical
 from sfumato.errors import LedgerError
-from sfumato.kernel.canonical_text import write_canonical
 from sfumato.kernel.losses import PrivacyLoss
 from sfumato.ledger.anchor import (
     Anchor,

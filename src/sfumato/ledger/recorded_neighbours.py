@@ -6,8 +6,8 @@ it next.
 
 import json
 
+from sfumato.canonical_text import write_canonical
 from sfumato.errors import LedgerError
-from sfumato.kernel.canonical_text import write_canonical
 from sfumato.kernel.neighbours import Neighbours
 from sfumato.ledger.entries import Head, build_altered_error
 from sfumato.ledger.entry_queries import find_neighbours_entry, find_whole_entry

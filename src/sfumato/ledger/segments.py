@@ -10,7 +10,7 @@ import logging
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass, replace
 
-from sfumato.kernel.canonical_text import write_canonical
+from sfumato.canonical_text import write_canonical
 from sfumato.kernel.losses import PrivacyLoss
 from sfumato.ledger.entries import Row
 from sfumato.ledger.entry_queries import find_entry, find_whole_entry, list_anchors

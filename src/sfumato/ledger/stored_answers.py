@@ -8,8 +8,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
+from sfumato.canonical_text import write_canonical
 from sfumato.errors import KernelFault
-from sfumato.kernel.canonical_text import write_canonical
 from sfumato.kernel.certify import Certificate, Certified
 from sfumato.kernel.expressions import Scalar
 from sfumato.kernel.losses import PrivacyLoss

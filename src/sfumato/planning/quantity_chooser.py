@@ -13,6 +13,7 @@ from sfumato.errors import KernelFault
 from sfumato.kernel.expressions import Call, Literal
 from sfumato.kernel.neighbours import Neighbours
 from sfumato.kernel.plan import (
+    Choice,
     Count,
     Curve,
     Extreme,
@@ -24,7 +25,6 @@ from sfumato.kernel.plan import (
     Quantity,
     Sum,
     Thirds,
-    name_kind,
 )
 from sfumato.planning.formulas import (
     BinFormula,
@@ -190,3 +190,8 @@ class QuantityChooser:
         name = f"{name_kind(quantity)}{len(self.wanted) + 1}"
         self.wanted[name] = (quantity, value)
         return name
+
+
+def name_kind(quantity: Quantity) -> str:
+    """The word for a quantity in digests, in names of measurements and in disclosures."""
+    return "choice" if isinstance(quantity, Choice) else type(quantity).__name__.lower()

@@ -24,7 +24,7 @@ from sfumato.ingest.pinned_rows import find_grids
 from sfumato.ingest.public import add_facts
 from sfumato.ingest.snapshot import order_tables, pin
 from sfumato.ingest.snapshot_file import Prepared, add, open_to_read, prepare
-from sfumato.kernel.plan import BoundedPlan, Choice, Keys, People, compute_digest
+from sfumato.kernel.plan import BoundedPlan, Choice, Keys, People
 from sfumato.kernel.release import ExactAggregates
 from sfumato.kernel.row_sources import Scan
 
@@ -35,7 +35,6 @@ MOST_READY = 8  # plans whose queries are kept between their check and their run
 class Queries:
     """The texts that measure a plan."""
 
-    plan_digest: str
     people: str | None
     added: str | None
     bins: Mapping[str, str]
@@ -158,20 +157,20 @@ class DuckDBEngine:
 
         added, people = run(queries.added), run(queries.people)
         bins = {name: cursor.execute(query).fetchall() for name, query in queries.bins.items()}
-        return collect_aggregates(plan, queries.plan_digest, people, added, bins)
+        return collect_aggregates(plan, people, added, bins)
 
     def _queries(self, plan: BoundedPlan) -> Queries:
         """The queries of a plan: those of its check, if it is the same object (equal plans may differ in a literal)."""
         with self._lock:
             _, ready = self._ready.pop(id(plan), (plan, None))
-        ready = ready or self._lowered(plan, compute_digest(plan))
+        ready = ready or self._lowered(plan)
         with self._lock:
             self._ready[id(plan)] = (plan, ready)  # holding the plan keeps its id from being used again
             while len(self._ready) > MOST_READY:
                 del self._ready[next(iter(self._ready))]
         return ready
 
-    def _lowered(self, plan: BoundedPlan, name: str) -> Queries:
+    def _lowered(self, plan: BoundedPlan) -> Queries:
         stored = self._stored[plan.source.table] if isinstance(plan.source, Scan) else {}
         check_source(plan.source, self.tables)
         check_nullability(plan, self.tables)
@@ -183,7 +182,6 @@ class DuckDBEngine:
             if isinstance(measurement.quantity, Choice)
         }
         return Queries(
-            name,
             # with undeclared keys, one query gives the sums and the people of each key
             DUCKDB.write(lower_people(plan)) if counted and (plan.cells or not adds) else None,
             DUCKDB.write(lower(plan, stored)) if adds else None,

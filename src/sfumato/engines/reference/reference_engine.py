@@ -22,7 +22,6 @@ from sfumato.kernel.plan import (
     Quantiles,
     Sum,
     Thirds,
-    compute_digest,
     find_exponent,
 )
 from sfumato.kernel.release import ExactAggregates
@@ -64,7 +63,7 @@ class ReferenceEngine:
                     bins[measurement.name] = _fill_bins(choice, placed, len(cells), plan)
                 case quantity:
                     assert_never(quantity)
-        return ExactAggregates(compute_digest(plan), integers, cells.keys, bins)
+        return ExactAggregates(plan, integers, cells.keys, bins)
 
 
 def key_values(plan: BoundedPlan, row: Row) -> list[Scalar]:

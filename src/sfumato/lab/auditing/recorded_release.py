@@ -10,9 +10,9 @@ from sfumato.answering.certified_plans import CertifiedPlans
 from sfumato.answering.charged_draws import charge_and_release
 from sfumato.answering.desk import Desk
 from sfumato.answering.joined_releases import join_releases
+from sfumato.answering.plan_digests import bundle_and_name
 from sfumato.answering.receipt import Answered
 from sfumato.engines.engine import Engine
-from sfumato.kernel.bundle import bundle
 from sfumato.kernel.certify import Certificate
 from sfumato.kernel.entropy import SYSTEM, ByteArray
 from sfumato.kernel.plan import BoundedPlan
@@ -35,10 +35,10 @@ class ExactIntegers:
         integers = {name: tuple(cells.tolist()) for name, cells in exact._integers.items()}
         return cls(integers, exact._keys, {name: tuple(map(dict, cells)) for name, cells in exact._bins.items()})
 
-    def to_exact(self, plan_digest: str) -> ExactAggregates:
+    def to_exact(self, plan: BoundedPlan) -> ExactAggregates:
         """These integers as an engine returns them."""
         integers = {name: list(cells) for name, cells in self.integers.items()}
-        return ExactAggregates(plan_digest, integers, self.keys, {name: list(bins) for name, bins in self.bins.items()})
+        return ExactAggregates(plan, integers, self.keys, {name: list(bins) for name, bins in self.bins.items()})
 
 
 class RecordedEntropy:
@@ -130,6 +130,6 @@ def release_repeatedly(desk: Desk, certified: CertifiedPlans, analyst: str, time
     """Charge for many releases of one plan with declared keys, measure once, and release each with new noise."""
     require_throwaway(desk.ledger)
     certificates = certified.certificates * times
-    repeated = RepeatedPlans(certified.plans, certificates, bundle(certificates))
+    repeated = RepeatedPlans(certified.plans, certificates, bundle_and_name(certificates))
     released = charge_and_release(desk.engine, desk.ledger, cast(CertifiedPlans, repeated), analyst, "audit").released
     return released

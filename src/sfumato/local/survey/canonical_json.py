@@ -1,6 +1,6 @@
 """Canonical JSON (RFC 8785) for documents with whole numbers only: every client computes the same text.
 
-The kernel's `write_canonical` is another encoding: it serves digests inside one ledger. This one is part of the public
+`sfumato.canonical_text` is another encoding: it serves digests inside one ledger. This one is part of the public
 format of surveys, which the JavaScript client reads too.
 """
 

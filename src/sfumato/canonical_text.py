@@ -10,9 +10,7 @@ _ENCODER = json.JSONEncoder(
 def write_canonical(thing: object) -> str:
     """The JSON text of a thing: names sorted, no spaces, ASCII only. An auditor can compute it again.
 
-    Claim: K-24. Equal values of JSON's own types have one text, and different values have different ones.
-    Requires: dictionaries have text as names; other types have a repr of their own (caller).
-    Relies on: Python's json module.
-    Checked by: tests/kernel/test_plan.py::test_digests_tell_plans_apart
+    Equal values of JSON's own types have one text, and different values have different ones. Dictionaries have text as
+    names. A value of another type is written by its repr.
     """
     return _ENCODER.encode(thing)
