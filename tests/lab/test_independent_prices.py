@@ -18,7 +18,7 @@ RULE = KeyRule(Decimal("0.5"), Decimal("1e-7"), 2, Neighbours.ADD_REMOVE)
 KEYS = Certified("keys1", 0, Sensitivity(Fraction(2), Fraction(2)), LaplaceNoise(RULE.scale),
     ApproxDP("0.5", "1e-7"), RULE.threshold)  # fmt: skip
 COUNT = Certified("count1", 0, Sensitivity(Fraction(2), Fraction(4)), LaplaceNoise(Fraction(4)), PureDP("0.5"))
-WHOLE = Certificate("plan", "answer", "people", None, (KEYS, COUNT), ApproxDP(1, "1e-7"))
+WHOLE = Certificate((), "people", None, (KEYS, COUNT), ApproxDP(1, "1e-7"))
 ASKED = AskedPrice(PureDP(1), Decimal("1e-7"), 2)
 
 

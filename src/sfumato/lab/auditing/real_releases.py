@@ -12,7 +12,7 @@ from sfumato.answering.charged_draws import charge_and_release
 from sfumato.answering.desk import DEFAULT_ANALYST, Desk
 from sfumato.kernel.certify import Certificate, Certified
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
-from sfumato.kernel.plan import BoundedPlan, compute_digest
+from sfumato.kernel.plan import BoundedPlan
 from sfumato.kernel.release import CellKey, ExactAggregates, Released
 from sfumato.lab.auditing.binomial_limits import compute_tail
 from sfumato.lab.auditing.noise_sizes import compute_upper_tail, is_too_small
@@ -44,7 +44,7 @@ class GivenIntegers:
         """Every plan is accepted: nothing is measured."""
 
     def aggregate(self, plan: BoundedPlan) -> ExactAggregates:
-        return self._given.to_exact(compute_digest(plan))
+        return self._given.to_exact(plan)
 
     def close(self) -> None:
         """Nothing is open."""
