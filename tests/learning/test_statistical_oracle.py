@@ -1,5 +1,6 @@
 """The statistical-query oracle: K averages, one charge, two tolerances."""
 
+import json
 import warnings
 from dataclasses import replace
 from fractions import Fraction
@@ -15,6 +16,7 @@ from sfumato.answering.psi_expressions import bind_psi, plan_sums
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.kernel.certify import certify
 from sfumato.kernel.losses import PureDP
+from sfumato.ledger.ledger import Ledger
 
 M = 1_000
 ROWS = pd.DataFrame(
@@ -163,6 +165,91 @@ def test_a_query_that_failed_in_the_engine_is_resumed(monkeypatch):
         assert curator.budget.spent.epsilon == 1
 
 
+@pytest.mark.parametrize("options", [PUBLIC, {}], ids=["replace-one", "add-remove"])
+def test_an_answer_that_was_stored_before_an_interrupt_is_not_paid_again(monkeypatch, options):
+    """Ctrl-C after the answer was stored, also of the noisy count: asking again returns the stored answer."""
+    store, interrupts = Ledger.store, [True] * (1 if options else 2)
+
+    def store_and_interrupt(self, *arguments):
+        head = store(self, *arguments)
+        if interrupts:
+            interrupts.pop()
+            raise KeyboardInterrupt
+        return head
+
+    with protect(**options) as curator:
+        oracle = curator.statistical_queries(k=3, epsilon=1)
+        with monkeypatch.context() as interrupted:
+            interrupted.setattr(Ledger, "store", store_and_interrupt)
+            while interrupts:
+                with pytest.raises(KeyboardInterrupt):
+                    oracle.means(["smoker", "share"])
+        assert oracle.remaining == 1
+        first = oracle.mean("smoker")
+        assert oracle.remaining == 1
+        assert oracle.means(["share", "smoker"])[1] == first
+        oracle.mean("age > 10")  # negative control: a new query is paid
+        assert oracle.remaining == 0
+        assert curator.budget.spent.epsilon == 1
+
+
+def test_the_last_query_is_resumed_after_a_failure_before_its_draw(monkeypatch):
+    measure, fails = DuckDBEngine.aggregate, [True]
+
+    def fail_once(self, plan):
+        if fails:
+            fails.pop()
+            raise sf.errors.EngineFailed
+        return measure(self, plan)
+
+    monkeypatch.setattr(DuckDBEngine, "aggregate", fail_once)
+    with protect(**PUBLIC) as curator:
+        oracle = curator.statistical_queries(k=1, epsilon=1)
+        with pytest.raises(sf.errors.EngineFailed):
+            oracle.mean("smoker")
+        assert oracle.remaining == 0
+        with pytest.raises(sf.errors.QueryError, match="0 of 1 queries left"):  # negative control
+            oracle.mean("age > 10")
+        assert 0 <= oracle.mean("smoker") <= 1
+
+
+def test_a_query_that_failed_after_its_draw_is_not_resumed(monkeypatch):
+    with protect(**PUBLIC) as curator:
+        oracle = curator.statistical_queries(k=2, epsilon=1)
+        with monkeypatch.context() as broken:
+            broken.setattr(Ledger, "store", lambda *arguments: 1 / 0)
+            with pytest.raises(sf.errors.KernelFault):
+                oracle.mean("smoker")
+        assert oracle.remaining == 1
+        oracle.mean("smoker")
+        assert oracle.remaining == 0
+
+
+def test_the_ledger_records_the_class_or_says_that_it_does_not():
+    with protect(**PUBLIC) as curator:
+        curator.statistical_queries(k=1, epsilon=1, psi_class=["age > 3", "smoker"]).mean("smoker")
+        curator.statistical_queries(k=1, epsilon=1).mean("smoker")
+        long = [f"age > {number}" for number in range(2_000)]
+        curator.statistical_queries(k=1, epsilon=1, psi_class=long).mean("age > 3")
+        records = [json.loads(entry.question) for entry in curator.ledger().entries() if entry.kind == "charge"]
+        assert [record["purpose"] for record in records] == ["1 statistical queries"] * 3
+        assert [record["psi"] for record in records] == [
+            "age > 3; smoker", "chosen later, not recorded", "from a class of 2,000, too long to record",
+        ]  # fmt: skip
+
+
+def test_more_different_queries_than_the_declared_class_has_are_refused():
+    with protect(**PUBLIC) as curator:
+        oracle = curator.statistical_queries(k=3, epsilon=1, class_size=2)
+        oracle.means(["smoker", "share"])
+        with pytest.raises(sf.errors.QueryError, match="declared class has 2 functions"):
+            oracle.mean("age > 10")
+        oracle.mean("smoker")
+        assert oracle.remaining == 1
+        plain = curator.statistical_queries(k=3, epsilon=1)  # negative control
+        plain.means(["smoker", "share", "age > 10"])
+
+
 def test_data_that_was_prepared_again_ends_the_oracle():
     with protect(**PUBLIC) as curator:
         oracle = curator.statistical_queries(k=2, epsilon=1)
@@ -192,9 +279,10 @@ def test_a_table_of_people_with_several_rows_and_undeclared_rows_are_refused():
     columns = {**COLUMNS, "person": sf.Id()}
     with (
         sf.protect(people, name="people", unit="person", columns=columns, budget=sf.Budget(epsilon=1)) as curator,
-        pytest.raises(sf.errors.InvalidParameter, match="the row as its unit"),
+        pytest.raises(sf.errors.InvalidParameter, match="the row as its unit") as refused,
     ):
         curator.statistical_queries(k=1, epsilon=1)
+    assert "independent rows" in refused.value.hint
 
 
 def test_an_empty_table_has_answers():

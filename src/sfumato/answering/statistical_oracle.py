@@ -6,7 +6,7 @@ Everything together costs epsilon, which is charged with the first query, before
 import threading
 import warnings
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -22,7 +22,6 @@ from sfumato.accuracy.query_tolerances import (
     bound_noise_of_ratio,
 )
 from sfumato.answering.certified_plans import certify_plan
-from sfumato.answering.charged_draws import charge_and_release
 from sfumato.answering.desk import AtDesk, Desk
 from sfumato.answering.prepaid_ledger import prepay
 from sfumato.answering.psi_expressions import Psi, bind_psi, plan_sums
@@ -40,6 +39,7 @@ from sfumato.planning.query_shares import QueryShares, share_epsilon
 
 MOST_QUERIES = 1_000_000
 MOST_IN_ONE_SCAN = 500
+MOST_RECORDED = 10_000  # letters of queries in the ledger's record
 COUNT = "rows"
 
 
@@ -56,7 +56,7 @@ class OracleSettings:
     shares: QueryShares
     beta: Fraction
     functions: int  # how many functions the tolerance covers
-    psi_class: frozenset[Psi] | None
+    psi_class: Mapping[Psi, str] | None  # the class as it was listed
     analyst: str
 
     @property
@@ -85,6 +85,7 @@ class StatisticalOracle:
         self._lock = threading.Lock()  # one query at a time: an answer is stored before the next query is counted
         self._begun: Begun | None = None
         self._answers: dict[Psi, float] = {}
+        self._unfinished: list[tuple[Psi, ...]] = []  # batches that may be charged and have no answer here
 
     def mean(self, psi: str) -> float:
         """The average of an SQL expression with values from 0 to 1, with noise. It uses one of the K queries.
@@ -115,6 +116,7 @@ class StatisticalOracle:
                 raise QueryError("oracle-stale", "The data was prepared again since this oracle began.", hint)
             bound = [bind_psi(psi, desk.dataset, self.settings.table) for psi in psis]
             self._refuse_outside_class(bound)
+            self._finish_paid(desk, bound)
             new = [psi for psi in dict.fromkeys(bound) if psi not in self._answers]
             if len(new) > self.remaining:
                 raise self._finished_error(len(new))
@@ -122,7 +124,7 @@ class StatisticalOracle:
                 if psi.caution is not None:
                     warnings.warn(psi.caution, ClampWarning, stacklevel=3)
             for first in range(0, len(new), MOST_IN_ONE_SCAN):
-                self._answer(desk, new[first : first + MOST_IN_ONE_SCAN])
+                self._answer(desk, tuple(new[first : first + MOST_IN_ONE_SCAN]))
             return [self._answers[psi] for psi in bound]
 
     @property
@@ -184,10 +186,13 @@ class StatisticalOracle:
         return self._begun.noisy_rows
 
     def _refuse_outside_class(self, bound: Sequence[Psi]) -> None:
-        psi_class = self.settings.psi_class
-        if psi_class is not None and not psi_class.issuperset(bound):
+        psi_class, most = self.settings.psi_class, self.settings.functions
+        if psi_class is not None and not psi_class.keys() >= set(bound):
             hint = "The tolerance covers the declared psi_class only. Begin another oracle with a larger class."
             raise QueryError("oracle-class", "This query is not in the oracle's class.", hint)
+        if most < self.settings.shares.k and len(self._answers.keys() | set(bound)) > most:
+            message = f"The declared class has {most:,} functions, and this would be more different queries."
+            raise QueryError("oracle-class", message, "Begin another oracle with the class_size that you need.")
 
     def _finished_error(self, wanted: int) -> QueryError:
         left = self.remaining
@@ -195,24 +200,45 @@ class StatisticalOracle:
         hint = "Ask fewer." if left else "Begin another oracle; it costs its own epsilon."
         return QueryError("oracle-finished", message, hint)
 
-    def _answer(self, desk: Desk, psis: Sequence[Psi]) -> None:
+    def _finish_paid(self, desk: Desk, bound: Sequence[Psi]) -> None:
+        """Finish what an interrupt or a failure stopped after its charge: the count, and batches that are asked again."""
+        if self._begun is None:
+            return
+        self._begin(desk)
+        for psis in [batch for batch in self._unfinished if not set(batch).isdisjoint(bound)]:
+            self._unfinished.remove(psis)
+            certificate = certify_plan(self._plan(desk, psis)).certificate
+            if self._begun.ledger.quote(self.settings.analyst, certificate).taken.population == PureDP(0):
+                self._answer(desk, psis)
+
+    def _plan(self, desk: Desk, psis: Sequence[Psi]) -> BoundedPlan:
         share = PureDP(self.settings.shares.query)
         measurements = tuple(psi.measure(f"psi{number}", share) for number, psi in enumerate(psis))
-        plan = plan_sums(desk, self.settings.table, measurements)
+        return plan_sums(desk, self.settings.table, measurements)
+
+    def _answer(self, desk: Desk, psis: tuple[Psi, ...]) -> None:
+        plan = self._plan(desk, psis)
         desk.engine.check(plan)  # before the charge of the whole: a query that cannot run costs nothing
         self._begin(desk)
+        self._unfinished.append(psis)
         measured = self._measure(desk, plan)
         rows = max(self._find_rows(), 1)
-        for psi, measurement in zip(psis, measurements, strict=True):
+        for psi, measurement in zip(psis, plan.measurements, strict=True):
             mean = Fraction(measured[measurement.name], rows << PSI_BITS)
             self._answers[psi] = float(min(max(mean, Fraction(0)), Fraction(1)))
+        self._unfinished.remove(psis)
 
     def _begin(self, desk: Desk) -> None:
         """Charge the population's ledger, once. Count the rows where their number is private."""
         settings = self.settings
         if self._begun is None:
             shares, whole = settings.shares, PureDP(settings.shares.epsilon)
-            record = write_prepaid_record(f"{shares.k} statistical queries", table=settings.table, shares=str(shares))
+            record = write_prepaid_record(
+                f"{shares.k} statistical queries",
+                table=settings.table,
+                shares=str(shares),
+                psi=_describe_class(settings),
+            )
             ledger, taken = prepay(desk.ledger, desk.admit(settings.analyst), whole, whole, record)
             weakref.finalize(self, ledger.close)
             self._begun = Begun(ledger, compute_cost(taken), dict(desk.versions), None)
@@ -222,9 +248,9 @@ class StatisticalOracle:
             self._begun = replace(self._begun, noisy_rows=self._measure(desk, plan)[COUNT])
 
     def _measure(self, desk: Desk, plan: BoundedPlan) -> dict[str, int]:
-        """Charge the prepaid ledger, measure, and add noise."""
-        ledger = self._require_begun().ledger
-        answered = charge_and_release(desk.engine, ledger, certify_plan(plan), self.settings.analyst, "")
+        """Charge the prepaid ledger, measure, and add noise. What the prepaid ledger has stored is not paid again."""
+        prepaid = replace(desk, ledger=self._require_begun().ledger)
+        answered = prepaid.answer(certify_plan(plan), self.settings.analyst, str)
         return {name: integers[0] for name, integers in answered.released[0].integers.items()}
 
     def _require_begun(self) -> Begun:
@@ -279,12 +305,22 @@ def read_queries(k: int) -> int:
     return queries
 
 
-def _read_class(psi_class: Sequence[str] | None, bind: Callable[[str], Psi]) -> frozenset[Psi] | None:
+def _read_class(psi_class: Sequence[str] | None, bind: Callable[[str], Psi]) -> Mapping[Psi, str] | None:
     if psi_class is None:
         return None
     if isinstance(psi_class, str) or not isinstance(psi_class, Sequence) or not psi_class:
         raise InvalidParameter("psi_class", "must be a list of SQL expressions, at least one", describe_kind(psi_class))
-    return frozenset(bind(psi) for psi in psi_class)
+    return {bind(psi): psi for psi in psi_class}
+
+
+def _describe_class(settings: OracleSettings) -> str:
+    """The queries as far as they are known when the charge is made. They are the analyst's, and public."""
+    if settings.psi_class is None:
+        return "chosen later, not recorded"
+    written = "; ".join(settings.psi_class.values())
+    return (
+        written if len(written) <= MOST_RECORDED else f"from a class of {len(settings.psi_class):,}, too long to record"
+    )
 
 
 def _choose_table(dataset: Dataset, table: str | None) -> str:
@@ -292,9 +328,16 @@ def _choose_table(dataset: Dataset, table: str | None) -> str:
     if table is None and len(private) != 1:
         raise InvalidParameter("table", f"must be one of {', '.join(private)}", "nothing")
     declared = dataset.table(private[0] if table is None else table)
-    if declared.public or declared.unit is not ROW:
-        hint = "Declare unit=ROW for a table in which each person has one row."
-        raise InvalidParameter("table", "must be private, with the row as its unit", "another table", hint)
+    if declared.public:
+        hint = "Compute the average directly: it costs nothing."
+        raise InvalidParameter("table", "must be private", "a public table", hint)
+    if declared.unit is not ROW:
+        kind = "a table in which one person may have several rows"
+        hint = (
+            "The tolerance needs independent rows, and the rows of one person are not. Load a table with one row for "
+            "each person and unit=ROW; or ask AVG with `ask`, which bounds what one person contributes."
+        )
+        raise InvalidParameter("table", "must have the row as its unit", kind, hint)
     return declared.name
 
 
