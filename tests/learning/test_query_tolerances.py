@@ -4,6 +4,7 @@ import math
 from fractions import Fraction
 from itertools import product
 
+import mpmath
 import pytest
 
 from sfumato.accuracy.query_tolerances import (
@@ -108,3 +109,64 @@ def test_the_sample_size_is_the_least(noise):
 
     assert bound(rows) <= tolerance < bound(rows - 1)
     assert find_rows(noise, targets, ROUNDING) is None
+
+
+EXTREMES = list(product((1, 7, 10**6), ("0.001", "1", "100"), ("1e-12", "0.05", "0.999"), (1, 50, 10**9)))
+
+
+def test_the_bounds_agree_with_60_digits():
+    """K, epsilon, beta and m from one extreme to the other, with arithmetic that shares no code with the bounds."""
+    compared = 0
+    with mpmath.workdps(60):
+        for k, epsilon, beta, rows in EXTREMES:
+            share, miss = Fraction(epsilon) / k, Fraction(beta)
+            x = mpmath.exp(-mpmath.mpf(epsilon) / k / 2**PSI_BITS)
+            bound = bound_noise(QueryNoise(k, share), rows, miss)
+            if bound < 1:
+                steps = (bound - ROUNDING) * rows * 2**PSI_BITS
+                assert steps.denominator == 1
+                holds = [
+                    mpmath.log1p(-2 * x ** (int(steps) + 1 - less) / (1 + x)) * k >= mpmath.log1p(-mpmath.mpf(beta))
+                    for less in (0, 1)
+                ]
+                assert holds == [True, False], (k, epsilon, beta, rows)  # and no integer below it suffices
+                compared += 1
+            for functions in (k, 3**1000):
+                exact = mpmath.sqrt(mpmath.log(2 * functions / mpmath.mpf(beta)) / (2 * rows))
+                found = bound_sampling(functions, rows, miss)
+                near = mpmath.mpf(found.numerator) / found.denominator
+                assert exact <= near <= exact + mpmath.mpf(2) ** -90 or (found == 1 and exact >= 1)
+    assert compared > len(EXTREMES) // 3
+
+
+def test_the_tail_is_that_of_the_noise():
+    """The formula of the tail that these tests use, against the sum of the law that the samplers draw from (K-03)."""
+    for scale, steps in ((0.7, 0), (3.0, 4), (10.0, 25)):
+        x = math.exp(-1 / scale)
+        beyond = sum(2 * x**value * (1 - x) / (1 + x) for value in range(steps + 1, steps + 2_000))
+        assert tail(steps, scale) == pytest.approx(beyond, rel=1e-12)
+
+
+@pytest.mark.parametrize("total", [0, 60, 150])
+def test_the_law_of_a_ratio_misses_at_most_as_often_as_stated(total):
+    """One query and its count, enumerated: the probability that the answer is farther off than the stated bound."""
+    rows, share, count_share, miss = 150, Fraction(1, 3), Fraction(1, 4), Fraction(1, 10)
+    noise = QueryNoise(1, share, count_share)
+
+    def law(scale, reach):
+        x = math.exp(-1 / scale)
+        return {value: (1 - x) / (1 + x) * x ** abs(value) for value in range(-reach, reach + 1)}
+
+    of_count = law(float(1 / count_share), 140)
+    of_sum = law(float(1 / share) * 8, 1_000)  # on a grid of eighths: the margin is that of a finer grid, so larger
+    missed = {1: 0.0, 0.25: 0.0}
+    for moved, likely in of_count.items():
+        noisy = rows + moved
+        bound = float(bound_noise_of_ratio(noise, noisy, miss))
+        for value, chance in of_sum.items():
+            answer = min(max((total + value / 8) / max(noisy, 1), 0), 1)
+            for factor in missed:
+                if abs(answer - total / rows) > factor * bound:
+                    missed[factor] += likely * chance
+    assert missed[1] <= miss
+    assert missed[0.25] > max(miss / 2, 3 * missed[1])  # negative control: a quarter of it is missed more often

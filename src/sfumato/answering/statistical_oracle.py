@@ -169,7 +169,8 @@ class StatisticalOracle:
         """With probability 1 - beta, all K answers are this close to the means over the distribution of the rows.
 
         It holds if the rows are independent draws, and the queries are fixed in advance or taken from the declared
-        class. It does not hold for queries that are chosen from earlier answers without a class.
+        class. It does not hold for queries that are chosen without a class from anything that was computed from these
+        rows: earlier answers of this oracle, of another one, or of `ask`.
         """
         settings, rows = self.settings, self._find_rows()
         bound = bound_error if settings.rows is not None else bound_error_of_ratio
@@ -201,7 +202,7 @@ class StatisticalOracle:
         return QueryError("oracle-finished", message, hint)
 
     def _finish_paid(self, desk: Desk, bound: Sequence[Psi]) -> None:
-        """Finish what an interrupt or a failure stopped after its charge: the count, and batches that are asked again."""
+        """Finish what was stopped after its charge: the count, and batches that are asked again."""
         if self._begun is None:
             return
         self._begin(desk)
