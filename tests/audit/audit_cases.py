@@ -1,8 +1,10 @@
 """What `make audit` audits: every mechanism and randomiser, every aggregate in every setting, and random questions."""
 
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice, product
+from pathlib import Path
 
 from generated_questions import questions
 from hostile_clinic import SITES, declare_tables
@@ -11,9 +13,12 @@ import sfumato as sf
 from sfumato.catalog.dataset import Dataset, Table, replace_tables
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.errors import SfumatoError
-from sfumato.lab.auditing.query_audit import audit_query
-from sfumato.lab.auditing.query_replay import Setting, make_pairs, read_dataset, replay, replay_pairs, set_stage
+from sfumato.lab.auditing.audit_stage import Setting, Stage, make_pairs, read_dataset, set_stage
+from sfumato.lab.auditing.neighbouring_pairs import DatasetPair
+from sfumato.lab.auditing.query_audit import audit_pairs
+from sfumato.lab.auditing.query_replay import ReplayResult, replay_pairs
 from sfumato.lab.auditing.real_mechanisms import REAL_MECHANISMS
+from sfumato.lab.auditing.throwaway_desk import PinnedRows
 
 COLUMNS = {
     "person": sf.Id(),
@@ -49,6 +54,7 @@ UNITS = ("person", "row", "count", "public number of people", "public number of 
 PUBLIC_ANSWERS = {("count", "public number of rows"), ("people", "public number of people")}  # refused: no noise
 OF_ROWS = {"row", "count", "public number of rows"}
 ENGINES = ("duckdb", "reference")  # Spark and PostgreSQL join when they land, by replay only
+RANDOM_PAIRS = 2
 HARD_PAIRS = 4  # of a random question
 RANDOM_QUESTIONS = 80
 
@@ -100,6 +106,38 @@ def list_cases() -> Iterator[Case]:
         yield Case("random", f"random question {number}", number=number)
 
 
+def list_batches(cases: list[Case]) -> list[list[Case]]:
+    """Cases that share datasets, together. The longest batches come first, so that all cores end at about one time."""
+    batches: dict[object, list[Case]] = {}
+    for case in sorted(cases, key=lambda case: ("aggregate", "random", "mechanism").index(case.kind)):
+        shared = (case.unit, case.neighbours, case.accounting) if case.kind == "aggregate" else case.number // 5
+        batches.setdefault((case.kind, shared), []).append(case)
+    return list(batches.values())
+
+
+class Bench:
+    """The made-up datasets of a declaration: they are made and loaded once, for all questions about it."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory()
+        self._pairs: dict[tuple[str, str], list[DatasetPair]] = {}
+        self.pinned = PinnedRows()
+
+    def __enter__(self) -> "Bench":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.pinned.close()
+        self._folder.cleanup()
+
+    def find_pairs(self, case: Case, stage: Stage, setting: Setting) -> list[DatasetPair]:
+        """The pairs of the declaration, and those of the question."""
+        shared = case.unit, case.neighbours
+        if shared not in self._pairs:
+            self._pairs[shared] = list(make_pairs(stage, Path(self._folder.name), RANDOM_PAIRS, 1))
+        return self._pairs[shared]
+
+
 def declare(case: Case) -> Dataset:
     """The dataset of an aggregate's case."""
     of_rows = case.unit in OF_ROWS
@@ -114,27 +152,32 @@ def declare(case: Case) -> Dataset:
     return Dataset("t", [table], budget, None, case.neighbours)
 
 
-def run_case(case: Case, samples: int) -> Row:
+def run_case(case: Case, samples: int, bench: Bench | None = None) -> Row:
     """Audit one case. With 0 samples, questions are only replayed."""
     match case.kind:
         case "mechanism":
             found = REAL_MECHANISMS[case.number].audit(samples or 2_000)
             return Row(case.text, repr(found.claim), found.lower_bound, None, found.samples, found.verdict, found.event)
+        case "aggregate" if bench is None:
+            with Bench() as own:
+                return _run_aggregate(case, samples, own)
         case "aggregate":
-            return _run_aggregate(case, samples)
+            return _run_aggregate(case, samples, bench)
         case _:
             return _run_random(case)
 
 
-def _run_aggregate(case: Case, samples: int) -> Row:
+def _run_aggregate(case: Case, samples: int, bench: Bench) -> Row:
     gaussian = case.accounting == "zcdp" and case.name not in CHOICES and case.name != "undeclared keys"
     price = {"rho": "0.5"} if gaussian else {"epsilon": 1}
-    sql = AGGREGATES[case.name]
+    sql, setting = AGGREGATES[case.name], Setting(**price, engine=case.engine, pinned=bench.pinned)
+    stage = set_stage(declare(case), sql)
+    pairs = bench.find_pairs(case, stage, setting)
     if samples and case.engine == "duckdb":
-        found = audit_query(declare(case), sql, samples=samples, sampled_pairs=1, seed=1, **price)
+        found = audit_pairs(stage, sql, pairs, setting, samples, 1)
         claim, share = repr(found.claim), found.replayed.share
         return Row(case.text, claim, found.lower_bound, share, found.samples, found.verdict, found.event)
-    replayed = replay(declare(case), sql, engine=case.engine, random_pairs=2, seed=1, **price)
+    replayed = ReplayResult(sql, case.engine, tuple(replay_pairs(stage, sql, pairs, setting)))
     detail = " ".join(replayed.faults)
     ((parameter, amount),) = price.items()
     return Row(case.text, f"{parameter}={amount}", None, replayed.share, 0, replayed.verdict, detail)
@@ -153,9 +196,6 @@ def _clinic() -> Dataset:
 
 def _run_random(case: Case) -> Row:
     """The first accepted question of a seed, on its hard pairs and on random ones."""
-    import tempfile
-    from pathlib import Path
-
     dataset = _clinic()
     for question in islice(questions(1000 + case.number), 20):
         try:

@@ -4,19 +4,26 @@ import multiprocessing
 import os
 import sys
 import time
+from itertools import chain
 from pathlib import Path
 
 for folder in ("", "engines", "audit"):
     sys.path.insert(0, str(Path(__file__).parents[1] / folder))
 
-from audit_cases import Row, list_cases, run_case  # noqa: E402
+from audit_cases import Bench, Row, list_batches, list_cases, run_case  # noqa: E402
 
 SAMPLES = {"mechanism": 20_000, "aggregate": 2_000, "random": 0}
 
 
-def run(case):
+def run(batch):
+    """Run cases that share their datasets."""
+    with Bench() as bench:
+        return [run_one(case, bench) for case in batch]
+
+
+def run_one(case, bench):
     try:
-        return run_case(case, SAMPLES[case.kind])
+        return run_case(case, SAMPLES[case.kind], bench)
     except Exception as error:  # a defect of the audit, or a question that fails: both must be seen
         return Row(case.text, "", None, None, 0, "failed", f"{type(error).__name__}: {error}")
 
@@ -36,7 +43,7 @@ def main():
     print("{:72}  {:34}  {:>7}  {:>6}  {:>7}  verdict".format(*heads))
     bad, counted = [], {}
     with multiprocessing.get_context("spawn").Pool(os.cpu_count()) as pool:
-        for row in pool.imap(run, cases):
+        for row in chain.from_iterable(pool.imap(run, list_batches(cases))):
             show(row)
             counted[row.verdict] = counted.get(row.verdict, 0) + 1
             if row.verdict in ("violated", "failed"):

@@ -59,8 +59,8 @@ def test_a_violation_fails_the_table(monkeypatch, capsys):
         def __exit__(self, *_):
             pass
 
-        def imap(self, _run, cases):
-            return [Row(case.text, "1", 2.0, None, 10, given.pop(), "detail") for case in cases]
+        def imap(self, _run, batches):
+            return [[Row(case.text, "1", 2.0, None, 10, given.pop(), "detail") for case in batch] for batch in batches]
 
     monkeypatch.setattr(run_audit.multiprocessing, "get_context", lambda _: type("Context", (), {"Pool": Here}))
     given = []

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from sfumato.lab.attacks.understated_sensitivity import sensitivity as sensitivity
     from sfumato.lab.auditing.audit_result import AuditResult as AuditResult
     from sfumato.lab.auditing.mechanism_audit import audit as audit
-    from sfumato.lab.auditing.query_audit import QueryAuditResult as QueryAuditResult
     from sfumato.lab.auditing.query_audit import audit_query as audit_query
+    from sfumato.lab.auditing.query_audit_result import QueryAuditResult as QueryAuditResult
     from sfumato.lab.auditing.query_replay import ReplayResult as ReplayResult
     from sfumato.lab.auditing.query_replay import replay as replay
     from sfumato.lab.broken_mechanisms import BROKEN_MECHANISMS as BROKEN_MECHANISMS
@@ -65,7 +65,7 @@ _LOADED_ON_USE = {
     "randomized_response": "sfumato.lab.explanations.class_poll",
     "PollView": "sfumato.lab.explanations.class_poll",
     "ReplayResult": "sfumato.lab.auditing.query_replay",
-    "QueryAuditResult": "sfumato.lab.auditing.query_audit",
+    "QueryAuditResult": "sfumato.lab.auditing.query_audit_result",
     "audit": "sfumato.lab.auditing.mechanism_audit",
     "audit_query": "sfumato.lab.auditing.query_audit",
     "SeededNoise": "sfumato.lab.seeded_noise",

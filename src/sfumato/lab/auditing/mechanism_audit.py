@@ -12,7 +12,7 @@ from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP
 from sfumato.lab.auditing.audit_result import CONFIDENCE, FAMILYWISE_ERROR, AuditResult, Verdict
 from sfumato.lab.auditing.binomial_limits import find_lower_limit, find_upper_limit
 from sfumato.lab.auditing.event_search import MOST_EVENTS, Event, find_events
-from sfumato.lab.auditing.sampled_runs import Runs, Vocabulary, sample_batches, sample_runs
+from sfumato.lab.auditing.sampled_runs import Runs, Vocabulary, count_searched, sample_batches, sample_runs
 from sfumato.lab.auditing.tested_claims import TestedClaim
 from sfumato.number_arguments import Number, read_positive_decimal, read_whole_number
 
@@ -108,8 +108,8 @@ def judge_runs(
     `comparisons` is the number of audits whose results hold together, with the errors of one.
     """
     samples = runs[0].count
-    searched = np.arange(samples // 2)
-    tested = np.arange(samples // 2, samples)
+    searched = np.arange(count_searched(samples))
+    tested = np.arange(count_searched(samples), samples)
     search = (runs[0].select(searched), runs[1].select(searched))
     test = (runs[0].select(tested), runs[1].select(tested))
     events = find_events(search, words, claim)

@@ -2,46 +2,33 @@
 
 import json
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from sfumato.answering.certified_plans import certify_plan
 from sfumato.answering.desk import DEFAULT_ANALYST, Desk
-from sfumato.answering.made_up_rows import find_needed_tables, make_rows
 from sfumato.answering.present_answer import PlannedQuery, present_answer
 from sfumato.answering.prices import choose_delta, choose_loss
-from sfumato.catalog.dataset import Dataset, Table, replace_tables
-from sfumato.curator import Curator
-from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
+from sfumato.catalog.dataset import Dataset
 from sfumato.engines.engine import Engine
-from sfumato.errors import CatalogError, InvalidParameter, SfumatoError, describe_kind
-from sfumato.kernel.losses import ApproxDP
-from sfumato.kernel.neighbours import PrivacyUnit
+from sfumato.errors import CatalogError, SfumatoError
+from sfumato.lab.auditing.audit_stage import DatasetMaker, Setting, Stage, make_pairs, read_dataset, set_stage
 from sfumato.lab.auditing.independent_prices import AskedPrice
-from sfumato.lab.auditing.neighbouring_pairs import (
-    PUBLIC_ROWS,
-    DatasetPair,
-    list_pairs,
-    list_random_pairs,
-)
+from sfumato.lab.auditing.neighbouring_pairs import DatasetPair
 from sfumato.lab.auditing.recorded_release import RecordedEntropy, RecordingEngine, release_recorded
 from sfumato.lab.auditing.replay_comparison import Recording, compare_recordings
-from sfumato.lab.auditing.throwaway_desk import Wrap, open_throwaway
-from sfumato.number_arguments import Number, read_privacy_amount, read_probability, read_whole_number
+from sfumato.lab.auditing.throwaway_desk import Data, Wrap
+from sfumato.number_arguments import Number, read_privacy_amount, read_probability
 from sfumato.planning.shares import SHARE_OF_DELTA
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
 from sfumato.query.query import Query
-from sfumato.query.source_outline import outline_source
 
-ENGINES = ("duckdb", "reference")
 MADE_UP = "All rows are made up from the declared types and bounds: no data of the owner is read, nothing is spent."
 RANDOM_PAIRS = 4
-
-DatasetMaker = Dataset | Curator | Callable[[], Dataset | Curator]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,17 +97,6 @@ class ReplayResult:
     __repr__ = __str__
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """A question on a schema whose public tables are made up, and what its pairs need."""
-
-    dataset: Dataset
-    tables: tuple[Table, ...]
-    public: dict[str, object]
-    unit: PrivacyUnit
-    query: Query
-
-
 def replay(
     dataset_maker: DatasetMaker,
     sql: str,
@@ -144,81 +120,6 @@ def replay(
     with tempfile.TemporaryDirectory() as folder:
         pairs = make_pairs(stage, Path(folder), random_pairs, seed)
         return ReplayResult(sql, engine, tuple(replay_pairs(stage, sql, pairs, setting)))
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """What a question may spend, and the engine that runs it, perhaps with something put around it.
-
-    Without epsilon and rho, epsilon is 1 unless the question states its own.
-    """
-
-    epsilon: Number | None = None
-    rho: Number | None = None
-    delta: Number | None = None
-    engine: str = "duckdb"
-    wrap: Wrap | None = None
-
-    def __post_init__(self) -> None:
-        if self.engine not in ENGINES:
-            raise InvalidParameter("engine", f"must be one of {', '.join(ENGINES)}", "another name")
-        if self.delta is not None:
-            ApproxDP(0, self.delta)  # checks delta, also for a question that does not use it
-        if self.wrap is not None and not callable(self.wrap):
-            raise InvalidParameter(
-                "wrap", "must be callable", describe_kind(self.wrap), "For example lambda engine: engine."
-            )
-
-    def complete(self, query: Query) -> "Setting":
-        """The setting with its default price."""
-        own = query.dp_options.epsilon if query.dp_options is not None else None
-        return replace(self, epsilon=1) if self.epsilon is None and self.rho is None and own is None else self
-
-
-def read_dataset(maker: DatasetMaker) -> Dataset:
-    """The declarations of a dataset: given, of a curator, or made by a callable. Its rows are never read."""
-    made = maker if isinstance(maker, Dataset | Curator) else _call_maker(maker) if callable(maker) else None
-    if isinstance(made, Curator):
-        return made.dataset
-    if isinstance(made, Dataset):
-        return made
-    hint = "For example sf.open('clinic'), or lambda: sf.protect(frame, …)."
-    raise InvalidParameter("dataset_maker", "must be a curator, or make one", describe_kind(maker), hint)
-
-
-def _call_maker(maker: Callable[[], object]) -> object:
-    try:
-        return maker()
-    except SfumatoError:
-        raise
-    except Exception as error:
-        hint = "Call it on its own to see the error."
-        raise InvalidParameter("dataset_maker", "must make a curator", type(error).__name__, hint) from error
-
-
-def set_stage(dataset: Dataset, sql: str) -> Stage:
-    """Make up the public tables, bind the question, and find the tables and the unit that it is about."""
-    public = {table.name: make_rows(table, PUBLIC_ROWS) for table in dataset.tables.values() if table.public}
-    if public:
-        engine = DuckDBEngine.of_tables({name: (dataset.tables[name], rows) for name, rows in public.items()})
-        try:
-            dataset = replace_tables(dataset, {**dataset.tables, **engine.tables})
-        finally:
-            engine.close()
-    query = bind(parse(sql), dataset)
-    tables = tuple(find_needed_tables(outline_source(query.source).tables, dataset))
-    private = next(table for table in tables if not table.public)
-    return Stage(dataset, tables, {table.name: public[table.name] for table in tables if table.public},
-        dataset.unit(private.name), query)  # fmt: skip
-
-
-def make_pairs(stage: Stage, folder: Path, random_pairs: int, seed: int | None) -> Iterator[DatasetPair]:
-    """The hard pairs, and some random ones."""
-    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int)):
-        raise InvalidParameter("seed", "must be a whole number or None", describe_kind(seed))
-    yield from list_pairs(stage.tables, stage.public, stage.unit, folder, seed)
-    count = read_whole_number(random_pairs, "random_pairs", 0)
-    yield from list_random_pairs(stage.tables, stage.public, stage.unit, count, seed)
 
 
 def replay_pairs(stage: Stage, sql: str, pairs: Iterable[DatasetPair], setting: Setting) -> Iterator[PairReplay]:
@@ -246,7 +147,7 @@ def _compare_runs(query: Query, pair: DatasetPair, first: Recording, second: Rec
 def record_run(
     dataset: Dataset,
     sql: str,
-    data: Mapping[str, tuple[Table, object]],
+    data: Data,
     setting: Setting,
     tape: RecordedEntropy,
 ) -> Recording:
@@ -258,7 +159,7 @@ def record_run(
         return recorders[-1]
 
     error = None
-    with suppress(CatalogError), open_throwaway(dataset, data, setting.engine, record) as desk:
+    with suppress(CatalogError), setting.open(dataset, data, record) as desk:
         try:
             return _answer_recorded(desk, sql, setting, tape, recorders[0])
         except SfumatoError as refusal:

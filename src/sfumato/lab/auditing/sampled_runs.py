@@ -164,35 +164,58 @@ def collect_arrays(
     return (whole.select(on_first), whole.select(~on_first)), words
 
 
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The paths that become columns, of both datasets."""
+
+    numbers: tuple[str, ...]
+    texts: tuple[str, ...]
+
+
 def collect_runs(seen: tuple[list[Observed], list[Observed]]) -> tuple[tuple[Runs, Runs], Vocabulary]:
-    """Columns of observed outputs."""
+    """Columns of observed outputs. The runs that search choose the columns: the runs that test must not."""
     words = Vocabulary(Codes(), Codes(), Codes())
-    return (_collect(seen[0], words), _collect(seen[1], words)), words
+    columns = _choose_columns(seen)
+    return (_collect(seen[0], words, columns), _collect(seen[1], words, columns)), words
 
 
-def _collect(observed: list[Observed], words: Vocabulary) -> Runs:
+def _choose_columns(seen: tuple[list[Observed], list[Observed]]) -> Columns:
+    """The first paths of the searching runs, those of the two datasets in turns."""
+    numbers: dict[str, None] = {}
+    texts: dict[str, None] = {}
+    for pair in zip(*(side[: count_searched(len(side))] for side in seen), strict=True):
+        for output in pair:
+            numbers.update(dict.fromkeys(output.numbers))
+            texts.update(dict.fromkeys(output.texts))
+        if len(numbers) >= MOST_PATHS and len(texts) >= MOST_PATHS:
+            break
+    return Columns(tuple(numbers)[:MOST_PATHS], tuple(texts)[:MOST_PATHS])
+
+
+def count_searched(samples: int) -> int:
+    """How many of the runs, from the first on, search for events. The others test them, and choose nothing."""
+    return samples // 2
+
+
+def _collect(observed: list[Observed], words: Vocabulary, columns: Columns) -> Runs:
     count = len(observed)
-    numbers: dict[str, FloatArray] = {}
-    present: dict[str, BoolArray] = {}
-    texts: dict[str, IntArray] = {}
+    numbers = {path: np.zeros(count) for path in columns.numbers}
+    present = {path: np.zeros(count, np.bool_) for path in columns.numbers}
+    texts = {path: np.full(count, -1, np.int64) for path in columns.texts}
     skipped: set[str] = set()
     structures, outputs = np.empty(count, np.int64), np.empty(count, np.int64)
     for row, output in enumerate(observed):
         structures[row] = words.structures.find(output.structure)
         outputs[row] = words.outputs.find(output.exact)
         for path, number in output.numbers.items():
-            if path not in numbers:
-                if len(numbers) == MOST_PATHS:
-                    skipped.add(f"numbers after the first {MOST_PATHS} of an output, one by one")
-                    continue
-                numbers[path], present[path] = np.zeros(count), np.zeros(count, np.bool_)
-            numbers[path][row], present[path][row] = number, True
+            if path in numbers:
+                numbers[path][row], present[path][row] = number, True
+            elif len(numbers) == MOST_PATHS:
+                skipped.add(f"numbers after the first {MOST_PATHS} of an output, one by one")
         for path, text in output.texts.items():
-            if path not in texts:
-                if len(texts) == MOST_PATHS:
-                    skipped.add(f"texts after the first {MOST_PATHS} of an output, one by one")
-                    continue
-                texts[path] = np.full(count, -1, np.int64)
-            texts[path][row] = words.texts.find(text)
+            if path in texts:
+                texts[path][row] = words.texts.find(text)
+            elif len(texts) == MOST_PATHS:
+                skipped.add(f"texts after the first {MOST_PATHS} of an output, one by one")
     unseen = frozenset(skipped).union(*(output.unseen for output in observed))
     return Runs(count, structures, outputs, numbers, present, texts, unseen)

@@ -14,9 +14,11 @@ from sfumato.catalog.dataset import Dataset, Table, replace_tables
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.engines.engine import Engine
 from sfumato.engines.reference.reference_engine import ReferenceEngine
-from sfumato.errors import KernelFault
+from sfumato.errors import CatalogError, KernelFault
 from sfumato.kernel.losses import ZCDP, ApproxDP
 from sfumato.ledger.ledger import Ledger, Limit
+
+Data = Mapping[str, tuple[Table, object]]  # tables with their declarations and rows
 
 LARGEST = 10**9  # epsilon or rho of a throwaway budget
 Wrap = Callable[[Engine], Engine]  # what is put around an engine: a recorder, or a fault that an audit must find
@@ -30,16 +32,53 @@ def require_throwaway(ledger: Ledger) -> None:
         raise KernelFault("Recorded noise is for a throwaway ledger only.")
 
 
+class PinnedRows:
+    """Made-up datasets that are loaded once and asked several questions. A refused load is refused each time."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[int, tuple[Data, DuckDBEngine | CatalogError]] = {}
+
+    def __enter__(self) -> "PinnedRows":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def load(self, data: Data) -> DuckDBEngine:
+        """The engine over these rows. The same object is loaded once."""
+        if id(data) not in self._loaded:
+            try:
+                found: DuckDBEngine | CatalogError = DuckDBEngine.of_tables(data)
+            except CatalogError as refusal:
+                found = refusal
+            self._loaded[id(data)] = data, found  # holding the data keeps its id from being used again
+        _, loaded = self._loaded[id(data)]
+        if isinstance(loaded, CatalogError):
+            raise loaded
+        return loaded
+
+    def close(self) -> None:
+        """Close all engines."""
+        for _, loaded in self._loaded.values():
+            if isinstance(loaded, DuckDBEngine):
+                loaded.close()
+        self._loaded.clear()
+
+
 @contextmanager
 def open_throwaway(
-    dataset: Dataset, data: Mapping[str, tuple[Table, object]], engine: str = "duckdb", wrap: Wrap | None = None
+    dataset: Dataset, data: Data, engine: str = "duckdb", wrap: Wrap | None = None, pinned: PinnedRows | None = None
 ) -> Iterator[Desk]:
-    """The desk of a dataset with these rows instead of its own, on an engine of this name."""
-    pinned = DuckDBEngine.of_tables(data)
+    """The desk of a dataset with these rows instead of its own, on an engine of this name.
+
+    Rows in `pinned` stay loaded for the next question. The ledger is new each time.
+    """
+    rows = PinnedRows() if pinned is None else pinned
     ledger = None
     try:
-        tables = {**dataset.tables, **pinned.tables}
-        running: Engine = pinned if engine == "duckdb" else _make_reference(pinned)
+        loaded = rows.load(data)
+        tables = {**dataset.tables, **loaded.tables}
+        running: Engine = loaded if engine == "duckdb" else _make_reference(loaded)
         limit = ZCDP(LARGEST, "0.9") if isinstance(dataset.budget.loss, ZCDP) else ApproxDP(LARGEST, "0.9")
         ledger = Ledger.create(None, dataset.population, Limit(limit))
         _MADE_HERE.add(ledger)
@@ -50,7 +89,8 @@ def open_throwaway(
     finally:
         if ledger is not None:
             ledger.close()
-        pinned.close()
+        if pinned is None:
+            rows.close()
 
 
 def _make_reference(pinned: DuckDBEngine) -> ReferenceEngine:

@@ -1,0 +1,96 @@
+"""Ask as a user does, from SQL to the answer, on both datasets of a pair, and compare what is not noise."""
+
+from collections.abc import Iterator
+
+from sfumato.answering.ask import ask
+from sfumato.answering.certified_plans import CertifiedPlans, certify_plan
+from sfumato.answering.desk import DEFAULT_ANALYST, Desk
+from sfumato.answering.prices import choose_delta, choose_loss
+from sfumato.engines.engine import Engine
+from sfumato.errors import SfumatoError
+from sfumato.lab.auditing.audit_stage import Setting, Stage
+from sfumato.lab.auditing.neighbouring_pairs import DatasetPair
+from sfumato.lab.auditing.real_releases import RealRelease, check_releases, find_small_noise
+from sfumato.lab.auditing.recorded_release import ExactIntegers, RecordingEngine
+from sfumato.lab.auditing.throwaway_desk import Wrap
+from sfumato.query.bind import bind
+from sfumato.query.parse import parse
+
+COMPLETE_RUNS = 3  # of the whole path, on each dataset of the hardest pair
+
+
+def plan_question(desk: Desk, sql: str, setting: Setting) -> CertifiedPlans:
+    """The certified plan of a question at the price of a setting."""
+    query = bind(parse(sql), desk.dataset)
+    asked = setting.complete(query)
+    loss = choose_loss(query, asked.epsilon, asked.rho)
+    return certify_plan(desk.plan(query, loss, choose_delta(query, asked.delta)).plan)
+
+
+def check_real_path(stage: Stage, sql: str, pair: DatasetPair, setting: Setting) -> Iterator[str]:
+    """The faults of complete answers, and of the noise that the path of all answers adds."""
+    yield from _compare_complete_runs(stage, sql, pair, setting)
+    with setting.open(stage.dataset, pair.second) as desk:
+        try:
+            (plan,) = plan_question(desk, sql, setting).plans
+            exact = ExactIntegers.read(desk.engine.aggregate(plan))
+        except SfumatoError:
+            return  # the same refusal as in the complete answers
+        yield from (f"{pair.name}: {fault}" for fault in check_releases(desk, plan, exact))
+
+
+def _compare_complete_runs(stage: Stage, sql: str, pair: DatasetPair, setting: Setting) -> Iterator[str]:
+    """Ask as a user does, from SQL to the answer, and compare errors, columns, types, noise and stored answers."""
+    forms: list[dict[str, set[str]]] = []
+    releases: list[RealRelease] = []
+    for data in (pair.first, pair.second):
+        kinds: dict[str, set[str]] = {}
+        for _ in range(COMPLETE_RUNS):
+            recorders: list[RecordingEngine] = []
+            with setting.open(stage.dataset, data, _record(setting, recorders)) as desk:
+                for column, kind in _ask_completely(desk, sql, setting.complete(stage.query)):
+                    kinds.setdefault(column, set()).add(kind)
+                if recorders[0].measured and "error" not in kinds:
+                    releases += _find_released(desk, recorders[0])
+        forms.append(kinds)
+    yield from (f"{pair.name}: complete answers: {fault}" for fault in find_small_noise(releases))
+    for column in sorted({*forms[0], *forms[1]}):
+        one, two = (form.get(column, set()) - {"NoneType"} for form in forms)
+        if any("stored answer" in kind for kind in one | two):
+            yield f"{pair.name}: {sorted(one | two)[0]}"
+        if one != two and (column.startswith("error") or (one and two)):
+            yield f"{pair.name}: {column} is {sorted(one)} on one dataset and {sorted(two)} on the other."
+
+
+def _record(setting: Setting, recorders: list[RecordingEngine]) -> Wrap:
+    """The wrap of the setting, with a recorder around it that is put in `recorders`."""
+
+    def record(inner: Engine) -> Engine:
+        recorders.append(RecordingEngine(inner if setting.wrap is None else setting.wrap(inner)))
+        return recorders[-1]
+
+    return record
+
+
+def _find_released(desk: Desk, engine: RecordingEngine) -> Iterator[RealRelease]:
+    """What was measured and released for a complete answer with declared keys."""
+    plan, exact = engine.measured[0]
+    stored = desk.find_stored(certify_plan(plan), DEFAULT_ANALYST)
+    if stored is not None and exact.keys is None:
+        yield RealRelease(exact, stored.released[0])
+
+
+def _ask_completely(desk: Desk, sql: str, setting: Setting) -> Iterator[tuple[str, str]]:
+    """What an answer shows besides its numbers: columns with the types of their values, or an error."""
+    try:
+        answer = ask(desk, sql, setting.epsilon, rho=setting.rho, delta=setting.delta)
+    except SfumatoError as error:
+        yield "error", f"{type(error).__name__}: {error.message}"
+        return
+    spent = desk.ledger.totals().spent
+    again = ask(desk, sql, setting.epsilon, rho=setting.rho, delta=setting.delta)
+    if again.rows != answer.rows or desk.ledger.totals().spent != spent:
+        yield "error", "The same question again is charged again, or its stored answer differs."
+    yield "columns", repr(answer.columns)
+    for row in answer.rows:
+        yield from ((f"the type of {name}", type(value).__name__) for name, value in row.items())
