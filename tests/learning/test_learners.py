@@ -101,7 +101,7 @@ def test_what_each_learner_states():
     assert shown["threshold"] == (4, 15, 2)
     assert shown["interval"] == (8, 30, 4)
     assert shown["stump"] == (17, 17, 2)
-    assert shown["decision list"] == (32, 27 * 14, 8)
+    assert shown["decision list"] == (32, 2 * 27, 8)
     stated = CASES["threshold"][0].guarantee(ALPHA, BETA, EPSILON)
     assert (stated.k, stated.tolerance) == (4, 0.1)
     assert stated.m == sf.learning.sample_size(4, "0.1", BETA, EPSILON, class_size=15)

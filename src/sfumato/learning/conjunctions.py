@@ -1,16 +1,8 @@
 """Learn conjunctions over {0,1}^d from statistical queries: which literals are never false where the label is true.
 
-Query of a literal: P[literal is false and label is true]. A literal of the true rule has 0, so its answer is at most
-the tolerance t. The rule is the conjunction of all literals whose answer is at most t; each of them has a probability
-of at most 2t. The rule contains every literal of the true one, so it errs only where the label is true and one of its
-literals is false.
-
-- Monotone (d literals): the error is at most 2dt. K = d.
-- General (2d literals): if a variable is in the rule in both forms, then P[label is true] <= 4t, and the rule is
-  always false: its error is at most 4t. Otherwise at most d literals are in it: at most 2dt. So the error is at most
-  2 max(d, 2) t. K = 2d.
-
-The queries are fixed in advance: the class is the K functions themselves, and one scan answers all of them.
+The query of a literal is P[literal is false and label is true]. The rule is the conjunction of all literals whose
+answer is at most the tolerance. The queries are fixed in advance: the class is the K functions themselves, and one scan
+answers all of them. The proof of the error is in docs/learning-proofs.md.
 """
 
 from collections.abc import Sequence

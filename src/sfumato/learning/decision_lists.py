@@ -1,16 +1,10 @@
 """Learn decision lists over {0,1}^d: if x1 then true, else if not x3 then false, ..., else a default.
 
-The rules so far leave the rows C that no rule has decided. For each literal of a variable that is not used yet, for
-"always", and for each label b, the query is P[C and literal and the label is not b]. The learner takes a literal and a
-label whose answer is at most t, and stops when it takes "always".
-
-There is always one: take the first rule of the true list whose literal is not used yet. No row of C satisfies an
-earlier rule of the true list, because those literals are used, so the label is b wherever C and this literal hold: the
-query is 0. If the literal is the negation of a used one, it holds in all of C, so the query of "always" is 0.
-A rule that is taken errs with probability at most 2t. There are at most d literals and the default: the error is at
-most 2(d + 1)t. Stage s has 2(2(d - s) + 1) queries, s = 0 to d, so K = 2(d + 1)^2. C is a conjunction of literals,
-one of 3^d, so the class has at most 3^d * 2(2d + 1) functions. The queries are chosen from earlier answers, and the
-tolerance holds because of the class.
+The learner builds its own list from the first rule on. The rules so far leave the rows C that no rule has decided. For
+each literal of a variable that is not used yet, for "always", and for each label b, the query is P[C and literal and
+the label is not b]. The learner takes a literal and a label whose answer is at most the tolerance, and stops when it
+takes "always". The queries are chosen from earlier answers, and the tolerance holds because they come from the
+declared class. The proof of the error is in docs/learning-proofs.md.
 """
 
 from collections.abc import Sequence
@@ -43,9 +37,8 @@ class DecisionList:
 
     @property
     def class_size(self) -> int:
-        """P[rows that no rule decided, a literal or always, and a label]: at most 3^d * 2(2d + 1) functions."""
-        d = len(self.features)
-        return int(3**d) * 2 * (2 * d + 1)
+        """P[a conjunction of literals, and a label]: 2 * 3^d functions. C and a literal are a conjunction too."""
+        return 2 * int(3 ** len(self.features))
 
     @property
     def error_factor(self) -> int:

@@ -6,6 +6,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Protocol
 
+from sfumato.accuracy.noise_margins import round_up_to_float
 from sfumato.answering.desk import DEFAULT_ANALYST
 from sfumato.answers.answer import Cost
 from sfumato.curator import Curator
@@ -126,7 +127,7 @@ def fit_learner(
     hypothesis = learner.learn(oracle, tolerance, conditions)
     reached = min(Fraction(tolerance) * learner.error_factor, Fraction(1))
     asked = learner.k - oracle.remaining
-    return Fitted(hypothesis, float(reached), float(settings.beta), tolerance, asked, oracle.begin())
+    return Fitted(hypothesis, round_up_to_float(reached), float(settings.beta), tolerance, asked, oracle.begin())
 
 
 def _refuse_few_rows(wanted: Guarantee, rows: int | None) -> None:

@@ -1,9 +1,8 @@
 """Learn decision stumps: the single condition that agrees best with the label.
 
-The error of each condition c is a statistical query, P[c differs from the label]; that of its negation is 1 minus it;
-and P[label is true] is the error of "always false". All queries are fixed in advance and take one scan. The rule with
-the smallest answer errs at most 2t more than the best stump: t for its own answer, and t for that of the best. So with
-a tolerance of alpha/2 the error is at most alpha above that of the best stump, whether or not a stump fits the labels.
+The error of each condition is a statistical query, P[condition differs from the label]; that of its negation is 1 minus
+it; and P[label is true] is the error of "always false". All queries are fixed in advance and take one scan. The rule
+with the smallest answer is chosen. The proof of the error is in docs/learning-proofs.md.
 """
 
 from collections.abc import Mapping, Sequence
