@@ -18,12 +18,12 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 from rich.table import Table
+from side_by_side.environments import PEERS, PLACE, find_python
+from side_by_side.page_tables import write_table
 
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPTS = ROOT / "bench" / "side_by_side"
-PLACE = ROOT / ".venv" / "peers"
 PAGE = ROOT / "docs" / "accuracy.md"
-TABLE = ("<!-- table -->", "<!-- /table -->")
 
 EPSILONS = ("0.1", "1")
 LIMIT = 1.05
@@ -34,12 +34,7 @@ DELTA = 1e-6
 KEPT_AT_RANDOM = 2_000
 CALLS = (0.55, 0.2, 0.1, 0.05, 0.03, 0.02, 0.02, 0.01, 0.01, 0.01)  # numbers that many people have in common
 
-PEERS = {  # why each cannot live with us: docs/decisions/005-dependencies.md
-    "opendp": ("opendp[polars]==0.16.0",),
-    "diffprivlib": ("diffprivlib==0.6.6", "scikit-learn<1.8"),
-    "tmlt": ("tmlt.analytics==0.21.0",),
-    "pipelinedp": ("pipeline-dp==0.3.1",),
-}
+ASKED = ("opendp", "diffprivlib", "tmlt", "pipelinedp")
 ROWS = {
     "count": "Count",
     "sum": "Sum of ages",
@@ -118,24 +113,11 @@ def said_by(name: str, questions: str, *, fresh: bool) -> Said:
     if not fresh and kept.exists() and (before := json.loads(kept.read_text()))["key"] == key:
         return Said(before["rows"])
     try:
-        rows = answered(environment(name), script, questions)
+        rows = answered(find_python(name), script, questions)
     except subprocess.CalledProcessError as error:
         return Said({}, (error.stderr or error.stdout).strip().splitlines()[-1][:200])
     kept.write_text(json.dumps({"key": key, "rows": rows}))
     return Said(rows)
-
-
-def environment(name: str) -> Path:
-    """The peer's own Python, with the peer in it."""
-    place = PLACE / name
-    done, wanted = place / "installed", "\n".join(PEERS[name])
-    if not done.exists() or done.read_text() != wanted:
-        Console(stderr=True).print(f"Installing {', '.join(PEERS[name])} into {place.relative_to(ROOT)}")
-        install = [place / "bin" / "python", "-m", "pip", "install", "--quiet", *PEERS[name]]
-        for command in ([sys.executable, "-m", "venv", place], install):
-            subprocess.run(command, check=True, capture_output=True, text=True)
-        done.write_text(wanted)
-    return place / "bin" / "python"
 
 
 def answered(python: Path | str, script: Path, questions: str) -> Rows:
@@ -202,12 +184,12 @@ def main() -> None:
     PLACE.mkdir(parents=True, exist_ok=True)
     data = task()
     questions = json.dumps(data)
-    peers = {name: said_by(name, questions, fresh=chosen.fresh) for name in PEERS}
+    peers = {name: said_by(name, questions, fresh=chosen.fresh) for name in ASKED}
     ours = answered(sys.executable, SCRIPTS / "sfumato_errors.py", questions)
     for said in peers.values():
         with_bounding(said.rows, data["visits"])
     made = lines(ours, peers)
-    heads = ["What", "ε", "Sfumato", *PEERS, "Ratio", "Limit", ""]
+    heads = ["What", "ε", "Sfumato", *ASKED, "Ratio", "Limit", ""]
     table = Table(*heads, title="Root mean square error")
     for cells, _ in made:
         table.add_row(*cells)
@@ -216,19 +198,9 @@ def main() -> None:
     troubles = [f"{name} could not be asked: {said.trouble}" for name, said in peers.items() if said.trouble]
     console.print(*troubles, sep="\n")
     if chosen.markdown:
-        write([cells for cells, _ in made], heads, troubles)
+        write_table(PAGE, "table", heads, [cells for cells, _ in made], troubles)
     missed = sum(not met for _, met in made)
     sys.exit(f"{missed} limits missed" if missed else 0)
-
-
-def write(rows: list[list[str]], heads: list[str], troubles: list[str]) -> None:
-    """The table between its marks in the page; the words around it are written by hand."""
-    begin, end = TABLE
-    before, _, rest = PAGE.read_text().partition(begin)
-    ruled = [heads, ["---"] * len(heads), *rows]
-    text = "\n".join("| " + " | ".join(cells) + " |" for cells in ruled)
-    notes = "".join(f"\n\n{trouble}" for trouble in troubles)
-    PAGE.write_text(f"{before}{begin}\n{text}{notes}\n{end}{rest.partition(end)[2]}")
 
 
 if __name__ == "__main__":
