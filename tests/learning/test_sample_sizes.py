@@ -74,7 +74,8 @@ def test_the_command_computes_the_missing_one():
         given = [part for name, value in known.items() if name != missing for part in (f"--{name}", value)]
         found = json.loads(plan(*given, "--json"))
         assert found["found"] == missing
-        assert plan(*given).startswith(f"{missing} = ")
+        assert plan(*given).startswith("queries (K) = " if missing == "k" else f"{missing} = ")
+        assert plan(*(part.replace("--k", "--queries") for part in given)) == plan(*given)
     assert json.loads(plan("--k", "10", "--tolerance", "0.05", "--epsilon", "1", "--json"))["rows"] == sample_size(
         10, "0.05", "0.05", 1
     )
@@ -84,13 +85,24 @@ def test_the_command_computes_the_missing_one():
     "name", ["monotone-conjunction", "conjunction", "threshold", "interval", "stump", "decision-list"]
 )
 def test_the_command_states_guarantees(name):
-    given = ("--learner", name, "--size", "4", "--alpha", "0.2", "--epsilon", "1")
-    assert json.loads(plan(*given, "--json"))["rows"] > 100
+    size = "--grid-values" if name in ("threshold", "interval") else "--features"
+    given = ("--learner", name, size, "4", "--alpha", "0.2", "--epsilon", "1")
+    public = json.loads(plan(*given, "--json"))["rows"]
+    assert public > 100
     assert "m = " in plan(*given)
+    private = json.loads(plan(*given, "--json", "--neighbours", "add-remove"))["rows"]
+    assert private > public
+    other = "--features" if size == "--grid-values" else "--grid-values"
+    assert f"takes no {other}" in plan(*given, other, "3", code=2)
+    assert "computes --rows" in plan(*given, "--rows", "3", code=2)
 
 
 def test_the_command_refuses_what_it_cannot_use():
-    plan("--k", "3", code=2)
+    assert "1 of four are given" in plan("--k", "3", code=2)
+    plan("--k", "0", "--tolerance", "0.1", "--epsilon", "1", code=2)
+    assert "--alpha belongs to a --learner" in plan("--alpha", "0.1", code=2)
+    assert "Not even one query" in plan("--tolerance", "0.001", "--epsilon", "1", "--rows", "50")
+    assert "says nothing" in plan("--k", "100", "--epsilon", "1", "--rows", "5")
     plan("--k", "3", "--tolerance", "0.1", "--epsilon", "1", "--rows", "3", code=2)
     plan("--learner", "stump", "--epsilon", "1", code=2)
     plan("--k", "3", "--tolerance", "2", "--epsilon", "1", code=4)
