@@ -109,7 +109,7 @@ def test_a_record_in_quotes_is_found_wherever_windows_end(tmp_path_factory, file
     columns, end, parts = file
     path = tmp_path_factory.mktemp("f") / "t.csv"
     path.write_bytes(b"".join(part for _, part in parts))
-    dialect = module.CsvDialect(b",", columns, end == b"\r\n", True, False)
+    dialect = module.CsvDialect(b",", columns, end, True, False)
     grouped = [b"".join(part for _, part in group) for _, group in groupby(parts, lambda part: part[0])]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "WINDOW", max(map(len, grouped)) + 3 + more)

@@ -97,7 +97,7 @@ def test_where_windows_end_changes_nothing(tmp_path_factory, file, window):
     path = tmp_path_factory.mktemp("f") / "t.csv"
     path.write_bytes(body)
     for quoted_newlines in (True, False):
-        dialect = module.CsvDialect(b",", columns, end == b"\r\n", quoted_newlines, True)
+        dialect = module.CsvDialect(b",", columns, end, quoted_newlines, True)
         wanted = parse_plainly(body, columns, end, quoted_newlines)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(module, "WINDOW", max(window, len(max(body.split(end), key=len, default=b"")) + 3))
@@ -119,7 +119,7 @@ def test_where_windows_end_changes_nothing(tmp_path_factory, file, window):
 def test_a_record_that_a_window_cuts_is_read_whole(tmp_path, monkeypatch):
     (tmp_path / "t.csv").write_bytes(b"1,abcdefghij\n" * 9 + b"2,abcdefghij")
     monkeypatch.setattr(module, "WINDOW", 20)
-    dialect = module.CsvDialect(b",", 2, False, True, False)
+    dialect = module.CsvDialect(b",", 2, b"\n", True, False)
     assert module.separate(tmp_path / "t.csv", 0, dialect).number == 10
 
 
@@ -272,7 +272,7 @@ def test_the_comparison_sees_a_check_that_is_missing(tmp_path, monkeypatch, name
     """Negative control: without the check, a malformed record passes."""
     broken, body = BROKEN_CHECKS[name]
     (tmp_path / "t.csv").write_bytes(body)
-    dialect = module.CsvDialect(b",", 2, False, True, True)
+    dialect = module.CsvDialect(b",", 2, b"\n", True, True)
     assert parse_plainly(body, 2, b"\n") == [None]
     with pytest.raises(module.Malformed):
         module.separate(tmp_path / "t.csv", 0, dialect)

@@ -12,6 +12,7 @@ from ledger_questions import POPULATION, make_answer, make_question
 from sfumato.errors import BudgetExceeded, KernelFault, LedgerError
 from sfumato.kernel.losses import PureDP
 from sfumato.ledger.ledger import Ledger, Limit
+from sfumato.ledger.ledger_tables import GET_ANSWER
 
 # a server that has imported everything and forks clean children: hundreds of processes in seconds
 PROCESSES = multiprocessing.get_context("forkserver")
@@ -98,7 +99,10 @@ def answers_by_charge(ledger):
     """Entry number -> the integer of its stored answer."""
     answered = [entry.about for entry in ledger.entries() if entry.kind == "answer"]
     with ledger._database.read() as rows:
-        return {number: json.loads(rows.find_answer(number)["payload"])["integers"]["n0"][0] for number in answered}
+        return {
+            number: json.loads(rows.find_row(GET_ANSWER, charge=number)["payload"])["integers"]["n0"][0]
+            for number in answered
+        }
 
 
 def ask_until_killed(url, ledger_id, limit, log, name):

@@ -112,17 +112,17 @@ def _read_header(table: str, path: Path, content: Path, reading: TextFormat) -> 
     line = start[mark:].partition(b"\n")[0].decode("utf-8", "replace")
     guessed = "\t" if path.suffix.lower() == ".tsv" else max(",;\t|", key=line.count)
     delimiter, newlines = (reading.delimiter or guessed).encode(), reading.quoted_newlines is not False
-    fields, end, crlf = read_header(start[mark:], delimiter, quoted_newlines=newlines)
-    dialect = CsvDialect(delimiter, len(fields), crlf, newlines, records_in_quotes=reading.quoted_newlines is True)
+    fields, length, end = read_header(start[mark:], delimiter, quoted_newlines=newlines)
+    dialect = CsvDialect(delimiter, len(fields), end, newlines, records_in_quotes=reading.quoted_newlines is True)
     # Before any message lists the names: an unclosed quote of the header would make names of people's lines.
-    refuse_records_in_quotes(start[: mark + end], 1, dialect)
+    refuse_records_in_quotes(start[: mark + length], 1, dialect)
     try:
         names = tuple(field.decode("utf-8") for field in fields)
     except UnicodeDecodeError:
         raise Malformed(1, NOT_UTF8) from None
     if not all(names) or len({name.lower() for name in names}) != len(names):
         raise build_names_error(table, path)
-    return names, dialect, mark + end
+    return names, dialect, mark + length
 
 
 def _make_folder(stack: ExitStack) -> Path:

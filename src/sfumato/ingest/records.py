@@ -35,13 +35,9 @@ class CsvDialect:
 
     delimiter: bytes
     columns: int
-    crlf: bool
+    end: bytes  # LF or CRLF
     quoted_newlines: bool
     records_in_quotes: bool
-
-    @property
-    def end(self) -> bytes:
-        return CRLF if self.crlf else LF
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +117,8 @@ def copy_well_formed_lines(path: Path, begin: int, dialect: CsvDialect, to: Path
     return malformed
 
 
-def read_header(start: bytes, delimiter: bytes, *, quoted_newlines: bool) -> tuple[list[bytes], int, bool]:
-    """The fields of the first record, where it ends, and whether its end is CR LF. The header is nobody's data.
+def read_header(start: bytes, delimiter: bytes, *, quoted_newlines: bool) -> tuple[list[bytes], int, bytes]:
+    """The fields of the first record, where it ends, and its end: LF or CR LF. The header is nobody's data.
 
     Claim: K-52. By the grammar of records; raises Malformed.
     Requires: the file begins at `start`.
@@ -135,9 +131,9 @@ def read_header(start: bytes, delimiter: bytes, *, quoted_newlines: bool) -> tup
         text, at = match[0], match.end()
         fields.append(text[1:-1].replace(b'""', b'"') if text.startswith(QUOTE) else text)
         if start.startswith(CRLF, at):
-            return fields, at + 2, True
+            return fields, at + 2, CRLF
         if start.startswith(LF, at) or at == len(start):
-            return fields, min(at + 1, len(start)), False
+            return fields, min(at + 1, len(start)), LF
         if not start.startswith(delimiter, at):
             break
         at += 1

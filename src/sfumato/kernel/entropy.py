@@ -14,9 +14,8 @@ ByteArray = npt.NDArray[np.uint8]
 
 BYTES_PER_KEY = 1 << 30
 _BLOCK = 16
-_POOL = 4096
 _MOST_AT_ONCE = 1 << 20
-_ZEROS = bytes(_MOST_AT_ONCE)
+_ZEROS = memoryview(bytes(_MOST_AT_ONCE))
 
 
 class Entropy(Protocol):
@@ -28,27 +27,16 @@ class Entropy(Protocol):
 
 
 class _Stream:
-    """The stream of one process: AES-256 in counter mode, a new key after BYTES_PER_KEY, a pool for small requests."""
+    """The stream of one process: AES-256 in counter mode, with a new key after BYTES_PER_KEY."""
 
     def __init__(self) -> None:
         self.process = os.getpid()
         self.lock = threading.Lock()
         self._cipher: CipherContext | None = None
         self._left = 0
-        self._pool = np.empty(0, np.uint8)
-        self._position = 0
 
     def take(self, count: int) -> ByteArray:
         """The next bytes. Only the holder of the lock may call this."""
-        if count > _POOL // 4:
-            return self._draw(count)
-        if self._position + count > self._pool.size:
-            self._pool, self._position = self._draw(_POOL), 0
-        taken = self._pool[self._position : self._position + count]
-        self._position += count
-        return taken
-
-    def _draw(self, count: int) -> ByteArray:
         drawn = np.empty(count + _BLOCK - 1, np.uint8)
         view, done = drawn.data, 0
         while done < count:
@@ -56,8 +44,7 @@ class _Stream:
                 self._cipher = Cipher(AES(os.urandom(32)), CTR(os.urandom(_BLOCK))).encryptor()
                 self._left = BYTES_PER_KEY
             step = min(count - done, self._left, _MOST_AT_ONCE)
-            zeros = _ZEROS if step == _MOST_AT_ONCE else memoryview(_ZEROS)[:step]
-            self._cipher.update_into(zeros, view[done : done + step + _BLOCK - 1])
+            self._cipher.update_into(_ZEROS[:step], view[done : done + step + _BLOCK - 1])
             self._left -= step
             done += step
         return drawn[:count]
@@ -71,7 +58,7 @@ class SystemEntropy:
         os.register_at_fork(after_in_child=self._start_over)
 
     def _start_over(self) -> None:
-        """Forget key, pool and lock: when the object is made, and in the child of a fork before it runs other code."""
+        """Forget key and lock: when the object is made, and in the child of a fork before it runs other code."""
         self._stream = _Stream()
 
     def take(self, count: int) -> ByteArray:

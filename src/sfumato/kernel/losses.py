@@ -89,12 +89,7 @@ class ApproxDP:
         """
         people = _group_size(people)
         epsilon, delta = Fraction(self.epsilon), Fraction(self.delta)
-        if people == 1 or delta == 0:
-            grown = delta
-        elif epsilon == 0:
-            grown = people * delta
-        else:
-            grown = _grown_delta(epsilon, delta, people)
+        grown = _grown_delta(epsilon, delta, people) if people > 1 and epsilon and delta else people * delta
         if grown >= 1:
             rule = f"must stay below 1 for a group of {people}, or nothing is promised"
             raise InvalidParameter("delta", rule, "a sum of 1 or more", "Ask about a smaller group.")

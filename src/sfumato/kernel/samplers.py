@@ -21,6 +21,7 @@ IntArray = npt.NDArray[Any]
 Words = npt.NDArray[np.signedinteger[Any]]
 
 ROWS_AT_ONCE = 1 << 15
+NUMBERS_OF_DIGITS = (5, 13, 29, 61)  # with three more coins, the bits of a word of 1, 2, 4 or 8 bytes
 LEAST_SCALE = Fraction(1, 1 << 10)
 GREATEST_SCALE = Fraction(1 << 60)
 
@@ -60,8 +61,8 @@ class GeometricCoins:
 
     @classmethod
     def make(cls, digits: Sequence[Probability], tail: Probability, nonzero: Probability) -> "GeometricCoins":
-        if (len(digits) + 3) % 8 or not 5 <= len(digits) <= 61:
-            raise KernelFault("The coins of one draw must fill the bytes of one word.")
+        if len(digits) not in NUMBERS_OF_DIGITS:
+            raise KernelFault("The coins of one draw must fill one word.")
         return cls(len(digits), Coins((*digits, tail, nonzero, Rational(Fraction(1, 2)))), Coins((tail,)))
 
 
@@ -76,7 +77,7 @@ def make_geometric_coins(scale: Fraction) -> GeometricCoins:
     """
     if not isinstance(scale, Fraction) or not LEAST_SCALE <= scale <= GREATEST_SCALE:
         raise KernelFault("The scale of the noise is no Fraction that the samplers carry.")
-    digits = next(count for count in range(5, 62, 8) if 1 << count >= 2 * scale)
+    digits = next(count for count in NUMBERS_OF_DIGITS if 1 << count >= 2 * scale)
     return GeometricCoins.make(
         [Logistic((1 << place) / scale) for place in range(digits)],
         ExpNeg((1 << digits) / scale),
@@ -136,14 +137,7 @@ def two_sided(coins: GeometricCoins, size: int, entropy: Entropy) -> IntArray:
 
 def _words(coins: GeometricCoins, size: int, entropy: Entropy) -> Words:
     """Flip the coins of `size` draws: the coins of each are the bits of one signed integer, the last its sign bit."""
-    packed = np.packbits(coins.coins.flip(size, entropy), bitorder="little")
-    width = (coins.digits + 3) // 8
-    if width in (1, 2, 4, 8):
-        return packed.view(f"<i{width}")
-    whole = 4 if width == 3 else 8
-    padded = np.zeros((size, whole), np.uint8)
-    padded[:, whole - width :] = packed.reshape(size, width)
-    return padded.view(f"<i{whole}").reshape(size) >> 8 * (whole - width)
+    return np.packbits(coins.coins.flip(size, entropy), bitorder="little").view(f"<i{(coins.digits + 3) // 8}")
 
 
 def _with_tail(drawn: Words, words: Words, sign: Words, coins: GeometricCoins, entropy: Entropy) -> IntArray:
@@ -194,13 +188,7 @@ def _gaussian_rows(variance: Fraction, size: int, entropy: Entropy) -> IntArray:
 
 
 def _in_chunks(size: int, draw: Callable[[int], IntArray]) -> IntArray:
-    """Draw in rows that fit the cache, so that memory beyond the result does not grow with size."""
+    """Draw in rows that fit the cache. If an integer of one part does not fit 64 bits, all become Python's own."""
     if size <= ROWS_AT_ONCE:
         return draw(size)
-    drawn: IntArray = np.empty(size, np.int64)
-    for start in range(0, size, ROWS_AT_ONCE):
-        part = draw(min(ROWS_AT_ONCE, size - start))
-        if part.dtype == object and drawn.dtype != object:
-            drawn = drawn.astype(object)
-        drawn[start : start + part.size] = part
-    return drawn
+    return np.concatenate([draw(min(ROWS_AT_ONCE, size - start)) for start in range(0, size, ROWS_AT_ONCE)])

@@ -14,6 +14,7 @@ from sfumato.kernel.losses import PrivacyLoss
 from sfumato.kernel.reservation import Reservation
 from sfumato.ledger.entries import Head, Row
 from sfumato.ledger.ledger_rows import LedgerRows
+from sfumato.ledger.ledger_tables import GET_ANSWER
 from sfumato.ledger.loss_sums import add_losses, convert_loss, fits, make_zero_loss, price, read_loss
 from sfumato.ledger.stored_answers import describe_certificate, is_void
 
@@ -38,7 +39,7 @@ def charge_certificate(  # noqa: PLR0917 - one caller
     charge = price(certificate.loss, shares, now.budget)
     # the newest is enough: while one is open, no other is made
     if before and before["payload"] == payload and _has_paid(before, charge, now.budget):
-        answer = rows.find_answer(before["number"])
+        answer = rows.find_row(GET_ANSWER, charge=before["number"])
         if answer is None:
             return Reservation(before["number"], certificate), now, None
         if not is_void(answer):

@@ -32,7 +32,6 @@ from sfumato.ledger.entries import (
 from sfumato.ledger.ledger_tables import (
     ADD_ENTRY,
     COLUMNS,
-    GET_ANSWER,
     GET_CHARGE,
     GET_CHARGE_OF_PLAN,
     GET_HEAD,
@@ -120,10 +119,6 @@ class LedgerRows:
         answers = [row for row in rows if row["kind"] == "answer" and row["about"] == number]
         return found[0] if found else None, answers[0] if answers else None, rows[-1] if rows else None
 
-    def find_answer(self, charge: int) -> Row | None:
-        """The answer entry of a charge, with its payload."""
-        return self.find_row(GET_ANSWER, charge=charge)
-
     def find_unchecked(self, statement: PreparedStatement, **values: object) -> Row | None:
         """The first row that a statement finds, as it is; the caller checks it or trusts nothing in it."""
         rows = statement.run(self.connection, **values)
@@ -132,16 +127,12 @@ class LedgerRows:
     def find_row(self, statement: PreparedStatement, **values: object) -> Row | None:
         """The first entry that a statement finds."""
         row = self.find_unchecked(statement, **values)
-        return None if row is None else self.check(row)
+        return None if row is None else check_entry(row, self.signatures)
 
     def list_rows(self, statement: PreparedStatement, **values: object) -> list[Row]:
         """The entries that a statement finds, oldest first."""
-        found = [self.check(row) for row in statement.run(self.connection, **values)]
+        found = [check_entry(row, self.signatures) for row in statement.run(self.connection, **values)]
         return sorted(found, key=lambda row: int(row["number"]))
-
-    def check(self, row: Row) -> Row:
-        """The entry itself. An altered one, or one that is not signed with the ledger's key, is refused."""
-        return check_entry(row, self.signatures)
 
 
 def _check_sum(before: Head, kind: str, budget: PrivacyLoss, spent: PrivacyLoss, loss: PrivacyLoss | None) -> None:

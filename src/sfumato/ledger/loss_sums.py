@@ -9,7 +9,6 @@ import json
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache, reduce
-from typing import assert_never
 
 from sfumato.errors import LedgerError
 from sfumato.kernel.exact import sum_exactly, write_plain
@@ -22,24 +21,15 @@ UNCONVERTIBLE = "ledger-currency"
 @lru_cache(maxsize=4096)
 def split_loss(loss: PrivacyLoss) -> tuple[Fraction, Fraction]:
     """Epsilon or rho, and delta."""
-    match loss:
-        case PureDP(amount):
-            return Fraction(amount), Fraction(0)
-        case ApproxDP(amount, delta) | ZCDP(amount, delta):
-            return Fraction(amount), Fraction(delta)
-        case _:
-            assert_never(loss)
+    amount = loss.rho if isinstance(loss, ZCDP) else loss.epsilon
+    return Fraction(amount), Fraction(0 if isinstance(loss, PureDP) else loss.delta)
 
 
 def make_loss(kind: PrivacyLoss, amount: Fraction, delta: Fraction, rounding: str = ROUND_CEILING) -> PrivacyLoss:
     """A loss of the same kind as `kind`, with these amounts."""
-    match kind:
-        case PureDP():
-            return PureDP(round_long(amount, rounding))
-        case ApproxDP() | ZCDP():
-            return type(kind)(round_long(amount, rounding), round_long(delta, rounding))
-        case _:
-            assert_never(kind)
+    if isinstance(kind, PureDP):
+        return PureDP(round_long(amount, rounding))
+    return type(kind)(round_long(amount, rounding), round_long(delta, rounding))
 
 
 def round_long(amount: Fraction, rounding: str, most_digits: int = MOST_DIGITS) -> Decimal:
@@ -106,17 +96,10 @@ def price(loss: PrivacyLoss, shares: tuple[PrivacyLoss, ...], budget: PrivacyLos
 @lru_cache(maxsize=4096)
 def write_loss(loss: PrivacyLoss | None) -> str:
     """The JSON text of a loss in the ledger: every digit, never a float. No loss is the empty text."""
-    match loss:
-        case None:
-            return ""
-        case PureDP(epsilon):
-            return f'{{"epsilon":"{write_plain(epsilon)}"}}'
-        case ApproxDP(epsilon, delta):
-            return f'{{"delta":"{write_plain(delta)}","epsilon":"{write_plain(epsilon)}"}}'
-        case ZCDP(rho, delta):
-            return f'{{"delta":"{write_plain(delta)}","rho":"{write_plain(rho)}"}}'
-        case _:
-            assert_never(loss)
+    if loss is None:
+        return ""
+    amounts = {name: write_plain(getattr(loss, name)) for name in sorted(loss.__match_args__)}
+    return json.dumps(amounts, separators=(",", ":"))
 
 
 @lru_cache(maxsize=4096)

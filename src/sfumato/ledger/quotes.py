@@ -8,6 +8,7 @@ from sfumato.kernel.losses import PrivacyLoss
 from sfumato.ledger.charging import list_shares, read_own_spent
 from sfumato.ledger.entries import Head, Row
 from sfumato.ledger.ledger_rows import LedgerRows
+from sfumato.ledger.ledger_tables import GET_ANSWER
 from sfumato.ledger.loss_sums import convert_loss, fits, make_zero_loss, price
 from sfumato.ledger.release_index import Order, Release, find_releases, find_same
 from sfumato.ledger.spending import Spending, read_charge, spend_nothing, spend_on
@@ -35,7 +36,7 @@ def quote_certificate(
         shares = read_certified(release.charge["payload"]).shares
         return Quote(taken, taken.own is None or limit is None or fits(taken.own, own, limit), shares)
     paid = before is not None and before["payload"] == describe_certificate(certificate)
-    if before and paid and rows.find_answer(before["number"]) is None:
+    if before and paid and rows.find_row(GET_ANSWER, charge=before["number"]) is None:
         return Quote(spend_nothing(certificate.loss, now.budget, limit), True)
     charge = _price_request(certificate, now.budget)
     if charge is None:  # a kind of loss that this budget cannot count

@@ -22,7 +22,7 @@ from sfumato.kernel.losses import PrivacyLoss
 from sfumato.ledger.entries import Row
 from sfumato.ledger.entry_queries import add_index, has_seen
 from sfumato.ledger.ledger_rows import LedgerRows
-from sfumato.ledger.ledger_tables import ANALYST, ENTRIES, TABLES, is_kind
+from sfumato.ledger.ledger_tables import ANALYST, ENTRIES, GET_ANSWER, TABLES, is_kind
 from sfumato.ledger.loss_sums import split_loss
 from sfumato.ledger.prepared_statement import PreparedStatement
 from sfumato.ledger.stored_answers import VOID_HASH, bound_variance, describe_certificate, is_void
@@ -149,7 +149,7 @@ def find_same(rows: LedgerRows, certificate: Certificate, analyst: str) -> Relea
     for charge in rows.list_rows(GET_SAME_PLAN, plan=certificate.plan_digest, analyst=analyst):
         if charge["payload"] != describe_certificate(certificate):
             continue
-        answer = rows.find_answer(charge["number"])
+        answer = rows.find_row(GET_ANSWER, charge=charge["number"])
         has = charge["analyst"] == analyst or has_seen(rows, charge["number"], analyst)
         if has and answer is not None and not is_void(answer):
             return Release(charge, answer, True)

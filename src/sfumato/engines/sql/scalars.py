@@ -47,11 +47,11 @@ def lower_expression(node: Expression) -> exp.Expression:  # noqa: PLR0911, PLR0
         case Call("/", (one, two)):
             safe = exp.Nullif(this=lower_expression(two), expression=lower_double(0.0))
             return exp.Paren(this=exp.Div(this=lower_expression(one), expression=safe, typed=False, safe=False))
-        case Call(function, (argument,)) if function in PREFIX:
+        case Call(function, (argument,), None) if function in PREFIX:
             return exp.Paren(this=PREFIX[function](this=exp.Paren(this=lower_expression(argument))))
-        case Call(function, (argument,)) if function in UNARY:
+        case Call(function, (argument,), None) if function in UNARY:
             return UNARY[function](this=lower_expression(argument))
-        case Call(function, (one, two)) if function in BINARY:
+        case Call(function, (one, two), None) if function in BINARY:
             return exp.Paren(this=BINARY[function](this=lower_expression(one), expression=lower_expression(two)))
         case Call("midnight", (argument,)):
             return exp.cast(lower_expression(argument), MOMENT, copy=False)
