@@ -2,7 +2,7 @@
 
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, product
 from pathlib import Path
 
@@ -13,10 +13,11 @@ import sfumato as sf
 from sfumato.catalog.dataset import Dataset, Table, replace_tables
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.errors import SfumatoError
-from sfumato.lab.auditing.audit_stage import Setting, Stage, make_pairs, read_dataset, set_stage
-from sfumato.lab.auditing.neighbouring_pairs import DatasetPair
+from sfumato.lab.auditing.audit_stage import Setting, Stage, read_dataset, set_stage
+from sfumato.lab.auditing.neighbouring_pairs import DatasetPair, list_pairs, list_random_pairs
 from sfumato.lab.auditing.query_audit import audit_pairs
 from sfumato.lab.auditing.query_replay import ReplayResult, replay_pairs
+from sfumato.lab.auditing.question_pairs import make_pairs, make_question_pairs
 from sfumato.lab.auditing.real_mechanisms import REAL_MECHANISMS
 from sfumato.lab.auditing.throwaway_desk import PinnedRows
 
@@ -55,6 +56,7 @@ PUBLIC_ANSWERS = {("count", "public number of rows"), ("people", "public number 
 OF_ROWS = {"row", "count", "public number of rows"}
 ENGINES = ("duckdb", "reference")  # Spark and PostgreSQL join when they land, by replay only
 RANDOM_PAIRS = 2
+SEED = 1
 HARD_PAIRS = 4  # of a random question
 RANDOM_QUESTIONS = 80
 
@@ -134,8 +136,10 @@ class Bench:
         """The pairs of the declaration, and those of the question."""
         shared = case.unit, case.neighbours
         if shared not in self._pairs:
-            self._pairs[shared] = list(make_pairs(stage, Path(self._folder.name), RANDOM_PAIRS, 1))
-        return self._pairs[shared]
+            parts = stage.tables, stage.public, stage.unit
+            common = list_pairs(*parts, Path(self._folder.name), SEED)
+            self._pairs[shared] = [*common, *list_random_pairs(*parts, RANDOM_PAIRS, SEED)]
+        return [*self._pairs[shared], *make_question_pairs(stage, replace(setting, pinned=None), SEED)]
 
 
 def declare(case: Case) -> Dataset:

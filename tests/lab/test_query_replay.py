@@ -10,9 +10,10 @@ from sfumato.answering.certified_plans import certify_plan
 from sfumato.catalog.dataset import Dataset, Table
 from sfumato.errors import KernelFault
 from sfumato.kernel.losses import PureDP
-from sfumato.lab.auditing.audit_stage import Setting, make_pairs, set_stage
+from sfumato.lab.auditing.audit_stage import Setting, set_stage
 from sfumato.lab.auditing.broken_queries import BROKEN_QUERIES
 from sfumato.lab.auditing.query_replay import replay, replay_pairs
+from sfumato.lab.auditing.question_pairs import make_pairs
 from sfumato.lab.auditing.recorded_release import RecordedEntropy, release_recorded, release_repeatedly
 from sfumato.ledger.ledger import Ledger, Limit
 from sfumato.query.bind import bind

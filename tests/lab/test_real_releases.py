@@ -15,9 +15,10 @@ from sfumato.catalog.dataset import Dataset, Table
 from sfumato.kernel import keys, mechanisms, release
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
 from sfumato.kernel.tails import find_least_tail
-from sfumato.lab.auditing.audit_stage import Setting, make_pairs, set_stage
+from sfumato.lab.auditing.audit_stage import Setting, set_stage
 from sfumato.lab.auditing.complete_answers import check_real_path
 from sfumato.lab.auditing.noise_sizes import bound_small_noise, compute_upper_tail, is_too_small
+from sfumato.lab.auditing.question_pairs import make_pairs
 
 COLUMNS = {"person": sf.Id(), "cost": sf.Real(-5, 500), "city": sf.Category(["Rome", "Oslo"]), "job": sf.Text()}
 COUNT = "SELECT COUNT(*) AS n FROM visits"

@@ -9,8 +9,9 @@ import sfumato as sf
 from sfumato.catalog.dataset import Dataset, Table
 from sfumato.kernel.mechanisms import LaplaceNoise
 from sfumato.kernel.sensitivity import Sensitivity
-from sfumato.lab.auditing.audit_stage import Setting, make_pairs, set_stage
+from sfumato.lab.auditing.audit_stage import Setting, set_stage
 from sfumato.lab.auditing.query_replay import record_run
+from sfumato.lab.auditing.question_pairs import make_pairs
 from sfumato.lab.auditing.recorded_release import RecordedEntropy
 from sfumato.lab.auditing.replay_comparison import compare_recordings
 

@@ -1,21 +1,22 @@
 """What an audit of a question needs: the declared tables, made-up public rows, a price, an engine, and hard pairs."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from pathlib import Path
 
+from sfumato.answering.certified_plans import CertifiedPlans, certify_plan
 from sfumato.answering.desk import Desk
 from sfumato.answering.made_up_rows import find_needed_tables, make_rows
+from sfumato.answering.prices import choose_delta, choose_loss
 from sfumato.catalog.dataset import Dataset, Table, replace_tables
 from sfumato.curator import Curator
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.errors import InvalidParameter, SfumatoError, describe_kind
 from sfumato.kernel.losses import ApproxDP
 from sfumato.kernel.neighbours import PrivacyUnit
-from sfumato.lab.auditing.neighbouring_pairs import PUBLIC_ROWS, DatasetPair, list_pairs, list_random_pairs
+from sfumato.lab.auditing.neighbouring_pairs import PUBLIC_ROWS
 from sfumato.lab.auditing.throwaway_desk import Data, PinnedRows, Wrap, open_throwaway
-from sfumato.number_arguments import Number, read_whole_number
+from sfumato.number_arguments import Number
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
 from sfumato.query.query import Query
@@ -35,6 +36,7 @@ class Stage:
     public: dict[str, object]
     unit: PrivacyUnit
     query: Query
+    sql: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +107,12 @@ def set_stage(dataset: Dataset, sql: str) -> Stage:
     tables = tuple(find_needed_tables(outline_source(query.source).tables, dataset))
     private = next(table for table in tables if not table.public)
     return Stage(dataset, tables, {table.name: public[table.name] for table in tables if table.public},
-        dataset.unit(private.name), query)  # fmt: skip
+        dataset.unit(private.name), query, sql)  # fmt: skip
 
 
-def make_pairs(stage: Stage, folder: Path, random_pairs: int, seed: int | None) -> Iterator[DatasetPair]:
-    """The hard pairs, and some random ones."""
-    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int)):
-        raise InvalidParameter("seed", "must be a whole number or None", describe_kind(seed))
-    yield from list_pairs(stage.tables, stage.public, stage.unit, folder, seed)
-    count = read_whole_number(random_pairs, "random_pairs", 0)
-    yield from list_random_pairs(stage.tables, stage.public, stage.unit, count, seed)
+def plan_question(desk: Desk, sql: str, setting: Setting) -> CertifiedPlans:
+    """The certified plan of a question at the price of a setting."""
+    query = bind(parse(sql), desk.dataset)
+    asked = setting.complete(query)
+    loss = choose_loss(query, asked.epsilon, asked.rho)
+    return certify_plan(desk.plan(query, loss, choose_delta(query, asked.delta)).plan)

@@ -3,28 +3,17 @@
 from collections.abc import Iterator
 
 from sfumato.answering.ask import ask
-from sfumato.answering.certified_plans import CertifiedPlans, certify_plan
+from sfumato.answering.certified_plans import certify_plan
 from sfumato.answering.desk import DEFAULT_ANALYST, Desk
-from sfumato.answering.prices import choose_delta, choose_loss
 from sfumato.engines.engine import Engine
 from sfumato.errors import SfumatoError
-from sfumato.lab.auditing.audit_stage import Setting, Stage
+from sfumato.lab.auditing.audit_stage import Setting, Stage, plan_question
 from sfumato.lab.auditing.neighbouring_pairs import DatasetPair
 from sfumato.lab.auditing.real_releases import RealRelease, check_releases, find_small_noise
 from sfumato.lab.auditing.recorded_release import ExactIntegers, RecordingEngine
 from sfumato.lab.auditing.throwaway_desk import Wrap
-from sfumato.query.bind import bind
-from sfumato.query.parse import parse
 
 COMPLETE_RUNS = 3  # of the whole path, on each dataset of the hardest pair
-
-
-def plan_question(desk: Desk, sql: str, setting: Setting) -> CertifiedPlans:
-    """The certified plan of a question at the price of a setting."""
-    query = bind(parse(sql), desk.dataset)
-    asked = setting.complete(query)
-    loss = choose_loss(query, asked.epsilon, asked.rho)
-    return certify_plan(desk.plan(query, loss, choose_delta(query, asked.delta)).plan)
 
 
 def check_real_path(stage: Stage, sql: str, pair: DatasetPair, setting: Setting) -> Iterator[str]:

@@ -52,7 +52,7 @@ def list_pairs(
 ) -> Iterator[DatasetPair]:
     """Hard pairs for a question about these tables. Text files are written in `folder`."""
     random = Random(seed)  # noqa: S311 - made-up rows
-    makers = _Makers(tables, public, unit, random)
+    makers = PairMaker(tables, public, unit, random)
     crowd = makers.make_crowd(CROWD)
     first = makers.make_first(crowd)  # one object for many pairs: it is run once
     for name in KINDS:
@@ -75,13 +75,13 @@ def list_random_pairs(
     """Pairs with random rows, each person with values of several kinds."""
     random = Random(seed)  # noqa: S311 - made-up rows
     for number in range(count):
-        makers = _Makers(tables, public, unit, random)
+        makers = PairMaker(tables, public, unit, random)
         crowd = makers.make_crowd(random.randrange(0 if not makers.fixed else 1, 7), KINDS)
         first = makers.make_first(crowd, random.choice(KINDS))
         yield makers.make_pair(f"random pair {number + 1}", crowd, random.choice(KINDS), first)
 
 
-class _Makers:
+class PairMaker:
     """Makes records for the tables of one question."""
 
     def __init__(
@@ -104,13 +104,16 @@ class _Makers:
                 count = self.tables[name].count_column
                 for record in records if count is not None else ():
                     record[str(count)] = self.random.randrange(6)  # a record of a counts table is several people
-            self._add(crowd, made)
+            self.add(crowd, made)
         return crowd
 
-    def make_person(self, name: str, kind: str, fixed: Mapping[str, object] | None = None) -> Held:
+    def make_person(
+        self, name: str, kind: str, fixed: Mapping[str, object] | None = None, rows: int | None = None
+    ) -> Held:
         """The records of one person in all tables; of a row unit, one record in the unit's table.
 
         `fixed` gives values of columns. Such a person, and one with extreme values, has as many rows as count.
+        `rows` gives their number instead.
         """
         given = fixed or {}
         if self.unit.per_row:
@@ -119,7 +122,7 @@ class _Makers:
         for table in sorted(self.private, key=self._count_links):  # a table after the one that it is linked through
             most = table.max_rows_per_unit
             usual = most if given or kind in EXTREME else self.random.choice((1, 1, 2, most))
-            count = 3 * most + 2 if kind == MANY else usual
+            count = rows or (3 * most + 2 if kind == MANY else usual)
             if table.unit_through is None:
                 owned: list[Record] = [{str(table.unit): name} for _ in range(count)]
             else:
@@ -130,15 +133,15 @@ class _Makers:
 
     def make_first(self, crowd: Held, kind: str = LOW) -> Mapping[str, tuple[Table, object]]:
         """The first dataset of pairs: the crowd, and under replace-one the person who is replaced."""
-        first = self._add({}, crowd)
-        return self._as_tables(self._add(first, self.make_person("somebody else", kind)) if self.replaces else first)
+        first = self.add({}, crowd)
+        return self.as_tables(self.add(first, self.make_person("somebody else", kind)) if self.replaces else first)
 
     def make_pair(
         self, name: str, crowd: Held, kind: str, first: Mapping[str, tuple[Table, object]] | None = None
     ) -> DatasetPair:
         """The crowd without and with one person, or with one person replaced by another."""
-        second = self._add(self._add({}, crowd), self.make_person("somebody", kind))
-        return DatasetPair(name, first or self.make_first(crowd), self._as_tables(second))
+        second = self.add(self.add({}, crowd), self.make_person("somebody", kind))
+        return DatasetPair(name, first or self.make_first(crowd), self.as_tables(second))
 
     def make_pairs_in_categories(self, crowd: Held, first: Mapping[str, tuple[Table, object]]) -> Iterator[DatasetPair]:
         """A person with highest (lowest) values in each category in turn, so that some pass the question's filters.
@@ -151,9 +154,9 @@ class _Makers:
                     before = first
                     if self.replaces:
                         replaced = self.make_person("somebody else", kind, {column: values[place - 1]})
-                        before = self._as_tables(self._add(self._add({}, crowd), replaced))
+                        before = self.as_tables(self.add(self.add({}, crowd), replaced))
                     person = self.make_person("somebody", kind, {column: value})
-                    after = self._as_tables(self._add(self._add({}, crowd), person))
+                    after = self.as_tables(self.add(self.add({}, crowd), person))
                     yield DatasetPair(f"a person with {kind} values, {column} {place + 1}", before, after)
 
     def _list_categories(self) -> Iterator[tuple[str, tuple[object, ...]]]:
@@ -172,19 +175,19 @@ class _Makers:
         for held in COUNTS_RAISED:
             (record,) = self.make_person("", HIGH)[self.unit.table]
             sides = [
-                self._as_tables(self._add(self._add({}, crowd), {self.unit.table: [{**record, count: number}]}))
+                self.as_tables(self.add(self.add({}, crowd), {self.unit.table: [{**record, count: number}]}))
                 for number in (held, held + 1)
             ]
             yield DatasetPair(f"a count of {held} is raised by one", *sides)
 
     def make_pair_in_other_types(self, crowd: Held, first: Mapping[str, tuple[Table, object]]) -> DatasetPair:
         """One person's text makes every column of the second dataset a column of texts."""
-        second = self._add(self._add({}, crowd), self.make_person("somebody", TYPICAL))
+        second = self.add(self.add({}, crowd), self.make_person("somebody", TYPICAL))
         for name, records in second.items():
             table = self.tables[name]
             kept = {column for column, kind in table.columns.items() if isinstance(kind, Id)} | {table.count_column}
             records[-1].update({column: "no such value" for column in records[-1] if column not in kept})
-        return DatasetPair("another dtype", first, self._as_tables(second, as_text=True))
+        return DatasetPair("another dtype", first, self.as_tables(second, as_text=True))
 
     def make_pairs_with_malformed_line(self, crowd: Held, folder: Path) -> Iterator[DatasetPair]:
         """The second dataset has a line with too many fields; the owner chose to skip such lines."""
@@ -193,7 +196,7 @@ class _Makers:
         for name in [table.name for table in self.private]:
             sides: list[dict[str, tuple[Table, object]]] = []
             for side, line in (("first", ""), ("second", '"a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q,r,s,t,u\n')):
-                made = dict(self._as_tables(crowd))
+                made = dict(self.as_tables(crowd))
                 path = folder / f"{name}-{side}.csv"
                 path.write_text(_write_csv(self.tables[name], crowd.get(name, [])) + line)
                 made[name] = replace(self.tables[name], reading=SKIPPING), path
@@ -206,7 +209,7 @@ class _Makers:
             table, depth = self.tables[table.unit_through[1]], depth + 1
         return depth
 
-    def _add(self, held: Held, more: Held) -> Held:
+    def add(self, held: Held, more: Held) -> Held:
         for name, records in more.items():
             held.setdefault(name, []).extend(dict(record) for record in records)
         return held
@@ -215,11 +218,11 @@ class _Makers:
         """A record of one person. In a counts table, it has the count 1."""
         given = own if table.count_column is None else {**own, table.count_column: 1}
         return {
-            name: given[name] if name in given else self._make_value(declared, kind)
+            name: given[name] if name in given else self.make_value(declared, kind)
             for name, declared in table.columns.items()
         }
 
-    def _make_value(self, declared: ColumnDeclaration, kind: str) -> object:  # noqa: PLR0911 - one return per type
+    def make_value(self, declared: ColumnDeclaration, kind: str) -> object:  # noqa: PLR0911 - one return per type
         pick = self.random.choice
         if kind == NULLS and not isinstance(declared, Id):
             return None
@@ -250,7 +253,7 @@ class _Makers:
                     return UNUSUAL_TEXT
                 return LONELY if kind == ALONE else f"word {self.random.randrange(99)}" if many else pick(WORDS)
 
-    def _as_tables(self, held: Held, *, as_text: bool = False) -> dict[str, tuple[Table, object]]:
+    def as_tables(self, held: Held, *, as_text: bool = False) -> dict[str, tuple[Table, object]]:
         """Arrow tables, with public numbers of rows and people declared as they are in `held`."""
         made: dict[str, tuple[Table, object]] = {name: (self.tables[name], rows) for name, rows in self.public.items()}
         for table in self.private:

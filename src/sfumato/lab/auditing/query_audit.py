@@ -13,13 +13,14 @@ from sfumato.answering.desk import DEFAULT_ANALYST, Desk
 from sfumato.kernel.losses import PrivacyLoss
 from sfumato.kernel.release import Released
 from sfumato.lab.auditing.audit_result import AuditResult
-from sfumato.lab.auditing.audit_stage import DatasetMaker, Setting, Stage, make_pairs, read_dataset, set_stage
+from sfumato.lab.auditing.audit_stage import DatasetMaker, Setting, Stage, plan_question, read_dataset, set_stage
 from sfumato.lab.auditing.canonical_outputs import observe
-from sfumato.lab.auditing.complete_answers import COMPLETE_RUNS, check_real_path, plan_question
+from sfumato.lab.auditing.complete_answers import COMPLETE_RUNS, check_real_path
 from sfumato.lab.auditing.mechanism_audit import judge_runs
 from sfumato.lab.auditing.neighbouring_pairs import ALONE, NOBODY, DatasetPair
 from sfumato.lab.auditing.query_audit_result import QueryAuditResult, SampledPair
 from sfumato.lab.auditing.query_replay import RANDOM_PAIRS, PairReplay, ReplayResult, replay_pairs
+from sfumato.lab.auditing.question_pairs import make_pairs
 from sfumato.lab.auditing.real_releases import release_given
 from sfumato.lab.auditing.recorded_release import ExactIntegers, release_repeatedly
 from sfumato.lab.auditing.sampled_runs import Runs, Vocabulary, collect_arrays, collect_runs, count_searched
@@ -63,7 +64,7 @@ def audit_query(
     most = read_whole_number(sampled_pairs, "sampled_pairs", 1)
     stage = set_stage(read_dataset(dataset_maker), sql)
     with tempfile.TemporaryDirectory() as folder:
-        pairs = list(make_pairs(stage, Path(folder), RANDOM_PAIRS, seed))
+        pairs = list(make_pairs(stage, Path(folder), RANDOM_PAIRS, seed, setting))
         return audit_pairs(stage, sql, pairs, setting, runs, most)
 
 
@@ -94,12 +95,12 @@ def audit_pairs(  # noqa: PLR0917 - its callers name what they pass
 def _choose_hardest(
     stage: Stage, pairs: Sequence[DatasetPair], replayed: Sequence[PairReplay], most: int
 ) -> list[DatasetPair]:
-    """The pairs whose replay used the most of a certified sensitivity. For undeclared keys: a key of one person.
+    """The pairs whose replay used the most of the certified sensitivities. For undeclared keys: a key of one person.
 
     Where two pairs or more are sampled, the last is nobody against one person: MODE, MIN, MAX and quantiles choose
     among bins, and a crowd can hide the difference that one person makes.
     """
-    usable = [(found.share, pair) for pair, found in zip(pairs, replayed, strict=True) if not found.note]
+    usable = [(found.used, pair) for pair, found in zip(pairs, replayed, strict=True) if not found.note]
     if any(key.values is None for key in stage.query.keys):
         lonely = [(share, pair) for share, pair in usable if ALONE in pair.name]
         return [pair for _, pair in (lonely or usable)[:1]]

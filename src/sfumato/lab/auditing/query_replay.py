@@ -15,9 +15,10 @@ from sfumato.answering.prices import choose_delta, choose_loss
 from sfumato.catalog.dataset import Dataset
 from sfumato.engines.engine import Engine
 from sfumato.errors import CatalogError, SfumatoError
-from sfumato.lab.auditing.audit_stage import DatasetMaker, Setting, Stage, make_pairs, read_dataset, set_stage
+from sfumato.lab.auditing.audit_stage import DatasetMaker, Setting, Stage, read_dataset, set_stage
 from sfumato.lab.auditing.independent_prices import AskedPrice
 from sfumato.lab.auditing.neighbouring_pairs import DatasetPair
+from sfumato.lab.auditing.question_pairs import make_pairs
 from sfumato.lab.auditing.recorded_release import RecordedEntropy, RecordingEngine, release_recorded
 from sfumato.lab.auditing.replay_comparison import Recording, compare_recordings
 from sfumato.lab.auditing.throwaway_desk import Data, Wrap
@@ -33,12 +34,16 @@ RANDOM_PAIRS = 4
 
 @dataclass(frozen=True, slots=True)
 class PairReplay:
-    """One pair of datasets: its faults, and the largest share of a certified sensitivity that one person used."""
+    """One pair of datasets: its faults, and the largest share of a certified sensitivity that one person used.
+
+    `used` is the sum of these shares over all measurements, weighted by their losses.
+    """
 
     pair: str
     faults: tuple[str, ...]
     share: float
     note: str = ""
+    used: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +123,7 @@ def replay(
     setting = Setting(epsilon, rho, delta, engine, wrap)
     stage = set_stage(read_dataset(dataset_maker), sql)
     with tempfile.TemporaryDirectory() as folder:
-        pairs = make_pairs(stage, Path(folder), random_pairs, seed)
+        pairs = make_pairs(stage, Path(folder), random_pairs, seed, setting)
         return ReplayResult(sql, engine, tuple(replay_pairs(stage, sql, pairs, setting)))
 
 
@@ -141,7 +146,7 @@ def _compare_runs(query: Query, pair: DatasetPair, first: Recording, second: Rec
     fixed = query.having is None and query.limit is None and all(key.values is not None for key in query.keys)
     found = compare_recordings(first, second, rows_are_fixed=fixed)
     note = f"refused on both datasets: {first.error}" if first.error and not found.faults else ""
-    return PairReplay(pair.name, found.faults, found.share, note)
+    return PairReplay(pair.name, found.faults, found.share, note, found.used)
 
 
 def record_run(
@@ -185,4 +190,4 @@ def _answer_recorded(
     most_delta = desk.dataset.budget.delta / SHARE_OF_DELTA if delta is None else read_privacy_amount(delta, "delta")
     price = AskedPrice(loss, most_delta, planned.plan.max_groups_per_unit)
     measured = tuple(exact for _, exact in engine.measured)
-    return Recording(released.certificate, measured, released, tape.taken, spent, answer, asked=price)
+    return Recording(released.certificate, measured, released, tape.taken, spent, answer, asked=price, tape=tape)

@@ -56,6 +56,12 @@ class RecordedEntropy:
     def rewind(self) -> None:
         self._position = 0
 
+    def copy(self) -> "RecordedEntropy":
+        """The same bytes, from the beginning."""
+        tape = RecordedEntropy()
+        tape._tape += self._tape
+        return tape
+
     def take(self, count: int) -> ByteArray:
         """The next bytes of the tape; where it ends, new ones are recorded."""
         end = self._position + count

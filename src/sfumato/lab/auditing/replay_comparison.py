@@ -15,7 +15,8 @@ from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
 from sfumato.kernel.release import Released
 from sfumato.lab.auditing.independent_prices import AskedPrice, check_prices
-from sfumato.lab.auditing.recorded_release import ExactIntegers
+from sfumato.lab.auditing.recomputed_release import check_release
+from sfumato.lab.auditing.recorded_release import ExactIntegers, RecordedEntropy
 from sfumato.ledger.loss_sums import convert_loss
 
 Place = tuple[object, ...]  # a cell, and a place or a bin in it
@@ -37,14 +38,19 @@ class Recording:
     error: str | None = None
     load_refused: bool = False
     asked: AskedPrice | None = None
+    tape: RecordedEntropy | None = None  # the bytes of the noise
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The faults that a pair of runs shows, and the largest share of a certified sensitivity that was used."""
+    """The faults that a pair of runs shows, and the largest share of a certified sensitivity that was used.
+
+    `used` is the sum of these shares over all measurements, weighted by their losses.
+    """
 
     faults: tuple[str, ...]
     share: float
+    used: float = 0.0
 
 
 def compare_recordings(first: Recording, second: Recording, *, rows_are_fixed: bool) -> Comparison:
@@ -59,16 +65,18 @@ def compare_recordings(first: Recording, second: Recording, *, rows_are_fixed: b
     faults = [*_compare_certificates(first, second), *_check_losses(first)]
     if len(first.measured) != len(second.measured):
         return Comparison((*faults, "The number of measurements of the data differs."), 0.0)
-    shares = [0.0]
+    shares, used = [0.0], 0.0
     for before, after in zip(first.measured, second.measured, strict=True):
         for measured in first.certificate.measurements:
             moved = _find_moves(measured, before, after)
             problem, share = _check_moves(measured, moved)
             faults += problem
             shares.append(share)
+            loss = measured.loss
+            used += share * float(loss.rho if isinstance(loss, ZCDP) else loss.epsilon)
     faults += _compare_noise(first, second)
     faults += _compare_answers(first, second, rows_are_fixed=rows_are_fixed)
-    return Comparison(tuple(faults), max(shares))
+    return Comparison(tuple(faults), max(shares), used)
 
 
 def _compare_certificates(first: Recording, second: Recording) -> Iterator[str]:
@@ -171,6 +179,9 @@ def _compare_noise(first: Recording, second: Recording) -> Iterator[str]:
         return
     certificate = first.certificate
     additive = all(isinstance(measured.noise, LaplaceNoise | GaussianNoise) for measured in certificate.measurements)
+    for run in (first, second):
+        if run.tape is not None and run.released is not None and run.measured:
+            yield from check_release(run.released, run.measured[0], run.tape)
     if certificate.cells is None:
         yield from _check_keys(first)
         yield from _check_keys(second)

@@ -1,0 +1,184 @@
+"""Hard pairs that depend on the question: values at its literals, and undeclared keys at their threshold."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass
+from datetime import date, datetime, timedelta
+from itertools import product
+from pathlib import Path
+from random import Random
+
+from sfumato.catalog.columns import Boolean, Category, ColumnDeclaration, Date, DateTime, Id, Integer, Real
+from sfumato.errors import InvalidParameter, SfumatoError, describe_kind
+from sfumato.kernel.expressions import Call, Literal, Scalar, collect_columns
+from sfumato.lab.auditing.audit_stage import Setting, Stage, plan_question
+from sfumato.lab.auditing.neighbouring_pairs import (
+    ALONE,
+    CROWD,
+    HIGH,
+    LOW,
+    TYPICAL,
+    DatasetPair,
+    Held,
+    PairMaker,
+    list_pairs,
+    list_random_pairs,
+)
+from sfumato.lab.auditing.throwaway_desk import Data
+from sfumato.number_arguments import read_whole_number
+
+MOST_LITERALS = 4  # columns with literals of the question that are varied one by one
+MOST_PEOPLE = 2_000  # of a key at its threshold; a higher threshold is not built
+MOST_MIXED = 3  # columns of an aggregate of which all combinations of extremes are tried
+AT, ABOVE, BELOW = "at", "just above", "just below"
+
+
+def make_pairs(
+    stage: Stage, folder: Path, random_pairs: int, seed: int | None, setting: Setting | None = None
+) -> Iterator[DatasetPair]:
+    """All pairs of a question: hard ones, those at its literals and thresholds, and some random ones."""
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int)):
+        raise InvalidParameter("seed", "must be a whole number or None", describe_kind(seed))
+    yield from list_pairs(stage.tables, stage.public, stage.unit, folder, seed)
+    yield from make_question_pairs(stage, setting or Setting(), seed)
+    count = read_whole_number(random_pairs, "random_pairs", 0)
+    yield from list_random_pairs(stage.tables, stage.public, stage.unit, count, seed)
+
+
+def make_question_pairs(stage: Stage, setting: Setting, seed: int | None) -> Iterator[DatasetPair]:
+    """The pairs that no other question has: at its literals, mixed extremes, and keys at their threshold."""
+    maker = PairMaker(stage.tables, stage.public, stage.unit, Random(seed))  # noqa: S311 - made-up rows
+    compared = find_compared(stage)
+    crowd = maker.make_crowd(CROWD) if compared else {}
+    if compared:
+        first = maker.make_first(crowd)
+        for side in (AT, ABOVE, BELOW):
+            together = {column.name: column.move(side) for column in compared}
+            yield _make_pair(maker, f"a person {side} the literals", crowd, together, first)
+        for column in compared[:MOST_LITERALS] if len(compared) > 1 else ():
+            for side in (AT, ABOVE, BELOW):
+                moved = {column.name: column.move(side)}
+                yield _make_pair(maker, f"a person {side} a literal of {column.name}", crowd, moved, first)
+    yield from _list_mixed_pairs(stage, maker)
+    if any(key.values is None for key in stage.query.keys):
+        yield from _list_threshold_pairs(
+            stage, setting, maker, {column.name: column.move(ABOVE) for column in compared}
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedColumn:
+    """A declared column, and a literal that the question compares it (or a function of it) with."""
+
+    name: str
+    declared: ColumnDeclaration
+    literal: Scalar
+
+    def move(self, side: str) -> object:
+        """A value of the column at the literal, or the next one above or below it."""
+        step = (ABOVE, BELOW).index(side) * -2 + 1 if side != AT else 0
+        match self.declared, self.literal:
+            case Integer(), int() | float():
+                nearest = math.floor(self.literal) if side == BELOW else math.ceil(self.literal)
+                return nearest + step * float(self.literal).is_integer()
+            case Real(), int() | float():
+                return math.nextafter(self.literal, step * math.inf) if step else float(self.literal)
+            case DateTime(), datetime() | date():
+                return str(datetime.fromisoformat(str(self.literal)) + timedelta(seconds=step))
+            case Date(), date():
+                return str(date.fromisoformat(str(self.literal)[:10]) + timedelta(days=step))
+            case Category(values=values), _:
+                return values[(values.index(str(self.literal)) + step) % len(values)]
+            case _:
+                return {AT: self.literal, ABOVE: f"{self.literal} ", BELOW: str(self.literal).swapcase()}[side]
+
+
+def find_compared(stage: Stage) -> list[ComparedColumn]:
+    """The declared columns of private tables that stand beside a literal in the question, each with each literal."""
+    query = stage.query
+    found: dict[tuple[str, Scalar], ComparedColumn] = {}
+    for call in _list_calls((query.source, query.filters, query.keys, query.aggregates)):
+        literals = [part.value for part in call.arguments if isinstance(part, Literal) and part.value is not None]
+        names = sorted({name.rpartition(".")[2] for name in collect_columns(call)})
+        for table in stage.tables:
+            for name in names if not table.public else ():
+                declared = table.columns.get(name)
+                for literal in literals:
+                    if declared is not None and _is_comparable(declared, literal):
+                        found.setdefault((name, literal), ComparedColumn(name, declared, literal))
+    return list(found.values())
+
+
+def _is_comparable(declared: ColumnDeclaration, literal: Scalar) -> bool:
+    match declared:
+        case Id() | Boolean():
+            return False
+        case Integer() | Real():
+            return isinstance(literal, int | float) and not isinstance(literal, bool)
+        case Date() | DateTime():
+            return isinstance(literal, date)
+        case Category(values=values):
+            return literal in values
+        case _:
+            return isinstance(literal, str)
+
+
+def _list_calls(part: object) -> Iterator[Call]:
+    """All calls of functions inside a part of a query."""
+    if isinstance(part, Call):
+        yield part
+    if isinstance(part, tuple):
+        for item in part:
+            yield from _list_calls(item)
+    elif is_dataclass(part):
+        for field in fields(part):
+            yield from _list_calls(getattr(part, field.name))
+
+
+def _make_pair(maker: PairMaker, name: str, crowd: Held, values: dict[str, object], first: Data) -> DatasetPair:
+    """A person with these values, and extreme values in the other columns."""
+    second = maker.add(maker.add({}, crowd), maker.make_person("somebody", HIGH, values))
+    return DatasetPair(name, first, maker.as_tables(second))
+
+
+def _list_mixed_pairs(stage: Stage, maker: PairMaker) -> Iterator[DatasetPair]:
+    """Highest values in some columns of an aggregate and lowest in the others: a difference is then largest."""
+    declared = {name: kind for table in maker.private for name, kind in table.columns.items()}
+    for aggregate in stage.query.aggregates:
+        read = collect_columns(aggregate.value.expression) if aggregate.value is not None else set()
+        names = sorted({name.rpartition(".")[2] for name in read})
+        names = [name for name in names if isinstance(declared.get(name), Integer | Real)][:MOST_MIXED]
+        for kinds in product((LOW, HIGH), repeat=len(names)):
+            if len(set(kinds)) > 1:
+                values = {name: maker.make_value(declared[name], kind) for name, kind in zip(names, kinds, strict=True)}
+                text = ", ".join(f"{kind} {name}" for name, kind in zip(names, kinds, strict=True))
+                yield _make_pair(maker, f"a person with {text} values", {}, values, maker.make_first({}))
+
+
+def _list_threshold_pairs(
+    stage: Stage, setting: Setting, maker: PairMaker, values: dict[str, object]
+) -> Iterator[DatasetPair]:
+    """A key with one person fewer than its threshold, and one more person; and a key that is at its threshold."""
+    threshold = _find_threshold(stage, setting, maker)
+    if threshold is None or threshold > MOST_PEOPLE:
+        return
+    columns = {name.rpartition(".")[2] for key in stage.query.keys for name in collect_columns(key.expression)}
+    declared = {name: kind for table in maker.private for name, kind in table.columns.items()}
+    key = {name: maker.make_value(declared[name], ALONE) for name in sorted(columns) if name in declared}
+    for people in (threshold - 1, threshold):
+        crowd: Held = {}
+        for number in range(people):
+            maker.add(crowd, maker.make_person(f"k{number}", LOW, {**values, **key}, rows=1))
+        second = maker.add(maker.add({}, crowd), maker.make_person("somebody", LOW, {**values, **key}, rows=1))
+        text = f"a key of {people} people gets one more (its threshold is {threshold})"
+        yield DatasetPair(text, maker.make_first(crowd, TYPICAL), maker.as_tables(second))
+
+
+def _find_threshold(stage: Stage, setting: Setting, maker: PairMaker) -> int | None:
+    """The threshold of undeclared keys. The plan does not depend on the rows."""
+    try:
+        with setting.open(stage.dataset, maker.make_first({})) as desk:
+            certificate = plan_question(desk, stage.sql, setting).certificate
+    except SfumatoError:  # the pairs show the same refusal
+        return None
+    return next((one.threshold for one in certificate.measurements if one.threshold is not None), None)
