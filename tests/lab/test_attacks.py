@@ -18,6 +18,7 @@ from test_figures import check_self_contained
 from typer.testing import CliRunner
 
 import sfumato as sf
+from sfumato.cli.lab import COMMANDS
 from sfumato.cli.main import app
 from sfumato.errors import InvalidParameter
 from sfumato.lab.attack_names import ATTACKS, find_attack, list_attacks
@@ -158,6 +159,13 @@ def test_the_command_line_lists_the_attacks():
 def test_the_command_line_refuses_wrong_arguments():
     assert CliRunner().invoke(app, ["lab", "collusion", "--epsilon", "0"]).exit_code == 4
     assert CliRunner().invoke(app, ["lab", "nothing"]).exit_code == 2
+
+
+def test_an_unknown_name_is_refused_with_all_names_and_the_closest():
+    shown = re.sub(r"[\s│]+", " ", CliRunner().invoke(app, ["lab", "linkge"]).output)
+    assert "Did you mean 'linkage'?" in shown
+    for command in COMMANDS:
+        assert command.name in shown
 
 
 @pytest.mark.parametrize("scale", [0.5, 1.0, 10.0])

@@ -4,9 +4,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from sfumato.cli import lab_explanations
 from sfumato.cli.lab_results import Html, show_result
@@ -18,7 +19,19 @@ Epsilon = Annotated[str, typer.Option(help="The privacy loss of the protected re
 Seed = Annotated[int | None, typer.Option(help="Fixes the data and the naive noise; never Sfumato's noise.")]
 Trials = Annotated[int | None, typer.Option(help="How often the attack is tried. Each attack has its own default.")]
 
-lab = typer.Typer(help="Attacks and explanations on generated data: see what differential privacy prevents.")
+
+class LabGroup(TyperGroup):
+    """The commands of the lab. An unknown name is refused with all names; typer adds the closest one."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401 - typer's own types are private
+        if cmd_name not in self.commands and not cmd_name.startswith("-"):
+            ctx.fail(f"No such name {cmd_name!r}. The names are {', '.join(self.commands)}.")
+        return self.commands.get(cmd_name)
+
+
+lab = typer.Typer(
+    cls=LabGroup, help="Attacks and explanations on generated data: see what differential privacy prevents."
+)
 
 
 @dataclass(frozen=True, slots=True)
