@@ -20,6 +20,7 @@ RELEASE, RESERVES, RANDOM = "kernel/release.py", "ledger/charging.py", "kernel/e
 # the samplers themselves, and mechanisms for numbers that a program passes: no dataset's aggregates
 SAMPLERS = {f"kernel/{name}.py" for name in ("samplers", "mechanisms", "bin_choice", "above_threshold")}
 SAMPLERS |= {f"standalone/mechanisms/{name}.py" for name in ("additive_noise", "key_release")}
+SAMPLERS.add("lab/auditing/recomputed_release.py")  # draws again from recorded bytes, to compare; releases nothing
 SAMPLERS.add("learning/array_statistics.py")  # sums of arrays that a program passes: no dataset's aggregates
 
 
