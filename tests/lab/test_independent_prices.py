@@ -6,13 +6,15 @@ from fractions import Fraction
 
 import pytest
 
+import sfumato as sf
+from sfumato.kernel import losses
 from sfumato.kernel.certify import Certificate, Certified
 from sfumato.kernel.keys import KeyRule
 from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
 from sfumato.kernel.mechanisms import LaplaceNoise
 from sfumato.kernel.neighbours import Neighbours
 from sfumato.kernel.sensitivity import Sensitivity
-from sfumato.lab.auditing.independent_prices import AskedPrice, check_prices, convert_to_rho
+from sfumato.lab.auditing.independent_prices import AskedPrice, check_prices, convert_to_epsilon, convert_to_rho
 
 RULE = KeyRule(Decimal("0.5"), Decimal("1e-7"), 2, Neighbours.ADD_REMOVE)
 KEYS = Certified("keys1", 0, Sensitivity(Fraction(2), Fraction(2)), LaplaceNoise(RULE.scale),
@@ -54,3 +56,42 @@ def test_the_conversion_is_the_kernels(epsilon):
     """The kernel rounds up, and not by much."""
     rho, exact = Fraction(PureDP(epsilon).to_zcdp().rho), convert_to_rho(Decimal(epsilon))
     assert exact * (1 - Fraction(1, 10**40)) <= rho <= exact * (1 + Fraction(1, 10**9))
+
+
+@pytest.mark.parametrize("rho", ["0.0001", "0.1", "0.5", "3", "40"])
+@pytest.mark.parametrize("delta", ["1e-12", "1e-6", "0.01"])
+def test_the_conversion_of_rho_is_the_kernels(rho, delta):
+    """The kernel rounds up, and not by much."""
+    epsilon = Fraction(ZCDP(rho).to_approx(delta).epsilon)
+    exact = convert_to_epsilon(Decimal(rho), Decimal(delta))
+    assert exact * (1 - Fraction(1, 10**9)) <= epsilon <= exact * (1 + Fraction(1, 10**4))
+
+
+def test_the_conversion_of_rho_covers_a_gaussian():
+    """An oracle of its own: the exact delta of a Gaussian with this rho, at the epsilon, is below the delta."""
+    from mpmath import mp, mpf
+
+    for rho, delta in ((0.1, 1e-6), (0.5, 1e-6), (2.0, 1e-9)):
+        epsilon = mpf(float(convert_to_epsilon(Decimal(repr(rho)), Decimal(repr(delta)))))
+        shift = mp.sqrt(2 * mpf(rho))  # of a Gaussian with variance 1
+        exact = mp.ncdf(shift / 2 - epsilon / shift) - mp.exp(epsilon) * mp.ncdf(-shift / 2 - epsilon / shift)
+        assert delta / 50 < exact <= delta
+
+
+def test_a_rho_with_the_wrong_sign_is_noticed(monkeypatch):
+    """rho is shown as an epsilon that is too small: ln(1/delta) enters with the wrong sign."""
+    spent = ZCDP(PureDP(1).to_zcdp().rho, "1e-7")
+    assert find(spent=spent) == ""
+    monkeypatch.setattr(losses, "_tight_epsilon", lambda rho, _: rho)
+    assert "does not imply" in find(spent=spent)
+
+
+def test_a_budget_that_allows_too_much_is_noticed():
+    budget = sf.Budget(epsilon=1, delta="1e-6", accounting="zcdp")
+    assert find(asked=replace(ASKED, budget=budget)) == ""
+
+    class TooLarge:
+        accounting, epsilon, delta = "zcdp", budget.epsilon, budget.delta
+        loss = ZCDP(budget.loss.rho * 2)
+
+    assert "The rho of the budget" in find(asked=replace(ASKED, budget=TooLarge()))

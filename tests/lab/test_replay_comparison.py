@@ -150,13 +150,17 @@ def test_released_keys_are_checked(by_job):
 
     def release_key(key, noisy):
         integers = dict.fromkeys(second.released.integers, (noisy,))
-        return replace(second, released=replace(second.released, keys=(key,), integers=integers), answer=None)
+        released = replace(second.released, keys=(key,), integers=integers)
+        return replace(second, released=released, answer=None, tape=None)
 
     held = second.measured[0].keys[0]
     nobody = release_key(("nobody's",), keys.threshold)
     assert "no counted person holds" in faults(replace(first, answer=None), nobody)
     assert "below its threshold" in faults(replace(first, answer=None), release_key(held, keys.threshold - 1))
-    assert faults(replace(first, answer=None), release_key(held, keys.threshold)) == ""
+    released = release_key(held, keys.threshold)
+    assert faults(replace(first, answer=None), released) == ""
+    recorded = replace(released, tape=second.tape)  # other noise than this was recorded
+    assert "released keys are not those" in faults(replace(first, answer=None), recorded)
 
 
 def test_a_person_counts_once_for_a_key(by_job):

@@ -12,6 +12,7 @@ from sfumato.lab.auditing.neighbouring_pairs import DatasetPair
 from sfumato.lab.auditing.real_releases import RealRelease, check_releases, find_small_noise
 from sfumato.lab.auditing.recorded_release import ExactIntegers, RecordingEngine
 from sfumato.lab.auditing.throwaway_desk import Wrap
+from sfumato.lab.auditing.upgraded_answers import FAULT, upgrade_answer
 
 COMPLETE_RUNS = 3  # of the whole path, on each dataset of the hardest pair
 
@@ -32,22 +33,30 @@ def _compare_complete_runs(stage: Stage, sql: str, pair: DatasetPair, setting: S
     """Ask as a user does, from SQL to the answer, and compare errors, columns, types, noise and stored answers."""
     forms: list[dict[str, set[str]]] = []
     releases: list[RealRelease] = []
+    upgrades: list[RealRelease] = []
+    asked = setting.complete(stage.query)
     for data in (pair.first, pair.second):
         kinds: dict[str, set[str]] = {}
         for _ in range(COMPLETE_RUNS):
             recorders: list[RecordingEngine] = []
             with setting.open(stage.dataset, data, _record(setting, recorders)) as desk:
-                for column, kind in _ask_completely(desk, sql, setting.complete(stage.query)):
+                shown = list(_ask_completely(desk, sql, asked))
+                found = list(_find_released(desk, recorders[0])) if recorders[0].measured else []
+                if found:
+                    upgraded = upgrade_answer(desk, sql, asked, recorders[0], found[0])
+                    shown += upgraded.shown
+                    upgrades += upgraded.releases
+                releases += found
+                for column, kind in shown:
                     kinds.setdefault(column, set()).add(kind)
-                if recorders[0].measured and "error" not in kinds:
-                    releases += _find_released(desk, recorders[0])
         forms.append(kinds)
     yield from (f"{pair.name}: complete answers: {fault}" for fault in find_small_noise(releases))
+    yield from (f"{pair.name}: upgrades: {fault}" for fault in find_small_noise(upgrades))
     for column in sorted({*forms[0], *forms[1]}):
         one, two = (form.get(column, set()) - {"NoneType"} for form in forms)
-        if any("stored answer" in kind for kind in one | two):
-            yield f"{pair.name}: {sorted(one | two)[0]}"
-        if one != two and (column.startswith("error") or (one and two)):
+        if column == FAULT:
+            yield from (f"{pair.name}: {fault}" for fault in sorted(one | two))
+        elif one != two and (column.startswith("error") or (one and two)):
             yield f"{pair.name}: {column} is {sorted(one)} on one dataset and {sorted(two)} on the other."
 
 
@@ -79,7 +88,7 @@ def _ask_completely(desk: Desk, sql: str, setting: Setting) -> Iterator[tuple[st
     spent = desk.ledger.totals().spent
     again = ask(desk, sql, setting.epsilon, rho=setting.rho, delta=setting.delta)
     if again.rows != answer.rows or desk.ledger.totals().spent != spent:
-        yield "error", "The same question again is charged again, or its stored answer differs."
+        yield FAULT, "The same question again is charged again, or its stored answer differs."
     yield "columns", repr(answer.columns)
     for row in answer.rows:
         yield from ((f"the type of {name}", type(value).__name__) for name, value in row.items())

@@ -1,16 +1,20 @@
 """Prices and thresholds of a certificate, computed again without the kernel's own functions."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
+from sfumato.catalog.budget import Budget
 from sfumato.kernel.certify import Certificate
 from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP
 from sfumato.kernel.mechanisms import LaplaceNoise
 from sfumato.lab.auditing.noise_sizes import compute_upper_tail
 
 _DIGITS = 60
+_SEARCH = Fraction(1, 10**9)  # relative: far above the error of the order that floats find
+CHECKED_DELTA = Decimal("1e-6")
 _ROUNDING = Fraction(1, 10**40)  # relative: far above the error of 60 digits
 
 
@@ -21,14 +25,16 @@ class AskedPrice:
     loss: PureDP | ZCDP
     delta: Decimal
     max_groups_per_unit: int
+    budget: Budget | None = None
 
 
 def check_prices(certificate: Certificate, asked: AskedPrice, spent: PrivacyLoss) -> Iterator[str]:
     """The certificate costs at most what was asked, the ledger charged at least its parts, thresholds keep delta."""
     if not _fits(certificate.loss, asked):
         yield "The certified loss is above the price that was asked."
-    if not _covers(spent, certificate):
+    if not covers(spent, certificate):
         yield "The ledger charged less than the losses of the measurements."
+    yield from _check_conversions(spent, asked.budget)
     for measured in certificate.measurements:
         if measured.threshold is None:
             continue
@@ -51,6 +57,41 @@ def convert_to_rho(epsilon: Decimal) -> Fraction:
         return Fraction(epsilon * (1 - shrunk) / (1 + shrunk))
 
 
+def convert_to_epsilon(rho: Decimal, delta: Decimal) -> Fraction:
+    """The least epsilon that rho-zCDP is known to imply at a delta above 0.
+
+    Canonne, Kamath and Steinke (2020): for every order a > 1, epsilon = a rho + (ln(1/delta) + (a - 1) ln(1 - 1/a) -
+    ln a) / (a - 1). Floats look for the best order; the result is that of a valid order, with 50 correct digits.
+    """
+
+    def estimate(exponent: float) -> float:
+        beyond = math.exp(exponent)  # the order is 1 + beyond
+        shrunk = beyond * math.log(beyond / (1 + beyond)) - math.log1p(beyond)
+        return (1 + beyond) * float(rho) + (shrunk - float(delta.ln())) / beyond
+
+    low, high = -20.0, 40.0
+    for _ in range(200):  # the search of a minimum by thirds
+        third = (high - low) / 3
+        low, high = (low, high - third) if estimate(low + third) < estimate(high - third) else (low + third, high)
+    with localcontext() as context:
+        context.prec = _DIGITS
+        order = 1 + Decimal((low + high) / 2).exp()
+        shrunk = (order - 1) * ((order - 1) / order).ln() - order.ln()
+        return max(Fraction(order * rho + (shrunk - delta.ln()) / (order - 1)), Fraction(0))
+
+
+def _check_conversions(spent: PrivacyLoss, budget: Budget | None) -> Iterator[str]:
+    """The rho of a budget keeps its epsilon and delta, and a spent rho is shown as an epsilon that it implies."""
+    if isinstance(spent, ZCDP) and spent.rho:
+        least = convert_to_epsilon(spent.rho, CHECKED_DELTA)
+        if Fraction(ZCDP(spent.rho).to_approx(CHECKED_DELTA).epsilon) < least * (1 - _SEARCH):
+            yield "A rho is converted to an epsilon that it does not imply."
+    if budget is not None and budget.accounting == "zcdp" and budget.epsilon is not None:
+        limit = budget.loss.to_zcdp()
+        if convert_to_epsilon(limit.rho, budget.delta - limit.delta) > Fraction(budget.epsilon) * (1 + _SEARCH):
+            yield "The rho of the budget allows more than its epsilon and delta."
+
+
 def _fits(loss: PrivacyLoss, asked: AskedPrice) -> bool:
     match asked.loss, loss:
         case PureDP(most), PureDP(epsilon):
@@ -65,9 +106,9 @@ def _fits(loss: PrivacyLoss, asked: AskedPrice) -> bool:
             return False
 
 
-def _covers(spent: PrivacyLoss, certificate: Certificate) -> bool:
-    """Whether a charge is at least the sum of the parts, each in the kind of the charge."""
-    losses = [measured.loss for measured in certificate.measurements]
+def covers(spent: PrivacyLoss, *certificates: Certificate) -> bool:
+    """Whether a charge is at least the sum of all measurements, each in the kind of the charge."""
+    losses = [measured.loss for certificate in certificates for measured in certificate.measurements]
     deltas = sum((Fraction(loss.delta) for loss in losses if not isinstance(loss, PureDP)), Fraction(0))
     if isinstance(spent, ZCDP):
         rhos = [Fraction(loss.rho) if isinstance(loss, ZCDP) else convert_to_rho(loss.epsilon) for loss in losses]

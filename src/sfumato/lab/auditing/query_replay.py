@@ -188,6 +188,6 @@ def _answer_recorded(
     answer = present_answer(desk, PlannedQuery(query, planned, level), released, answered.receipt)
     spent = desk.ledger.totals().spent
     most_delta = desk.dataset.budget.delta / SHARE_OF_DELTA if delta is None else read_privacy_amount(delta, "delta")
-    price = AskedPrice(loss, most_delta, planned.plan.max_groups_per_unit)
+    price = AskedPrice(loss, most_delta, planned.plan.max_groups_per_unit, desk.dataset.budget)
     measured = tuple(exact for _, exact in engine.measured)
     return Recording(released.certificate, measured, released, tape.taken, spent, answer, asked=price, tape=tape)
