@@ -16,7 +16,7 @@ from sfumato.learning.estimator_arguments import DatasetColumns, Declared, open_
 from sfumato.learning.feature_columns import SCALE, Classes, Coded, Numeric
 from sfumato.learning.noisy_statistics import Statistic, find_shape, list_quantities, read_price
 from sfumato.learning.row_arrays import RowArrays, read_table
-from sfumato.learning.row_cells import Below, Bins, Codes, Labels, Leaf, Leaves, Nearest, OneOf, Split
+from sfumato.learning.row_cells import Below, Bins, CodeGroups, Codes, Labels, Leaf, Leaves, Nearest, OneOf, Split
 from sfumato.learning.row_functions import (
     TARGET,
     Moment,
@@ -36,6 +36,7 @@ CELLS = [
     (Labels(),),
     (Bins(0, (0.0, 1.0)),),
     (Codes(2), Labels()),
+    (CodeGroups(2, (1, 0, 1)),),
     (TREE,),
     (Nearest((0, 1), ((0.0, 0.5), (1.0, -1.0))),),
 ]

@@ -20,7 +20,7 @@ def show_progress(
     DuckDB reports progress only while its own bar is enabled; that bar's printing is switched off.
     """
     step = [what]
-    if quiet or not _is_looked_at():
+    if quiet or not is_terminal():
         yield lambda _: None
         return
     connection.execute("SET enable_progress_bar_print = false")
@@ -36,7 +36,7 @@ def show_progress(
         connection.execute("SET enable_progress_bar = false")
 
 
-def _is_looked_at() -> bool:
+def is_terminal() -> bool:
     """Whether stderr is a terminal; a program without a console has none, and one may have closed it."""
     return sys.stderr is not None and not sys.stderr.closed and sys.stderr.isatty()
 

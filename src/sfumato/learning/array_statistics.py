@@ -9,6 +9,7 @@ price (`SpentShares`; claim K-17).
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 
@@ -42,6 +43,7 @@ from sfumato.learning.row_functions import Moment, Powers, Residual, compute_ste
 
 BLOCK = 1 << 24  # rows that are added in float64: at most 2**24 times 2**28, which is exact
 VALUE = Column("value", ColumnType.REAL)
+ComputedSteps = dict[Residual, Floats]
 
 
 class ArrayStatistics:
@@ -70,13 +72,14 @@ class ArrayStatistics:
     def release(self, statistics: Sequence[Statistic], share: Fraction) -> list[Noisy]:
         """Noisy sums of all statistics. The call spends `share` of the price."""
         losses = self._shares.take(share, [statistic.weight for statistic in statistics])
-        return [self._release_one(*pair) for pair in zip(statistics, losses, strict=True)]
+        computed: ComputedSteps = {}
+        return [self._release_one(*pair, computed) for pair in zip(statistics, losses, strict=True)]
 
-    def _release_one(self, statistic: Statistic, loss: PureDP | ZCDP) -> Noisy:
+    def _release_one(self, statistic: Statistic, loss: PureDP | ZCDP, computed: ComputedSteps) -> Noisy:
         shape = find_shape(statistic, self.features, self.target)
         several, gaussian = int(np.prod(shape)) != 1, isinstance(loss, ZCDP)
         quantities = list_quantities(statistic.value, lambda _: VALUE, gaussian=gaussian)
-        exact = add_up(statistic, self._rows, shape, gaussian=gaussian)
+        exact = add_up(statistic, self._rows, shape, gaussian=gaussian, computed=computed)
         drawn: list[Drawn] = []
         for quantity, integers, part in zip(quantities, exact, share_evenly(loss, len(quantities)), strict=True):
             noise = choose_noise_for(quantity, part, self._neighbours, several=several)
@@ -104,8 +107,18 @@ def bound_change(quantity: Quantity, neighbours: Neighbours, *, several: bool) -
     return derive_sensitivity(plan, quantity)
 
 
-def add_up(statistic: Statistic, rows: RowArrays, shape: tuple[int, ...], *, gaussian: bool) -> list[Integers]:
-    """The exact integers of each quantity of a statistic, in the order of its cells. They are private."""
+def add_up(
+    statistic: Statistic,
+    rows: RowArrays,
+    shape: tuple[int, ...],
+    *,
+    gaussian: bool,
+    computed: ComputedSteps | None = None,
+) -> list[Integers]:
+    """The exact integers of each quantity of a statistic, in the order of its cells. They are private.
+
+    `computed` keeps the residuals of a call: statistics of one score by several features compute it once.
+    """
     cells, size = _number_products(statistic, rows, shape), int(np.prod(shape))
     match statistic.value:
         case None:
@@ -119,8 +132,15 @@ def add_up(statistic: Statistic, rows: RowArrays, shape: tuple[int, ...], *, gau
             square = count * SCALE**2 + second
             parts = [square - 2 * SCALE * first, 2 * (count * SCALE**2 - second), square + 2 * SCALE * first]
             return [np.stack(parts, axis=-1).ravel()]
-        case Moment() | Residual() as function:
+        case Moment() as function:
             return [_sum(compute_steps(function, rows), cells, size)]
+        case Residual(times=times) as function:
+            known = {} if computed is None else computed
+            alone = replace(function, times=None)
+            if alone not in known:
+                known[alone] = compute_steps(alone, rows)
+            steps = known[alone] if times is None else known[alone] * rows.scaled(times)
+            return [_sum(steps, cells, size)]
 
 
 def _number_products(statistic: Statistic, rows: RowArrays, shape: tuple[int, ...]) -> Integers | None:

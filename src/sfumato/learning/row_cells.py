@@ -42,6 +42,21 @@ class Codes:
 
 
 @dataclass(frozen=True, slots=True)
+class CodeGroups:
+    """Groups of the categories of a coded feature: `groups` has the group of each category, numbered from 0.
+
+    An undeclared code is in no cell.
+    """
+
+    feature: int
+    groups: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if set(self.groups) != set(range(max(self.groups, default=-1) + 1)):
+            raise KernelFault("Groups of categories are numbered from 0, without gaps.")
+
+
+@dataclass(frozen=True, slots=True)
 class Labels:
     """The declared classes of the target. An undeclared label is in no cell."""
 
@@ -98,7 +113,7 @@ class Nearest:
     centres: tuple[tuple[float, ...], ...]
 
 
-RowCells = Bins | Codes | Labels | Leaves | Nearest
+RowCells = Bins | Codes | CodeGroups | Labels | Leaves | Nearest
 
 
 class RowValues(Protocol):
@@ -131,6 +146,8 @@ def count_cells(cells: RowCells, features: tuple[Feature, ...], target: Target |
             return len(edges) + 1
         case Codes(place):
             return len(_categories(features[place]))
+        case CodeGroups(_, groups):
+            return max(groups) + 1
         case Labels():
             return len(_labels(target))
         case Leaves(root):
@@ -149,6 +166,8 @@ def number_cells(cells: RowCells, rows: RowValues) -> Integers:
             return bins
         case Codes(feature):
             return rows.codes(feature)
+        case CodeGroups(feature, groups):
+            return np.append(np.array(groups, np.int64), NO_CELL)[rows.codes(feature)]
         case Labels():
             return rows.labels()
         case Leaves(root):
@@ -167,6 +186,9 @@ def write_key(cells: RowCells, rows: RowTerms) -> Key:
             return Key(rows.code(feature), _categories(rows.features[feature]))
         case Labels():
             return Key(rows.label(), _labels(rows.target))
+        case CodeGroups(feature, groups):
+            same = _write_same(feature, rows)
+            return Key(_case(zip(same, groups, strict=True), NO_CELL), tuple(range(max(groups) + 1)))
         case _:
             numbers: tuple[Scalar, ...] = tuple(range(count_cells(cells, rows.features, rows.target)))
             return Key(choose_by_cell(cells, numbers, rows), numbers)
@@ -180,8 +202,9 @@ def choose_by_cell(cells: RowCells, values: tuple[Scalar, ...], rows: RowTerms) 
             below = [(Call("<", (number, Literal(edge))), value) for edge, value in zip(edges, values, strict=False)]
             return _case(below, values[-1])
         case Codes(feature):
-            same = [Call("=", (rows.code(feature), Literal(code))) for code in _categories(rows.features[feature])]
-            return _case(zip(same, values, strict=True), 0)
+            return _case(zip(_write_same(feature, rows), values, strict=True), 0)
+        case CodeGroups(feature, groups):
+            return _case(zip(_write_same(feature, rows), (values[group] for group in groups), strict=True), 0)
         case Labels():
             same = [Call("=", (rows.label(), Literal(label))) for label in _labels(rows.target)]
             return _case(zip(same, values, strict=True), 0)
@@ -265,6 +288,11 @@ def _conjunction(conditions: list[Call]) -> Expression:
 def _case(pairs: Iterable[tuple[Expression, Scalar]], otherwise: Scalar) -> Expression:
     parts = [part for condition, value in pairs for part in (condition, Literal(value))]
     return Call("case", (*parts, Literal(otherwise))) if parts else Literal(otherwise)
+
+
+def _write_same(feature: int, rows: RowTerms) -> list[Call]:
+    """Whether the code is this one, for each category of a coded feature."""
+    return [Call("=", (rows.code(feature), Literal(code))) for code in _categories(rows.features[feature])]
 
 
 def _categories(feature: Feature) -> tuple[Scalar, ...]:
