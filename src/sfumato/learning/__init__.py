@@ -1,6 +1,13 @@
-"""Private learning: sample sizes of statistical queries, and learners that state what they guarantee."""
+"""Private learning: sample sizes of statistical queries, learners that state what they guarantee, and estimators.
+
+The estimators need scikit-learn (the extra `learn`), and are loaded on first use.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from sfumato.answering.statistical_oracle import ClampWarning, StatisticalOracle
+from sfumato.extras import imported
 from sfumato.learning.conjunctions import Conjunction
 from sfumato.learning.decision_lists import DecisionList
 from sfumato.learning.guarantee import Fitted, Guarantee
@@ -9,7 +16,17 @@ from sfumato.learning.sample_sizes import find_beta, find_epsilon, find_queries,
 from sfumato.learning.stumps import DecisionStump
 from sfumato.learning.thresholds import Interval, Threshold
 
+if TYPE_CHECKING:
+    from sfumato.learning.boosted_additive import BoostedAdditiveClassifier as BoostedAdditiveClassifier
+    from sfumato.learning.boosted_additive import BoostedAdditiveRegressor as BoostedAdditiveRegressor
+
+_ESTIMATORS = {  # public name -> module
+    "BoostedAdditiveClassifier": "sfumato.learning.boosted_additive",
+    "BoostedAdditiveRegressor": "sfumato.learning.boosted_additive",
+}
 __all__ = [
+    "BoostedAdditiveClassifier",
+    "BoostedAdditiveRegressor",
     "ClampWarning",
     "Conjunction",
     "DecisionList",
@@ -26,3 +43,14 @@ __all__ = [
     "find_tolerance",
     "sample_size",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _ESTIMATORS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    imported("sklearn", "learn")
+    return getattr(import_module(_ESTIMATORS[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

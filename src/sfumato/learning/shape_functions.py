@@ -67,10 +67,10 @@ def plot_shape_functions(
     shapes: Sequence[ShapeFunction], scores: Sequence[str], unit: str, title: str = "Shape functions"
 ) -> Figure:
     """A panel for each feature: its function as a line, and the band of its noise. All have the same vertical axis."""
-    most = max((float(np.abs(end).max()) for shape in shapes for end in (shape.low, shape.high)), default=0.0)
-    limit = 1.1 * most or 1.0
+    limit = 1.4 * max((float(np.abs(shape.values).max()) for shape in shapes), default=0.0) or 1.0
     panels = tuple(_draw_panel(shape, scores, unit, limit) for shape in shapes)
-    caption = "Bands: ±1.96 standard deviations of the noise that was added for privacy, without sampling error."
+    caption = "Bands: ±1.96 standard deviations of the noise that was added for privacy, without sampling error. "
+    caption += "A wide band may reach beyond its panel."
     return Figure(title, panels, caption)
 
 
