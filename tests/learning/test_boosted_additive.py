@@ -261,6 +261,7 @@ NOT_FOR_PRIVATE_ESTIMATORS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     "model", [Classifier(20, bounds=(-10, 10)), Regressor(20, bounds=(-10, 10), target_bounds=(-200, 200))], ids=repr
 )
