@@ -102,7 +102,7 @@ def read_number(value: object, name: str, rule: str) -> Fraction:
         case int() | np.integer() | Fraction():
             numerator, denominator = int(value.numerator), int(value.denominator)  # numpy's integers may hide inside
             if max(abs(numerator), denominator).bit_length() > 4 * most:
-                raise _out_of_range(name, most)
+                raise _build_range_error(name, most)
             return Fraction(numerator, denominator)
         case Decimal():
             most, numeral = 3 * most, str(value)  # wider: a loss may be a product of losses
@@ -119,7 +119,7 @@ def read_number(value: object, name: str, rule: str) -> Fraction:
         raise InvalidParameter(name, rule, kind, "Pass a number such as 0.5 or '0.5'.")
     number = Decimal(numeral)
     if (number and not -most <= number.adjusted() <= most) or len(number.as_tuple().digits) > MOST_DIGITS:
-        raise _out_of_range(name, most)
+        raise _build_range_error(name, most)
     return Fraction(number)
 
 
@@ -146,7 +146,7 @@ def convert_amount(number: Fraction, value: object, name: str) -> Decimal:
     return decimal
 
 
-def _out_of_range(name: str, most: int) -> InvalidParameter:
+def _build_range_error(name: str, most: int) -> InvalidParameter:
     return InvalidParameter(name, f"must lie between 1e-{most} and 1e{most} in size", "a number outside that range")
 
 

@@ -93,7 +93,7 @@ def test_two_counts_of_one_cell_are_a_fault():
     engine = DuckDBEngine.of_data(table, ROWS)
     plan = planned(PEOPLE[1], dataset)
     engine._measure(plan, engine._take_cursor())
-    queries = engine._queries(plan)
+    queries = engine._find_queries(plan)
     engine._ready[id(plan)] = plan, replace(queries, people="SELECT 'Rome', 1 UNION ALL SELECT 'Rome', 2")
     with pytest.raises(sf.errors.KernelFault, match="one cell"):
         engine._measure(plan, engine._take_cursor())

@@ -55,7 +55,7 @@ def plan_of(engine, sql):
 
 
 def rows_fetched(engine, plan):
-    return [len(engine._connection.execute(query).fetchall()) for query in engine._queries(plan)]
+    return [len(engine._connection.execute(query).fetchall()) for query in engine._find_queries(plan)]
 
 
 @pytest.mark.parametrize("sql", QUESTIONS)

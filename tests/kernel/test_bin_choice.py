@@ -183,7 +183,8 @@ def test_flips_are_scripted_and_enumerated():
         picks = []
         for byte in range(256):
             try:
-                picks += bin_choice.permute_and_flip(*bin_choice._exponents(below, spread), Scripted([*words, byte]))
+                exponents = bin_choice._compute_exponents(below, spread)
+                picks += bin_choice.permute_and_flip(*exponents, Scripted([*words, byte]))
             except Exhausted:  # outside a whole multiple of the number of heads: drawn again
                 assert byte >= 256 - 256 % sum(pattern)
         mass = math.prod(p if head else 1 - p for p, head in zip(survive, pattern, strict=True))

@@ -19,10 +19,10 @@ from sfumato.kernel.samplers import (
     GeometricCoins,
     discrete_gaussian,
     discrete_laplace,
+    draw_one_sided,
+    draw_two_sided,
     geometric,
     make_geometric_coins,
-    one_sided,
-    two_sided,
     uniform_below,
 )
 from sfumato.local.mechanisms.biased_coins import bernoulli
@@ -95,7 +95,7 @@ def masses(sample, coins, probabilities):
     drawn = sample(coins, len(wanted), Forced(wanted, expansion_of(probabilities)))
     mass = defaultdict(lambda: mpmath.mpf(0))
     stop = 1 - probabilities[coins.digits]
-    zero_whatever_the_rest = sample is two_sided
+    zero_whatever_the_rest = sample is draw_two_sided
     for fall, value in zip(wanted, drawn.tolist(), strict=True):
         if zero_whatever_the_rest and not fall[coins.digits + 1]:
             assert value == 0
@@ -117,7 +117,7 @@ def test_laplace_mass_is_exact(scale):
     with mpmath.workprec(2000):
         inverse = mpmath.mpf(scale.denominator) / scale.numerator
         probabilities = [oracle(coin, inverse, coins.digits) for coin in range(width)]
-        mass = masses(two_sided, coins, probabilities)
+        mass = masses(draw_two_sided, coins, probabilities)
         x = mpmath.exp(-inverse)
         reach = 2**5  # beyond, the left-out digits and K > 1 add more
         while mass[reach] < mpmath.mpf(2) ** -900:
@@ -148,7 +148,7 @@ def test_geometric_mass_is_exact(scale):
     with mpmath.workprec(2000):
         inverse = mpmath.mpf(scale.denominator) / scale.numerator
         probabilities = [oracle(coin, inverse, coins.digits) for coin in range(coins.digits + 3)]
-        mass = masses(one_sided, coins, probabilities)
+        mass = masses(draw_one_sided, coins, probabilities)
         for k in range(2**5 if scale > Fraction(1, 20) else 2):
             exact = (1 - mpmath.exp(-inverse)) * mpmath.exp(-inverse * k)
             assert abs(mass[k] / exact - 1) < mpmath.mpf(10) ** -30, k
@@ -192,7 +192,7 @@ def test_rational_ratio_gives_equal_fractions(ratio):
     laplace, one = defaultdict(Fraction), defaultdict(Fraction)
     wanted = falls(8, 5)
     for extra in range(3):  # K = 1 + extra where the tail's coin fell
-        for sample, mass in ((two_sided, laplace), (one_sided, one)):
+        for sample, mass in ((draw_two_sided, laplace), (draw_one_sided, one)):
             entropy = WithTail(wanted, expansion, extra, lambda level: expansion(coins.digits, level))
             for fall, value in zip(wanted, sample(coins, len(wanted), entropy).tolist(), strict=True):
                 if extra and not fall[coins.digits]:
@@ -221,7 +221,7 @@ def test_a_biased_digit_would_be_seen():
     probabilities = [probability.value for probability in bad.coins.probabilities]
     wanted = falls(8, 5)
     expansion = lambda coin, level: int(probabilities[coin] * 256 ** (level + 1)) % 256  # noqa: E731
-    drawn = two_sided(bad, len(wanted), Forced(wanted, expansion))
+    drawn = draw_two_sided(bad, len(wanted), Forced(wanted, expansion))
     mass = Fraction(0)
     for fall, value in zip(wanted, drawn.tolist(), strict=True):
         if value == 3:
@@ -342,7 +342,7 @@ def test_tails_beyond_int64_are_python_integers():
             self.calls += 1
             return np.full(count, 0 if self.calls <= 4 else 255, np.uint8)
 
-    drawn = two_sided(coins, 1, UpToThree())
+    drawn = draw_two_sided(coins, 1, UpToThree())
     assert drawn.dtype == object
     assert abs(int(drawn[0])) >= 3 << coins.digits
     assert abs(int(drawn[0])) > 2**63
@@ -371,7 +371,7 @@ def test_any_size(size):
 def test_a_chunk_that_overflows_makes_the_whole_result_python_integers(monkeypatch):
     parts = iter([np.array([1, 2]), np.array([3, 2**70], object), np.array([5])])
     monkeypatch.setattr(samplers, "ROWS_AT_ONCE", 2)
-    assert samplers._in_chunks(5, lambda count: next(parts)).tolist() == [1, 2, 3, 2**70, 5]
+    assert samplers._draw_in_chunks(5, lambda count: next(parts)).tolist() == [1, 2, 3, 2**70, 5]
 
 
 def test_coins_must_fill_a_word():
@@ -397,9 +397,9 @@ def test_every_head_of_the_tail_coin_adds_one_multiple(heads, size):
     coins = make_geometric_coins(Fraction(7))
     low = [place in (0, 2) for place in range(coins.digits)]  # R = 5
     for sided, sign_coins, wanted in (
-        (one_sided, [True, False], 5),
-        (two_sided, [True, False], 6),
-        (two_sided, [True, True], -6),
+        (draw_one_sided, [True, False], 5),
+        (draw_two_sided, [True, False], 6),
+        (draw_two_sided, [True, True], -6),
     ):
         fixed = replace(coins, coins=Falls([*low, True, *sign_coins]), tail=Falls(*[[True]] * heads, [False]))
         drawn = sided(fixed, size, None)

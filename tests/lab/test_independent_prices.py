@@ -82,7 +82,7 @@ def test_a_rho_with_the_wrong_sign_is_noticed(monkeypatch):
     """rho is shown as an epsilon that is too small: ln(1/delta) enters with the wrong sign."""
     spent = ZCDP(PureDP(1).to_zcdp().rho, "1e-7")
     assert find(spent=spent) == ""
-    monkeypatch.setattr(losses, "_tight_epsilon", lambda rho, _: rho)
+    monkeypatch.setattr(losses, "_bound_epsilon", lambda rho, _: rho)
     assert "does not imply" in find(spent=spent)
 
 

@@ -12,7 +12,8 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src" / "sfumato"
 FILES = {str(path.relative_to(SOURCE)): path.read_text() for path in sorted(SOURCE.rglob("*.py"))}
 INSIDE = {"_integers", "_bins"}  # the slots of ExactAggregates
-DRAWS = {".draw", "discrete_laplace", "discrete_gaussian", "geometric", "choose_cells", "two_sided", "one_sided"}
+SAMPLERS = {"discrete_laplace", "discrete_gaussian", "geometric", "draw_two_sided", "draw_one_sided"}
+DRAWS = {".draw", "choose_cells", *SAMPLERS}
 MAKES_KEYS = {"generate", "generate_key", "generate_private_key", "token_bytes", "token_hex", "randbits"}
 # a replay compares the integers of made-up rows, on a ledger that is thrown away (tests/lab/test_query_replay.py)
 RECORDS = "lab/auditing/recorded_release.py"

@@ -74,7 +74,7 @@ class QuantileChoice:
         _check_weights(weights, self.bins)
         exact = _widen(weights, max(fraction.denominator for fraction in self.fractions))
         misses = ((rank_misses(exact, fraction), fraction.denominator * self.spread) for fraction in self.fractions)
-        bins = (permute_and_flip(*_exponents(*miss), entropy) for miss in misses)
+        bins = (permute_and_flip(*_compute_exponents(*miss), entropy) for miss in misses)
         return [tuple(sorted(cell)) for cell in zip(*bins, strict=True)]
 
 
@@ -127,7 +127,7 @@ class ExtremeChoice:
         reached = (inward.astype(object) if wide else _widen(inward, 1)).cumsum(axis=1)
         short = np.maximum(noisy.astype(reached.dtype)[:, np.newaxis] - reached, 0)
         short[:, -1] = 0  # the last bin always accepts
-        approximate, exact = _exponents(short, self.spread)
+        approximate, exact = _compute_exponents(short, self.spread)
         first = flip_exp_neg(approximate.reshape(-1), exact, entropy).reshape(short.shape).argmax(axis=1)
         chosen: list[int] = (self.bins - 1 - first if self.largest else first).tolist()
         return chosen
@@ -170,7 +170,7 @@ class ModeChoice:
         _check_weights(weights, self.bins)
         if self.k == 1:
             below = weights.max(axis=1, initial=0, keepdims=True) - weights
-            return [(fullest,) for fullest in permute_and_flip(*_exponents(below, self.spread), entropy)]
+            return [(fullest,) for fullest in permute_and_flip(*_compute_exponents(below, self.spread), entropy)]
         noise = discrete_laplace(self.spread, weights.size, entropy)
         noisy = add_saturating(weights.reshape(-1), noise).reshape(weights.shape)
         order = np.argsort(-noisy, axis=1, kind="stable")[:, : self.k]
@@ -192,7 +192,7 @@ def permute_and_flip(approximate: FloatArray, exact: Callable[[int], Fraction], 
     return [int(row[uniform_below(row.size, 1, entropy)[0]]) for row in heads]
 
 
-def _exponents(below: IntArray, spread: Fraction) -> tuple[FloatArray, Callable[[int], Fraction]]:
+def _compute_exponents(below: IntArray, spread: Fraction) -> tuple[FloatArray, Callable[[int], Fraction]]:
     """below/spread of every entry, as floats and exactly: what flip_exp_neg takes."""
     flat = below.reshape(-1)
     return below.astype(np.float64) * float(1 / spread), lambda index: int(flat[index]) / spread

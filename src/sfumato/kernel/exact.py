@@ -54,14 +54,14 @@ def enclose_log(argument: Fraction, bits: int) -> Enclosure:
     power = argument.numerator.bit_length() - argument.denominator.bit_length()
     mantissa = argument / Fraction(2) ** power
     work = bits + abs(power).bit_length() + 32
-    low, high = _twice_artanh((mantissa - 1) / (mantissa + 1), work)
-    low_two, high_two = _twice_artanh(Fraction(1, 3), work)
+    low, high = _enclose_twice_artanh((mantissa - 1) / (mantissa + 1), work)
+    low_two, high_two = _enclose_twice_artanh(Fraction(1, 3), work)
     ends = power * low_two, power * high_two
     low, high = low + min(ends), high + max(ends)
     return low >> (work - bits), -(-high >> (work - bits))
 
 
-def _twice_artanh(argument: Fraction, work: int) -> Enclosure:
+def _enclose_twice_artanh(argument: Fraction, work: int) -> Enclosure:
     """Enclose 2**work * 2 artanh(argument) for |argument| <= 1/3, by its power series."""
     small = (abs(argument.numerator) << work) // argument.denominator
     square = small * small >> work
@@ -156,7 +156,7 @@ def round_up(value: Fraction) -> Decimal:
     if value < 0:
         raise ValueError("decimal_up takes a value >= 0")
     context = Context(prec=SIGNIFICANT_DIGITS, rounding=ROUND_CEILING, Emin=-9999, Emax=9999)
-    return _plainest(context.divide(Decimal(value.numerator), Decimal(value.denominator)))
+    return _shorten(context.divide(Decimal(value.numerator), Decimal(value.denominator)))
 
 
 def find_decimal(value: Fraction) -> Decimal | None:
@@ -168,7 +168,7 @@ def find_decimal(value: Fraction) -> Decimal | None:
     """
     places = value.denominator.bit_length()  # 2**a * 5**b divides 10**places, because a and b are at most that
     digits, rest = divmod(value.numerator * 10**places, value.denominator)
-    return None if rest else _plainest(_EXACT.scaleb(Decimal(digits), -places))
+    return None if rest else _shorten(_EXACT.scaleb(Decimal(digits), -places))
 
 
 def sum_exactly(*terms: Fraction | Decimal) -> Decimal:
@@ -185,7 +185,7 @@ def sum_exactly(*terms: Fraction | Decimal) -> Decimal:
     return total
 
 
-def _plainest(value: Decimal) -> Decimal:
+def _shorten(value: Decimal) -> Decimal:
     """The same number without trailing zeros, and without an exponent where it is whole."""
     shortest = value.normalize(_EXACT)
     return shortest.quantize(Decimal(1), context=_EXACT) if shortest == shortest.to_integral_value() else shortest

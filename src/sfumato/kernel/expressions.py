@@ -67,7 +67,7 @@ def may_be_negative_zero(expression: Expression) -> bool:
         case Literal(value):
             return isinstance(value, float)
         case Call(function):
-            return function in COMPUTED or any(map(may_be_negative_zero, _outcomes(expression)))
+            return function in COMPUTED or any(map(may_be_negative_zero, _list_outcomes(expression)))
 
 
 def find_kinds(expression: Expression) -> set[str]:
@@ -80,11 +80,11 @@ def find_kinds(expression: Expression) -> set[str]:
         case Literal(value):
             return {KIND_OF_LITERAL[type(value)]}
         case Call(function):
-            outcomes = [find_kinds(outcome) for outcome in _outcomes(expression)]
+            outcomes = [find_kinds(outcome) for outcome in _list_outcomes(expression)]
             return set[str]().union(*outcomes) if outcomes else {KIND_OF_RESULT.get(function, "unknown")}
 
 
-def _outcomes(call: Call) -> "tuple[Expression, ...]":
+def _list_outcomes(call: Call) -> "tuple[Expression, ...]":
     """The arguments of which one is the value of the call: those of CASE and COALESCE."""
     if call.function == "case":
         return (*call.arguments[1:-1:2], call.arguments[-1])

@@ -36,7 +36,7 @@ class PureDP:
         Requires: people >= 1 (checked here).
         Checked by: tests/kernel/test_losses.py::test_group_of_randomised_response_is_enumerated
         """
-        people = _group_size(people)
+        people = _read_group_size(people)
         return PureDP(sum_exactly(people * Fraction(self.epsilon)))
 
     def to_approx(self, delta: Number = 0) -> "ApproxDP":
@@ -70,7 +70,7 @@ class ApproxDP:
 
     def __init__(self, epsilon: Number, delta: Number) -> None:
         object.__setattr__(self, "epsilon", _read_amount(epsilon, "epsilon"))
-        object.__setattr__(self, "delta", _delta(delta))
+        object.__setattr__(self, "delta", _read_delta(delta))
 
     def __repr__(self) -> str:
         return f"ApproxDP(epsilon={write_plain(self.epsilon)}, delta={write_plain(self.delta)})"
@@ -87,9 +87,9 @@ class ApproxDP:
         Relies on: K-01 (enclosures).
         Checked by: tests/kernel/test_losses.py::test_group_of_leaky_response_is_enumerated
         """
-        people = _group_size(people)
+        people = _read_group_size(people)
         epsilon, delta = Fraction(self.epsilon), Fraction(self.delta)
-        grown = _grown_delta(epsilon, delta, people) if people > 1 and epsilon and delta else people * delta
+        grown = _bound_grown_delta(epsilon, delta, people) if people > 1 and epsilon and delta else people * delta
         if grown >= 1:
             rule = f"must stay below 1 for a group of {people}, or nothing is promised"
             raise InvalidParameter("delta", rule, "a sum of 1 or more", "Ask about a smaller group.")
@@ -102,7 +102,7 @@ class ApproxDP:
         Requires: delta' >= delta (checked here).
         Checked by: tests/kernel/test_losses.py::test_pure_to_approx
         """
-        wanted = self.delta if delta is None else _delta(delta)
+        wanted = self.delta if delta is None else _read_delta(delta)
         if wanted < self.delta:
             raise InvalidParameter("delta", "must be at least the delta that was already spent", "a smaller one")
         return ApproxDP(self.epsilon, wanted)
@@ -126,7 +126,7 @@ class ZCDP:
 
     def __init__(self, rho: Number, delta: Number = 0) -> None:
         object.__setattr__(self, "rho", _read_amount(rho, "rho"))
-        object.__setattr__(self, "delta", _delta(delta))
+        object.__setattr__(self, "delta", _read_delta(delta))
 
     def __repr__(self) -> str:
         return f"ZCDP(rho={write_plain(self.rho)}, delta={write_plain(self.delta)})"
@@ -142,7 +142,7 @@ class ZCDP:
         Requires: people >= 1 (checked here); delta = 0, or a group of one (checked here).
         Checked by: tests/kernel/test_losses.py::test_group_of_gaussians_is_tight
         """
-        people = _group_size(people)
+        people = _read_group_size(people)
         if people > 1 and self.delta:
             hint = "Convert first: loss.to_approx(delta).group(people)."
             raise InvalidParameter("people", "must be 1 for a zCDP loss that carries a delta", "a group", hint)
@@ -156,11 +156,11 @@ class ZCDP:
         Relies on: K-01 (enclosures); floats only choose alpha.
         Checked by: tests/kernel/test_losses.py::test_zcdp_to_approx_against_the_oracle
         """
-        total = _delta(delta)
+        total = _read_delta(delta)
         if total <= self.delta:
             raise InvalidParameter("delta", "must exceed the delta that was already spent", "no more than that")
         spare = Fraction(total) - Fraction(self.delta)
-        return ApproxDP(round_up(_tight_epsilon(Fraction(self.rho), spare)), total)
+        return ApproxDP(round_up(_bound_epsilon(Fraction(self.rho), spare)), total)
 
     def to_zcdp(self) -> "ZCDP":
         """The loss itself: every kind of loss has this method.
@@ -203,7 +203,7 @@ def _read_amount(value: object, name: str) -> Decimal:
     return amount
 
 
-def _delta(value: object) -> Decimal:
+def _read_delta(value: object) -> Decimal:
     delta = _read_amount(value, "delta")
     if delta >= 1:
         hint = "With a delta of 1, nothing is promised. Spend less delta."
@@ -211,14 +211,14 @@ def _delta(value: object) -> Decimal:
     return delta
 
 
-def _group_size(people: int) -> int:
+def _read_group_size(people: int) -> int:
     size = read_whole_number(people, "people", 1)
     if not 1 <= size <= MOST_PEOPLE:
         raise InvalidParameter("people", f"must be a whole number from 1 to {MOST_PEOPLE}", "something else")
     return size
 
 
-def _grown_delta(epsilon: Fraction, delta: Fraction, people: int) -> Fraction:
+def _bound_grown_delta(epsilon: Fraction, delta: Fraction, people: int) -> Fraction:
     """An upper bound of delta (e^(t epsilon) - 1)/(e^epsilon - 1), by enclosures of e^-x alone."""
     rise = (people - 1) * epsilon
     if rise > 3000:
@@ -231,7 +231,7 @@ def _grown_delta(epsilon: Fraction, delta: Fraction, people: int) -> Fraction:
     return delta * growth * share
 
 
-def _tight_epsilon(rho: Fraction, delta: Fraction) -> Fraction:
+def _bound_epsilon(rho: Fraction, delta: Fraction) -> Fraction:
     """An upper bound of inf over alpha > 1 of alpha rho + (ln(1/delta) - ln alpha)/(alpha - 1) + ln(1 - 1/alpha)."""
     if rho == 0:
         return Fraction(0)

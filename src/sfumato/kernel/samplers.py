@@ -94,7 +94,7 @@ def geometric(scale: Fraction, size: int, entropy: Entropy) -> IntArray:
     Checked by: tests/kernel/test_samplers.py::test_geometric_mass_is_exact
     """
     coins = make_geometric_coins(scale)
-    return _in_chunks(size, lambda count: one_sided(coins, count, entropy))
+    return _draw_in_chunks(size, lambda count: draw_one_sided(coins, count, entropy))
 
 
 def discrete_laplace(scale: Fraction, size: int, entropy: Entropy) -> IntArray:
@@ -106,10 +106,10 @@ def discrete_laplace(scale: Fraction, size: int, entropy: Entropy) -> IntArray:
     Checked by: tests/kernel/test_samplers.py::test_laplace_mass_is_exact
     """
     coins = make_geometric_coins(scale)
-    return _in_chunks(size, lambda count: two_sided(coins, count, entropy))
+    return _draw_in_chunks(size, lambda count: draw_two_sided(coins, count, entropy))
 
 
-def one_sided(coins: GeometricCoins, size: int, entropy: Entropy) -> IntArray:
+def draw_one_sided(coins: GeometricCoins, size: int, entropy: Entropy) -> IntArray:
     """Draw `size` variables G from the coins of one ratio x.
 
     Claim: K-08. P(G = k) = (1 - x) * x^k exactly.
@@ -117,11 +117,11 @@ def one_sided(coins: GeometricCoins, size: int, entropy: Entropy) -> IntArray:
     Relies on: K-05.
     Checked by: tests/kernel/test_samplers.py::test_rational_ratio_gives_equal_fractions
     """
-    words = _words(coins, size, entropy)
-    return _with_tail(words & ((1 << coins.digits) - 1), words, words * 0 + 1, coins, entropy)
+    words = _flip_words(coins, size, entropy)
+    return _add_tail(words & ((1 << coins.digits) - 1), words, words * 0 + 1, coins, entropy)
 
 
-def two_sided(coins: GeometricCoins, size: int, entropy: Entropy) -> IntArray:
+def draw_two_sided(coins: GeometricCoins, size: int, entropy: Entropy) -> IntArray:
     """Draw `size` variables Z that are 0, or else a fair sign times 1 + G, from the coins of one ratio x.
 
     Claim: K-09. P(Z = z) = (1 - x)/(1 + x) * x^|z| exactly.
@@ -129,18 +129,18 @@ def two_sided(coins: GeometricCoins, size: int, entropy: Entropy) -> IntArray:
     Relies on: K-08.
     Checked by: tests/kernel/test_samplers.py::test_rational_ratio_gives_equal_fractions
     """
-    words = _words(coins, size, entropy)
+    words = _flip_words(coins, size, entropy)
     negative = words >> (coins.digits + 2)  # the sign bit and its copies: 0, or -1
     sign = (words >> (coins.digits + 1) & 1 ^ negative) - negative  # 0, 1 or -1: x ^ -1 is -x - 1
-    return _with_tail(((words & ((1 << coins.digits) - 1)) + 1) * sign, words, sign, coins, entropy)
+    return _add_tail(((words & ((1 << coins.digits) - 1)) + 1) * sign, words, sign, coins, entropy)
 
 
-def _words(coins: GeometricCoins, size: int, entropy: Entropy) -> Words:
+def _flip_words(coins: GeometricCoins, size: int, entropy: Entropy) -> Words:
     """Flip the coins of `size` draws: the coins of each are the bits of one signed integer, the last its sign bit."""
     return np.packbits(coins.coins.flip(size, entropy), bitorder="little").view(f"<i{(coins.digits + 3) // 8}")
 
 
-def _with_tail(drawn: Words, words: Words, sign: Words, coins: GeometricCoins, entropy: Entropy) -> IntArray:
+def _add_tail(drawn: Words, words: Words, sign: Words, coins: GeometricCoins, entropy: Entropy) -> IntArray:
     """Add sign * 2**digits * K where K >= 1: one more for every further head of the tail's coin."""
     total: IntArray = drawn.astype(np.int64)
     places = np.flatnonzero(words & (1 << coins.digits))
@@ -167,10 +167,10 @@ def discrete_gaussian(variance: Fraction, size: int, entropy: Entropy) -> IntArr
     """
     if not LEAST_SCALE <= 2 * variance < GREATEST_SCALE**2:
         raise KernelFault("The variance of the noise lies outside what the samplers carry.")
-    return _in_chunks(size, lambda count: _gaussian_rows(variance, count, entropy))
+    return _draw_in_chunks(size, lambda count: _draw_gaussian(variance, count, entropy))
 
 
-def _gaussian_rows(variance: Fraction, size: int, entropy: Entropy) -> IntArray:
+def _draw_gaussian(variance: Fraction, size: int, entropy: Entropy) -> IntArray:
     """Keep a discrete Laplace draw Y of integer scale t with probability exp(-(|Y| - variance/t)**2 / (2 variance))."""
     scale = isqrt(variance.numerator // variance.denominator) + 1
     shift, twice = variance / scale, 2 * variance
@@ -187,7 +187,7 @@ def _gaussian_rows(variance: Fraction, size: int, entropy: Entropy) -> IntArray:
     return drawn[:size]
 
 
-def _in_chunks(size: int, draw: Callable[[int], IntArray]) -> IntArray:
+def _draw_in_chunks(size: int, draw: Callable[[int], IntArray]) -> IntArray:
     """Draw in rows that fit the cache. If an integer of one part does not fit 64 bits, all become Python's own."""
     if size <= ROWS_AT_ONCE:
         return draw(size)

@@ -46,11 +46,11 @@ def derive_sensitivity(plan: BoundedPlan, quantity: Quantity) -> Sensitivity:  #
     reach, per_row, neighbours = Fraction(plan.reach), plan.unit.per_row, plan.unit.neighbours
     match quantity:
         case Count():
-            return _weighed(plan, Fraction(0), reach / Fraction(2) ** find_exponent(quantity, per_row=per_row))
-        case Sum(value, grid) if neighbours is Neighbours.REPLACE_ONE and _always_there(plan, value):
+            return _bound_weighed(plan, Fraction(0), reach / Fraction(2) ** find_exponent(quantity, per_row=per_row))
+        case Sum(value, grid) if neighbours is Neighbours.REPLACE_ONE and _is_always_there(plan, value):
             return Sensitivity(Fraction(grid.span), Fraction(grid.span**2))
         case Sum(_, grid, offset):
-            return _weighed(plan, reach * min(grid.lower - offset, 0), reach * max(grid.upper - offset, 0))
+            return _bound_weighed(plan, reach * min(grid.lower - offset, 0), reach * max(grid.upper - offset, 0))
         case People() | Keys():
             groups = plan.max_groups_per_unit
             moved = Fraction(groups if plan.cells is None else min(groups, plan.cells))  # by one in each cell
@@ -61,7 +61,7 @@ def derive_sensitivity(plan: BoundedPlan, quantity: Quantity) -> Sensitivity:  #
             moved = neighbours.people_moved * reach * bound_parts(quantity, per_row=per_row)
             return Sensitivity(moved, moved**2)
         case Curve(value):
-            if neighbours is not Neighbours.REPLACE_ONE or not _always_there(plan, value):
+            if neighbours is not Neighbours.REPLACE_ONE or not _is_always_there(plan, value):
                 raise KernelFault("A curve is of rows that are always there.")
             moved = bound_parts(quantity, per_row=per_row)
             return Sensitivity(moved, moved**2)
@@ -83,7 +83,7 @@ def bound_unit_weight(plan: BoundedPlan) -> int:
     return plan.reach if plan.unit.per_row else plan.reach << -ROW_WEIGHT_EXPONENT
 
 
-def _weighed(plan: BoundedPlan, least: Fraction, most: Fraction) -> Sensitivity:
+def _bound_weighed(plan: BoundedPlan, least: Fraction, most: Fraction) -> Sensitivity:
     """Of sums over rows, of which one unit's are between `least` <= 0 and `most` >= 0 together."""
     size = max(most, -least)
     match plan.unit.neighbours:
@@ -98,7 +98,7 @@ def _weighed(plan: BoundedPlan, least: Fraction, most: Fraction) -> Sensitivity:
             assert_never(plan.unit.neighbours)
 
 
-def _always_there(plan: BoundedPlan, value: Expression) -> bool:
+def _is_always_there(plan: BoundedPlan, value: Expression) -> bool:
     """Does every row always add a value within the bounds? Then a replaced row moves a sum by the span alone."""
     stays = isinstance(plan.source, Scan) and plan.unit.per_row and not plan.filters and not plan.keys
     return stays and isinstance(value, Column) and not value.nullable

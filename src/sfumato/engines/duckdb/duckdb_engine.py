@@ -125,7 +125,7 @@ class DuckDBEngine:
         check_source(plan.source, self.tables)
         check_nullability(plan, self.tables)
         with suppress(Exception):
-            for query in self._queries(plan):
+            for query in self._find_queries(plan):
                 self._empty.bind(query)
             bound = True
         if not bound:
@@ -150,7 +150,7 @@ class DuckDBEngine:
             return self._connection.cursor()
 
     def _measure(self, plan: BoundedPlan, cursor: duckdb.DuckDBPyConnection) -> ExactAggregates:
-        queries = self._queries(plan)
+        queries = self._find_queries(plan)
 
         def run(query: str | None) -> list[Any] | None:
             return None if query is None else cursor.execute(query).fetchall()
@@ -159,18 +159,18 @@ class DuckDBEngine:
         bins = {name: cursor.execute(query).fetchall() for name, query in queries.bins.items()}
         return collect_aggregates(plan, people, added, bins)
 
-    def _queries(self, plan: BoundedPlan) -> Queries:
+    def _find_queries(self, plan: BoundedPlan) -> Queries:
         """The queries of a plan: those of its check, if it is the same object (equal plans may differ in a literal)."""
         with self._lock:
             _, ready = self._ready.pop(id(plan), (plan, None))
-        ready = ready or self._lowered(plan)
+        ready = ready or self._lower_plan(plan)
         with self._lock:
             self._ready[id(plan)] = (plan, ready)  # holding the plan keeps its id from being used again
             while len(self._ready) > MOST_READY:
                 del self._ready[next(iter(self._ready))]
         return ready
 
-    def _lowered(self, plan: BoundedPlan) -> Queries:
+    def _lower_plan(self, plan: BoundedPlan) -> Queries:
         stored = self._stored[plan.source.table] if isinstance(plan.source, Scan) else {}
         check_source(plan.source, self.tables)
         check_nullability(plan, self.tables)
