@@ -20,7 +20,7 @@ def enclose_exp_neg(exponent: Fraction, bits: int) -> Enclosure:
     Checked by: tests/kernel/test_exact.py::test_exp_neg_encloses_the_truth
     """
     if exponent < 0:
-        raise ValueError("exp_neg takes an exponent >= 0")
+        raise ValueError("enclose_exp_neg takes an exponent >= 0")
     if exponent == 0:
         return 1 << bits, 1 << bits
     if exponent >= bits:
@@ -50,7 +50,7 @@ def enclose_log(argument: Fraction, bits: int) -> Enclosure:
     Checked by: tests/kernel/test_exact.py::test_log_encloses_the_truth
     """
     if argument <= 0:
-        raise ValueError("log takes an argument > 0")
+        raise ValueError("enclose_log takes an argument > 0")
     power = argument.numerator.bit_length() - argument.denominator.bit_length()
     mantissa = argument / Fraction(2) ** power
     work = bits + abs(power).bit_length() + 32
@@ -154,7 +154,7 @@ def round_up(value: Fraction) -> Decimal:
     Checked by: tests/kernel/test_exact.py::test_decimal_up_is_never_below
     """
     if value < 0:
-        raise ValueError("decimal_up takes a value >= 0")
+        raise ValueError("round_up takes a value >= 0")
     context = Context(prec=SIGNIFICANT_DIGITS, rounding=ROUND_CEILING, Emin=-9999, Emax=9999)
     return _shorten(context.divide(Decimal(value.numerator), Decimal(value.denominator)))
 

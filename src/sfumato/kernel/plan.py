@@ -1,7 +1,7 @@
 """BoundedPlan: what may be measured. A closed union of quantities, each with a rule in sensitivity.py.
 
 To add a quantity: add its class, with the number of its integers for a cell (`width`), to `Quantity`.
-mypy (assert_never) then names the places that need a case: exponent_of, sensitivity.py, certify.py,
+mypy (assert_never) then names the places that need a case: find_exponent, sensitivity.py, certify.py,
 engines/measured_cells.py, engines/sql/lowering.py, engines/reference, planning/planner.py and answers/make_answer.py.
 """
 
