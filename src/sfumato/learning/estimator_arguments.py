@@ -181,6 +181,13 @@ def read_rows(X: object, features: tuple[Feature, ...], names: tuple[str, ...] |
     return RowArrays(table, None, features, None)
 
 
+def count_columns(X: object, columns: DatasetColumns) -> int:  # noqa: N803
+    """The number of features, before a source is opened. What is wrong with them is refused when it is opened."""
+    if columns.dataset is not None or X is None:
+        return max(len(columns.features), 1) if isinstance(columns.features, Sequence) else 1
+    return len(read_table(X).columns)
+
+
 def require_fitted(estimator: Any, attribute: str) -> None:  # noqa: ANN401 - any estimator
     """Refuse to predict before fit."""
     if not hasattr(estimator, attribute):

@@ -80,6 +80,18 @@ def read_price(epsilon: Number, delta: Number, budget: PrivacyLoss | None = None
     return choose_prepayment(amount, spare, ApproxDP(amount, spare) if budget is None else budget)
 
 
+def is_laplace_better(epsilon: Number, delta: Number, statistics: int) -> bool:
+    """Is Laplace noise at epsilon smaller than Gaussian noise at (epsilon, delta), if so many counts share the price?
+
+    It follows from public numbers.
+    """
+    limit = read_price(epsilon, delta).limit
+    if isinstance(limit, PureDP):
+        return True
+    amount = float(read_privacy_amount(epsilon, "epsilon"))
+    return 2 * (statistics / amount) ** 2 <= statistics / (2 * float(limit.rho))
+
+
 class SpentShares:
     """The shares of one fit, as they are spent: together at most 1. A share of a call is of what `begun` left."""
 
