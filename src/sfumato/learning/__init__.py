@@ -19,22 +19,34 @@ from sfumato.learning.thresholds import Interval, Threshold
 if TYPE_CHECKING:
     from sfumato.learning.boosted_additive import BoostedAdditiveClassifier as BoostedAdditiveClassifier
     from sfumato.learning.boosted_additive import BoostedAdditiveRegressor as BoostedAdditiveRegressor
+    from sfumato.learning.decision_trees import DecisionTreeClassifier as DecisionTreeClassifier
+    from sfumato.learning.decision_trees import RandomForestClassifier as RandomForestClassifier
+    from sfumato.learning.k_means import KMeans as KMeans
+    from sfumato.learning.principal_components import PCA as PCA
 
 _ESTIMATORS = {  # public name -> module
     "BoostedAdditiveClassifier": "sfumato.learning.boosted_additive",
     "BoostedAdditiveRegressor": "sfumato.learning.boosted_additive",
+    "DecisionTreeClassifier": "sfumato.learning.decision_trees",
+    "KMeans": "sfumato.learning.k_means",
+    "PCA": "sfumato.learning.principal_components",
+    "RandomForestClassifier": "sfumato.learning.decision_trees",
 }
 __all__ = [
+    "PCA",
     "BoostedAdditiveClassifier",
     "BoostedAdditiveRegressor",
     "ClampWarning",
     "Conjunction",
     "DecisionList",
     "DecisionStump",
+    "DecisionTreeClassifier",
     "Fitted",
     "Guarantee",
     "Interval",
+    "KMeans",
     "Parity",
+    "RandomForestClassifier",
     "StatisticalOracle",
     "Threshold",
     "find_beta",

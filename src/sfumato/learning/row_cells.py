@@ -107,10 +107,28 @@ class Leaves:
 
 @dataclass(frozen=True, slots=True)
 class Nearest:
-    """The nearest of several centres, in scaled columns (from -1 to 1); of equally near ones, the first."""
+    """The nearest of several centres, in scaled columns (from -1 to 1); of equally near ones, the first.
+
+    `weights` has the weight of each column's squared distance; without them, all are 1.
+    """
 
     columns: tuple[int, ...]
     centres: tuple[tuple[float, ...], ...]
+    weights: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        sizes = {len(centre) for centre in self.centres} | ({len(self.weights)} if self.weights else set())
+        if sizes != {len(self.columns)}:
+            raise KernelFault("A centre, and the weights, have a number for each column.")
+
+    def list_planes(self) -> list[tuple[float, tuple[float, ...]]]:
+        """For each centre c an offset and a slope for each column: -|c|²/2 and c, with the weights."""
+        weights = self.weights or (1.0,) * len(self.columns)
+        slopes = [tuple(w * c for w, c in zip(weights, centre, strict=True)) for centre in self.centres]
+        return [
+            (-sum(s * c for s, c in zip(slope, centre, strict=True)) / 2, slope)
+            for slope, centre in zip(slopes, self.centres, strict=True)
+        ]
 
 
 RowCells = Bins | Codes | CodeGroups | Labels | Leaves | Nearest
@@ -152,7 +170,7 @@ def count_cells(cells: RowCells, features: tuple[Feature, ...], target: Target |
             return len(_labels(target))
         case Leaves(root):
             return sum(1 for _ in list_leaves(root))
-        case Nearest(_, centres):
+        case Nearest(centres=centres):
             return len(centres)
         case _:
             assert_never(cells)
@@ -172,8 +190,8 @@ def number_cells(cells: RowCells, rows: RowValues) -> Integers:
             return rows.labels()
         case Leaves(root):
             return _number_leaves(root, rows)
-        case Nearest(columns, centres):
-            nearest: Integers = np.argmax(np.stack(list(_closeness(columns, centres, rows))), axis=0)
+        case Nearest():
+            nearest: Integers = np.argmax(np.stack(list(_closeness(cells, rows))), axis=0)
             return nearest
         case _:
             assert_never(cells)
@@ -210,8 +228,8 @@ def choose_by_cell(cells: RowCells, values: tuple[Scalar, ...], rows: RowTerms) 
             return _case(zip(same, values, strict=True), 0)
         case Leaves(root):
             return _write_tree(root, values, rows)
-        case Nearest(columns, centres):
-            near = [rows.compute(closeness) for closeness in _write_closeness(columns, centres, rows)]
+        case Nearest():
+            near = [rows.compute(closeness) for closeness in _write_closeness(cells, rows)]
             first = [
                 _conjunction([Call(">=", (one, two)) for two in near[place + 1 :]]) for place, one in enumerate(near)
             ]
@@ -256,27 +274,21 @@ def _write_tree(node: Split | Leaf, values: tuple[Scalar, ...], rows: RowTerms) 
     return Call("case", (test, _write_tree(node.passed, values, rows), _write_tree(node.failed, values, rows)))
 
 
-def _closeness(columns: tuple[int, ...], centres: tuple[tuple[float, ...], ...], rows: RowValues) -> Iterable[Floats]:
+def _closeness(cells: Nearest, rows: RowValues) -> Iterable[Floats]:
     """c·x - |c|²/2 for each centre c: largest where |x - c| is smallest."""
-    for centre in centres:
-        total = np.full(len(rows), _offset(centre))
-        for column, weight in zip(columns, centre, strict=True):
-            total = total + rows.scaled(column) * (weight / SCALE)
+    for offset, slopes in cells.list_planes():
+        total = np.full(len(rows), offset)
+        for column, slope in zip(cells.columns, slopes, strict=True):
+            total = total + rows.scaled(column) * (slope / SCALE)
         yield total
 
 
-def _write_closeness(
-    columns: tuple[int, ...], centres: tuple[tuple[float, ...], ...], rows: RowTerms
-) -> Iterable[Expression]:
-    for centre in centres:
-        total: Expression = Literal(_offset(centre))
-        for column, weight in zip(columns, centre, strict=True):
-            total = Call("+", (total, Call("*", (rows.scaled(column), Literal(weight / SCALE)))))
+def _write_closeness(cells: Nearest, rows: RowTerms) -> Iterable[Expression]:
+    for offset, slopes in cells.list_planes():
+        total: Expression = Literal(offset)
+        for column, slope in zip(cells.columns, slopes, strict=True):
+            total = Call("+", (total, Call("*", (rows.scaled(column), Literal(slope / SCALE)))))
         yield total
-
-
-def _offset(centre: tuple[float, ...]) -> float:
-    return -sum(weight * weight for weight in centre) / 2
 
 
 def _conjunction(conditions: list[Call]) -> Expression:
