@@ -21,14 +21,22 @@ if TYPE_CHECKING:
     from sfumato.learning.boosted_additive import BoostedAdditiveRegressor as BoostedAdditiveRegressor
     from sfumato.learning.decision_trees import DecisionTreeClassifier as DecisionTreeClassifier
     from sfumato.learning.decision_trees import RandomForestClassifier as RandomForestClassifier
+    from sfumato.learning.histogram_density import HistogramDensity as HistogramDensity
     from sfumato.learning.k_means import KMeans as KMeans
+    from sfumato.learning.linear_regression import LinearRegression as LinearRegression
+    from sfumato.learning.naive_bayes import CategoricalNB as CategoricalNB
+    from sfumato.learning.naive_bayes import GaussianNB as GaussianNB
     from sfumato.learning.principal_components import PCA as PCA
 
 _ESTIMATORS = {  # public name -> module
     "BoostedAdditiveClassifier": "sfumato.learning.boosted_additive",
     "BoostedAdditiveRegressor": "sfumato.learning.boosted_additive",
+    "CategoricalNB": "sfumato.learning.naive_bayes",
     "DecisionTreeClassifier": "sfumato.learning.decision_trees",
+    "GaussianNB": "sfumato.learning.naive_bayes",
+    "HistogramDensity": "sfumato.learning.histogram_density",
     "KMeans": "sfumato.learning.k_means",
+    "LinearRegression": "sfumato.learning.linear_regression",
     "PCA": "sfumato.learning.principal_components",
     "RandomForestClassifier": "sfumato.learning.decision_trees",
 }
@@ -36,15 +44,19 @@ __all__ = [
     "PCA",
     "BoostedAdditiveClassifier",
     "BoostedAdditiveRegressor",
+    "CategoricalNB",
     "ClampWarning",
     "Conjunction",
     "DecisionList",
     "DecisionStump",
     "DecisionTreeClassifier",
     "Fitted",
+    "GaussianNB",
     "Guarantee",
+    "HistogramDensity",
     "Interval",
     "KMeans",
+    "LinearRegression",
     "Parity",
     "RandomForestClassifier",
     "StatisticalOracle",

@@ -165,6 +165,8 @@ def _declare_target(declared: Declared, predicts: Predicts, y: Any, held: Any) -
             if held.dtype.kind in "iuf" or isinstance(y, (list, tuple)):
                 return Classes("y", WHOLE_LABELS)
             hint = "For example classes=['no', 'yes']: labels are never taken from the data. Unknown label type."
+            if held.dtype.kind == "c":
+                raise InvalidParameter("y", "must be labels", "complex numbers. Complex data not supported")
             raise InvalidParameter("classes", "must be declared for labels that are not whole numbers", "nothing", hint)
 
 
@@ -173,7 +175,7 @@ def read_rows(X: object, features: tuple[Feature, ...], names: tuple[str, ...] |
     table = read_table(X)
     if len(table.columns) != len(features):
         count, wanted = len(table.columns), len(features)
-        text = f"X has {count} features, but this estimator is expecting {wanted} features as input"
+        text = f"X has {count} features, but Estimator is expecting {wanted} features as input"
         raise InvalidParameter("X", f"must have the columns of fit: {text}", f"{count} columns")
     if names is not None and table.names is not None and table.names != names:
         text = "The feature names should match those that were passed during fit"
