@@ -4,8 +4,8 @@ from itertools import product
 
 import pytest
 from bin_flips import make_cell
+from bounded_plans import AGE, COUNT, PLAN, SUM, changed
 from test_bin_choice import loss_in_floats
-from test_plan import AGE, COUNT, PLAN, SUM, changed
 
 import sfumato as sf
 from sfumato.errors import InvalidParameter, KernelFault

@@ -7,8 +7,8 @@ from dataclasses import replace
 import mpmath
 import numpy as np
 import pytest
+from bounded_plans import AGE, PLAN, SUM
 from scripted import Exhausted, Scripted
-from test_plan import AGE, PLAN, SUM
 
 import sfumato as sf
 from sfumato.errors import KernelFault

@@ -5,8 +5,8 @@ from fractions import Fraction
 from itertools import product
 
 import pytest
+from bounded_plans import AGE, PLAN, changed
 from scripted import Scripted
-from test_plan import AGE, PLAN, changed
 
 from sfumato.engines.reference.reference_engine import split_row
 from sfumato.errors import KernelFault
