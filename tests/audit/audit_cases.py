@@ -1,4 +1,4 @@
-"""What `make audit` audits: every mechanism and randomiser, every aggregate in every setting, and random questions."""
+"""What `make audit` audits: mechanisms and randomisers, the oracle, aggregates in every setting, random questions."""
 
 import tempfile
 from collections.abc import Iterator
@@ -8,6 +8,7 @@ from pathlib import Path
 
 from generated_questions import questions
 from hostile_clinic import SITES, declare_tables
+from oracle_audit import PAIRS, audit_oracle
 
 import sfumato as sf
 from sfumato.catalog.dataset import Dataset, Table, replace_tables
@@ -76,7 +77,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Case:
-    """Something to audit. `kind` is "mechanism", "aggregate" or "random"."""
+    """Something to audit. `kind` is "mechanism", "oracle", "aggregate" or "random"."""
 
     kind: str
     name: str
@@ -97,6 +98,8 @@ def list_cases() -> Iterator[Case]:
     """All cases. A combination that cannot be declared is left out."""
     for place, real in enumerate(REAL_MECHANISMS):
         yield Case("mechanism", real.name, number=place)
+    for neighbours in PAIRS:
+        yield Case("oracle", f"two adaptive statistical queries · {neighbours}", neighbours=neighbours)
     combinations = product(AGGREGATES, UNITS, ("add-remove", "replace-one"), ("basic", "zcdp"), ENGINES)
     for name, unit, neighbours, accounting, engine in combinations:
         if ("public" in unit and neighbours == "add-remove") or (unit in OF_ROWS and name in OF_PEOPLE):
@@ -165,6 +168,9 @@ def run_case(case: Case, samples: int, bench: Bench | None = None) -> Row:
         case "aggregate" if bench is None:
             with Bench() as own:
                 return _run_aggregate(case, samples, own)
+        case "oracle":
+            found = audit_oracle(case.neighbours, samples or 40)
+            return Row(case.text, repr(found.claim), found.lower_bound, None, found.samples, found.verdict, found.event)
         case "aggregate":
             return _run_aggregate(case, samples, bench)
         case _:

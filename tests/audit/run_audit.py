@@ -12,7 +12,7 @@ for folder in ("", "engines", "audit"):
 
 from audit_cases import Bench, Row, list_batches, list_cases, run_case  # noqa: E402
 
-SAMPLES = {"mechanism": 20_000, "aggregate": 3_000, "random": 0}
+SAMPLES = {"mechanism": 20_000, "oracle": 2_000, "aggregate": 3_000, "random": 0}
 
 
 def run(batch):

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from plain_oracle import Population, cube
-from scipy.stats import binom
+from scipy.stats import binom, ks_2samp
 
 import sfumato as sf
 from sfumato.learning import Conjunction, DecisionList, DecisionStump, Interval, Parity, Threshold
@@ -92,6 +92,73 @@ def test_how_far_the_stated_m_is_above_what_is_needed(case, capsys):
     assert high <= stated.m
     with capsys.disabled():
         print(f"\n{case}: stated m = {stated.m:,}, enough in {runs} runs: about {high:,} ({stated.m / high:.1f} times)")
+
+
+COLUMNS_OF_SAMPLES = {
+    **{name: sf.Boolean(nullable=False) for name in (*FEATURES, "y")}, "x": sf.Integer(0, 15, nullable=False),
+}  # fmt: skip
+
+
+def protect_sample(population, m):
+    """The real curator on a fresh sample of the population."""
+    places = population.generator.choice(len(population.rows), m, p=population.weights)
+    data = pd.DataFrame([population.rows[place] for place in places], columns=population.columns)
+    data["y"] = [population.labels[place] for place in places]
+    columns = {name: COLUMNS_OF_SAMPLES[name] for name in data.columns}
+    public = {"neighbours": "replace-one", "rows": m, "budget": sf.Budget(epsilon=100)}
+    return sf.protect(
+        data.astype({"x": int} if "x" in data else {}), name="people", unit=sf.ROW, columns=columns, **public
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", ["threshold", "conjunction"])
+def test_200_fits_through_the_curator_keep_the_guarantee(case):
+    learner, population, _ = CASES[case]
+    stated = learner.guarantee(ALPHA, BETA, EPSILON)
+    runs, failed = 200, 0
+    for _ in range(runs):
+        with protect_sample(population, stated.m) as curator:
+            fitted = learner.fit(curator, epsilon=EPSILON, beta=BETA, alpha=ALPHA)
+        assert fitted.alpha <= ALPHA * (1 + 1e-12)
+        failed += population.error(fitted.hypothesis) > ALPHA
+    assert failed <= binom.isf(FALSE_ALARM, runs, BETA)
+
+
+@pytest.mark.slow
+def test_the_plain_oracle_has_the_law_of_the_curator():
+    """Learned thresholds on few rows, where they vary: through the curator, and with the oracle of these tests."""
+    learner, population, conditions = CASES["threshold"]
+    rows, tolerance = 30, 0.05
+
+    def learn_plainly(epsilon):
+        plain = (population.oracle(rows, learner.k, epsilon) for _ in range(4_000))
+        return [learner.learn(oracle, tolerance, conditions).condition.at_least for oracle in plain]
+
+    real = []
+    for _ in range(300):
+        with protect_sample(population, rows) as curator:
+            oracle = curator.statistical_queries(learner.k, EPSILON, class_size=learner.class_size)
+            rule = learner.learn(oracle, tolerance, learner.read_conditions(curator, "people"))
+            real.append(rule.condition.at_least)
+    assert ks_2samp(real, learn_plainly(EPSILON)).pvalue > FALSE_ALARM
+    assert ks_2samp(real, learn_plainly(100)).pvalue < FALSE_ALARM  # negative control: almost no noise
+
+
+def test_the_plain_oracle_has_the_noise_of_the_curator():
+    """The errors of 1,000 answers of each, in units of the scale."""
+    _, population, _ = CASES["threshold"]
+    rows, queries = 200, 1_000
+    psis = [f"x > 7.{number:03}" for number in range(queries)]  # the same rows, but different queries
+    with protect_sample(population, rows) as curator:
+        oracle = curator.statistical_queries(queries, epsilon=100)
+        real = np.array(oracle.means(psis))
+        scale = oracle.noise_scale
+    plain = np.array(population.oracle(rows, queries, 100).means(psis))
+    assert scale == pytest.approx(queries / (100 * rows))
+    centred, other = (answers - np.median(answers) for answers in (real, plain))
+    assert ks_2samp(centred, other).pvalue > FALSE_ALARM
+    assert ks_2samp(centred, 2 * other).pvalue < FALSE_ALARM  # negative control
 
 
 def test_what_each_learner_states():
