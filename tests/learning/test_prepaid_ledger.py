@@ -9,6 +9,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -336,3 +337,14 @@ def test_two_threads_share_one_limit():
             admitted = list(threads.map(spend, [prepaid] * 20, [ZCDP("0.002")] * 20))
         assert sum(admitted) == 7
         prepaid.close()
+
+
+def find_callers(name, sources):
+    return sorted(path for path, text in sources.items() if f".{name}(" in text)
+
+
+def test_no_code_raises_the_limit_of_a_prepaid_ledger():
+    root = Path(sf.__file__).parent
+    sources = {str(path.relative_to(root)): path.read_text() for path in root.rglob("*.py")}
+    assert find_callers("set_limit", sources) == ["folder_ledger.py"]  # the owner's, on the ledger of a folder
+    assert find_callers("set_limit", {"learning/x.py": "prepaid.set_limit(Limit(loss))"})  # negative control
