@@ -15,16 +15,16 @@ def protect(rows, neighbours):
     return sf.protect(data, name="people", unit=sf.ROW, columns=columns, neighbours=neighbours, budget=BUDGET, **public)
 
 
-def ask_two(curator):
+def ask_two(curator, epsilon=1):
     """All that a new oracle shows: two answers, the second query chosen from the first, and the noisy count."""
-    oracle = curator.statistical_queries(k=2, epsilon=1)
+    oracle = curator.statistical_queries(k=2, epsilon=epsilon)
     first = oracle.mean("y")
     second = oracle.mean("NOT y" if first > 0.5 else "CASE WHEN y THEN 1 ELSE 0 END")
     return first, second, oracle.noisy_rows
 
 
-def audit_oracle(neighbours, samples, claim=1):
-    """Audit the claim on two datasets that differ in one row."""
+def audit_oracle(neighbours, samples, claim=1, epsilon=1):
+    """Audit the claim on two datasets that differ in one row. The oracle spends `epsilon`."""
     first, second = (protect(rows, neighbours) for rows in PAIRS[neighbours])
     with first, second:
-        return audit(ask_two, first, second, claim, samples=samples)
+        return audit(lambda curator: ask_two(curator, epsilon), first, second, claim, samples=samples)
