@@ -114,8 +114,9 @@ def list_cases() -> Iterator[Case]:
 def list_batches(cases: list[Case]) -> list[list[Case]]:
     """Cases that share datasets, together. The longest batches come first, so that all cores end at about one time."""
     batches: dict[object, list[Case]] = {}
-    for case in sorted(cases, key=lambda case: ("aggregate", "random", "mechanism").index(case.kind)):
-        shared = (case.unit, case.neighbours, case.accounting) if case.kind == "aggregate" else case.number // 5
+    for case in sorted(cases, key=lambda case: ("oracle", "aggregate", "random", "mechanism").index(case.kind)):
+        shares = case.kind in ("oracle", "aggregate")
+        shared = (case.unit, case.neighbours, case.accounting) if shares else case.number // 5
         batches.setdefault((case.kind, shared), []).append(case)
     return list(batches.values())
 
@@ -165,12 +166,12 @@ def run_case(case: Case, samples: int, bench: Bench | None = None) -> Row:
         case "mechanism":
             found = REAL_MECHANISMS[case.number].audit(samples or 2_000)
             return Row(case.text, repr(found.claim), found.lower_bound, None, found.samples, found.verdict, found.event)
-        case "aggregate" if bench is None:
-            with Bench() as own:
-                return _run_aggregate(case, samples, own)
         case "oracle":
             found = audit_oracle(case.neighbours, samples or 40)
             return Row(case.text, repr(found.claim), found.lower_bound, None, found.samples, found.verdict, found.event)
+        case "aggregate" if bench is None:
+            with Bench() as own:
+                return _run_aggregate(case, samples, own)
         case "aggregate":
             return _run_aggregate(case, samples, bench)
         case _:
