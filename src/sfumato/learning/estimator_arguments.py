@@ -29,7 +29,7 @@ from sfumato.learning.feature_columns import (
     read_values,
 )
 from sfumato.learning.noisy_statistics import Statistic, StatisticSource, read_price
-from sfumato.learning.row_arrays import ArrayTable, RowArrays, read_column, read_table
+from sfumato.learning.row_arrays import ArrayTable, RowArrays, read_column, read_table, take_only_column
 from sfumato.learning.row_cells import Labels
 from sfumato.number_arguments import Number
 
@@ -120,8 +120,9 @@ def _open_arrays(X: object, y: object, declared: Declared, predicts: Predicts) -
     price, neighbours = read_price(declared.epsilon, declared.delta), Neighbours.read(declared.neighbours)
     table = read_table(X)
     features = declare_features(name_columns(table), declared.bounds, declared.categories)
-    held = None if predicts == "nothing" else read_column(y, table.rows)
-    target = _declare_target(declared, predicts, y, held)
+    labels = take_only_column(y)
+    held = None if predicts == "nothing" else read_column(labels, table.rows)
+    target = _declare_target(declared, predicts, labels, held)
     source = ArrayStatistics(RowArrays(table, held, features, target), price, neighbours)
     if isinstance(target, Classes) and target.labels == WHOLE_LABELS and declared.classes is None:
         found = Classes(target.name, _find_labels(source))
@@ -160,9 +161,12 @@ def _declare_target(declared: Declared, predicts: Predicts, y: Any, held: Any) -
                 return Classes("y", read_values(declared.classes, "classes"))
             if hasattr(getattr(y, "dtype", None), "categories"):
                 return Classes("y", read_values(list(y.dtype.categories), "categories of y"))
-            if held.dtype.kind == "b":
+            declared_type = str(getattr(y, "dtype", held.dtype)).lower()  # of a nullable column too
+            if declared_type.startswith("bool"):
                 return Classes("y", (False, True))
-            if held.dtype.kind in "iuf" or isinstance(y, (list, tuple)):
+            if declared_type.startswith(("int", "uint", "float", "double", "halffloat")) or isinstance(
+                y, (list, tuple)
+            ):
                 return Classes("y", WHOLE_LABELS)
             hint = "For example classes=['no', 'yes']: labels are never taken from the data. Unknown label type."
             if held.dtype.kind == "c":

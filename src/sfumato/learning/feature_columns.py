@@ -16,13 +16,14 @@ import numpy as np
 from sfumato.catalog.columns import Boolean, Category, ColumnDeclaration, Integer, Real
 from sfumato.catalog.dataset import Table
 from sfumato.errors import InvalidParameter, describe_kind
-from sfumato.kernel.expressions import Scalar
+from sfumato.kernel.expressions import Column, Literal, Scalar, find_kinds
 
 SCALE_BITS = 14  # a scaled column is a whole number of steps of 2**-14
 SCALE = 1 << SCALE_BITS
 MOST_COLUMNS = 2_000
 MOST_CATEGORIES = 10_000
 MOST_BOUND = 2.0**53
+NARROWEST = 2.0**-32  # of bounds, as a part of the larger one: scaled steps are rounded to one part in 2**15
 MOST_LABELS = 100  # of a column of whole numbers
 
 
@@ -193,7 +194,7 @@ def find_declared_classes(table: Table, name: str, classes: object) -> Classes:
     declared = table.columns[found]
     match declared:
         case _ if classes is not None:
-            return Classes(found, read_values(classes, "classes"))
+            return _check_labels(table.column(found), Classes(found, read_values(classes, "classes")))
         case Category(values=values):
             return Classes(found, tuple(values))
         case Boolean():
@@ -203,6 +204,17 @@ def find_declared_classes(table: Table, name: str, classes: object) -> Classes:
         case _:
             hint = "For example classes=[0, 1], or declare the column as a Category."
             raise InvalidParameter("classes", f"must be declared for the target {found}", "nothing", hint)
+
+
+def _check_labels(column: Column, classes: Classes) -> Classes:
+    """Refuse labels of another kind than the column's values: an engine would convert values, and fail on some."""
+    (kind,) = find_kinds(column)
+    if any(find_kinds(Literal(label)) != {kind} for label in classes.labels):
+        words = {"number": "numbers", "text": "texts", "boolean": "truth values"}
+        rule = f"must be {words[kind]}, as the values of {column.name} are" if kind in words else "must not be given"
+        hint = "For example ['0', '1'] for a column of texts, [0, 1] for numbers, [False, True] for truth values."
+        raise InvalidParameter("classes", rule, "labels of another kind", hint)
+    return classes
 
 
 def find_declared_number(table: Table, name: str) -> Numeric:
@@ -243,6 +255,9 @@ def _check_bounds(lower: float, upper: float) -> None:
     if not -MOST_BOUND <= lower <= upper <= MOST_BOUND or math.isnan(upper - lower):
         rule = "must be finite numbers within 2**53, the lower one first"
         raise InvalidParameter("bounds", rule, "something else")
+    if lower != upper and upper - lower < NARROWEST * max(abs(lower), abs(upper), NARROWEST):
+        rule = "must be equal, or further apart: a double has too few values between them"
+        raise InvalidParameter("bounds", rule, "numbers that are nearly equal", "Subtract the lower bound from them.")
 
 
 def _check_list(values: tuple[Scalar, ...], what: str, least: int) -> None:

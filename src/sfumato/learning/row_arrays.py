@@ -18,7 +18,7 @@ import numpy.typing as npt
 from sfumato.errors import InvalidParameter, KernelFault, describe_kind
 from sfumato.extras import imported
 from sfumato.kernel.expressions import Scalar
-from sfumato.learning.feature_columns import MOST_COLUMNS, Classes, Coded, Feature, Numeric, Target
+from sfumato.learning.feature_columns import MOST_COLUMNS, SCALE, Classes, Coded, Feature, Numeric, Target
 from sfumato.learning.row_cells import NO_CELL, Floats, Integers
 from sfumato.learning.row_functions import TARGET
 
@@ -47,7 +47,7 @@ def read_table(X: object) -> ArrayTable:  # noqa: N803 - scikit-learn's name
         )
         names = tuple(labels) if labels and all(isinstance(label, str) for label in labels) else None
         return _check_table(ArrayTable(columns, names, len(frame)))
-    array = _as_array(X, "X")
+    array = _list_cells(X) if isinstance(X, (list, tuple)) else _as_array(X, "X")
     if array.ndim != 2:
         hint = "Reshape your data: X.reshape(-1, 1) if it is one column, X.reshape(1, -1) if it is one row."
         raise InvalidParameter("X", "must be two-dimensional. Expected 2D array", f"{array.ndim}D array instead", hint)
@@ -68,10 +68,40 @@ def _as_array(value: object, name: str) -> Column:
     if isinstance(value, np.ndarray):
         return value
     try:
-        # of a list, one entry's type must not decide how the others are read
-        return np.array(value, object) if isinstance(value, (list, tuple)) else np.asarray(value)
+        return np.asarray(value)
     except Exception:  # whatever an object's own conversion raises may quote its values
         raise InvalidParameter(name, "must be an array", describe_kind(value)) from None
+
+
+def _list_cells(rows: Sequence[object]) -> Column:
+    """A list of rows, cell by cell: no entry decides how the others are read. The number of cells is public."""
+    lists = [list(row) if isinstance(row, (list, tuple, np.ndarray)) else None for row in rows]
+    width = len(lists[0]) if lists and lists[0] is not None else 0
+    if not lists or lists[0] is None:
+        return np.empty(len(lists), object)  # one dimension: refused
+    if any(row is None or len(row) != width for row in lists):
+        raise InvalidParameter("X", "must have as many entries in each row", "rows of different lengths")
+    cells = np.empty((len(lists), width), object)
+    for place, row in enumerate(lists):
+        for column, entry in enumerate(row or ()):
+            cells[place, column] = entry
+    return cells
+
+
+def _list_entries(entries: Sequence[object]) -> Column:
+    """A list of entries, one by one. An entry that is a list of one is that one."""
+    column = np.empty(len(entries), object)
+    for place, entry in enumerate(entries):
+        alone = isinstance(entry, (list, tuple, np.ndarray)) and len(entry) == 1
+        column[place] = entry[0] if alone else entry  # type: ignore[index]
+    return column
+
+
+def take_only_column(y: Any) -> Any:  # noqa: ANN401 - a data frame of pandas or polars
+    """The column of a frame with one column."""
+    if hasattr(y, "columns") and len(y.columns) == 1:
+        return y.iloc[:, 0] if hasattr(y, "iloc") else y[y.columns[0]]
+    return y
 
 
 def read_column(y: object, rows: int) -> Column:
@@ -80,7 +110,7 @@ def read_column(y: object, rows: int) -> Column:
         raise InvalidParameter(
             "y", "must be given: this estimator requires y to be passed, but the target y is None", "nothing"
         )
-    array = _as_array(y, "y")
+    array = _list_entries(y) if isinstance(y, (list, tuple)) else _as_array(y, "y")
     if array.ndim == 2 and array.shape[1] == 1:
         sklearn_exceptions = imported("sklearn.exceptions", "learn")
         text = (
@@ -131,7 +161,7 @@ def scale_column(clamped: Floats, feature: Numeric) -> Floats:
     steps = clamped - feature.middle
     steps *= feature.steps_per_unit
     steps += 0.5
-    return np.floor(steps, out=steps)
+    return np.clip(np.floor(steps, out=steps), -SCALE, SCALE, out=steps)  # the middle and the factor are rounded
 
 
 def read_codes(column: Column, values: Sequence[Scalar]) -> Integers:

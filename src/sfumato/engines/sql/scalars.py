@@ -5,12 +5,22 @@ from datetime import date, datetime
 from sqlglot import exp
 
 from sfumato.errors import KernelFault
-from sfumato.kernel.expressions import Call, Column, ColumnType, Expression, Literal, Scalar, may_be_negative_zero
+from sfumato.kernel.expressions import (
+    Call,
+    Column,
+    ColumnType,
+    Expression,
+    Literal,
+    Scalar,
+    find_kinds,
+    may_be_negative_zero,
+)
 
 BINARY: dict[str, type[exp.Binary]] = {
     "+": exp.Add, "-": exp.Sub, "*": exp.Mul, "like": exp.Like,
     "=": exp.EQ, "<>": exp.NEQ, "<": exp.LT, "<=": exp.LTE, ">": exp.GT, ">=": exp.GTE,
 }  # fmt: skip
+COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 UNARY: dict[str, type[exp.Abs | exp.Floor | exp.Ceil]] = {"abs": exp.Abs, "floor": exp.Floor, "ceil": exp.Ceil}
 PREFIX: dict[str, type[exp.Unary]] = {"not": exp.Not, "neg": exp.Neg}
 UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute")
@@ -21,7 +31,13 @@ MOMENT = exp.DataType.Type.TIMESTAMPNTZ
 
 
 def lower_expression(node: Expression) -> exp.Expression:  # noqa: PLR0911, PLR0912 - one return a form
-    """The SQL of an expression: numbers as doubles, division by zero as NULL."""
+    """The SQL of an expression: numbers as doubles, division by zero as NULL.
+
+    Values of two kinds are refused: an engine would convert one of them, and fail on a row that it cannot convert.
+    """
+    alike = node.arguments if isinstance(node, Call) and node.function in COMPARISONS else (node,)
+    if len(set[str]().union(*map(find_kinds, alike))) > 1:
+        raise KernelFault("A plan compares or chooses between values of two kinds.")
     match node:
         case Literal(value):
             return lower_literal(value)

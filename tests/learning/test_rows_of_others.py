@@ -1,0 +1,79 @@
+"""One row's value, type or absence never decides how other rows are read, nor whether a fit is refused."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import sfumato as sf
+from sfumato.errors import InvalidParameter
+from sfumato.learning import BoostedAdditiveClassifier
+from sfumato.learning.feature_columns import SCALE, Numeric
+from sfumato.learning.row_arrays import read_codes, read_column, read_table, scale_column
+
+SPELLINGS = ([1, 1], None, (1,), "x", [], [[1]], np.array([1]))
+
+
+@pytest.mark.parametrize("entry", SPELLINGS, ids=repr)
+def test_a_list_of_labels_is_read_entry_by_entry(entry: object) -> None:
+    codes = read_codes(read_column([[1], [0], entry, 1], 4), (0, 1))
+    assert codes[[0, 1, 3]].tolist() == [1, 0, 1]
+
+
+@pytest.mark.parametrize("entry", SPELLINGS, ids=repr)
+def test_a_list_of_rows_is_read_cell_by_cell(entry: object) -> None:
+    table = read_table([[1, 2], [entry, 4], [5, 6]])
+    assert [column.tolist()[::2] for column in table.columns] == [[1, 5], [2, 6]]
+
+
+def list_series(values: list[object]) -> list[object]:
+    """One column of truth values or whole numbers, in each kind of nullable column."""
+    whole = isinstance(values[0], int) and not isinstance(values[0], bool)
+    types = ("Int64", "int64[pyarrow]") if whole else ("boolean", "bool[pyarrow]")
+    frames = [pd.Series(values, dtype=name) for name in types]
+    return [*frames, frames[0].to_frame(), pl.Series(values), pl.DataFrame({"y": values})]
+
+
+@pytest.mark.parametrize("place", range(5))
+@pytest.mark.parametrize("labels", [[True, False], [1, 0]], ids=["boolean", "whole"])
+def test_a_missing_label_refuses_no_fit_and_changes_no_classes(place: int, labels: list[object]) -> None:
+    fitted = []
+    for values in (labels * 2000, [*labels * 1999, labels[0], None]):
+        model = BoostedAdditiveClassifier(epsilon=8, bounds=(0, 1)).fit(np.zeros((4000, 1)), list_series(values)[place])
+        fitted.append(model.classes_)
+    assert fitted[0].dtype == fitted[1].dtype
+    assert all(set(labels) <= set(classes.tolist()) for classes in fitted)  # noise may add a whole number
+
+
+@pytest.mark.parametrize("classes", [["0", "1", 2], [0, 1], [False, True]], ids=repr)
+def test_labels_of_another_kind_than_the_column_are_refused(classes: list[object]) -> None:
+    frame = pd.DataFrame({"a": [0.0, 1.0], "t": ["0", "x"]})
+    columns = {"a": sf.Real(0, 1), "t": sf.Text()}
+    with sf.protect(frame, name="p", unit=sf.ROW, columns=columns, budget=sf.Budget(epsilon=1)) as curator:
+        with pytest.raises(InvalidParameter, match="texts"):
+            BoostedAdditiveClassifier(epsilon=1, classes=classes).fit(dataset=curator, features=["a"], target="t")
+        assert curator.budget.spent.epsilon == 0
+
+
+@pytest.mark.parametrize("lower", [0.0, 1.0, -16305556057.71619, 1777503.0841939535, 2.0**53 - 2])
+@pytest.mark.parametrize("ulps", [1, 3, 100, 1 << 14, 1 << 21, 1 << 40])
+def test_scaled_steps_stay_within_the_scale(lower: float, ulps: int) -> None:
+    upper = lower + ulps * float(np.spacing(lower))
+    try:
+        feature = Numeric("x", lower, upper)
+    except InvalidParameter:
+        return  # too narrow, or beyond 2**53
+    steps = scale_column(np.array([lower, upper, feature.middle]), feature)
+    assert np.abs(steps).max() <= SCALE
+    assert steps[:2].tolist() == pytest.approx([-SCALE, SCALE], abs=1)
+
+
+def test_bounds_that_are_nearly_equal_are_refused() -> None:
+    for lower, upper in (
+        (9007199254740990.0, 9007199254740991.0),
+        (0.0, 1e-305),
+        (1777503.0841939535, 1777503.0842015827),
+    ):
+        with pytest.raises(InvalidParameter, match="further apart"):
+            Numeric("x", lower, upper)
+    assert Numeric("x", 5.0, 5.0).steps_per_unit == 0
