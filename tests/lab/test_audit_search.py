@@ -1,6 +1,7 @@
 """The search of sf.lab.audit looks inside texts, bytes and large numbers, and at every entry of a long vector."""
 
 import os
+import re
 import struct
 from decimal import Decimal
 
@@ -60,3 +61,60 @@ def test_low_bits_of_large_integers_in_a_batch():
         return 2 * (2**60 + GENERATOR.integers(2**40, size=count)) + len(people) % 2
 
     assert audit(release, FEW, MANY, epsilon=1, samples=600, batch=True).verdict == "violated"
+
+
+generator = np.random.default_rng(11)
+
+
+def test_the_texts_that_differ_most_are_searched():
+    """Twelve texts, and only the last of them shows the data. A note says that not all were searched."""
+
+    def list_words(data):
+        words = [f"word {generator.integers(10**9)}" for _ in range(12)]
+        return [*words[:-1], f"count {generator.laplace(len(data), 0.05):.3f}"]
+
+    found = audit(list_words, ["ann"], ["ann", "bob"], epsilon=1, samples=2_000)
+    assert found.verdict == "violated"
+    assert "[11]" in found.event
+    assert any("Of 12 texts, the 8 that differ most" in note for note in found.notes)
+
+
+def test_parts_of_texts_and_numbers_that_are_not_searched_are_noted():
+    long = audit(lambda data: "x" * 40 + str(generator.integers(3)), [1], [1, 2], epsilon=1, samples=400)
+    assert any("long texts" in note for note in long.notes)
+    many = audit(lambda data: generator.integers(3, size=70).tolist(), [1], [1, 2], epsilon=1, samples=400)
+    assert any("Of 70 numbers, the 64 that differ most" in note for note in many.notes)
+    few = audit(lambda data: [int(generator.integers(3)), "yes"], [1], [1, 2], epsilon=1, samples=400)
+    assert few.notes == ()
+
+
+def test_columns_are_chosen_by_the_runs_that_search():
+    """Outputs with more paths than columns: the runs that test must not choose what is tested."""
+    from sfumato.lab.auditing.canonical_outputs import observe
+    from sfumato.lab.auditing.sampled_runs import MOST_PATHS, collect_runs
+
+    sides = tuple([observe({f"{side}-{run}-{place}": 1 for place in range(100)}) for run in range(40)] for side in "ab")
+    (first, second), _ = collect_runs(sides)
+    assert list(first.numbers) == list(second.numbers)
+    assert len(first.numbers) == MOST_PATHS
+    runs_of_columns = {re.match(r"\['([ab])-(\d+)-", path) for path in first.numbers} - {None}
+    chosen = {(found[1], int(found[2])) for found in runs_of_columns}
+    assert {side for side, _ in chosen} == {"a", "b"}  # both datasets choose
+    assert all(run < 20 for _, run in chosen)  # the runs from 20 on test
+
+
+def test_observed_runs_are_small():
+    """300 numbers a run: eight bytes each, and shared paths."""
+    import tracemalloc
+
+    from sfumato.lab.auditing.canonical_outputs import observe
+
+    known = {}
+    tracemalloc.start()
+    runs = [observe(generator.laplace(size=300).tolist()).pack(known) for _ in range(100)]
+    size, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(known) == 1
+    assert size / len(runs) < 5_000
+    assert dict(runs[0].numbers.items()).keys() == {f"[{place}]" for place in range(300)}
+    assert len({run.exact for run in runs}) == len(runs)

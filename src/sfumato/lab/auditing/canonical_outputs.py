@@ -1,9 +1,11 @@
 """Everything that an observer can see of one output, in a canonical form: types, shapes, exact bits, errors."""
 
+import hashlib
 import re
 import struct
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from array import array
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, replace
 from datetime import date, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -15,6 +17,7 @@ from sfumato.lab.auditing.output_parts import Unseen, has_hidden_state, read_att
 
 DEEPEST = 20  # levels of nested containers that are looked into
 EXACT = 1 << 53  # floats hold every whole number up to here
+MOST_EXACT, SHOWN_EXACT = 64, 6  # values of an output that are kept as they are; of more, so many and a digest
 MODULUS = 240  # the least common multiple of the moduli of the search
 REMAINDER = f" modulo {MODULUS}"  # the end of the path of a remainder
 HEXADECIMAL = " in hexadecimal"  # the end of the path of bytes
@@ -30,10 +33,31 @@ class Observed:
     """
 
     structure: str
-    numbers: dict[str, float]
+    numbers: "dict[str, float] | PackedNumbers"
     texts: dict[str, str]
     exact: Hashable
     unseen: frozenset[str] = frozenset()
+
+    def pack(self, known: dict[tuple[str, ...], tuple[str, ...]]) -> "Observed":
+        """The same in less memory. `known` has the paths of earlier outputs, which most outputs share."""
+        paths = tuple(self.numbers)
+        packed = PackedNumbers(known.setdefault(paths, paths), array("d", (value for _, value in self.numbers.items())))
+        return replace(self, numbers=packed)
+
+
+@dataclass(frozen=True, slots=True)
+class PackedNumbers:
+    """Numbers by their path, eight bytes each."""
+
+    paths: tuple[str, ...]
+    values: "array[float]"
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.paths)
+
+    def items(self) -> Iterator[tuple[str, float]]:
+        """Paths and numbers, as of a dict."""
+        return zip(self.paths, self.values, strict=True)
 
 
 def run_and_observe(mechanism: Callable[[object], object], data: object) -> Observed:
@@ -81,7 +105,10 @@ class _Contents:
         self._inside: set[int] = set()  # the containers that are being walked through: one may hold itself
 
     def finish(self, structure: str) -> Observed:
-        return Observed(structure, self.numbers, self.texts, (structure, *self.exact), frozenset(self.unseen))
+        exact = tuple(self.exact)
+        if len(exact) > MOST_EXACT:  # a digest stands for the rest: runs are many
+            exact = (*exact[:SHOWN_EXACT], hashlib.sha256(repr(exact).encode()).hexdigest())
+        return Observed(structure, self.numbers, self.texts, (structure, *exact), frozenset(self.unseen))
 
     def add_number(self, path: str, number: object) -> None:
         self.numbers[path] = to_float(number)

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from sfumato.lab.auditing.output_features import Feature, Values, list_features
+from sfumato.lab.auditing.output_features import Feature, Values, choose_texts, list_features
 from sfumato.lab.auditing.output_parts import write_repr
 from sfumato.lab.auditing.sampled_runs import BoolArray, Codes, FloatArray, IntArray, Runs, Vocabulary
 from sfumato.lab.auditing.tested_claims import TestedClaim, estimate_limits
@@ -89,7 +89,7 @@ def _list_families(fit: tuple[Runs, Runs], choose: tuple[Runs, Runs], words: Voc
         "the output has the structure", fit, choose, lambda runs: runs.structures, words.structures
     )
     yield _list_frequent_codes("the output is exactly", fit, choose, lambda runs: runs.outputs, words.outputs)
-    for path in sorted({*fit[0].texts, *fit[1].texts})[:8]:
+    for path in choose_texts(*fit, words.texts):
         what = f"the text {path or 'of the output'} is"
         yield _list_frequent_codes(what, fit, choose, partial(Runs.text, path=path), words.texts)
     for feature in list_features(*fit, words.texts):

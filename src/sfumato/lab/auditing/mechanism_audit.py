@@ -2,7 +2,7 @@
 
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,10 @@ from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP
 from sfumato.lab.auditing.audit_result import CONFIDENCE, FAMILYWISE_ERROR, AuditResult, Verdict
 from sfumato.lab.auditing.binomial_limits import find_lower_limit, find_upper_limit
 from sfumato.lab.auditing.event_search import MOST_EVENTS, Event, find_events
+from sfumato.lab.auditing.output_features import MOST_SEARCHED, MOST_TEXTS
 from sfumato.lab.auditing.sampled_runs import Runs, Vocabulary, count_searched, sample_batches, sample_runs
 from sfumato.lab.auditing.tested_claims import TestedClaim
+from sfumato.lab.auditing.text_numbers import FROM_END, FROM_START, MOST_NUMERALS, is_partly_searched
 from sfumato.number_arguments import Number, read_positive_decimal, read_whole_number
 
 DEFAULT_SAMPLES = 20_000
@@ -136,7 +138,7 @@ def judge_runs(
         parameter="rho" if claim.parameter == "rho" else "epsilon",
         delta=claim.delta,
         samples_needed=needed,
-        notes=(*_note_repetition(runs), *_note_unseen(unseen)),
+        notes=(*_note_repetition(runs), *_note_unseen(unseen), *_note_unsearched(runs, words)),
     )
 
 
@@ -190,6 +192,19 @@ def _count_needed(bound_with: Callable[[int], float], claim: TestedClaim) -> int
 def _note_unseen(unseen: list[str]) -> tuple[str, ...]:
     """Say what was not looked into: a difference there would be missed, so the verdict is not "consistent"."""
     return (f"Not observed: {'; '.join(unseen)}. Return plain values to have them audited.",) if unseen else ()
+
+
+def _note_unsearched(runs: tuple[Runs, Runs], words: Vocabulary) -> Iterator[str]:
+    """Say which numbers and texts were not searched on their own. The verdict stands: the exact output has them."""
+    numbers, texts = ({*getattr(runs[0], kind), *getattr(runs[1], kind)} for kind in ("numbers", "texts"))
+    for found, most, kind in ((numbers, MOST_SEARCHED, "numbers"), (texts, MOST_TEXTS, "texts")):
+        if len(found) > most:
+            yield f"Of {len(found)} {kind}, the {most} that differ most were searched; others with the whole output."
+    if any(is_partly_searched(str(text)) for text in words.texts.values):
+        yield (
+            f"Of long texts, the first {FROM_START} and the last {FROM_END} characters and the first {MOST_NUMERALS} "
+            "numerals were searched one by one; the rest as a part of the text."
+        )
 
 
 def _note_repetition(runs: tuple[Runs, Runs]) -> tuple[str, ...]:

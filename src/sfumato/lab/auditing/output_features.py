@@ -9,7 +9,7 @@ import numpy as np
 
 from sfumato.lab.auditing.canonical_outputs import EXACT, MODULUS, REMAINDER
 from sfumato.lab.auditing.sampled_runs import BoolArray, Codes, FloatArray, IntArray, Runs
-from sfumato.lab.auditing.text_numbers import Reader, list_text_readers
+from sfumato.lab.auditing.text_numbers import Reader, list_text_readers, measure_length, read_first_numeral
 
 MOST_PAIRED = 6  # entries of which all pairs are looked at; of more entries, neighbours and the first with the last
 RARE = 0.01  # an entry that fewer of the runs have is not looked at on its own
@@ -49,12 +49,26 @@ def list_features(first: Runs, second: Runs, texts: Codes) -> Iterator[Feature]:
         yield _score_entries(first, second, paths)
     yield _score_codes("output", first, second, lambda runs: runs.outputs)
     yield _score_codes("structure", first, second, lambda runs: runs.structures)
-    for path in sorted({*first.texts, *second.texts})[:MOST_TEXTS]:
+    for path in choose_texts(first, second, texts):
         yield _score_codes(f"text at {path or 'the top'}", first, second, partial(Runs.text, path=path))
         for name, reader in list_text_readers(path):
             feature = Feature(f"{name} the text {path or 'of the output'}", _read_text(path, reader, texts))
             if not _is_constant(feature, first, second):
                 yield feature
+
+
+def choose_texts(first: Runs, second: Runs, texts: Codes) -> list[str]:
+    """The texts that are searched: those that differ most between the datasets, in length, numerals or as a whole."""
+    paths = sorted({*first.texts, *second.texts})
+    if len(paths) <= MOST_TEXTS:
+        return paths
+    gaps = {}
+    for path in paths:
+        readers = [_read_text(path, reader, texts) for reader in (measure_length, read_first_numeral)]
+        codes = [Runs.text(runs, path).astype(np.float64) for runs in (first, second)]
+        sides = [(column, column >= 0) for column in codes]
+        gaps[path] = max(_measure_distance(*sides), *(_measure_distance(read(first), read(second)) for read in readers))
+    return sorted(sorted(paths, key=lambda path: -gaps[path])[:MOST_TEXTS])
 
 
 def _name_entry(path: str) -> str:

@@ -86,10 +86,11 @@ def sample_runs(
 ) -> tuple[tuple[Runs, Runs], Vocabulary]:
     """Run the mechanism `samples` times on each dataset, in turns."""
     seen: tuple[list[Observed], list[Observed]] = ([], [])
+    known: dict[tuple[str, ...], tuple[str, ...]] = {}
     while len(seen[1]) < samples:
         for data, observed in zip(datasets, seen, strict=True):
             block = min(BLOCK, samples - len(observed))
-            observed.extend(run_and_observe(mechanism, data) for _ in range(block))
+            observed.extend(run_and_observe(mechanism, data).pack(known) for _ in range(block))
     if len({output.exact for side in seen for output in side}) == 1 and seen[0][0].structure == "raises TypeError":
         hint = f"The message is: {seen[0][0].texts.get('message', '')}. mechanism(data) takes one dataset."
         raise InvalidParameter("mechanism", "must accept the datasets", "the same TypeError in every run", hint)
@@ -103,7 +104,8 @@ def sample_batches(
     first, second = (_read_batch(_call_once(mechanism, data, samples), samples) for data in datasets)
     if isinstance(first, np.ndarray) and isinstance(second, np.ndarray) and _can_compare(first, second):
         return collect_arrays(first, second)
-    seen = tuple([observe(output) for output in outputs] for outputs in (first, second))
+    known: dict[tuple[str, ...], tuple[str, ...]] = {}
+    seen = tuple([observe(output).pack(known) for output in outputs] for outputs in (first, second))
     return collect_runs((seen[0], seen[1]))
 
 

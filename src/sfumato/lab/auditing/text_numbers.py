@@ -27,6 +27,21 @@ def list_text_readers(path: str) -> Iterator[tuple[str, Reader]]:
         yield f"character {place} of", partial(_read_character, place=place)
 
 
+def measure_length(text: str) -> float:
+    """How many characters a text has."""
+    return float(len(text))
+
+
+def read_first_numeral(text: str) -> float | None:
+    """The first numeral in a text."""
+    return _read_numeral(text, 0)
+
+
+def is_partly_searched(text: str) -> bool:
+    """Whether a text has characters that no reader looks at one by one."""
+    return len(text) > FROM_START + FROM_END
+
+
 def _read_numeral(text: str, place: int) -> float | None:
     found = _NUMERAL.findall(text[:1_000])
     return to_float(found[place]) if place < len(found) else None
