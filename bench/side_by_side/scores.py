@@ -2,16 +2,18 @@
 
 A script gets a folder: `task.json`, `features.npy`, `target.npy` and `tests.npy` (for each seed, the rows that are held
 out). It prints lines of progress, and for each model a line of JSON: for each epsilon, a score for each seed.
-All scores are "more is better".
+All scores are "more is better". A fit that takes more than SLOW seconds of processor time is given up.
 """
 
 import json
+import signal
 import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 BINS = 40  # of a density
+SLOW = 60  # some rejection samplers of peers hardly ever accept
 
 
 @dataclass(frozen=True)
@@ -87,12 +90,17 @@ SCORES = {
 }
 
 
+def stop_slow_fit(_number: int, _frame: FrameType | None) -> None:
+    raise TimeoutError(f"a fit takes more than {SLOW} seconds of processor time")
+
+
 def run(models: Mapping[str, Make], *, private: bool = True) -> None:
     """Fit every model that the task names and this library has, at each epsilon and seed."""
     folder = Path(sys.argv[1])
     task = json.loads((folder / "task.json").read_text())
     features, target, tests = (np.load(folder / f"{name}.npy") for name in ("features", "target", "tests"))
     codes = {int(place): size for place, size in task["codes"].items()}
+    signal.signal(signal.SIGVTALRM, stop_slow_fit)
     for name, asked in task["models"].items():
         if name not in models:
             continue
@@ -106,6 +114,7 @@ def run(models: Mapping[str, Make], *, private: bool = True) -> None:
                     float(epsilon), task["delta"], seed, features.shape[1], task["classes"], codes, task["clusters"],
                     task["components"], asked["neighbours"],
                 )  # fmt: skip
+                signal.setitimer(signal.ITIMER_VIRTUAL, SLOW)
                 try:
                     with warnings.catch_warnings():
                         warnings.simplefilter("ignore")
@@ -114,6 +123,8 @@ def run(models: Mapping[str, Make], *, private: bool = True) -> None:
                 except Exception as error:  # a peer may refuse or break: the table says so
                     trouble = f"{type(error).__name__}: {error}".replace("\n", " ")[:200]
                     break
+                finally:
+                    signal.setitimer(signal.ITIMER_VIRTUAL, 0)
             seconds = time.perf_counter() - begun
             found[epsilon] = {"trouble": trouble} if trouble else {"scores": scores}
             shown = trouble or f"{np.mean(scores):.4f}"
