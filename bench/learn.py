@@ -27,7 +27,7 @@ from side_by_side.environments import ROOT
 from side_by_side.fit_times import LIMIT as MOST_TIME
 from side_by_side.fit_times import measure_fits
 from side_by_side.learned_scores import NO_NOISE, OURS, PLAIN, Said, Scores, Task, ask_library
-from side_by_side.learning_sets import MILLION, load_classified, load_measured, read_adult
+from side_by_side.learning_sets import MILLION, list_classified, list_measured, read_adult
 from side_by_side.page_tables import write_table
 from side_by_side.paired_test import LEVEL, compute_p_value, correct_for_many, count_needed_seeds, find_verdict
 
@@ -223,21 +223,18 @@ def find_troubles(rows: Sequence[Row]) -> list[str]:
 
 
 def make_tasks(options: Options) -> Iterator[Task]:
-    """The other sets, one task for each set."""
-    for name, data in load_classified(options.rows).items():
+    """The other sets, one task for each set. A set is loaded when its turn comes."""
+    for name, load in list_classified(options.rows).items():
         clusters, components, density = SHAPES[name]
         scores = dict.fromkeys(CLASSIFIERS, "accuracy") | {"KMeans": "clusters", "PCA": "components"}
         scores |= {"HistogramDensity": "density"} if density else {}
-        models = {
-            model: (score, NEIGHBOURS[model])
-            for model, score in scores.items()
-            if options.wants("sets", name) or options.wants(model)
-        }
+        wanted = {model: score for model, score in scores.items() if options.wants("sets", name, model)}
+        models = {model: (score, NEIGHBOURS[model]) for model, score in wanted.items()}
         if models:
-            yield Task(data, models, EPSILONS, 0.0, options.seeds, clusters, components)
-    for name, data in load_measured(options.rows).items():
+            yield Task(load(), models, EPSILONS, 0.0, options.seeds, clusters, components)
+    for name, load in list_measured(options.rows).items():
         if options.wants("sets", "regression", name, "LinearRegression"):
-            yield Task(data, {"LinearRegression": ("r2", REPLACE)}, EPSILONS, 0.0, options.seeds)
+            yield Task(load(), {"LinearRegression": ("r2", REPLACE)}, EPSILONS, 0.0, options.seeds)
 
 
 def run_sets(options: Options, report: Report) -> None:
@@ -316,6 +313,9 @@ def read_options() -> Options:
     reader.add_argument("--fresh", action="store_true", help="ask the peers again")
     reader.add_argument("--markdown", action="store_true", help=f"write the tables into {PAGE.relative_to(ROOT)}")
     chosen = reader.parse_args()
+    names = {*SECTIONS, *NEIGHBOURS, *list_classified(), *list_measured()}
+    if unknown := [name for name in chosen.only if name not in names]:
+        reader.error(f"--only {unknown[0]}: not one of {', '.join(sorted(names))}")
     return Options(
         seeds=chosen.seeds or (QUICK_SEEDS if chosen.quick else SEEDS),
         rows=QUICK_ROWS if chosen.quick else MILLION,

@@ -19,6 +19,25 @@ TEST_SHARE = 0.2
 MILLION = 1_000_000
 ADULT_NUMBERS = ("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week")
 ADULT_TARGET = "income>50K"
+LINEAR = ("plain", "friedman", "alike columns", "wide bounds", "heavy tails")
+SURVEYS = {  # of statsmodels: the module, the target, its bounds, and the features with theirs
+    "election 1996": ("anes96", "PID", (0, 6), {
+        "TVnews": (0, 7), "selfLR": (1, 7), "ClinLR": (1, 7), "DoleLR": (1, 7), "age": (18, 100), "educ": (1, 7),
+        "income": (1, 24), "vote": (0, 1),
+    }),
+    "marriages": ("fair", "yrs_married", (0, 25), {
+        "age": (15, 45), "rate_marriage": (1, 5), "children": (0, 6), "religious": (1, 4), "educ": (9, 20),
+        "affairs": (0, 10),
+    }),
+    "food spending": ("engel", "foodexp", (0, 2500), {"income": (0, 5000)}),
+    "school districts": ("star98", "LOWINC", (0, 100), {
+        "PERASIAN": (0, 100), "PERBLACK": (0, 100), "PERHISP": (0, 100), "AVYRSEXP": (5, 25), "PERSPENK": (2, 10),
+        "PTRATIO": (10, 35), "PCTAF": (0, 100),
+    }),
+    "travel time": ("modechoice", "invt", (0, 1500), {
+        "ttme": (0, 100), "invc": (0, 200), "gc": (0, 300), "hinc": (0, 100), "psize": (1, 10),
+    }),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -33,6 +52,9 @@ class LearningSet:
 
     def describe(self) -> dict[str, object]:
         return {"name": self.name, "classes": self.classes, "codes": self.codes}
+
+
+Load = Callable[[], LearningSet]
 
 
 def draw_tests(name: str, rows: int, seeds: int) -> npt.NDArray[np.bool_]:
@@ -112,59 +134,45 @@ def draw_million(rows: int) -> tuple[LearningSet, LearningSet]:
     return LearningSet("million", features, labels, 2), LearningSet("million", features, numbers)
 
 
-def load_classified(rows: int = MILLION) -> dict[str, LearningSet]:
-    sets = {
-        "breast cancer": load_bundled("breast cancer", datasets.load_breast_cancer),
-        "wine": load_bundled("wine", datasets.load_wine),
-        "digits": load_bundled("digits", datasets.load_digits),
-        "iris": load_bundled("iris", datasets.load_iris),
-        "rand any visit": load_rand()[0],
-        "million": draw_million(rows)[0],
-    }
-    return sets
-
-
-def load_measured(rows: int = MILLION) -> dict[str, LearningSet]:
-    """The sets of linear regression."""
+def list_classified(rows: int = MILLION) -> dict[str, Load]:
+    """The sets with classes, each loaded when it is wanted."""
     return {
-        "diabetes": load_bundled("diabetes", datasets.load_diabetes),
-        "rand visits": load_rand()[1],
-        **load_surveys(),
-        **draw_linear(),
-        "million": draw_million(rows)[1],
+        "breast cancer": lambda: load_bundled("breast cancer", datasets.load_breast_cancer),
+        "wine": lambda: load_bundled("wine", datasets.load_wine),
+        "digits": lambda: load_bundled("digits", datasets.load_digits),
+        "iris": lambda: load_bundled("iris", datasets.load_iris),
+        "rand any visit": lambda: load_rand()[0],
+        "million": lambda: draw_million(rows)[0],
     }
 
 
-def load_surveys() -> dict[str, LearningSet]:
-    """Smaller sets of statsmodels and scikit-learn with a target that is a number."""
-    from statsmodels.datasets import anes96, engel, fair, modechoice, star98  # noqa: PLC0415
+def list_measured(rows: int = MILLION) -> dict[str, Load]:
+    """The sets of linear regression, each loaded when it is wanted."""
+    return {
+        "diabetes": lambda: load_bundled("diabetes", datasets.load_diabetes),
+        "rand visits": lambda: load_rand()[1],
+        **{name: lambda name=name: load_survey(name) for name in SURVEYS},
+        "cell area": load_cell_area,
+        **{name: lambda name=name: draw_linear()[name] for name in LINEAR},
+        "million": lambda: draw_million(rows)[1],
+    }
 
-    made = {}
-    for name, module, target, target_bounds, bounds in (
-        ("election 1996", anes96, "PID", (0, 6), {
-            "TVnews": (0, 7), "selfLR": (1, 7), "ClinLR": (1, 7), "DoleLR": (1, 7), "age": (18, 100), "educ": (1, 7),
-            "income": (1, 24), "vote": (0, 1),
-        }),
-        ("marriages", fair, "yrs_married", (0, 25), {
-            "age": (15, 45), "rate_marriage": (1, 5), "children": (0, 6), "religious": (1, 4), "educ": (9, 20),
-            "affairs": (0, 10),
-        }),
-        ("food spending", engel, "foodexp", (0, 2500), {"income": (0, 5000)}),
-        ("school districts", star98, "LOWINC", (0, 100), {
-            "PERASIAN": (0, 100), "PERBLACK": (0, 100), "PERHISP": (0, 100), "AVYRSEXP": (5, 25),
-            "PERSPENK": (2, 10), "PTRATIO": (10, 35), "PCTAF": (0, 100),
-        }),
-        ("travel time", modechoice, "invt", (0, 1500), {
-            "ttme": (0, 100), "invc": (0, 200), "gc": (0, 300), "hinc": (0, 100), "psize": (1, 10),
-        }),
-    ):  # fmt: skip
-        frame = module.load_pandas().data
-        features = scale_columns(frame, bounds)
-        made[name] = shuffle(LearningSet(name, features, scale(frame[target].to_numpy(float), *target_bounds)))
+
+def load_survey(name: str) -> LearningSet:
+    """A set of statsmodels whose target is a number."""
+    from statsmodels import datasets as surveys  # noqa: PLC0415
+
+    module, target, target_bounds, bounds = SURVEYS[name]
+    frame = getattr(surveys, module).load_pandas().data
+    return shuffle(
+        LearningSet(name, scale_columns(frame, bounds), scale(frame[target].to_numpy(float), *target_bounds))
+    )
+
+
+def load_cell_area() -> LearningSet:
+    """The largest area of the cells of a tumour from ten averages."""
     cells = datasets.load_breast_cancer()
-    features = load_scaled(cells.data[:, :10])
-    made["cell area"] = shuffle(LearningSet("cell area", features, scale(cells.data[:, 23], 0, 4500)))
-    return made
+    return shuffle(LearningSet("cell area", load_scaled(cells.data[:, :10]), scale(cells.data[:, 23], 0, 4500)))
 
 
 def load_scaled(features: Floats) -> Floats:
