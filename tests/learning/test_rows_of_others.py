@@ -9,7 +9,8 @@ import sfumato as sf
 from sfumato.errors import InvalidParameter
 from sfumato.learning import BoostedAdditiveClassifier
 from sfumato.learning.feature_columns import SCALE, Numeric
-from sfumato.learning.row_arrays import read_codes, read_column, read_table, scale_column
+from sfumato.learning.row_arrays import RowArrays, read_codes, read_column, read_table, scale_column
+from sfumato.learning.row_cells import NO_CELL
 
 SPELLINGS = ([1, 1], None, (1,), "x", [], [[1]], np.array([1]))
 
@@ -77,3 +78,27 @@ def test_bounds_that_are_nearly_equal_are_refused() -> None:
         with pytest.raises(InvalidParameter, match="further apart"):
             Numeric("x", lower, upper)
     assert Numeric("x", 5.0, 5.0).steps_per_unit == 0
+
+
+COLUMNS = {
+    "texts": (["a\0", "a", "b"], ("a", "b")),
+    "wide": ([2**53 + 1, 2**53, 1], (2**53, "x")),
+    "whole": ([2, 1, 0], (0, 1, 2)),
+    "truths": ([True, False, True], (False, True)),
+    "numbers": ([0.5, 1.0, 2.0], (1.0, 2)),
+}
+
+
+@pytest.mark.parametrize("make", [pl.DataFrame, pd.DataFrame], ids=["polars", "pandas"])
+@pytest.mark.parametrize("kind", COLUMNS)
+def test_a_missing_entry_of_a_frame_changes_no_other(kind: str, make: type) -> None:
+    values, declared = COLUMNS[kind]
+    whole, missing = (read_table(make({"a": [*values, last]})).columns[0] for last in (values[-1], None))
+    assert read_codes(whole, declared)[:3].tolist() == read_codes(missing, declared)[:3].tolist()
+    assert read_codes(missing, declared)[3] == NO_CELL
+
+
+@pytest.mark.parametrize("last", ["2", None])
+def test_a_text_column_is_refused_by_its_type_where_numbers_are_declared(last: str | None) -> None:
+    with pytest.raises(InvalidParameter, match="must be numbers"):
+        RowArrays(read_table(pl.DataFrame({"a": ["1", last]})), None, (Numeric("a", 0, 1),), None)

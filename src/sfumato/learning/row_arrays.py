@@ -23,6 +23,8 @@ from sfumato.learning.row_cells import NO_CELL, Floats, Integers
 from sfumato.learning.row_functions import TARGET
 
 Column = npt.NDArray[Any]
+NUMBERS = ("int", "uint", "float", "double", "halffloat")  # how names of types begin, in pandas, polars and Arrow
+TEXTS = ("str", "utf8", "large_string")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,7 @@ class ArrayTable:
     columns: tuple[Column, ...]
     names: tuple[str, ...] | None
     rows: int
+    texts: frozenset[int] = frozenset()  # the columns of a frame whose type is text
 
 
 def read_table(X: object) -> ArrayTable:  # noqa: N803 - scikit-learn's name
@@ -42,16 +45,26 @@ def read_table(X: object) -> ArrayTable:  # noqa: N803 - scikit-learn's name
         frame: Any = X
         labels = list(frame.columns)
         take = frame.iloc.__getitem__ if hasattr(frame, "iloc") else None
-        columns = tuple(
-            np.asarray(take((slice(None), place)) if take else frame[label]) for place, label in enumerate(labels)
-        )
+        series = [take((slice(None), place)) if take else frame[label] for place, label in enumerate(labels)]
         names = tuple(labels) if labels and all(isinstance(label, str) for label in labels) else None
-        return _check_table(ArrayTable(columns, names, len(frame)))
+        texts = frozenset(place for place, column in enumerate(series) if _is_typed(column, TEXTS))
+        return _check_table(ArrayTable(tuple(map(_read_series, series)), names, len(frame), texts))
     array = _list_cells(X) if isinstance(X, (list, tuple)) else _as_array(X, "X")
     if array.ndim != 2:
         hint = "Reshape your data: X.reshape(-1, 1) if it is one column, X.reshape(1, -1) if it is one row."
         raise InvalidParameter("X", "must be two-dimensional. Expected 2D array", f"{array.ndim}D array instead", hint)
     return _check_table(ArrayTable(tuple(array.T), None, len(array)))
+
+
+def _is_typed(series: Any, beginnings: tuple[str, ...]) -> bool:  # noqa: ANN401 - a column of pandas or polars
+    return str(getattr(series, "dtype", "")).lower().startswith(beginnings)
+
+
+def _read_series(series: Any) -> Column:  # noqa: ANN401 - a column of pandas or polars
+    """A column of a frame, by the frame's own type. numpy's type would depend on whether one entry is missing."""
+    if _is_typed(series, NUMBERS):
+        return np.array(series.to_numpy(np.float64, na_value=np.nan) if hasattr(series, "iloc") else series, np.float64)
+    return _list_entries(series.to_list() if hasattr(series, "to_list") else list(series))
 
 
 def _check_table(table: ArrayTable) -> ArrayTable:
@@ -110,7 +123,10 @@ def read_column(y: object, rows: int) -> Column:
         raise InvalidParameter(
             "y", "must be given: this estimator requires y to be passed, but the target y is None", "nothing"
         )
-    array = _list_entries(y) if isinstance(y, (list, tuple)) else _as_array(y, "y")
+    if isinstance(y, (list, tuple)):
+        array = _list_entries(y)
+    else:
+        array = _read_series(y) if hasattr(y, "dtype") and hasattr(y, "to_list") else _as_array(y, "y")
     if array.ndim == 2 and array.shape[1] == 1:
         sklearn_exceptions = imported("sklearn.exceptions", "learn")
         text = (
@@ -200,9 +216,9 @@ class RowArrays:
         self._numbers: dict[int, Floats] = {}
         self._scaled: dict[int, Floats] = {}
         self._codes: dict[int, Integers] = {}
-        for feature, column in zip(features, table.columns, strict=True):
-            if isinstance(feature, Numeric):
-                read_floats(column[:0], f"column {feature.name}")  # refuse a type that holds no numbers
+        for place, (feature, column) in enumerate(zip(features, table.columns, strict=True)):
+            if isinstance(feature, Numeric):  # refuse a type that holds no numbers
+                read_floats(np.empty(0, "U1") if place in table.texts else column[:0], f"column {feature.name}")
         if isinstance(target, Numeric) and y is not None:
             read_floats(y[:0], "y")
 
