@@ -233,3 +233,14 @@ def test_no_fit_without_budget():
         with pytest.raises(sf.errors.InvalidParameter, match="delta"):
             LEARN.HistogramDensity(epsilon=1, delta=1e-6).fit(dataset=curator, features=["age"])
         assert curator.budget.spent.epsilon == 0
+
+
+@pytest.mark.parametrize(
+    ("columns", "delta", "loss"),
+    [(60, "0", sf.PureDP(1)), (3, "1e-6", sf.PureDP(1)), (60, "1e-6", sf.ApproxDP(1, "1e-6"))],
+)
+def test_naive_bayes_uses_the_better_noise(columns, delta, loss):
+    """With many columns it is Gaussian noise; with few columns Laplace noise, which costs no delta."""
+    X = np.zeros((20, columns))
+    model = LEARN.GaussianNB(1, delta=delta, bounds=(-1, 1), classes=[0, 1]).fit(X, [0, 1] * 10)
+    assert model.loss_ == loss

@@ -11,7 +11,7 @@ its variance, so a feature that is lost in the noise has little say.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -19,6 +19,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from sfumato.answering.desk import DEFAULT_ANALYST
+from sfumato.kernel.losses import ZCDP
 from sfumato.learning.coefficient_margins import bound_ratio, find_margin
 from sfumato.learning.estimator_arguments import (
     DatasetColumns,
@@ -176,10 +177,14 @@ class CategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 def _fit(model: Any, X: object, y: object, columns: DatasetColumns, bins: int | None) -> None:  # noqa: ANN401, N803
     delta = model.delta
+    if isinstance(read_price(model.epsilon, delta).limit, ZCDP):
+        # the better kind of noise follows from the declared columns; no data is read for it
+        only = replace(columns, target=None)
+        features = open_source(X, None, only, replace(_declare(model, delta), classes=None), "nothing").source.features
+        coded = [_cut(place, feature, bins) for place, feature in enumerate(features)]
+        delta = 0 if _is_laplace_better(model.epsilon, delta, coded) else delta
     opened = open_source(X, y, columns, _declare(model, delta), "classes")
     coded = [_cut(place, feature, bins) for place, feature in enumerate(opened.source.features)]
-    if delta and _is_laplace_better(model.epsilon, delta, coded):
-        opened = open_source(X, y, columns, _declare(model, 0), "classes")
     source = opened.source
     counted, measured = _measure(source, coded)
     record_fit(model, opened)
@@ -224,8 +229,10 @@ def cut_evenly(feature: Numeric, bins: int) -> tuple[float, ...]:
 
 
 def _is_laplace_better(epsilon: Number, delta: Number, coded: list[RowCells | None]) -> bool:
-    """Has Laplace noise at epsilon a smaller deviation than Gaussian noise at (epsilon, delta)? It follows from public
-    numbers. The features share the price; with Gaussian noise, a numeric one needs it three times."""
+    """Has Laplace noise at epsilon a smaller deviation than Gaussian noise at (epsilon, delta)?
+
+    The features share the price; with Gaussian noise, a numeric one has three sums of its own.
+    """
     limit = read_price(epsilon, delta).limit
     rho, amount = float(getattr(limit, "rho", 0)), float(read_price(epsilon, 0).limit.epsilon)  # type: ignore[union-attr]
     numeric = sum(cells is None for cells in coded)
