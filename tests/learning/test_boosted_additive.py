@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from recorded_source import RecordedSource, find_largest_move
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
@@ -16,10 +17,10 @@ from sklearn.utils.estimator_checks import check_estimator
 import sfumato as sf
 from sfumato.kernel.neighbours import Neighbours
 from sfumato.learning.additive_rounds import fit_additive
-from sfumato.learning.array_statistics import VALUE, ArrayStatistics, add_up, bound_change
+from sfumato.learning.array_statistics import ArrayStatistics
 from sfumato.learning.bin_merging import NoisyBins, merge_neighbours, merge_rare
 from sfumato.learning.feature_columns import Classes, Coded, Numeric
-from sfumato.learning.noisy_statistics import find_shape, list_quantities, read_price
+from sfumato.learning.noisy_statistics import read_price
 from sfumato.learning.row_arrays import RowArrays, read_table
 
 Classifier, Regressor = sf.learning.BoostedAdditiveClassifier, sf.learning.BoostedAdditiveRegressor
@@ -37,18 +38,6 @@ def make_rows(rows, seed=0):
 
 def rank(values):
     return np.argsort(np.argsort(values))
-
-
-class Recorded:
-    """A source that records what was asked and how much of the budget was spent."""
-
-    def __init__(self, source):
-        self.source, self.calls = source, []
-        self.features, self.target, self.rows, self.loss = source.features, source.target, source.rows, source.loss
-
-    def release(self, statistics, share):
-        self.calls.append((list(statistics), share))
-        return self.source.release(statistics, share)
 
 
 def read_rows(X, y):
@@ -133,7 +122,7 @@ def test_bands_hold_the_function_without_noise():
 def test_the_shares_of_a_fit_are_public_and_add_up_to_one():
     X, y, _ = make_rows(5_000)
     price = read_price(2, 0)
-    source = Recorded(ArrayStatistics(read_rows(X, y), price, Neighbours.ADD_REMOVE))
+    source = RecordedSource(ArrayStatistics(read_rows(X, y), price, Neighbours.ADD_REMOVE))
     fit_additive(source, 64, 5)
     assert [share for _, share in source.calls] == [Fraction(3, 10)] + [Fraction(7, 50)] * 5
 
@@ -142,28 +131,9 @@ def test_the_shares_of_a_fit_are_public_and_add_up_to_one():
 def test_no_neighbour_moves_a_statistic_of_a_fit_by_more_than_its_bound(neighbours):
     """Each statistic that a fit asked for, on random neighbours; and one of them reaches half of its bound."""
     X, y, _ = make_rows(400)
-    source = Recorded(ArrayStatistics(read_rows(X, y), read_price(20, 0), neighbours))
+    source = RecordedSource(ArrayStatistics(read_rows(X, y), read_price(20, 0), neighbours))
     fit_additive(source, 16, 3)
-    asked = [statistic for statistics, _ in source.calls for statistic in statistics]
-    draw, most = np.random.default_rng(9), Fraction(0)
-    for statistic in asked:
-        shape = find_shape(statistic, FEATURES, Classes("y", (0, 1)))
-        (quantity,) = list_quantities(statistic.value, lambda _: VALUE, gaussian=False)
-        bound = bound_change(quantity, neighbours, several=True)
-        for _ in range(5):
-            place = int(draw.integers(0, len(y)))
-            other_X, other_y = X.copy(), y.copy()
-            if neighbours is Neighbours.ADD_REMOVE:
-                other_X, other_y = np.delete(X, place, axis=0), np.delete(y, place)
-            else:
-                other_X[place] = [draw.uniform(-20, 20), np.nan, draw.integers(-1, 4)]
-                other_y[place] = draw.integers(0, 3)
-            (before,) = add_up(statistic, read_rows(X, y), shape, gaussian=False)
-            (after,) = add_up(statistic, read_rows(other_X, other_y), shape, gaussian=False)
-            moved = int(np.abs(before - after).sum())
-            assert moved <= bound.l1
-            most = max(most, Fraction(moved) / bound.l1)
-    assert most >= Fraction(1, 2)
+    assert find_largest_move(source, neighbours, X, y, read_rows) >= Fraction(1, 2)
 
 
 def protect(X, y, **budget):

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from sfumato.learning.histogram_density import HistogramDensity as HistogramDensity
     from sfumato.learning.k_means import KMeans as KMeans
     from sfumato.learning.linear_regression import LinearRegression as LinearRegression
+    from sfumato.learning.logistic_regression import LogisticRegression as LogisticRegression
     from sfumato.learning.naive_bayes import CategoricalNB as CategoricalNB
     from sfumato.learning.naive_bayes import GaussianNB as GaussianNB
     from sfumato.learning.principal_components import PCA as PCA
@@ -39,6 +40,7 @@ _ESTIMATORS = {  # public name -> module
     "LinearRegression": "sfumato.learning.linear_regression",
     "PCA": "sfumato.learning.principal_components",
     "RandomForestClassifier": "sfumato.learning.decision_trees",
+    "LogisticRegression": "sfumato.learning.logistic_regression",
 }
 __all__ = [
     "PCA",
@@ -57,6 +59,7 @@ __all__ = [
     "Interval",
     "KMeans",
     "LinearRegression",
+    "LogisticRegression",
     "Parity",
     "RandomForestClassifier",
     "StatisticalOracle",

@@ -22,21 +22,32 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
+class Slope:
+    """A weight of a scaled numeric feature for each score."""
+
+    feature: int
+    values: Floats
+
+
+@dataclass(frozen=True, slots=True)
 class AdditiveModel:
-    """One or more scores of a row. Features without a term add nothing."""
+    """One or more scores of a row. Features without a term or a slope add nothing."""
 
     intercepts: Floats
     terms: tuple[Term, ...]
+    slopes: tuple[Slope, ...] = ()
 
     def score(self, number: int) -> Score:
         """The score of this number, as a row function reads it."""
         tables = tuple((term.cells, tuple(map(float, term.values[:, number]))) for term in self.terms)
-        return Score(float(self.intercepts[number]), tables)
+        weights = tuple((slope.feature, float(slope.values[number])) for slope in self.slopes)
+        return Score(float(self.intercepts[number]), tables, weights)
 
     def rescale(self, factor: float, offset: float) -> "AdditiveModel":
         """The model whose scores are those of this one, times a factor, plus an offset."""
         terms = tuple(Term(term.cells, term.values * factor, term.deviations * factor) for term in self.terms)
-        return AdditiveModel(self.intercepts * factor + offset, terms)
+        slopes = tuple(Slope(slope.feature, slope.values * factor) for slope in self.slopes)
+        return AdditiveModel(self.intercepts * factor + offset, terms, slopes)
 
 
 def divide_feature(place: int, feature: Feature, bins: int) -> TermCells:

@@ -22,14 +22,13 @@ from sfumato.errors import KernelFault
 from sfumato.learning.additive_model import AdditiveModel, Term, TermCells, divide_feature, group_cells
 from sfumato.learning.bin_merging import NoisyBins, is_informative, merge_neighbours, merge_rare
 from sfumato.learning.feature_columns import Classes
+from sfumato.learning.newton_steps import MOST_STEP, Curvature, take_step
 from sfumato.learning.noisy_statistics import Noisy, Statistic, StatisticSource
 from sfumato.learning.row_cells import Bins, Floats, Labels
 from sfumato.learning.row_functions import TARGET, Powers, Residual
 
 FIRST_SHARE = Fraction(3, 10)
 FIRST_STEP, FIRST_FEATURES = 0.4, 3  # the naive Bayes model counts correlated features several times: it is scaled
-DAMPING = 0.4  # of a Newton step for all features together, where the steps so far say nothing else
-MOST_STEP = 2.0  # of one cell in one round
 LEAST_ROW_WEIGHT = 0.03  # p(1 - p) of a cell counts as at least this
 RATE_MARGIN = 0.002  # a mean label lies at least so far from 0 and 1
 PRIOR_DEVIATION = {"logistic": 2.0, "identity": 0.5}  # of a cell's value, by link: what shrinks noisy cells
@@ -74,7 +73,7 @@ def fit_additive(
     released = source.release([_ask_target(aim, part) for part in cells], FIRST_SHARE)
     mean, intercepts, columns = _begin(aim, cells, released)
     share = (1 - FIRST_SHARE) / rounds
-    curvature = _Curvature(columns, [part.sums - part.counts[:, None] * mean for part in columns])
+    curvature = Curvature([part.sums - part.counts[:, None] * mean for part in columns])
     scale = min(FIRST_STEP, FIRST_FEATURES / len(columns)) if len(columns) > 1 else 1.0
     columns = [replace(part, values=part.values * scale, variances=part.variances * scale**2) for part in columns]
     for _ in follow(range(rounds)):
@@ -156,34 +155,8 @@ def _excess_variance(aim: Aim, mean: Floats, deviation: Floats) -> Floats:
     return variance
 
 
-class _Curvature:
-    """How much the features repeat each other: what the last step changed, beside what it was to change."""
-
-    def __init__(self, columns: Sequence[Column], gradients: Sequence[Floats]) -> None:
-        """`gradients` are those at zero, which the first release gave."""
-        self._least = 1 / max(len(columns), 1)
-        self._before = [(np.zeros_like(one), one) for one in gradients]  # values and gradients, by column
-
-    def choose_damping(
-        self, columns: Sequence[Column], gradients: Sequence[Floats], weights: Sequence[Floats]
-    ) -> float:
-        """The step along the last direction that would have been right, within bounds."""
-        before, now = self._before, [(part.values, one) for part, one in zip(columns, gradients, strict=True)]
-        self._before = now
-        if self._least == 1:
-            return 1.0
-        meant = changed = 0.0
-        for (values, gradient), (old_values, old_gradient), weight in zip(now, before, weights, strict=True):
-            move = values - old_values
-            meant += float((move**2 * weight).sum())
-            changed += float((move * (old_gradient - gradient)).sum())
-        if changed <= 0 or meant <= 0:
-            return max(DAMPING, self._least)
-        return float(np.clip(0.8 * meant / changed, self._least, 0.6))
-
-
 def _step(
-    aim: Aim, intercepts: Floats, columns: Sequence[Column], noisy: Sequence[Noisy], curvature: _Curvature
+    aim: Aim, intercepts: Floats, columns: Sequence[Column], noisy: Sequence[Noisy], curvature: Curvature
 ) -> tuple[Floats, list[Column]]:
     """A Newton step for every cell, and for the intercepts."""
     scores = len(aim.labels)
@@ -196,16 +169,13 @@ def _step(
         gradients.append(gradient)
         variances.append(np.array([float(one.deviation) ** 2 for one in measured]))
         weights.append(_weigh(aim, part, gradient))
-    damping = curvature.choose_damping(columns, gradients, weights)
+    damping = curvature.choose_damping([part.values for part in columns], gradients, weights)
     moved = []
     for part, gradient, weight, variance in zip(columns, gradients, weights, variances, strict=True):
-        # the noise of a damped step is averaged over the rounds: damping / (2 - damping) of it remains
-        ridge = variance * damping / (2 - damping) / (weight * PRIOR_DEVIATION[aim.link] ** 2)
-        step = np.clip((gradient - ridge * part.values) / (weight + ridge), -MOST_STEP, MOST_STEP)
-        values = part.values + damping * step
+        prior = PRIOR_DEVIATION[aim.link]
+        values, left = take_step((part.values, part.variances), gradient, weight, variance, damping, prior)
         values = values - np.average(values, axis=0, weights=part.counts)
-        left = (1 - damping * weight / (weight + ridge)) ** 2 * part.variances
-        moved.append(replace(part, values=values, variances=left + damping**2 * variance / (weight + ridge) ** 2))
+        moved.append(replace(part, values=values, variances=left))
     widths = np.array([len(part.counts) for part in columns], np.float64)
     total = sum(gradient.sum(axis=0) / width for gradient, width in zip(gradients, widths, strict=True))
     whole = sum(weight.sum(axis=0) / width for weight, width in zip(weights, widths, strict=True))

@@ -16,7 +16,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sfumato.answering.desk import DEFAULT_ANALYST
 from sfumato.drawing.figure import Figure
 from sfumato.errors import InvalidParameter, KernelFault
-from sfumato.learning.additive_model import AdditiveModel
 from sfumato.learning.additive_rounds import fit_additive
 from sfumato.learning.estimator_arguments import (
     DatasetColumns,
@@ -24,14 +23,13 @@ from sfumato.learning.estimator_arguments import (
     Opened,
     encode_labels,
     open_source,
-    read_rows,
     record_fit,
     require_fitted,
 )
-from sfumato.learning.feature_columns import Classes, Feature, Numeric
+from sfumato.learning.feature_columns import Classes, Numeric
 from sfumato.learning.fit_progress import follow_steps
+from sfumato.learning.model_scores import find_chances, score_rows
 from sfumato.learning.row_cells import Floats
-from sfumato.learning.row_functions import apply_logistic, compute_score
 from sfumato.learning.shape_functions import list_shape_functions, plot_shape_functions
 from sfumato.number_arguments import Number, read_whole_number
 
@@ -95,16 +93,12 @@ class BoostedAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
 
     def decision_function(self, X: object) -> Floats:  # noqa: N803
         """The log-odds of the second of two classes; of more classes, one column for each."""
-        scores = _score_rows(self, X)
+        scores = score_rows(self, X)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict_proba(self, X: object) -> Floats:  # noqa: N803
         """P(class | row), one column for each class."""
-        chances = apply_logistic(_score_rows(self, X))
-        if chances.shape[1] == 1:
-            return np.hstack([1 - chances, chances]) if len(self.classes_) == 2 else np.ones_like(chances)
-        shares: Floats = chances / chances.sum(axis=1, keepdims=True)
-        return shares
+        return find_chances(score_rows(self, X), len(self.classes_))
 
     def predict(self, X: object) -> np.ndarray[Any, Any]:  # noqa: N803
         """The likeliest class of each row."""
@@ -180,7 +174,7 @@ class BoostedAdditiveRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
 
     def predict(self, X: object) -> Floats:  # noqa: N803
         """The expected target of each row, between the target's bounds."""
-        scores = _score_rows(self, X)[:, 0]
+        scores = score_rows(self, X)[:, 0]
         predicted: Floats = np.clip(scores, self._target.lower, self._target.upper)
         return predicted
 
@@ -208,13 +202,3 @@ def _fit(estimator: Any, opened: Opened, bins: int, rounds: int, target: Numeric
     estimator.intercept_ = model.intercepts
     estimator.shape_functions_ = list_shape_functions(model, opened.source.features)
     estimator._model = model
-
-
-def _score_rows(estimator: Any, X: object) -> Floats:  # noqa: ANN401, N803
-    """The scores of each row: rows x scores."""
-    require_fitted(estimator, "shape_functions_")
-    features: tuple[Feature, ...] = estimator._features
-    names = getattr(estimator, "feature_names_in_", None)
-    rows = read_rows(X, features, None if names is None else tuple(names))
-    model: AdditiveModel = estimator._model
-    return np.stack([compute_score(model.score(number), rows) for number in range(len(model.intercepts))], axis=1)
