@@ -7,12 +7,11 @@ import duckdb
 
 from sfumato.catalog.budget import Budget
 from sfumato.catalog.columns import Date, Id, Integer
-from sfumato.drawing.figure import Figure
 from sfumato.drawing.marks import Axis, Bars, Label, Panel, Strokes
 from sfumato.kernel.neighbours import ROW
 from sfumato.lab.attack_result import AttackResult, Story
-from sfumato.lab.attack_setup import Setup, compare_rates, conclude, limit_of, read_setup
-from sfumato.lab.attacks.two_worlds import Case, World, play_cases
+from sfumato.lab.attack_setup import Setup, read_setup
+from sfumato.lab.attacks.two_worlds import Case, World, attack_cases
 from sfumato.number_arguments import Number
 from sfumato.opening import protect
 
@@ -27,13 +26,10 @@ def ingestion(*, epsilon: Number = 1, seed: int | None = None, trials: int = 300
     part = read_setup(epsilon, seed, -(-setup.trials // 2))
     with tempfile.TemporaryDirectory(prefix="sfumato-") as folder:
         cases = (_make_ids(part, Path(folder)), _make_dates(part, Path(folder)))
-    naive, protected = play_cases(cases, part)
-    limit = limit_of(setup)
-    return conclude(
+    return attack_cases(
         setup,
-        limit,
-        naive,
-        protected,
+        part,
+        cases,
         name="ingestion",
         title="Ingestion: one record changes how others are read",
         story=Story(
@@ -46,13 +42,11 @@ def ingestion(*, epsilon: Number = 1, seed: int | None = None, trials: int = 300
             "declared type alone. It refuses a file with a record that it cannot separate from its neighbours.",
         ),
         success="The attacker says correctly whether the target's record is in the file.",
-        figure=Figure(
-            "Ingestion",
-            (_show_counts(cases), compare_rates(naive, protected, limit, 0.5)),
+        panel=_show_counts(cases),
+        caption=(
             "Left: exact counts without noise, as DuckDB's automatic detection reads the file. Sfumato's count changes "
-            "by one.",
+            "by one."
         ),
-        notes=("Each trial is answered at ε by a throwaway curator whose budget pays for all trials.",),
     )
 
 

@@ -6,8 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.curator import Curator
-from sfumato.lab.attack_setup import Setup, count_successes
+from sfumato.drawing.figure import Figure
+from sfumato.drawing.marks import Panel
+from sfumato.lab.attack_result import AttackResult, Story
+from sfumato.lab.attack_setup import Setup, compare_rates, conclude, count_successes, limit_of
 from sfumato.lab.success_rate import SuccessRate
+
+ONE_TRIAL_EACH = "Each trial is answered at ε by a throwaway curator whose budget pays for all trials."
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +56,36 @@ def play(case: Case, setup: Setup) -> tuple[SuccessRate, SuccessRate]:
     naive_guesses = _guess(naive_outputs, case.absent.naive_value, case.present.naive_value)
     guesses = _guess(outputs, case.absent.true_value, case.present.true_value)
     return count_successes(naive_guesses, secrets), count_successes(guesses, secrets)
+
+
+def attack_cases(
+    setup: Setup,
+    part: Setup,
+    cases: Sequence[Case],
+    *,
+    name: str,
+    title: str,
+    story: Story,
+    success: str,
+    panel: Panel,
+    caption: str,
+) -> AttackResult:
+    """The result of an attack with several kinds of data. `part` is the setup of each of them."""
+    naive, protected = play_cases(cases, part)
+    limit = limit_of(setup)
+    figure = Figure(name.capitalize(), (panel, compare_rates(naive, protected, limit, 0.5)), caption)
+    return conclude(
+        setup,
+        limit,
+        naive,
+        protected,
+        name=name,
+        title=title,
+        story=story,
+        success=success,
+        figure=figure,
+        notes=(ONE_TRIAL_EACH,),
+    )
 
 
 def play_cases(cases: Sequence[Case], setup: Setup) -> tuple[SuccessRate, SuccessRate]:
