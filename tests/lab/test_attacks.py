@@ -24,7 +24,7 @@ from sfumato.errors import InvalidParameter
 from sfumato.lab.attack_names import ATTACKS, find_attack, list_attacks
 from sfumato.lab.attack_result import FALSE_ALARM
 from sfumato.lab.attack_setup import read_setup
-from sfumato.lab.attacks import least_significant_bits, precision
+from sfumato.lab.attacks import differencing, least_significant_bits, precision
 from sfumato.lab.attacks.ingestion import _make_dates, _make_ids
 from sfumato.lab.attacks.numpy_laplace import is_reachable
 from sfumato.lab.attacks.timing import draw_naively
@@ -159,6 +159,22 @@ def test_the_command_line_lists_the_attacks():
 def test_the_command_line_refuses_wrong_arguments():
     assert CliRunner().invoke(app, ["lab", "collusion", "--epsilon", "0"]).exit_code == 4
     assert CliRunner().invoke(app, ["lab", "nothing"]).exit_code == 2
+
+
+def test_runs_of_differencing_have_their_own_ledgers(monkeypatch):
+    """Runs with other budgets must not meet in one population, whatever the memory reuses."""
+    seen = []
+    real = differencing.protect
+
+    def watch(*arguments, population, **options):
+        seen.append(population)
+        return real(*arguments, population=population, **options)
+
+    monkeypatch.setattr(differencing, "protect", watch)
+    rows = np.full((2, differencing.TEAM), 50)
+    for epsilon in (1, 2):
+        differencing._ask_difference(rows, read_setup(epsilon, SEED, 2))
+    assert seen[0] == seen[1] != seen[2] == seen[3]
 
 
 def test_an_unknown_name_is_refused_with_all_names_and_the_closest():

@@ -1,5 +1,7 @@
 """Differencing: compare the total before and after one person drops out."""
 
+from itertools import count
+
 import numpy as np
 import pyarrow as pa
 
@@ -17,6 +19,7 @@ from sfumato.opening import protect
 TEAM = 10
 LOWEST, STEP, GRADES = 30, 10, 10  # pay in thousands: 30, 40, ... 120
 HIGHEST = LOWEST + STEP * (GRADES - 1)
+_RUNS = count(1)
 
 
 def differencing(*, epsilon: Number = 1, seed: int | None = None, trials: int = 200) -> AttackResult:
@@ -61,6 +64,7 @@ def _ask_difference(pay: np.ndarray, setup: Setup) -> np.ndarray:
     """The difference of Sfumato's two noisy sums of each team."""
     totals = []
     opened = []
+    population = f"staff of the lab {next(_RUNS)}"  # both months have one budget in one ledger; no two runs share one
     for month, table in (("january", pay), ("february", pay[:, 1:])):
         teams, members = table.shape
         curator = protect(
@@ -69,7 +73,7 @@ def _ask_difference(pay: np.ndarray, setup: Setup) -> np.ndarray:
             unit=ROW,
             columns={"team": Integer(0, teams - 1), "pay": Integer(LOWEST, HIGHEST)},
             budget=Budget(epsilon=setup.epsilon),
-            population=f"staff of the lab {id(pay)}",  # both months have one budget in one ledger
+            population=population,
             neighbours="replace-one",
             rows=table.size,
         )
