@@ -5,13 +5,11 @@ from collections.abc import Iterator
 from sfumato.answering.ask import ask
 from sfumato.answering.certified_plans import certify_plan
 from sfumato.answering.desk import DEFAULT_ANALYST, Desk
-from sfumato.engines.engine import Engine
 from sfumato.errors import SfumatoError
 from sfumato.lab.auditing.audit_stage import Setting, Stage, plan_question
 from sfumato.lab.auditing.neighbouring_pairs import DatasetPair
 from sfumato.lab.auditing.real_releases import RealRelease, check_releases, find_small_noise
-from sfumato.lab.auditing.recorded_release import ExactIntegers, RecordingEngine
-from sfumato.lab.auditing.throwaway_desk import Wrap
+from sfumato.lab.auditing.recorded_release import ExactIntegers, RecordingEngine, record_with
 from sfumato.lab.auditing.upgraded_answers import FAULT, upgrade_answer
 
 COMPLETE_RUNS = 3  # of the whole path, on each dataset of the hardest pair
@@ -39,7 +37,7 @@ def _compare_complete_runs(stage: Stage, sql: str, pair: DatasetPair, setting: S
         kinds: dict[str, set[str]] = {}
         for _ in range(COMPLETE_RUNS):
             recorders: list[RecordingEngine] = []
-            with setting.open(stage.dataset, data, _record(setting, recorders)) as desk:
+            with setting.open(stage.dataset, data, record_with(setting.wrap, recorders)) as desk:
                 shown = list(_ask_completely(desk, sql, asked))
                 found = list(_find_released(desk, recorders[0])) if recorders[0].measured else []
                 if found:
@@ -58,16 +56,6 @@ def _compare_complete_runs(stage: Stage, sql: str, pair: DatasetPair, setting: S
             yield from (f"{pair.name}: {fault}" for fault in sorted(one | two))
         elif one != two and (column.startswith("error") or (one and two)):
             yield f"{pair.name}: {column} is {sorted(one)} on one dataset and {sorted(two)} on the other."
-
-
-def _record(setting: Setting, recorders: list[RecordingEngine]) -> Wrap:
-    """The wrap of the setting, with a recorder around it that is put in `recorders`."""
-
-    def record(inner: Engine) -> Engine:
-        recorders.append(RecordingEngine(inner if setting.wrap is None else setting.wrap(inner)))
-        return recorders[-1]
-
-    return record
 
 
 def _find_released(desk: Desk, engine: RecordingEngine) -> Iterator[RealRelease]:

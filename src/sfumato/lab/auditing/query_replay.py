@@ -13,13 +13,12 @@ from sfumato.answering.desk import DEFAULT_ANALYST, Desk
 from sfumato.answering.present_answer import PlannedQuery, present_answer
 from sfumato.answering.prices import choose_delta, choose_loss
 from sfumato.catalog.dataset import Dataset
-from sfumato.engines.engine import Engine
 from sfumato.errors import CatalogError, SfumatoError
 from sfumato.lab.auditing.audit_stage import DatasetMaker, Setting, Stage, read_dataset, set_stage
 from sfumato.lab.auditing.independent_prices import AskedPrice
 from sfumato.lab.auditing.neighbouring_pairs import DatasetPair
 from sfumato.lab.auditing.question_pairs import make_pairs
-from sfumato.lab.auditing.recorded_release import RecordedEntropy, RecordingEngine, release_recorded
+from sfumato.lab.auditing.recorded_release import RecordedEntropy, RecordingEngine, record_with, release_recorded
 from sfumato.lab.auditing.replay_comparison import Recording, compare_recordings
 from sfumato.lab.auditing.throwaway_desk import Data, Wrap
 from sfumato.number_arguments import Number, read_privacy_amount, read_probability
@@ -158,11 +157,7 @@ def record_run(
 ) -> Recording:
     """One run of a question through a throwaway desk, with the noise of the tape."""
     recorders: list[RecordingEngine] = []
-
-    def record(inner: Engine) -> Engine:
-        recorders.append(RecordingEngine(inner if setting.wrap is None else setting.wrap(inner)))
-        return recorders[-1]
-
+    record = record_with(setting.wrap, recorders)
     error = None
     with suppress(CatalogError), setting.open(dataset, data, record) as desk:
         try:

@@ -18,7 +18,7 @@ from sfumato.kernel.entropy import SYSTEM, ByteArray
 from sfumato.kernel.plan import BoundedPlan
 from sfumato.kernel.release import CellKey, ExactAggregates, Released, release_bundle, release_with
 from sfumato.kernel.reservation import Reservation
-from sfumato.lab.auditing.throwaway_desk import require_throwaway
+from sfumato.lab.auditing.throwaway_desk import Wrap, require_throwaway
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +89,16 @@ class RecordingEngine:
 
     def close(self) -> None:
         self._inner.close()
+
+
+def record_with(wrap: Wrap | None, recorders: list[RecordingEngine]) -> Wrap:
+    """A wrap that puts a recorder around `wrap`, and adds it to `recorders`."""
+
+    def record(inner: Engine) -> Engine:
+        recorders.append(RecordingEngine(inner if wrap is None else wrap(inner)))
+        return recorders[-1]
+
+    return record
 
 
 @dataclass(frozen=True, slots=True)
