@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from sfumato.learning.decision_trees import RandomForestClassifier as RandomForestClassifier
     from sfumato.learning.histogram_density import HistogramDensity as HistogramDensity
     from sfumato.learning.k_means import KMeans as KMeans
+    from sfumato.learning.learning_curve import LearningCurve as LearningCurve
+    from sfumato.learning.learning_curve import measure_learning_curve as measure_learning_curve
     from sfumato.learning.linear_regression import LinearRegression as LinearRegression
     from sfumato.learning.logistic_regression import LogisticRegression as LogisticRegression
     from sfumato.learning.naive_bayes import CategoricalNB as CategoricalNB
@@ -37,7 +39,9 @@ _ESTIMATORS = {  # public name -> module
     "GaussianNB": "sfumato.learning.naive_bayes",
     "HistogramDensity": "sfumato.learning.histogram_density",
     "KMeans": "sfumato.learning.k_means",
+    "LearningCurve": "sfumato.learning.learning_curve",
     "LinearRegression": "sfumato.learning.linear_regression",
+    "measure_learning_curve": "sfumato.learning.learning_curve",
     "PCA": "sfumato.learning.principal_components",
     "RandomForestClassifier": "sfumato.learning.decision_trees",
     "LogisticRegression": "sfumato.learning.logistic_regression",
@@ -58,6 +62,7 @@ __all__ = [
     "HistogramDensity",
     "Interval",
     "KMeans",
+    "LearningCurve",
     "LinearRegression",
     "LogisticRegression",
     "Parity",
@@ -68,6 +73,7 @@ __all__ = [
     "find_epsilon",
     "find_queries",
     "find_tolerance",
+    "measure_learning_curve",
     "sample_size",
 ]
 
