@@ -6,7 +6,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_iris
 
 import sfumato as sf
-from sfumato.learning.histogram_density import project_counts
+from sfumato.learning.histogram_density import make_kernel, project_counts, smooth_counts
 
 LEARN = sf.learning
 
@@ -145,6 +145,19 @@ def test_projected_counts_are_the_nearest_ones():
     for _ in range(200):  # no other non-negative counts of that total are nearer
         other = rng.dirichlet(np.ones(4)).reshape(2, 2) * 4
         assert np.sum((projected - noisy) ** 2) <= np.sum((other - noisy) ** 2) + 1e-9
+
+
+def test_smoothing_helps_where_noise_is_large_and_only_there():
+    rng = np.random.default_rng(6)
+    truth = 1000 * np.exp(-0.5 * ((np.arange(40) - 20) / 6) ** 2) / 15
+    noisy = truth + rng.laplace(0, 20, 40)
+    smooth = smooth_counts(noisy, 20 * 2**0.5, (True,))
+    assert np.sum((smooth - truth) ** 2) < np.sum((noisy - truth) ** 2) / 3
+    spikes = np.where(np.arange(40) % 7 == 0, 5000.0, 0.0)
+    assert np.array_equal(smooth_counts(spikes, 20 * 2**0.5, (True,)), spikes)
+    assert np.array_equal(smooth_counts(noisy, 20 * 2**0.5, (False,)), noisy)  # codes have no order
+    for width in (0.5, 3.0, 1e6):
+        assert np.allclose(make_kernel(40, width).sum(axis=1), 1)
 
 
 HOSTILE = {
