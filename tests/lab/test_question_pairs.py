@@ -12,7 +12,7 @@ from sfumato.kernel import release
 from sfumato.lab.auditing.audit_stage import Setting, set_stage
 from sfumato.lab.auditing.neighbouring_pairs import list_pairs
 from sfumato.lab.auditing.query_replay import replay_pairs
-from sfumato.lab.auditing.question_pairs import find_compared, make_question_pairs
+from sfumato.lab.auditing.question_pairs import ComparedColumn, find_compared, make_question_pairs
 from sfumato.lab.auditing.recorded_release import ExactIntegers
 
 COLUMNS = {
@@ -50,6 +50,29 @@ def test_people_have_values_at_and_around_each_literal():
     assert {"2024-05-31", "2024-06-01", "2024-06-02"} <= list_values(sql, "day")
     assert {"2024-06-01 11:59:59", "2024-06-01 12:00:00", "2024-06-01 12:00:01"} <= list_values(sql, "seen")
     assert {"Rome", "Oslo", "Bonn"} <= list_values(sql, "city")
+
+
+@pytest.mark.parametrize(
+    "text", ["age < 1e99", f"age < {10**30}", "day < DATE '9999-12-31'", "cost > -1e-50", "age = 0.5"]
+)
+def test_unusual_literals_have_pairs(text):
+    sql = f"SELECT COUNT(*) AS n FROM t WHERE {text}"
+    pairs = list(make_question_pairs(set_stage(declare(), sql), Setting(), 1))
+    assert len(pairs) == 3
+    assert not any(found.faults for found in run(sql, pairs, declare()))
+
+
+@pytest.mark.parametrize(
+    ("kind", "literal"), [(sf.Integer(0, 9), math.inf), (sf.Integer(0, 9), 10**400), (sf.Real(0, 9), 10**400)]
+)
+def test_literals_beyond_the_floats_do_not_fail(kind, literal):
+    for side in ("at", "just above", "just below"):
+        assert ComparedColumn("x", kind, literal).move(side) == literal
+
+
+def test_categories_of_numbers_move_to_their_neighbours():
+    column = ComparedColumn("x", sf.Category([1, 2, 3]), 2)
+    assert [column.move(side) for side in ("at", "just above", "just below")] == [2, 3, 1]
 
 
 def test_a_question_without_literals_has_no_such_pairs():

@@ -75,7 +75,13 @@ class ComparedColumn:
     literal: Scalar
 
     def move(self, side: str) -> object:
-        """A value of the column at the literal, or the next one above or below it."""
+        """A value of the column at the literal, or the next one above or below it; of the last one, itself."""
+        try:
+            return self._move(side)
+        except OverflowError:  # infinity, a number beyond the floats, the last day of the calendar
+            return self.literal if isinstance(self.declared, Integer | Real) else str(self.literal)
+
+    def _move(self, side: str) -> object:
         step = (ABOVE, BELOW).index(side) * -2 + 1 if side != AT else 0
         match self.declared, self.literal:
             case Integer(), int() | float():
@@ -88,7 +94,7 @@ class ComparedColumn:
             case Date(), date():
                 return str(date.fromisoformat(str(self.literal)[:10]) + timedelta(days=step))
             case Category(values=values), _:
-                return values[(values.index(str(self.literal)) + step) % len(values)]
+                return values[(values.index(self.literal) + step) % len(values)]
             case _:
                 return {AT: self.literal, ABOVE: f"{self.literal} ", BELOW: str(self.literal).swapcase()}[side]
 
