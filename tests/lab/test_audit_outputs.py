@@ -3,6 +3,8 @@
 import collections
 import functools
 from decimal import Decimal
+from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -12,6 +14,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.lab import audit
+from sfumato.lab.auditing.canonical_outputs import observe
 
 FEW, MANY = [1] * 10, [1] * 11
 
@@ -219,3 +222,18 @@ def test_questions_with_wrong_arguments_are_refused(function, options):
 def test_a_maker_that_raises_is_refused(function):
     with pytest.raises(sf.errors.InvalidParameter, match="dataset_maker"):
         function(lambda: 1 // 0, "SELECT COUNT(*) AS n FROM t", 1)
+
+
+NEARLY_EQUAL = [
+    2**60, 2**60 + 1, 10**5000, 10**5000 + 1, float(2**60), True, 1, 1.0, Fraction(1), Decimal(1), Decimal("1.0"),
+    Fraction(2**60 + 1, 3), Fraction(2**60 + 2, 3), 0.0, -0.0, float("nan"), np.float32(1), np.int64(1), np.True_,
+]  # fmt: skip
+
+
+def test_outputs_are_equal_only_if_their_exact_values_are():
+    """As floats, many of these are equal."""
+    for one, two in combinations(NEARLY_EQUAL, 2):
+        assert observe(one).exact != observe(two).exact
+        assert observe([one]).exact != observe([two]).exact
+    for number in NEARLY_EQUAL:
+        assert observe(number).exact == observe(number).exact
