@@ -13,7 +13,14 @@ from functools import reduce
 
 import numpy as np
 
-from sfumato.lab.auditing.output_parts import Unseen, has_hidden_state, read_attributes, split_output, write_repr
+from sfumato.lab.auditing.output_parts import (
+    Unseen,
+    has_hidden_state,
+    name_type,
+    read_attributes,
+    split_output,
+    write_repr,
+)
 
 DEEPEST = 20  # levels of nested containers that are looked into
 EXACT = 1 << 53  # floats hold every whole number up to here
@@ -137,7 +144,7 @@ class _Contents:
 
     def walk(self, output: object, path: str, depth: int = 0) -> str:
         """Add what an output holds; return its structure."""
-        name = type(output).__name__
+        name = name_type(output)
         if id(output) in self._inside:
             return f"{name}, around itself"
         if depth > DEEPEST:
@@ -155,7 +162,7 @@ class _Contents:
             self._inside.discard(id(output))
 
     def _look_into(self, output: object, path: str, depth: int) -> str:
-        name = type(output).__name__
+        name = name_type(output)
         split = split_output(output)
         if split is None:
             described = self._add_value(output, path)
@@ -181,7 +188,7 @@ class _Contents:
         return f"({whole})"
 
     def _add_value(self, output: object, path: str) -> str:
-        name = type(output).__name__
+        name = name_type(output)
         match output:
             case None:
                 return "None"

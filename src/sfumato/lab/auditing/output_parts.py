@@ -1,5 +1,6 @@
 """The parts of one output: items, attributes, columns, and what an exception carries."""
 
+import builtins
 import functools
 import types
 from array import array
@@ -84,6 +85,13 @@ def has_hidden_state(output: object) -> bool:
     return kind.__itemsize__ > 0 or kind.__basicsize__ > object.__basicsize__ + 8 * places
 
 
+def name_type(output: object) -> str:
+    """The name of a type; with its package if one of Python's own types has this name, as numpy's bool does."""
+    kind = type(output)
+    own = getattr(builtins, kind.__name__, kind)
+    return kind.__name__ if own is kind else f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
+
+
 def write_repr(output: object) -> str:
     """The repr of an output, or which error it raises."""
     try:
@@ -159,7 +167,7 @@ def _read_frame(output: object) -> Split | None:
 
 
 def _read_pandas(output: object) -> Split | None:
-    name = type(output).__name__
+    name = name_type(output)
     if name in _SCALARS_OF_PANDAS:
         return None
     if not hasattr(output, "tolist") and not hasattr(output, "iloc"):
@@ -191,7 +199,7 @@ def _read_categories(values: object, path: str) -> dict[str, object]:
 
 
 def _read_polars(output: object) -> Split | None:
-    name = type(output).__name__
+    name = name_type(output)
     if name == "LazyFrame":
         return "", {".collect()": output.collect()}  # type: ignore[attr-defined]
     if name == "DataFrame":
@@ -209,7 +217,7 @@ def _read_polars(output: object) -> Split | None:
 
 
 def _read_arrow(output: object) -> Split | None:
-    name = type(output).__name__
+    name = name_type(output)
     if hasattr(output, "schema") and hasattr(output, "column"):
         columns = {
             f"[{column!r}, {place}]": output.column(place)
