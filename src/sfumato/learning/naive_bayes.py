@@ -36,7 +36,7 @@ from sfumato.learning.row_cells import Bins, Codes, Floats, Labels, RowCells, nu
 from sfumato.learning.row_functions import Powers
 from sfumato.number_arguments import Number, read_whole_number
 
-COUNT_SHARE = Fraction(1, 20)
+COUNT_PART = 20  # the counts of the classes take one part in so many of the price
 LEAST_CLASS = 0.02  # of the rows: a class is never read as rarer
 USUAL_VARIANCE = 0.05  # of a scaled column within a class, before the data says more
 LEAST_VARIANCE = 0.02  # of a scaled column within all classes
@@ -243,10 +243,12 @@ def _is_laplace_better(epsilon: Number, delta: Number, coded: list[RowCells | No
 def _measure(source: StatisticSource, coded: list[RowCells | None]) -> tuple[ClassCounts, list[Noisy]]:
     """One call: its statistics share one scan for each partition."""
     features = [
-        Statistic(Powers(place), (Labels(),), 19) if cells is None else Statistic(None, (cells, Labels()), 19)
+        Statistic(Powers(place), (Labels(),), COUNT_PART - 1)
+        if cells is None
+        else Statistic(None, (cells, Labels()), COUNT_PART - 1)
         for place, cells in enumerate(coded)
     ]
-    whole = [Statistic(None, (Labels(),), len(coded)), *features]  # the counts take 1 in 20
+    whole = [Statistic(None, (Labels(),), len(coded)), *features]
     counted, *measured = source.release(whole, Fraction(1))
     weights = [float(counted.deviation) ** -2 if counted.deviation else 1e12]
     totals = [counted.sums]
