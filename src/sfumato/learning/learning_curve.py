@@ -17,6 +17,8 @@ from sfumato.errors import InvalidParameter, describe_kind
 from sfumato.learning.fit_progress import follow_steps
 from sfumato.number_arguments import Number, read_privacy_amount, read_whole_number
 
+MARGIN = 1.15  # on both sides of the axis of epsilon
+
 
 @dataclass(frozen=True, slots=True)
 class LearningCurve:
@@ -45,9 +47,9 @@ class LearningCurve:
             marks.append(Rule("limit", y=self.ceiling, text="not private"))
             every.append(self.ceiling)
         room = (max(every) - min(every)) * 0.12 or 0.05
-        low, high = self.epsilons[0], self.epsilons[-1]
+        low, high = self.epsilons[0] / MARGIN, self.epsilons[-1] * MARGIN
         ticks = tuple((epsilon, f"{epsilon:g}") for epsilon in self.epsilons)
-        across = Axis("ε", low, high if high > low else low * 2, ticks, log=True)
+        across = Axis("ε", low, high, ticks, log=True)
         said = ", ".join(f"{mean:.3f} at ε = {epsilon:g}" for epsilon, _, mean in rows)
         panel = Panel(
             f"{self.name}: {label} against ε",
