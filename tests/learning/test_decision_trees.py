@@ -110,7 +110,8 @@ def test_a_separable_rule_is_learned(model, delta, neighbours):
     settings = {"bounds": (0, 1), "classes": ["no", "yes"], "random_state": 0}
     fitted = model(epsilon=5, delta=delta, neighbours=neighbours, **settings).fit(X[:3000], y[:3000])
     assert fitted.score(X[3000:], y[3000:]) > 0.9
-    assert model(epsilon="0.0001", **settings).fit(X[:3000], y[:3000]).score(X[3000:], y[3000:]) < 0.9
+    noisy = [model(epsilon="0.0001", **settings).fit(X[:3000], y[:3000]).score(X[3000:], y[3000:]) for _ in range(20)]
+    assert np.mean(noisy) < 0.8  # negative control: noise alone is right by luck, at most
 
 
 @pytest.mark.parametrize("model", BOTH)

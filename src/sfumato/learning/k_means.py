@@ -93,8 +93,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Ba
             raise InvalidParameter("n_clusters", f"must be at most {MOST_CLUSTERS:,}", "a larger number")
         choices = read_choices(self.random_state)
         columns = DatasetColumns(dataset, features, None, table, analyst)
-        delta = 0 if is_laplace_better(self.epsilon, self.delta, count_columns(X, columns)) else self.delta
-        declared = Declared(self.epsilon, delta, self.bounds, neighbours=self.neighbours)
+        laplace = is_laplace_better(self.epsilon, self.delta, count_columns(X, columns), powers=True)
+        declared = Declared(self.epsilon, 0 if laplace else self.delta, self.bounds, neighbours=self.neighbours)
         opened = open_source(X, None, columns, declared, "nothing")
         numeric = require_numeric(opened.source.features, "k-means")
         centres, self.n_iter_ = find_centres(opened.source, numeric, clusters, choices)

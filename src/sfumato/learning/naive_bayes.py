@@ -11,7 +11,7 @@ its variance, so a feature that is lost in the noise has little say.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -19,11 +19,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from sfumato.answering.desk import DEFAULT_ANALYST
-from sfumato.kernel.losses import ZCDP
 from sfumato.learning.coefficient_margins import bound_ratio, find_margin
 from sfumato.learning.estimator_arguments import (
     DatasetColumns,
     Declared,
+    count_columns,
     encode_labels,
     open_source,
     read_rows,
@@ -31,7 +31,7 @@ from sfumato.learning.estimator_arguments import (
     require_fitted,
 )
 from sfumato.learning.feature_columns import Classes, Coded, Feature, Numeric
-from sfumato.learning.noisy_statistics import Noisy, Statistic, StatisticSource, read_price
+from sfumato.learning.noisy_statistics import Noisy, Statistic, StatisticSource, is_laplace_better
 from sfumato.learning.row_cells import Bins, Codes, Floats, Labels, RowCells, number_cells
 from sfumato.learning.row_functions import Powers
 from sfumato.number_arguments import Number, read_whole_number
@@ -176,16 +176,10 @@ class CategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _fit(model: Any, X: object, y: object, columns: DatasetColumns, bins: int | None) -> None:  # noqa: ANN401, N803
-    delta = model.delta
-    if isinstance(read_price(model.epsilon, delta).limit, ZCDP):
-        # the better kind of noise follows from the declared columns; no data is read for it
-        only = replace(columns, target=None)
-        features = open_source(X, None, only, replace(_declare(model, delta), classes=None), "nothing").source.features
-        coded = [_cut(place, feature, bins) for place, feature in enumerate(features)]
-        delta = 0 if _is_laplace_better(model.epsilon, delta, coded) else delta
-    opened = open_source(X, y, columns, _declare(model, delta), "classes")
-    coded = [_cut(place, feature, bins) for place, feature in enumerate(opened.source.features)]
+    laplace = is_laplace_better(model.epsilon, model.delta, count_columns(X, columns), powers=bins is None)
+    opened = open_source(X, y, columns, _declare(model, 0 if laplace else model.delta), "classes")
     source = opened.source
+    coded = [_cut(place, feature, bins) for place, feature in enumerate(source.features)]
     counted, measured = _measure(source, coded)
     record_fit(model, opened)
     if isinstance(source.target, Classes):
@@ -226,18 +220,6 @@ def cut_evenly(feature: Numeric, bins: int) -> tuple[float, ...]:
     """The inner edges of equally wide bins between the bounds."""
     edges = np.linspace(feature.lower, feature.upper, bins + 1)[1:-1]
     return tuple(sorted({float(edge) for edge in edges}))
-
-
-def _is_laplace_better(epsilon: Number, delta: Number, coded: list[RowCells | None]) -> bool:
-    """Has Laplace noise at epsilon a smaller deviation than Gaussian noise at (epsilon, delta)?
-
-    The features share the price; with Gaussian noise, a numeric one has three sums of its own.
-    """
-    limit = read_price(epsilon, delta).limit
-    rho, amount = float(getattr(limit, "rho", 0)), float(read_price(epsilon, 0).limit.epsilon)  # type: ignore[union-attr]
-    numeric = sum(cells is None for cells in coded)
-    laplace = (4 if numeric else 2) * (len(coded) / amount) ** 2
-    return laplace <= len(coded) * (3 if numeric else 1) / (2 * rho)
 
 
 def _measure(source: StatisticSource, coded: list[RowCells | None]) -> tuple[ClassCounts, list[Noisy]]:

@@ -80,16 +80,18 @@ def read_price(epsilon: Number, delta: Number, budget: PrivacyLoss | None = None
     return choose_prepayment(amount, spare, ApproxDP(amount, spare) if budget is None else budget)
 
 
-def is_laplace_better(epsilon: Number, delta: Number, statistics: int) -> bool:
-    """Is Laplace noise at epsilon smaller than Gaussian noise at (epsilon, delta), if so many counts share the price?
+def is_laplace_better(epsilon: Number, delta: Number, statistics: int, *, powers: bool = False) -> bool:
+    """Is Laplace noise at epsilon smaller than Gaussian noise at (epsilon, delta), for so many statistics?
 
-    It follows from public numbers.
+    They share the price. `powers`: they are Powers, which need a Gaussian price three times. It follows from public
+    numbers, so an estimator decides it before it opens a source.
     """
     limit = read_price(epsilon, delta).limit
     if isinstance(limit, PureDP):
         return True
     amount = float(read_privacy_amount(epsilon, "epsilon"))
-    return 2 * (statistics / amount) ** 2 <= statistics / (2 * float(limit.rho))
+    laplace, gaussian = (statistics / amount) ** 2, statistics / (2 * float(limit.rho))
+    return 4 * laplace <= 3 * gaussian if powers else 2 * laplace <= gaussian
 
 
 class SpentShares:

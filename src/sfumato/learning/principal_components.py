@@ -78,8 +78,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
         """Spend the budget on an array, or on columns of a protected dataset."""
         columns = DatasetColumns(dataset, features, None, table, analyst)
         pairs = count_columns(X, columns) ** 2 // 2
-        delta = 0 if is_laplace_better(self.epsilon, self.delta, max(pairs, 1)) else self.delta
-        declared = Declared(self.epsilon, delta, self.bounds, neighbours=self.neighbours)
+        laplace = is_laplace_better(self.epsilon, self.delta, max(pairs, 1))
+        declared = Declared(self.epsilon, 0 if laplace else self.delta, self.bounds, neighbours=self.neighbours)
         opened = open_source(X, None, columns, declared, "nothing")
         source = opened.source
         wanted = _read_components(self.n_components, len(source.features))

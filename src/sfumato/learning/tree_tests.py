@@ -12,6 +12,7 @@ import numpy as np
 
 from sfumato.errors import KernelFault
 from sfumato.learning.feature_columns import Coded, Feature, Numeric
+from sfumato.learning.naive_bayes import cut_evenly
 from sfumato.learning.noisy_statistics import Noisy
 from sfumato.learning.public_choices import PublicChoices
 from sfumato.learning.row_cells import Below, Bins, Codes, Floats, Integers, Leaf, Leaves, OneOf, RowCells, Split
@@ -48,14 +49,9 @@ def _draw_test(place: int, feature: Feature, choices: PublicChoices) -> Test:
 def list_columns(features: tuple[Feature, ...]) -> list[Bins | Codes]:
     """The cells in which each feature is counted by class, before tests are chosen. They follow from declarations."""
     return [
-        Codes(place) if isinstance(feature, Coded) else Bins(place, _find_edges(feature))
+        Codes(place) if isinstance(feature, Coded) else Bins(place, cut_evenly(feature, BINS))
         for place, feature in enumerate(features)
     ]
-
-
-def _find_edges(feature: Numeric) -> tuple[float, ...]:
-    edges = np.linspace(feature.lower, feature.upper, BINS + 1)[1:-1]
-    return tuple(sorted({float(edge) for edge in edges}))
 
 
 @dataclass(frozen=True, slots=True)
