@@ -233,7 +233,13 @@ NOT_FOR_PRIVATE_ESTIMATORS = {
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
-    "model", [Classifier(20, bounds=(-10, 10)), Regressor(20, bounds=(-10, 10), target_bounds=(-200, 200))], ids=repr
+    "model",
+    [
+        Classifier(20, bounds=(-10, 10)),
+        Regressor(20, bounds=(-10, 10), target_bounds=(-200, 200)),
+        sf.learning.LogisticRegression(20, bounds=(-10, 10)),
+    ],
+    ids=repr,
 )
 def test_scikit_learn_accepts_it(model):
     results = check_estimator(model, on_fail=None)
