@@ -161,11 +161,11 @@ def format_mean(scores: Scores) -> str:
 
 
 def run_adult(options: Options, report: Report) -> None:
-    if not (options.data / "adult.csv").exists():
-        report.console.print(f"Adult: no {options.data / 'adult.csv'}. Name its folder with --data.")
-        return
     models = {name: ("auc", NEIGHBOURS[name]) for name in ADULT_MODELS if options.wants("adult", name)}
     if not models:
+        return
+    if not (options.data / "adult.csv").exists():
+        report.console.print(f"Adult: no {options.data / 'adult.csv'}. Name its folder with --data.")
         return
     task = Task(read_adult(options.data), models, ADULT_EPSILONS, DELTA, options.seeds)
     ours, plain, first, second = (
