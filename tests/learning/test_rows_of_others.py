@@ -1,29 +1,46 @@
 """One row's value, type or absence never decides how other rows are read, nor whether a fit is refused."""
 
+from fractions import Fraction
+
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import sfumato as sf
 from sfumato.errors import InvalidParameter
 from sfumato.learning import BoostedAdditiveClassifier
 from sfumato.learning.feature_columns import SCALE, Numeric
-from sfumato.learning.row_arrays import RowArrays, read_codes, read_column, read_table, scale_column
+from sfumato.learning.row_arrays import RowArrays, read_codes, read_column, read_floats, read_table, scale_column
 from sfumato.learning.row_cells import NO_CELL
 
-SPELLINGS = ([1, 1], None, (1,), "x", [], [[1]], np.array([1]))
+
+class Hostile(Fraction):
+    """A number whose own conversions fail."""
+
+    def __float__(self) -> float:
+        raise RuntimeError("secret")
+
+    def __hash__(self) -> int:
+        raise ValueError("secret")
 
 
-@pytest.mark.parametrize("entry", SPELLINGS, ids=repr)
+ENTRIES = ([1, 1], None, (1,), "x", [], [[1]], np.array([1]), np.array(1), memoryview(bytearray(b"x")), Hostile(1))
+SPELLINGS = [pytest.param(entry, id=f"{number}") for number, entry in enumerate(ENTRIES)]
+
+
+@pytest.mark.parametrize("entry", SPELLINGS)
 def test_a_list_of_labels_is_read_entry_by_entry(entry: object) -> None:
     codes = read_codes(read_column([[1], [0], entry, 1], 4), (0, 1))
     assert codes[[0, 1, 3]].tolist() == [1, 0, 1]
 
 
-@pytest.mark.parametrize("entry", SPELLINGS, ids=repr)
+@pytest.mark.parametrize("entry", SPELLINGS)
 def test_a_list_of_rows_is_read_cell_by_cell(entry: object) -> None:
     table = read_table([[1, 2], [entry, 4], [5, 6]])
+    assert read_floats(table.columns[0], "x")[::2].tolist() == [1, 5]
+    assert read_codes(table.columns[0], (1, "x"))[::2].tolist() == [0, NO_CELL]
     assert [column.tolist()[::2] for column in table.columns] == [[1, 5], [2, 6]]
 
 
@@ -32,10 +49,11 @@ def list_series(values: list[object]) -> list[object]:
     whole = isinstance(values[0], int) and not isinstance(values[0], bool)
     types = ("Int64", "int64[pyarrow]") if whole else ("boolean", "bool[pyarrow]")
     frames = [pd.Series(values, dtype=name) for name in types]
-    return [*frames, frames[0].to_frame(), pl.Series(values), pl.DataFrame({"y": values})]
+    arrow = [pa.array(values), pa.chunked_array([values]), pa.table({"y": values})]
+    return [*frames, frames[0].to_frame(), pl.Series(values), pl.DataFrame({"y": values}), *arrow]
 
 
-@pytest.mark.parametrize("place", range(5))
+@pytest.mark.parametrize("place", range(8))
 @pytest.mark.parametrize("labels", [[True, False], [1, 0]], ids=["boolean", "whole"])
 def test_a_missing_label_refuses_no_fit_and_changes_no_classes(place: int, labels: list[object]) -> None:
     fitted = []
@@ -89,7 +107,7 @@ COLUMNS = {
 }
 
 
-@pytest.mark.parametrize("make", [pl.DataFrame, pd.DataFrame], ids=["polars", "pandas"])
+@pytest.mark.parametrize("make", [pl.DataFrame, pd.DataFrame, pa.table], ids=["polars", "pandas", "arrow"])
 @pytest.mark.parametrize("kind", COLUMNS)
 def test_a_missing_entry_of_a_frame_changes_no_other(kind: str, make: type) -> None:
     values, declared = COLUMNS[kind]

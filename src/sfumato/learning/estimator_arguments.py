@@ -29,7 +29,7 @@ from sfumato.learning.feature_columns import (
     read_values,
 )
 from sfumato.learning.noisy_statistics import Statistic, StatisticSource, read_price
-from sfumato.learning.row_arrays import ArrayTable, RowArrays, read_column, read_table, take_only_column
+from sfumato.learning.row_arrays import ArrayTable, RowArrays, name_type, read_column, read_table, take_only_column
 from sfumato.learning.row_cells import Labels
 from sfumato.number_arguments import Number
 
@@ -161,7 +161,7 @@ def _declare_target(declared: Declared, predicts: Predicts, y: Any, held: Any) -
                 return Classes("y", read_values(declared.classes, "classes"))
             if hasattr(getattr(y, "dtype", None), "categories"):
                 return Classes("y", read_values(list(y.dtype.categories), "categories of y"))
-            declared_type = str(getattr(y, "dtype", held.dtype)).lower()  # of a nullable column too
+            declared_type = name_type(y) or name_type(held)
             if declared_type.startswith("bool"):
                 return Classes("y", (False, True))
             if declared_type.startswith(("int", "uint", "float", "double", "halffloat")) or isinstance(

@@ -43,7 +43,7 @@ def read_table(X: object) -> ArrayTable:  # noqa: N803 - scikit-learn's name
         raise InvalidParameter("X", "must not be sparse", "a sparse array", "Pass X.toarray().")
     if hasattr(X, "columns") and hasattr(X, "__getitem__") and not isinstance(X, np.ndarray):
         frame: Any = X
-        labels = list(frame.columns)
+        labels = list(getattr(frame, "column_names", frame.columns))  # Arrow's columns are not their names
         take = frame.iloc.__getitem__ if hasattr(frame, "iloc") else None
         series = [take((slice(None), place)) if take else frame[label] for place, label in enumerate(labels)]
         names = tuple(labels) if labels and all(isinstance(label, str) for label in labels) else None
@@ -56,15 +56,21 @@ def read_table(X: object) -> ArrayTable:  # noqa: N803 - scikit-learn's name
     return _check_table(ArrayTable(tuple(array.T), None, len(array)))
 
 
-def _is_typed(series: Any, beginnings: tuple[str, ...]) -> bool:  # noqa: ANN401 - a column of pandas or polars
-    return str(getattr(series, "dtype", "")).lower().startswith(beginnings)
+def name_type(column: object) -> str:
+    """The name of the type that a column declares, nullable or not: bool, int64, double, string and so on."""
+    return str(getattr(column, "dtype", getattr(column, "type", ""))).lower()
 
 
-def _read_series(series: Any) -> Column:  # noqa: ANN401 - a column of pandas or polars
+def _is_typed(series: object, beginnings: tuple[str, ...]) -> bool:
+    return name_type(series).startswith(beginnings)
+
+
+def _read_series(series: Any) -> Column:  # noqa: ANN401 - a column of pandas, polars or Arrow
     """A column of a frame, by the frame's own type. numpy's type would depend on whether one entry is missing."""
-    if _is_typed(series, NUMBERS):
-        return np.array(series.to_numpy(np.float64, na_value=np.nan) if hasattr(series, "iloc") else series, np.float64)
-    return _list_entries(series.to_list() if hasattr(series, "to_list") else list(series))
+    if not _is_typed(series, NUMBERS):
+        return _list_entries(series.to_list() if hasattr(series, "to_list") else series.to_pylist())
+    values = series.to_numpy(np.float64, na_value=np.nan) if hasattr(series, "iloc") else series
+    return np.array(values, np.float64)
 
 
 def _check_table(table: ArrayTable) -> ArrayTable:
@@ -105,15 +111,15 @@ def _list_entries(entries: Sequence[object]) -> Column:
     """A list of entries, one by one. An entry that is a list of one is that one."""
     column = np.empty(len(entries), object)
     for place, entry in enumerate(entries):
-        alone = isinstance(entry, (list, tuple, np.ndarray)) and len(entry) == 1
-        column[place] = entry[0] if alone else entry  # type: ignore[index]
+        several = isinstance(entry, (list, tuple)) or (isinstance(entry, np.ndarray) and entry.ndim > 0)
+        column[place] = entry[0] if several and len(entry) == 1 else entry  # type: ignore[arg-type, index]
     return column
 
 
 def take_only_column(y: Any) -> Any:  # noqa: ANN401 - a data frame of pandas or polars
     """The column of a frame with one column."""
     if hasattr(y, "columns") and len(y.columns) == 1:
-        return y.iloc[:, 0] if hasattr(y, "iloc") else y[y.columns[0]]
+        return y.iloc[:, 0] if hasattr(y, "iloc") else y[getattr(y, "column_names", y.columns)[0]]
     return y
 
 
@@ -126,7 +132,8 @@ def read_column(y: object, rows: int) -> Column:
     if isinstance(y, (list, tuple)):
         array = _list_entries(y)
     else:
-        array = _read_series(y) if hasattr(y, "dtype") and hasattr(y, "to_list") else _as_array(y, "y")
+        typed = name_type(y) and (hasattr(y, "to_list") or hasattr(y, "to_pylist"))
+        array = _read_series(y) if typed else _as_array(y, "y")
     if array.ndim == 2 and array.shape[1] == 1:
         sklearn_exceptions = imported("sklearn.exceptions", "learn")
         text = (
@@ -159,7 +166,7 @@ def _read_float(entry: object) -> float:
         return float(entry)
     except OverflowError:  # a whole number or a fraction, beyond every bound
         return np.inf if entry > 0 else -np.inf  # type: ignore[operator]
-    except (ValueError, ArithmeticError):  # a signalling NaN
+    except Exception:  # a signalling NaN, or a number whose own conversion fails
         return np.nan
 
 
@@ -201,7 +208,7 @@ def _find_sorted(column: Column, values: Column) -> Integers:
 def _find_place(entry: object, places: dict[Scalar, int]) -> int:
     try:
         return places.get(entry, NO_CELL)  # type: ignore[call-overload, no-any-return]
-    except TypeError:  # an entry that cannot be hashed is in no list
+    except Exception:  # an entry that cannot be hashed or compared is in no list
         return NO_CELL
 
 
