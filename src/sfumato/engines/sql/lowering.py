@@ -143,7 +143,7 @@ def _round_values(plan: BoundedPlan, measured: Iterable[Measured], computed: Map
     for name, quantity in computed.items():
         step = lower_double(2.0**-quantity.grid.exponent)
         scaled = exp.Mul(this=lower_expression(quantity.value), expression=step)
-        inner = inner.select(name_column(scaled, SCALED + name))
+        inner = inner.select(name_column(scaled, SCALED + name), copy=False)
     whole = [name_column(round_half_up(read_column(SCALED + name)), ROUNDED + name) for name in computed]
     return exp.Select().from_(exp.select(exp.Star(), *whole).from_(inner.subquery("scaled")).subquery("rounded"))
 
