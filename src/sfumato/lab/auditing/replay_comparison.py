@@ -132,9 +132,18 @@ def _noise_pays(measured: Certified) -> bool:
 
 
 def _find_moves(measured: Certified, before: ExactIntegers, after: ExactIntegers) -> list[int]:
-    """How far one unit moved each integer of a measurement. Undeclared keys are matched by key; absent ones are 0."""
+    """How far one unit moved each integer of a measurement. Undeclared keys are matched by key.
+
+    A key that is on one side only has nobody on the other side. Its number of people moved from 0, and is compared.
+    Its other integers are not: they are released with the key, which delta pays for, and they hold the rows of other
+    people who have this key beyond their contribution bound.
+    """
     one, two = (_index_places(measured, side) for side in (before, after))
-    return [abs(one.get(place, 0) - two.get(place, 0)) for place in {**one, **two}]
+    places = {**one, **two}
+    if measured.threshold is None and before.keys is not None and after.keys is not None:
+        shared = set(map(repr, before.keys)) & set(map(repr, after.keys))
+        places = {place: steps for place, steps in places.items() if place[0] in shared}
+    return [abs(one.get(place, 0) - two.get(place, 0)) for place in places]
 
 
 def _index_places(measured: Certified, side: ExactIntegers) -> Mapping[Place, int]:
