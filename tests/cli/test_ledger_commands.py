@@ -117,7 +117,9 @@ def test_a_prepaid_charge_does_not_look_like_a_failed_one(clinic):
     with sf.open(clinic.folder) as opened:
         record = write_prepaid_record("10 statistical queries", table="patients")
         prepay(opened.ledger(), "ann", PureDP("0.5"), PureDP("0.5"), record)[0].close()
-        certificate = Certificate("0" * 64, "0" * 64, opened.ledger().population, 0, (), PureDP("0.25"))
+        certificate = Certificate(
+            (), opened.ledger().population, 0, (), PureDP("0.25"), plan_digest="0" * 64, answer_key="0" * 64
+        )
         opened.ledger().void(opened.ledger().reserve("bob", certificate))  # negative control: a charge that failed
     assert clinic("ask", COUNT, "--epsilon", "0.125").exit_code == 0
     entries = json_of(clinic("ledger", "--json"))["entries"]

@@ -273,7 +273,7 @@ def test_lists_say_what_was_asked_and_are_not_too_wide(clinic):
     shown = clinic("ledger", "open-charges").stdout
     assert "watch: SELECT COUNT(*)" in shown
     assert "+00:00" not in shown + clinic("ledger").stdout
-    assert "another watch is a new charge" in " ".join(clinic("ledger", "open-charges", "--help").stdout.split())
+    assert "another one is a new charge" in " ".join(clinic("ledger", "open-charges", "--help").stdout.split())
 
 
 def test_verify_names_the_key_of_a_ledger_that_is_here(clinic):

@@ -14,6 +14,7 @@ from sfumato.curator import Curator
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.errors import KernelFault
 from sfumato.ledger.ledger import Ledger, Limit
+from sfumato.ledger.ledger_tables import GET_ANSWER
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
 
@@ -81,7 +82,7 @@ def test_combined_values_are_the_weighted_mean_of_the_releases():
         both = curator.upgrade(sql, epsilon=3).rows[0]["n"]
         (entry,) = [entry for entry in curator.ledger().entries() if entry.kind == "charge" and entry.loss.epsilon == 2]
         with curator.ledger()._database.read() as rows:
-            two = json.loads(rows.find_answer(entry.number)["payload"])["integers"]["count1"][0]
+            two = json.loads(rows.find_row(GET_ANSWER, charge=entry.number)["payload"])["integers"]["count1"][0]
         # weights are the inverse variances of discrete Laplace noise at epsilon 1 and 2: 1 and 4, of 2 t**2
         assert both == pytest.approx((1 * one + 4 * two) / 5, abs=0.5)
 
