@@ -112,6 +112,9 @@ REAL_MECHANISMS = (
         batch=False),
     RealMechanism("ThresholdedKeys", ThresholdedKeys(1, "0.05").release, {"a": 5}, {"a": 5, "b": 1}, 1, "0.05",
         batch=False),
-    RealMechanism("above threshold", _cross, [4, 4, 6, 6], [5, 5, 5, 5], batch=False),
+    RealMechanism("ThresholdedKeys, one more person", ThresholdedKeys(1, "0.05").release, {"a": 3}, {"a": 4}, 1, "0.05",
+        batch=False),
+    # eight numbers rise by one and the last falls by one: that only the last crosses uses up nearly all of epsilon
+    RealMechanism("above threshold", _cross, [*[12] * 8, 14], [13] * 9, batch=False),
     *_list_local(),
 )  # fmt: skip
