@@ -24,6 +24,10 @@ def show_bayes(model):
     return (*model.class_count_, *model.theta_.ravel(), *model.var_.ravel())
 
 
+def show_trees(model):
+    return tuple(share for tree in model.trees_ for share in tree.shares.ravel())
+
+
 MODELS = {
     "GaussianNB": (lambda: LEARN.GaussianNB(EPSILON, **CLASSES), show_bayes),
     "CategoricalNB": (
@@ -38,6 +42,19 @@ MODELS = {
     "HistogramDensity": (
         lambda: LEARN.HistogramDensity(EPSILON, bins=2, **BOUNDS),
         lambda model: tuple(model.probabilities_.ravel()),
+    ),
+    "DecisionTreeClassifier": (lambda: LEARN.DecisionTreeClassifier(EPSILON, max_depth=2, **CLASSES), show_trees),
+    "RandomForestClassifier": (
+        lambda: LEARN.RandomForestClassifier(EPSILON, max_depth=2, n_estimators=1, **CLASSES),
+        show_trees,
+    ),
+    "KMeans": (
+        lambda: LEARN.KMeans(2, epsilon=EPSILON, **BOUNDS),
+        lambda model: tuple(model.cluster_centers_.ravel()),
+    ),
+    "PCA": (
+        lambda: LEARN.PCA(epsilon=EPSILON, **BOUNDS),
+        lambda model: (*model.mean_, *model.explained_variance_, *model.components_.ravel()),
     ),
     "replace-one": (lambda: LEARN.GaussianNB(EPSILON, neighbours="replace-one", **CLASSES), show_bayes),
 }
