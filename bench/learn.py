@@ -17,7 +17,7 @@ import argparse
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -54,7 +54,8 @@ NEIGHBOURS = {  # the relation that diffprivlib's noise is calibrated for: see s
     "BoostedAdditiveClassifier": ADD,  # of DP-EBM: see side_by_side/interpret_models.py
 }
 CLASSIFIERS = ("GaussianNB", "LogisticRegression", "DecisionTreeClassifier", "RandomForestClassifier")
-ADULT_MODELS = (*CLASSIFIERS, "CategoricalNB", "BoostedAdditiveClassifier")
+BOOSTED = ("BoostedAdditiveClassifier",)
+ADULT_MODELS = (*CLASSIFIERS, "CategoricalNB", *BOOSTED)
 # clusters and components of each set, and whether the density of its first column is estimated
 SHAPES = {
     "breast cancer": (2, 5, True),
@@ -168,11 +169,12 @@ def run_adult(options: Options, report: Report) -> None:
         report.console.print(f"Adult: no {options.data / 'adult.csv'}. Name its folder with --data.")
         return
     task = Task(read_adult(options.data), models, ADULT_EPSILONS, DELTA, options.seeds)
-    ours, plain, first, second = (
-        ask_library(name, task, fresh=options.fresh, console=report.console)
-        for name in (OURS, PLAIN, PEER, BOOSTED_PEER)
-    )
-    rows = Answers(ours, plain, first | second).find_rows(task)
+    ours, plain = (ask_library(name, task, fresh=options.fresh, console=report.console) for name in (OURS, PLAIN))
+    theirs: Said = {}
+    for peer, namesakes in ((PEER, CLASSIFIERS), (BOOSTED_PEER, BOOSTED)):
+        shared = replace(task, models={name: how for name, how in models.items() if name in namesakes})
+        theirs |= ask_library(peer, shared, fresh=options.fresh, console=report.console)
+    rows = Answers(ours, plain, theirs).find_rows(task)
     judged = judge_rows(rows, report)
     lines = []
     for epsilon in ADULT_EPSILONS if len(models) == len(ADULT_MODELS) else ():

@@ -4,7 +4,7 @@ Its noise is calibrated for add-remove: a bin's count moves by 1, and so does a 
 multiplied by the learning rate (source of 0.7.8). It uses the number of rows and the codes that occur without noise.
 """
 
-from interpret.glassbox import DPExplainableBoostingClassifier
+from interpret.privacy import DPExplainableBoostingClassifier
 from scores import Case, run
 
 
