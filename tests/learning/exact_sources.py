@@ -7,6 +7,7 @@ import numpy as np
 
 from sfumato.kernel.mechanisms import LaplaceNoise
 from sfumato.learning.array_statistics import add_up
+from sfumato.learning.block_sums import BlockSums
 from sfumato.learning.feature_columns import declare_features
 from sfumato.learning.noisy_statistics import Drawn, Statistic, combine_parts, find_shape
 from sfumato.learning.row_arrays import RowArrays, read_table
@@ -21,7 +22,7 @@ def read_rows(X, y, bounds, target, categories=None):
 
 def count_exactly(statistic: Statistic, rows: RowArrays) -> np.ndarray:
     """The integers of a statistic, in units of what one row may add at most."""
-    (integers,) = add_up(statistic, rows, find_shape(statistic, rows.features, rows.target), gaussian=False)
+    (integers,) = add_up(statistic, BlockSums(rows), find_shape(statistic, rows.features, rows.target), gaussian=False)
     return integers / find_unit(statistic)
 
 
@@ -63,7 +64,7 @@ class ExactSource:
         released = []
         for statistic in statistics:
             shape = find_shape(statistic, self.features, self.target)
-            (integers,) = add_up(statistic, self.arrays, shape, gaussian=False)
+            (integers,) = add_up(statistic, BlockSums(self.arrays), shape, gaussian=False)
             part = share * Fraction(statistic.weight, whole)
             step = 1 / find_unit(statistic) * (4 if isinstance(statistic.value, Powers) else 1)
             scale = Fraction(self.noise) / part / Fraction(step) * (4 if isinstance(statistic.value, Powers) else 1)

@@ -6,6 +6,7 @@ import numpy as np
 
 from sfumato.kernel.neighbours import Neighbours
 from sfumato.learning.array_statistics import VALUE, add_up, bound_change
+from sfumato.learning.block_sums import BlockSums
 from sfumato.learning.noisy_statistics import find_shape, list_quantities
 
 
@@ -39,8 +40,8 @@ def find_largest_move(source, neighbours, X, y, read_rows):
             else:
                 other_X[place] = [draw.uniform(-20, 20), np.nan, draw.integers(-1, 4)]
                 other_y[place] = draw.integers(0, 3)
-            (before,) = add_up(statistic, read_rows(X, y), shape, gaussian=False)
-            (after,) = add_up(statistic, read_rows(other_X, other_y), shape, gaussian=False)
+            (before,) = add_up(statistic, BlockSums(read_rows(X, y)), shape, gaussian=False)
+            (after,) = add_up(statistic, BlockSums(read_rows(other_X, other_y)), shape, gaussian=False)
             moved = int(np.abs(before - after).sum())
             assert moved <= bound.l1
             most = max(most, Fraction(moved) / bound.l1)

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.kernel.neighbours import Neighbours
+from sfumato.learning import block_sums
 from sfumato.learning.array_statistics import VALUE, ArrayStatistics, add_up, bound_change, choose_noise_for
+from sfumato.learning.block_sums import BlockSums
 from sfumato.learning.estimator_arguments import DatasetColumns, Declared, open_source
 from sfumato.learning.feature_columns import SCALE, Classes, Coded, Numeric
 from sfumato.learning.noisy_statistics import Statistic, find_shape, list_quantities, read_price
@@ -70,7 +72,7 @@ def rows_of(rows, target=CLASSES):
 
 def measure(statistic, rows, gaussian):
     shape = find_shape(statistic, FEATURES, rows.target)
-    return add_up(statistic, rows, shape, gaussian=gaussian), int(np.prod(shape)) != 1
+    return add_up(statistic, BlockSums(rows), shape, gaussian=gaussian), int(np.prod(shape)) != 1
 
 
 @settings(max_examples=60, deadline=None)
@@ -113,6 +115,29 @@ def test_how_a_row_is_read_does_not_depend_on_other_rows(rows, other, place):
         (whole, *_), _ = measure(statistic, rows_of(everything), False)
         parts = [measure(statistic, rows_of([row]), False)[0][0] for row in everything]
         assert whole.tolist() == np.sum(parts, axis=0).tolist()
+
+
+@pytest.mark.parametrize("columns", [2, 70])
+def test_sums_of_blocks_are_those_of_whole_columns(columns, monkeypatch):
+    """Blocks of seven rows, odd bounds, missing numbers: the integers of scaled columns, bit for bit."""
+    monkeypatch.setattr(block_sums, "BLOCK_ENTRIES", 1)
+    monkeypatch.setattr(block_sums, "LEAST_BLOCK", 7)
+    draw = np.random.default_rng(5)
+    X = draw.normal(0, 3, (50, columns))
+    X[draw.random(X.shape) < 0.05] = np.nan
+    X[0, 0], X[1, 0] = np.inf, -np.inf
+    bounds = [(-1 / 3, 0.1), (3.0, 3.0), (1e6, 1e6 + 0.001), *[(-2.0, 5.0)] * columns][:columns]
+    features = tuple(Numeric(f"x{place}", *pair) for place, pair in enumerate(bounds))
+    labels = Classes("t", (0, 1))
+    rows = RowArrays(read_table(X), draw.integers(0, 3, 50), features, labels)
+    sums, steps = BlockSums(rows), np.stack([rows.scaled(place) for place in range(columns)]).astype(np.int64)
+    chosen = np.stack([rows.labels() == place for place in (0, 1)])
+    for place in range(columns):
+        assert sums.sum_column(place, 2, (Labels(),), (2,)).tolist() == (chosen @ steps[place] ** 2).tolist()
+        assert sums.sum_column(place, 1, (Labels(),), (2,)).tolist() == (chosen @ steps[place]).tolist()
+        assert sums.sum_column(place, 1, (), ()).tolist() == [steps[place].sum()]
+        assert sums.sum_product(0, place).tolist() == [steps[0] @ steps[place]]
+        assert sums.sum_column(place, 2, (), ()).tolist() == [steps[place] @ steps[place]]
 
 
 def test_missing_and_undeclared_values_have_a_defined_meaning():

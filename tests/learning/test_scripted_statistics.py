@@ -8,6 +8,7 @@ from scripted import Scripted
 from sfumato.kernel.losses import PureDP
 from sfumato.kernel.neighbours import Neighbours
 from sfumato.learning.array_statistics import VALUE, ArrayStatistics, add_up, choose_noise_for
+from sfumato.learning.block_sums import BlockSums
 from sfumato.learning.feature_columns import SCALE, Classes, Numeric
 from sfumato.learning.noisy_statistics import Statistic, list_quantities, read_price
 from sfumato.learning.row_arrays import RowArrays, read_table
@@ -26,7 +27,7 @@ def test_released_integers_are_exact_sums_and_the_scripted_noise():
         (noisy,) = source.release([Statistic(value, (Labels(),))], Fraction(1))
         (quantity,) = list_quantities(value, lambda _: VALUE, gaussian=False)
         drawn = choose_noise_for(quantity, PureDP(1), Neighbours.ADD_REMOVE, several=True).draw(2, Scripted(BYTES))
-        (exact,) = add_up(Statistic(value, (Labels(),)), ROWS, (2,), gaussian=False)
+        (exact,) = add_up(Statistic(value, (Labels(),)), BlockSums(ROWS), (2,), gaussian=False)
         assert (noisy.sums / step).tolist() == (exact + drawn).tolist()
 
 

@@ -3,9 +3,8 @@
 Every row of the arrays is one person. With add-remove the number of rows is private; with replace-one it is public.
 
 Sensitivity: the kernel's rules (`derive_sensitivity`, claim K-25) for a row unit, from the bounds of the row function
-and the number of cells alone. Sums are sums of integers, which float64 holds exactly (at most 2**52 in a block of
-rows), added in 64-bit integers. Noise is drawn by the kernel's samplers. The losses of a fit add up to at most its
-price (`SpentShares`; claim K-17).
+and the number of cells alone. Sums are exact sums of integers (block_sums.py). Noise is drawn by the kernel's samplers.
+The losses of a fit add up to at most its price (`SpentShares`; claim K-17).
 """
 
 from collections.abc import Sequence
@@ -14,7 +13,6 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
 from sfumato.answering.prepayments import Prepayment
 from sfumato.kernel.entropy import SYSTEM, Entropy
@@ -26,6 +24,7 @@ from sfumato.kernel.plan import BoundedPlan, Key, Measurement, Quantity, find_ex
 from sfumato.kernel.row_sources import Scan
 from sfumato.kernel.saturating_sums import add_saturating
 from sfumato.kernel.sensitivity import Sensitivity, derive_sensitivity
+from sfumato.learning.block_sums import BlockSums
 from sfumato.learning.feature_columns import SCALE, Feature, Target
 from sfumato.learning.noisy_statistics import (
     Drawn,
@@ -38,10 +37,9 @@ from sfumato.learning.noisy_statistics import (
     share_evenly,
 )
 from sfumato.learning.row_arrays import RowArrays
-from sfumato.learning.row_cells import NO_CELL, Floats, Integers, number_cells
+from sfumato.learning.row_cells import Floats, Integers
 from sfumato.learning.row_functions import Moment, Powers, Residual, compute_steps
 
-BLOCK = 1 << 24  # rows that are added in float64: at most 2**24 times 2**28, which is exact
 VALUE = Column("value", ColumnType.REAL)
 ComputedSteps = dict[Residual, Floats]
 
@@ -61,7 +59,7 @@ class ArrayStatistics:
         self.features: tuple[Feature, ...] = rows.features
         self.target: Target | None = rows.target
         self.rows = len(rows) if neighbours is Neighbours.REPLACE_ONE else None
-        self._rows, self._price, self._neighbours, self._entropy = rows, price, neighbours, entropy
+        self._sums, self._price, self._neighbours, self._entropy = BlockSums(rows), price, neighbours, entropy
         self._shares = SpentShares(price.limit, Fraction(spent))
 
     @property
@@ -79,7 +77,7 @@ class ArrayStatistics:
         shape = find_shape(statistic, self.features, self.target)
         several, gaussian = int(np.prod(shape)) != 1, isinstance(loss, ZCDP)
         quantities = list_quantities(statistic.value, lambda _: VALUE, gaussian=gaussian)
-        exact = add_up(statistic, self._rows, shape, gaussian=gaussian, computed=computed)
+        exact = add_up(statistic, self._sums, shape, gaussian=gaussian, computed=computed)
         drawn: list[Drawn] = []
         for quantity, integers, part in zip(quantities, exact, share_evenly(loss, len(quantities)), strict=True):
             noise = choose_noise_for(quantity, part, self._neighbours, several=several)
@@ -107,9 +105,9 @@ def bound_change(quantity: Quantity, neighbours: Neighbours, *, several: bool) -
     return derive_sensitivity(plan, quantity)
 
 
-def add_up(
+def add_up(  # noqa: PLR0911 - one return a form
     statistic: Statistic,
-    rows: RowArrays,
+    sums: BlockSums,
     shape: tuple[int, ...],
     *,
     gaussian: bool,
@@ -119,57 +117,29 @@ def add_up(
 
     `computed` keeps the residuals of a call: statistics of one score by several features compute it once.
     """
-    cells, size = _number_products(statistic, rows, shape), int(np.prod(shape))
+    cells = statistic.cells
     match statistic.value:
         case None:
-            return [_count(cells, len(rows), size)]
+            return [sums.count(cells, shape)]
         case Powers(column):
-            steps = rows.scaled(column)
-            count, first = _count(cells, len(rows), size), _sum(steps, cells, size)
-            second = _sum(steps * steps, cells, size)
+            count, first, second = sums.count(cells, shape), *(sums.sum_column(column, n, cells, shape) for n in (1, 2))
             if gaussian:
                 return [count, first, second]
             square = count * SCALE**2 + second
             parts = [square - 2 * SCALE * first, 2 * (count * SCALE**2 - second), square + 2 * SCALE * first]
             return [np.stack(parts, axis=-1).ravel()]
+        case Moment((column,)):
+            return [sums.sum_column(column, 1, cells, shape)]
+        case Moment((one, two)) if one == two:
+            return [sums.sum_column(one, 2, cells, shape)]
+        case Moment((one, two)) if not cells:
+            return [sums.sum_product(one, two)]
         case Moment() as function:
-            return [_sum(compute_steps(function, rows), cells, size)]
+            return [sums.sum_steps(compute_steps(function, sums.rows), cells, shape)]
         case Residual(times=times) as function:
             known = {} if computed is None else computed
             alone = replace(function, times=None)
             if alone not in known:
-                known[alone] = compute_steps(alone, rows)
-            steps = known[alone] if times is None else known[alone] * rows.scaled(times)
-            return [_sum(steps, cells, size)]
-
-
-def _number_products(statistic: Statistic, rows: RowArrays, shape: tuple[int, ...]) -> Integers | None:
-    """The number of each row's cell in the product of all partitions; None if there is one cell for all rows."""
-    number: Integers | None = None
-    outside: npt.NDArray[np.bool_] | None = None
-    for cells, size in zip(statistic.cells, shape, strict=True):
-        part = number_cells(cells, rows)
-        beyond = part == NO_CELL
-        outside = beyond if outside is None else outside | beyond
-        number = part if number is None else number * size + part
-    if number is None or outside is None:
-        return None
-    return np.where(outside, NO_CELL, number)
-
-
-def _count(cells: Integers | None, rows: int, size: int) -> Integers:
-    if cells is None:
-        return np.array([rows], np.int64)
-    return np.bincount(cells + 1, minlength=size + 1)[1:].astype(np.int64)
-
-
-def _sum(steps: Floats, cells: Integers | None, size: int) -> Integers:
-    total = np.zeros(size, np.int64)
-    for start in range(0, len(steps), BLOCK):
-        block = steps[start : start + BLOCK]
-        if cells is None:
-            total += np.int64(block.sum())
-        else:
-            held = cells[start : start + BLOCK] + 1
-            total += np.bincount(held, block, minlength=size + 1)[1:].astype(np.int64)
-    return total
+                known[alone] = compute_steps(alone, sums.rows)
+            steps = known[alone] if times is None else known[alone] * sums.rows.scaled(times)
+            return [sums.sum_steps(steps, cells, shape)]

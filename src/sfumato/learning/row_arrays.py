@@ -181,10 +181,14 @@ def clamp_column(values: Floats, feature: Numeric) -> Floats:
 
 def scale_column(clamped: Floats, feature: Numeric) -> Floats:
     """Clamped numbers as whole steps from -SCALE to SCALE."""
-    steps = clamped - feature.middle
-    steps *= feature.steps_per_unit
-    steps += 0.5
-    return np.clip(np.floor(steps, out=steps), -SCALE, SCALE, out=steps)  # the middle and the factor are rounded
+    return round_steps(clamped - feature.middle, feature.steps_per_unit)
+
+
+def round_steps(away: Floats, steps_per_unit: float | Floats) -> Floats:
+    """Distances from the middle as whole steps from -SCALE to SCALE; NaN stays. The array is changed."""
+    away *= steps_per_unit
+    away += 0.5
+    return np.clip(np.floor(away, out=away), -SCALE, SCALE, out=away)  # the middle and the factor are rounded
 
 
 def read_codes(column: Column, values: Sequence[Scalar]) -> Integers:
@@ -234,19 +238,22 @@ class RowArrays:
 
     def numbers(self, feature: int) -> Floats:
         if feature not in self._numbers:
-            declared, column = self._find(feature)
-            if not isinstance(declared, Numeric):
-                raise KernelFault("Numbers are of a numeric column.")
-            self._numbers[feature] = clamp_column(read_floats(column, declared.name), declared)
+            declared, entries = self.read_numbers(feature, 0, len(self))
+            self._numbers[feature] = clamp_column(entries, declared)
         return self._numbers[feature]
 
     def scaled(self, column: int) -> Floats:
         if column not in self._scaled:
-            declared, _ = self._find(column)
-            if not isinstance(declared, Numeric):
-                raise KernelFault("Scaled columns are of numeric columns.")
+            declared, _ = self.read_numbers(column, 0, 0)
             self._scaled[column] = scale_column(self.numbers(column), declared)
         return self._scaled[column]
+
+    def read_numbers(self, column: int, start: int, stop: int) -> tuple[Numeric, Floats]:
+        """A numeric column's declaration, and some of its numbers as they are: not clamped."""
+        declared, entries = self._find(column)
+        if not isinstance(declared, Numeric):
+            raise KernelFault("Numbers are of a numeric column.")
+        return declared, read_floats(entries[start:stop], declared.name)
 
     def codes(self, feature: int) -> Integers:
         if feature not in self._codes:
