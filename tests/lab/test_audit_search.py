@@ -56,6 +56,15 @@ def test_the_same_outputs_on_equal_data_are_not_flagged(name):
     assert audit(LEAKS[name], MANY, MANY, epsilon="0.1", samples=200).verdict != "violated"
 
 
+SIGNALLING = (0x7FF0_0000_0000_0001).to_bytes(8, "little")
+
+
+@pytest.mark.parametrize("read", [bytes, np.frombuffer])
+def test_a_signalling_nan_is_an_output_like_others(read):
+    found = audit(lambda people: read(SIGNALLING + bytes([len(people) % 2] * 8)), FEW, MANY, epsilon=1, samples=200)
+    assert found.lower_bound >= 0
+
+
 def test_low_bits_of_large_integers_in_a_batch():
     def release(people, count):
         return 2 * (2**60 + GENERATOR.integers(2**40, size=count)) + len(people) % 2

@@ -102,6 +102,7 @@ def _check_signature(mechanism: Callable[..., Any], arguments: tuple[object, ...
         ) from None
 
 
+@np.errstate(invalid="ignore")  # an output may hold a signalling NaN, and bytes may read as one
 def judge_runs(
     runs: tuple[Runs, Runs], words: Vocabulary, claim: TestedClaim, loss: PrivacyLoss | None, comparisons: int = 1
 ) -> AuditResult:
