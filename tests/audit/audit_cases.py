@@ -15,7 +15,8 @@ from sfumato.catalog.dataset import Dataset, Table, replace_tables
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.errors import SfumatoError
 from sfumato.lab.auditing.audit_stage import Setting, Stage, read_dataset, set_stage
-from sfumato.lab.auditing.neighbouring_pairs import DatasetPair, list_pairs, list_random_pairs
+from sfumato.lab.auditing.neighbouring_pairs import list_pairs, list_random_pairs
+from sfumato.lab.auditing.pair_maker import DatasetPair
 from sfumato.lab.auditing.query_audit import audit_pairs
 from sfumato.lab.auditing.query_replay import ReplayResult, replay_pairs
 from sfumato.lab.auditing.question_pairs import make_pairs, make_question_pairs

@@ -9,7 +9,7 @@ from sfumato.catalog.dataset import Dataset, Table
 from sfumato.engines.engine import Engine
 from sfumato.lab.auditing import query_replay
 from sfumato.lab.auditing.audit_stage import Setting, set_stage
-from sfumato.lab.auditing.neighbouring_pairs import UNUSUAL_TEXT
+from sfumato.lab.auditing.pair_maker import UNUSUAL_TEXT
 from sfumato.lab.auditing.query_replay import replay_pairs
 from sfumato.lab.auditing.question_pairs import make_pairs
 from sfumato.lab.auditing.recorded_release import ExactIntegers

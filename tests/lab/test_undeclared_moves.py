@@ -7,7 +7,7 @@ from sfumato.kernel.losses import PureDP
 from sfumato.kernel.mechanisms import LaplaceNoise
 from sfumato.kernel.sensitivity import Sensitivity
 from sfumato.lab.auditing.recorded_release import ExactIntegers
-from sfumato.lab.auditing.replay_comparison import _find_moves
+from sfumato.lab.auditing.replay_comparison import find_moves
 
 
 def certify_one(name, threshold=None):
@@ -22,14 +22,14 @@ AFTER = ExactIntegers({"people": (2, 1), "rows": (4, 60)}, (("a",), ("b",)), {})
 
 def test_rows_of_a_key_that_one_person_brings_are_not_compared():
     """The key comes with the rows of others, who have it beyond their contribution bound. Delta pays for the key."""
-    assert _find_moves(certify_one("rows"), BEFORE, AFTER) == [1]
-    assert _find_moves(certify_one("rows"), AFTER, BEFORE) == [1]
+    assert find_moves(certify_one("rows"), BEFORE, AFTER) == [1]
+    assert find_moves(certify_one("rows"), AFTER, BEFORE) == [1]
 
 
 def test_people_of_a_key_that_one_person_brings_are_compared():
-    assert sorted(_find_moves(certify_one("people", threshold=9), BEFORE, AFTER)) == [0, 1]
+    assert sorted(find_moves(certify_one("people", threshold=9), BEFORE, AFTER)) == [0, 1]
 
 
 def test_declared_cells_are_all_compared():
     one, two = ExactIntegers({"rows": (3, 0)}, None, {}), ExactIntegers({"rows": (4, 60)}, None, {})
-    assert _find_moves(certify_one("rows"), one, two) == [1, 60]
+    assert find_moves(certify_one("rows"), one, two) == [1, 60]

@@ -26,16 +26,17 @@ def audit(
     engine: Annotated[str, typer.Option(help="duckdb or reference.", metavar="NAME")] = "duckdb",
     as_json: AsJson = False,
 ) -> None:
-    """Audit a question on made-up rows of the declared columns. No row is read, and nothing is spent.
+    """Audit a question on made-up rows of the declared columns. No private row is read, and nothing is spent.
 
     Without a price, epsilon is 1. The exit code is 1 if a violation was found.
     """
     with refusals(as_json):
         from sfumato.catalog.catalog_file import load_catalog
+        from sfumato.lab.auditing.audit_stage import describe_public
         from sfumato.lab.auditing.query_audit import audit_query
         from sfumato.lab.auditing.query_replay import replay
 
-        dataset = load_catalog(context.obj)
+        dataset = describe_public(load_catalog(context.obj), sql, context.obj)
         with working("Auditing"):
             found = (
                 replay(dataset, sql, epsilon, rho=rho, delta=delta, engine=engine)

@@ -1,8 +1,10 @@
 """What an audit of a question needs: the declared tables, made-up public rows, a price, an engine, and hard pairs."""
 
+import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from sfumato.answering.certified_plans import CertifiedPlans, certify_plan
 from sfumato.answering.desk import Desk
@@ -14,7 +16,7 @@ from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.errors import InvalidParameter, SfumatoError, describe_kind
 from sfumato.kernel.losses import ApproxDP
 from sfumato.kernel.neighbours import PrivacyUnit
-from sfumato.lab.auditing.neighbouring_pairs import PUBLIC_ROWS
+from sfumato.lab.auditing.pair_maker import PUBLIC_ROWS
 from sfumato.lab.auditing.throwaway_desk import Data, PinnedRows, Wrap, open_throwaway
 from sfumato.number_arguments import Number
 from sfumato.query.bind import bind
@@ -95,8 +97,13 @@ def _call_maker(maker: Callable[[], object]) -> object:
 
 
 def set_stage(dataset: Dataset, sql: str) -> Stage:
-    """Make up the public tables, bind the question, and find the tables and the unit that it is about."""
-    public = {table.name: make_rows(table, PUBLIC_ROWS) for table in dataset.tables.values() if table.public}
+    """Make up the public tables, bind the question, and find the tables and the unit that it is about.
+
+    A public table without columns is left out: `describe_public` adds the columns where a question needs them.
+    """
+    public = {
+        table.name: make_rows(table, PUBLIC_ROWS) for table in dataset.tables.values() if table.public and table.columns
+    }
     if public:
         engine = DuckDBEngine.of_tables({name: (dataset.tables[name], rows) for name, rows in public.items()})
         try:
@@ -108,6 +115,22 @@ def set_stage(dataset: Dataset, sql: str) -> Stage:
     private = next(table for table in tables if not table.public)
     return Stage(dataset, tables, {table.name: public[table.name] for table in tables if table.public},
         dataset.unit(private.name), query, sql)  # fmt: skip
+
+
+def describe_public(dataset: Dataset, sql: str, folder: Path) -> Dataset:
+    """The dataset with the columns of the public tables that a question names, read from their sources in `folder`.
+
+    Public tables need no declared columns. Their names, types and values are public; the audit makes up the rows.
+    """
+    texts = " ".join((sql, *dataset.views.values()))
+    described = {}
+    for table in dataset.tables.values():
+        named = re.search(rf"\b{re.escape(table.name)}\b", texts, re.IGNORECASE) is not None
+        if table.public and not table.columns and table.source is not None and named:
+            engine = DuckDBEngine.of_data(table, str(folder / table.source))
+            described[table.name] = engine.tables[table.name]
+            engine.close()
+    return replace_tables(dataset, {**dataset.tables, **described}) if described else dataset
 
 
 def plan_question(desk: Desk, sql: str, setting: Setting) -> CertifiedPlans:

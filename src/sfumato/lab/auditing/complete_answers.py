@@ -7,7 +7,7 @@ from sfumato.answering.certified_plans import certify_plan
 from sfumato.answering.desk import DEFAULT_ANALYST, Desk
 from sfumato.errors import SfumatoError
 from sfumato.lab.auditing.audit_stage import Setting, Stage, plan_question
-from sfumato.lab.auditing.neighbouring_pairs import DatasetPair
+from sfumato.lab.auditing.pair_maker import DatasetPair
 from sfumato.lab.auditing.real_releases import RealRelease, check_releases, find_small_noise
 from sfumato.lab.auditing.recorded_release import ExactIntegers, RecordingEngine, record_with
 from sfumato.lab.auditing.upgraded_answers import FAULT, upgrade_answer

@@ -17,12 +17,13 @@ from sfumato.lab.auditing.audit_stage import DatasetMaker, Setting, Stage, plan_
 from sfumato.lab.auditing.canonical_outputs import observe
 from sfumato.lab.auditing.complete_answers import COMPLETE_RUNS, check_real_path
 from sfumato.lab.auditing.mechanism_audit import judge_runs
-from sfumato.lab.auditing.neighbouring_pairs import ALONE, NOBODY, DatasetPair
+from sfumato.lab.auditing.neighbouring_pairs import NOBODY
+from sfumato.lab.auditing.pair_maker import ALONE, DatasetPair
 from sfumato.lab.auditing.query_audit_result import QueryAuditResult, SampledPair
-from sfumato.lab.auditing.query_replay import RANDOM_PAIRS, PairReplay, ReplayResult, replay_pairs
+from sfumato.lab.auditing.query_replay import RANDOM_PAIRS, PairReplay, ReplayResult, check_noise, replay_pairs
 from sfumato.lab.auditing.question_pairs import make_pairs
-from sfumato.lab.auditing.real_releases import release_given
-from sfumato.lab.auditing.recorded_release import ExactIntegers, release_repeatedly
+from sfumato.lab.auditing.real_releases import RealRelease, find_small_noise, release_given
+from sfumato.lab.auditing.recorded_release import ExactIntegers, RecordingEngine, record_with, release_repeatedly
 from sfumato.lab.auditing.sampled_runs import Runs, Vocabulary, collect_arrays, collect_runs, count_searched
 from sfumato.lab.auditing.tested_claims import TestedClaim
 from sfumato.lab.auditing.throwaway_desk import PinnedRows, Wrap
@@ -55,8 +56,8 @@ def audit_query(
     2. the `sampled_pairs` pairs that move the integers furthest are measured once each, and released `samples` times
        on one charge that pays for all of these releases. The searched output is the released integers, from which
        every answer is computed without the data;
-    3. the hardest pair is asked completely a few times, and the answers are compared in form. The noise of these
-       answers, and of repeated releases through their path, is compared with the certificate.
+    3. the hardest pair is asked completely a few times, and the answers are compared in form.
+    The noise of all releases, and of draws of the certified noise, is compared with the certificate.
     With undeclared keys every release is charged by itself, so at most 400 samples are taken.
     """
     setting = Setting(epsilon, rho, delta, engine, wrap)
@@ -81,14 +82,15 @@ def audit_pairs(  # noqa: PLR0917 - its callers name what they pass
         if setting.pinned is None:  # the hardest pairs are used many times
             setting = replace(setting, pinned=open_rows.enter_context(PinnedRows()))
         for pair in hardest:
-            claim, result = _sample_pair(stage, sql, pair, setting, samples, len(hardest))
+            claim, result, wrong = _sample_pair(stage, sql, pair, setting, samples, len(hardest))
             sampled.append(SampledPair(pair.name, result))
+            faults += tuple(f"{pair.name}: sampled releases: {fault}" for fault in wrong)
         if hardest:
-            faults = tuple(check_real_path(stage, sql, hardest[0], setting))
+            faults += tuple(check_real_path(stage, sql, hardest[0], setting))
         if claim is None:
             claim = _find_claim(stage, sql, pairs[0], setting)
     done = COMPLETE_RUNS if hardest else 0
-    replays = ReplayResult(sql, setting.engine, tuple(replayed))
+    replays = ReplayResult(sql, setting.engine, tuple(replayed), check_noise(stage, pairs[0], setting))
     return QueryAuditResult(sql, claim, replays, tuple(sampled), done, faults)
 
 
@@ -119,16 +121,25 @@ def _find_claim(stage: Stage, sql: str, pair: DatasetPair, setting: Setting) -> 
 
 def _sample_pair(  # noqa: PLR0917 - its caller names what it passes
     stage: Stage, sql: str, pair: DatasetPair, setting: Setting, samples: int, comparisons: int
-) -> tuple[PrivacyLoss, AuditResult]:
-    """Measure once on each dataset, release often, and audit the released integers against the certified loss."""
+) -> tuple[PrivacyLoss, AuditResult, list[str]]:
+    """Measure once on each dataset, release often, and audit the released integers against the certified loss.
+
+    The noise of the same releases is compared with the certificate.
+    """
     drawn: list[list[Released]] = []
+    real: list[RealRelease] = []
     for data in (pair.first, pair.second):
-        with setting.open(stage.dataset, data) as desk:
+        recorders: list[RecordingEngine] = []
+        with setting.open(stage.dataset, data, record_with(setting.wrap, recorders)) as desk:
             certified = plan_question(desk, sql, setting)
             drawn.append(list(_release_often(desk, certified, samples)))
+        ((_, exact),) = recorders[0].measured
+        if exact.keys is None:
+            real += [RealRelease(exact, released) for released in drawn[-1]]
     claim = certified.certificate.loss
     collected, words = _collect(drawn[0], drawn[1])
-    return claim, judge_runs(collected, words, TestedClaim.from_loss(claim), claim, comparisons)
+    result = judge_runs(collected, words, TestedClaim.from_loss(claim), claim, comparisons)
+    return claim, result, list(find_small_noise(real))
 
 
 def _release_often(desk: Desk, certified: CertifiedPlans, samples: int) -> Iterator[Released]:

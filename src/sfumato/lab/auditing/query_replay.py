@@ -14,9 +14,11 @@ from sfumato.answering.present_answer import PlannedQuery, present_answer
 from sfumato.answering.prices import choose_delta, choose_loss
 from sfumato.catalog.dataset import Dataset
 from sfumato.errors import CatalogError, SfumatoError
-from sfumato.lab.auditing.audit_stage import DatasetMaker, Setting, Stage, read_dataset, set_stage
+from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
+from sfumato.lab.auditing.audit_stage import DatasetMaker, Setting, Stage, plan_question, read_dataset, set_stage
 from sfumato.lab.auditing.independent_prices import AskedPrice
-from sfumato.lab.auditing.neighbouring_pairs import DatasetPair
+from sfumato.lab.auditing.noise_distribution import check_samplers
+from sfumato.lab.auditing.pair_maker import DatasetPair
 from sfumato.lab.auditing.question_pairs import make_pairs
 from sfumato.lab.auditing.recorded_release import RecordedEntropy, RecordingEngine, record_with, release_recorded
 from sfumato.lab.auditing.replay_comparison import Recording, compare_recordings
@@ -52,6 +54,7 @@ class ReplayResult:
     sql: str
     engine: str
     pairs: tuple[PairReplay, ...]
+    noise_faults: tuple[str, ...] = ()  # of draws of the certified noise
 
     @property
     def verdict(self) -> Literal["consistent", "violated", "inconclusive"]:
@@ -62,8 +65,11 @@ class ReplayResult:
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """All faults, each with the pair that shows it."""
-        return tuple(f"{replayed.pair}: {fault}" for replayed in self.pairs for fault in replayed.faults)
+        """All faults, each with the pair that shows it, and those of the noise."""
+        return (
+            *(f"{replayed.pair}: {fault}" for replayed in self.pairs for fault in replayed.faults),
+            *self.noise_faults,
+        )
 
     @property
     def share(self) -> float:
@@ -81,6 +87,7 @@ class ReplayResult:
                 {"pair": replayed.pair, "share": replayed.share, "faults": list(replayed.faults), "note": replayed.note}
                 for replayed in self.pairs
             ],
+            "noise_faults": list(self.noise_faults),
             "data": MADE_UP,
         }
 
@@ -116,14 +123,30 @@ def replay(
     """Run a question on hard and random neighbouring datasets, with the same noise on both, and compare.
 
     Compared with the certificate: every integer that reaches the release, the number and the scales of the noise
-    draws, the charge, the columns, types and number of rows of the answer, and every error. `wrap` puts a fault around
-    the engine: it is for testing the replay itself. The default epsilon is 1.
+    draws, the charge, the columns, types and number of rows of the answer, and every error. The certified noise is
+    drawn 20,000 times, and its distribution is compared. `wrap` puts a fault around the engine: it is for testing the
+    replay itself. The default epsilon is 1.
     """
     setting = Setting(epsilon, rho, delta, engine, wrap)
     stage = set_stage(read_dataset(dataset_maker), sql)
     with tempfile.TemporaryDirectory() as folder:
-        pairs = make_pairs(stage, Path(folder), random_pairs, seed, setting)
-        return ReplayResult(sql, engine, tuple(replay_pairs(stage, sql, pairs, setting)))
+        pairs = list(make_pairs(stage, Path(folder), random_pairs, seed, setting))
+        replayed = tuple(replay_pairs(stage, sql, pairs, setting))
+        return ReplayResult(sql, engine, replayed, check_noise(stage, pairs[0], setting))
+
+
+def check_noise(stage: Stage, pair: DatasetPair, setting: Setting) -> tuple[str, ...]:
+    """Draw the noise of the question's certificate many times, and compare its distribution with the certified one.
+
+    The replays show that released integers are exact ones plus draws of these samplers.
+    """
+    try:
+        with setting.open(stage.dataset, pair.first) as desk:
+            certificate = plan_question(desk, stage.sql, setting).certificate
+    except SfumatoError:  # the replays show the same refusal
+        return ()
+    noises = [measured.noise for measured in certificate.measurements]
+    return tuple(check_samplers([noise for noise in noises if isinstance(noise, LaplaceNoise | GaussianNoise)]))
 
 
 def replay_pairs(stage: Stage, sql: str, pairs: Iterable[DatasetPair], setting: Setting) -> Iterator[PairReplay]:

@@ -1,7 +1,7 @@
 """Hard pairs that depend on the question: values at its literals, and undeclared keys at their threshold."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import date, datetime, timedelta
 from itertools import product
@@ -12,18 +12,10 @@ from sfumato.catalog.columns import Boolean, Category, ColumnDeclaration, Date, 
 from sfumato.errors import InvalidParameter, SfumatoError, describe_kind
 from sfumato.kernel.expressions import Call, Literal, Scalar, collect_columns
 from sfumato.lab.auditing.audit_stage import Setting, Stage, plan_question
-from sfumato.lab.auditing.neighbouring_pairs import (
-    ALONE,
-    CROWD,
-    HIGH,
-    LOW,
-    TYPICAL,
-    DatasetPair,
-    Held,
-    PairMaker,
-    list_pairs,
-    list_random_pairs,
-)
+from sfumato.lab.auditing.contribution_pairs import list_pairs_above_bounds, list_pairs_above_groups
+from sfumato.lab.auditing.counted_rows import find_counted
+from sfumato.lab.auditing.neighbouring_pairs import list_pairs, list_random_pairs
+from sfumato.lab.auditing.pair_maker import ALONE, CROWD, HIGH, LOW, TYPICAL, DatasetPair, Held, PairMaker
 from sfumato.lab.auditing.throwaway_desk import Data
 from sfumato.number_arguments import read_whole_number
 
@@ -49,9 +41,9 @@ def make_question_pairs(stage: Stage, setting: Setting, seed: int | None) -> Ite
     """The pairs that no other question has: at its literals, mixed extremes, and keys at their threshold."""
     maker = PairMaker(stage.tables, stage.public, stage.unit, Random(seed))  # noqa: S311 - made-up rows
     compared = find_compared(stage)
-    crowd = maker.make_crowd(CROWD) if compared else {}
+    crowd = maker.make_crowd(CROWD)
+    first = maker.make_first(crowd)
     if compared:
-        first = maker.make_first(crowd)
         for side in (AT, ABOVE, BELOW):
             together = {column.name: column.move(side) for column in compared}
             yield _make_pair(maker, f"a person {side} the literals", crowd, together, first)
@@ -59,6 +51,11 @@ def make_question_pairs(stage: Stage, setting: Setting, seed: int | None) -> Ite
             for side in (AT, ABOVE, BELOW):
                 moved = {column.name: column.move(side)}
                 yield _make_pair(maker, f"a person {side} a literal of {column.name}", crowd, moved, first)
+    options = list_options(stage, compared) if not maker.unit.per_row else {}
+    counted = find_counted(stage, setting, maker, first, crowd, options) if options else {}
+    if counted:
+        yield from list_pairs_above_bounds(maker, crowd, first, counted)
+    yield from list_pairs_above_groups(stage, maker, crowd, first, counted)
     yield from _list_mixed_pairs(stage, maker)
     if any(key.values is None for key in stage.query.keys):
         yield from _list_threshold_pairs(
@@ -113,6 +110,25 @@ def find_compared(stage: Stage) -> list[ComparedColumn]:
                     if declared is not None and _is_comparable(declared, literal):
                         found.setdefault((name, literal), ComparedColumn(name, declared, literal))
     return list(found.values())
+
+
+def list_options(stage: Stage, compared: Sequence[ComparedColumn]) -> dict[str, list[object]]:
+    """Values of the columns that decide whether a row is counted: around literals, and each category."""
+    options: dict[str, list[object]] = {}
+    for column in compared:
+        ends = [column.declared.upper, column.declared.lower] if isinstance(column.declared, Integer | Real) else []
+        ends.sort(key=abs, reverse=True)
+        options.setdefault(column.name, list(ends)).extend(column.move(side) for side in (AT, ABOVE, BELOW))
+    calls = _list_calls((stage.query.source, stage.query.filters, stage.query.aggregates))
+    names = {name.rpartition(".")[2] for call in calls for name in collect_columns(call)}
+    names |= {name.rpartition(".")[2] for one in stage.query.filters for name in collect_columns(one)}
+    for table in stage.tables if not all(name in options for name in names) else ():
+        for name in sorted(names & set(table.columns)) if not table.public else ():
+            declared = table.columns[name]
+            if isinstance(declared, Category | Boolean):
+                values = declared.values[:MOST_LITERALS] if isinstance(declared, Category) else (True, False)
+                options.setdefault(name, []).extend(values)
+    return options
 
 
 def _is_comparable(declared: ColumnDeclaration, literal: Scalar) -> bool:
@@ -174,8 +190,10 @@ def _list_threshold_pairs(
     for people in (threshold - 1, threshold):
         crowd: Held = {}
         for number in range(people):
-            maker.add(crowd, maker.make_person(f"k{number}", LOW, {**values, **key}, rows=1))
-        second = maker.add(maker.add({}, crowd), maker.make_person("somebody", LOW, {**values, **key}, rows=1))
+            maker.add(crowd, maker.make_person(f"k{number}", LOW, {**values, **key}, rows=lambda _: 1))
+        second = maker.add(
+            maker.add({}, crowd), maker.make_person("somebody", LOW, {**values, **key}, rows=lambda _: 1)
+        )
         text = f"a key of {people} people gets one more (its threshold is {threshold})"
         yield DatasetPair(text, maker.make_first(crowd, TYPICAL), maker.as_tables(second))
 

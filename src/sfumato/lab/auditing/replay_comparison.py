@@ -68,7 +68,7 @@ def compare_recordings(first: Recording, second: Recording, *, rows_are_fixed: b
     shares, used = [0.0], 0.0
     for before, after in zip(first.measured, second.measured, strict=True):
         for measured in first.certificate.measurements:
-            moved = _find_moves(measured, before, after)
+            moved = find_moves(measured, before, after)
             problem, share = _check_moves(measured, moved)
             faults += problem
             shares.append(share)
@@ -131,7 +131,7 @@ def _noise_pays(measured: Certified) -> bool:
             assert_never(noise)
 
 
-def _find_moves(measured: Certified, before: ExactIntegers, after: ExactIntegers) -> list[int]:
+def find_moves(measured: Certified, before: ExactIntegers, after: ExactIntegers) -> list[int]:
     """How far one unit moved each integer of a measurement. Undeclared keys are matched by key.
 
     A key that is on one side only has nobody on the other side. Its number of people moved from 0, and is compared.
