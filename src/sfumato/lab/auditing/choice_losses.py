@@ -44,7 +44,7 @@ def find_choice_loss(choice: Choice, before: Sequence[Cell], after: Sequence[Cel
         return float(moved / choice.spread)
     forward = backward = 0.0
     for one, two in changed:
-        marks = _find_marks(choice, one, two)
+        marks = find_marks(choice, one, two)
         for first, second in zip(list_distributions(choice, one, marks), list_distributions(choice, two, marks),
                                  strict=True):  # fmt: skip
             forward += _find_greatest(first.chances, second.chances)
@@ -52,7 +52,7 @@ def find_choice_loss(choice: Choice, before: Sequence[Cell], after: Sequence[Cel
     return max(forward, backward)
 
 
-def _find_marks(choice: Choice, one: Cell, two: Cell) -> list[int]:
+def find_marks(choice: Choice, one: Cell, two: Cell) -> list[int]:
     """Bins beside which weights change in either cell: between them, all bins look alike."""
     held = {*one, *two}
     beside = {place + step for place in held for step in (-1, 0, 1)}
@@ -90,10 +90,10 @@ def _find_greatest(first: FloatArray, second: FloatArray) -> float:
 
 
 def _permute_and_flip(exponents: FloatArray) -> FloatArray:
-    """P(i) = p_i times the integral over u from 0 to 1 of the product over j != i of 1 - p_j u, with p = exp(-exponent).
+    """P(i) = p_i times the integral over u from 0 to 1 of the product over j != i of 1 - p_j u.
 
-    Bins with the same exponent have the same chance. The product decreases from 1 as exp(-u sum p): the parts of the
-    range are shorter near 0.
+    Here p = exp(-exponent) is the chance that a bin survives. Bins with the same exponent have the same chance. The
+    product decreases from 1 as exp(-u sum p): the parts of the range are shorter near 0.
     """
     survive, place, count = np.unique(np.exp(-exponents), return_inverse=True, return_counts=True)
     edges = np.array([0.0, *(2.0**-power for power in range(24, -1, -1))])
@@ -135,13 +135,19 @@ def _distribute_extreme(
 
 
 def _list_noise(choice: ExtremeChoice, kinks: Sequence[int]) -> tuple[FloatArray, FloatArray]:
-    """Values of the geometric noise on a target, with their probabilities; or the nodes of an integral over it."""
+    """Values of the geometric noise on a target, with their probabilities; or the nodes of an integral over it.
+
+    A sum over whole numbers is close to an integral that begins half a step earlier (the midpoint rule).
+    """
     spread = float(choice.spread)
+    first = -math.expm1(-1 / spread)  # P(noise = 0)
     if spread <= _SUMMED_SPREAD:
         values = np.arange(0, max(int(_FAR * spread), _FAR) + 1, dtype=np.float64)
-        return values, -math.expm1(-1 / spread) * np.exp(-values / spread)
-    ends = {spread * part for part in range(_FAR + 1)} | {float(kink) for kink in kinks if 0 < kink < _FAR * spread}
+        return values, first * np.exp(-values / spread)
+    ends = {-0.5, *(spread * part for part in range(1, _FAR + 1))} | {
+        float(kink) for kink in kinks if 0 < kink < _FAR * spread
+    }
     edges = np.array(sorted(ends))
     middle, half = (edges[1:] + edges[:-1]) / 2, (edges[1:] - edges[:-1]) / 2
     nodes = (middle[:, np.newaxis] + half[:, np.newaxis] * _NODES).reshape(-1)
-    return nodes, (half[:, np.newaxis] * _WEIGHTS).reshape(-1) * np.exp(-nodes / spread) / spread
+    return nodes, (half[:, np.newaxis] * _WEIGHTS).reshape(-1) * first * np.exp(-nodes / spread)

@@ -22,7 +22,7 @@ from sfumato.lab.auditing.pair_maker import ALONE, DatasetPair
 from sfumato.lab.auditing.query_audit_result import QueryAuditResult, SampledPair
 from sfumato.lab.auditing.query_replay import RANDOM_PAIRS, PairReplay, ReplayResult, check_noise, replay_pairs
 from sfumato.lab.auditing.question_pairs import make_pairs
-from sfumato.lab.auditing.real_releases import RealRelease, find_small_noise, release_given
+from sfumato.lab.auditing.real_releases import RealRelease, find_small_noise, find_wrong_choices, release_given
 from sfumato.lab.auditing.recorded_release import ExactIntegers, RecordingEngine, record_with, release_repeatedly
 from sfumato.lab.auditing.sampled_runs import Runs, Vocabulary, collect_arrays, collect_runs, count_searched
 from sfumato.lab.auditing.tested_claims import TestedClaim
@@ -128,6 +128,7 @@ def _sample_pair(  # noqa: PLR0917 - its caller names what it passes
     """
     drawn: list[list[Released]] = []
     real: list[RealRelease] = []
+    wrong: list[str] = []
     for data in (pair.first, pair.second):
         recorders: list[RecordingEngine] = []
         with setting.open(stage.dataset, data, record_with(setting.wrap, recorders)) as desk:
@@ -135,11 +136,13 @@ def _sample_pair(  # noqa: PLR0917 - its caller names what it passes
             drawn.append(list(_release_often(desk, certified, samples)))
         ((_, exact),) = recorders[0].measured
         if exact.keys is None:
-            real += [RealRelease(exact, released) for released in drawn[-1]]
+            here = [RealRelease(exact, released) for released in drawn[-1]]
+            wrong += find_wrong_choices(here)
+            real += here
     claim = certified.certificate.loss
     collected, words = _collect(drawn[0], drawn[1])
     result = judge_runs(collected, words, TestedClaim.from_loss(claim), claim, comparisons)
-    return claim, result, list(find_small_noise(real))
+    return claim, result, [*wrong, *find_small_noise(real)]
 
 
 def _release_often(desk: Desk, certified: CertifiedPlans, samples: int) -> Iterator[Released]:

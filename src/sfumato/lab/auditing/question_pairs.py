@@ -10,8 +10,10 @@ from random import Random
 
 from sfumato.catalog.columns import Boolean, Category, ColumnDeclaration, Date, DateTime, Id, Integer, Real
 from sfumato.errors import InvalidParameter, SfumatoError, describe_kind
+from sfumato.kernel.certify import Certificate
 from sfumato.kernel.expressions import Call, Literal, Scalar, collect_columns
 from sfumato.lab.auditing.audit_stage import Setting, Stage, plan_question
+from sfumato.lab.auditing.choice_pairs import list_choice_pairs
 from sfumato.lab.auditing.contribution_pairs import list_pairs_above_bounds, list_pairs_above_groups
 from sfumato.lab.auditing.counted_rows import find_counted
 from sfumato.lab.auditing.neighbouring_pairs import list_pairs, list_random_pairs
@@ -56,11 +58,13 @@ def make_question_pairs(stage: Stage, setting: Setting, seed: int | None) -> Ite
     if counted:
         yield from list_pairs_above_bounds(maker, crowd, first, counted)
     yield from list_pairs_above_groups(stage, maker, crowd, first, counted)
+    certificate = _certify(stage, setting, maker)
+    if certificate is not None:
+        yield from list_choice_pairs(maker, certificate, counted)
     yield from _list_mixed_pairs(stage, maker)
     if any(key.values is None for key in stage.query.keys):
-        yield from _list_threshold_pairs(
-            stage, setting, maker, {column.name: column.move(ABOVE) for column in compared}
-        )
+        above = {column.name: column.move(ABOVE) for column in compared}
+        yield from _list_threshold_pairs(stage, certificate, maker, above)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,10 +182,11 @@ def _list_mixed_pairs(stage: Stage, maker: PairMaker) -> Iterator[DatasetPair]:
 
 
 def _list_threshold_pairs(
-    stage: Stage, setting: Setting, maker: PairMaker, values: dict[str, object]
+    stage: Stage, certificate: Certificate | None, maker: PairMaker, values: dict[str, object]
 ) -> Iterator[DatasetPair]:
     """A key with one person fewer than its threshold, and one more person; and a key that is at its threshold."""
-    threshold = _find_threshold(stage, setting, maker)
+    measurements = certificate.measurements if certificate is not None else ()
+    threshold = next((one.threshold for one in measurements if one.threshold is not None), None)
     if threshold is None or threshold > MOST_PEOPLE:
         return
     columns = {name.rpartition(".")[2] for key in stage.query.keys for name in collect_columns(key.expression)}
@@ -198,11 +203,10 @@ def _list_threshold_pairs(
         yield DatasetPair(text, maker.make_first(crowd, TYPICAL), maker.as_tables(second))
 
 
-def _find_threshold(stage: Stage, setting: Setting, maker: PairMaker) -> int | None:
-    """The threshold of undeclared keys. The plan does not depend on the rows."""
+def _certify(stage: Stage, setting: Setting, maker: PairMaker) -> Certificate | None:
+    """The certificate of the question. It does not depend on the rows."""
     try:
         with setting.open(stage.dataset, maker.make_first({})) as desk:
-            certificate = plan_question(desk, stage.sql, setting).certificate
+            return plan_question(desk, stage.sql, setting).certificate
     except SfumatoError:  # the pairs show the same refusal
         return None
-    return next((one.threshold for one in certificate.measurements if one.threshold is not None), None)

@@ -3,6 +3,7 @@
 A replay needs recorded noise, so it has a release of its own. Here, the release is the one of every answer.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -15,6 +16,7 @@ from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
 from sfumato.kernel.plan import BoundedPlan
 from sfumato.kernel.release import CellKey, ExactAggregates, Released
 from sfumato.lab.auditing.binomial_limits import compute_tail
+from sfumato.lab.auditing.choice_losses import find_marks, list_distributions
 from sfumato.lab.auditing.noise_distribution import find_wrong_noise
 from sfumato.lab.auditing.noise_sizes import compute_upper_tail, is_too_small
 from sfumato.lab.auditing.recorded_release import ExactIntegers
@@ -26,6 +28,7 @@ MOST_PLACES = 64  # entries of a measurement that are tested one by one
 MOST_DRAWN = 200_000  # noise of all entries of sampled releases together
 KEYS_OF_A_KIND = 10
 ALARM = 1e-10
+_ROUNDING = 1e-3  # relative: far above the error of the probabilities of bins
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,27 @@ def find_small_noise(releases: Sequence[RealRelease]) -> Iterator[str]:
         for place, entry in enumerate(entries[:MOST_PLACES]):
             if len(entries) > 1 and is_too_small(noise, entry):
                 yield f"{measured.name}: the noise of entry {place} is smaller than certified."
+
+
+def find_wrong_choices(releases: Sequence[RealRelease]) -> Iterator[str]:
+    """Bins that are chosen more or less often than the weights, the spread and the target give, cell by cell.
+
+    All releases have the same weights. Several fractions, and several fullest bins, are not compared.
+    """
+    for measured in releases[0].released.certificate.measurements if releases else ():
+        choice = measured.noise
+        if isinstance(choice, LaplaceNoise | GaussianNoise) or measured.width > 1:
+            continue
+        for cell, held in enumerate(releases[0].exact.bins[measured.name][:MOST_PLACES]):
+            (chances,) = list_distributions(choice, held, find_marks(choice, held, held))
+            drawn = Counter(release.released.integers[measured.name][cell] for release in releases)
+            for place, chance in zip(chances.bins, chances.chances.tolist(), strict=True):
+                hits, rest = drawn[place], len(releases) - drawn[place]
+                often = compute_tail(hits, len(releases), chance * (1 + _ROUNDING))
+                if min(often, compute_tail(rest, len(releases), 1 - chance * (1 - _ROUNDING))) < ALARM:
+                    text = f"bin {place} of cell {cell} is chosen with another probability than certified"
+                    yield f"{measured.name}: {text}."
+                    break
 
 
 def _subtract(name: str, release: RealRelease) -> list[int]:

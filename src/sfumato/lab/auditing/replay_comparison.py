@@ -14,6 +14,7 @@ from sfumato.kernel.certify import Certificate, Certified
 from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
 from sfumato.kernel.release import Released
+from sfumato.lab.auditing.choice_losses import TOLERANCE, find_choice_loss
 from sfumato.lab.auditing.independent_prices import AskedPrice, check_prices
 from sfumato.lab.auditing.recomputed_release import check_release
 from sfumato.lab.auditing.recorded_release import ExactIntegers, RecordedEntropy
@@ -73,7 +74,15 @@ def compare_recordings(first: Recording, second: Recording, *, rows_are_fixed: b
             faults += problem
             shares.append(share)
             loss = measured.loss
-            used += share * float(loss.rho if isinstance(loss, ZCDP) else loss.epsilon)
+            amount = float(loss.rho if isinstance(loss, ZCDP) else loss.epsilon)
+            if measured.name in before.bins and measured.name in after.bins:
+                exact = _find_loss_of_choice(measured, before, after)
+                if exact > amount * (1 + TOLERANCE):
+                    text = f"one person makes a bin e^{exact:.4g} times likelier"
+                    faults.append(f"{measured.name}: {text}; its certified epsilon is {amount:.4g}.")
+                used += exact
+            else:
+                used += share * amount
     faults += _compare_noise(first, second)
     faults += _compare_answers(first, second, rows_are_fixed=rows_are_fixed)
     return Comparison(tuple(faults), max(shares), used)
@@ -144,6 +153,17 @@ def find_moves(measured: Certified, before: ExactIntegers, after: ExactIntegers)
         shared = set(map(repr, before.keys)) & set(map(repr, after.keys))
         places = {place: steps for place, steps in places.items() if place[0] in shared}
     return [abs(one.get(place, 0) - two.get(place, 0)) for place in places]
+
+
+def _find_loss_of_choice(measured: Certified, before: ExactIntegers, after: ExactIntegers) -> float:
+    """The exact loss of a private choice on this pair. Of undeclared keys, those that both sides have."""
+    if isinstance(measured.noise, LaplaceNoise | GaussianNoise):
+        return 0.0
+    one, two = (
+        {_name_cell(side, cell): bins for cell, bins in enumerate(side.bins[measured.name])} for side in (before, after)
+    )
+    shared = [name for name in one if name in two]
+    return find_choice_loss(measured.noise, [one[name] for name in shared], [two[name] for name in shared])
 
 
 def _index_places(measured: Certified, side: ExactIntegers) -> Mapping[Place, int]:
