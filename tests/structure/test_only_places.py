@@ -22,6 +22,7 @@ RELEASE, RESERVES, RANDOM = "kernel/release.py", "ledger/charging.py", "kernel/e
 SAMPLERS = {f"kernel/{name}.py" for name in ("samplers", "mechanisms", "bin_choice", "above_threshold")}
 SAMPLERS |= {f"standalone/mechanisms/{name}.py" for name in ("additive_noise", "key_release")}
 SAMPLERS.add("lab/auditing/recomputed_release.py")  # draws again from recorded bytes, to compare; releases nothing
+SAMPLERS.add("lab/auditing/noise_distribution.py")  # draws noise to test its distribution; adds it to nothing
 SAMPLERS.add("learning/array_statistics.py")  # sums of arrays that a program passes: no dataset's aggregates
 
 
