@@ -45,6 +45,7 @@ class ExactSource:
     noise: float = 1e-3
     rows: int | None = None
     loss: None = None
+    count_noise: float = 1e-3
     asked: list[Statistic] = field(default_factory=list)
     shares: list[Fraction] = field(default_factory=list)
 

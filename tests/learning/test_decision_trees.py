@@ -151,3 +151,32 @@ def test_a_fit_through_the_curator_is_one_charge(model):
         assert sum(entry.loss is not None for entry in curator.ledger().entries()) == 1
     assert fitted.score(frame[["x", "c", "z"]], frame["t"]) > 0.85
     assert list(fitted.feature_names_in_) == ["x", "c", "z"]
+
+
+def test_the_structure_is_new_in_each_fit_unless_a_seed_is_given():
+    """Few rows: the tests are random. They follow from the seed alone, and the noise does not."""
+    X, y = np.random.default_rng(3).random((30, 4)), np.array([0, 1] * 15)
+    settings = {"epsilon": "0.1", "bounds": (0, 1), "classes": [0, 1]}
+
+    def list_tests(random_state):
+        return [DecisionTreeClassifier(**settings, random_state=random_state).fit(X, y).trees_[0] for _ in range(4)]
+
+    assert len({tree.tests[:2] for tree in list_tests(None)}) == 4
+    seeded = list_tests(7)
+    assert len({tree.tests[:2] for tree in seeded}) == 1  # their number follows from a noisy count
+    assert len({tree.shares.tobytes() for tree in seeded}) == 4
+
+
+def test_a_public_number_of_rows_is_not_measured():
+    X, y = np.random.default_rng(3).random((500, 2)), np.array(["no", "yes"] * 250)
+    for rows, counted in ((None, 1), (500, 0)):
+        source = ExactSource(read_rows(X, y, (0, 1), LABELS), noise=0.1, rows=rows, count_noise=0.1)
+        grow_trees(source, TreeSettings(3, 1, 8, random_tests=False), PublicChoices(1))
+        assert sum(not statistic.cells for statistic in source.asked) == counted
+        assert sum(source.shares) == 1
+
+
+def test_rows_with_other_columns_are_refused_by_the_name_of_the_estimator():
+    fitted = RandomForestClassifier(bounds=(0, 1), classes=[0, 1]).fit([[0.5, 0.5]], [1])
+    with pytest.raises(sf.errors.InvalidParameter, match="RandomForestClassifier is expecting 2 features"):
+        fitted.predict([[0.5]])

@@ -24,6 +24,7 @@ from sfumato.accuracy.query_tolerances import (
 from sfumato.answering.certified_plans import certify_plan
 from sfumato.answering.desk import AtDesk, Desk
 from sfumato.answering.prepaid_ledger import prepay
+from sfumato.answering.private_tables import choose_private_table
 from sfumato.answering.psi_expressions import Psi, bind_psi, plan_sums
 from sfumato.answering.question_record import write_prepaid_record
 from sfumato.answering.receipt import compute_cost
@@ -325,13 +326,7 @@ def _describe_class(settings: OracleSettings) -> str:
 
 
 def _choose_table(dataset: Dataset, table: str | None) -> str:
-    private = [name for name, declared in dataset.tables.items() if not declared.public]
-    if table is None and len(private) != 1:
-        raise InvalidParameter("table", f"must be one of {', '.join(private)}", "nothing")
-    declared = dataset.table(private[0] if table is None else table)
-    if declared.public:
-        hint = "Compute the average directly: it costs nothing."
-        raise InvalidParameter("table", "must be private", "a public table", hint)
+    declared = choose_private_table(dataset, table, "Compute the average directly: it costs nothing.")
     if declared.unit is not ROW:
         kind = "a table in which one person may have several rows"
         hint = (

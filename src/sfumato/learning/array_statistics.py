@@ -32,6 +32,7 @@ from sfumato.learning.noisy_statistics import (
     SpentShares,
     Statistic,
     combine_parts,
+    estimate_count_noise,
     find_shape,
     list_quantities,
     share_evenly,
@@ -61,6 +62,7 @@ class ArrayStatistics:
         self.rows = len(rows) if neighbours is Neighbours.REPLACE_ONE else None
         self._sums, self._price, self._neighbours, self._entropy = BlockSums(rows), price, neighbours, entropy
         self._shares = SpentShares(price.limit, Fraction(spent))
+        self.count_noise = estimate_count_noise(price.limit, neighbours)
 
     @property
     def loss(self) -> PrivacyLoss:

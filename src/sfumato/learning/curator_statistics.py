@@ -20,7 +20,7 @@ from sfumato.answering.prepaid_ledger import prepay
 from sfumato.answering.prepayments import Prepayment
 from sfumato.answering.psi_expressions import plan_sums
 from sfumato.answering.question_record import write_prepaid_record
-from sfumato.catalog.dataset import Dataset, Table
+from sfumato.catalog.dataset import Table
 from sfumato.curator import Curator
 from sfumato.errors import InvalidParameter, KernelFault, QueryError
 from sfumato.kernel.certify import Certified
@@ -37,6 +37,7 @@ from sfumato.learning.noisy_statistics import (
     SpentShares,
     Statistic,
     combine_parts,
+    estimate_count_noise,
     find_shape,
     list_quantities,
     share_evenly,
@@ -63,6 +64,7 @@ class CuratorStatistics:
         self.rows = table.rows if curator.dataset.neighbours is Neighbours.REPLACE_ONE else None
         self._curator, self._table, self._price, self._analyst = curator, table, price, analyst
         self._shares = SpentShares(price.limit)
+        self.count_noise = estimate_count_noise(price.limit, curator.dataset.neighbours)
         self._prepaid: tuple[Ledger, dict[str, str]] | None = None
         self._calls = 0
 
@@ -135,17 +137,6 @@ class CuratorStatistics:
         while (name := _name(number, len(drawn))) in certified:
             drawn.append(_draw(released, certified[name]))
         return combine_parts(statistic, drawn, find_shape(statistic, self.features, self.target))
-
-
-def choose_table(dataset: Dataset, table: str | None) -> Table:
-    """The private table of this name; without a name, the only private one."""
-    private = [name for name, declared in dataset.tables.items() if not declared.public]
-    if table is None and len(private) != 1:
-        raise InvalidParameter("table", f"must be one of {', '.join(private)}", "nothing")
-    declared = dataset.table(private[0] if table is None else table)
-    if declared.public:
-        raise InvalidParameter("table", "must be private", "a public table", "A public table needs no noise.")
-    return declared
 
 
 def _name(number: int, place: int) -> str:

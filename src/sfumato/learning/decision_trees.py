@@ -16,7 +16,6 @@ from sfumato.learning.estimator_arguments import (
     open_source,
     read_rows,
     record_fit,
-    require_fitted,
 )
 from sfumato.learning.feature_columns import Classes
 from sfumato.learning.noisy_statistics import is_laplace_better
@@ -32,7 +31,8 @@ ROWS_FOR_A_TREE, ROWS_FOR_A_FOREST = 8, 64  # see TreeSettings.least_rows: rando
 class DecisionTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A decision tree whose nodes of one depth have the same test. At most `max_depth` tests lead to a leaf.
 
-    The price is `epsilon`, or (`epsilon`, `delta`) if `delta` is above 0. `random_state` is a public seed.
+    The price is `epsilon`, or (`epsilon`, `delta`) if `delta` is above 0. `random_state` is a public
+    seed of the choices that are random; without one, each fit draws its own. It does not repeat the noise.
     """
 
     def __init__(
@@ -74,9 +74,8 @@ class DecisionTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     def predict_proba(self, X: object) -> Floats:  # noqa: N803
         """P(class | row)."""
-        require_fitted(self, "classes_")
-        names = getattr(self, "feature_names_in_", None)
-        return predict_shares(self.trees_, read_rows(X, self._features, None if names is None else tuple(names)))
+        rows = read_rows(self, X)
+        return predict_shares(self.trees_, rows)
 
     def predict_log_proba(self, X: object) -> Floats:  # noqa: N803
         """The logarithm of P(class | row)."""
@@ -93,7 +92,8 @@ class DecisionTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 class RandomForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """At most `n_estimators` trees of at most `max_depth` tests. The fewer rows, the fewer trees are grown.
 
-    The price is `epsilon`, or (`epsilon`, `delta`) if `delta` is above 0. `random_state` is a public seed.
+    The price is `epsilon`, or (`epsilon`, `delta`) if `delta` is above 0. `random_state` is a public
+    seed of the choices that are random; without one, each fit draws its own. It does not repeat the noise.
     """
 
     def __init__(

@@ -9,12 +9,13 @@ from typing import Any, Literal
 import numpy as np
 
 from sfumato.answering.desk import DEFAULT_ANALYST
+from sfumato.answering.private_tables import choose_private_table
 from sfumato.curator import Curator
 from sfumato.errors import InvalidParameter, describe_kind
 from sfumato.extras import imported
 from sfumato.kernel.neighbours import Neighbours
 from sfumato.learning.array_statistics import ArrayStatistics
-from sfumato.learning.curator_statistics import CuratorStatistics, choose_table
+from sfumato.learning.curator_statistics import CuratorStatistics
 from sfumato.learning.feature_columns import (
     Classes,
     Coded,
@@ -101,7 +102,7 @@ def _open_dataset(curator: Curator, columns: DatasetColumns, declared: Declared,
     if columns.features is None or (columns.target is None) != (predicts == "nothing"):
         wanted = "features" if predicts == "nothing" else "features and target"
         raise InvalidParameter(wanted, "must be given with a dataset", "something else", "Name columns of a table.")
-    table = choose_table(curator.dataset, columns.table)
+    table = choose_private_table(curator.dataset, columns.table, "A public table needs no noise.")
     features = find_declared_features(table, columns.features)
     target: Target | None = None
     if columns.target is not None:
@@ -174,12 +175,14 @@ def _declare_target(declared: Declared, predicts: Predicts, y: Any, held: Any) -
             raise InvalidParameter("classes", "must be declared for labels that are not whole numbers", "nothing", hint)
 
 
-def read_rows(X: object, features: tuple[Feature, ...], names: tuple[str, ...] | None) -> RowArrays:  # noqa: N803
+def read_rows(estimator: Any, X: object) -> RowArrays:  # noqa: N803, ANN401 - any estimator
     """The rows of a call of `predict` or `transform`, with the columns of `fit`."""
-    table = read_table(X)
+    require_fitted(estimator, "n_features_in_")
+    table, features = read_table(X), estimator._features
+    names = tuple(getattr(estimator, "feature_names_in_", ())) or None
     if len(table.columns) != len(features):
-        count, wanted = len(table.columns), len(features)
-        text = f"X has {count} features, but Estimator is expecting {wanted} features as input"
+        count, wanted, kind = len(table.columns), len(features), type(estimator).__name__
+        text = f"X has {count} features, but {kind} is expecting {wanted} features as input"
         raise InvalidParameter("X", f"must have the columns of fit: {text}", f"{count} columns")
     if names is not None and table.names is not None and table.names != names:
         text = "The feature names should match those that were passed during fit"

@@ -21,7 +21,6 @@ from sfumato.learning.estimator_arguments import (
     open_source,
     read_rows,
     record_fit,
-    require_fitted,
 )
 from sfumato.learning.feature_columns import Feature, Numeric
 from sfumato.learning.noisy_statistics import Statistic
@@ -90,9 +89,7 @@ class HistogramDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
 
     def score_samples(self, X: object) -> Floats:  # noqa: N803
         """The logarithm of the density at each row; that of a row with an undeclared code is minus infinity."""
-        require_fitted(self, "densities_")
-        names = getattr(self, "feature_names_in_", None)
-        rows = read_rows(X, self._features, None if names is None else tuple(names))
+        rows = read_rows(self, X)
         places = [number_cells(cells, rows) for cells in self._partitions]
         outside = np.any([place == NO_CELL for place in places], axis=0)
         with np.errstate(divide="ignore"):

@@ -31,7 +31,6 @@ from sfumato.learning.estimator_arguments import (
     open_source,
     read_rows,
     record_fit,
-    require_fitted,
     require_numeric,
 )
 from sfumato.learning.feature_columns import Numeric
@@ -57,7 +56,8 @@ USUAL_MOVE = 0.25  # of a centre in one round, in scaled columns
 class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """k-means. Columns are not scaled: their declared bounds say how large they are.
 
-    The price is `epsilon`, or (`epsilon`, `delta`) if `delta` is above 0. `random_state` is a public seed.
+    The price is `epsilon`, or (`epsilon`, `delta`) if `delta` is above 0. `random_state` is a public
+    seed of the choices that are random; without one, each fit draws its own. It does not repeat the noise.
     """
 
     def __init__(
@@ -113,9 +113,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Ba
 
     def transform(self, X: object) -> Floats:  # noqa: N803
         """The distance of each row (clamped to the bounds) from each centre."""
-        require_fitted(self, "cluster_centers_")
-        names = getattr(self, "feature_names_in_", None)
-        rows = read_rows(X, self._features, None if names is None else tuple(names))
+        rows = read_rows(self, X)
         numbers = np.column_stack([rows.numbers(place) for place in range(len(self._features))])
         distances = [np.sqrt(((numbers - centre) ** 2).sum(axis=1)) for centre in self.cluster_centers_]
         return np.column_stack(distances)

@@ -131,9 +131,7 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: object) -> Floats:  # noqa: N803
         """The target of each row, between its bounds."""
-        require_fitted(self, "coef_")
-        names = getattr(self, "feature_names_in_", None)
-        rows = read_rows(X, self._features, None if names is None else tuple(names))
+        rows = read_rows(self, X)
         predicted: Floats = np.clip(
             _design(rows) @ self.coef_ + self.intercept_, self._target.lower, self._target.upper
         )

@@ -5,18 +5,14 @@ from typing import Any
 import numpy as np
 
 from sfumato.learning.additive_model import AdditiveModel
-from sfumato.learning.estimator_arguments import read_rows, require_fitted
-from sfumato.learning.feature_columns import Feature
+from sfumato.learning.estimator_arguments import read_rows
 from sfumato.learning.row_cells import Floats
 from sfumato.learning.row_functions import apply_logistic, compute_score
 
 
 def score_rows(estimator: Any, X: object) -> Floats:  # noqa: ANN401, N803 - any estimator with a model
     """The scores of each row: rows x scores."""
-    require_fitted(estimator, "n_features_in_")
-    features: tuple[Feature, ...] = estimator._features
-    names = getattr(estimator, "feature_names_in_", None)
-    rows = read_rows(X, features, None if names is None else tuple(names))
+    rows = read_rows(estimator, X)
     model: AdditiveModel = estimator._model
     return np.stack([compute_score(model.score(number), rows) for number in range(len(model.intercepts))], axis=1)
 

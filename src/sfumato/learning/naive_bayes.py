@@ -320,9 +320,7 @@ def shrink_table(noisy: Noisy, counted: ClassCounts, dependence: float) -> Float
 
 
 def _score_rows(model: Any, X: object) -> Floats:  # noqa: ANN401, N803
-    require_fitted(model, "classes_")
-    names = getattr(model, "feature_names_in_", None)
-    rows = read_rows(X, model._features, None if names is None else tuple(names))
+    rows = read_rows(model, X)
     scores = np.tile(np.log(model.class_prior_), (len(rows), 1))
     for place, cells in enumerate(model._partitions):
         if cells is None:

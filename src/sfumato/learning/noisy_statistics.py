@@ -20,6 +20,7 @@ from sfumato.kernel.exact import find_decimal
 from sfumato.kernel.expressions import Expression
 from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise, Noise
+from sfumato.kernel.neighbours import Neighbours
 from sfumato.kernel.plan import Count, Quantity, Sum, Thirds
 from sfumato.learning.feature_columns import Feature, Target
 from sfumato.learning.row_cells import Floats, RowCells, count_cells
@@ -60,6 +61,7 @@ class StatisticSource(Protocol):
     features: tuple[Feature, ...]
     target: Target | None
     rows: int | None  # the public number of rows (replace-one); None: it is private
+    count_noise: float  # about the deviation of one noisy count of rows by cell, for the whole price
 
     @property
     def loss(self) -> PrivacyLoss: ...  # of all calls together
@@ -114,6 +116,14 @@ class SpentShares:
         if not all(parts):
             raise InvalidParameter("epsilon", "must be large enough to share", "a smaller one", "Raise it.")
         return [PureDP(part) if isinstance(limit, PureDP) else ZCDP(part) for part in parts if part is not None]
+
+
+def estimate_count_noise(limit: PureDP | ZCDP, neighbours: Neighbours) -> float:
+    """About the standard deviation of one count of rows by cell for the whole limit. A replaced row moves two cells."""
+    cells = 2 if neighbours is Neighbours.REPLACE_ONE else 1
+    if isinstance(limit, PureDP):
+        return math.sqrt(2) * cells / float(limit.epsilon)
+    return math.sqrt(cells / (2 * float(limit.rho)))
 
 
 def list_quantities(

@@ -2,8 +2,8 @@
 
 Fixed: bounds, categories, classes, the shares of the budget, the seed, the bins of the candidates. Paid for:
 
-- 1/16 of the price counts the rows (by class, if their number is public). The depth and the number of trees follow
-  from this noisy count, so that a leaf is not lost in the noise.
+- 1/16 of the price counts the rows, unless their number is public. The depth and the number of trees follow from this
+  noisy count, so that a leaf is not lost in the noise.
 - If there are rows enough, 3/8 of the price counts every feature by class: what one row adds to each of these counts
   is 1. The tests are chosen from them. Otherwise the tests are random: they follow from the declarations and the seed.
 - The rest counts the leaves of each tree by class. The leaves of one tree are disjoint; the trees share the price.
@@ -59,8 +59,8 @@ class NoisyTree:
 def grow_trees(source: StatisticSource, settings: TreeSettings, choices: PublicChoices) -> list[NoisyTree]:
     """Spend the price on trees. Nothing but noisy counts is read."""
     classes = len(source.target.labels) if isinstance(source.target, Classes) else 1
-    signal = _measure_signal(source)
-    spent, draw = COUNT_SHARE, _draw_at_random(source, choices)
+    signal, spent = _measure_signal(source)
+    draw = _draw_at_random(source, choices)
     if signal >= settings.least_rows * len(source.features) * classes:
         draw = _choose_from_counts(source, draw, choices if settings.random_tests else None)
         spent += TEST_SHARE
@@ -72,13 +72,16 @@ def grow_trees(source: StatisticSource, settings: TreeSettings, choices: PublicC
     return [NoisyTree(tests, smooth_leaves(noisy)) for tests, noisy in zip(trees, counted, strict=True)]
 
 
-def _measure_signal(source: StatisticSource) -> float:
-    """The number of rows, in deviations of the noise that one count would have for the whole price. It is noisy."""
-    cells = () if source.rows is None else (Labels(),)
-    (counted,) = source.release([Statistic(None, cells)], COUNT_SHARE)
-    rows = float(counted.sums) if source.rows is None else float(source.rows)
+def _measure_signal(source: StatisticSource) -> tuple[float, Fraction]:
+    """The number of rows, in deviations of the noise that one count would have for the whole price; and what it cost.
+
+    A public number of rows costs nothing. A private one is measured, so it is noisy.
+    """
+    if source.rows is not None:
+        return source.rows / max(source.count_noise, LEAST_DEVIATION), Fraction(0)
+    (counted,) = source.release([Statistic(None)], COUNT_SHARE)
     whole = float(counted.deviation) * (math.sqrt(COUNT_SHARE) if counted.gaussian else float(COUNT_SHARE))
-    return rows / max(whole, LEAST_DEVIATION)
+    return float(counted.sums) / max(whole, LEAST_DEVIATION), COUNT_SHARE
 
 
 def _draw_at_random(source: StatisticSource, choices: PublicChoices) -> Callable[[int], tuple[Test, ...]]:

@@ -94,9 +94,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
 
     def transform(self, X: object) -> Floats:  # noqa: N803
         """Rows (clamped to the bounds) as multiples of the components."""
-        require_fitted(self, "components_")
-        names = getattr(self, "feature_names_in_", None)
-        rows = read_rows(X, self._features, None if names is None else tuple(names))
+        rows = read_rows(self, X)
         numbers = np.column_stack([rows.numbers(place) for place in range(len(self._features))])
         transformed: Floats = (numbers - self.mean_) @ self.components_.T
         return transformed

@@ -1,7 +1,8 @@
 """Choices that follow from a public seed: which test a tree has, where a search begins.
 
-They need no secrecy, because privacy rests on the noise alone. They are a hash of the seed, so that the same seed gives
-the same choices on every machine. Never use them for noise.
+They need no secrecy: they do not depend on the data, and privacy rests on the noise alone. They are a hash of the seed,
+so that the same seed gives the same choices on every machine. Without a seed, each fit draws a new one. Never use them
+for noise.
 """
 
 import hashlib
@@ -9,8 +10,11 @@ from itertools import count
 
 import numpy as np
 
+from sfumato.kernel.entropy import SYSTEM
 from sfumato.learning.row_cells import Floats, Integers
 from sfumato.number_arguments import read_whole_number
+
+SEED_BYTES = 16  # of the system's randomness: no byte of it is given out twice, so noise does not depend on them
 
 
 class PublicChoices:
@@ -38,5 +42,7 @@ class PublicChoices:
 
 
 def read_choices(random_state: object) -> PublicChoices:
-    """The choices of an estimator's `random_state`: a whole number; None is 0."""
-    return PublicChoices(0 if random_state is None else read_whole_number(random_state, "random_state", 0))
+    """The choices of an estimator's `random_state`: a whole number, or None for a new seed at each fit."""
+    if random_state is None:
+        return PublicChoices(int.from_bytes(SYSTEM.take(SEED_BYTES).tobytes(), "big"))
+    return PublicChoices(read_whole_number(random_state, "random_state", 0))

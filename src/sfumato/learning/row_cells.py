@@ -216,9 +216,7 @@ def choose_by_cell(cells: RowCells, values: tuple[Scalar, ...], rows: RowTerms) 
     """The value that belongs to a row's cell; 0 for a row in no cell."""
     match cells:
         case Bins(feature, edges):
-            number = rows.number(feature)
-            below = [(Call("<", (number, Literal(edge))), value) for edge, value in zip(edges, values, strict=False)]
-            return _case(below, values[-1])
+            return _write_bins(rows.number(feature), edges, values)
         case Codes(feature):
             return _case(zip(_write_same(feature, rows), values, strict=True), 0)
         case CodeGroups(feature, groups):
@@ -237,6 +235,18 @@ def choose_by_cell(cells: RowCells, values: tuple[Scalar, ...], rows: RowTerms) 
             return _case(zip(first[:-1], values, strict=False), values[-1])
         case _:
             assert_never(cells)
+
+
+def _write_bins(number: Expression, edges: tuple[float, ...], values: tuple[Scalar, ...]) -> Expression:
+    """The value of a number's bin, by halving the edges: a row is compared with few of many edges."""
+    if not edges:
+        return Literal(values[0])
+    half = len(edges) // 2
+    below = _write_bins(number, edges[:half], values[: half + 1])
+    return Call(
+        "case",
+        (Call("<", (number, Literal(edges[half]))), below, _write_bins(number, edges[half + 1 :], values[half + 1 :])),
+    )
 
 
 def list_leaves(node: Split | Leaf) -> Iterable[Leaf]:
