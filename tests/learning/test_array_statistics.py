@@ -245,7 +245,6 @@ def test_labels_that_are_not_declared_are_found_with_noise_or_by_their_type():
     X = np.zeros((1000, 1))
     assert open_arrays(X, labels, bounds=(0, 1)).target.labels == (0, 2)
     assert open_arrays(X, labels == 2, bounds=(0, 1)).target.labels == (False, True)
-    assert open_arrays(X, pd.Series(labels).astype("category"), bounds=(0, 1)).target.labels == (0, 2)
     with pytest.raises(sf.errors.InvalidParameter, match="classes"):
         open_arrays(X, np.array(["a", "b"] * 500), bounds=(0, 1))
     source = open_arrays(X, labels, bounds=(0, 1))

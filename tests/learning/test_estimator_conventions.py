@@ -109,5 +109,5 @@ def test_the_labels_in_use_are_found_once(name, columns):
     """Whether Laplace or Gaussian noise is used is decided first: a second source would spend a second time."""
     with patch.object(estimator_arguments, "_find_labels", wraps=estimator_arguments._find_labels) as found:
         model = getattr(sf.learning, name)(epsilon=1, delta="1e-6", bounds=(0, 1))
-        model.fit(np.zeros((20, columns)), np.zeros(20, int))
+        model.fit(np.zeros((2000, columns)), np.zeros(2000, int))
     assert found.call_count == 1

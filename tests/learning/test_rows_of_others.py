@@ -64,6 +64,56 @@ def test_a_missing_label_refuses_no_fit_and_changes_no_classes(place: int, label
     assert all(set(labels) <= set(classes.tolist()) for classes in fitted)  # noise may add a whole number
 
 
+LISTED_FROM_DATA = {
+    "pandas": lambda values: pd.Series(values).astype("category"),
+    "pandas.Categorical": pd.Categorical,
+    "polars": lambda values: pl.Series(values, dtype=pl.Categorical),
+    "arrow": lambda values: pa.array(values).dictionary_encode(),
+}
+
+
+@pytest.mark.parametrize("kind", LISTED_FROM_DATA)
+def test_categories_of_a_column_never_become_classes(kind: str) -> None:
+    y = LISTED_FROM_DATA[kind](["flu", "healthy"] * 50 + ["rare disease"])
+    X = np.zeros((101, 1))
+    with pytest.raises(InvalidParameter, match="declared") as refused:
+        BoostedAdditiveClassifier(bounds=(0, 1)).fit(X, y)
+    assert "classes=" in str(refused.value)
+    assert "rare" not in str(refused.value)
+    model = BoostedAdditiveClassifier(bounds=(0, 1), classes=["flu", "healthy"]).fit(X, y)
+    assert model.classes_.tolist() == ["flu", "healthy"]
+
+
+def test_an_enum_declares_its_classes() -> None:
+    for labels in (["b", "a", None], ["a", "a", "a"]):
+        y = pl.Series(labels, dtype=pl.Enum(["a", "b", "c"]))
+        assert BoostedAdditiveClassifier(bounds=(0, 1)).fit(np.zeros((3, 1)), y).classes_.tolist() == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_categories_of_a_feature_are_never_taken_from_its_column(kind: str) -> None:
+    column = LISTED_FROM_DATA[kind](["x", "y"] * 50)
+    X = pd.DataFrame({"a": column}) if kind == "pandas" else pl.DataFrame({"a": column})
+    y = [0, 1] * 50
+    with pytest.raises(InvalidParameter, match="bounds"):
+        BoostedAdditiveClassifier(classes=[0, 1]).fit(X, y)
+    model = sf.learning.CategoricalNB(100, classes=[0, 1], categories={"a": ["y", "z"]}).fit(X, y)
+    assert model.feature_log_prob_[0].shape == (2, 2)
+
+
+@pytest.mark.parametrize("entry", [None, "x", 0.5, [1]], ids=repr)
+def test_one_label_of_another_kind_refuses_no_fit_of_pandas_truth_values(entry: object) -> None:
+    y = pd.Series([True, False] * 500 + [entry], dtype=object)
+    classes = BoostedAdditiveClassifier(epsilon=8, bounds=(0, 1)).fit(np.zeros((1001, 1)), y).classes_.tolist()
+    assert {0, 1} <= set(classes)
+
+
+def test_labels_that_do_not_stand_out_are_reported() -> None:
+    X = np.zeros((1000, 1))
+    with pytest.warns(sf.learning.LabelWarning, match="classes="):
+        BoostedAdditiveClassifier(epsilon=8, bounds=(0, 1)).fit(X, np.array(["no", "yes"] * 500, object))
+
+
 @pytest.mark.parametrize("classes", [["0", "1", 2], [0, 1], [False, True]], ids=repr)
 def test_labels_of_another_kind_than_the_column_are_refused(classes: list[object]) -> None:
     frame = pd.DataFrame({"a": [0.0, 1.0], "t": ["0", "x"]})

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sfumato.learning.boosted_additive import BoostedAdditiveRegressor as BoostedAdditiveRegressor
     from sfumato.learning.decision_trees import DecisionTreeClassifier as DecisionTreeClassifier
     from sfumato.learning.decision_trees import RandomForestClassifier as RandomForestClassifier
+    from sfumato.learning.estimator_arguments import LabelWarning as LabelWarning
     from sfumato.learning.histogram_density import HistogramDensity as HistogramDensity
     from sfumato.learning.k_means import KMeans as KMeans
     from sfumato.learning.learning_curve import LearningCurve as LearningCurve
@@ -39,6 +40,7 @@ _ESTIMATORS = {  # public name -> module
     "GaussianNB": "sfumato.learning.naive_bayes",
     "HistogramDensity": "sfumato.learning.histogram_density",
     "KMeans": "sfumato.learning.k_means",
+    "LabelWarning": "sfumato.learning.estimator_arguments",
     "LearningCurve": "sfumato.learning.learning_curve",
     "LinearRegression": "sfumato.learning.linear_regression",
     "measure_learning_curve": "sfumato.learning.learning_curve",
@@ -62,6 +64,7 @@ __all__ = [
     "HistogramDensity",
     "Interval",
     "KMeans",
+    "LabelWarning",
     "LearningCurve",
     "LinearRegression",
     "LogisticRegression",

@@ -1,6 +1,7 @@
 """What every estimator reads the same way: the arguments of its constructor and of `fit`."""
 
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,6 +14,7 @@ from sfumato.answering.private_tables import choose_private_table
 from sfumato.curator import Curator
 from sfumato.errors import InvalidParameter, describe_kind
 from sfumato.extras import imported
+from sfumato.kernel.expressions import Scalar
 from sfumato.kernel.neighbours import Neighbours
 from sfumato.learning.array_statistics import ArrayStatistics
 from sfumato.learning.curator_statistics import CuratorStatistics
@@ -30,14 +32,27 @@ from sfumato.learning.feature_columns import (
     read_values,
 )
 from sfumato.learning.noisy_statistics import Statistic, StatisticSource, read_price
-from sfumato.learning.row_arrays import ArrayTable, RowArrays, name_type, read_column, read_table, take_only_column
+from sfumato.learning.row_arrays import (
+    NUMBERS,
+    ArrayTable,
+    RowArrays,
+    name_type,
+    read_column,
+    read_table,
+    take_only_column,
+)
 from sfumato.learning.row_cells import Labels
 from sfumato.number_arguments import Number
 
 Predicts = Literal["classes", "number", "nothing"]
+LISTED_FROM_DATA = ("category", "categorical", "dictionary")  # types of pandas, polars and Arrow
 WHOLE_LABELS = tuple(range(100))  # the possible labels of arrays whose classes are not declared
 LABEL_SHARE = Fraction(1, 5)  # of the price: finding the labels in use
 SURE = 4  # of 100 fits, about one keeps a label for its noise alone
+
+
+class LabelWarning(UserWarning):
+    """No label of y stands out of the noise. It follows from noisy counts, and is safe to show."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +147,17 @@ def _open_arrays(X: object, y: object, declared: Declared, predicts: Predicts) -
 
 
 def _find_labels(source: ArrayStatistics) -> tuple[int, ...]:
-    """The labels in use, by noisy counts: those that noise alone seldom reaches, and at least the two largest."""
+    """The labels in use, by noisy counts: those that noise alone seldom reaches, and at least the two largest.
+
+    The warning follows from the noisy counts too.
+    """
     (counted,) = source.release([Statistic(None, (Labels(),))], LABEL_SHARE)
     threshold = float(counted.deviation) / math.sqrt(2) * (math.log(len(WHOLE_LABELS)) + SURE)
-    likeliest = np.argsort(-counted.sums, kind="stable")[:2]
-    return tuple(sorted({*np.flatnonzero(counted.sums > threshold).tolist(), *likeliest.tolist()}))
+    likeliest, clear = np.argsort(-counted.sums, kind="stable")[:2], np.flatnonzero(counted.sums > threshold)
+    if not clear.size:
+        text = "No label from 0 to 99 stands out of the noise, so two were taken by chance. Declare classes=[...]."
+        warnings.warn(text, LabelWarning, stacklevel=5)
+    return tuple(sorted({*clear.tolist(), *likeliest.tolist()}))
 
 
 def name_columns(table: ArrayTable) -> tuple[str, ...]:
@@ -145,7 +166,7 @@ def name_columns(table: ArrayTable) -> tuple[str, ...]:
 
 
 def _declare_target(declared: Declared, predicts: Predicts, y: Any, held: Any) -> Target | None:  # noqa: ANN401
-    """The target of arrays. Classes that are not declared may be public by y's type: booleans, or categories."""
+    """The target of arrays."""
     match predicts:
         case "nothing":
             return None
@@ -160,19 +181,29 @@ def _declare_target(declared: Declared, predicts: Predicts, y: Any, held: Any) -
         case "classes":
             if declared.classes is not None:
                 return Classes("y", read_values(declared.classes, "classes"))
-            if hasattr(getattr(y, "dtype", None), "categories"):
-                return Classes("y", read_values(list(y.dtype.categories), "categories of y"))
-            declared_type = name_type(y) or name_type(held)
-            if declared_type.startswith("bool"):
-                return Classes("y", (False, True))
-            if declared_type.startswith(("int", "uint", "float", "double", "halffloat")) or isinstance(
-                y, (list, tuple)
-            ):
-                return Classes("y", WHOLE_LABELS)
-            hint = "For example classes=['no', 'yes']: labels are never taken from the data. Unknown label type."
-            if held.dtype.kind == "c":
-                raise InvalidParameter("y", "must be labels", "complex numbers. Complex data not supported")
-            raise InvalidParameter("classes", "must be declared for labels that are not whole numbers", "nothing", hint)
+            return Classes("y", _find_typed_labels(y, held))
+
+
+def _find_typed_labels(y: Any, held: Any) -> tuple[Scalar, ...]:  # noqa: ANN401
+    """The labels of y, if `classes` does not declare them. They follow from the type of y, never from its values.
+
+    Truth values and polars' Enum declare their labels. Other types that can hold whole numbers get `WHOLE_LABELS`.
+    """
+    declared_type = name_type(y) or name_type(held)
+    if declared_type.startswith("bool"):
+        return (False, True)
+    if declared_type.startswith("enum("):  # polars: the list is part of the type
+        return read_values(list(y.dtype.categories), "categories of y")
+    # One missing label turns pandas' truth values or whole numbers into objects: a refusal would show it.
+    if isinstance(y, (list, tuple)) or declared_type == "object" or declared_type.startswith(NUMBERS):
+        return WHOLE_LABELS
+    if declared_type.startswith(LISTED_FROM_DATA):
+        rule = "must be declared for this type of y: its list of categories is usually made from the data"
+        raise InvalidParameter("classes", rule, "nothing", "For example classes=['no', 'yes']: a public list.")
+    if held.dtype.kind == "c":
+        raise InvalidParameter("y", "must be labels", "complex numbers. Complex data not supported")
+    hint = "For example classes=['no', 'yes']: labels are never taken from the data. Unknown label type."
+    raise InvalidParameter("classes", "must be declared for labels that are not whole numbers", "nothing", hint)
 
 
 def read_rows(estimator: Any, X: object) -> RowArrays:  # noqa: N803, ANN401 - any estimator

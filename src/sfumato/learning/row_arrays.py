@@ -24,7 +24,7 @@ from sfumato.learning.row_functions import TARGET
 
 Column = npt.NDArray[Any]
 NUMBERS = ("int", "uint", "float", "double", "halffloat")  # how names of types begin, in pandas, polars and Arrow
-TEXTS = ("str", "utf8", "large_string")
+TEXTS = ("str", "utf8", "large_string", "categorical", "enum(")
 
 
 @dataclass(frozen=True, slots=True)
