@@ -256,3 +256,17 @@ def test_labels_that_are_not_declared_are_found_with_noise_or_by_their_type():
 def test_a_target_is_the_last_column():
     rows = rows_of([(1, 1, "x", 0.75), (1, 1, "x", 2.0)], NUMBER)
     assert rows.scaled(TARGET).tolist() == [SCALE / 2, SCALE]
+
+
+@pytest.mark.parametrize("name", ["LogisticRegression", "BoostedAdditiveClassifier"])
+def test_rows_with_an_undeclared_label_change_no_score(name):
+    """Half of the labels are undeclared, at random. They are not read as the other class."""
+    rng = np.random.default_rng(5)
+    X = rng.uniform(-1, 1, (20_000, 1))
+    y = (rng.random(20_000) < 1 / (1 + np.exp(-3 * X[:, 0]))).astype(int)
+    hidden = np.where(rng.random(20_000) < 0.5, 7, y)
+    chances = []
+    for labels in (y, hidden):
+        model = getattr(sf.learning, name)(epsilon=10, bounds=(-1, 1), classes=[0, 1])
+        chances.append(model.fit(X, labels).predict_proba(X)[:, 1].mean())
+    assert abs(chances[0] - chances[1]) < 0.05

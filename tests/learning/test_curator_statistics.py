@@ -1,5 +1,6 @@
 """Noisy statistics through the curator: equal to those of arrays, certified for every unit, charged once."""
 
+from decimal import Decimal
 from fractions import Fraction
 from unittest.mock import patch
 
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
+from sfumato.catalog.budget import find_largest_rho
 from sfumato.kernel.certify import certify
 from sfumato.kernel.neighbours import Neighbours
 from sfumato.learning.array_statistics import add_up
@@ -95,7 +97,7 @@ def test_the_integers_are_those_of_arrays(delta):
             np.where(rng.random(500) < 0.1, None, rng.normal(1, 2, 500)),
             np.where(rng.random(500) < 0.1, None, rng.integers(-2, 13, 500)),
             rng.choice(["x", "y", "z"], 500).tolist(),
-            (rng.random(500) < 0.3).tolist(),
+            np.where(rng.random(500) < 0.1, None, rng.random(500) < 0.3).tolist(),
             strict=True,
         )
     ]
@@ -111,6 +113,15 @@ def test_the_integers_are_those_of_arrays(delta):
         shape = find_shape(statistic, source.features, source.target)
         for place, integers in enumerate(add_up(statistic, sums, shape, gaussian=bool(delta))):
             assert through[f"m{number}_{place}"][0].tolist() == integers.tolist(), statistic
+
+
+def test_rows_without_a_declared_label_add_nothing_to_residuals():
+    residuals = [Statistic(Residual(SCORE, "logistic", label, times)) for label in (0, 1) for times in (None, 1)]
+    with protect(frame_of([(0.5, 4, "x", None, 0)] * 7)) as unlabelled:
+        found = measure(unlabelled, residuals)
+    assert {name: integers.tolist() for name, (integers, _) in found.items()} == {f"m{n}_0": [0] for n in range(4)}
+    with protect(frame_of([(0.5, 4, "x", True, 0)] * 7)) as labelled:  # negative control
+        assert all(integers.any() for integers, _ in measure(labelled, residuals).values())
 
 
 @settings(max_examples=8, deadline=None)
@@ -227,3 +238,22 @@ def test_classes_of_a_column_of_numbers():
             source = open_source(None, None, columns, Declared(epsilon=1, classes=classes), "classes").source
             assert isinstance(source, CuratorStatistics)
             assert source.target.labels == labels
+
+
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [
+        ("GaussianNB", "t"), ("CategoricalNB", "t"), ("LogisticRegression", "t"), ("DecisionTreeClassifier", "t"),
+        ("RandomForestClassifier", "t"), ("KMeans", None), ("PCA", None),
+    ],
+)  # fmt: skip
+def test_a_budget_in_rho_is_charged_the_largest_rho_that_implies_epsilon_and_delta(name, target):
+    """Laplace noise at the same epsilon would be charged 19 times as much."""
+    rows = [(float(row % 3), row % 11, "x", row % 2 == 0, 0) for row in range(60)]
+    with protect(frame_of(rows), epsilon=2, delta="1e-6", accounting="zcdp") as curator:
+        model = getattr(sf.learning, name)(epsilon=1, delta="1e-6")
+        columns = {} if target is None else {"target": target}
+        model.fit(dataset=curator, features=["a", "b"], **columns)
+        assert isinstance(model.loss_, sf.ZCDP)
+        assert float(model.loss_.rho) == pytest.approx(float(find_largest_rho(Decimal(1), Decimal("1e-6"))))
+        assert curator.budget.spent.rho == model.loss_.rho

@@ -18,7 +18,7 @@ from sfumato.learning.estimator_arguments import (
     record_fit,
 )
 from sfumato.learning.feature_columns import Classes
-from sfumato.learning.noisy_statistics import is_laplace_better
+from sfumato.learning.noisy_statistics import choose_delta
 from sfumato.learning.noisy_trees import TreeSettings, grow_trees, predict_shares
 from sfumato.learning.public_choices import read_choices
 from sfumato.learning.row_cells import Floats
@@ -144,9 +144,9 @@ class RandomForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 def _fit(model: Any, X: object, y: object, columns: DatasetColumns, settings: TreeSettings) -> None:  # noqa: ANN401, N803
     choices = read_choices(model.random_state)
     statistics = max(count_columns(X, columns), settings.trees)  # of the call that has most of them
-    laplace = is_laplace_better(model.epsilon, model.delta, statistics)
+    delta = choose_delta(model.epsilon, model.delta, statistics, columns.budget)
     declared = Declared(
-        model.epsilon, 0 if laplace else model.delta, model.bounds, model.categories, model.classes,
+        model.epsilon, delta, model.bounds, model.categories, model.classes,
         neighbours=model.neighbours,
     )  # fmt: skip
     opened = open_source(X, y, columns, declared, "classes")

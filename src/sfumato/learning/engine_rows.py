@@ -55,10 +55,19 @@ class EngineRows:
 
     def is_label(self, place: int) -> Expression:
         """1 where the label is the one at this place, 0 elsewhere."""
+        return Call("case", (self._compare_labels()[place], Literal(1.0), Literal(0.0)))
+
+    def is_labelled(self) -> Expression:
+        """1 where the label is one of the declared classes, 0 elsewhere."""
+        same = self._compare_labels()
+        known = Call("or", same) if len(same) > 1 else same[0]
+        return self.compute(Call("case", (known, Literal(1.0), Literal(0.0))))
+
+    def _compare_labels(self) -> tuple[Call, ...]:
+        """Whether the label is this one, for each class."""
         if not isinstance(self.target, Classes):
             raise KernelFault("Labels are of a target with declared classes.")
-        same = Call("=", (self.label(), Literal(self.target.labels[place])))
-        return Call("case", (same, Literal(1.0), Literal(0.0)))
+        return tuple(Call("=", (self.label(), Literal(label))) for label in self.target.labels)
 
     def compute(self, expression: Expression) -> Expression:
         """A column that holds the expression's value, in a layer above the columns that it reads."""

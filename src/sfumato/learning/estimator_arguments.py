@@ -15,6 +15,7 @@ from sfumato.curator import Curator
 from sfumato.errors import InvalidParameter, describe_kind
 from sfumato.extras import imported
 from sfumato.kernel.expressions import Scalar
+from sfumato.kernel.losses import PrivacyLoss
 from sfumato.kernel.neighbours import Neighbours
 from sfumato.learning.array_statistics import ArrayStatistics
 from sfumato.learning.curator_statistics import CuratorStatistics
@@ -77,6 +78,11 @@ class DatasetColumns:
     target: str | None = None
     table: str | None = None
     analyst: str = DEFAULT_ANALYST
+
+    @property
+    def budget(self) -> PrivacyLoss | None:
+        """The budget that a fit charges; None for arrays. What is no dataset is refused when the source is opened."""
+        return self.dataset.dataset.budget.loss if isinstance(self.dataset, Curator) else None
 
 
 @dataclass(frozen=True, slots=True)

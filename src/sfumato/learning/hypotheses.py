@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sfumato.learning.row_conditions import Condition, join_conditions
+from sfumato.learning.row_conditions import Condition, join_conditions, read_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,8 @@ class RangeRule:
 
     def predict(self, row: Mapping[str, object]) -> bool:
         """The label of one row, a mapping from columns to values."""
-        value = row.get(self.column)
-        return isinstance(value, (int, float)) and self.lower <= value <= self.upper
+        value = read_number(row.get(self.column))
+        return value is not None and self.lower <= value <= self.upper
 
     def __str__(self) -> str:
         return f"{self.lower:g} <= {self.column} <= {self.upper:g}" if self.lower <= self.upper else "FALSE"

@@ -34,7 +34,7 @@ from sfumato.learning.estimator_arguments import (
     require_numeric,
 )
 from sfumato.learning.feature_columns import Numeric
-from sfumato.learning.noisy_statistics import Statistic, StatisticSource, is_laplace_better
+from sfumato.learning.noisy_statistics import Statistic, StatisticSource, choose_delta
 from sfumato.learning.public_choices import PublicChoices, read_choices
 from sfumato.learning.row_cells import Bins, Floats, Integers, Nearest
 from sfumato.learning.row_functions import Moment
@@ -93,8 +93,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Ba
             raise InvalidParameter("n_clusters", f"must be at most {MOST_CLUSTERS:,}", "a larger number")
         choices = read_choices(self.random_state)
         columns = DatasetColumns(dataset, features, None, table, analyst)
-        laplace = is_laplace_better(self.epsilon, self.delta, count_columns(X, columns), powers=True)
-        declared = Declared(self.epsilon, 0 if laplace else self.delta, self.bounds, neighbours=self.neighbours)
+        delta = choose_delta(self.epsilon, self.delta, count_columns(X, columns), columns.budget, powers=True)
+        declared = Declared(self.epsilon, delta, self.bounds, neighbours=self.neighbours)
         opened = open_source(X, None, columns, declared, "nothing")
         numeric = require_numeric(opened.source.features, "k-means")
         centres, self.n_iter_ = find_centres(opened.source, numeric, clusters, choices)

@@ -31,7 +31,7 @@ from sfumato.learning.estimator_arguments import (
     require_fitted,
 )
 from sfumato.learning.feature_columns import Classes, Coded, Feature, Numeric
-from sfumato.learning.noisy_statistics import Noisy, Statistic, StatisticSource, is_laplace_better
+from sfumato.learning.noisy_statistics import Noisy, Statistic, StatisticSource, choose_delta
 from sfumato.learning.row_cells import Bins, Codes, Floats, Labels, RowCells, number_cells
 from sfumato.learning.row_functions import Powers
 from sfumato.number_arguments import Number, read_whole_number
@@ -176,8 +176,9 @@ class CategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _fit(model: Any, X: object, y: object, columns: DatasetColumns, bins: int | None) -> None:  # noqa: ANN401, N803
-    laplace = is_laplace_better(model.epsilon, model.delta, count_columns(X, columns), powers=bins is None)
-    opened = open_source(X, y, columns, _declare(model, 0 if laplace else model.delta), "classes")
+    statistics, powers = count_columns(X, columns), bins is None
+    delta = choose_delta(model.epsilon, model.delta, statistics, columns.budget, powers=powers)
+    opened = open_source(X, y, columns, _declare(model, delta), "classes")
     source = opened.source
     coded = [_cut(place, feature, bins) for place, feature in enumerate(source.features)]
     counted, measured = _measure(source, coded)

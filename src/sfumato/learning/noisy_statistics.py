@@ -82,18 +82,23 @@ def read_price(epsilon: Number, delta: Number, budget: PrivacyLoss | None = None
     return choose_prepayment(amount, spare, ApproxDP(amount, spare) if budget is None else budget)
 
 
-def is_laplace_better(epsilon: Number, delta: Number, statistics: int, *, powers: bool = False) -> bool:
-    """Is Laplace noise at epsilon smaller than Gaussian noise at (epsilon, delta), for so many statistics?
+def choose_delta(
+    epsilon: Number, delta: Number, statistics: int, budget: PrivacyLoss | None, *, powers: bool = False
+) -> Number:
+    """0 if Laplace noise at epsilon is smaller than Gaussian noise at (epsilon, delta), for so many statistics.
 
     They share the price. `powers`: they are Powers, which need a Gaussian price three times. It follows from public
-    numbers, so an estimator decides it before it opens a source.
+    numbers, so an estimator decides it before it opens a source. Under a budget in rho, delta stays: Laplace noise at
+    epsilon would be charged epsilon * tanh(epsilon / 2), which is far above the rho of (epsilon, delta).
     """
     limit = read_price(epsilon, delta).limit
     if isinstance(limit, PureDP):
-        return True
+        return 0
+    if isinstance(budget, ZCDP):
+        return delta
     amount = float(read_privacy_amount(epsilon, "epsilon"))
     laplace, gaussian = (statistics / amount) ** 2, statistics / (2 * float(limit.rho))
-    return 4 * laplace <= 3 * gaussian if powers else 2 * laplace <= gaussian
+    return 0 if (4 * laplace <= 3 * gaussian if powers else 2 * laplace <= gaussian) else delta
 
 
 class SpentShares:

@@ -35,7 +35,7 @@ from sfumato.learning.estimator_arguments import (
     require_fitted,
     require_numeric,
 )
-from sfumato.learning.noisy_statistics import Statistic, StatisticSource, is_laplace_better
+from sfumato.learning.noisy_statistics import Statistic, StatisticSource, choose_delta
 from sfumato.learning.row_cells import Floats
 from sfumato.learning.row_functions import Moment
 from sfumato.number_arguments import Number, read_whole_number
@@ -78,8 +78,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
         """Spend the budget on an array, or on columns of a protected dataset."""
         columns = DatasetColumns(dataset, features, None, table, analyst)
         pairs = count_columns(X, columns) ** 2 // 2
-        laplace = is_laplace_better(self.epsilon, self.delta, max(pairs, 1))
-        declared = Declared(self.epsilon, 0 if laplace else self.delta, self.bounds, neighbours=self.neighbours)
+        delta = choose_delta(self.epsilon, self.delta, max(pairs, 1), columns.budget)
+        declared = Declared(self.epsilon, delta, self.bounds, neighbours=self.neighbours)
         opened = open_source(X, None, columns, declared, "nothing")
         source = opened.source
         wanted = _read_components(self.n_components, len(source.features))

@@ -272,6 +272,10 @@ class RowArrays:
         chosen: Floats = (self.labels() == place).astype(np.float64)
         return chosen
 
+    def is_labelled(self) -> Floats:
+        known: Floats = (self.labels() != NO_CELL).astype(np.float64)
+        return known
+
     def _find(self, column: int) -> tuple[Feature | Target, Column]:
         if column != TARGET:
             return self.features[column], self._table.columns[column]

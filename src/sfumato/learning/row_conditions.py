@@ -1,7 +1,13 @@
 """Conditions on a row as SQL: features and labels with the values true and false. NULL counts as false."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Real
+
+import numpy as np
 
 from sfumato.catalog.dataset import Dataset, Table
 from sfumato.errors import InvalidParameter
@@ -23,15 +29,28 @@ class Condition:
 
     def check(self, row: Mapping[str, object]) -> bool:
         """Whether a row satisfies it. A missing value is false before a negation."""
-        value = row.get(self.column)
-        if not isinstance(value, (bool, int, float)):
+        value = read_number(row.get(self.column))
+        if value is None:
             return not self.positive
-        found = bool(value == 1) if self.at_least is None else bool(value >= self.at_least)
+        found = value == 1 if self.at_least is None else value >= self.at_least
         return found is self.positive
 
     def __str__(self) -> str:
         text = self.column if self.at_least is None else f"{self.column} >= {self.at_least:g}"
         return text if self.positive else f"NOT {text}"
+
+
+def read_number(value: object) -> int | float | Fraction | Decimal | None:
+    """A number or truth value of Python, numpy or pandas. None: a missing value (None, NaN, pandas' NA), or a text."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, (int, Fraction)):
+        return plain
+    if isinstance(plain, Decimal):
+        return None if plain.is_nan() else plain
+    if not isinstance(plain, Real):
+        return None
+    number = float(plain)
+    return None if math.isnan(number) else number
 
 
 def read_truth(dataset: Dataset, table: str, column: str) -> Condition:

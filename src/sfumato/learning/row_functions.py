@@ -59,8 +59,8 @@ class Score:
 class Residual:
     """link(score) - target, clamped to -1 to 1, and perhaps times a scaled column.
 
-    The target is 1 where the label is the one at place `label` of the classes, and 0 for every other label; or the
-    scaled target, if it is a number (`label` is None).
+    The target is 1 where the label is the one at place `label` of the classes, and 0 for every other declared label; or
+    the scaled target, if it is a number (`label` is None). A row whose label is undeclared or missing has the value 0.
     """
 
     score: Score
@@ -76,12 +76,14 @@ class TargetValues(RowValues, Protocol):
     """Rows as arrays, with a target."""
 
     def is_label(self, place: int) -> Floats: ...  # 1 where the label is this one, 0 elsewhere
+    def is_labelled(self) -> Floats: ...  # 1 where the label is one of the declared classes, 0 elsewhere
 
 
 class TargetTerms(RowTerms, Protocol):
     """Rows in an engine, with a target."""
 
     def is_label(self, place: int) -> Expression: ...
+    def is_labelled(self) -> Expression: ...
 
 
 def grid_of(function: Moment | Residual) -> Grid:
@@ -110,6 +112,8 @@ def compute_steps(function: Moment | Residual, rows: TargetValues) -> Floats:
             target = rows.scaled(TARGET) * (1 / SCALE) if label is None else rows.is_label(label)
             residual = np.clip(total - target, -1.0, 1.0)
             steps = np.floor(residual * float(SCALE) + 0.5)
+            if label is not None:
+                steps = steps * rows.is_labelled()
             return steps if times is None else steps * rows.scaled(times)
         case _:
             assert_never(function)
@@ -134,6 +138,8 @@ def _write_steps(function: Moment | Residual, rows: TargetTerms) -> Expression:
             residual = rows.compute(Call("-", (total, target)))
             clamped = rows.compute(clamp_expression(residual, -1.0, 1.0))
             steps = Call("floor", (Call("+", (Call("*", (clamped, Literal(float(SCALE)))), Literal(0.5))),))
+            if label is not None:
+                steps = Call("*", (steps, rows.is_labelled()))
             return steps if times is None else Call("*", (steps, rows.scaled(times)))
         case _:
             assert_never(function)
