@@ -4,9 +4,9 @@ What is fixed: the shares of the budget and the most rounds. What is paid for:
 
 1. A tenth: the number of rows of each class. Whether rounds follow, and how many, is decided by these noisy counts and
    by the noise that a round would have: with few rows or little budget there are none.
-2. The class sums: for each numeric feature x, the sum of x by class (and of 1 and x², if rounds follow); for each coded
-   feature, a histogram by class. They take a quarter, or the rest if no round follows. A first model follows from them:
-   each weight as if its feature were the only one.
+2. The class sums: for each numeric feature x, the sum of x by class (and of 1 and x², if rounds follow, or if there are
+   two classes and rows enough); for each coded feature, a histogram by class. They take a quarter, or the rest if no
+   round follows. A first model follows from them: each weight as if its feature were the only one.
 3. The rest, in equal parts: in each round, the residuals of the model: their sum, their sum times each numeric feature,
    and their sum for each group of categories. Every round takes a Newton step for each weight, shrunk by its noise.
    Without rounds, the intercept of two classes is corrected once, with a tenth.
@@ -40,6 +40,7 @@ CLEAR, CLEAR_OF_REST = (
 )  # a usual weight moves the gradient of a round by so many deviations
 MORE_COUNT_SHARE = Fraction(1, 2)  # for the class counts, where the features are lost in the noise
 USUAL_DIFFERENCE = 0.3  # of the means of a scaled column in two classes
+MEASURED_SPREAD = 20.0  # rows, in deviations of a sum: with more, the variance of a column is worth its price
 USUAL_SPREAD = 3.0  # of the scores of a model without rounds
 USUAL_VARIANCE = 0.1  # of a scaled column
 LEAST_VARIANCE = 0.02
@@ -124,7 +125,10 @@ def _fit_once(source: StatisticSource, counted: Noisy, known: ClassRates) -> Lin
         (again,) = source.release([Statistic(None, (Labels(),))], MORE_COUNT_SHARE)
         known = _read_rates(_average(counted, again), known.labels, source.rows)
         share -= MORE_COUNT_SHARE
-    asked = [_ask_sums(source, place, Moment((place,))) for place in range(len(source.features))]
+    clear = not several and known.rows > MEASURED_SPREAD * _estimate_noise(counted, len(source.features), share)
+    asked = [
+        _ask_sums(source, place, Powers(place) if clear else Moment((place,))) for place in range(len(source.features))
+    ]
     parts = [_begin(source, place, sums, known) for place, sums in enumerate(source.release(asked, share))]
     signal = sum(float((part.gradient**2).sum()) for part in parts)
     noise = sum(float((part.variances * (part.weights**2)).sum()) for part in parts)
@@ -172,9 +176,14 @@ def _choose_rounds(counted: Noisy, known: ClassRates, features: int) -> int:
 
 def _is_hopeful(counted: Noisy, known: ClassRates, features: int, share: Fraction) -> bool:
     """Whether usual differences of class means, over all features, are larger than the noise of their sums."""
-    parts = features * float(COUNT_SHARE / share)
-    noise = float(counted.deviation) * (math.sqrt(parts) if counted.gaussian else parts)
+    noise = _estimate_noise(counted, features, share)
     return known.rows * USUAL_DIFFERENCE / 4 * math.sqrt(features) > noise
+
+
+def _estimate_noise(counted: Noisy, features: int, share: Fraction) -> float:
+    """The deviation of a sum by class for each feature, if the features share `share`."""
+    parts = features * float(COUNT_SHARE / share)
+    return float(counted.deviation) * (math.sqrt(parts) if counted.gaussian else parts)
 
 
 def _average(one: Noisy, two: Noisy) -> Noisy:
