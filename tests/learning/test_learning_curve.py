@@ -5,11 +5,14 @@ import sys
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 import sfumato as sf
-from sfumato.learning.fit_progress import follow_steps
+from sfumato.learning import fit_progress
+from sfumato.learning.fit_progress import FitProgress, draw_bar
 
 
 def make_rows(rows):
@@ -54,7 +57,36 @@ class Terminal(io.StringIO):
 
 
 def test_the_bar_appears_only_for_long_fits_on_a_terminal(monkeypatch):
-    for stream, pause, drawn in ((io.StringIO(), 0.7, False), (Terminal(), 0.0, False), (Terminal(), 0.7, True)):
+    for stream, pause, drawn in ((io.StringIO(), 1.4, False), (Terminal(), 0.0, False), (Terminal(), 1.4, True)):
         monkeypatch.setattr(sys, "stderr", stream)
-        assert [step for step in follow_steps("Fitting", range(2), 2) if time.sleep(pause) is None] == [0, 1]
+        with draw_bar("Fitting", FitProgress()):
+            time.sleep(pause)
         assert ("Fitting" in stream.getvalue()) is drawn
+
+
+@pytest.mark.parametrize("through", ["arrays", "curator"])
+@pytest.mark.parametrize(
+    "model",
+    [
+        sf.learning.RandomForestClassifier(1, n_estimators=2),
+        sf.learning.KMeans(2, epsilon=1),
+        sf.learning.BoostedAdditiveClassifier(1),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_every_fit_has_a_bar_on_a_terminal(model, through, monkeypatch):
+    """The bar begins at once here. Its thread ends with the fit."""
+    stream = Terminal()
+    monkeypatch.setattr(fit_progress, "PATIENCE", -1e6)
+    monkeypatch.setattr(sys, "stderr", stream)
+    target = {} if isinstance(model, sf.learning.KMeans) else {"target": "t"}
+    frame = pd.DataFrame({"a": [0.2, 0.7] * 50, "t": [False, True] * 50})
+    if through == "arrays":
+        clone(model).set_params(bounds=(0, 1)).fit(frame[["a"]], *(frame[name] for name in target.values()))
+    else:
+        columns = {"a": sf.Real(0, 1), "t": sf.Boolean()}
+        with sf.protect(frame, name="p", unit=sf.ROW, columns=columns, budget=sf.Budget(epsilon=1)) as curator:
+            clone(model).fit(dataset=curator, features=["a"], **target)
+    assert "Fitting" in stream.getvalue()
+    assert fit_progress._ONE_BAR.acquire(blocking=False)
+    fit_progress._ONE_BAR.release()

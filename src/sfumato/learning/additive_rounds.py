@@ -11,7 +11,7 @@ One row adds at most 1 to one cell of each sum (add-remove), because a residual 
 to the number of sums of a call, Gaussian noise to its square root: few features and few rounds mean little noise.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
@@ -64,10 +64,8 @@ def choose_aim(source: StatisticSource) -> Aim:
     return Aim("logistic", (1,) if classes == 2 else tuple(range(classes)))
 
 
-def fit_additive(
-    source: StatisticSource, bins: int, rounds: int, follow: Callable[[Iterable[int]], Iterable[int]] = iter
-) -> AdditiveModel:
-    """Fit an additive model. `follow` goes through the rounds, and may show how far they are."""
+def fit_additive(source: StatisticSource, bins: int, rounds: int) -> AdditiveModel:
+    """Fit an additive model."""
     aim = choose_aim(source)
     cells = [divide_feature(place, feature, bins) for place, feature in enumerate(source.features)]
     released = source.release([_ask_target(aim, part) for part in cells], FIRST_SHARE)
@@ -76,7 +74,7 @@ def fit_additive(
     curvature = Curvature([part.sums - part.counts[:, None] * mean for part in columns])
     scale = min(FIRST_STEP, FIRST_FEATURES / len(columns)) if len(columns) > 1 else 1.0
     columns = [replace(part, values=part.values * scale, variances=part.variances * scale**2) for part in columns]
-    for _ in follow(range(rounds)):
+    for _ in range(rounds):
         if not columns:
             break
         model = assemble(intercepts, columns)

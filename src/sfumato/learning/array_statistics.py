@@ -26,6 +26,7 @@ from sfumato.kernel.saturating_sums import add_saturating
 from sfumato.kernel.sensitivity import Sensitivity, derive_sensitivity
 from sfumato.learning.block_sums import BlockSums
 from sfumato.learning.feature_columns import SCALE, Feature, Target
+from sfumato.learning.fit_progress import FitProgress, draw_bar
 from sfumato.learning.noisy_statistics import (
     Drawn,
     Noisy,
@@ -62,6 +63,7 @@ class ArrayStatistics:
         self.rows = len(rows) if neighbours is Neighbours.REPLACE_ONE else None
         self._sums, self._price, self._neighbours, self._entropy = BlockSums(rows), price, neighbours, entropy
         self._shares = SpentShares(price.limit, Fraction(spent))
+        self._progress = FitProgress(float(spent))
         self.count_noise = estimate_count_noise(price.limit, neighbours)
 
     @property
@@ -73,7 +75,12 @@ class ArrayStatistics:
         """Noisy sums of all statistics. The call spends `share` of the price."""
         losses = self._shares.take(share, [statistic.weight for statistic in statistics])
         computed: ComputedSteps = {}
-        return [self._release_one(*pair, computed) for pair in zip(statistics, losses, strict=True)]
+        released = []
+        with draw_bar("Fitting", self._progress):
+            for statistic, loss in zip(statistics, losses, strict=True):
+                released.append(self._release_one(statistic, loss, computed))
+                self._progress.done += float(share) / len(statistics)
+        return released
 
     def _release_one(self, statistic: Statistic, loss: PureDP | ZCDP, computed: ComputedSteps) -> Noisy:
         shape = find_shape(statistic, self.features, self.target)

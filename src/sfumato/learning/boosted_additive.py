@@ -27,7 +27,6 @@ from sfumato.learning.estimator_arguments import (
     require_fitted,
 )
 from sfumato.learning.feature_columns import Classes, Numeric
-from sfumato.learning.fit_progress import follow_steps
 from sfumato.learning.model_scores import find_chances, score_rows
 from sfumato.learning.row_cells import Floats
 from sfumato.learning.shape_functions import list_shape_functions, plot_shape_functions
@@ -194,7 +193,7 @@ def _read_sizes(bins: object, rounds: object) -> tuple[int, int]:
 
 def _fit(estimator: Any, opened: Opened, bins: int, rounds: int, target: Numeric | None = None) -> None:  # noqa: ANN401
     """Fit the model, and store it in units of the target."""
-    model = fit_additive(opened.source, bins, rounds, lambda steps: follow_steps("Fitting", steps, rounds))
+    model = fit_additive(opened.source, bins, rounds)
     if target is not None:
         half = (target.upper - target.lower) / 2
         model = model.rescale(half, target.middle)

@@ -31,6 +31,7 @@ from sfumato.kernel.plan import BoundedPlan, Measurement
 from sfumato.kernel.release import Released
 from sfumato.learning.engine_rows import EngineRows
 from sfumato.learning.feature_columns import Feature, Target
+from sfumato.learning.fit_progress import FitProgress, draw_bar
 from sfumato.learning.noisy_statistics import (
     Drawn,
     Noisy,
@@ -64,6 +65,7 @@ class CuratorStatistics:
         self.rows = table.rows if curator.dataset.neighbours is Neighbours.REPLACE_ONE else None
         self._curator, self._table, self._price, self._analyst = curator, table, price, analyst
         self._shares = SpentShares(price.limit)
+        self._progress = FitProgress()
         self.count_noise = estimate_count_noise(price.limit, curator.dataset.neighbours)
         self._prepaid: tuple[Ledger, dict[str, str]] | None = None
         self._calls = 0
@@ -87,7 +89,9 @@ class CuratorStatistics:
             ]
             certified = certify_together(plans)
             ledger = self._begin(desk, certified)
-            answered = charge_and_release(desk.engine, ledger, certified, self._analyst, "")
+            with draw_bar("Fitting", self._progress):
+                answered = charge_and_release(desk.engine, ledger, certified, self._analyst, "")
+        self._progress.done += float(share)
         found = {
             number: released
             for numbers, released in zip(by_cells.values(), answered.released, strict=True)

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sfumato.drawing.figure import Figure
 from sfumato.drawing.marks import Axis, Band, Dots, Line, Mark, Panel, Rule
 from sfumato.errors import InvalidParameter, describe_kind
-from sfumato.learning.fit_progress import follow_steps
+from sfumato.learning.fit_progress import FitProgress, draw_bar
 from sfumato.number_arguments import Number, read_privacy_amount, read_whole_number
 
 MARGIN = 1.15  # on both sides of the axis of epsilon
@@ -86,12 +86,15 @@ def measure_learning_curve(
     if not amounts:
         raise InvalidParameter("epsilons", "must have a number at least", "none")
     fits = read_whole_number(repeats, "repeats", 1)
-    steps = follow_steps("Learning curve", range(len(amounts) * fits), len(amounts) * fits)
     found: list[list[float]] = [[] for _ in amounts]
-    for step in steps:
-        model = clone(estimator).set_params(epsilon=amounts[step // fits]).fit(X, y)
-        reached = model.score(X_test, y_test) if score is None else score(model, X_test, y_test)
-        found[step // fits].append(float(reached))
+    progress = FitProgress()
+    with draw_bar("Learning curve", progress):
+        for amount, scores in zip(amounts, found, strict=True):
+            for _ in range(fits):
+                model = clone(estimator).set_params(epsilon=amount).fit(X, y)
+                reached = model.score(X_test, y_test) if score is None else score(model, X_test, y_test)
+                scores.append(float(reached))
+                progress.done += 1 / (len(amounts) * fits)
     return LearningCurve(
         type(estimator).__name__, tuple(map(float, amounts)), tuple(tuple(scores) for scores in found), ceiling
     )

@@ -18,7 +18,7 @@ rounds, each class is told apart from the rest.
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -88,10 +88,8 @@ class ClassRates:
         return weights
 
 
-def fit_linear(
-    source: StatisticSource, classes: int, follow: Callable[[Iterable[int], int], Iterable[int]] | None = None
-) -> LinearFit:
-    """Fit a logistic regression. `follow` goes through the rounds, and may show how far they are."""
+def fit_linear(source: StatisticSource, classes: int) -> LinearFit:
+    """Fit a logistic regression."""
     labels = (1,) if classes == 2 else tuple(range(classes))
     (counted,) = source.release([Statistic(None, (Labels(),))], COUNT_SHARE)
     known = _read_rates(counted, labels, source.rows)
@@ -109,7 +107,7 @@ def fit_linear(
     ]
     intercepts = np.log(known.rates / (1 - known.rates))
     share = (1 - COUNT_SHARE - SUMS_SHARE) / rounds
-    for _ in follow(range(rounds), rounds) if follow else range(rounds):
+    for _ in range(rounds):
         released = source.release(_ask_residuals(assemble(intercepts, parts), parts, labels), share)
         intercepts = _step_intercepts(intercepts, released[: len(labels)], known)
         parts = _step(parts, released, len(labels), curvature)

@@ -23,7 +23,6 @@ from sfumato.learning.estimator_arguments import (
     require_fitted,
 )
 from sfumato.learning.feature_columns import Classes, Coded, Feature, Numeric
-from sfumato.learning.fit_progress import follow_steps
 from sfumato.learning.linear_rounds import fit_linear
 from sfumato.learning.model_scores import find_chances, score_rows
 from sfumato.learning.row_cells import CodeGroups, Floats
@@ -75,9 +74,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         labels = opened.source.target
         if not isinstance(labels, Classes):
             raise KernelFault("A classifier has a target with classes.")
-        fitted = fit_linear(
-            opened.source, len(labels.labels), lambda steps, total: follow_steps("Fitting", steps, total)
-        )
+        fitted = fit_linear(opened.source, len(labels.labels))
         record_fit(self, opened)
         self.classes_ = encode_labels(labels.labels)
         self.n_iter_ = fitted.rounds
