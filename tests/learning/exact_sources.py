@@ -57,6 +57,9 @@ class ExactSource:
     def target(self):
         return self.arrays.target
 
+    def foresee(self, foreseen):
+        """Record nothing."""
+
     def release(self, statistics, share):
         assert share > 0
         self.shares.append(share)

@@ -17,6 +17,9 @@ class RecordedSource:
         self.source, self.calls = source, []
         self.features, self.target, self.rows, self.loss = source.features, source.target, source.rows, source.loss
 
+    def foresee(self, foreseen):
+        """Record nothing."""
+
     def release(self, statistics, share):
         self.calls.append((list(statistics), share))
         return self.source.release(statistics, share)

@@ -23,8 +23,8 @@ from sfumato.learning.additive_model import AdditiveModel, Term, TermCells, divi
 from sfumato.learning.bin_merging import NoisyBins, is_informative, merge_neighbours, merge_rare
 from sfumato.learning.feature_columns import Classes
 from sfumato.learning.newton_steps import MOST_STEP, Curvature, take_step
-from sfumato.learning.noisy_statistics import Noisy, Statistic, StatisticSource
-from sfumato.learning.row_cells import Bins, Floats, Labels
+from sfumato.learning.noisy_statistics import Foreseen, Noisy, Statistic, StatisticSource
+from sfumato.learning.row_cells import Bins, Floats, Labels, count_cells
 from sfumato.learning.row_functions import TARGET, Powers, Residual
 
 FIRST_SHARE = Fraction(3, 10)
@@ -68,6 +68,7 @@ def fit_additive(source: StatisticSource, bins: int, rounds: int) -> AdditiveMod
     """Fit an additive model."""
     aim = choose_aim(source)
     cells = [divide_feature(place, feature, bins) for place, feature in enumerate(source.features)]
+    source.foresee(_list_foreseen(source, aim, cells, rounds))
     released = source.release([_ask_target(aim, part) for part in cells], FIRST_SHARE)
     mean, intercepts, columns = _begin(aim, cells, released)
     share = (1 - FIRST_SHARE) / rounds
@@ -86,6 +87,21 @@ def fit_additive(source: StatisticSource, bins: int, rounds: int) -> AdditiveMod
         noisy = source.release(asked, share)
         intercepts, columns = _step(aim, intercepts, columns, noisy, curvature)
     return assemble(intercepts, columns)
+
+
+def _list_foreseen(source: StatisticSource, aim: Aim, cells: Sequence[TermCells], rounds: int) -> list[Foreseen]:
+    """The feature with the most cells: its histogram of the target, and a residual of the largest model."""
+    sizes = [count_cells(part, source.features, source.target) for part in cells]
+    scores = len(aim.labels)
+    empty = [
+        Term(part, np.zeros((size, scores)), np.zeros((size, scores))) for part, size in zip(cells, sizes, strict=True)
+    ]
+    residual = Residual(AdditiveModel(np.zeros(scores), tuple(empty)).score(0), aim.link, aim.labels[0])
+    largest = cells[int(np.argmax(sizes))]
+    return [
+        (_ask_target(aim, largest), FIRST_SHARE / len(cells)),
+        (Statistic(residual, (largest,)), (1 - FIRST_SHARE) / rounds / (len(cells) * scores)),
+    ]
 
 
 def assemble(intercepts: Floats, columns: Sequence[Column]) -> AdditiveModel:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
+from math import prod
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from sfumato.answering.prepayments import Prepayment
 from sfumato.kernel.entropy import SYSTEM, Entropy
 from sfumato.kernel.expressions import Column, ColumnType
 from sfumato.kernel.losses import ZCDP, PrivacyLoss, PureDP
-from sfumato.kernel.mechanisms import Noise, choose_noise
+from sfumato.kernel.mechanisms import GaussianNoise, Noise, choose_noise
 from sfumato.kernel.neighbours import ROW, Neighbours, PrivacyUnit
 from sfumato.kernel.plan import BoundedPlan, Key, Measurement, Quantity, find_exponent
 from sfumato.kernel.row_sources import Scan
@@ -29,6 +30,7 @@ from sfumato.learning.feature_columns import SCALE, Feature, Target
 from sfumato.learning.fit_progress import FitProgress, draw_bar
 from sfumato.learning.noisy_statistics import (
     Drawn,
+    Foreseen,
     Noisy,
     SpentShares,
     Statistic,
@@ -36,6 +38,7 @@ from sfumato.learning.noisy_statistics import (
     estimate_count_noise,
     find_shape,
     list_quantities,
+    require_few_cells,
     share_evenly,
 )
 from sfumato.learning.row_arrays import RowArrays
@@ -71,25 +74,41 @@ class ArrayStatistics:
         """What the fit costs."""
         return self._price.loss
 
+    def foresee(self, foreseen: Sequence[Foreseen]) -> None:
+        """Refuse statistics that `release` would refuse. No row is read."""
+        for statistic, share in foreseen:
+            self._choose_noise(statistic, *self._shares.divide(share, [1]))
+
     def release(self, statistics: Sequence[Statistic], share: Fraction) -> list[Noisy]:
         """Noisy sums of all statistics. The call spends `share` of the price."""
         losses = self._shares.take(share, [statistic.weight for statistic in statistics])
+        noises = [self._choose_noise(*pair) for pair in zip(statistics, losses, strict=True)]  # before rows are read
         computed: ComputedSteps = {}
         released = []
-        with draw_bar("Fitting", self._progress):
-            for statistic, loss in zip(statistics, losses, strict=True):
-                released.append(self._release_one(statistic, loss, computed))
+        with draw_bar("Fitting", self._progress), np.errstate(all="ignore"):  # no warning depends on a row's value
+            for statistic, noise in zip(statistics, noises, strict=True):
+                released.append(self._release_one(statistic, noise, computed))
                 self._progress.done += float(share) / len(statistics)
         return released
 
-    def _release_one(self, statistic: Statistic, loss: PureDP | ZCDP, computed: ComputedSteps) -> Noisy:
+    def _choose_noise(self, statistic: Statistic, loss: PureDP | ZCDP) -> list[tuple[Quantity, Noise]]:
+        """The quantities of a statistic, and the noise of each."""
+        require_few_cells(statistic, self.features, self.target)
+        several = prod(find_shape(statistic, self.features, self.target)) != 1
+        quantities = list_quantities(statistic.value, lambda _: VALUE, gaussian=isinstance(loss, ZCDP))
+        return [
+            (quantity, choose_noise_for(quantity, part, self._neighbours, several=several))
+            for quantity, part in zip(quantities, share_evenly(loss, len(quantities)), strict=True)
+        ]
+
+    def _release_one(
+        self, statistic: Statistic, noises: list[tuple[Quantity, Noise]], computed: ComputedSteps
+    ) -> Noisy:
         shape = find_shape(statistic, self.features, self.target)
-        several, gaussian = int(np.prod(shape)) != 1, isinstance(loss, ZCDP)
-        quantities = list_quantities(statistic.value, lambda _: VALUE, gaussian=gaussian)
+        gaussian = isinstance(noises[0][1], GaussianNoise)
         exact = add_up(statistic, self._sums, shape, gaussian=gaussian, computed=computed)
         drawn: list[Drawn] = []
-        for quantity, integers, part in zip(quantities, exact, share_evenly(loss, len(quantities)), strict=True):
-            noise = choose_noise_for(quantity, part, self._neighbours, several=several)
+        for (quantity, noise), integers in zip(noises, exact, strict=True):
             noisy = add_saturating(integers, noise.draw(len(integers), self._entropy))
             drawn.append(Drawn(noisy.astype(np.float64), 2.0 ** find_exponent(quantity, per_row=True), noise))
         return combine_parts(statistic, drawn, shape)

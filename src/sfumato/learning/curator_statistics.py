@@ -1,9 +1,10 @@
 """Noisy statistics of a protected dataset: no row leaves the engine.
 
-A fit is one charge (`prepay`, claim K-54). It is made when the first statistics are asked for, before data is read. The
-calls of the fit are releases on the prepaid ledger: `charge_and_release` with plans that the kernel certifies.
-Statistics with the same cells are one plan and one scan. The privacy unit and its contribution bound are those of the
-catalog, and the kernel derives the sensitivity of every sum from them (claim K-25).
+A fit is one charge (`prepay`, claim K-54). It is made when the first statistics are asked for, before data is read. A
+fit of which a later call would be refused is refused before the charge (`foresee`). The calls of the fit are releases
+on the prepaid ledger: `charge_and_release` with plans that the kernel certifies. Statistics with the same cells are one
+plan and one scan. The privacy unit and its contribution bound are those of the catalog, and the kernel derives the
+sensitivity of every sum from them (claim K-25).
 """
 
 import weakref
@@ -22,8 +23,8 @@ from sfumato.answering.psi_expressions import plan_sums
 from sfumato.answering.question_record import write_prepaid_record
 from sfumato.catalog.dataset import Table
 from sfumato.curator import Curator
-from sfumato.errors import InvalidParameter, KernelFault, QueryError
-from sfumato.kernel.certify import Certified
+from sfumato.errors import KernelFault, QueryError
+from sfumato.kernel.certify import Certified, certify
 from sfumato.kernel.losses import ZCDP, PrivacyLoss, PureDP
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
 from sfumato.kernel.neighbours import Neighbours
@@ -34,6 +35,7 @@ from sfumato.learning.feature_columns import Feature, Target
 from sfumato.learning.fit_progress import FitProgress, draw_bar
 from sfumato.learning.noisy_statistics import (
     Drawn,
+    Foreseen,
     Noisy,
     SpentShares,
     Statistic,
@@ -41,12 +43,12 @@ from sfumato.learning.noisy_statistics import (
     estimate_count_noise,
     find_shape,
     list_quantities,
+    require_few_cells,
     share_evenly,
 )
 from sfumato.learning.row_cells import RowCells, write_key
 from sfumato.learning.row_functions import write_value
 from sfumato.ledger.ledger import Ledger
-from sfumato.query.size_limits import MOST_CELLS
 
 
 class CuratorStatistics:
@@ -74,6 +76,15 @@ class CuratorStatistics:
     def loss(self) -> PrivacyLoss:
         """What the fit costs: the loss of its one charge."""
         return self._price.loss
+
+    def foresee(self, foreseen: Sequence[Foreseen]) -> None:
+        """Refuse statistics that `release` would refuse, or that the engine cannot run. No row is read."""
+        with self._curator.at_desk() as desk:
+            for statistic, share in foreseen:
+                (loss,) = self._shares.divide(share, [1])
+                plan = self._plan(desk, statistic.cells, {0: (statistic, loss)})
+                certify(plan)  # the noise that its certificate needs can be drawn
+                desk.engine.check(plan)
 
     def release(self, statistics: Sequence[Statistic], share: Fraction) -> list[Noisy]:
         """Noisy sums of all statistics. The call spends `share` of the price."""
@@ -103,6 +114,8 @@ class CuratorStatistics:
         self, desk: Desk, cells: tuple[RowCells, ...], wanted: dict[int, tuple[Statistic, PureDP | ZCDP]]
     ) -> BoundedPlan:
         """One plan, and so one scan, for statistics with the same cells."""
+        for statistic, _ in wanted.values():
+            require_few_cells(statistic, self.features, self.target)
         rows = EngineRows(self._table, self.features, self.target)
         measurements = []
         for number, (statistic, loss) in wanted.items():
@@ -114,10 +127,7 @@ class CuratorStatistics:
                 measurements.append(Measurement(_name(number, place), quantity, part))
         keys = tuple(write_key(part, rows) for part in cells)
         plan = plan_sums(desk, self._table.name, tuple(measurements))
-        made = replace(plan, source=rows.derive(plan.source), keys=keys, repeat=self._calls)
-        if (made.cells or 0) > MOST_CELLS:
-            raise InvalidParameter("cells", f"must be at most {MOST_CELLS:,}", "more", "Use fewer bins or classes.")
-        return made
+        return replace(plan, source=rows.derive(plan.source), keys=keys, repeat=self._calls)
 
     def _begin(self, desk: Desk, certified: CertifiedPlans) -> Ledger:
         """The prepaid ledger of this fit. The first call charges the population's ledger, if the engine can run it."""

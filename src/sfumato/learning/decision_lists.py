@@ -11,10 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sfumato.curator import Curator
+from sfumato.errors import InvalidParameter
 from sfumato.learning.column_names import check_names
 from sfumato.learning.guarantee import Oracle, fit_learner, guarantee_error
 from sfumato.learning.hypotheses import RuleList
 from sfumato.learning.row_conditions import Condition, join_conditions, read_truth
+
+MOST_LISTED = 150  # the last query has a condition on each feature: a longer one would be refused after the charge
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,8 @@ class DecisionList:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "features", check_names(self.features, self.target))
+        if len(self.features) > MOST_LISTED:
+            raise InvalidParameter("features", f"must be at most {MOST_LISTED} for a decision list", "more of them")
 
     @property
     def k(self) -> int:

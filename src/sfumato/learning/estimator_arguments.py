@@ -254,6 +254,13 @@ def record_fit(estimator: Any, opened: Opened) -> None:  # noqa: ANN401 - any es
     estimator._features = opened.source.features
 
 
+def require_rows(X: object, method: str) -> None:  # noqa: N803
+    """Refuse a method that fits and then returns a result for each row, if there are no rows to return it for."""
+    if X is None:
+        rule = f"must be given to {method}, which returns a result for each row: no row of a dataset leaves it"
+        raise InvalidParameter("X", rule, "nothing", "Use fit(dataset=...) instead.")
+
+
 def require_numeric(features: tuple[Feature, ...], estimator: str) -> tuple[Numeric, ...]:
     """Refuse coded features, for estimators of numbers only."""
     numeric = tuple(feature for feature in features if isinstance(feature, Numeric))

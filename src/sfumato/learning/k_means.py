@@ -32,9 +32,10 @@ from sfumato.learning.estimator_arguments import (
     read_rows,
     record_fit,
     require_numeric,
+    require_rows,
 )
 from sfumato.learning.feature_columns import Numeric
-from sfumato.learning.noisy_statistics import Statistic, StatisticSource, choose_delta
+from sfumato.learning.noisy_statistics import Foreseen, Statistic, StatisticSource, choose_delta
 from sfumato.learning.public_choices import PublicChoices, read_choices
 from sfumato.learning.row_cells import Bins, Floats, Integers, Nearest
 from sfumato.learning.row_functions import Moment
@@ -50,6 +51,7 @@ ROUNDS = (
 MOST_CUTS = 10  # columns of the coarse histogram
 MOST_CLUSTERS = 1_000
 SIDE = 0.8  # where the rows on one side of the mean are on average, in standard deviations: 0.798 for a normal column
+SUM_WEIGHT = 10  # of the sum of a column in a round, beside that of the count (`_weigh_count`)
 USUAL_MOVE = 0.25  # of a centre in one round, in scaled columns
 
 
@@ -104,7 +106,13 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Ba
 
     def fit_predict(self, X: object, y: object = None, **fit: Any) -> Integers:  # noqa: N803, ANN401
         """Fit, and then the nearest centre of each row of X. That is a property of the rows, and not private."""
+        require_rows(X, "fit_predict")
         return self.fit(X, y, **fit).predict(X)
+
+    def fit_transform(self, X: object, y: object = None, **fit: Any) -> Floats:  # noqa: N803, ANN401
+        """Fit, and then the distance of each row of X from each centre. That is not private."""
+        require_rows(X, "fit_transform")
+        return self.fit(X, y, **fit).transform(X)
 
     def predict(self, X: object) -> Integers:  # noqa: N803
         """The number of the nearest centre of each row."""
@@ -141,6 +149,7 @@ def find_centres(
     """The centres, in scaled columns, and the number of rounds."""
     half = _find_halves(numeric)
     lengths = half / half.max() if half.max() > 0 else np.ones(len(half))
+    source.foresee(_list_foreseen(len(numeric), clusters))
     spreads = measure_spreads(source, SPREAD_SHARE)
     sums = len(numeric) + 1
     signal = spreads.signal / (clusters * (math.sqrt(sums) if spreads.gaussian else sums))
@@ -151,6 +160,25 @@ def find_centres(
     for _ in range(rounds):
         centres = _move_centres(source, centres, lengths, (1 - SPREAD_SHARE - COARSE_SHARE) / rounds)
     return centres, rounds
+
+
+def _list_foreseen(columns: int, clusters: int) -> list[Foreseen]:
+    """The largest and the smallest share of a count, and the smallest of a sum."""
+    cells = Nearest(tuple(range(columns)), ((0.0,) * columns,) * clusters)
+    count, total = Statistic(None, (cells,)), Statistic(Moment((0,)), (cells,))
+    rest, most = 1 - SPREAD_SHARE - COARSE_SHARE, max(rounds for _, rounds in ROUNDS)
+    heavy = _weigh_count(columns)
+    parts = heavy + SUM_WEIGHT * columns
+    return [
+        (Statistic(None, (Bins(0, (0.0,)),)), 1 - SPREAD_SHARE),
+        (count, rest * heavy / parts),
+        (count, rest / most * heavy / parts),
+        (total, rest / most * SUM_WEIGHT / parts),
+    ]
+
+
+def _weigh_count(columns: int) -> int:
+    return max(round(6 * math.sqrt(columns)), 1)
 
 
 def _count_coarsely(
@@ -188,9 +216,10 @@ def _move_centres(source: StatisticSource, centres: Floats, lengths: Floats, sha
     """One round: the mean of the rows that are nearest to each centre."""
     columns = range(len(lengths))
     cells = Nearest(tuple(columns), tuple(map(tuple, centres.tolist())), tuple((lengths**2).tolist()))
-    heavy = max(round(6 * math.sqrt(len(lengths))), 1)
+    heavy = _weigh_count(len(lengths))
     counted, *summed = source.release(
-        [Statistic(None, (cells,), heavy), *(Statistic(Moment((place,)), (cells,), 10) for place in columns)], share
+        [Statistic(None, (cells,), heavy), *(Statistic(Moment((place,)), (cells,), SUM_WEIGHT) for place in columns)],
+        share,
     )
     rows = np.maximum(counted.sums, 1.0)[:, None]
     means = np.clip(np.column_stack([noisy.sums for noisy in summed]) / rows, -1, 1)

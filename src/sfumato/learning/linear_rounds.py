@@ -26,9 +26,9 @@ import numpy as np
 
 from sfumato.learning.additive_model import AdditiveModel, Slope, Term
 from sfumato.learning.bin_merging import NoisyBins, merge_rare
-from sfumato.learning.feature_columns import Numeric
+from sfumato.learning.feature_columns import Coded, Numeric
 from sfumato.learning.newton_steps import Curvature, take_step
-from sfumato.learning.noisy_statistics import Noisy, Statistic, StatisticSource
+from sfumato.learning.noisy_statistics import Foreseen, Noisy, Statistic, StatisticSource
 from sfumato.learning.row_cells import CodeGroups, Codes, Floats, Labels
 from sfumato.learning.row_functions import Moment, Powers, Residual
 
@@ -91,6 +91,7 @@ class ClassRates:
 def fit_linear(source: StatisticSource, classes: int) -> LinearFit:
     """Fit a logistic regression."""
     labels = (1,) if classes == 2 else tuple(range(classes))
+    source.foresee(_list_foreseen(source, labels))
     (counted,) = source.release([Statistic(None, (Labels(),))], COUNT_SHARE)
     known = _read_rates(counted, labels, source.rows)
     rounds = _choose_rounds(counted, known, len(source.features))
@@ -112,6 +113,29 @@ def fit_linear(source: StatisticSource, classes: int) -> LinearFit:
         intercepts = _step_intercepts(intercepts, released[: len(labels)], known)
         parts = _step(parts, released, len(labels), curvature)
     return LinearFit(assemble(intercepts, parts), rounds, joint=False)
+
+
+def _list_foreseen(source: StatisticSource, labels: tuple[int, ...]) -> list[Foreseen]:
+    """The largest and the smallest share of each kind of statistic. Of coded features, the largest stands for all."""
+    features, scores = source.features, len(labels)
+    numeric = [place for place, feature in enumerate(features) if isinstance(feature, Numeric)]
+    coded = {place: len(feature.categories) for place, feature in enumerate(features) if isinstance(feature, Coded)}
+    terms = [
+        Term(CodeGroups(place, tuple(range(size))), np.zeros((size, scores)), np.zeros((size, scores)))
+        for place, size in coded.items()
+    ]
+    model = AdditiveModel(np.zeros(scores), tuple(terms), tuple(Slope(place, np.zeros(scores)) for place in numeric))
+    residual = Residual(model.score(0), "logistic", labels[0])
+    foreseen: list[Foreseen] = [(Statistic(None, (Labels(),)), MORE_COUNT_SHARE)]
+    least = (1 - COUNT_SHARE - SUMS_SHARE) / MOST_ROUNDS / (scores * (len(features) + 1))
+    for place in [*numeric[:1], *sorted(coded, key=lambda place: -coded[place])[:1]]:
+        kinds = (Powers(place), Moment((place,))) if place in numeric else (Moment((place,)),)
+        sums = [_ask_sums(source, place, kind) for kind in kinds]
+        foreseen += [(one, part / len(features)) for one in sums for part in (SUMS_SHARE, 1 - COUNT_SHARE)]
+        cells = CodeGroups(place, tuple(range(coded[place]))) if place in coded else None
+        asked = Statistic(replace(residual, times=place)) if cells is None else Statistic(residual, (cells,))
+        foreseen.append((asked, least))
+    return foreseen
 
 
 def _fit_once(source: StatisticSource, counted: Noisy, known: ClassRates) -> LinearFit:

@@ -27,6 +27,7 @@ from sfumato.learning.row_cells import Floats, RowCells, count_cells
 from sfumato.learning.row_functions import Moment, Powers, Residual, RowFunction, grid_of
 from sfumato.number_arguments import Number, read_nonnegative_decimal, read_privacy_amount
 from sfumato.planning.shares import round_share
+from sfumato.query.size_limits import MOST_CELLS
 
 SCALED = grid_of(Moment((0,)))  # the bounds of a scaled column
 
@@ -55,8 +56,17 @@ class Noisy:
     gaussian: bool  # Gaussian noise; else Laplace noise
 
 
+# A statistic that a later call may ask for, and the share of the price that it would have there. Of calls that depend
+# on noisy answers, an estimator names the statistics with the most cells, the largest share and the smallest.
+Foreseen = tuple[Statistic, Fraction]
+
+
 class StatisticSource(Protocol):
-    """Where an estimator's statistics come from. The shares of all calls together must be at most 1."""
+    """Where an estimator's statistics come from. The shares of all calls together must be at most 1.
+
+    `foresee` refuses a fit of which a later call would be refused (too many cells, noise out of range), before anything
+    is charged. Nothing is spent.
+    """
 
     features: tuple[Feature, ...]
     target: Target | None
@@ -66,7 +76,15 @@ class StatisticSource(Protocol):
     @property
     def loss(self) -> PrivacyLoss: ...  # of all calls together
 
+    def foresee(self, foreseen: Sequence[Foreseen]) -> None: ...  # before the first release
+
     def release(self, statistics: Sequence[Statistic], share: Fraction) -> list[Noisy]: ...
+
+
+def require_few_cells(statistic: Statistic, features: tuple[Feature, ...], target: Target | None) -> None:
+    """Refuse a statistic with too many cells. It follows from declarations."""
+    if math.prod(find_shape(statistic, features, target)) > MOST_CELLS:
+        raise InvalidParameter("cells", f"must be at most {MOST_CELLS:,}", "more", "Use fewer bins, codes or classes.")
 
 
 def read_price(epsilon: Number, delta: Number, budget: PrivacyLoss | None = None) -> Prepayment:
@@ -111,10 +129,15 @@ class SpentShares:
 
     def take(self, share: Fraction, weights: Sequence[int]) -> list[PureDP | ZCDP]:
         """The loss of each statistic of a call. They add up to at most `share` of the limit."""
+        losses = self.divide(share, weights)
+        self.spent += Fraction(share)
+        return losses
+
+    def divide(self, share: Fraction, weights: Sequence[int]) -> list[PureDP | ZCDP]:
+        """The losses that `take` would give. Nothing is spent."""
         whole = Fraction(share)
         if whole <= 0 or self.spent + whole > 1 or not weights or min(weights) < 1:
             raise KernelFault("The shares of a fit are above zero, and together at most 1.")
-        self.spent += whole
         limit = self.limit
         amount = Fraction(limit.epsilon if isinstance(limit, PureDP) else limit.rho) * whole * self._left
         parts = [find_decimal(round_share(amount * weight / sum(weights))) for weight in weights]

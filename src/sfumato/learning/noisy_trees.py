@@ -17,7 +17,7 @@ from fractions import Fraction
 import numpy as np
 
 from sfumato.learning.feature_columns import Classes
-from sfumato.learning.noisy_statistics import Noisy, Statistic, StatisticSource
+from sfumato.learning.noisy_statistics import Foreseen, Noisy, Statistic, StatisticSource
 from sfumato.learning.public_choices import PublicChoices
 from sfumato.learning.row_cells import Floats, Labels, RowValues, number_cells
 from sfumato.learning.tree_tests import Test, choose_tests, cut_feature, draw_tests, list_columns, write_cells
@@ -59,6 +59,7 @@ class NoisyTree:
 def grow_trees(source: StatisticSource, settings: TreeSettings, choices: PublicChoices) -> list[NoisyTree]:
     """Spend the price on trees. Nothing but noisy counts is read."""
     classes = len(source.target.labels) if isinstance(source.target, Classes) else 1
+    source.foresee(_list_foreseen(source, settings))
     signal, spent = _measure_signal(source)
     draw = _draw_at_random(source, choices)
     if signal >= settings.least_rows * len(source.features) * classes:
@@ -70,6 +71,14 @@ def grow_trees(source: StatisticSource, settings: TreeSettings, choices: PublicC
     leaves = [Statistic(None, (*map(write_cells, tests), Labels())) for tests in trees]
     counted = source.release(leaves, 1 - spent)
     return [NoisyTree(tests, smooth_leaves(noisy)) for tests, noisy in zip(trees, counted, strict=True)]
+
+
+def _list_foreseen(source: StatisticSource, settings: TreeSettings) -> list[Foreseen]:
+    """Counts of every feature, and the leaves of one tree (the largest share) and of all trees (the smallest)."""
+    counts = [Statistic(None, (column, Labels())) for column in list_columns(source.features)]
+    whole = Fraction(1) if source.rows is not None else 1 - COUNT_SHARE
+    leaves = (whole, (whole - TEST_SHARE) / settings.trees)
+    return [*((one, TEST_SHARE / len(counts)) for one in counts), *((counts[0], share) for share in leaves)]
 
 
 def _measure_signal(source: StatisticSource) -> tuple[float, Fraction]:

@@ -18,6 +18,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -34,6 +35,7 @@ from sfumato.learning.estimator_arguments import (
     record_fit,
     require_fitted,
     require_numeric,
+    require_rows,
 )
 from sfumato.learning.noisy_statistics import Statistic, StatisticSource, choose_delta
 from sfumato.learning.row_cells import Floats
@@ -85,12 +87,20 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
         wanted = _read_components(self.n_components, len(source.features))
         numeric = require_numeric(source.features, "principal components")
         half = np.array([(feature.upper - feature.lower) / 2 for feature in numeric])
+        if len(half) > 1:  # all pairs, or only one
+            pairs, one = len(half) * (len(half) - 1) // 2, Statistic(Moment((0, 1)))
+            source.foresee([(one, (1 - SPREAD_SHARE) / pairs), (one, 1 - SPREAD_SHARE)])
         spreads = measure_spreads(source, SPREAD_SHARE if len(half) > 1 else Fraction(1))
         covariances = measure_covariances(source, spreads, half)
         record_fit(self, opened)
         self.mean_ = np.array([feature.middle for feature in numeric]) + half * spreads.means
         _record_components(self, half[:, None] * covariances * half, wanted)
         return self
+
+    def fit_transform(self, X: object, y: object = None, **fit: Any) -> Floats:  # noqa: N803, ANN401
+        """Fit, and then the rows of X as multiples of the components. That is a property of the rows, not private."""
+        require_rows(X, "fit_transform")
+        return self.fit(X, y, **fit).transform(X)
 
     def transform(self, X: object) -> Floats:  # noqa: N803
         """Rows (clamped to the bounds) as multiples of the components."""

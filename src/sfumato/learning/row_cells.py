@@ -228,11 +228,11 @@ def choose_by_cell(cells: RowCells, values: tuple[Scalar, ...], rows: RowTerms) 
             return _write_tree(root, values, rows)
         case Nearest():
             near = [rows.compute(closeness) for closeness in _write_closeness(cells, rows)]
-            first = [
-                _conjunction([Call(">=", (one, two)) for two in near[place + 1 :]]) for place, one in enumerate(near)
-            ]
-            # a CASE takes the first condition that holds: the centres before it are less near
-            return _case(zip(first[:-1], values, strict=False), values[-1])
+            nearest = _write_largest(near, rows)
+            # a CASE takes the first condition that holds: of equally near centres, the first
+            return _case(
+                ((Call(">=", (one, nearest)), value) for one, value in zip(near[:-1], values, strict=False)), values[-1]
+            )
         case _:
             assert_never(cells)
 
@@ -301,10 +301,13 @@ def _write_closeness(cells: Nearest, rows: RowTerms) -> Iterable[Expression]:
         yield total
 
 
-def _conjunction(conditions: list[Call]) -> Expression:
-    if not conditions:
-        return Literal(True)
-    return conditions[0] if len(conditions) == 1 else Call("and", tuple(conditions))
+def _write_largest(terms: list[Expression], rows: RowTerms) -> Expression:
+    """The largest of several numbers, in rounds of pairs: linear in the number of terms."""
+    while len(terms) > 1:
+        pairs = zip(terms[::2], terms[1::2], strict=False)
+        larger = [rows.compute(Call("case", (Call(">=", pair), *pair))) for pair in pairs]
+        terms = larger + terms[len(terms) - len(terms) % 2 :]
+    return terms[0]
 
 
 def _case(pairs: Iterable[tuple[Expression, Scalar]], otherwise: Scalar) -> Expression:
