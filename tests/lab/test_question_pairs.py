@@ -58,7 +58,7 @@ def test_people_have_values_at_and_around_each_literal():
 def test_unusual_literals_have_pairs(text):
     sql = f"SELECT COUNT(*) AS n FROM t WHERE {text}"
     pairs = list(make_question_pairs(set_stage(declare(), sql), Setting(), 1))
-    assert len(pairs) == 3
+    assert len([pair for pair in pairs if "the literals" in pair.name]) == 3
     assert not any(found.faults for found in run(sql, pairs, declare()))
 
 

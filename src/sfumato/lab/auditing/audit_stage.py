@@ -6,6 +6,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import pyarrow
+
 from sfumato.answering.certified_plans import CertifiedPlans, certify_plan
 from sfumato.answering.desk import Desk
 from sfumato.answering.made_up_rows import find_needed_tables, make_rows
@@ -35,7 +37,7 @@ class Stage:
 
     dataset: Dataset
     tables: tuple[Table, ...]
-    public: dict[str, object]
+    public: "dict[str, pyarrow.Table]"
     unit: PrivacyUnit
     query: Query
     sql: str
@@ -102,7 +104,7 @@ def set_stage(dataset: Dataset, sql: str) -> Stage:
     A public table without columns is left out: `describe_public` adds the columns where a question needs them.
     """
     public = {
-        table.name: make_rows(table, PUBLIC_ROWS) for table in dataset.tables.values() if table.public and table.columns
+        table.name: _make_public_rows(table) for table in dataset.tables.values() if table.public and table.columns
     }
     if public:
         engine = DuckDBEngine.of_tables({name: (dataset.tables[name], rows) for name, rows in public.items()})
@@ -115,6 +117,12 @@ def set_stage(dataset: Dataset, sql: str) -> Stage:
     private = next(table for table in tables if not table.public)
     return Stage(dataset, tables, {table.name: public[table.name] for table in tables if table.public},
         dataset.unit(private.name), query, sql)  # fmt: skip
+
+
+def _make_public_rows(table: Table) -> "pyarrow.Table":
+    """Made-up rows, some of them several times: a join makes several rows of one private row."""
+    rows = make_rows(table, PUBLIC_ROWS)
+    return pyarrow.concat_tables([rows, *(rows.slice(place, 1) for place in (0, 0, 1))])
 
 
 def describe_public(dataset: Dataset, sql: str, folder: Path) -> Dataset:

@@ -27,6 +27,7 @@ TYPICAL, LOW, HIGH, BEYOND, BELOW = "typical", "lowest", "highest", "far above t
 NULLS, NOT_A_NUMBER, MANY, ALONE = "NULL", "NaN", "many rows", "a key of their own"
 TWICE, ABOVE, UNDER, UNUSUAL = "twice the highest", "just too high", "just too low", "unusual"
 KINDS = (TYPICAL, LOW, HIGH, BEYOND, BELOW, NULLS, NOT_A_NUMBER, MANY, ALONE, TWICE, ABOVE, UNDER, UNUSUAL)
+UNUSUAL_MOMENT = "2024-06-01T23:59:59.999999+05:30"
 LARGEST = "largest"  # the bound that is further from 0
 EXTREME = (LOW, HIGH, BEYOND, BELOW, LARGEST)
 UNUSUAL_TEXT = 'it\'s "quoted"; -- \\ %_ \u2603 \u00e9\u200b' + 300 * "x"
@@ -39,6 +40,7 @@ class DatasetPair:
     name: str
     first: Mapping[str, tuple[Table, object]]
     second: Mapping[str, tuple[Table, object]]
+    same: bool = False  # they differ in what belongs to nobody: no integer may move
 
 
 class PairMaker:
@@ -143,6 +145,8 @@ class PairMaker:
                 )
             case Boolean():
                 return {LOW: False, HIGH: True, LARGEST: True}.get(kind, pick((True, False)))
+            case Date() | DateTime() if kind == UNUSUAL:
+                return UNUSUAL_MOMENT
             case Date(lower=first, upper=last):
                 days = first.toordinal(), last.toordinal()
                 chosen = {LOW: days[0], HIGH: days[1], LARGEST: days[1]}.get(kind, self.random.randint(*days))
@@ -201,6 +205,25 @@ def _to_arrow(table: Table, records: Sequence[Record], *, as_text: bool) -> "pya
                 columns[name] = pyarrow.array(values, pyarrow.bool_())
             case _:
                 columns[name] = pyarrow.array([write_text(value) for value in values], pyarrow.string())
+    return pyarrow.table(columns)
+
+
+def to_typed_arrow(table: Table, records: Sequence[Record]) -> "pyarrow.Table":
+    """Records in the types of their columns: whole numbers, days and moments are no floats and texts."""
+    columns = {}
+    for name, declared in table.columns.items():
+        values = [record[name] for record in records]
+        match declared:
+            case Integer():
+                columns[name] = pyarrow.array([None if value is None else int(str(value)) for value in values])
+            case Date():
+                days = [None if value is None else date.fromisoformat(str(value)) for value in values]
+                columns[name] = pyarrow.array(days, pyarrow.date32())
+            case DateTime():
+                moments = [None if value is None else datetime.fromisoformat(str(value)) for value in values]
+                columns[name] = pyarrow.array(moments, pyarrow.timestamp("us"))
+            case _:
+                columns[name] = _to_arrow(table, records, as_text=False)[name]
     return pyarrow.table(columns)
 
 

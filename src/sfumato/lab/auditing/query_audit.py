@@ -16,6 +16,7 @@ from sfumato.lab.auditing.audit_result import AuditResult
 from sfumato.lab.auditing.audit_stage import DatasetMaker, Setting, Stage, plan_question, read_dataset, set_stage
 from sfumato.lab.auditing.canonical_outputs import observe
 from sfumato.lab.auditing.complete_answers import COMPLETE_RUNS, check_real_path
+from sfumato.lab.auditing.independent_prices import covers
 from sfumato.lab.auditing.mechanism_audit import judge_runs
 from sfumato.lab.auditing.neighbouring_pairs import NOBODY
 from sfumato.lab.auditing.pair_maker import ALONE, DatasetPair
@@ -134,6 +135,8 @@ def _sample_pair(  # noqa: PLR0917 - its caller names what it passes
         with setting.open(stage.dataset, data, record_with(setting.wrap, recorders)) as desk:
             certified = plan_question(desk, sql, setting)
             drawn.append(list(_release_often(desk, certified, samples)))
+            if not covers(desk.ledger.totals().spent, *(released.certificate for released in drawn[-1])):
+                wrong.append("the charge of all releases together is less than the sum of their losses.")
         ((_, exact),) = recorders[0].measured
         if exact.keys is None:
             here = [RealRelease(exact, released) for released in drawn[-1]]

@@ -6,7 +6,7 @@ from typing import Any
 
 from sfumato.kernel.losses import PrivacyLoss
 from sfumato.lab.auditing.audit_result import CONFIDENCE, AuditResult, Verdict
-from sfumato.lab.auditing.query_replay import MADE_UP, ReplayResult
+from sfumato.lab.auditing.query_replay import MADE_UP, NOT_SEARCHED, ReplayResult
 from sfumato.lab.auditing.tested_claims import TestedClaim
 
 
@@ -78,6 +78,7 @@ class QueryAuditResult:
             "sampled": [{"pair": sampled.pair, **sampled.result.to_dict()} for sampled in self.sampled],
             "complete_runs": self.complete_runs,
             "complete_faults": list(self.complete_faults),
+            "not_searched": [NOT_SEARCHED],
             "data": MADE_UP,
         }
 
@@ -105,6 +106,7 @@ class QueryAuditResult:
             *self.replayed.faults,
             *self.complete_faults,
             MADE_UP,
+            NOT_SEARCHED,
         ]
         return "\n".join(lines)
 

@@ -1,7 +1,9 @@
 """Hard pairs that depend on the question: values at its literals, and undeclared keys at their threshold."""
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import date, datetime, timedelta
 from itertools import product
@@ -11,11 +13,13 @@ from random import Random
 from sfumato.catalog.columns import Boolean, Category, ColumnDeclaration, Date, DateTime, Id, Integer, Real
 from sfumato.errors import InvalidParameter, SfumatoError, describe_kind
 from sfumato.kernel.certify import Certificate
-from sfumato.kernel.expressions import Call, Literal, Scalar, collect_columns
+from sfumato.kernel.expressions import Call, Column, Literal, Scalar, collect_columns
+from sfumato.kernel.row_sources import Derived, Join, PerUnit, Union
 from sfumato.lab.auditing.audit_stage import Setting, Stage, plan_question
 from sfumato.lab.auditing.choice_pairs import list_choice_pairs
 from sfumato.lab.auditing.contribution_pairs import list_pairs_above_bounds, list_pairs_above_groups
 from sfumato.lab.auditing.counted_rows import find_counted
+from sfumato.lab.auditing.ingestion_pairs import make_typed_pair
 from sfumato.lab.auditing.neighbouring_pairs import list_pairs, list_random_pairs
 from sfumato.lab.auditing.pair_maker import ALONE, CROWD, HIGH, LOW, TYPICAL, DatasetPair, Held, PairMaker
 from sfumato.lab.auditing.throwaway_desk import Data
@@ -53,6 +57,8 @@ def make_question_pairs(stage: Stage, setting: Setting, seed: int | None) -> Ite
             for side in (AT, ABOVE, BELOW):
                 moved = {column.name: column.move(side)}
                 yield _make_pair(maker, f"a person {side} a literal of {column.name}", crowd, moved, first)
+        with suppress(ValueError, OverflowError):  # a literal that a typed column cannot hold
+            yield make_typed_pair(maker, _make_people_at_literals(maker, crowd, compared), "literals")
     options = list_options(stage, compared) if not maker.unit.per_row else {}
     counted = find_counted(stage, setting, maker, first, crowd, options) if options else {}
     if counted:
@@ -126,13 +132,33 @@ def list_options(stage: Stage, compared: Sequence[ComparedColumn]) -> dict[str, 
     calls = _list_calls((stage.query.source, stage.query.filters, stage.query.aggregates))
     names = {name.rpartition(".")[2] for call in calls for name in collect_columns(call)}
     names |= {name.rpartition(".")[2] for one in stage.query.filters for name in collect_columns(one)}
+    for left, right in _list_public_joins(stage.query.source):
+        joined = right.name.rpartition(".")[2]
+        found = [rows[joined].to_pylist() for rows in stage.public.values() if joined in rows.column_names]
+        common = [value for value, _ in Counter(found[0]).most_common(MOST_LITERALS)] if found else []
+        options[left.name.rpartition(".")[2]] = [
+            value if isinstance(value, int | float) else str(value) for value in common
+        ] or [None]
     for table in stage.tables if not all(name in options for name in names) else ():
         for name in sorted(names & set(table.columns)) if not table.public else ():
             declared = table.columns[name]
             if isinstance(declared, Category | Boolean):
-                values = declared.values[:MOST_LITERALS] if isinstance(declared, Category) else (True, False)
+                values = list(declared.values[:MOST_LITERALS]) if isinstance(declared, Category) else [True, False]
                 options.setdefault(name, []).extend(values)
     return options
+
+
+def _list_public_joins(part: object) -> Iterator[tuple[Column, Column]]:
+    """The columns that a question joins with a public table, each with the public column."""
+    if isinstance(part, Join) and part.multiplicity is not None:
+        yield from ((left, right) for left, right in part.on if isinstance(left, Column) and isinstance(right, Column))
+    if isinstance(part, Join):
+        yield from _list_public_joins(part.left)
+    elif isinstance(part, Derived | PerUnit):
+        yield from _list_public_joins(part.source)
+    elif isinstance(part, Union):
+        for one in part.parts:
+            yield from _list_public_joins(one)
 
 
 def _is_comparable(declared: ColumnDeclaration, literal: Scalar) -> bool:
@@ -165,6 +191,16 @@ def _make_pair(maker: PairMaker, name: str, crowd: Held, values: dict[str, objec
     """A person with these values, and extreme values in the other columns."""
     second = maker.add(maker.add({}, crowd), maker.make_person("somebody", HIGH, values))
     return DatasetPair(name, first, maker.as_tables(second))
+
+
+def _make_people_at_literals(maker: PairMaker, crowd: Held, compared: Sequence[ComparedColumn]) -> Held:
+    """The crowd, and people at, just above and just below each literal."""
+    people = maker.add({}, crowd)
+    for column in compared[:MOST_LITERALS]:
+        for side in (AT, ABOVE, BELOW):
+            name = f"{side} {column.name} {column.literal}"
+            maker.add(people, maker.make_person(name, HIGH, {column.name: column.move(side)}))
+    return people
 
 
 def _list_mixed_pairs(stage: Stage, maker: PairMaker) -> Iterator[DatasetPair]:
