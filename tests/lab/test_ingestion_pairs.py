@@ -22,6 +22,7 @@ COLUMNS = {
 }
 SITES = Table("sites", None, None, {"id": sf.Integer(1, 1000), "fee": sf.Real(0, 10)}, public=True)
 PEOPLE = Dataset("d", [Table("t", None, "person", COLUMNS, 2, 2), SITES], sf.Budget(epsilon=3, delta="1e-6"))
+ROWS = Dataset("d", [Table("t", None, sf.ROW, {"cost": COLUMNS["cost"]})], sf.Budget(epsilon=3))
 COUNTS = Dataset(
     "d",
     [Table("t", None, sf.ROW, {"city": COLUMNS["city"], "n": sf.Integer(0, 50)}, count_column="n")],
@@ -112,7 +113,7 @@ FAULTS = [
     (PEOPLE, COUNT, keep_spellings, ("spellings",)),
     (PEOPLE, COUNT, count_nobody, ("rows without an id",)),
     (PEOPLE, EARLY, shift_moments, ("same literals",)),
-    (PEOPLE, TOTAL, shorten_numbers, ("same records",)),
+    (ROWS, TOTAL, shorten_numbers, ("same records",)),
     (PEOPLE, COUNT, skip_another_line, ("malformed",)),
     (COUNTS, OF_COUNTS, raise_largest_counts, ("a count of 49",)),
     (PEOPLE, FEES, forget_multiplicities, ("_per_unit + 1 rows",)),

@@ -176,7 +176,9 @@ def _compare_runs(query: Query, pair: DatasetPair, first: Recording, second: Rec
     fixed = query.having is None and query.limit is None and all(key.values is not None for key in query.keys)
     found = compare_recordings(first, second, rows_are_fixed=fixed)
     if pair.same and found.share > 0:
-        return PairReplay(pair.name, (*found.faults, "An integer moved though no record of a person changed."), found.share)
+        return PairReplay(
+            pair.name, (*found.faults, "An integer moved though no record of a person changed."), found.share
+        )
     note = f"refused on both datasets: {first.error}" if first.error and not found.faults else ""
     return PairReplay(pair.name, found.faults, found.share, note, found.used)
 
