@@ -11,7 +11,7 @@ from sfumato.learning.block_sums import BlockSums
 from sfumato.learning.feature_columns import declare_features
 from sfumato.learning.noisy_statistics import Drawn, Statistic, combine_parts, find_shape
 from sfumato.learning.row_arrays import RowArrays, read_table
-from sfumato.learning.row_functions import Moment, Powers, grid_of
+from sfumato.learning.row_functions import Moment, Powers, Residual, grid_of
 
 
 def read_rows(X, y, bounds, target, categories=None):
@@ -32,8 +32,8 @@ def find_unit(statistic: Statistic) -> float:
             return 1.0
         case Powers():
             return 4.0 * 2**28
-        case Moment() as moment:
-            return float(grid_of(moment).upper)
+        case Moment() | Residual() as function:
+            return float(grid_of(function).upper)
     raise AssertionError
 
 

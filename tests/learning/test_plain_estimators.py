@@ -3,10 +3,14 @@
 import numpy as np
 import pandas as pd
 import pytest
+from exact_sources import ExactSource, read_rows
 from sklearn.datasets import load_breast_cancer, load_iris
 
 import sfumato as sf
+from sfumato.learning.additive_rounds import fit_additive
+from sfumato.learning.feature_columns import Classes
 from sfumato.learning.histogram_density import make_kernel, project_counts, smooth_counts
+from sfumato.learning.linear_rounds import fit_linear
 
 LEARN = sf.learning
 
@@ -257,3 +261,26 @@ def test_naive_bayes_uses_the_better_noise(columns, delta, loss):
     X = np.zeros((20, columns))
     model = LEARN.GaussianNB(1, delta=delta, bounds=(-1, 1), classes=[0, 1]).fit(X, [0, 1] * 10)
     assert model.loss_ == loss
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+def test_a_density_is_one_in_all_however_large_the_noise_is(neighbours):
+    X = np.random.default_rng(1).uniform(0, 1, (1000, 1))
+    for epsilon in ("1e-14", "1e-16", "1e-17"):
+        for _ in range(20):
+            model = LEARN.HistogramDensity(epsilon, bounds=(0, 1), bins=8, neighbours=neighbours).fit(X)
+            assert model.probabilities_.sum() == pytest.approx(1)
+
+
+def test_counts_are_projected_to_the_nearest_ones():
+    assert project_counts(np.array([3.0, 1.0, -2.0]), 2.0).tolist() == [2, 0, 0]
+    assert project_counts(np.array([3.0, 2.0, -2.0]), 3.0).tolist() == [2, 1, 0]
+    assert project_counts(np.array([1e17, 1e17, -1e17]), 3.0).tolist() == [1.5, 1.5, 0]
+
+
+@pytest.mark.parametrize("classes", [(0, 1), (0, 1, 2)])
+def test_weights_are_numbers_where_there_are_no_rows_and_hardly_any_noise(classes):
+    rows = read_rows(np.empty((0, 1), object), np.empty(0), None, Classes("y", classes), [["a", "b"]])
+    model = fit_linear(ExactSource(rows, noise=1e-9), len(classes)).model
+    assert all(np.isfinite(term.values).all() for term in model.terms)
+    assert np.isfinite(fit_additive(ExactSource(rows, noise=1e-9), 8, 2).intercepts).all()

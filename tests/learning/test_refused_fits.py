@@ -92,6 +92,18 @@ def test_methods_that_return_rows_are_refused_for_a_dataset(name, method, people
     assert people.budget.spent == before
 
 
+@pytest.mark.parametrize("name", ["GaussianNB", "LinearRegression", "KMeans"])
+def test_a_dataset_in_the_place_of_rows_is_refused_with_a_hint(name, people):
+    """No score of a protected dataset is offered: it would have no noise."""
+    declared = {"target_bounds": (0, 1)} if name == "LinearRegression" else {}
+    model = getattr(sf.learning, name)(bounds=(0, 1), **declared)
+    with pytest.raises(InvalidParameter, match="dataset="):
+        model.fit(people, "y")
+    model.fit(np.zeros((9, 2)), np.zeros(9, bool))
+    with pytest.raises(InvalidParameter, match="rows of your own"):
+        model.score(people, "y")
+
+
 def test_the_longest_query_of_a_decision_list_can_be_asked():
     names = [f"x{number}" for number in range(MOST_LISTED)]
     frame = pd.DataFrame(np.zeros((3, MOST_LISTED + 1), int), columns=[*names, "y"])

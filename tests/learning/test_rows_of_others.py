@@ -170,3 +170,40 @@ def test_a_missing_entry_of_a_frame_changes_no_other(kind: str, make: type) -> N
 def test_a_text_column_is_refused_by_its_type_where_numbers_are_declared(last: str | None) -> None:
     with pytest.raises(InvalidParameter, match="must be numbers"):
         RowArrays(read_table(pl.DataFrame({"a": ["1", last]})), None, (Numeric("a", 0, 1),), None)
+
+
+def test_no_value_of_a_row_causes_a_warning() -> None:
+    """Warnings are errors here. A number beyond a double, and signalling NaNs, are read without one."""
+    wide = np.full((20, 1), 0.5, np.longdouble)
+    wide[0] = np.longdouble("1e4000")
+    single = np.full((20, 1), 0.5, np.float32)
+    single.view(np.uint32)[0] = 0x7F800001
+    double = np.full((20, 1), 0.5)
+    double.view(np.uint64)[0] = 0x7FF0000000000001
+    frames = [pd.DataFrame({"a": single[:, 0]}), pl.DataFrame({"a": single[:, 0]}), pa.table({"a": single[:, 0]})]
+    y = np.arange(20) % 2
+    for X in (wide, single, double, single.astype(object), *frames):
+        for model in (
+            sf.learning.GaussianNB(bounds=(0, 1), classes=[0, 1]),
+            sf.learning.CategoricalNB(categories=[[0.5, 1]], classes=[0, 1]),
+        ):
+            model.fit(X, y).predict(X)
+        sf.learning.LinearRegression(bounds=(0, 1), target_bounds=(0, 1)).fit(X, y)
+        sf.learning.BoostedAdditiveClassifier(bounds=(0, 1), classes=[0, 1]).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "values", [(2**53, 2**53 + 1), (-(2**60), -(2**60) - 1), (0, 10**400), (2**63, 2**64 - 1)], ids=str
+)
+def test_large_whole_numbers_stay_different(values: tuple[int, int]) -> None:
+    entries = [*values, values[0], 5]
+    kinds = [object] + ([np.int64] if max(map(abs, values)) < 2**63 else [np.uint64] if max(values) < 2**64 else [])
+    for kind in kinds:
+        assert read_codes(np.array(entries, kind), values).tolist() == [0, 1, 0, NO_CELL]
+    assert read_codes(np.array([0, 5]), values).tolist() == [0 if 0 in values else NO_CELL, NO_CELL]
+    model = sf.learning.GaussianNB(bounds=(0, 1), classes=[*values, -1]).fit(np.zeros((2, 1)), [0, 0])
+    assert model.classes_.tolist() == [*values, -1]
+
+
+def test_a_large_number_is_not_read_as_a_declared_one() -> None:
+    assert read_codes(np.array([2**53 + 1, 2**53 - 1, 2**62]), (2**53 - 1, 0)).tolist() == [NO_CELL, 0, NO_CELL]

@@ -30,6 +30,7 @@ from sfumato.learning.row_functions import TARGET, Powers, Residual
 FIRST_SHARE = Fraction(3, 10)
 FIRST_STEP, FIRST_FEATURES = 0.4, 3  # the naive Bayes model counts correlated features several times: it is scaled
 LEAST_ROW_WEIGHT = 0.03  # p(1 - p) of a cell counts as at least this
+LEAST_COUNT = 0.01  # of the rows of a cell: it may have none, and noise that is too small to count
 RATE_MARGIN = 0.002  # a mean label lies at least so far from 0 and 1
 PRIOR_DEVIATION = {"logistic": 2.0, "identity": 0.5}  # of a cell's value, by link: what shrinks noisy cells
 
@@ -136,7 +137,7 @@ def _begin(aim: Aim, cells: Sequence[TermCells], released: Sequence[Noisy]) -> t
         if not is_informative(known, groups):
             continue
         merged, widths = known.merge(groups), np.bincount(groups).astype(np.float64)
-        held = np.maximum(merged.counts, 3 * deviation[0])
+        held = np.maximum(merged.counts, max(3 * deviation[0], LEAST_COUNT))
         weight = held[:, None] * (row_variance if aim.link == "logistic" else 1.0)
         variance = widths[:, None] * noise**2
         ridge = variance / (weight * PRIOR_DEVIATION[aim.link] ** 2)

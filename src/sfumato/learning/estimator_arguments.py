@@ -140,7 +140,7 @@ def _open_dataset(curator: Curator, columns: DatasetColumns, declared: Declared,
 
 def _open_arrays(X: object, y: object, declared: Declared, predicts: Predicts) -> Opened:  # noqa: N803
     price, neighbours = read_price(declared.epsilon, declared.delta), Neighbours.read(declared.neighbours)
-    table = read_table(X)
+    table = _read_array_table(X)
     features = declare_features(name_columns(table), declared.bounds, declared.categories)
     labels = take_only_column(y)
     held = None if predicts == "nothing" else read_column(labels, table.rows)
@@ -215,7 +215,7 @@ def _find_typed_labels(y: Any, held: Any) -> tuple[Scalar, ...]:  # noqa: ANN401
 def read_rows(estimator: Any, X: object) -> RowArrays:  # noqa: N803, ANN401 - any estimator
     """The rows of a call of `predict` or `transform`, with the columns of `fit`."""
     require_fitted(estimator, "n_features_in_")
-    table, features = read_table(X), estimator._features
+    table, features = _read_array_table(X), estimator._features
     names = tuple(getattr(estimator, "feature_names_in_", ())) or None
     if len(table.columns) != len(features):
         count, wanted, kind = len(table.columns), len(features), type(estimator).__name__
@@ -231,7 +231,7 @@ def count_columns(X: object, columns: DatasetColumns) -> int:  # noqa: N803
     """The number of features, before a source is opened. What is wrong with them is refused when it is opened."""
     if columns.dataset is not None or X is None:
         return max(len(columns.features), 1) if isinstance(columns.features, Sequence) else 1
-    return len(read_table(X).columns)
+    return len(_read_array_table(X).columns)
 
 
 def require_fitted(estimator: Any, attribute: str) -> None:  # noqa: ANN401 - any estimator
@@ -254,6 +254,16 @@ def record_fit(estimator: Any, opened: Opened) -> None:  # noqa: ANN401 - any es
     estimator._features = opened.source.features
 
 
+def _read_array_table(X: object) -> ArrayTable:  # noqa: N803
+    """X as columns. A protected dataset is refused: it gives no rows to predict, score or transform."""
+    if isinstance(X, Curator):
+        hint = "Fit with fit(dataset=..., features=[...]). Scores and predictions need rows of your own."
+        raise InvalidParameter(
+            "X", "must be rows: no row of a protected dataset leaves it", "a protected dataset", hint
+        )
+    return read_table(X)
+
+
 def require_rows(X: object, method: str) -> None:  # noqa: N803
     """Refuse a method that fits and then returns a result for each row, if there are no rows to return it for."""
     if X is None:
@@ -272,5 +282,6 @@ def require_numeric(features: tuple[Feature, ...], estimator: str) -> tuple[Nume
 
 
 def encode_labels(classes: tuple[Any, ...]) -> np.ndarray[Any, Any]:
-    """The classes as the array that scikit-learn calls classes_."""
-    return np.array(classes)
+    """The classes as the array that scikit-learn calls classes_: of objects, if no other type holds each of them."""
+    made = np.array(classes)
+    return made if made.tolist() == list(classes) else np.array(classes, object)

@@ -134,11 +134,16 @@ def make_kernel(bins: int, width: float) -> Floats:
 
 
 def project_counts(noisy: Floats, total: float) -> Floats:
-    """The nearest counts (in squares) that are not negative and add up to `total`: each less one number, or 0."""
-    ordered = np.sort(noisy, axis=None)[::-1]
+    """The nearest counts (in squares) that are not negative and add up to `total`: each less one number, or 0.
+
+    The largest count is taken off all of them first, which changes nothing: a total far below the noise is not rounded
+    away, and at least one count stays.
+    """
+    below = noisy - noisy.max()
+    ordered = np.sort(below, axis=None)[::-1]
     excess = (np.cumsum(ordered) - total) / np.arange(1, ordered.size + 1)
     kept = int(np.flatnonzero(ordered > excess)[-1])
-    projected: Floats = np.maximum(noisy - excess[kept], 0.0)
+    projected: Floats = np.maximum(below - excess[kept], 0.0)
     return projected
 
 

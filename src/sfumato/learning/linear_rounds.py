@@ -48,6 +48,7 @@ PRIOR_DEVIATION = 2.0  # of a weight
 FIRST_STEP, FIRST_FEATURES = 0.4, 3
 MOST_DAMPING = 1.5
 RATE_MARGIN = 0.002
+LEAST_COUNT = 0.01  # of the rows of a category: it may have none, and noise that is too small to count
 CURVED = 0.7  # the mean of p(1 - p) beside that of a model without features, for the intercept
 
 
@@ -245,7 +246,7 @@ def _begin(source: StatisticSource, place: int, noisy: Noisy, known: ClassRates)
         bins = NoisyBins(counts, excess, deviation * math.sqrt(labels), deviation * np.sqrt(spread), known.row_weights)
         groups = merge_rare(bins)
         merged, widths, noise, centre = bins.merge(groups), np.bincount(groups).astype(np.float64), deviation, 0.0
-        counts = np.maximum(merged.counts, 3 * deviation * math.sqrt(labels))
+        counts = np.maximum(merged.counts, max(3 * deviation * math.sqrt(labels), LEAST_COUNT))
         gradient, cells = merged.excess, CodeGroups(place, tuple(groups.tolist()))
     weights = counts[:, None] * known.row_weights
     variances = widths[:, None] * noise**2 * spread

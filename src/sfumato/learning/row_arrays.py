@@ -18,7 +18,7 @@ import numpy.typing as npt
 from sfumato.errors import InvalidParameter, KernelFault, describe_kind
 from sfumato.extras import imported
 from sfumato.kernel.expressions import Scalar
-from sfumato.learning.feature_columns import MOST_COLUMNS, SCALE, Classes, Coded, Feature, Numeric, Target
+from sfumato.learning.feature_columns import MOST_BOUND, MOST_COLUMNS, SCALE, Classes, Coded, Feature, Numeric, Target
 from sfumato.learning.row_cells import NO_CELL, Floats, Integers
 from sfumato.learning.row_functions import TARGET
 
@@ -69,8 +69,9 @@ def _read_series(series: Any) -> Column:  # noqa: ANN401 - a column of pandas, p
     """A column of a frame, by the frame's own type. numpy's type would depend on whether one entry is missing."""
     if not _is_typed(series, NUMBERS):
         return _list_entries(series.to_list() if hasattr(series, "to_list") else series.to_pylist())
-    values = series.to_numpy(np.float64, na_value=np.nan) if hasattr(series, "iloc") else series
-    return np.array(values, np.float64)
+    with np.errstate(all="ignore"):
+        values = series.to_numpy(np.float64, na_value=np.nan) if hasattr(series, "iloc") else series
+        return np.array(values, np.float64)
 
 
 def _check_table(table: ArrayTable) -> ArrayTable:
@@ -151,12 +152,19 @@ def read_column(y: object, rows: int) -> Column:
 def read_floats(column: Column, name: str) -> Floats:
     """Numbers as doubles. Entries that are no numbers are NaN."""
     if column.dtype.kind in "biuf":
-        return column.astype(np.float64, copy=False)
+        return _cast(column)
     if column.dtype.kind != "O":
         hint = "Convert it to numbers, or declare its values with categories=."
         kind = "Complex data not supported" if column.dtype.kind == "c" else "another type"
         raise InvalidParameter(name, "must be numbers", kind, hint)
-    return np.array([_read_float(entry) for entry in column], np.float64)
+    with np.errstate(all="ignore"):
+        return np.array([_read_float(entry) for entry in column], np.float64)
+
+
+def _cast(column: Column) -> Floats:
+    """Numbers as doubles. No warning is given for one that is too large: it would show that value."""
+    with np.errstate(all="ignore"):
+        return column.astype(np.float64, copy=False)
 
 
 def _read_float(entry: object) -> float:
@@ -194,8 +202,9 @@ def round_steps(away: Floats, steps_per_unit: float | Floats) -> Floats:
 def read_codes(column: Column, values: Sequence[Scalar]) -> Integers:
     """The place of each entry in a declared list; NO_CELL if it is not there."""
     kinds = {type(value) for value in values}
-    if column.dtype.kind in "biuf" and kinds <= {int, float, bool}:
-        return _find_sorted(column.astype(np.float64, copy=False), np.array(values, np.float64))
+    exact = all(isinstance(value, (int, float)) and abs(value) < MOST_BOUND for value in values)
+    if column.dtype.kind in "biuf" and exact:  # below 2**53, different whole numbers are different doubles
+        return _find_sorted(_cast(column), np.array(values, np.float64))
     if column.dtype.kind == "U" and kinds == {str}:
         return _find_sorted(column, np.array(values))
     places = {value: place for place, value in enumerate(values)}
