@@ -5,7 +5,7 @@ Fixed: bounds, the number of clusters, the shares of the budget, the seed. Paid 
 - 2/5 of the price measures 1, x and x² of every column (column_spreads.py): the number of rows, means and variances.
 - 3/20 of it counts rows in a coarse histogram: each of the columns with the largest noisy variances is cut at its noisy
   mean. What one row adds to it is 1. Weighted k-means of its cells gives the first centres; that is post-processing.
-- The rest pays for 1, 3 or 8 rounds: the number of rows and the sum of each column around each centre. What one row
+- The rest pays for 1, 3, 8 or 20 rounds: the number of rows and the sum of each column around each centre. What one row
   adds to each of these is at most 1. If there are too few rows for that, there is no round, and the histogram takes it.
 
 A centre with few rows moves little: it is a mean of the old centre and the new one, by the known scale of the noise.
@@ -46,7 +46,8 @@ ROUNDS = (
     (10, 0),
     (60, 1),
     (300, 3),
-    (math.inf, 8),
+    (3000, 8),
+    (math.inf, 20),
 )  # rows of a centre and sum, in noise deviations: rounds
 MOST_CUTS = 10  # columns of the coarse histogram
 MOST_CLUSTERS = 1_000
