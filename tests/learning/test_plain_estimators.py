@@ -263,6 +263,52 @@ def test_naive_bayes_uses_the_better_noise(columns, delta, loss):
     assert model.loss_ == loss
 
 
+def count_covered(rows, columns, fits, **price):
+    """The shares of intervals that cover the least-squares coefficient, and of those that are infinite."""
+    rng = np.random.default_rng(rows)
+    X = np.clip(rng.normal(0.2, 0.4, (rows, columns)), -1, 1)
+    y = np.clip(X @ np.linspace(0.5, 0.1, columns) + rng.normal(0.1, 0.2, rows), -1, 1)
+    exact = np.linalg.lstsq(np.column_stack([np.ones(rows), X]), y, rcond=None)[0][1:]
+    covered, infinite = [], []
+    for _ in range(fits):
+        model = LEARN.LinearRegression(bounds=(-1, 1), target_bounds=(-1, 1), **price).fit(X, y)
+        low, high = model.coefficient_intervals("0.9")
+        assert np.all(low < high)
+        assert np.all((low <= model.coef_) & (model.coef_ <= high))
+        covered.append((low <= exact) & (exact <= high))
+        infinite.append(np.isinf(high - low))
+    return np.mean(covered), np.mean(infinite)
+
+
+@pytest.mark.parametrize("price", [{"epsilon": 1}, {"epsilon": "0.3"}, {"epsilon": 1, "delta": "1e-6"}], ids=str)
+@pytest.mark.parametrize(("rows", "columns"), [(500, 1), (500, 3), (1000, 5), (2000, 2)])
+def test_coefficient_intervals_cover_and_are_never_empty_where_the_noise_is_large(rows, columns, price):
+    assert count_covered(rows, columns, 40, **price)[0] >= 0.9
+
+
+def test_coefficient_intervals_are_infinite_only_where_the_noise_is_large():
+    assert count_covered(500, 3, 20, epsilon=1)[1] > 0.9
+    covered, infinite = count_covered(30_000, 3, 60, epsilon=1)
+    assert infinite == 0
+    assert 0.85 < covered < 0.99  # not far too wide
+
+
+def test_intervals_of_codes_and_of_columns_that_nothing_determines():
+    rng = np.random.default_rng(4)
+    code, x = rng.integers(0, 3, 50_000), rng.uniform(-1, 1, 50_000)
+    y = np.clip(0.3 * x + np.array([0.2, -0.1, -0.1])[code], -1, 1)
+    model = LEARN.LinearRegression(5, bounds={0: (-1, 1)}, categories={1: [0, 1, 2]}, target_bounds=(-1, 1))
+    low, high = model.fit(np.column_stack([x, code]), y).coefficient_intervals("0.999")
+    assert np.all((low <= [0.3, 0.2, -0.1, -0.1]) & (high >= [0.3, 0.2, -0.1, -0.1]))
+    assert np.all(high - low < 0.2)
+    model = LEARN.LinearRegression(5, bounds=([-1, 2], [1, 2]), target_bounds=(-1, 1))  # the second is constant
+    low, high = model.fit(np.column_stack([x, x]), 0.3 * x).coefficient_intervals()
+    assert high[0] - low[0] < 0.2
+    assert (low[1], high[1]) == (-np.inf, np.inf)
+    model = LEARN.LinearRegression(5, bounds=(-1, 1), target_bounds=(-1, 1)).fit(np.column_stack([x, x]), 0.3 * x)
+    assert np.isinf(model.coefficient_intervals()).all()  # two equal columns
+
+
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
 def test_a_density_is_one_in_all_however_large_the_noise_is(neighbours):
     X = np.random.default_rng(1).uniform(0, 1, (1000, 1))

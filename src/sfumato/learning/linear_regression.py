@@ -20,7 +20,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 
 from sfumato.answering.desk import DEFAULT_ANALYST
 from sfumato.errors import KernelFault
-from sfumato.extras import imported
+from sfumato.learning.coefficient_intervals import NoisyGram, bound_coefficients
 from sfumato.learning.estimator_arguments import (
     DatasetColumns,
     Declared,
@@ -34,7 +34,7 @@ from sfumato.learning.noisy_statistics import Noisy, Statistic, StatisticSource
 from sfumato.learning.row_arrays import RowArrays
 from sfumato.learning.row_cells import NO_CELL, Codes, Floats, RowCells
 from sfumato.learning.row_functions import TARGET, Moment
-from sfumato.number_arguments import Number, read_probability
+from sfumato.number_arguments import Number
 
 USUAL_MEAN = 0.1  # the variance of a scaled mean, before the data says more
 LEAST_EIGENVALUE = 0.3  # in deviations of the noise times the root of the number of columns
@@ -56,14 +56,7 @@ class Moments:
     with_target: Floats
     noise: Floats  # of `covariance`, entry by entry
     target_noise: Floats  # of `with_target`
-
-
-@dataclass(frozen=True, slots=True)
-class Solution:
-    """Coefficients of scaled columns, and the linear map from covariances with the target that gave them."""
-
-    coefficients: Floats
-    solver: Floats
+    gram: NoisyGram  # the same without shrinking, for intervals
 
 
 class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -109,25 +102,24 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if not isinstance(source.target, Numeric):
             raise KernelFault("A regression has a numeric target.")
         moments = measure_moments(source)
-        solution = solve(moments)
+        coefficients = solve(moments)
         record_fit(self, opened)
         self._target = source.target
-        self._write(moments, solution, source.target)
+        self._write(moments, coefficients, source.target)
         return self
 
-    def _write(self, moments: Moments, solution: Solution, target: Numeric) -> None:
+    def _write(self, moments: Moments, coefficients: Floats, target: Numeric) -> None:
         """Store the coefficients in the units of the columns and of the target."""
         half = (target.upper - target.lower) / 2
         units = np.array([half * unit for unit in _list_units(self._features)])
         middles = np.array(_list_middles(self._features))
-        self.coef_ = solution.coefficients * units
+        self.coef_ = coefficients * units
         centre = target.middle + half * moments.target_mean
         scaled_units = np.array(_list_units(self._features))
         safe = np.divide(moments.means, scaled_units, out=np.zeros_like(units), where=scaled_units > 0)
         self.intercept_ = float(centre - self.coef_ @ (middles + safe))
         self.design_names_ = np.array(_list_names(self._features), object)
-        noise = moments.target_noise**2 + moments.noise**2 @ solution.coefficients**2
-        self._deviations = np.sqrt(solution.solver**2 @ noise) * units
+        self._gram, self._units = moments.gram, units
 
     def predict(self, X: object) -> Floats:  # noqa: N803
         """The target of each row, between its bounds."""
@@ -138,14 +130,17 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return predicted
 
     def coefficient_intervals(self, confidence: Number = "0.95") -> tuple[Floats, Floats]:
-        """Bounds of each coefficient of the same penalised regression without noise, approximately.
+        """Bounds of each least-squares coefficient of the data (clamped to its bounds), and of `coef_`.
 
-        They follow from the scale of the noise, to first order in it, and say nothing of sampling.
+        They follow from the scale of the noise, to first order in it, and say nothing of sampling. A bound is infinite
+        where the noise is too large to bound the coefficients, or the columns do not determine them: for example if
+        columns repeat each other, or no row has a category. The coefficients of a column's codes add up to 0.
         """
         require_fitted(self, "coef_")
-        level = float(read_probability(confidence, "confidence"))
-        margin = imported("scipy.stats", "learn").norm.isf((1 - level) / 2) * self._deviations
-        return self.coef_ - margin, self.coef_ + margin
+        low, high = bound_coefficients(self._gram, confidence)
+        with np.errstate(invalid="ignore"):  # a column whose bounds are equal has 0 units and an infinite interval
+            low, high = np.nan_to_num(low * self._units, nan=-np.inf, neginf=-np.inf), high * self._units
+        return np.minimum(low, self.coef_), np.maximum(np.nan_to_num(high, nan=np.inf, posinf=np.inf), self.coef_)
 
 
 def measure_moments(source: StatisticSource) -> Moments:
@@ -166,9 +161,14 @@ def measure_moments(source: StatisticSource) -> Moments:
     sums = {place: next(released) for place in places if isinstance(features[place], Numeric)}
     with_target = [next(released) for _ in places]
     blocks = {pair: next(released) for pair in pairs}
-    rows = float(source.rows) if source.rows is not None else float(next(released).sums)
+    rows, row_noise = float(source.rows or 0), 0.0
+    if source.rows is None:
+        counted = next(released)
+        rows, row_noise = float(counted.sums), float(counted.deviation)
     sums |= {place: blocks[place, place] for place in places if place not in sums}  # counts by code
-    return _centre(max(rows, 1.0), target, [sums[place] for place in places], with_target, blocks)
+    measured = [sums[place] for place in places]
+    gram = _read_gram(max(rows, 1.0), row_noise, target, measured, with_target, blocks, features)
+    return _centre(gram)
 
 
 def _sum_up(columns: tuple[int, ...], features: tuple[Feature, ...], weight: int) -> Statistic:
@@ -179,26 +179,72 @@ def _sum_up(columns: tuple[int, ...], features: tuple[Feature, ...], weight: int
     return Statistic(Moment(numeric) if numeric else None, cells, weight)
 
 
-def _centre(
-    rows: float, target: Noisy, sums: list[Noisy], with_target: list[Noisy], blocks: dict[tuple[int, int], Noisy]
-) -> Moments:
-    """Means and covariances from sums of one and of two columns. Noisy means are shrunk to the middle."""
-    error = np.concatenate([np.full(np.size(noisy.sums), float(noisy.deviation)) for noisy in sums]) / rows
-    means = np.clip(np.concatenate([np.atleast_1d(noisy.sums) for noisy in sums]) / rows, -1, 1)
-    means = means * USUAL_MEAN / (USUAL_MEAN + error**2)
-    spare = (float(target.deviation) / rows) ** 2
-    target_mean = float(np.clip(target.sums / rows, -1, 1)) * USUAL_MEAN / (USUAL_MEAN + spare)
+def _read_gram(  # noqa: PLR0917 - one caller
+    rows: float,
+    row_noise: float,
+    target: Noisy,
+    sums: list[Noisy],
+    with_target: list[Noisy],
+    blocks: dict[tuple[int, int], Noisy],
+    features: tuple[Feature, ...],
+) -> NoisyGram:
+    """Noisy means of the columns, of the target and of their products."""
     gram, noise = _fill(sums, blocks)
-    products = np.concatenate([np.atleast_1d(noisy.sums) for noisy in with_target]) / rows
-    deviations = np.concatenate([np.full(np.size(one.sums), float(one.deviation)) for one in with_target]) / rows
+    return NoisyGram(
+        _join_sums(sums) / rows,
+        float(target.sums) / rows,
+        gram / rows,
+        _join_sums(with_target) / rows,
+        _join_deviations(sums) / rows,
+        float(target.deviation) / rows,
+        noise / rows,
+        _join_deviations(with_target) / rows,
+        row_noise / rows,
+        np.concatenate([np.full(np.size(one.sums), np.ndim(one.sums) > 0) for one in sums]),
+        _list_directions(features),
+        target.gaussian,
+    )
+
+
+def _join_sums(noisy: list[Noisy]) -> Floats:
+    return np.concatenate([np.atleast_1d(one.sums) for one in noisy])
+
+
+def _join_deviations(noisy: list[Noisy]) -> Floats:
+    return np.concatenate([np.full(np.size(one.sums), float(one.deviation)) for one in noisy])
+
+
+def _list_directions(features: tuple[Feature, ...]) -> Floats:
+    """What coefficients are determined: each of a number, and differences of those of a column's codes."""
+    blocks = []
+    for feature in features:
+        if isinstance(feature, Numeric):
+            blocks.append(np.ones((1, 1)) if feature.steps_per_unit > 0 else np.zeros((1, 0)))
+        else:
+            ones = np.ones((len(feature.categories), 1))
+            blocks.append(np.linalg.qr(np.hstack([ones, np.eye(len(ones))[:, 1:]]))[0][:, 1:])
+    directions = np.zeros((sum(len(block) for block in blocks), sum(block.shape[1] for block in blocks)))
+    row = column = 0
+    for block in blocks:
+        directions[row : row + len(block), column : column + block.shape[1]] = block
+        row, column = row + len(block), column + block.shape[1]
+    return directions
+
+
+def _centre(gram: NoisyGram) -> Moments:
+    """Means and covariances from means of one and of two columns. Noisy means are shrunk to the middle."""
+    error, spare = gram.mean_noise, gram.target_noise**2
+    means = np.clip(gram.means, -1, 1) * USUAL_MEAN / (USUAL_MEAN + error**2)
+    target_mean = float(np.clip(gram.target_mean, -1, 1)) * USUAL_MEAN / (USUAL_MEAN + spare)
     ones = (means * error) ** 2
     return Moments(
         means,
         target_mean,
-        gram / rows - np.outer(means, means),
-        products - means * target_mean,
-        np.sqrt((noise / rows) ** 2 + ones[:, None] + ones[None, :]),
-        np.sqrt(deviations**2 + (target_mean * error) ** 2 + means**2 * spare),
+        gram.squares - np.outer(means, means),
+        gram.products - means * target_mean,
+        np.sqrt(gram.square_noise**2 + ones[:, None] + ones[None, :]),
+        np.sqrt(gram.product_noise**2 + (target_mean * error) ** 2 + means**2 * spare),
+        gram,
     )
 
 
@@ -223,7 +269,7 @@ def _turn(sums: Floats, shape: tuple[int, int]) -> Floats:
     return sums if sums.ndim < 2 or sums.shape == shape else sums.T
 
 
-def solve(moments: Moments) -> Solution:
+def solve(moments: Moments) -> Floats:
     """Coefficients that the noise cannot make large: see the module's text."""
     columns = len(moments.means)
     spread, target_spread = float(np.mean(moments.noise**2)), float(np.mean(moments.target_noise**2))
@@ -241,8 +287,8 @@ def solve(moments: Moments) -> Solution:
     explained = float(np.sum(found * along)) - NOISE_EXPLAINED * float(np.sum(trust / kept)) * noise
     varied = float(np.sum(positive * found**2))
     shrink = min(max(explained / varied, 0.0), 1.0) if varied > 0 else 0.0
-    solver = shrink * (vectors * (trust / kept)) @ vectors.T
-    return Solution(solver @ moments.with_target, solver)
+    coefficients: Floats = shrink * vectors @ (trust / kept * along)
+    return coefficients
 
 
 def _list_units(features: tuple[Feature, ...]) -> list[float]:
