@@ -8,6 +8,8 @@ import sfumato as sf
 from sfumato.catalog.dataset import Dataset, Table
 from sfumato.ingest import count_survey, count_tables, csv_files, parsing, pinned_rows, public, unit_rows
 from sfumato.kernel import bundle
+from sfumato.kernel.neighbours import Neighbours
+from sfumato.lab.auditing import pair_maker
 from sfumato.lab.auditing.audit_stage import Setting, set_stage
 from sfumato.lab.auditing.query_audit import audit_pairs
 from sfumato.lab.auditing.query_replay import NOT_SEARCHED, ReplayResult, replay_pairs
@@ -138,3 +140,12 @@ def test_an_audit_finds_a_bundle_that_is_charged_too_little(monkeypatch, tmp_pat
     found = audit_pairs(stage, COUNT, pairs, Setting(), 200, 1)
     assert any("charge of all releases" in fault for fault in found.complete_faults)
     assert NOT_SEARCHED in str(found)
+
+
+def test_an_empty_text_is_not_compared_with_an_empty_field(monkeypatch, tmp_path):
+    """An empty field of a CSV file is NULL. Also the person whom replace-one adds must have no empty text."""
+    monkeypatch.setattr(pair_maker, "WORDS", ("",))
+    table = Table("t", None, sf.ROW, {"word": sf.Text()}, 1, 1, rows=6)
+    dataset = Dataset("d", [table], sf.Budget(epsilon=3, delta="1e-6"), neighbours=Neighbours.REPLACE_ONE)
+    found = replay_named(dataset, "SELECT word, COUNT(*) AS n FROM t GROUP BY word", tmp_path, "CSV file")
+    assert found.verdict == "consistent"

@@ -79,12 +79,13 @@ def make_pair_in_other_types(maker: PairMaker, crowd: Held, first: Data) -> Data
 
 def list_pairs_in_other_words(maker: PairMaker, crowd: Held, folder: Path) -> Iterator[DatasetPair]:
     """The same records in typed columns, in columns of texts and in a CSV file: they must be read alike."""
+    people = maker.add({}, crowd)
+    if maker.replaces:
+        maker.add(people, maker.make_person("somebody else", HIGH))
     written = {
         name: [{column: value if value != "" else "x" for column, value in record.items()} for record in records]
-        for name, records in crowd.items()  # an empty field of a CSV file is NULL
+        for name, records in people.items()  # an empty field of a CSV file is NULL
     }
-    if maker.replaces:
-        maker.add(written, maker.make_person("somebody else", HIGH))
     yield make_typed_pair(maker, written, "records")
     first = maker.as_tables(written, as_text=True)
     files = dict(first)
