@@ -77,6 +77,7 @@ def test_preview_is_free(clinic):
         "one_person_changes",
         "suggestions",
         "warnings",
+        "questions_left_by_delta",
     }
     assert set(shown) == always
     assert shown["cost"] == {"epsilon": "0.5", "delta": "0"}

@@ -359,7 +359,9 @@ def test_a_view_has_no_price():
 def test_keys_that_the_data_names_come_with_what_it_takes_to_be_seen():
     with people() as curator:
         preview = curator.preview("SELECT job, COUNT(*) AS n FROM people GROUP BY job", epsilon=2)
-        assert preview.cost.delta == Decimal("0.00001")  # a tenth of the budget's
+        assert preview.cost.delta == Decimal("0.000001")  # a hundredth of the budget's
+        assert preview.questions_left_by_delta == 100
+        assert "the remaining δ is enough for 100 such questions" in preview.explain()
         assert "probability of 50 %" in preview.explain()
         answer = curator.ask(
             "SELECT job, COUNT(*) AS n, AVG(age) AS a FROM people GROUP BY job ORDER BY n DESC", epsilon=4
@@ -367,6 +369,10 @@ def test_keys_that_the_data_names_come_with_what_it_takes_to_be_seen():
         assert [row["job"] for row in answer.rows].count("hermit") == 0
         assert len(answer.rows) == 3
         assert all(abs(row["n"] - 200) < 30 and 20 < row["a"] < 80 for row in answer.rows)
+        assert curator.preview("SELECT job, COUNT(*) FROM people GROUP BY job", epsilon=1).questions_left_by_delta == 99
+        counted = curator.preview("SELECT COUNT(*) AS n FROM people", epsilon=1)
+        assert counted.questions_left_by_delta is None
+        assert "such question" not in counted.explain()
         again = curator.ask(
             "SELECT job, COUNT(*) AS n, AVG(age) AS a FROM people GROUP BY job ORDER BY n DESC", epsilon=4
         )

@@ -22,7 +22,8 @@ def names(sql, neighbours, loss):
     """The digest of a question's plan, and the key under which its answer is stored."""
     parts = {field.name: getattr(DATASET, field.name) for field in fields(Dataset)}
     dataset = Dataset(**parts | {"neighbours": neighbours})
-    plan = choose_plan(bind(parse(sql), dataset), LOSSES[loss], dataset, VERSIONS).plan
+    delta = dataset.budget.delta / 10  # what a question took without a delta of its own when these were recorded
+    plan = choose_plan(bind(parse(sql), dataset), LOSSES[loss], dataset, VERSIONS, delta=delta).plan
     return list(name_plan(plan))
 
 

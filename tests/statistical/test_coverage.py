@@ -300,7 +300,7 @@ def test_keys_that_are_shown_would_not_hold_without_their_condition(monkeypatch)
     """300 keys of 10 people, threshold 15: of the intervals that ignore the threshold, none holds."""
     names = [f"key {number}" for number in range(300)]
     data = pd.DataFrame({"g": np.repeat(names, 10)})
-    budget = sf.Budget(epsilon=1, delta="1e-5")  # a question takes a tenth of delta
+    budget = sf.Budget(epsilon=1, delta="1e-4")  # a question takes a hundredth of delta
     curator = sf.protect(data, name="t", columns={"g": sf.Text()}, unit=sf.ROW, budget=budget)
     question = measure_question(curator, BY_G.format("COUNT(*) AS n"), "1")
     assert question.certificate.measurements[0].threshold == 15

@@ -25,8 +25,12 @@ from sfumato.answers.output_sensitivity import ColumnSensitivity, find_sensitivi
 from sfumato.answers.proofs import PROOFS, link_proofs
 from sfumato.catalog.dataset import Dataset
 from sfumato.kernel.certify import Certificate
+from sfumato.kernel.exact import write_plain
 from sfumato.kernel.losses import ZCDP, PrivacyLoss, PureDP
 from sfumato.kernel.neighbours import Neighbours
+from sfumato.ledger.ledger import Ledger
+from sfumato.ledger.loss_sums import split_loss
+from sfumato.ledger.spending import Spending
 from sfumato.number_arguments import Number, read_probability
 from sfumato.planning.planner import Planned
 from sfumato.query.bound_question import bind_question
@@ -67,6 +71,7 @@ class Preview:
     population_cost: Cost
     cached: bool
     warnings: tuple[str, ...]  # about comparisons whose result follows from the declarations alone
+    questions_left_by_delta: int | None  # such questions that the remaining delta pays for; None: they take no delta
     _details: PreviewDetails = field(repr=False, compare=False)
 
     @cached_property
@@ -80,7 +85,18 @@ class Preview:
         """What would hold for the whole answer, for explain()."""
         details = self._details
         said = write_sentences(details.query, details.planned, details.certificate, details.confidence)
+        if self.delta_note:
+            said = (*said, self.delta_note)
         return said if details.count is None else (*said, EVENLY)
+
+    @property
+    def delta_note(self) -> str:
+        """What the question takes of the remaining delta, in words; nothing if it takes none."""
+        if self.questions_left_by_delta is None:
+            return ""
+        one = self.questions_left_by_delta == 1
+        such = "1 such question" if one else f"{self.questions_left_by_delta:,} such questions"
+        return f"Undeclared keys take δ = {write_plain(self.cost.delta)}: the remaining δ is enough for {such}."
 
     @cached_property
     def sensitivities(self) -> tuple[ColumnSensitivity, ...]:
@@ -127,7 +143,8 @@ def preview(
     planned = desk.plan(query, loss, share)
     certificate = certify_and_name(planned.plan)
     count = read_assumed_rows(assume)
-    quote = desk.ledger.quote(desk.admit(analyst), certificate)
+    admitted = desk.admit(analyst)
+    quote = desk.ledger.quote(admitted, certificate)
     if quote.shares is not None:  # asking would return a stored answer, whose noise is known
         certificate = certify_and_name(replace_shares(planned.plan, quote.shares))
     margins, reasons = find_margins(query, planned, certificate, level, count)
@@ -136,5 +153,16 @@ def preview(
     )
     return Preview(
         compute_cost(quote.taken), margins, reasons, quote.fits, float(level), planned.plan.unit.neighbours,
-        certificate.loss, compute_population_cost(quote.taken), quote.shares is not None, query.cautions, details,
+        certificate.loss, compute_population_cost(quote.taken), quote.shares is not None, query.cautions,
+        _count_questions_left(desk.ledger, admitted, quote.taken), details,
     )  # fmt: skip
+
+
+def _count_questions_left(ledger: Ledger, analyst: str, taken: Spending) -> int | None:
+    """How many questions of this delta still fit, under the budget and the analyst's own limit."""
+    counted = []
+    for loss, name in ((taken.population, None), (taken.own, analyst)):
+        delta = Fraction(0) if loss is None else split_loss(loss)[1]
+        if delta:
+            counted.append(int(split_loss(ledger.totals(name).remaining)[1] // delta))
+    return min(counted, default=None)

@@ -25,7 +25,7 @@ Sql = Annotated[str, typer.Argument(metavar="SQL", help="A question, such as 'SE
 Epsilon = Annotated[str | None, typer.Option(help="The epsilon to spend, such as 0.5.", metavar="E")]
 Rho = Annotated[str | None, typer.Option(help="The rho to spend, under zCDP accounting.", metavar="R")]
 Delta = Annotated[
-    str | None, typer.Option(help="The delta for undeclared keys. Default: a tenth of the budget's.", metavar="D")
+    str | None, typer.Option(help="The delta for undeclared keys. Default: a hundredth of the budget's.", metavar="D")
 ]
 Confidence = Annotated[str, typer.Option(help="The confidence level of the intervals.", metavar="P")]
 Analyst = Annotated[str, typer.Option(help="Who asks. The ledger records the name.", metavar="NAME")]
@@ -78,6 +78,7 @@ def preview(
                     "one_person_changes": {output.column: output.one_person_changes for output in found.sensitivities},
                     "suggestions": [suggestion.as_json() for suggestion in found.suggestions],
                     "warnings": list(found.warnings),
+                    "questions_left_by_delta": found.questions_left_by_delta,
                     **(_describe_stored(found) if found.cached else {}),
                 }
             )
@@ -93,6 +94,8 @@ def preview(
             before = "Another analyst has this answer: it counts against your own limit only. "
         fits = "fits" if found.fits else "does not fit"
         say(f"Cost: {found.cost}, which {fits} the budget. {before}Nothing was spent.")
+        if found.delta_note:
+            say(found.delta_note)
         for suggestion in found.suggestions:
             say(str(suggestion), "dim")
         for warning in found.warnings:

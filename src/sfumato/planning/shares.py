@@ -11,7 +11,7 @@ from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
 from sfumato.kernel.plan import Choice, Keys, Loss, Quantity
 
 SHARE_DIGITS = Decimal("1e-12")
-SHARE_OF_DELTA = 10  # a question that needs a delta and is given none takes one tenth of the budget's
+SHARE_OF_DELTA = 100  # a question that needs a delta and is given none takes a hundredth of the budget's
 
 
 @lru_cache(maxsize=1024)
