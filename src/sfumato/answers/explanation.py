@@ -50,6 +50,7 @@ from sfumato.kernel.plan import (
 )
 from sfumato.kernel.row_sources import TIMES_MET
 from sfumato.planning.groups import drops_groups
+from sfumato.planning.linear_repeats import fold_repeats
 from sfumato.planning.moment_measurements import name_vectors
 from sfumato.planning.planner import Planned
 from sfumato.planning.unit_and_version import find_row_limits
@@ -62,6 +63,11 @@ NOT_COVERED = (
 TOGETHER = (
     "Aggregates that are measured together share their noise: each row is split into parts by the position of its "
     "value between the bounds, each part gets noise, and counts, sums and averages are computed from the noisy parts."
+)
+
+REPEATED = (
+    "A value that is a multiple of another value plus a constant is not measured again: its aggregates are computed "
+    "from the noisy sum and count of the other value."
 )
 
 
@@ -95,6 +101,8 @@ def write_sentences(query: Query, planned: Planned, certificate: Certificate, co
     measurements = len(planned.plan.measurements)
     if measurements > 1:
         said.append(cite(f"The cost is divided equally among the {measurements} measurements.", SHARE_CLAIMS))
+    if any(repeat.factor != 1 or repeat.shift for repeat in fold_repeats(query.aggregates).values()):
+        said.append(REPEATED)
     if planned.plan.keys:
         covered = "Each measurement covers all groups: the number of groups does not change the cost."
         said.append(cite(covered, GROUP_CLAIMS))

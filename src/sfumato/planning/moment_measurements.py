@@ -28,6 +28,11 @@ class Moments:
     squares: Linear | None
     centre: Fraction
 
+    def rescale(self, factor: Fraction, shift: Fraction) -> "Moments":
+        """The same of factor * value + shift: the differences from the centre grow by the factor."""
+        squares = None if self.squares is None else self.squares.times(factor**2)
+        return Moments(self.count, self.total.times(factor), squares, self.centre * factor + shift)
+
 
 @dataclass(frozen=True, slots=True)
 class RowFacts:

@@ -1,7 +1,8 @@
 """Choose the quantities that answer the aggregates of a query: as few as possible, since they share one loss.
 
 The count and the sum of a value are one quantity where both are wanted. Its count serves COUNT(*) and every AVG of a
-column without NULLs (moment_measurements.py). Quantiles of one value share one choice. Undeclared keys are released
+column without NULLs (moment_measurements.py). Values that are linear in one another are measured once
+(linear_repeats.py). Quantiles of one value share one choice. Undeclared keys are released
 with their numbers of people.
 """
 
@@ -37,6 +38,7 @@ from sfumato.planning.formulas import (
 )
 from sfumato.planning.grids import make_bin_grid, make_squared_grid, make_sum_grid
 from sfumato.planning.linear import Linear
+from sfumato.planning.linear_repeats import fold_repeats, list_measured
 from sfumato.planning.moment_measurements import (
     Moments,
     RowFacts,
@@ -68,27 +70,33 @@ class QuantityChooser:
         one_cell = dataset.neighbours is Neighbours.REPLACE_ONE and not query.keys
         rows = RowFacts(per_row, fixed or (undeclared and per_row), fixed, one_cell)
         # Gaussian noise is the same in every direction: parts would gain nothing
-        self.splits = choose_splits(query.aggregates, rows) if pure else {}
+        self._repeats = fold_repeats(query.aggregates)
+        self.splits = choose_splits(list_measured(self._repeats), rows) if pure else {}
 
     def choose_formula(self, aggregate: Aggregate) -> Formula:  # noqa: PLR0911 - one return an aggregate
         """Choose the quantities for an aggregate, and how the aggregate is computed from them."""
-        value = aggregate.value
+        value, repeat = aggregate.value, self._repeats[aggregate]
+        measured = repeat.aggregate.value
         match aggregate.function:
             case "COUNT":
                 all_rows = value is None or not value.nullable
-                return CountFormula(self._find_count(value), 0.0, self.most_rows, value, all_rows)
+                return CountFormula(self._find_count(measured), 0.0, self.most_rows, value, all_rows)
             case "PEOPLE" if self.public.people is not None:
                 return CountFormula(Linear((), Fraction(self.public.people)))
             case "PEOPLE":
                 counted = Linear.from_vector(self.keys or self._add(People()))
                 return CountFormula(counted, 1.0 if self.keys else 0.0, self.most_people)
-            case "SUM" if value is not None:
-                return SumFormula(self._read_sum(value), value, *self._bound_sum(value))
-            case "AVG" if value is not None:
-                found = self._find_moments(value)
+            case "SUM" if value is not None and measured is not None:
+                total = self._read_sum(measured).times(repeat.factor)
+                if repeat.shift:
+                    total = total.plus(self._find_count(measured), repeat.shift)
+                return SumFormula(total, value, *self._bound_sum(value))
+            case "AVG" if value is not None and measured is not None:
+                found = self._find_moments(measured).rescale(repeat.factor, repeat.shift)
                 return MeanFormula(found.count, found.total, float(found.centre), value.lower, value.upper)
-            case "VARIANCE" | "STDDEV" if value is not None:
-                return self._read_variance(value, root=aggregate.function == "STDDEV")
+            case "VARIANCE" | "STDDEV" if value is not None and measured is not None:
+                found = self._find_squares(measured).rescale(repeat.factor, repeat.shift)
+                return _read_variance(value, found, root=aggregate.function == "STDDEV")
             case "QUANTILE" if value is not None and aggregate.fraction is not None:
                 fractions = self._fractions[value]
                 quantiles = Quantiles(value.expression, make_bin_grid(value), fractions)
@@ -105,17 +113,6 @@ class QuantityChooser:
         name, grid = self._add(choice, value), choice.grid
         step = 2.0**grid.exponent
         return BinFormula(name, place, choice.width, grid.lower * step, step, value.upper)
-
-    def _read_variance(self, value: Typed, *, root: bool) -> VarianceFormula:
-        found = self._find_squares(value)
-        centre, lower, upper = float(found.centre), value.lower or 0, value.upper or 0
-        reach = max(abs(lower - centre), abs(upper - centre))
-        # a sample's variance divides by n - 1, and so reaches n/(n - 1) of the square: at most twice
-        rows = 2 if found.count.terms else max(int(found.count.constant), 2)
-        largest = (upper - lower) ** 2 / 4 * rows / (rows - 1)
-        if found.squares is None:
-            raise KernelFault("A variance is read from squares.")
-        return VarianceFormula(found.count, found.total, found.squares, reach, largest, root)
 
     def _find_count(self, value: Typed | None) -> Linear:
         """Find a count that is public or measured anyway (with the keys, or with a split value); else measure one."""
@@ -190,6 +187,17 @@ class QuantityChooser:
         name = f"{name_kind(quantity)}{len(self.wanted) + 1}"
         self.wanted[name] = (quantity, value)
         return name
+
+
+def _read_variance(value: Typed, found: Moments, *, root: bool) -> VarianceFormula:
+    centre, lower, upper = float(found.centre), value.lower or 0, value.upper or 0
+    reach = max(abs(lower - centre), abs(upper - centre))
+    # a sample's variance divides by n - 1, and so reaches n/(n - 1) of the square: at most twice
+    rows = 2 if found.count.terms else max(int(found.count.constant), 2)
+    largest = (upper - lower) ** 2 / 4 * rows / (rows - 1)
+    if found.squares is None:
+        raise KernelFault("A variance is read from squares.")
+    return VarianceFormula(found.count, found.total, found.squares, reach, largest, root)
 
 
 def name_kind(quantity: Quantity) -> str:
