@@ -11,6 +11,7 @@ import tempfile
 
 import pytest
 from hypothesis import HealthCheck, settings
+from postgres_server import run_server
 from repeatable_noise import DEFAULT, SEED, repeat_noise
 
 os.environ["SFUMATO_HOME"] = tempfile.mkdtemp(prefix="sfumato-tests-")
@@ -35,3 +36,10 @@ def pytest_runtest_setup(item):
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_call(item):
     repeat_noise(f"{item.nodeid} call")
+
+
+@pytest.fixture(scope="session")
+def postgres_server():
+    """A PostgreSQL server that the tests of one process share. Each takes a schema of its own."""
+    with run_server() as server:
+        yield server

@@ -1,9 +1,10 @@
 """The ledger of a dataset: where it is, how it is begun once, and the owner's commands that change it."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from sfumato.arguments import check_path
+from sfumato.arguments import check_file_path, check_path
 from sfumato.catalog.budget import Budget
 from sfumato.catalog.budget_edit import write_budget
 from sfumato.catalog.catalog_file import FILE, load_catalog, set_ledger_id
@@ -12,9 +13,11 @@ from sfumato.errors import InvalidParameter, LedgerError, describe_kind
 from sfumato.kernel.losses import PrivacyLoss
 from sfumato.ledger.adoption import Adoption, adopt
 from sfumato.ledger.backup import back_up, restore
+from sfumato.ledger.keyring import find_home
 from sfumato.ledger.ledger import Ledger, Limit
 from sfumato.ledger.ledger_address import resolve_address
-from sfumato.private_files import locked, make_private, tighten
+from sfumato.ledger.server_address import is_server, read_server_address
+from sfumato.private_files import locked, make_private, make_private_folder, tighten
 
 LEDGER = "ledger.db"
 ExpectedHead = str | tuple[int, str] | None
@@ -42,21 +45,50 @@ def open_ledger(folder: Path, dataset: Dataset, address: str, expected_head: Exp
     return books
 
 
-def open_ledger_at(path: Path, dataset: Dataset) -> Ledger:
-    """Open the ledger at a path, or begin it. A file next to it has its id, so a lost ledger is not begun anew."""
-    known = Path(f"{path}.id")
+@dataclass(frozen=True, slots=True)
+class LedgerPlace:
+    """Where a ledger without a folder is, and the path beside which its id and its signing key are stored."""
+
+    address: str
+    notes: Path
+
+    @property
+    def key(self) -> Path:
+        """The file of the key that signs its answers."""
+        return Path(f"{self.notes}.key")
+
+
+def find_place(ledger: str | Path) -> LedgerPlace:
+    """The place of a ledger that is given as a path or as the URL of a server.
+
+    The notes of a ledger on a server are in this user's own folder (SFUMATO_HOME), because a server that lost the
+    ledger would also have lost them.
+    """
+    if isinstance(ledger, str) and is_server(ledger):
+        folder = make_private_folder(make_private_folder(find_home()) / "servers")
+        return LedgerPlace(ledger, folder / read_server_address(ledger).fingerprint)
+    if isinstance(ledger, str) and "://" in ledger:
+        hint = "Give the path of a file, or a URL such as postgresql://user@host/database?schema=clinic."
+        raise InvalidParameter("ledger", "must be a path, or the URL of a PostgreSQL server", "another URL", hint)
+    path = check_file_path(ledger, "ledger")
+    return LedgerPlace(str(path), path)
+
+
+def open_ledger_at(place: LedgerPlace, dataset: Dataset) -> Ledger:
+    """Open the ledger at a place, or begin it. Its id is in the notes, so a lost ledger is not begun anew."""
+    known = Path(f"{place.notes}.id")
     try:
         with locked(known):
             tighten(known)
             ledger_id = known.read_text().strip()
             if ledger_id:
-                return _open(str(path), ledger_id, dataset, None)
-            books = _begin_or_join(str(path), dataset, None)
+                return _open(place.address, ledger_id, dataset, None)
+            books = _begin_or_join(place.address, dataset, None)
             known.write_text(books.ledger_id)
             return books
     except OSError as error:
-        message = f"The ledger's id cannot be stored next to it: {error.strerror}."
-        raise LedgerError("ledger-unreachable", message, f"Check that {path.parent} is a folder of yours.") from None
+        message = f"The ledger's id cannot be stored in {known.parent}: {error.strerror}."
+        raise LedgerError("ledger-unreachable", message, f"Check that {known.parent} is a folder of yours.") from None
 
 
 def read_ledger(folder: Path, dataset: Dataset) -> Ledger:
@@ -70,20 +102,22 @@ def read_ledger(folder: Path, dataset: Dataset) -> Ledger:
 
 
 def set_budget(place: str | Path, budget: Budget | None = None) -> None:
-    """Change the budget of a folder with a catalog, or of a ledger file that `protect` made. The ledger records it.
+    """Change the budget of a folder with a catalog, or of a ledger that `protect` made. The ledger records it.
 
     Without `budget`, the catalog's budget is used. A budget below what is already spent is allowed: then nothing more
     can be charged.
     """
-    folder = check_path(place, "place")
+    on_server = isinstance(place, str) and is_server(place)
+    folder = Path() if on_server else check_path(place, "place")
     if budget is not None and not isinstance(budget, Budget):
         hint = "For example sf.Budget(epsilon=5)."
         raise InvalidParameter("budget", "must be a budget", describe_kind(budget), hint)
-    if not (folder / FILE).exists():
+    if on_server or not (folder / FILE).exists():
         if budget is None:
             raise InvalidParameter("budget", "must be given for a ledger without a catalog", "nothing (None)")
-        ledger_id, population = _read_identity_at(folder)
-        with Ledger.open(str(folder), ledger_id, population) as books:
+        found = find_place(place) if on_server else LedgerPlace(str(folder), folder)
+        ledger_id, population = _read_identity_at(found)
+        with Ledger.open(found.address, ledger_id, population) as books:
             books.set_limit(Limit(budget.loss))
         return
     dataset = load_catalog(folder)
@@ -163,13 +197,14 @@ def _begin_or_join(address: str, dataset: Dataset, expected_head: ExpectedHead) 
     return _open(address, found.ledger_id, dataset, expected_head)
 
 
-def _read_identity_at(path: Path) -> tuple[str, str]:
-    """The id and the population of the ledger that `protect` made at this path."""
-    known = Path(f"{path}.id")
-    found = Ledger.read_identity(str(path)) if path.exists() else None
+def _read_identity_at(place: LedgerPlace) -> tuple[str, str]:
+    """The id and the population of the ledger that `protect` made at this place."""
+    known = Path(f"{place.notes}.id")
+    there = is_server(place.address) or Path(place.address).exists()
+    found = Ledger.read_identity(place.address) if there else None
     if found is None or not known.exists() or known.read_text().strip() != found.ledger_id:
-        hint = "Name a folder with a catalog.toml, or the path that was given as ledger= to protect."
-        raise LedgerError("ledger-missing", "There is no ledger at this path.", hint)
+        hint = "Name a folder with a catalog.toml, or what was given as ledger= to protect."
+        raise LedgerError("ledger-missing", "There is no ledger of yours at this place.", hint)
     return found.ledger_id, found.population
 
 

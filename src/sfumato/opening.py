@@ -9,7 +9,7 @@ from typing import Literal
 
 from sfumato.answering.current_data import CurrentData, read_stamp
 from sfumato.answers.disclosure import Signer
-from sfumato.arguments import check_file_path, check_path, check_text, check_truth
+from sfumato.arguments import check_path, check_text, check_truth
 from sfumato.catalog.budget import Budget
 from sfumato.catalog.catalog_file import load_catalog
 from sfumato.catalog.columns import ColumnDeclaration
@@ -20,8 +20,10 @@ from sfumato.curator import Curator
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.errors import CatalogError, InvalidParameter, LoadWarning, describe_kind
 from sfumato.folder_ledger import (
+    LedgerPlace,
     create_ledger,
     find_address,
+    find_place,
     list_sublimits,
     make_lock_file,
     open_ledger,
@@ -76,15 +78,13 @@ def protect(
     (errors.CatalogError).
     A stored answer is never used for other data, because the data version is a keyed digest of the content. A new
     `version` makes the same data a new data version.
+    `ledger` is the path of a file, or the URL of a PostgreSQL server (postgresql://user@host/database?schema=clinic).
     Without `ledger`, all data with the same `population` shares one ledger in memory until the process ends.
     """
     rows_of = _check_data(data)
     check_text(version, "version")
     check_truth(strict, "strict")
-    if isinstance(ledger, str) and "://" in ledger:
-        hint = "For a ledger on a server, make a folder with a catalog: sf.open(folder, ledger=URL)."
-        raise InvalidParameter("ledger", "must be the path of a file here", "a URL", hint)
-    books_at = None if ledger is None else check_file_path(ledger, "ledger")
+    books_at = None if ledger is None else find_place(ledger)
     reading = TextFormat(encoding, delimiter, decimal, date_format, on_error, quoted_newlines)
     row_unit, count_column = split_unit(unit)
     table = Table(
@@ -93,7 +93,7 @@ def protect(
     )  # fmt: skip
     dataset = Dataset(name, [table], budget, population, neighbours, analysts=_check_limits(analysts))
     engine = DuckDBEngine.of_data(table, rows_of, Loading(strict=strict))
-    signer = Signer() if books_at is None else Signer(Path(f"{books_at}.key"))
+    signer = Signer() if books_at is None else Signer(books_at.key)
     versions = {table.name: f"{version}-{hash_declaration(table)[:16]}"}
     if books_at is not None or population is not None:  # others may ask about other data on this ledger
         key = SECRET if books_at is None else signer.secret(b"data version")
@@ -166,8 +166,8 @@ def _open_shared(dataset: Dataset) -> Ledger:
     return open_shared_ledger(dataset.population, dataset.budget.loss, list_sublimits(dataset), dataset.neighbours)
 
 
-def _open_books(place: Path | None, dataset: Dataset) -> Ledger:
-    """The ledger at a path, or a new one in memory."""
+def _open_books(place: LedgerPlace | None, dataset: Dataset) -> Ledger:
+    """The ledger at a place, or a new one in memory."""
     if place is not None:
         return open_ledger_at(place, dataset)
     return create_ledger(None, dataset)

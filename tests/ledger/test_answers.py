@@ -15,8 +15,8 @@ from sfumato.ledger.ledger import AlreadyAnswered, Ledger, Limit
 
 
 @pytest.fixture
-def ledger():
-    with Ledger.create(None, POPULATION, Limit(ZCDP(50)), {"ann": ZCDP(2), "eve": ZCDP("0.01")}) as made:
+def ledger(memory_or_server):
+    with Ledger.create(memory_or_server, POPULATION, Limit(ZCDP(50)), {"ann": ZCDP(2), "eve": ZCDP("0.01")}) as made:
         yield made
 
 

@@ -12,11 +12,11 @@ from sfumato.ledger.ledger import Ledger, Limit, Totals
 
 
 @pytest.fixture
-def ledger_of():
+def ledger_of(new_place):
     made = []
 
     def make(loss, **sublimits):
-        made.append(Ledger.create(None, POPULATION, Limit(loss), sublimits))
+        made.append(Ledger.create(new_place(), POPULATION, Limit(loss), sublimits))
         return made[-1]
 
     yield make
@@ -48,13 +48,12 @@ def test_a_spent_budget_is_spent(ledger_of):
     assert ledger.totals().spent == PureDP(1)
 
 
-def test_what_is_left_is_known_without_looking_again(tmp_path):
-    path = str(tmp_path / "ledger.db")
-    with Ledger.create(path, POPULATION, Limit(PureDP(1))) as ours:
+def test_what_is_left_is_known_without_looking_again(place):
+    with Ledger.create(place, POPULATION, Limit(PureDP(1))) as ours:
         assert ours.read_remaining() == PureDP(1)
         ask(ours, "ann", make_question(PureDP("0.1"), "a"))
         assert ours.read_remaining() == PureDP("0.9")
-        with Ledger.open(path, ours.ledger_id, POPULATION, Limit(PureDP(1))) as theirs:
+        with Ledger.open(place, ours.ledger_id, POPULATION, Limit(PureDP(1))) as theirs:
             assert theirs.read_remaining() == PureDP("0.9")
             ask(theirs, "bob", make_question(PureDP("0.2"), "b"))
         assert ours.read_remaining() == PureDP("0.9"), "as it was after the last entry that was seen"
@@ -191,42 +190,39 @@ def test_sublimits_count_what_the_budget_counts():
             Ledger.create(None, POPULATION, Limit(limit), {"ann": own})
 
 
-def test_only_the_owner_changes_a_limit(tmp_path):
-    path = str(tmp_path / "ledger.db")
-    with Ledger.create(path, POPULATION, Limit(PureDP(3))) as first:
+def test_only_the_owner_changes_a_limit(place):
+    with Ledger.create(place, POPULATION, Limit(PureDP(3))) as first:
         for other in (PureDP(30), PureDP(1), ApproxDP(3, 1e-6), ZCDP(3)):
             with pytest.raises(LedgerError, match="The ledger's budget is epsilon = 3") as refused:
-                Ledger.open(path, first.ledger_id, POPULATION, Limit(other))
+                Ledger.open(place, first.ledger_id, POPULATION, Limit(other))
             assert refused.value.code == "ledger-limit"
             assert "sfumato budget set" in refused.value.hint
         assert first.totals().limit == PureDP(3)
         assert first.head()[0] == 1, "a refusal writes nothing"
 
 
-def test_a_lowered_limit_holds_for_everybody_at_once(tmp_path):
-    path = str(tmp_path / "ledger.db")
-    with Ledger.create(path, POPULATION, Limit(PureDP(3))) as first:
+def test_a_lowered_limit_holds_for_everybody_at_once(place):
+    with Ledger.create(place, POPULATION, Limit(PureDP(3))) as first:
         first.reserve("ann", make_question(PureDP(2), "a"))
-        with Ledger.open(path, first.ledger_id, POPULATION, Limit(PureDP(3))) as second:
+        with Ledger.open(place, first.ledger_id, POPULATION, Limit(PureDP(3))) as second:
             second.set_limit(Limit(PureDP(1)))
             assert second.totals() == first.totals() == Totals(PureDP(1), PureDP(2), PureDP(0))
             assert [entry.kind for entry in second.entries()] == ["open", "charge", "limit"]
         with pytest.raises(BudgetExceeded):
             first.reserve("ann", make_question(PureDP("0.1"), "b"))
-        with Ledger.open(path, first.ledger_id, POPULATION, Limit(PureDP(1))) as third:
+        with Ledger.open(place, first.ledger_id, POPULATION, Limit(PureDP(1))) as third:
             third.set_limit(Limit(PureDP(1)))
             assert third.head()[0] == 3, "an unchanged limit is not declared again"
             assert third.verify().ok
 
 
-def test_a_limit_of_another_kind_carries_what_is_spent(tmp_path):
-    path = str(tmp_path / "ledger.db")
-    with Ledger.create(path, POPULATION, Limit(PureDP(3))) as ledger:
+def test_a_limit_of_another_kind_carries_what_is_spent(place):
+    with Ledger.create(place, POPULATION, Limit(PureDP(3))) as ledger:
         ask(ledger, "ann", make_question(PureDP("0.5"), "a"))
         ledger.set_limit(Limit(ApproxDP(3, 1e-6)))
         assert ledger.totals().spent == ApproxDP("0.5", 0)
         ledger.set_limit(Limit(ZCDP(1)))
-    with Ledger.open(path, ledger.ledger_id, POPULATION, Limit(ZCDP(1)), {"ann": ZCDP("0.2")}) as ledger:
+    with Ledger.open(place, ledger.ledger_id, POPULATION, Limit(ZCDP(1)), {"ann": ZCDP("0.2")}) as ledger:
         half = PureDP("0.5").to_zcdp()
         assert ledger.totals().spent == half == ledger.totals("ann").spent
         ask(ledger, "ann", make_question(ZCDP("0.01"), "b"))
@@ -236,13 +232,13 @@ def test_a_limit_of_another_kind_carries_what_is_spent(tmp_path):
         with pytest.raises(LedgerError, match="An analyst's limit must count what the budget counts"):
             ledger.set_limit(Limit(PureDP(3)))
     with (
-        Ledger.open(path, ledger.ledger_id, POPULATION) as ledger,
+        Ledger.open(place, ledger.ledger_id, POPULATION) as ledger,
         pytest.raises(LedgerError, match="a zCDP loss has none"),
     ):
         ledger.set_limit(Limit(PureDP(3)))
 
 
-def test_threads_share_a_ledger_in_memory(ledger_of):
+def test_threads_share_a_ledger(ledger_of):
     ledger = ledger_of(PureDP(1))
     refused = []
 

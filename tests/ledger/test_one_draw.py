@@ -18,8 +18,8 @@ LIMIT, SHARE = Limit(PureDP(1)), PureDP("0.1")
 
 
 @pytest.fixture
-def ledger(tmp_path):
-    with Ledger.create(str(tmp_path / "ledger.db"), POPULATION, LIMIT) as made:
+def ledger(place):
+    with Ledger.create(place, POPULATION, LIMIT) as made:
         yield made
 
 

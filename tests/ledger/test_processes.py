@@ -1,4 +1,4 @@
-"""Many processes on one file: racing for the last of the budget, and killed at any moment."""
+"""Many processes on one ledger: racing for the last of the budget, and killed at any moment."""
 
 import json
 import multiprocessing
@@ -53,8 +53,8 @@ def spend(url, ledger_id, limit, name, log):
     note(log, paid)
 
 
-def test_racing_processes_spend_exactly_the_budget(tmp_path):
-    url, log, limit = str(tmp_path / "ledger.db"), str(tmp_path / "log"), Limit(PureDP(10))
+def test_racing_processes_spend_exactly_the_budget(place, tmp_path):
+    url, log, limit = place, str(tmp_path / "log"), Limit(PureDP(10))
     with Ledger.create(url, POPULATION, limit) as ledger:
         finish([start(spend, url, ledger.ledger_id, limit, f"p{i}", log) for i in range(16)])
         with open(log) as lines:
@@ -82,8 +82,8 @@ def ask_the_same(url, ledger_id, limit, log):
             note(log, f"{i} {stored.entry_number} {stored.integers['n0'][0]}")
 
 
-def test_identical_questions_race_to_one_answer_a_charge(tmp_path):
-    url, log, limit = str(tmp_path / "ledger.db"), str(tmp_path / "log"), Limit(PureDP(99))
+def test_identical_questions_race_to_one_answer_a_charge(place, tmp_path):
+    url, log, limit = place, str(tmp_path / "log"), Limit(PureDP(99))
     with Ledger.create(url, POPULATION, limit) as ledger:
         finish([start(ask_the_same, url, ledger.ledger_id, limit, log) for _ in range(6)])
         kept = answers_by_charge(ledger)
@@ -120,8 +120,8 @@ def ask_until_killed(url, ledger_id, limit, log, name):
             note(log, f"{reservation.entry_number} {released.integers['n0'][0]}")
 
 
-def killed_at_random(tmp_path, kills):
-    url, log, limit = str(tmp_path / "ledger.db"), str(tmp_path / "log"), Limit(PureDP(100_000))
+def killed_at_random(url, tmp_path, kills):
+    log, limit = str(tmp_path / "log"), Limit(PureDP(100_000))
     seed = random.randrange(2**32)
     print(f"seed {seed}")  # shown where the test fails
     chance = random.Random(seed)
@@ -150,13 +150,13 @@ def killed_at_random(tmp_path, kills):
         assert ledger.totals().spent.epsilon <= limit.loss.epsilon
 
 
-def test_killed_processes_leave_a_whole_ledger(tmp_path):
-    killed_at_random(tmp_path, 30)
+def test_killed_processes_leave_a_whole_ledger(place, tmp_path):
+    killed_at_random(place, tmp_path, 30)
 
 
 @pytest.mark.slow
-def test_many_killed_processes_leave_a_whole_ledger(tmp_path):
-    killed_at_random(tmp_path, 200)
+def test_many_killed_processes_leave_a_whole_ledger(place, tmp_path):
+    killed_at_random(place, tmp_path, 200)
 
 
 def in_a_fork(work):
@@ -173,9 +173,9 @@ def in_a_fork(work):
 
 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # Python 3.12 warns of forks beside threads
-def test_a_fork_shares_a_file_but_not_a_memory(tmp_path):
+def test_a_fork_shares_a_database_but_not_a_memory(place):
     limit = Limit(PureDP(1))
-    with Ledger.create(str(tmp_path / "ledger.db"), POPULATION, limit) as ledger:
+    with Ledger.create(place, POPULATION, limit) as ledger:
         ledger.reserve("ann", make_question(SHARE, "parent"))
         assert in_a_fork(lambda: ledger.reserve("ann", make_question(SHARE, "child")))
         ledger.reserve("ann", make_question(SHARE, "parent again"))

@@ -23,12 +23,11 @@ def refuses_the_other(path, ledger):
     return refused.value.code == "ledger-neighbours"
 
 
-def test_other_neighbours_than_the_first_entry_records_are_refused(tmp_path):
-    path = str(tmp_path / "ledger.db")
-    with Ledger.create(path, POPULATION, LIMIT, {}, ONE) as ledger:
+def test_other_neighbours_than_the_first_entry_records_are_refused(place):
+    with Ledger.create(place, POPULATION, LIMIT, {}, ONE) as ledger:
         ask(ledger, "ann", make_question(PureDP(1)))
-    assert refuses_the_other(path, ledger)
-    with opened(path, ledger, ONE) as again:
+    assert refuses_the_other(place, ledger)
+    with opened(place, ledger, ONE) as again:
         assert again.head() == ledger_head(again)
         assert again.verify().ok
 
@@ -40,28 +39,26 @@ def ledger_head(ledger):
     return entries[-1].number, entries[-1].hash
 
 
-def test_a_ledger_without_neighbours_gets_those_of_its_next_opening(tmp_path):
-    path = str(tmp_path / "ledger.db")
-    with Ledger.create(path, POPULATION, LIMIT) as ledger:
+def test_a_ledger_without_neighbours_gets_those_of_its_next_opening(place):
+    with Ledger.create(place, POPULATION, LIMIT) as ledger:
         ask(ledger, "ann", make_question(PureDP(1)))
         assert ledger.verify().ok
     for _ in range(2):
-        with opened(path, ledger, ONE) as again:
+        with opened(place, ledger, ONE) as again:
             assert [entry.kind for entry in again.entries()] == ["open", "charge", "answer", "neighbours"]
             assert again.totals().spent == PureDP(1)
             assert again.verify(full=False).ok
             assert again.verify().ok
-    assert refuses_the_other(path, ledger)
+    assert refuses_the_other(place, ledger)
 
 
 @pytest.mark.parametrize("first", [ONE, None])
 @pytest.mark.parametrize("full", [True, False])
-def test_neighbours_that_are_recorded_twice_are_told(tmp_path, first, full):
-    path = str(tmp_path / "ledger.db")
-    with Ledger.create(path, POPULATION, LIMIT, {}, first) as ledger:
+def test_neighbours_that_are_recorded_twice_are_told(place, first, full):
+    with Ledger.create(place, POPULATION, LIMIT, {}, first) as ledger:
         ledger.agree_on(ONE)
         assert ledger.verify().ok
         with ledger._guarded.write() as (rows, now):
             record_neighbours(rows, now, OTHER)
         assert not ledger.verify(full=full).ok
-    assert refuses_the_other(path, ledger)
+    assert refuses_the_other(place, ledger)

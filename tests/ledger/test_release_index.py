@@ -1,11 +1,10 @@
 """The index of releases: it hides no answer that an analyst has, shows no other answer, and is verified."""
 
-import sqlite3
-from contextlib import closing
 from dataclasses import replace
 
 import pytest
 from ledger_questions import POPULATION, ask, make_question
+from raw_ledger import tamper
 
 from sfumato.errors import BudgetExceeded, LedgerError
 from sfumato.kernel.losses import PureDP
@@ -19,21 +18,14 @@ COPY = "INSERT INTO sfumato_releases SELECT 9000, charge, answer, answer_key, de
 
 
 @pytest.fixture
-def books(tmp_path):
+def books(place):
     """(path, ledger_id) of a ledger: ann paid for `one`, bob for `two`, and bob saw ann's `one`."""
-    path = str(tmp_path / "ledger.db")
-    with Ledger.create(path, POPULATION, Limit(PureDP(100))) as ledger:
+    with Ledger.create(place, POPULATION, Limit(PureDP(100))) as ledger:
         for analyst, about in (("ann", "one"), ("bob", "two"), ("bob", "one")):
             ask(ledger, analyst, make_question(PureDP(1), about))
         ask(ledger, "ann", make_question(PureDP(5), "three"))
         assert [entry.kind for entry in ledger.entries()][1:6] == ["charge", "answer", "charge", "answer", "seen"]
-        return path, ledger.ledger_id
-
-
-def damage(path, *statements):
-    with closing(sqlite3.connect(path)) as connection, connection:
-        for statement in statements:
-            connection.execute(statement)
+        return place, ledger.ledger_id
 
 
 @pytest.mark.parametrize("limits", [{}, LIMITS])
@@ -103,7 +95,7 @@ def test_an_upgrade_uses_no_release_on_the_word_of_the_index(books, about, state
     key = make_question(PureDP(1), about).answer_key
     with Ledger.open(path, ledger_id, POPULATION) as ledger:
         assert {stored.analyst for stored in ledger.find_earlier(key, "bob").rest} <= {"ann", "bob"}
-        damage(path, statement)
+        tamper(path, statement)
         with pytest.raises(LedgerError, match="index of releases") as refused:
             ledger.find_earlier(key, "bob")
         assert refused.value.code == "ledger-altered"
@@ -111,7 +103,7 @@ def test_an_upgrade_uses_no_release_on_the_word_of_the_index(books, about, state
 
 def test_without_an_index_the_own_answers_are_found_and_are_free(books):
     path, ledger_id = books
-    damage(path, "DELETE FROM sfumato_releases")
+    tamper(path, "DELETE FROM sfumato_releases")
     with Ledger.open(path, ledger_id, POPULATION) as ledger:
         for analyst, about, charge in (("ann", "one", 2), ("bob", "two", 4), ("bob", "one", 2)):
             assert ledger.find_stored(make_question(PureDP(1), about), analyst).entry_number == charge
@@ -133,7 +125,7 @@ DAMAGES = [
 @pytest.mark.parametrize(("statement", "number"), DAMAGES)
 def test_verify_compares_the_index_with_the_entries(books, statement, number):
     path, ledger_id = books
-    damage(path, statement)
+    tamper(path, statement)
     with Ledger.open(path, ledger_id, POPULATION) as ledger:
         found = ledger.verify()
         assert (found.ok, found.entries, found.first_broken) == (False, 8, number)
@@ -149,12 +141,12 @@ def test_an_incremental_verification_compares_the_new_part_of_the_index(books):
     path, ledger_id = books
     with Ledger.open(path, ledger_id, POPULATION) as ledger:
         assert ledger.verify(full=False).ok
-        damage(path, "UPDATE sfumato_releases SET delta = '1' WHERE number = 3")
+        tamper(path, "UPDATE sfumato_releases SET delta = '1' WHERE number = 3")
         ask(ledger, "eve", make_question(PureDP(1), "new"))
         found = ledger.verify(full=False)
         assert (found.ok, found.verified_before) == (True, 8), "the old part is for --full"
         assert ledger.verify().first_broken == ANN_ANSWERED
         ask(ledger, "eve", make_question(PureDP(1), "newer"))
-        damage(path, "UPDATE sfumato_releases SET delta = '1' WHERE number = 12")
+        tamper(path, "UPDATE sfumato_releases SET delta = '1' WHERE number = 12")
         found = ledger.verify(full=False)
         assert replace(found, reason="") == replace(found, ok=False, first_broken=12, verified_before=10, reason="")

@@ -12,8 +12,8 @@ from sfumato.ledger.ledger import AlreadyAnswered, Ledger, Limit
 
 
 @pytest.fixture
-def ledger():
-    with Ledger.create(None, POPULATION, Limit(PureDP(1))) as made:
+def ledger(memory_or_server):
+    with Ledger.create(memory_or_server, POPULATION, Limit(PureDP(1))) as made:
         yield made
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 from ledger_questions import POPULATION, make_plain_answer, make_question
 
 from sfumato.errors import BudgetExceeded, KernelFault
@@ -29,10 +29,12 @@ SUBLIMITS = {name: PureDP(most) for name, most in OWN.items()}
 class Books(RuleBasedStateMachine):
     """The model: who was charged what for which question, which charges have no answer, and who saw which answer."""
 
+    make_address = None  # on a server; None: in a file
+
     def __init__(self):
         super().__init__()
         self.folder = tempfile.TemporaryDirectory()
-        self.path = str(Path(self.folder.name) / "ledger.db")
+        self.path = self.make_address() if self.make_address else str(Path(self.folder.name) / "ledger.db")
         self.limit = Fraction(1)
         self.ledger = Ledger.create(self.path, POPULATION, Limit(PureDP(self.limit)), SUBLIMITS)
         self.charges = {}  # entry number -> (analyst, topic, share)
@@ -171,3 +173,10 @@ Books.TestCase.settings = settings(
     max_examples=25, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
 )
 TestBooks = Books.TestCase
+
+
+def test_books_on_a_server(postgres_server):
+    class BooksOnAServer(Books):
+        make_address = staticmethod(postgres_server.make_address)
+
+    run_state_machine_as_test(BooksOnAServer, settings=settings(Books.TestCase.settings, max_examples=10))

@@ -3,12 +3,12 @@
 import json
 import os
 import shutil
-import sqlite3
-from contextlib import closing
 from hashlib import sha256
 
 import pytest
+import sqlalchemy as sa
 from ledger_questions import POPULATION, ask, make_plain_answer, make_question
+from raw_ledger import open_raw, tamper
 
 from sfumato.errors import LedgerError
 from sfumato.kernel.losses import PureDP
@@ -16,14 +16,19 @@ from sfumato.ledger.adoption import adopt
 from sfumato.ledger.entries import hash_entry
 from sfumato.ledger.keyring import Keyring, find_home
 from sfumato.ledger.ledger import Ledger, Limit, Verification
+from sfumato.ledger.ledger_tables import ENTRIES as ENTRIES_TABLE
+from sfumato.ledger.ledger_tables import HEAD
 
 LIMIT = Limit(PureDP(9))
 ENTRIES = 8  # open, then charge and answer three times, then seen
 
 
+IN_A_FILE = pytest.mark.parametrize("place", ["sqlite"], indirect=True)
+
+
 @pytest.fixture
-def path(tmp_path):
-    return str(tmp_path / "ledger.db")
+def path(place):
+    return place
 
 
 @pytest.fixture
@@ -35,12 +40,6 @@ def books(path):
         ledger.find_stored(make_question(PureDP("0.5"), "q0"), "bob")
         assert ledger.verify() == Verification(True, ENTRIES, None, "All entries are correct.")
         return ledger.ledger_id, ledger.head()
-
-
-def tamper(path, *statements):
-    with closing(sqlite3.connect(path)) as connection, connection:
-        for statement in statements:
-            connection.execute(statement)
 
 
 def audit(path, books):
@@ -87,19 +86,26 @@ def test_the_first_broken_entry_is_named(path, books, statements, broken, reason
     assert found.entries < ENTRIES or broken == ENTRIES
 
 
+ALL_ENTRIES = sa.select(ENTRIES_TABLE).order_by(ENTRIES_TABLE.c.number)
+FIRST = sa.update(ENTRIES_TABLE).where(ENTRIES_TABLE.c.number == 1)
+
+
+def read_first(connection):
+    """What the first entry declares."""
+    return json.loads(connection.execute(ALL_ENTRIES).mappings().first()["payload"])
+
+
 def rehash(path, number, **changes):
-    """Act as an attacker who has the file: change an entry, and forge every later hash and the head."""
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.row_factory = sqlite3.Row
+    """Act as an attacker who can write the tables: change an entry, and forge every later hash and the head."""
+    with open_raw(path) as connection:
         previous = ""
-        connection.execute("DROP INDEX sfumato_one_answer")
-        for old in connection.execute("SELECT * FROM sfumato_entries ORDER BY number").fetchall():
+        connection.exec_driver_sql("DROP INDEX sfumato_one_answer")
+        for old in connection.execute(ALL_ENTRIES).mappings().all():
             row = dict(old) | (changes if old["number"] == number else {})
             row["previous"], row["hash"] = previous, hash_entry(previous, row)
             previous = row["hash"]
-            marks = ", ".join(f"{name} = :{name}" for name in row)
-            connection.execute(f"UPDATE sfumato_entries SET {marks} WHERE number = :number", row)
-        connection.execute("UPDATE sfumato_head SET hash = ?", (previous,))
+            connection.execute(sa.update(ENTRIES_TABLE).where(ENTRIES_TABLE.c.number == old["number"]).values(row))
+        connection.execute(sa.update(HEAD).values(hash=previous))
 
 
 def forget_the_mark(books):
@@ -147,15 +153,14 @@ def test_forged_hashes_are_told_by_the_mark(path, books):
 def forge_the_key(path, books):
     """An attacker without the key signs everything with another key, and names that key in the first entry."""
     other = Keyring.make("another")
-    with closing(sqlite3.connect(path)) as connection, connection:
-        (payload,) = connection.execute("SELECT payload FROM sfumato_entries WHERE number = 1").fetchone()
-        forged = json.dumps({**json.loads(payload), "keys": [[1, other.public_key]]}, sort_keys=True)
-        connection.execute("UPDATE sfumato_entries SET payload = ? WHERE number = 1", (forged,))
+    with open_raw(path) as connection:
+        forged = json.dumps({**read_first(connection), "keys": [[1, other.public_key]]}, sort_keys=True)
+        connection.execute(FIRST.values(payload=forged))
     rehash(path, 1, payload_hash=sha256(forged.encode()).hexdigest())
-    with closing(sqlite3.connect(path)) as connection, connection:
-        for number, hash_ in connection.execute("SELECT number, hash FROM sfumato_entries").fetchall():
-            signed = (other.sign(hash_), number)
-            connection.execute("UPDATE sfumato_entries SET signature = ? WHERE number = ?", signed)
+    with open_raw(path) as connection:
+        for row in connection.execute(ALL_ENTRIES).mappings().all():
+            same = ENTRIES_TABLE.c.number == row["number"]
+            connection.execute(sa.update(ENTRIES_TABLE).where(same).values(signature=other.sign(row["hash"])))
 
 
 def test_another_key_is_told(path, books):
@@ -246,6 +251,7 @@ def test_altered_totals_buy_nothing(path, books):
         Ledger.open(path, books[0], POPULATION, LIMIT)
 
 
+@IN_A_FILE
 def test_a_missing_ledger_is_never_made_anew(path, books):
     for suffix in ("", "-wal", "-shm"):
         if os.path.exists(path + suffix):
@@ -260,6 +266,7 @@ def test_a_missing_ledger_is_never_made_anew(path, books):
         Ledger.open(path, books[0], POPULATION, LIMIT)
 
 
+@IN_A_FILE
 def test_a_file_of_something_else_is_refused(path):
     with open(path, "w") as file:
         file.write("not a database, but long enough to be taken for one" * 100)
@@ -291,10 +298,9 @@ def test_places_that_are_none(tmp_path):
 
 def test_an_auditor_needs_only_sha256_and_json(path, books):
     """The chain, checked by hand from what the file says."""
-    with closing(sqlite3.connect(path)) as connection:
-        connection.row_factory = sqlite3.Row
+    with open_raw(path) as connection:
         before = ""
-        for row in map(dict, connection.execute("SELECT * FROM sfumato_entries ORDER BY number")):
+        for row in map(dict, connection.execute(ALL_ENTRIES).mappings()):
             assert sha256(row.pop("payload").encode()).hexdigest() == row["payload_hash"]
             assert row.pop("previous") == before
             row.pop("signature")  # of the hash
@@ -305,6 +311,7 @@ def test_an_auditor_needs_only_sha256_and_json(path, books):
     assert (row["number"], before) == books[1]
 
 
+@IN_A_FILE
 def test_a_backup_taken_while_open_is_a_ledger(path, books, tmp_path):
     copy = str(tmp_path / "copy.db")
     shutil.copy(path, copy)
@@ -337,6 +344,7 @@ def test_an_anchor_that_the_row_of_totals_makes_up_is_refused(path, books, state
         assert not ledger.verify().ok
 
 
+@IN_A_FILE
 def test_a_copy_with_an_anchor_made_up_is_refused(path, books, tmp_path):
     copied = str(tmp_path / "copied.db")
     shutil.copyfile(path, copied)
@@ -350,16 +358,15 @@ def test_a_copy_with_an_anchor_made_up_is_refused(path, books, tmp_path):
 @pytest.mark.parametrize("keep", [1, ENTRIES])
 def test_a_ledger_rewritten_without_its_key_is_refused(path, books, keys, keep):
     """Its first entry declares that no entries, or only much later ones, are signed. All hashes fit."""
-    with closing(sqlite3.connect(path)) as connection, connection:
-        (payload,) = connection.execute("SELECT payload FROM sfumato_entries WHERE number = 1").fetchone()
-        declared = json.loads(payload)
+    with open_raw(path) as connection:
+        declared = read_first(connection)
         declared["keys"] = [] if keys == "none" else [[1000, declared["keys"][0][1]]]
         forged = json.dumps(declared)
-        connection.execute("UPDATE sfumato_entries SET payload = ? WHERE number = 1", (forged,))
-        connection.execute("UPDATE sfumato_entries SET signature = ''")
-        connection.execute("DELETE FROM sfumato_entries WHERE number > ?", (keep,))
+        connection.execute(FIRST.values(payload=forged))
+        connection.exec_driver_sql("UPDATE sfumato_entries SET signature = ''")
+        connection.exec_driver_sql(f"DELETE FROM sfumato_entries WHERE number > {keep}")
         last = "SELECT number, spent FROM sfumato_entries ORDER BY number DESC LIMIT 1"
-        connection.execute(f"UPDATE sfumato_head SET (number, spent) = ({last})")
+        connection.exec_driver_sql(f"UPDATE sfumato_head SET (number, spent) = ({last})")
     rehash(path, 1, payload_hash=sha256(forged.encode()).hexdigest())
     for forget in (False, True):
         if forget:

@@ -29,7 +29,7 @@ MAY_IMPORT = {  # a package of ours, or a module at the root -> what of ours it 
     "ingest": {"private_files", *BELOW},
     "planning": {"query", *BELOW},
     "engines": {"ingest", *BELOW},
-    "ledger": {"signing", *TEXTS, *BELOW},
+    "ledger": {"extras", "signing", *TEXTS, *BELOW},
     "answers": {
         "accuracy",
         "canonical_text",

@@ -21,6 +21,7 @@ from sfumato.errors import LedgerError, SfumatoError
 from sfumato.ledger.file_errors import explain_failure, has_room, is_writable
 from sfumato.ledger.fork_gate import GATE
 from sfumato.ledger.ledger_rows import DURABLE, LedgerRows, run_transaction
+from sfumato.ledger.server_address import ServerAddress, is_server, read_server_address
 from sfumato.ledger.signatures import Signatures
 from sfumato.private_files import make_private, tighten
 
@@ -38,9 +39,10 @@ class Database:
 
     def __init__(self, url: str | None, *, must_exist: bool, read_only: bool = False) -> None:
         address = _read_address(url)
-        self._on_sqlite = address.get_backend_name() == "sqlite"
-        self.in_memory = self._on_sqlite and not address.database
-        self.path = address.database if self._on_sqlite and not self.in_memory else None
+        self._on_sqlite = isinstance(address, sa.URL)
+        self.in_memory = isinstance(address, sa.URL) and not address.database
+        self.path = address.database if isinstance(address, sa.URL) and not self.in_memory else None
+        self.schema = address.schema if isinstance(address, ServerAddress) else None
         self.signatures: Signatures | None = None
         self._file: tuple[int, int] | None = None  # the database file that this process opened
         self._size = 0
@@ -57,14 +59,14 @@ class Database:
         # SQLite writes beside a ledger even to read it; where that is not possible, it is read as it is
         self._read_only = read_only and self.path is not None and not (is_writable(self.path) and has_room(self.path))
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
-        if self._on_sqlite:
+        if isinstance(address, ServerAddress):
+            self._engine = address.make_engine()
+        else:
             pool = StaticPool if self.in_memory else QueuePool
             self._engine = sa.create_engine(  # every transaction ends itself: nothing is left to roll back
                 "sqlite://", creator=self._connect, poolclass=pool, hide_parameters=True, pool_reset_on_return=None
             )
             sa.event.listen(self._engine, "connect", self._set_up_sqlite)
-        else:
-            self._engine = sa.create_engine(address, hide_parameters=True)
 
     @contextmanager
     def read(self) -> Iterator[LedgerRows]:
@@ -229,20 +231,21 @@ def _build_replaced_error() -> LedgerError:
     return LedgerError("ledger-replaced", "The ledger was deleted, moved or replaced while it was open.", hint)
 
 
-def _read_address(url: str | None) -> sa.URL:
+def _read_address(url: str | None) -> sa.URL | ServerAddress:
+    """Where the ledger is: a file or memory (SQLite), or a server."""
     if url is None:
         return sa.URL.create("sqlite")
     if "://" not in url:
         return sa.URL.create("sqlite", database=os.path.abspath(url))
     try:
+        if is_server(url):
+            return read_server_address(url)
         address = sa.make_url(url)
-        backend = address.get_backend_name()
-        if backend in ("sqlite", "postgresql"):
+        if address.get_backend_name() == "sqlite":
             address.get_dialect()
-            in_file = backend == "sqlite" and address.database not in (None, "", ":memory:")
-            database = os.path.abspath(address.database or "") if in_file else None
-            return address if backend == "postgresql" else address.set(database=database)
-    except (ArgumentError, NoSuchModuleError, ImportError):
+            in_file = address.database not in (None, "", ":memory:")
+            return address.set(database=os.path.abspath(address.database or "") if in_file else None)
+    except (ArgumentError, NoSuchModuleError, ValueError):
         pass
-    hint = "Give a file path, or a URL such as postgresql+psycopg://user@host/database."
+    hint = "Give a file path, or a URL such as postgresql://user@host/database?schema=clinic."
     raise LedgerError("ledger-unreachable", "A ledger lives in SQLite or PostgreSQL.", hint)

@@ -26,6 +26,7 @@ from sfumato.ledger.keyring import Keyring
 from sfumato.ledger.ledger_rows import LedgerRows
 from sfumato.ledger.loss_sums import add_losses, make_zero_loss, write_loss
 from sfumato.ledger.schema import alter_tables, has_tables, make_tables, read_version
+from sfumato.ledger.server_address import make_schema
 from sfumato.ledger.signatures import Signatures
 from sfumato.ledger.spending import shorten
 
@@ -49,6 +50,7 @@ def begin_ledger(
 ) -> Head:
     """Make the tables and the first entry. `declared` is what else the first entry says."""
     with database.write() as rows:
+        make_schema(rows.connection, database.schema)
         if has_tables(rows):
             hint = "Open it with its ledger_id, or choose another place."
             raise LedgerError("ledger-exists", "There is a ledger at this address already.", hint)
