@@ -27,6 +27,7 @@ from sfumato.kernel.neighbours import ROW
 from sfumato.kernel.plan import Grid
 
 PUSHDOWNS = ("type_pushdown", "scalar_fn_pushdown")  # into a CSV reader, which drops rows where TRY_CAST gives NULL
+STATISTICS = "statistics_propagation"  # Parquet files state limits of their numbers that leave out NaN
 
 
 def write_rows(
@@ -43,7 +44,10 @@ def write_rows(
     unit = None
     if table.unit is not ROW:
         show_step("people")
+        if source.columns[find_owner_column(table)] in WHOLE:  # no NaN, and counted faster by its limits
+            _disable(connection, PUSHDOWNS)
         unit = count_rows_of_people(connection, table, source)
+        _disable(connection, (*PUSHDOWNS, STATISTICS))
     show_step("rows")
     connection.execute(f"INSERT INTO {quote(table.name)} BY NAME {_select_rows(table, source, unit)}")
     if table.unit is not ROW:
@@ -52,15 +56,19 @@ def write_rows(
 
 @contextmanager
 def read_row_by_row(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """Settings of DuckDB under which TRY_CAST is computed for each row, and people are counted fast."""
-    known = {row[0] for row in connection.execute("SELECT name FROM duckdb_optimizers()").fetchall()}
-    connection.execute(f"SET disabled_optimizers = '{','.join(name for name in PUSHDOWNS if name in known)}'")
+    """Settings of DuckDB under which each row is read by its own values, and people are counted fast."""
+    _disable(connection, (*PUSHDOWNS, STATISTICS))
     connection.execute(f"SET perfect_ht_threshold = {RANGE_BITS}")
     try:
         yield
     finally:
         connection.execute("RESET perfect_ht_threshold")
         connection.execute("RESET disabled_optimizers")
+
+
+def _disable(connection: duckdb.DuckDBPyConnection, optimizers: tuple[str, ...]) -> None:
+    known = {row[0] for row in connection.execute("SELECT name FROM duckdb_optimizers()").fetchall()}
+    connection.execute(f"SET disabled_optimizers = '{','.join(name for name in optimizers if name in known)}'")
 
 
 def find_lost_rows(connection: duckdb.DuckDBPyConnection, table: Table, source: SourceRelation) -> CatalogError | None:
