@@ -2,7 +2,7 @@
 
 With some probability, a person's report comes from one distribution that does not depend on the answer: the blanket.
 One person's report hides among the others' draws from it. The bound is the expected positive part of a sum over the
-blanket (Balle, Bell, Gascon and Nissim), rounded up.
+blanket (Balle, Bell, Gascon and Nissim), rounded up. Yes-or-no reports have a closer bound (binary_shuffle.py).
 """
 
 import math
@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.kernel.exact import enclose_exp_neg, round_up, write_plain
+from sfumato.local.collect.binary_shuffle import BinaryBound
 from sfumato.local.collect.binomials import Excess, Law, bound_binomial
 from sfumato.local.mechanisms.mean_tables import Ends
 from sfumato.local.randomisers.category_randomisers import Randomiser
@@ -91,7 +92,12 @@ def bound_shuffling(
     blanket, specific = find_blanket(randomiser)
     local = randomiser.epsilon
     allowed = max(float(chance), 1e-300)
-    bound = _Bound.prepare(blanket, min(people, MOST_PEOPLE), allowed)
+    counted = min(people, MOST_PEOPLE)
+    bound: _Bound | BinaryBound
+    if specific and blanket.alone == Fraction(1, 2) and not blanket.both:  # every report is a yes or a no
+        bound = BinaryBound.prepare(blanket.low / 2, counted, allowed)
+    else:
+        bound = _Bound.prepare(blanket, counted, allowed)
     low, high = 0.0, float(local)
     for _ in range(24):
         middle = (low + high) / 2
