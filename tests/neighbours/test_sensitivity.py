@@ -33,6 +33,11 @@ QUESTIONS = [
     "SELECT city, smoker, COUNT(DISTINCT id) p, SUM(CASE WHEN age > 40 THEN pay ELSE 1 END) s FROM t GROUP BY 1, 2",
     "SELECT VARIANCE(pay) AS v, AVG(pay - base) AS d FROM t WHERE pay / (age - 3) > 2 OR pay IS NULL",
     "SELECT age > 40 AS old, AVG(pay * 0.01) AS m FROM t GROUP BY old",
+    "SELECT SUM(CASE WHEN city = 'Rome' THEN pay END) AS a, SUM(CASE WHEN city = 'Oslo' THEN pay END) AS b FROM t",
+    "SELECT smoker, COUNT(*) AS n, COUNT(CASE WHEN age < 40 THEN 1 END) AS a, "
+    "AVG(CASE WHEN age < 40 THEN pay END) AS m, AVG(CASE WHEN age >= 40 THEN pay END) AS o, "
+    "COUNT(CASE WHEN age >= 40 THEN 1 END) AS b FROM t GROUP BY smoker",
+    "SELECT VARIANCE(CASE WHEN smoker THEN base END) AS a, VARIANCE(CASE WHEN NOT smoker THEN base END) AS b FROM t",
 ]
 numbers = st.one_of(
     st.none(),

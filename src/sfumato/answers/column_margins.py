@@ -27,6 +27,7 @@ from sfumato.kernel.plan import (
     Keys,
     Mode,
     People,
+    Pivot,
     Quantiles,
     Quantity,
     Sum,
@@ -114,6 +115,8 @@ def _spread_evenly(quantity: Quantity, *, per_row: bool) -> tuple[float, ...]:
             return (up * 2.0**grid.exponent, down * 2.0**grid.exponent)
         case Thirds(grid=grid):
             return ((grid.span * 2.0**grid.exponent) ** 2 / 3,) * 3
+        case Pivot(part, conditions):  # as if each condition had so many rows
+            return _spread_evenly(part, per_row=per_row) * len(conditions)
         case Curve(grid=grid):
             _, _, up = find_middle(grid, per_row=per_row)
             return (0.0, (up * 2.0**grid.exponent) ** 2 / 3)

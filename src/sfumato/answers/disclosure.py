@@ -14,7 +14,7 @@ from sfumato.kernel.certify import BinChoice, Certificate, Certified
 from sfumato.kernel.exact import write_plain
 from sfumato.kernel.losses import ApproxDP, PrivacyLoss, PureDP
 from sfumato.kernel.neighbours import Neighbours, PrivacyUnit
-from sfumato.kernel.plan import BoundedPlan, Grid, Quantity
+from sfumato.kernel.plan import BoundedPlan, Grid, Quantity, take_part
 from sfumato.kernel.release import Released
 from sfumato.planning.quantity_chooser import name_kind
 from sfumato.private_files import tighten, write_once
@@ -110,7 +110,7 @@ def write_statement(  # noqa: PLR0917 - its caller names what it passes
 
 def _read_bounds(quantity: Quantity) -> dict[str, float]:
     """The bounds that a value is clamped to; zeros for a quantity without bounds."""
-    grid: Grid = getattr(quantity, "grid", Grid(0, 0, 0))
+    grid: Grid = getattr(take_part(quantity), "grid", Grid(0, 0, 0))
     return {"lower": grid.lower * 2.0**grid.exponent, "upper": grid.upper * 2.0**grid.exponent}
 
 

@@ -17,6 +17,7 @@ from sfumato.answers.proofs import (
     KEY_CLAIMS,
     LOSS_CLAIMS,
     PART_CLAIMS,
+    PIVOT_CLAIMS,
     SHARE_CLAIMS,
     cite,
     find_claims,
@@ -41,12 +42,14 @@ from sfumato.kernel.plan import (
     Measurement,
     Mode,
     People,
+    Pivot,
     Quantiles,
     Quantity,
     Split,
     Sum,
     Thirds,
     count_bins,
+    take_part,
 )
 from sfumato.kernel.row_sources import TIMES_MET
 from sfumato.planning.groups import drops_groups
@@ -68,6 +71,11 @@ TOGETHER = (
 REPEATED = (
     "A value that is a multiple of another value plus a constant is not measured again: its aggregates are computed "
     "from the noisy sum and count of the other value."
+)
+
+PIVOTED = (
+    "Aggregates over rows that meet different conditions (CASE, FILTER) are measured together: each row meets one of "
+    "the conditions at most, so the number of conditions does not change the cost."
 )
 
 
@@ -106,7 +114,9 @@ def write_sentences(query: Query, planned: Planned, certificate: Certificate, co
     if planned.plan.keys:
         covered = "Each measurement covers all groups: the number of groups does not change the cost."
         said.append(cite(covered, GROUP_CLAIMS))
-    if any(isinstance(measurement.quantity, Split) for measurement in planned.plan.measurements):
+    if any(isinstance(measurement.quantity, Pivot) for measurement in planned.plan.measurements):
+        said.append(cite(PIVOTED, PIVOT_CLAIMS))
+    if any(isinstance(take_part(measurement.quantity), Split) for measurement in planned.plan.measurements):
         said.append(cite(TOGETHER, PART_CLAIMS))
     if not planned.plan.unit.per_row or planned.plan.reach > 1:
         rows = planned.plan.reach
@@ -174,7 +184,7 @@ def _summarise_measurement(
         f"{float(size) if laplace else float(size) ** 0.5:g}",
         share,
         margin,
-        " in each part" if isinstance(measurement.quantity, Split) else "",
+        " in each part" if isinstance(measurement.quantity, Split | Pivot) else "",
         find_claims(measurement.quantity, certified),
     )
 
@@ -196,6 +206,8 @@ def _describe(quantity: Quantity) -> str:  # noqa: PLR0911 - one return a quanti
             return "number of people"
         case Keys():
             return "number of people per undeclared key"
+        case Pivot(part, conditions):
+            return f"{_describe(part)}, for {len(conditions)} disjoint conditions"
         case Halves():
             return "count and sum together"
         case Thirds():

@@ -26,7 +26,7 @@ from sfumato.answers.shown_rows import ShownRows
 from sfumato.kernel.certify import Certificate
 from sfumato.kernel.expressions import Scalar
 from sfumato.kernel.losses import PrivacyLoss
-from sfumato.kernel.plan import Count, Halves, Keys, People, Thirds, find_exponent
+from sfumato.kernel.plan import Count, Halves, Keys, People, Thirds, find_exponent, take_part
 from sfumato.planning.formulas import BinFormula, CountFormula, SumFormula
 from sfumato.planning.moment_measurements import name_vectors
 from sfumato.planning.planner import Planned
@@ -174,7 +174,7 @@ def _find_weight_vectors(planned: Planned) -> frozenset[str]:
     return frozenset(
         name
         for measurement in measurements
-        if isinstance(measurement.quantity, WEIGHTS)
+        if isinstance(take_part(measurement.quantity), WEIGHTS)
         for name in name_vectors(measurement)
     )
 

@@ -20,6 +20,7 @@ from sfumato.kernel.plan import (
     Keys,
     Mode,
     People,
+    Pivot,
     Sum,
     Thirds,
 )
@@ -30,7 +31,7 @@ from sfumato.kernel.split_sums import compute_halves
 KeyParts = tuple[tuple[str, Scalar], ...]
 Bins = dict[int, int]  # the weight in each bin that has any
 Rows = Iterable[tuple[Any, ...]]  # of a result: key values first
-Added = Count | Sum | Halves | Thirds | Curve  # quantities that add up rows
+Added = Count | Sum | Halves | Thirds | Curve | Pivot  # quantities that add up rows
 
 
 def make_key(values: Iterable[Scalar]) -> KeyParts:
@@ -101,6 +102,10 @@ def list_addends(quantity: Count | Sum | Halves, plan: BoundedPlan) -> tuple[Cou
 
 def compute_integers(quantity: Added, totals: Sequence[int], plan: BoundedPlan) -> tuple[int, ...]:
     """The integers of one cell, from the sums over its rows."""
+    if isinstance(quantity, Pivot):
+        places = range(0, quantity.width, quantity.part.width)
+        parts = [compute_integers(quantity.part, totals[at : at + quantity.part.width], plan) for at in places]
+        return tuple(integer for part in parts for integer in part)
     if not isinstance(quantity, Halves):
         return tuple(totals)
     total, count = totals

@@ -11,7 +11,7 @@ from math import prod
 from typing import ClassVar, assert_never
 
 from sfumato.errors import KernelFault
-from sfumato.kernel.expressions import Expression, Scalar
+from sfumato.kernel.expressions import Call, Expression, Literal, Scalar
 from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
 from sfumato.kernel.neighbours import PrivacyUnit
 from sfumato.kernel.row_sources import Source, derive_extent
@@ -137,9 +137,27 @@ class Mode:
     values: tuple[Scalar, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Pivot:
+    """A quantity, apart for each condition. A row belongs to the first condition that is true for it, or to none."""
+
+    part: Count | Sum | Halves | Thirds
+    conditions: tuple[Expression, ...]
+
+    @property
+    def width(self) -> int:
+        """The integers of the part, for one condition after the other."""
+        return len(self.conditions) * self.part.width
+
+    @property
+    def value(self) -> Expression | None:
+        """The value that the part measures."""
+        return self.part.value
+
+
 Choice = Quantiles | Extreme | Mode
 Split = Halves | Thirds | Curve
-Quantity = Count | Sum | People | Keys | Split | Choice
+Quantity = Count | Sum | People | Keys | Split | Choice | Pivot
 Loss = PureDP | ApproxDP | ZCDP
 
 
@@ -155,7 +173,7 @@ class Measurement:
     loss: Loss
 
     def __post_init__(self) -> None:
-        quantity, loss = self.quantity, self.loss
+        quantity, loss = take_part(self.quantity), self.loss
         if isinstance(quantity, Sum) and abs(quantity.offset) > MOST_STEPS:
             raise KernelFault("An offset is too many steps of its grid.")
         if isinstance(quantity, Thirds | Curve) and quantity.grid.span > MOST_SPAN:
@@ -163,6 +181,11 @@ class Measurement:
         gaussian = isinstance(quantity, Count | Sum | People) and isinstance(loss, ZCDP) and not loss.delta
         if not gaussian and not isinstance(loss, ApproxDP if isinstance(quantity, Keys) else PureDP):
             raise KernelFault("This kind of loss cannot pay for this quantity.")
+
+
+def take_part(quantity: Quantity) -> Quantity:
+    """What is measured for each condition of a pivot; any other quantity itself."""
+    return quantity.part if isinstance(quantity, Pivot) else quantity
 
 
 def count_bins(choice: Choice) -> int:
@@ -179,6 +202,8 @@ def find_exponent(quantity: Quantity, *, per_row: bool) -> int:
             return grid.exponent
         case Thirds(grid=grid) | Curve(grid=grid):
             return 2 * grid.exponent
+        case Pivot(part):
+            return find_exponent(part, per_row=per_row)
         case People() | Keys() | Quantiles() | Extreme() | Mode():
             return 0
         case _:
@@ -195,6 +220,16 @@ class Key:
     def __post_init__(self) -> None:
         if self.values is not None and not 0 < len(self.values) == len(set(map(repr, self.values))):
             raise KernelFault("A key needs public values, each once.")
+
+
+def number_conditions(conditions: tuple[Expression, ...]) -> Key:
+    """The number of the first condition that is true for a row; NULL where none is.
+
+    Claim: K-77. Different conditions have different numbers, so a row belongs to one of them at most.
+    Checked by: tests/kernel/test_pivots.py::test_a_row_belongs_to_the_first_true_condition
+    """
+    numbered = [one for place, condition in enumerate(conditions) for one in (condition, Literal(place))]
+    return Key(Call("case", (*numbered, Literal(None))), tuple(range(len(conditions))))
 
 
 @dataclass(frozen=True, slots=True)

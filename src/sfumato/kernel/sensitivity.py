@@ -1,6 +1,6 @@
 """How far one unit can move a measurement: one rule for each quantity and neighbouring relation."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import assert_never
 
@@ -17,11 +17,13 @@ from sfumato.kernel.plan import (
     Keys,
     Mode,
     People,
+    Pivot,
     Quantiles,
     Quantity,
     Sum,
     Thirds,
     find_exponent,
+    number_conditions,
 )
 from sfumato.kernel.row_sources import Scan
 from sfumato.kernel.split_sums import bound_parts
@@ -40,7 +42,7 @@ def derive_sensitivity(plan: BoundedPlan, quantity: Quantity) -> Sensitivity:  #
 
     Claim: K-25. Between neighbours, the vector of the quantity's integers changes by at most this in L1 and L2.
     Requires: the engine computes the plan as its operators say (tests/engines: every engine equals the reference).
-    Relies on: K-35 (reach), K-37 (split sums); nothing of the planner.
+    Relies on: K-35 (reach), K-37 (split sums), K-77 (pivots); nothing of the planner.
     Checked by: tests/neighbours/test_sensitivity.py::test_no_neighbour_moves_more
     """
     reach, per_row, neighbours = Fraction(plan.reach), plan.unit.per_row, plan.unit.neighbours
@@ -65,6 +67,8 @@ def derive_sensitivity(plan: BoundedPlan, quantity: Quantity) -> Sensitivity:  #
                 raise KernelFault("A curve is of rows that are always there.")
             moved = bound_parts(quantity, per_row=per_row)
             return Sensitivity(moved, moved**2)
+        case Pivot(part, conditions):  # as if the number of the condition were one more key (K-77)
+            return derive_sensitivity(replace(plan, keys=(*plan.keys, number_conditions(conditions))), part)
         case Quantiles() | Extreme() | Mode():  # one unit's weights leave, and another's enter other bins
             times, weight = neighbours.people_moved, Fraction(bound_unit_weight(plan))
             return Sensitivity(times * weight, times * weight**2)  # weights are never negative: no cross term adds

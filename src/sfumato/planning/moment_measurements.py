@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from sfumato.kernel.expressions import Column
-from sfumato.kernel.plan import Curve, Grid, Halves, Measurement, Split, Thirds
+from sfumato.kernel.plan import Curve, Grid, Halves, Measurement, Pivot, Split, Thirds
 from sfumato.kernel.split_sums import find_middle
 from sfumato.planning.grids import make_squared_grid, make_sum_grid
 from sfumato.planning.linear import Linear
@@ -128,6 +128,6 @@ def name_part(name: str, place: int) -> str:
 
 def name_vectors(measurement: Measurement) -> tuple[str, ...]:
     """Name the released vectors of a measurement: one, or one for each part."""
-    if isinstance(measurement.quantity, Split):
+    if measurement.quantity.width > 1 and isinstance(measurement.quantity, Split | Pivot):
         return tuple(name_part(measurement.name, place) for place in range(measurement.quantity.width))
     return (measurement.name,)

@@ -2,16 +2,17 @@
 
 The count and the sum of a value are one quantity where both are wanted. Its count serves COUNT(*) and every AVG of a
 column without NULLs (moment_measurements.py). Values that are linear in one another are measured once
-(linear_repeats.py). Quantiles of one value share one choice. Undeclared keys are released
-with their numbers of people.
+(linear_repeats.py), and so are aggregates over disjoint rows (pivots.py). Quantiles of one value share one choice.
+Undeclared keys are released with their numbers of people.
 """
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 from sfumato.catalog.dataset import Dataset
 from sfumato.errors import KernelFault
-from sfumato.kernel.expressions import Call, Literal
+from sfumato.kernel.expressions import Call, Expression, Literal
 from sfumato.kernel.neighbours import Neighbours
 from sfumato.kernel.plan import (
     Choice,
@@ -22,10 +23,12 @@ from sfumato.kernel.plan import (
     Keys,
     Mode,
     People,
+    Pivot,
     Quantiles,
     Quantity,
     Sum,
     Thirds,
+    number_conditions,
 )
 from sfumato.planning.formulas import (
     BinFormula,
@@ -47,6 +50,7 @@ from sfumato.planning.moment_measurements import (
     read_halves,
     read_thirds,
 )
+from sfumato.planning.pivots import PivotGroup, PivotReader, find_pivots
 from sfumato.planning.public_numbers import find_largest_numbers, find_public_numbers
 from sfumato.query.query import Aggregate, Query, Typed
 
@@ -54,8 +58,11 @@ from sfumato.query.query import Aggregate, Query, Typed
 class QuantityChooser:
     """Collects the quantities that the aggregates of a query need, each once."""
 
-    def __init__(self, query: Query, dataset: Dataset, *, per_row: bool, undeclared: bool, pure: bool) -> None:
+    def __init__(
+        self, query: Query, dataset: Dataset, *, per_row: bool, undeclared: bool, pure: bool, pivots: bool = True
+    ) -> None:
         self.per_row = per_row
+        self._query, self._dataset, self._pure = query, dataset, pure
         self.wanted: dict[str, tuple[Quantity, Typed | None]] = {}
         self.public = find_public_numbers(query, dataset)
         self.most_rows, self.most_people = find_largest_numbers(query, dataset)
@@ -70,11 +77,18 @@ class QuantityChooser:
         one_cell = dataset.neighbours is Neighbours.REPLACE_ONE and not query.keys
         rows = RowFacts(per_row, fixed or (undeclared and per_row), fixed, one_cell)
         # Gaussian noise is the same in every direction: parts would gain nothing
-        self._repeats = fold_repeats(query.aggregates)
+        totals = not (one_cell or rows.counted)
+        self._pivots = find_pivots(query.aggregates, totals=totals) if pivots else []
+        self._opened: dict[tuple[Expression, ...], tuple[PivotReader, dict[Aggregate, Formula]]] = {}
+        pivoted = {aggregate for group in self._pivots for aggregate in group.members}
+        self._repeats = fold_repeats([aggregate for aggregate in query.aggregates if aggregate not in pivoted])
         self.splits = choose_splits(list_measured(self._repeats), rows) if pure else {}
 
     def choose_formula(self, aggregate: Aggregate) -> Formula:  # noqa: PLR0911 - one return an aggregate
         """Choose the quantities for an aggregate, and how the aggregate is computed from them."""
+        for group in self._pivots:
+            if aggregate in group.members:
+                return self._read_pivot(group, aggregate)
         value, repeat = aggregate.value, self._repeats[aggregate]
         measured = repeat.aggregate.value
         match aggregate.function:
@@ -108,6 +122,36 @@ class QuantityChooser:
                 name = self._add(Mode(value.expression, aggregate.most, value.values), value)
                 return ListFormula(name, value.values, aggregate.most, aggregate.function == "TOP_K")
         raise KernelFault("An aggregate has no plan.")
+
+    def _read_pivot(self, group: PivotGroup, aggregate: Aggregate) -> Formula:
+        """An aggregate over the rows of a condition, read from the measurement of all conditions."""
+        if group.conditions not in self._opened:
+            self._opened[group.conditions] = self._open_pivot(group)
+        reader, formulas = self._opened[group.conditions]
+        (found, places), value = group.members[aggregate], aggregate.value
+        formula = reader.read(formulas[found.aggregate], places)
+        if isinstance(formula, CountFormula) and aggregate.function == "COUNT":
+            return CountFormula(formula.count, 0.0, self.most_rows, value, all_rows=value is None)
+        if isinstance(formula, CountFormula | SumFormula) and value is not None:
+            total = formula.count if isinstance(formula, CountFormula) else formula.total
+            return SumFormula(total.times(found.factor), value, *self._bound_sum(value))
+        return formula
+
+    def _open_pivot(self, group: PivotGroup) -> tuple[PivotReader, dict[Aggregate, Formula]]:
+        """Choose the quantities for one of the conditions, and measure each of them for all conditions."""
+        inner = tuple(dict.fromkeys(found.aggregate for found, _ in group.members.values()))
+        keys = (*self._query.keys, number_conditions(group.conditions))
+        query = replace(self._query, aggregates=inner, keys=keys)
+        chooser = QuantityChooser(
+            query, self._dataset, per_row=self.per_row, undeclared=False, pure=self._pure, pivots=False
+        )
+        formulas = {aggregate: chooser.choose_formula(aggregate) for aggregate in inner}
+        names: dict[str, tuple[str, int]] = {}
+        for name, (part, value) in chooser.wanted.items():
+            if not isinstance(part, Count | Sum | Halves | Thirds):
+                raise KernelFault("A quantity is not measured for each of several conditions.")
+            names[name] = (self._add(Pivot(part, group.conditions), value), part.width)
+        return PivotReader(names), formulas
 
     def _choose_bin(self, value: Typed, choice: Quantiles | Extreme, place: int) -> BinFormula:
         name, grid = self._add(choice, value), choice.grid

@@ -156,7 +156,8 @@ def choose(conditions: Sequence[Typed], outcomes: Sequence[Typed], otherwise: Ty
         _require_type("CASE WHEN", condition, "boolean")
     parts = [part for pair in zip(conditions, outcomes, strict=True) for part in pair]
     call = Call("case", (*(part.expression for part in parts), otherwise.expression))
-    return _merge_outcomes("CASE", call, [*outcomes, otherwise])
+    merged = _merge_outcomes("CASE", call, [*outcomes, otherwise])
+    return replace(merged, restricted=(conditions[0], outcomes[0], otherwise)) if len(conditions) == 1 else merged
 
 
 def coalesce(arguments: Sequence[Typed]) -> Typed:
@@ -170,7 +171,8 @@ def convert_truth(one: Typed) -> Typed:
     """1 for true, 0 for false, NULL for NULL. SUM and AVG of a condition add these up."""
     if not one.nullable:
         return choose([one], [type_literal(1)], type_literal(0))
-    return choose([one, combine_logic("not", [one])], [type_literal(1), type_literal(0)], type_literal(None))
+    made = choose([one, combine_logic("not", [one])], [type_literal(1), type_literal(0)], type_literal(None))
+    return replace(made, restricted=(one, type_literal(1), type_literal(0)))  # as far as SUM can tell
 
 
 def _merge_outcomes(function: str, call: Call, outcomes: Sequence[Typed]) -> Typed:

@@ -20,6 +20,8 @@ class Typed:
     upper: float | None = None
     whole: bool = False
     values: tuple[Scalar, ...] | None = None  # all possible values, if they are declared and few
+    # of CASE WHEN one THEN two ELSE three END, with one condition: what these are
+    restricted: "tuple[Typed, Typed, Typed] | None" = field(default=None, compare=False, repr=False)
 
     @property
     def bounded(self) -> bool:

@@ -19,6 +19,7 @@ from sfumato.kernel.plan import (
     Keys,
     Mode,
     People,
+    Pivot,
     Quantiles,
     Sum,
     Thirds,
@@ -55,7 +56,7 @@ class ReferenceEngine:
         bins: dict[str, list[Bins]] = {}
         for measurement in plan.measurements:
             match measurement.quantity:
-                case Count() | Sum() | Halves() | Thirds() | Curve() as added:
+                case Count() | Sum() | Halves() | Thirds() | Curve() | Pivot() as added:
                     integers[measurement.name] = _add_up(added, placed, len(cells), plan)
                 case People() | Keys():
                     integers[measurement.name] = _count_units(placed, len(cells), plan)
@@ -131,6 +132,10 @@ def _contributions(quantity: Added, row: WeightedRow, plan: BoundedPlan) -> tupl
             if found is None:
                 return (0,) * quantity.width
             return tuple(_weighed(part, row, most) for part in split_row(quantity, quantise(found, grid)))
+        case Pivot(part, conditions):
+            true = [place for place, condition in enumerate(conditions) if evaluate(condition, row.values) is True]
+            mine = _contributions(part, row, plan)
+            return tuple(one * (place in true[:1]) for place in range(len(conditions)) for one in mine)
         case Count() | Sum() | Halves():
             addends = list_addends(quantity, plan)
             return tuple(_contribution(addend, row, most, per_row=per_row) for addend in addends)

@@ -24,7 +24,7 @@ from sfumato.engines.sql.scalars import (
     round_half_up,
 )
 from sfumato.engines.sql.source_sql import is_as_pinned, lower_from, read_held
-from sfumato.ingest.hidden_names import BIN, KEY, ROUNDED, SCALED, STEPS, UNIT
+from sfumato.ingest.hidden_names import BIN, KEY, NUMBER, ROUNDED, SCALED, STEPS, UNIT
 from sfumato.kernel.expressions import Column, Expression, collect_columns, may_be_negative_zero
 from sfumato.kernel.plan import (
     ROW_WEIGHT_EXPONENT,
@@ -36,9 +36,13 @@ from sfumato.kernel.plan import (
     Grid,
     Halves,
     Mode,
+    Pivot,
     Quantiles,
+    Split,
     Sum,
     Thirds,
+    number_conditions,
+    take_part,
 )
 from sfumato.kernel.row_sources import derive_extent
 from sfumato.kernel.split_sums import find_middle
@@ -60,15 +64,17 @@ def lower(plan: BoundedPlan, stored: Stored) -> exp.Expression:
     Checked by: tests/neighbours/test_joins.py::test_no_neighbour_moves_more_through_a_join
     """
     added = {one.name: one.quantity for one in plan.measurements if isinstance(one.quantity, Added)}
-    valued = {name: one for name, one in added.items() if not isinstance(one, Count)}
+    parts = {name: take_part(one) for name, one in added.items()}
+    valued = {name: one for name, one in parts.items() if isinstance(one, Sum | Split)}
     computed = {name: one for name, one in valued.items() if _lacks_steps(one, plan, stored)}
+    numbered = {name: one for name, one in added.items() if isinstance(one, Pivot)}
     totals = [
         name_column(total, name if quantity.width == 1 else f"{name}.{place}")
         for name, quantity in added.items()
         for place, total in enumerate(_lower_totals(name, quantity, plan, stored))
     ]
-    if computed:
-        query = _round_values(plan, added.values(), computed).select(*_read_keys(plan), *totals)
+    if computed or numbered:
+        query = _round_values(plan, added.values(), computed, numbered).select(*_read_keys(plan), *totals)
     else:
         query = _filter(plan, added.values()).select(*_name_keys(plan), *totals)
     query = query.group_by(*_read_keys(plan)) if plan.keys else query
@@ -137,20 +143,33 @@ def _keep_counted_keys(plan: BoundedPlan, query: exp.Select, units: list[exp.Exp
     return kept.join(query.subquery("found"), on=exp.and_(*same), join_type="inner")
 
 
-def _round_values(plan: BoundedPlan, measured: Iterable[Measured], computed: Mapping[str, Valued]) -> exp.Select:
-    """Rows with computed values on their grids: each value is computed once, rounded once, and only then clamped."""
+def _round_values(
+    plan: BoundedPlan,
+    measured: Iterable[Measured],
+    computed: Mapping[str, Valued],
+    numbered: Mapping[str, Pivot] | None = None,
+) -> exp.Select:
+    """Rows with computed values on their grids: each value is computed once, rounded once, and only then clamped.
+
+    The rows of a pivot have the number of their condition.
+    """
     inner = _filter(plan, measured).select(*_name_keys(plan), exp.Star())
     for name, quantity in computed.items():
         step = lower_double(2.0**-quantity.grid.exponent)
         scaled = exp.Mul(this=lower_expression(quantity.value), expression=step)
         inner = inner.select(name_column(scaled, SCALED + name), copy=False)
+    for name, pivot in (numbered or {}).items():
+        number = lower_expression(number_conditions(pivot.conditions).expression)
+        inner = inner.select(name_column(number, NUMBER + name), copy=False)
     whole = [name_column(round_half_up(read_column(SCALED + name)), ROUNDED + name) for name in computed]
     return exp.Select().from_(exp.select(exp.Star(), *whole).from_(inner.subquery("scaled")).subquery("rounded"))
 
 
 def _filter(plan: BoundedPlan, measured: Iterable[Measured]) -> exp.Select:
     """FROM and WHERE."""
-    read = [one.value for one in measured if one.value is not None] + [key.expression for key in plan.keys]
+    quantities = list(measured)
+    read = [one.value for one in quantities if one.value is not None] + [key.expression for key in plan.keys]
+    read += [condition for one in quantities if isinstance(one, Pivot) for condition in one.conditions]
     needed = set[str]().union(*map(collect_columns, (*read, *plan.filters)))
     query = exp.Select().from_(lower_from(plan, needed), copy=False)
     return query.where(*map(lower_expression, plan.filters), copy=False)
@@ -180,8 +199,22 @@ def _lower_totals(name: str, quantity: Added, plan: BoundedPlan, stored: Stored)
         case Count() | Sum() | Halves():
             addends = list_addends(quantity, plan)
             return [_lower_total(name, addend, plan, stored) for addend in addends]
+        case Pivot(part, conditions):
+            totals = _lower_totals(name, part, plan, stored)
+            return [_restrict(total, name, place) for place in range(len(conditions)) for total in totals]
         case _:
             assert_never(quantity)
+
+
+def _restrict(total: exp.Expression, name: str, place: int) -> exp.Expression:
+    """The same total over the rows of one condition of a pivot."""
+    here = exp.EQ(this=read_column(NUMBER + name), expression=lower_integer(place))
+
+    def filter_rows(node: exp.Expression) -> exp.Expression:
+        added_up = isinstance(node, exp.Sum | exp.Count)
+        return exp.Filter(this=node, expression=exp.Where(this=here.copy())) if added_up else node
+
+    return total.transform(filter_rows)
 
 
 def _split(quantity: Thirds | Curve, steps: exp.Expression, plan: BoundedPlan) -> list[exp.Expression]:
