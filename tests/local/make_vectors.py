@@ -6,7 +6,7 @@ Everything here is a function of fixed bytes, so that making the file again give
 import json
 import sys
 from copy import deepcopy
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from hashlib import sha256
 from pathlib import Path
@@ -25,6 +25,7 @@ from sfumato.local.mechanisms.permanent_coins import PermanentCoins
 from sfumato.local.mechanisms.two_stage import TwoStage
 from sfumato.local.randomisers.category_tables import describe_category_table
 from sfumato.local.randomisers.two_stage_randomisers import memoise
+from sfumato.local.survey.announcement import read_announcement
 from sfumato.local.survey.canonical_json import NotCanonical, parse_canonical, write_canonical
 from sfumato.local.survey.device import write_permanent_purpose
 from sfumato.local.survey.domains import draw_report
@@ -424,6 +425,34 @@ def manifests(key):
         yield {"name": name, **document, "code": code, **about}
 
 
+def announcements(key):
+    """Announcements of the weekly survey, whole and altered, with the refusal's code or the announced period."""
+    survey = dict(whole_surveys(key))["weekly"]
+    week = timedelta(days=7)
+    whole = key.announce(survey.manifest, survey.manifest.created + 3 * week)
+    other = key.announce(dict(whole_surveys(key))["categories"].manifest, survey.manifest.created)
+    document = json.loads(whole)
+    said = document["announcement"]
+
+    def changed(**fields):
+        signer, signature = key._sign_statement({**said, **fields})
+        return write_canonical({"announcement": {**said, **fields}, "public_key": signer, "signature": signature})
+
+    for data in (
+        whole, whole.rstrip(), whole.replace(b'"period":3', b'"period":4'), other, b"{}", b"x", b" " + whole,
+        changed(period=4), changed(period="3"), changed(at="2099-01-01T00:00:00Z"), changed(at=3), changed(version=2),
+        changed(version=True), changed(more=1), changed(format="other"), changed(survey="0" * 32),
+        whole.replace(b'"public_key":"', b'"public_key":"00'), changed(period=3),
+        write_canonical({**document, "signature": "00" * 64}), write_canonical({**document, "more": 1}),
+        write_canonical({**document, "announcement": 1}), write_canonical([1]),
+    ):  # fmt: skip
+        try:
+            period, code = read_announcement(data, survey.manifest).period, None
+        except SfumatoError as error:
+            period, code = None, error.code
+        yield {"text": data.decode(), "code": code, "period": period}
+
+
 def written(data):
     try:
         return {"text": data.decode()}
@@ -442,6 +471,7 @@ def vectors():
         "memos": list(memos()),
         "public_key": key.public_key,
         "manifests": list(manifests(key)),
+        "announcements": list(announcements(key)),
         "refusals": {code: list(words) for code, words in REFUSALS.items()},
     }
 

@@ -10,7 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 
@@ -24,6 +24,7 @@ from sfumato.errors import BudgetExceeded, CatalogError, InvalidParameter, Ledge
 from sfumato.kernel.exact import sum_exactly
 from sfumato.local.mechanisms.permanent_coins import PermanentCoins
 from sfumato.local.survey import device as device_module
+from sfumato.local.survey import device_clock
 from sfumato.local.survey.device import Caps, Device, find_default_place, write_permanent_purpose
 from sfumato.local.survey.domains import draw_report
 from sfumato.local.survey.new_survey import Renewal, new_survey
@@ -41,6 +42,17 @@ def at(days):
 @pytest.fixture
 def device(tmp_path):
     return tmp_path / "books" / "device.db"
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Set the device's clock to a day of the survey."""
+
+    def turn(days):
+        monkeypatch.setattr(device_module, "read_device_clock", lambda: at(days))
+        return {"at": at(days)}
+
+    return turn
 
 
 def on(name, device):
@@ -122,15 +134,15 @@ def test_each_cap_of_the_person_holds(device, cap, words):
             books.set_caps(**{cap: wrong})
 
 
-def test_caps_are_over_all_surveys_and_months_pass(device):
+def test_caps_are_over_all_surveys_and_months_pass(device, clock):
     books = Device(device)
     books.set_caps(per_month="1.2", lifetime="1.7")
-    on("categories", device).report("a", at=at(1))
+    on("categories", device).report("a", **clock(1))
     with pytest.raises(BudgetExceeded):
-        on("yes or no", device).report(True, at=at(30))
-    on("yes or no", device).report(True, at=at(31))
+        on("yes or no", device).report(True, **clock(30))
+    on("yes or no", device).report(True, **clock(31))
     with pytest.raises(BudgetExceeded):
-        on("questions", device).report([True, False, True], at=at(200))
+        on("questions", device).report([True, False, True], **clock(200))
     spent = books.sum_spent(SURVEYS["questions"].manifest, at(31))
     assert spent.survey == 0
     assert spent.month == SURVEYS["yes or no"].epsilon
@@ -150,27 +162,78 @@ def test_what_is_left_is_exact_to_the_last_digit(device):
     survey.report("a", at=at(8))
 
 
-def test_a_clock_that_goes_back_buys_nothing(device):
+def test_a_clock_that_goes_back_buys_nothing(device, clock):
     survey = Survey(weekly(lifetime_epsilon=9).manifest, device)
     Device(device).set_caps(per_survey=9, per_month="2.5")
-    later = survey.report("a", at=at(20))
-    survey.report("a", at=at(3))
-    assert survey.report("b", at=at(20)).id == later.id
+    later = survey.report("a", **clock(20))
+    survey.report("a", **clock(3))
+    assert survey.report("b", **clock(20)).id == later.id
     with pytest.raises(BudgetExceeded):
-        survey.report("a", at=at(10))  # charges of later days count too
+        survey.report("a", **clock(10))  # charges of later days count too
 
 
-def test_a_clock_that_was_set_back_and_is_right_again_buys_nothing(device):
+def test_a_clock_that_was_set_back_and_is_right_again_buys_nothing(device, clock):
     """A charge is never older than the previous one, even if the clock was set back."""
     survey = Survey(weekly(lifetime_epsilon=9).manifest, device)
     Device(device).set_caps(per_survey=9, per_month="2.5")
-    survey.report("a", at=at(50))
-    survey.report("a", at=at(3))
+    survey.report("a", **clock(50))
+    survey.report("a", **clock(3))
     with pytest.raises(BudgetExceeded, match="your cap for thirty days"):
-        survey.report("a", at=at(57))
+        survey.report("a", **clock(57))
     assert Device(device).sum_spent(survey.manifest, at(57)).month == sum_exactly(survey.epsilon, survey.epsilon)
     assert Device(device).sum_spent(survey.manifest, at(81)).month == 0
-    survey.report("a", at=at(81))
+    survey.report("a", **clock(81))
+
+
+def test_a_clock_that_is_set_forward_while_the_process_runs_does_not_end_the_month(device, monkeypatch):
+    """The times that a caller gives, and a system clock that is set forward, choose periods. They buy no new month."""
+    begun = datetime.now(UTC)
+    monkeypatch.setattr(device_clock, "_CLOCK", device_clock._RunningClock())  # a process of its own
+    survey = Survey(weekly(lifetime_epsilon=90, begins=begun - timedelta(days=300)).manifest, device)
+    Device(device).set_caps(per_survey=90, per_month="2.5", lifetime=90)
+    times = [begun + timedelta(days=7 * week) for week in range(-40, 8)]
+    made = 0
+    for moment in times:
+        monkeypatch.setattr(device_clock, "datetime", set_clock(moment))
+        try:
+            survey.report("a", at=moment)
+            made += 1
+        except BudgetExceeded:
+            pass
+    assert made == 2
+    monkeypatch.setattr(device_module, "read_device_clock", lambda: begun + timedelta(days=31))
+    survey.report("a", at=times[-1])  # negative control: the device's own clock does end it
+
+
+def set_clock(moment):
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz=None):
+            return moment + timedelta(days=60)
+
+    return Clock
+
+
+def test_an_announced_period_is_used_whatever_the_clock_says_and_bounds_the_month(device, clock):
+    survey = Survey(weekly(lifetime_epsilon=9).manifest, device)
+    Device(device).set_caps(per_survey=9, per_month="1.5")
+    say = [KEY.announce(survey.manifest, at(7 * week)) for week in range(12)]
+    assert survey.report("a", announcement=say[2], **clock(300)).period == 2
+    clock(340)
+    with pytest.raises(BudgetExceeded, match="thirty days"):
+        survey.report("a", announcement=say[3])  # announced seven days later, whatever the clock says
+    assert survey.report("a", announcement=say[8]).period == 8
+    clock(60)
+    with pytest.raises(BudgetExceeded, match="thirty days"):
+        survey.report("a", announcement=say[11])  # a dishonest announcement does not end the month either
+
+
+def test_announcements_of_others_are_refused(device):
+    survey = Survey(weekly().manifest, device)
+    with pytest.raises(CatalogError, match="not announced"):
+        survey.report("a", announcement=KEY.announce(SURVEYS["categories"].manifest, at(1)))
+    with pytest.raises(CatalogError, match="another key"):
+        sf.local.SurveyKey().announce(survey.manifest, at(1))
 
 
 def test_a_time_without_its_zone_is_refused(device):
@@ -399,7 +462,7 @@ def test_racing_processes_make_one_report(device):
 
 REPORT_FOREVER = """
 import sys
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from make_vectors import BEGINS, FixedKey
 from sfumato.local.survey.new_survey import new_survey
 from sfumato.local.survey.signed_survey import Survey

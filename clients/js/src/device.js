@@ -1,28 +1,35 @@
 /**
- * A person's own ledger: what each survey has cost, the person's caps, and the permanent reports.
+ * A person's own ledger: what each survey has cost, the person's caps, the permanent reports, and the reports to send.
  *
  * A charge, the permanent report and the report are stored together, before the report is returned.
  */
 
+import { readAnnouncement } from "./announcement.js";
 import { canonical } from "./canonical.js";
+import { deviceClock } from "./device-clock.js";
 import { add, compare, decimal, decimalText, negative, ratio } from "./exact.js";
+import { DEFAULT_CAPS, freshLedger, prune, readLedger } from "./ledger.js";
 import { periodAt } from "./manifest.js";
 import { Exhausted, fromHex, Given, memoBytes, system, toHex } from "./randomness.js";
 import { Refused } from "./refusals.js";
 
-const FORMAT = "sfumato-device 1";
+export { DEFAULT_CAPS };
+
 const PURPOSE = "sfumato permanent report 1";
 const DAY = 86_400_000;
 const DAYS_A_MONTH = 30;
 const FIRST_BLOCKS = 64;
 const ZERO = ratio(0n);
 
-/** The most epsilon that a person allows: for one survey, in any thirty days, and in total. */
-export const DEFAULT_CAPS = Object.freeze({ perSurvey: "4", perMonth: "8", lifetime: "32" });
-
 export class Device {
-  constructor(store) {
+  /**
+   * `clock` is the time of the thirty-day cap. With `announced`, a report needs an announcement of its period, signed by
+   * the team that asks.
+   */
+  constructor(store, { clock = deviceClock, announced = false } = {}) {
     this.store = store;
+    this.clock = clock;
+    this.announced = announced;
   }
 
   /** Return the person's caps, after the given changes. */
@@ -34,48 +41,108 @@ export class Device {
     });
   }
 
+  /** Where this ledger is. Browsers keep one for each origin: another site, port or profile has its own caps. */
+  async where() {
+    const kept = (await globalThis.navigator?.storage?.persisted?.()) ?? false;
+    return { store: this.store.constructor.name, origin: globalThis.location?.origin ?? null, persisted: kept };
+  }
+
   /** Return the epsilon that was charged so far, as decimal texts. */
-  spent(manifest, at = new Date()) {
+  spent(manifest) {
     return this.#ledger((ledger) => {
-      const found = spent(ledger, manifest.digest, at);
+      const found = spent(ledger, manifest.digest, this.clock());
       return Object.fromEntries(Object.entries(found).map(([name, value]) => [name, decimalText(value)]));
     });
   }
 
-  /** Make the report for the period of this time. A second call in the period returns the same report, for free. */
-  report(manifest, answer, at) {
-    const period = periodAt(manifest, at);
+  /** Return the epsilon that this device would still spend on this survey, and what one more answer costs. */
+  left(manifest) {
+    return this.#ledger((ledger) => {
+      const remaining = limits(ledger, manifest, this.clock()).map(([limit, already]) => add(limit, negative(already)));
+      const least = remaining.reduce((a, b) => (compare(a, b) < 0 ? a : b));
+      return { epsilon: least.n > 0n ? decimalText(least) : "0", price: manifest.price.text };
+    });
+  }
+
+  /** Make the report for a period. A second call in the period returns the same report, for free. */
+  async report(manifest, answer, { at, announcement = null } = {}) {
+    if (announcement === null && this.announced) throw new Refused("survey-announcement");
+    const announced = announcement === null ? null : await readAnnouncement(announcement, manifest);
+    const period = announced ? announced.period : periodAt(manifest, at ?? new Date());
+    const now = new Date(Math.min(this.clock().getTime(), announced?.at ?? Infinity));
     return this.#ledger(async (ledger) => {
+      const about = (ledger.surveys[manifest.digest] ??= { endpoint: "", ends: 0, floor: 0, renewal: 1 });
+      Object.assign(about, {
+        endpoint: manifest.endpoint,
+        ends: manifest.expires,
+        renewal: manifest.memo?.periods ?? 1,
+      });
       const made = (ledger.reports[manifest.digest] ??= {});
       if (made[period]) return { ...made[period], epsilon: "0", repeated: true };
+      if (period < about.floor) throw new Refused("survey-past");
       let price = manifest.price.text;
       let report;
       if (manifest.memo) {
-        const kept = await this.#permanent(ledger, manifest, answer, period, at);
+        const kept = await this.#permanent(ledger, manifest, answer, period, now);
         if (!kept.charged) price = "0";
         report = manifest.memo.instantaneous ? manifest.memo.instantaneous.again(kept.report, system) : kept.report;
       } else {
-        charge(ledger, manifest, period, at);
+        charge(ledger, manifest, period, now);
         report = manifest.permanent.draw(answer, system);
       }
-      made[period] = { survey: manifest.id, period, id: toHex(system.take(16)), report };
-      return { ...made[period], epsilon: price, repeated: false };
+      made[period] = { survey: manifest.id, period, id: toHex(system.take(16)), report, state: "made" };
+      const found = { ...made[period], epsilon: price, repeated: false };
+      prune(ledger, now);
+      return found;
+    });
+  }
+
+  /** The report of the latest period, or null: nothing is made or charged. */
+  latest(manifest) {
+    return this.#ledger((ledger) => {
+      const made = ledger.reports[manifest.digest] ?? {};
+      const period = Math.max(-1, ...Object.keys(made).map(Number));
+      return period < 0 ? null : { ...made[period] };
+    });
+  }
+
+  /** The reports that wait to be sent: of one survey, or of all. */
+  waiting(digest = null) {
+    return this.#ledger((ledger) =>
+      Object.entries(ledger.reports)
+        .filter(([survey]) => digest === null || survey === digest)
+        .flatMap(([survey, made]) =>
+          Object.values(made)
+            .filter((one) => one.state === "made")
+            .map((one) => ({ digest: survey, endpoint: ledger.surveys[survey]?.endpoint ?? "", ...one })),
+        ),
+    );
+  }
+
+  /** Record what became of a report. `after`: a time before which the collector wants no other attempt. */
+  settle(digest, period, state, after = null) {
+    return this.#ledger((ledger) => {
+      const one = ledger.reports[digest]?.[period];
+      if (!one || one.state === "withdrawn") return;
+      one.state = state;
+      if (after === null) delete one.after;
+      else one.after = after;
     });
   }
 
   /** The first answer of a renewal is kept: reports must not reveal that an answer changed. */
-  async #permanent(ledger, manifest, answer, period, at) {
+  async #permanent(ledger, manifest, answer, period, now) {
     const renewal = Math.floor(period / manifest.memo.periods);
     const kept = (ledger.permanent[manifest.digest] ??= {});
     if (renewal in kept) return { report: kept[renewal], charged: false };
-    charge(ledger, manifest, period, at);
+    charge(ledger, manifest, period, now);
     kept[renewal] = await permanentReport(manifest, answer, fromHex(ledger.secret), renewal);
     return { report: kept[renewal], charged: true };
   }
 
   #ledger(change) {
     return this.store.update(async (text) => {
-      const ledger = text === null ? fresh() : read(text);
+      const ledger = text === null ? freshLedger() : readLedger(text);
       const result = await change(ledger);
       return [JSON.stringify(ledger), result];
     });
@@ -95,26 +162,29 @@ export async function permanentReport(manifest, answer, secret, renewal) {
   }
 }
 
-function charge(ledger, manifest, period, at) {
-  const so = spent(ledger, manifest.digest, at);
+function charge(ledger, manifest, period, now) {
+  for (const [limit, already] of limits(ledger, manifest, now)) {
+    if (compare(manifest.price, add(limit, negative(already))) > 0) throw new Refused("budget-exceeded");
+  }
+  ledger.charges.push({ survey: manifest.digest, period, day: dayOf(now), epsilon: decimalText(manifest.price) });
+}
+
+function limits(ledger, manifest, now) {
+  const so = spent(ledger, manifest.digest, now);
   const own = positive(ledger.caps.perSurvey);
-  const limits = [
+  return [
     [compare(own, manifest.lifetime) < 0 ? own : manifest.lifetime, so.survey],
     [positive(ledger.caps.perMonth), so.month],
     [positive(ledger.caps.lifetime), so.lifetime],
   ];
-  for (const [limit, already] of limits) {
-    if (compare(manifest.price, add(limit, negative(already))) > 0) throw new Refused("budget-exceeded");
-  }
-  ledger.charges.push({ survey: manifest.digest, period, day: dayOf(at), epsilon: decimalText(manifest.price) });
 }
 
 /**
  * Charges are in the order in which they were made. A charge that was made after a charge of the last thirty days also
  * counts for these thirty days, whatever date it carries.
  */
-function spent(ledger, digest, at) {
-  const recent = ledger.charges.findIndex((charged) => charged.day > dayOf(at) - DAYS_A_MONTH);
+function spent(ledger, digest, now) {
+  const recent = ledger.charges.findIndex((charged) => charged.day > dayOf(now) - DAYS_A_MONTH);
   const total = (charges) => charges.map((charged) => decimalOf(charged.epsilon)).reduce(add, ZERO);
   return {
     survey: total(ledger.charges.filter((charged) => charged.survey === digest)),
@@ -135,36 +205,4 @@ function positive(value) {
   return found;
 }
 
-const dayOf = (at) => Math.floor(at.getTime() / DAY);
-
-function fresh() {
-  const secret = toHex(system.take(32));
-  return { format: FORMAT, secret, caps: { ...DEFAULT_CAPS }, charges: [], permanent: {}, reports: {} };
-}
-
-/** A ledger that cannot be read is never replaced by a new one, which would lose the record of what was spent. */
-function read(text) {
-  let ledger;
-  try {
-    ledger = JSON.parse(text);
-  } catch {
-    throw new Refused("device-ledger");
-  }
-  const { format, secret, caps, charges, permanent, reports } = ledger ?? {};
-  const whole =
-    format === FORMAT &&
-    typeof secret === "string" &&
-    /^[0-9a-f]{64}$/.test(secret) &&
-    [caps, permanent, reports].every(isPlain) &&
-    Object.keys(DEFAULT_CAPS).every((name) => decimal(caps[name])?.n > 0n) &&
-    [...Object.values(permanent), ...Object.values(reports)].every(isPlain) &&
-    Object.values(permanent).every((renewals) => Object.values(renewals).every(isReport)) &&
-    Object.values(reports).every((made) => Object.values(made).every((one) => isPlain(one) && isReport(one.report))) &&
-    Array.isArray(charges) &&
-    charges.every((one) => isPlain(one) && typeof one.survey === "string" && Number.isSafeInteger(one.day));
-  if (!whole) throw new Refused("device-ledger");
-  return ledger;
-}
-
-const isPlain = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
-const isReport = (value) => typeof value === "string" || Number.isSafeInteger(value);
+const dayOf = (moment) => Math.floor(moment.getTime() / DAY);

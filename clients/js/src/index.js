@@ -1,6 +1,8 @@
-/** Answer surveys: load one, check it, report. The same bytes as the Python client, from the same randomness. */
+/** Answer surveys: load one, check it, report, send. The same bytes as the Python client, from the same randomness. */
 
 export { Survey } from "./survey.js";
 export { Device, DEFAULT_CAPS } from "./device.js";
-export { MemoryStore, WebStore } from "./stores.js";
+export { keepSending, sendWaiting } from "./outbox.js";
+export { BrowserStore } from "./browser-store.js";
+export { MemoryStore } from "./memory-store.js";
 export { Refused } from "./refusals.js";

@@ -17,7 +17,8 @@ const FIELDS = [
   "memoise", "minimum_batch", "period_days", "question", "version",
 ];
 const TIME = /^2[01][0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$/;
-const ENDPOINT = /^(https:\/\/[!-~]{1,2000})?$/;
+// https, or http to this machine itself, for trials
+const ENDPOINT = /^(https:\/\/[!-~]{1,2000}|http:\/\/(localhost|127\.0\.0\.1|\[::1\])(:[0-9]{1,5})?(\/[!-~]{0,1900})?)?$/;
 const encoder = new TextEncoder();
 
 /** Check a document of unknown origin. The stated epsilon is not trusted: it is computed from the table. */
@@ -68,7 +69,7 @@ async function checked(statement) {
   const [epsilon, lifetime] = [loss(statement.epsilon), loss(statement.lifetime_epsilon)];
   const periodDays = whole(statement.period_days, 0, 3660);
   whole(statement.minimum_batch, 1, 10 ** 9);
-  const [created, expires] = [time(statement.created), time(statement.expires)];
+  const [created, expires] = [readTime(statement.created), readTime(statement.expires)];
   const { endpoint } = statement;
   if (typeof endpoint !== "string" || !ENDPOINT.test(endpoint) || created >= expires) throw new Refused("survey-field");
   const domain = domainOf(statement.domain);
@@ -155,7 +156,7 @@ function loss(value) {
   return found;
 }
 
-function time(value) {
+export function readTime(value) {
   const moment = typeof value === "string" && TIME.test(value) ? Date.parse(value) : NaN;
   if (!Number.isFinite(moment) || new Date(moment).toISOString() !== value.replace("Z", ".000Z")) {
     throw new Refused("survey-field");

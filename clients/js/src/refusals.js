@@ -34,6 +34,14 @@ export const REFUSALS = {
   ],
   "survey-early": ["The survey has not begun.", "Nothing was sent, and no budget was spent."],
   "survey-over": ["The survey has ended.", "Nothing was sent, and no budget was spent."],
+  "survey-past": [
+    "The device has already reported for later periods, and its record of this period was removed.",
+    "Nothing was sent, and no budget was spent. Check the device's clock.",
+  ],
+  "survey-announcement": [
+    "The period was not announced by the team that asks.",
+    "Pass the announcement of the period, signed with the survey's key.",
+  ],
 };
 
 const MORE = {
@@ -48,6 +56,27 @@ const MORE = {
   "device-missing": [
     "No place was given for the person's own ledger.",
     "Pass a device, such as new Device(new FileStore(folder)).",
+  ],
+  "store-insecure": [
+    "This page cannot keep the person's own ledger: it was not loaded over https.",
+    "Use https, or localhost for trials. Nothing was sent, and no budget was spent.",
+  ],
+  "store-locks": [
+    "This browser cannot keep two tabs from spending the same budget (no Web Locks).",
+    "Use a newer browser. Nothing was sent, and no budget was spent.",
+  ],
+  "store-blocked": [
+    "This browser does not let the page store the person's own ledger (IndexedDB is blocked or missing).",
+    "Allow this site to store data, or leave private browsing. Nothing was sent, and no budget was spent.",
+  ],
+  "store-durability": [
+    "This browser cannot write the person's own ledger to disk before a report leaves (strict durability).",
+    "Use a newer browser. Nothing was sent, and no budget was spent.",
+  ],
+  "survey-endpoint": ["The survey has no address for reports.", "Pass the address: survey.send({ endpoint })."],
+  "survey-withdrawal": [
+    "The report was not withdrawn: it is part of a published result, or the collector did not answer.",
+    "A report can be withdrawn until the batch that contains it is published.",
   ],
   "device-ledger": [
     "The device's own ledger cannot be read or written, or has another format version.",

@@ -1,10 +1,11 @@
 /** A survey on a person's device: load it, check it, and report. */
 
-import { compare, decimal } from "./exact.js";
+import { BrowserStore } from "./browser-store.js";
 import { Device } from "./device.js";
+import { compare, decimal } from "./exact.js";
 import { MOST_BYTES, readManifest, signatureFits } from "./manifest.js";
+import { lineOf, posted, sendWaiting } from "./outbox.js";
 import { Refused } from "./refusals.js";
-import { WebStore } from "./stores.js";
 import { row } from "./tables.js";
 
 const TIMEOUT = 20_000;
@@ -22,7 +23,7 @@ export class Survey {
    *
    * `publicKey` is the key of whoever asks, from somewhere else than the survey; without it, the signature only shows
    * that the survey is as somebody signed it. `cap` is the most epsilon that one answer may cost. `device` holds the
-   * person's own books: in the browser's storage by default; in Node, pass `new Device(new FileStore(folder))`.
+   * person's own ledger: in the browser's IndexedDB by default; in Node, pass `new Device(new FileStore(folder))`.
    */
   static async load(source, { publicKey = null, cap = null, device = null } = {}) {
     const data = typeof source === "string" || source instanceof URL ? await fetched(String(source), publicKey) : bytes(source);
@@ -44,18 +45,51 @@ export class Survey {
   }
 
   /**
-   * A report on this answer, charged to the person's own books before it is returned: `{ survey, period, id, report,
-   * epsilon, repeated }`. Asked again in the same period it is the same report, and free.
+   * A report on this answer, charged to the person's own ledger before it is returned: `{ survey, period, id, report,
+   * epsilon, repeated, state }`. Asked again in the same period it is the same report, and free.
+   *
+   * `at` is the time that chooses the period. With an `announcement` of the team that asks, the announced period is
+   * used, whatever the device's clock says.
    */
-  async report(value, { at = new Date() } = {}) {
+  async report(value, options = {}) {
     const answer = this.read(value);
-    if (!this.device) throw new Refused("device-missing");
-    return this.device.report(this.manifest, answer, at);
+    return this.#own().report(this.manifest, answer, options);
+  }
+
+  /**
+   * Send this survey's reports that were not sent yet: `{ sent, unconfirmed, refused, waiting }`. No credentials and no
+   * referrer are sent. What waits is kept in the ledger: call this again later, also after a restart.
+   */
+  async send({ endpoint = null } = {}) {
+    if (!(endpoint ?? this.manifest.endpoint)) throw new Refused("survey-endpoint");
+    return sendWaiting(this.#own(), { digest: this.manifest.digest, endpoint });
+  }
+
+  /**
+   * Take the latest report back: an unsent one is never sent; a sent one is withdrawn at the collector by its id, until
+   * the batch that contains it is published. The charge stays, because the collector has seen the report.
+   */
+  async withdraw({ endpoint = null } = {}) {
+    const made = await this.#own().latest(this.manifest);
+    if (!made || made.state === "withdrawn") return made;
+    const address = endpoint ?? this.manifest.endpoint;
+    if (address) { // also if it was not sent as far as the ledger knows: the page may have been closed while sending
+      const body = JSON.stringify({ survey: made.survey, id: made.id });
+      const response = await posted(`${address}/withdraw`, body, "cors", "error").catch(() => null);
+      if (!response?.ok) throw new Refused("survey-withdrawal");
+    } else if (made.state !== "made") throw new Refused("survey-endpoint");
+    await this.device.settle(this.manifest.digest, made.period, "withdrawn");
+    return { ...made, state: "withdrawn" };
   }
 
   /** The line that is sent to the collector. */
-  static line({ survey, period, id, report }) {
-    return JSON.stringify({ survey, period, id, report });
+  static line(report) {
+    return lineOf(report);
+  }
+
+  #own() {
+    if (!this.device) throw new Refused("device-missing");
+    return this.device;
   }
 
   /** The input of the table: a category, a position between the bounds, or a row of bits. */
@@ -118,8 +152,8 @@ function answers(value, labels) {
 let shared = null;
 
 function defaultDevice() {
-  if (!globalThis.document) return null; // not a page: no storage is known to be the person's own
-  shared ??= new Device(new WebStore());
+  if (!globalThis.indexedDB && !globalThis.document) return null; // not a browser: no storage is the person's own
+  shared ??= new Device(new BrowserStore());
   return shared;
 }
 

@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 
 import { FileStore } from "../src/file-store.js";
-import { Device, MemoryStore, Survey, WebStore } from "../src/index.js";
+import { Device, MemoryStore, Survey } from "../src/index.js";
 
 const vectors = JSON.parse(readFileSync(new URL("../../../tests/local/vectors.json", import.meta.url), "utf8"));
 const DAY = 86_400_000;
@@ -34,7 +34,7 @@ test("a report is charged once for its period, and repeated for free", async () 
   assert.equal(first.repeated, false);
   const again = await survey.report("d", at(2));
   assert.deepEqual({ ...again }, { ...first, epsilon: "0", repeated: true });
-  assert.deepEqual(await survey.device.spent(survey.manifest, at(2).at), {
+  assert.deepEqual(await survey.device.spent(survey.manifest), {
     survey: survey.epsilon,
     month: survey.epsilon,
     lifetime: survey.epsilon,
@@ -45,6 +45,7 @@ test("a report is charged once for its period, and repeated for free", async () 
     id: first.id,
     report: first.report,
   });
+  assert.equal(first.state, "made");
   assert.match(first.id, /^[0-9a-f]{32}$/);
 });
 
@@ -53,7 +54,7 @@ test("before it begins and after its end nothing is reported", async () => {
   await assert.rejects(survey.report("a", at(-1)), refused("survey-early"));
   await assert.rejects(survey.report("a", at(366)), refused("survey-over"));
   await assert.rejects(survey.report("a", { at: new Date(NaN) }), refused("survey-early"));
-  assert.equal((await survey.device.spent(survey.manifest, at(0).at)).lifetime, "0");
+  assert.equal((await survey.device.spent(survey.manifest)).lifetime, "0");
 });
 
 test("a kept answer costs once for a renewal, whatever is answered later", async () => {
@@ -77,7 +78,8 @@ test("a permanent report that is sent as it is stays the same", async () => {
 });
 
 test("the person's own caps hold, and can be changed", async () => {
-  const device = new Device(new MemoryStore());
+  let day = 1;
+  const device = new Device(new MemoryStore(), { clock: () => at(day).at });
   await device.caps({ perSurvey: "0.4" });
   const survey = await load("yes or no", { device });
   await assert.rejects(survey.report(true, at(1)), refused("budget-exceeded"));
@@ -87,6 +89,8 @@ test("the person's own caps hold, and can be changed", async () => {
   await assert.rejects(other.report(0, at(2)), refused("budget-exceeded"));
   await device.caps({ perMonth: "3" });
   await assert.rejects(other.report(0, at(2)), refused("budget-exceeded"));
+  await assert.rejects(other.report(0, at(32)), refused("budget-exceeded")); // a time that the caller gives is no month
+  day = 32;
   await other.report(0, at(32)); // the month of the first is over
   await device.caps({ lifetime: "3.5" });
   const third = await load("categories", { device });
@@ -110,7 +114,7 @@ test("what is no answer is refused, and costs nothing", async () => {
   for (const [name, values] of Object.entries(wrong)) {
     const survey = await load(name);
     for (const value of values) await assert.rejects(survey.report(value, at(1)), refused("survey-value"));
-    assert.equal((await survey.device.spent(survey.manifest, at(1).at)).lifetime, "0");
+    assert.equal((await survey.device.spent(survey.manifest)).lifetime, "0");
   }
   const questions = await load("questions");
   assert.equal(questions.read({ c: true, ä: true, b: false }), questions.read([true, false, true]));
@@ -204,8 +208,77 @@ test("a clock that was set back and is right again buys nothing", async () => {
   const books = { ...JSON.parse(await textOf(device)), charges: [50, 3].map((day) => charge(day, "1")) };
   const store = { update: async (change) => (await change(JSON.stringify(books)))[1] };
   const { manifest } = await load("categories");
-  assert.equal((await new Device(store).spent(manifest, at(57).at)).month, "2");
-  assert.equal((await new Device(store).spent(manifest, at(81).at)).month, "0");
+  assert.equal((await new Device(store, { clock: () => at(57).at }).spent(manifest)).month, "2");
+  assert.equal((await new Device(store, { clock: () => at(81).at }).spent(manifest)).month, "0");
+});
+
+test("a clock that is set forward buys no month, and neither does a time that the caller gives", async (t) => {
+  const survey = await load("weekly");
+  await survey.device.caps({ perMonth: "0.6", perSurvey: "30" });
+  const real = Date.now;
+  const begun = real();
+  let made = 0;
+  for (let week = 0; week < 40; week += 1) {
+    t.mock.method(Date, "now", () => begun + week * 35 * DAY);
+    await survey.report("a", at(7 * week)).then(() => (made += 1), (error) => assert.equal(error.code, "budget-exceeded"));
+  }
+  assert.equal(made, 1);
+});
+
+test("an announced period is used, and bounds the month", async () => {
+  const { text } = vectors.announcements[0]; // of the fourth week
+  const device = new Device(new MemoryStore(), { announced: true });
+  const survey = await load("weekly", { device });
+  await assert.rejects(survey.report("a", at(1)), refused("survey-announcement"));
+  assert.equal((await survey.report("a", { announcement: text })).period, 3);
+  const [charged] = JSON.parse(await textOf(device)).charges;
+  assert.equal(charged.day, Math.floor(BEGIN / DAY) + 21);
+});
+
+test("old reports are removed, and their periods cannot be reported again", async () => {
+  let day = 0;
+  const device = new Device(new MemoryStore(), { clock: () => at(day).at });
+  const survey = await load("two stages, k-ary", { device }); // 10 periods of 7 days in a renewal
+  const ids = [];
+  for (let week = 0; week < 9; week += 1) {
+    const { period, id } = await survey.report("a", at(7 * week));
+    ids.push(id);
+    await device.settle(survey.manifest.digest, period, week === 2 ? "made" : "sent");
+  }
+  const kept = Object.keys(JSON.parse(await textOf(device)).reports[survey.manifest.digest]);
+  assert.deepEqual(kept, ["2", "5", "6", "7", "8"]); // what was not sent is kept longer
+  assert.equal((await survey.report("b", at(14))).id, ids[2]);
+  await assert.rejects(survey.report("a", at(7)), refused("survey-past"));
+  assert.equal((await survey.report("a", at(63))).epsilon, "0"); // the permanent report is still there
+  day = 1000;
+  await (await load("weekly", { device })).report("a", at(1));
+  const later = JSON.parse(await textOf(device));
+  assert.deepEqual([later.reports[survey.manifest.digest], later.permanent[survey.manifest.digest]], [{}, {}]);
+  assert.equal(later.charges.length, 2);
+  await assert.rejects(survey.report("a", at(7)), refused("survey-past"));
+});
+
+test("a report is withdrawn at the collector, and never sent again", async (t) => {
+  const survey = await load("weekly");
+  const asked = [];
+  let status = 409;
+  t.mock.method(globalThis, "fetch", async (address, options) => {
+    asked.push([address, options.body, options.credentials, options.referrerPolicy]);
+    return new Response(null, { status });
+  });
+  const endpoint = "https://collector.test/reports";
+  assert.equal(await survey.withdraw({ endpoint }), null);
+  const { id } = await survey.report("a", at(1));
+  await assert.rejects(survey.send(), refused("survey-endpoint"));
+  await assert.rejects(survey.withdraw({ endpoint }), refused("survey-withdrawal"));
+  status = 200;
+  assert.equal((await survey.withdraw({ endpoint })).state, "withdrawn");
+  assert.deepEqual(asked.at(-1), [
+    `${endpoint}/withdraw`, JSON.stringify({ survey: survey.id, id }), "omit", "no-referrer",
+  ]); // prettier-ignore
+  assert.deepEqual(await survey.send({ endpoint }), { sent: 0, unconfirmed: 0, refused: 0, waiting: 0 });
+  assert.equal((await survey.report("b", at(2))).id, id);
+  assert.equal((await survey.device.left(survey.manifest)).price, survey.longitudinalEpsilon);
 });
 
 const charge = (day, epsilon) => ({ survey: "s", period: 0, day: Math.floor(BEGIN / DAY) + day, epsilon });
@@ -253,7 +326,7 @@ test("processes that race for the cap do not spend more than there is, and one t
     }),
   );
   const survey = await load("weekly", { device: new Device(new FileStore(books)) });
-  const { lifetime } = await survey.device.spent(survey.manifest, at(364).at);
+  const { lifetime } = await survey.device.spent(survey.manifest);
   assert.ok(Number(lifetime) <= Number(survey.manifest.statement.lifetime_epsilon), lifetime);
   const periods = new Map();
   for (const { period, id } of outputs.flat()) {
@@ -270,22 +343,6 @@ test("two reports at once are one charge", async () => {
   const reports = await Promise.all(surveys.map((survey) => survey.report("a", at(1))));
   assert.equal(new Set(reports.map((each) => each.id)).size, 1);
   assert.equal(reports.filter((each) => !each.repeated).length, 1);
-});
-
-test("a browser's storage is used through its lock", async () => {
-  const kept = new Map();
-  const storage = { getItem: (name) => kept.get(name) ?? null, setItem: (name, text) => kept.set(name, text) };
-  let locked = 0;
-  const locks = { request: (_, work) => ((locked += 1), work()) };
-  const survey = await load("categories", { device: new Device(new WebStore("books", storage, locks)) });
-  const { id } = await survey.report("a", at(1));
-  assert.ok(kept.get("books").includes(id));
-  assert.equal(locked, 1);
-  const without = await load("categories", { device: new Device(new WebStore("books", storage, null)) });
-  await assert.rejects(without.report("a", at(1)), refused("device-ledger"));
-  const full = { ...storage, setItem: () => { throw new Error("QuotaExceededError"); } }; // prettier-ignore
-  const never = await load("yes or no", { device: new Device(new WebStore("books", full, locks)) });
-  await assert.rejects(never.report(true, at(1)), refused("device-ledger"));
 });
 
 test("without books there is no report", async () => {

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
+import { readAnnouncement } from "../src/announcement.js";
 import { canonical, NotCanonical, parseCanonical } from "../src/canonical.js";
 import { permanentReport } from "../src/device.js";
 import { decimal, lossOfRatio, ratio } from "../src/exact.js";
@@ -103,4 +104,15 @@ test("the same surveys are taken and refused, for the same reasons", async () =>
 
 test("refusals have the same words", () => {
   assert.deepEqual(REFUSALS, vectors.refusals);
+});
+
+test("the same announcements are taken and refused", async () => {
+  const { text } = vectors.manifests.find((each) => each.name === "weekly");
+  const manifest = await readManifest(new TextEncoder().encode(text));
+  for (const { text: announcement, code, period } of vectors.announcements) {
+    const read = readAnnouncement(announcement, manifest);
+    if (code) await assert.rejects(read, { name: "Refused", code }, announcement);
+    else assert.equal((await read).period, period);
+  }
+  assert.ok(vectors.announcements.filter((each) => each.period === 3).length > 1);
 });

@@ -1,5 +1,5 @@
 # ruff: noqa: PLC0415 - a command imports the packages that only it needs
-"""Surveys in the local model, before and on the device: new, show, verify, report."""
+"""Surveys in the local model, before and on the device: new, show, verify, announce, report."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -136,6 +136,29 @@ def verify(
             print_json({"ok": True, "id": loaded.id, "epsilon": _describe(loaded.manifest)["epsilon"]})
             return
         say("The signature is valid, and the table costs no more than the stated epsilon.", "green")
+
+
+@survey.command()
+def announce(
+    source: Source,
+    *,
+    key: Annotated[Path, typer.Option(help="The file of the key that signed the survey.", metavar="KEY")],
+    out: Annotated[Path | None, typer.Option(help="Write the announcement to this file.", metavar="FILE")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Sign the announcement that the present period has begun: devices can use it instead of their own clock."""
+    with refusals(as_json):
+        from sfumato.local.survey.new_survey import SurveyKey
+
+        if not key.is_file():
+            raise Usage(f"The file {key} does not exist.", "Give the key that signed the survey: --key FILE.")
+        document = SurveyKey(key).announce(load(source).manifest)
+        if out is None or as_json:
+            typer.echo(document.decode().rstrip())
+        if out is not None:
+            out.write_bytes(document)
+            if not as_json:
+                say(f"Wrote {out}. Publish it beside the survey.", "green")
 
 
 @survey.command(context_settings={"ignore_unknown_options": True})  # so that -1 is read as a value

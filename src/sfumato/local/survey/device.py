@@ -21,7 +21,9 @@ from sfumato.kernel.exact import sum_exactly, write_plain
 from sfumato.local.mechanisms.permanent_coins import PermanentCoins
 from sfumato.local.mechanisms.two_stage import TwoStage
 from sfumato.local.randomisers.category_randomisers import Randomiser
+from sfumato.local.survey.announcement import Announcement
 from sfumato.local.survey.canonical_json import write_canonical
+from sfumato.local.survey.device_clock import read_device_clock
 from sfumato.local.survey.domains import Answer, draw_report
 from sfumato.local.survey.manifest import SECONDS_A_DAY, Manifest
 from sfumato.local.survey.sqlite_transaction import run_sqlite_transaction
@@ -104,14 +106,19 @@ class Device:
         with self._open_ledger() as ledger:
             return _sum_charges(ledger, survey, _count_days(at))
 
-    def report(self, survey: Manifest, answer: Answer, at: datetime) -> Report:
+    def report(
+        self, survey: Manifest, answer: Answer, at: datetime, announcement: Announcement | None = None
+    ) -> Report:
         """Make the report for the period of this time. A second call in the period returns the same report, for free.
 
-        The charge and a refusal depend on earlier charges and on public numbers, never on the answer.
+        The charge and a refusal depend on earlier charges and on public numbers, never on the answer. `at` only chooses
+        the period, and an announcement replaces it: thirty days are counted by the device's own clock, and by the
+        announced time if that is earlier.
         """
         if at.tzinfo is None:
             raise InvalidParameter("at", "must have a time zone", "a time without one", "Use datetime.now(UTC).")
-        period = survey.period_at(at)
+        period = survey.period_at(at) if announcement is None else announcement.period
+        now = read_device_clock() if announcement is None else min(read_device_clock(), announcement.at)
         with self._open_ledger() as ledger:
             made = ledger.execute(
                 "SELECT record FROM reports WHERE survey = ? AND period = ?", (survey.digest, period)
@@ -119,17 +126,17 @@ class Device:
             if made:
                 return _read_record(made[0])
             if survey.memo is None:
-                self._charge(ledger, survey, period, at)
+                self._charge(ledger, survey, period, now)
                 price, report = survey.price, draw_report(survey.permanent, answer, SYSTEM)
             else:
-                price, kept = self._keep_permanent(ledger, survey, answer, period, at)
+                price, kept = self._keep_permanent(ledger, survey, answer, period, now)
                 report = _draw_again(survey, kept)
             record = Report(survey.id, period, SYSTEM.take(16).tobytes().hex(), report, price)
             ledger.execute("INSERT INTO reports VALUES (?, ?, ?)", (survey.digest, period, record.to_json()))
         return record
 
     def _keep_permanent(
-        self, ledger: sqlite3.Connection, survey: Manifest, answer: Answer, period: int, at: datetime
+        self, ledger: sqlite3.Connection, survey: Manifest, answer: Answer, period: int, now: datetime
     ) -> tuple[Decimal, int | str]:
         """Return the cost of this renewal's permanent report now, and the report itself.
 
@@ -142,14 +149,14 @@ class Device:
         ).fetchone()
         if kept:
             return Decimal(0), _read_permanent(kept[0])
-        self._charge(ledger, survey, period, at)
+        self._charge(ledger, survey, period, now)
         stream = PermanentCoins(_read_secret(ledger), write_permanent_purpose(survey.digest, renewal, answer))
         drawn = draw_report(survey.permanent, answer, stream)
         ledger.execute("INSERT INTO permanent VALUES (?, ?, ?)", (survey.digest, renewal, json.dumps(drawn)))
         return survey.price, drawn
 
-    def _charge(self, ledger: sqlite3.Connection, survey: Manifest, period: int, at: datetime) -> None:
-        caps, spent = _read_caps(ledger), _sum_charges(ledger, survey, _count_days(at))
+    def _charge(self, ledger: sqlite3.Connection, survey: Manifest, period: int, now: datetime) -> None:
+        caps, spent = _read_caps(ledger), _sum_charges(ledger, survey, _count_days(now))
         limits = (
             (survey.lifetime_epsilon, spent.survey, "the survey's lifetime epsilon"),
             (caps.per_survey, spent.survey, "your cap for one survey"),
@@ -169,7 +176,7 @@ class Device:
                 )
         ledger.execute(
             "INSERT INTO charges (survey, period, day, epsilon) VALUES (?, ?, ?, ?)",
-            (survey.digest, period, _count_days(at), str(survey.price)),
+            (survey.digest, period, _count_days(now), str(survey.price)),
         )
 
     @contextmanager

@@ -38,7 +38,10 @@ FIELDS = frozenset(
 )  # fmt: skip
 DECIMAL = re.compile(r"-?[0-9]{1,40}(\.[0-9]{1,60})?(e[+-]?[0-9]{1,3})?")
 TIME = re.compile(r"2[01][0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
-ENDPOINT = re.compile(r"(https://[!-~]{1,2000})?")
+# https, or http to this machine itself, for trials
+ENDPOINT = re.compile(
+    r"(https://[!-~]{1,2000}|http://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]{1,5})?(/[!-~]{0,1900})?)?"
+)
 HEX = re.compile(r"[0-9a-f]*")
 _Made = TypeVar("_Made")
 
@@ -77,6 +80,14 @@ REFUSALS = {
     ),
     "survey-early": ("The survey has not begun.", "Nothing was sent, and no budget was spent."),
     "survey-over": ("The survey has ended.", "Nothing was sent, and no budget was spent."),
+    "survey-past": (
+        "The device has already reported for later periods, and its record of this period was removed.",
+        "Nothing was sent, and no budget was spent. Check the device's clock.",
+    ),
+    "survey-announcement": (
+        "The period was not announced by the team that asks.",
+        "Pass the announcement of the period, signed with the survey's key.",
+    ),
 }
 
 
@@ -198,7 +209,7 @@ def _read_statement(statement: Mapping[str, object], public_key: str, signature:
         _read_whole(statement["period_days"], 0, 3660),
         _read_whole(statement["minimum_batch"], 1, 10**9),
     )
-    created, expires = _read_time(statement["created"]), _read_time(statement["expires"])
+    created, expires = read_time(statement["created"]), read_time(statement["expires"])
     endpoint = statement["endpoint"]
     if type(endpoint) is not str or not ENDPOINT.fullmatch(endpoint) or created >= expires:
         raise build_refusal("survey-field")
@@ -320,7 +331,7 @@ def _read_epsilon(value: object) -> Decimal:
     return epsilon
 
 
-def _read_time(value: object) -> datetime:
+def read_time(value: object) -> datetime:
     if type(value) is not str or not TIME.fullmatch(value):
         raise build_refusal("survey-field")
     try:

@@ -17,9 +17,10 @@ from sfumato.local.randomisers.mean_choice import choose_mean
 from sfumato.local.randomisers.mean_randomisers import MeanRandomiser, mean_randomiser
 from sfumato.local.randomisers.questions import compare_questions, questions
 from sfumato.local.randomisers.two_stage_randomisers import memoise
+from sfumato.local.survey.announcement import announce_period
 from sfumato.local.survey.canonical_json import write_canonical
 from sfumato.local.survey.domains import Table
-from sfumato.local.survey.manifest import ENDPOINT, FORMAT, VERSION, identify, read_manifest, write_document
+from sfumato.local.survey.manifest import ENDPOINT, FORMAT, VERSION, Manifest, identify, read_manifest, write_document
 from sfumato.local.survey.signed_survey import Survey
 from sfumato.number_arguments import Number, read_positive_decimal, read_whole_number
 from sfumato.signing import make_secret, public_key_of, read_key, sign
@@ -50,6 +51,13 @@ class SurveyKey:
     def sign(self, statement: Mapping[str, object]) -> bytes:
         """Sign a statement; return the document that is published."""
         return write_document(statement, self.public_key, sign(self._key, write_canonical(statement)))
+
+    def announce(self, manifest: Manifest, at: datetime | None = None) -> bytes:
+        """Sign the announcement that a period of this survey has begun (default: the period of this moment)."""
+        return announce_period(manifest, self._sign_statement, at or datetime.now(UTC))
+
+    def _sign_statement(self, statement: Mapping[str, object]) -> tuple[str, str]:
+        return self.public_key, sign(self._key, write_canonical(statement))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +96,9 @@ def new_survey(
             "labels", "or bounds or questions must be given, exactly one of the three", "none, or several"
         )
     if not isinstance(endpoint, str) or not ENDPOINT.fullmatch(endpoint):
-        raise InvalidParameter("endpoint", "must be an https address, or empty", "something else")
+        raise InvalidParameter(
+            "endpoint", "must be an https address, an http address of this machine, or empty", "something else"
+        )
     asked = read_positive_decimal(epsilon, "epsilon")
     kept = None if renewal is None else read_positive_decimal(renewal.epsilon, "renewal")
     if labels is not None:

@@ -6,6 +6,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from sfumato.kernel.exact import write_plain
+from sfumato.local.survey.announcement import read_announcement
 from sfumato.local.survey.device import Device, Report
 from sfumato.local.survey.domains import Domain, Table
 from sfumato.local.survey.fetch import fetch
@@ -47,13 +48,15 @@ class Survey:
         known = isinstance(public_key, str) and public_key.strip().lower() == self.manifest.public_key
         return known and signature_fits(self.manifest.statement, self.manifest.public_key, self.manifest.signature)
 
-    def report(self, value: object, *, at: datetime | None = None) -> Report:
+    def report(self, value: object, *, at: datetime | None = None, announcement: bytes | None = None) -> Report:
         """Randomise an answer. The loss is charged to the person's own ledger before the report is returned.
 
-        A second call in the same period returns the same report and costs nothing. `at` is the time (default: now).
+        A second call in the same period returns the same report and costs nothing. `at` is the time that chooses the
+        period (default: now). With the team's announcement of a period, that period is used, whatever the clock says.
         """
         answer = self.manifest.domain.read(value, self.manifest.permanent)
-        return Device(self.device).report(self.manifest, answer, at or datetime.now(UTC))
+        announced = None if announcement is None else read_announcement(announcement, self.manifest)
+        return Device(self.device).report(self.manifest, answer, at or datetime.now(UTC), announced)
 
     @property
     def id(self) -> str:

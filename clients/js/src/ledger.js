@@ -1,0 +1,111 @@
+/** The text of a device's ledger: a new one, reading, upgrading, merging and pruning. */
+
+import { decimal } from "./exact.js";
+import { system, toHex } from "./randomness.js";
+import { Refused } from "./refusals.js";
+
+const FORMAT = "sfumato-device 2";
+const FIRST_FORMAT = "sfumato-device 1";
+const KEPT_PERIODS = 4; // reports of earlier periods are removed
+const KEPT_UNSENT = 52; // unsent reports of earlier periods are given up
+const DAY = 86_400_000;
+const KEPT_DAYS_AFTER_END = 60;
+const OVER = Number.MAX_SAFE_INTEGER;
+const STATES = ["made", "sent", "unconfirmed", "refused", "withdrawn", "handed"];
+
+/** The most epsilon that a person allows: for one survey, in any thirty days, and in total. */
+export const DEFAULT_CAPS = Object.freeze({ perSurvey: "4", perMonth: "8", lifetime: "32" });
+
+export function freshLedger() {
+  const secret = toHex(system.take(32));
+  return { format: FORMAT, secret, caps: { ...DEFAULT_CAPS }, charges: [], permanent: {}, reports: {}, surveys: {} };
+}
+
+/** A ledger that cannot be read is never replaced by a new one, which would lose the record of what was spent. */
+export function readLedger(text) {
+  let ledger;
+  try {
+    ledger = JSON.parse(text);
+  } catch {
+    throw new Refused("device-ledger");
+  }
+  const { format, secret, caps, charges, permanent, reports } = ledger ?? {};
+  const whole =
+    (format === FORMAT || format === FIRST_FORMAT) &&
+    typeof secret === "string" &&
+    /^[0-9a-f]{64}$/.test(secret) &&
+    [caps, permanent, reports].every(isPlain) &&
+    Object.keys(DEFAULT_CAPS).every((name) => decimal(caps[name])?.n > 0n) &&
+    [...Object.values(permanent), ...Object.values(reports)].every(isPlain) &&
+    Object.values(permanent).every((renewals) => Object.values(renewals).every(isReport)) &&
+    Object.values(reports).every((made) => Object.values(made).every(isRecord)) &&
+    Array.isArray(charges) &&
+    charges.every((one) => isPlain(one) && typeof one.survey === "string" && Number.isSafeInteger(one.day));
+  if (!whole) throw new Refused("device-ledger");
+  return format === FORMAT ? checked(ledger) : upgraded(ledger);
+}
+
+function checked(ledger) {
+  const known = isPlain(ledger.surveys) && Object.values(ledger.surveys).every(isAbout);
+  const states = Object.values(ledger.reports).every((made) =>
+    Object.values(made).every((one) => STATES.includes(one.state)),
+  );
+  if (!known || !states) throw new Refused("device-ledger");
+  return ledger;
+}
+
+/** In the first format, the application sent the reports itself: "handed". */
+function upgraded(ledger) {
+  for (const made of Object.values(ledger.reports)) for (const one of Object.values(made)) one.state = "handed";
+  return { ...ledger, format: FORMAT, surveys: {} };
+}
+
+/**
+ * One ledger of two: that of this store, and the one that an earlier version kept in localStorage.
+ *
+ * Every charge of both counts. A report or permanent report that both have is the one of this store.
+ */
+export function mergedLedgers(own, earlier) {
+  const known = new Set(own.charges.map((one) => `${one.survey} ${one.period}`));
+  const charges = earlier.charges.filter((one) => !known.has(`${one.survey} ${one.period}`));
+  const union = (ours, theirs) => {
+    for (const [digest, entries] of Object.entries(theirs)) ours[digest] = { ...entries, ...ours[digest] };
+    return ours;
+  };
+  return {
+    ...own,
+    charges: [...charges, ...own.charges],
+    permanent: union(own.permanent, earlier.permanent),
+    reports: union(own.reports, earlier.reports),
+  };
+}
+
+/**
+ * Remove reports of old periods. A removed period cannot be reported again (`floor`): a new report for it would be a
+ * second one. Charges stay.
+ */
+export function prune(ledger, now) {
+  for (const [digest, about] of Object.entries(ledger.surveys)) {
+    const over = about.ends + KEPT_DAYS_AFTER_END * DAY < now.getTime();
+    const made = ledger.reports[digest] ?? {};
+    const latest = Math.max(...Object.keys(made).map(Number));
+    for (const period of Object.keys(made).map(Number)) {
+      const most = made[period].state === "made" ? KEPT_UNSENT : KEPT_PERIODS;
+      if (!over && period > latest - most) continue;
+      delete made[period];
+      about.floor = Math.max(about.floor, period + 1);
+    }
+    if (over) about.floor = OVER;
+    for (const renewal of Object.keys(ledger.permanent[digest] ?? {})) {
+      if ((Number(renewal) + 1) * about.renewal <= about.floor) delete ledger.permanent[digest][renewal];
+    }
+  }
+}
+
+const isPlain = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
+const isReport = (value) => typeof value === "string" || Number.isSafeInteger(value);
+const isRecord = (value) => isPlain(value) && isReport(value.report) && typeof value.id === "string";
+const isAbout = (value) =>
+  isPlain(value) &&
+  typeof value.endpoint === "string" &&
+  [value.ends, value.floor, value.renewal].every((number) => Number.isSafeInteger(number) && number >= 0);
