@@ -317,7 +317,7 @@ def test_keys_that_are_dates_can_be_compared_and_ordered(protected):
 
 def test_the_python_way_takes_them_too(protected):
     question = protected.where("seen >= '2026-01-01'").group_by("EXTRACT(month FROM seen) AS month").agg(n=sf.count())
-    assert [row["month"] for row in question.ask(epsilon=50).rows] == list(range(1, 13))
+    assert [row["month"] for row in question.ask(epsilon=50).rows] == list(range(1, 7))  # WHERE excludes the others
     mode = protected.ask("SELECT MODE(DATE_TRUNC('year', seen)) AS y FROM visits", epsilon=50)
     assert mode.rows == [{"y": datetime(2025, 1, 1)}]
 

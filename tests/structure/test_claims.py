@@ -9,10 +9,11 @@ from count_trusted import DOCUMENT, ROOT, list_trusted
 
 LISTED = list(list_trusted(DOCUMENT.read_text()))
 PERIMETER = [trusted.path for trusted in LISTED if trusted.claims == "by function"]
-NOT_TRUSTED = [  # margins, and reading of numbers: claims, but no privacy proof
+NOT_TRUSTED = [  # margins, reading of numbers, and what a question says of its values: claims, but no privacy proof
     *sorted((ROOT / "src" / "sfumato" / "accuracy").glob("*.py")),
     ROOT / "src" / "sfumato" / "standalone" / "grid_margins.py",
     ROOT / "src" / "sfumato" / "number_arguments.py",
+    ROOT / "src" / "sfumato" / "query" / "narrowed_values.py",
 ]
 CHARGE = "The charge"  # its files say in their own words what they are for
 WHOLE_FILES = [trusted.path for trusted in LISTED if trusted.path not in PERIMETER and trusted.section != CHARGE]
@@ -20,6 +21,9 @@ LINES = ("Claim", "Checked by")
 SAYS_NOTHING = re.compile(r"^ *(?:Requires|Relies on): nothing|^ *Proof:", re.MULTILINE)
 # no proof rests on these: they show, describe, or pass on to a function that has a claim
 WITHOUT = {
+    ("narrowed_values.py", "Narrowing.combine"),
+    ("narrowed_values.py", "Narrowing.widen"),
+    ("narrowed_values.py", "combine_narrowings"),
     ("exact.py", "write_plain"),
     ("number_arguments.py", "read_positive_decimal"),
     ("number_arguments.py", "read_privacy_amount"),

@@ -42,7 +42,8 @@ def _bind_select(tree: exp.Select, dataset: Dataset) -> Query:
     if len(selected) > MOST_COLUMNS:
         raise build_syntax_refusal(tree, f"The question has more than {MOST_COLUMNS} columns", "Ask several questions.")
     names = _name_columns(tree)
-    rows = RowBinder(Scope(relation.items, [node.alias for node in selected if node.alias]))
+    aliases = [node.alias for node in selected if node.alias]
+    rows = RowBinder(Scope(relation.items, aliases, relation.narrowed))
     group, having, order = (tree.args.get(name) for name in ("group", "having", "order"))
     keys = _bind_keys(rows, group, selected) if group is not None else []
     outputs = OutputBinder(rows, keys)

@@ -62,7 +62,7 @@ class FromBinder:
         where = tree.args.get("where")
         if where is None:
             return first
-        return replace(first, filters=(*first.filters, *RowBinder(first.scope).bind_conditions(where.this)))
+        return first.filter(RowBinder(first.scope).bind_conditions(where.this))
 
     def _make_prefix(self) -> str:
         self._prefixes += 1
@@ -187,7 +187,7 @@ class FromBinder:
             what = "A subquery can group only by the person's id, and these rows[at] have no person's id"
             raise build_syntax_refusal(node, what, "Use GROUP BY in the outer SELECT.")
         source, filters, part = bind_per_unit(node, inner.source, inner.filters, inner.scope, prefix)
-        return Relation(source, filters, (part,))
+        return Relation(source, (), (part,)).filter(filters)
 
     def _bind_union(self, node: exp.Union, ctes: CTEs, prefix: str) -> Relation:
         if node.args.get("distinct"):

@@ -130,7 +130,7 @@ class JoinBinder:
             return joined
         binder = RowBinder(joined.scope)
         above = [condition for node in self.others for condition in binder.bind_conditions(node)]
-        return replace(joined, filters=(*filters, *above))
+        return joined.filter(above)
 
     def _cap_rows(self, other: Source) -> tuple[Source, Source]:
         """Both sides, each with a bound on the rows that one person has in it."""

@@ -12,6 +12,7 @@ from sfumato.errors import UnknownName
 from sfumato.kernel.expressions import Expression
 from sfumato.kernel.row_sources import Source
 from sfumato.query.declared_columns import type_columns
+from sfumato.query.narrowed_values import Narrowings, combine_narrowings, narrow_value, read_narrowings
 from sfumato.query.parse import build_syntax_refusal, locate, locate_errors
 from sfumato.query.query import Typed
 from sfumato.query.tokens import shorten
@@ -49,8 +50,11 @@ class FromItem:
 class Scope:
     """The items of one FROM clause. It finds the column that a name refers to."""
 
-    def __init__(self, items: Iterable[FromItem], outputs: Iterable[str] = ()) -> None:
+    def __init__(
+        self, items: Iterable[FromItem], outputs: Iterable[str] = (), narrowed: Narrowings | None = None
+    ) -> None:
         self.items = tuple(items)
+        self.narrowed = narrowed or {}  # what WHERE says of expressions
         self._outputs = tuple(outputs)  # the aliases that SELECT gives: no row has them
 
     def has_column(self, name: str) -> bool:
@@ -112,7 +116,25 @@ class Relation:
     filters: tuple[Expression, ...]
     items: tuple[FromItem, ...]
     has_person_id: bool = True  # False: each row of the private table is one person
+    narrowed: Narrowings = field(default_factory=dict)  # what the conditions say of expressions
 
     @property
     def scope(self) -> Scope:
-        return Scope(self.items)
+        return Scope(self.items, narrowed=self.narrowed)
+
+    def filter(self, conditions: Iterable[Expression]) -> "Relation":
+        """The rows that pass more conditions: their columns have narrower bounds and fewer values."""
+        added = tuple(conditions)
+        found = combine_narrowings([self.narrowed, *map(read_narrowings, added)])
+        items = [
+            replace(
+                item,
+                columns={
+                    name: narrow_value(typed, found[typed.expression]) if typed.expression in found else typed
+                    for name, typed in item.columns.items()
+                },
+            )
+            for item in self.items
+        ]
+        filters = (*self.filters, *added)
+        return replace(self, filters=filters, items=tuple(items if found else self.items), narrowed=found)

@@ -9,6 +9,7 @@ from sfumato.query import functions
 from sfumato.query.constants import read_constant
 from sfumato.query.date_functions import bind_date_function, read_beside
 from sfumato.query.decided_comparisons import check_comparison, check_divisor, check_pattern
+from sfumato.query.narrowed_values import combine_narrowings, narrow_value, read_narrowings
 from sfumato.query.parse import EXPRESSIONS, build_syntax_refusal, locate_errors, name_node
 from sfumato.query.query import Typed
 from sfumato.query.relation import Scope
@@ -36,15 +37,22 @@ class RowBinder:
         self._bind_unit_aggregate = bind_unit_aggregate  # for a subquery with one row per person
         self._parts = 0
         self._counter = PartCounter()
+        self._narrowed = scope.narrowed  # what is known of expressions here
 
     def count_part(self, node: exp.Expr) -> None:
         self._parts += 1
         if self._parts > MOST_PARTS:
             raise build_syntax_refusal(node, "The question has too many parts", SHORTEN)
 
-    def bind(self, node: exp.Expr) -> Typed:  # noqa: PLR0911 - one return for each form
-        """Bind a row-level expression."""
+    def bind(self, node: exp.Expr) -> Typed:
+        """Bind a row-level expression, with what WHERE and CASE say of it."""
         self.count_part(node)
+        typed = self._bind_form(node)
+        if not self._narrowed or isinstance(typed.expression, Literal) or typed.expression not in self._narrowed:
+            return typed
+        return narrow_value(typed, self._narrowed[typed.expression])
+
+    def _bind_form(self, node: exp.Expr) -> Typed:  # noqa: PLR0911 - one return for each form
         kind = type(node)
         if isinstance(node, exp.Paren):
             return self.bind(node.this)
@@ -132,12 +140,7 @@ class RowBinder:
                     check_pattern(node, one, two.expression.value)
                 return functions.combine_logic("not", [found]) if node.args.get("negate") else found
             case exp.Case():
-                ifs, default = node.args["ifs"], node.args.get("default")
-                otherwise = self.bind(default) if default is not None else functions.type_literal(None)
-                conditions = [self.bind(branch.this) for branch in ifs]
-                outcomes = [self.bind(branch.args["true"]) for branch in ifs]
-                with locate_errors(node):
-                    return functions.choose(conditions, outcomes, otherwise)
+                return self._bind_case(node)
             case exp.Coalesce():
                 arguments = [self.bind(argument) for argument in (node.this, *node.expressions)]
                 with locate_errors(node):
@@ -155,6 +158,24 @@ class RowBinder:
             f"{name_node(node)} is not supported inside an aggregate, WHERE or GROUP BY",
             f"{EXPRESSIONS} Functions: COALESCE, ABS, FLOOR, CEIL and functions of dates.",
         )
+
+    def _bind_case(self, node: exp.Case) -> Typed:
+        """Bind CASE. An outcome is bound with what its condition says, and with what fails before it."""
+        default, before = node.args.get("default"), self._narrowed
+        conditions, outcomes = [], []
+        try:
+            for branch in node.args["ifs"]:
+                conditions.append(self.bind(branch.this))
+                condition, failed = conditions[-1].expression, self._narrowed
+                self._narrowed = combine_narrowings([failed, read_narrowings(condition)])
+                outcomes.append(self.bind(branch.args["true"]))
+                no = read_narrowings(condition, holds=False, certain=False)
+                self._narrowed = combine_narrowings([failed, no])
+            otherwise = self.bind(default) if default is not None else functions.type_literal(None)
+        finally:
+            self._narrowed = before
+        with locate_errors(node):
+            return functions.choose(conditions, outcomes, otherwise)
 
 
 def flatten(node: exp.Expr) -> list[exp.Expr]:
