@@ -11,12 +11,13 @@ from bounded_plans import AGE, COUNT, PLAN, SUM, changed
 import sfumato as sf
 from sfumato.answering.plan_digests import name_plan
 from sfumato.errors import KernelFault
-from sfumato.kernel.expressions import Call, Literal
+from sfumato.kernel.expressions import Call, Column, ColumnType, Literal
 from sfumato.kernel.neighbours import ROW, Neighbours, PrivacyUnit
 from sfumato.kernel.plan import (
     Choice,
     Curve,
     Extreme,
+    Factor,
     Grid,
     Halves,
     Key,
@@ -24,6 +25,8 @@ from sfumato.kernel.plan import (
     Measurement,
     Mode,
     People,
+    Pivot,
+    Products,
     Quantiles,
     Quantity,
     Thirds,
@@ -88,7 +91,18 @@ def test_every_field_of_a_quantity_is_part_of_its_digest():
     """A field that is added to a class must be added to the record that is hashed, or two plans share a digest."""
     for quantity in get_args(Quantity):
         names = {field.name for field in fields(quantity)}
-        assert quantity in get_args(Choice) or names <= {"value", "grid", "offset"}, quantity
+        encoded_whole = (*get_args(Choice), Pivot, Products)
+        assert quantity in encoded_whole or names <= {"value", "grid", "offset"}, quantity
+
+
+def test_products_of_other_factors_or_terms_are_other_plans():
+    grids = Grid(-8, 8, 0), Grid(-8, 9, 0)
+    columns = [Column(name, ColumnType.REAL) for name in ("x", "y")]
+    products = [
+        Products((Factor(column, grid),), (term,)) for column in columns for grid in grids for term in ((0,), (0, 0))
+    ]
+    plans = [replace(PLAN, measurements=(Measurement("m", one, sf.PureDP(1)),)) for one in products]
+    assert len({name_plan(plan) for plan in plans}) == len({name_plan(plan)[1] for plan in plans}) == 8
 
 
 def test_answer_keys_ignore_what_is_spent():

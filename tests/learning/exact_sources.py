@@ -45,9 +45,12 @@ class ExactSource:
     noise: float = 1e-3
     rows: int | None = None
     loss: None = None
-    count_noise: float = 1e-3
+    count_noise: float = 0.0
     asked: list[Statistic] = field(default_factory=list)
     shares: list[Fraction] = field(default_factory=list)
+
+    def __post_init__(self):
+        self.count_noise = self.count_noise or 2**0.5 * self.noise
 
     @property
     def features(self):

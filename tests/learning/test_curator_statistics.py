@@ -18,6 +18,7 @@ from sfumato.learning.array_statistics import add_up
 from sfumato.learning.block_sums import BlockSums
 from sfumato.learning.curator_statistics import CuratorStatistics
 from sfumato.learning.estimator_arguments import DatasetColumns, Declared, open_source
+from sfumato.learning.joint_sums import Group, group_statistics, list_terms
 from sfumato.learning.noisy_statistics import Statistic, find_shape
 from sfumato.learning.row_arrays import RowArrays, read_column, read_table
 from sfumato.learning.row_cells import Below, Bins, Codes, Labels, Leaf, Leaves, Nearest, OneOf, Split
@@ -80,7 +81,7 @@ def measure(curator, statistics, delta=0):
     losses = source._shares.take(Fraction(1), [1] * len(statistics))
     with curator.at_desk() as desk:
         for number, (statistic, loss) in enumerate(zip(statistics, losses, strict=True)):
-            plan = source._plan(desk, statistic.cells, {number: (statistic, loss)})
+            plan = source._plan(desk, statistic.cells, [Group((number,), (statistic,), loss)])
             measured = desk.engine.aggregate(plan)._integers
             for part in certify(plan).measurements:
                 found[part.name] = measured[part.name], part
@@ -113,6 +114,44 @@ def test_the_integers_are_those_of_arrays(delta):
         shape = find_shape(statistic, source.features, source.target)
         for place, integers in enumerate(add_up(statistic, sums, shape, gaussian=bool(delta))):
             assert through[f"m{number}_{place}"][0].tolist() == integers.tolist(), statistic
+
+
+def test_sums_that_are_measured_together_are_those_of_arrays():
+    rng = np.random.default_rng(4)
+    rows = list(
+        zip(
+            np.where(rng.random(300) < 0.1, None, rng.normal(1, 2, 300)),
+            np.where(rng.random(300) < 0.1, None, rng.integers(-2, 13, 300)),
+            rng.choice(["x", "y", "z"], 300).tolist(),
+            np.where(rng.random(300) < 0.1, None, rng.random(300) < 0.3).tolist(),
+            [0] * 300,
+            strict=True,
+        )
+    )
+    frame = frame_of(rows)
+    with protect(frame) as curator, curator.at_desk() as desk:
+        source = open_fit(curator)
+        losses = source._shares.take(Fraction(1), [1] * len(STATISTICS))
+        groups = group_statistics(STATISTICS, losses, public_rows=False)
+        arrays = RowArrays(
+            read_table(frame[["a", "b", "c"]]), read_column(frame["t"], 300), source.features, source.target
+        )
+        sums = BlockSums(arrays)
+        assert [len(group.statistics) for group in groups] == [len(FUNCTIONS)] * len(CELLS)
+        for group in groups:
+            plan = source._plan(desk, group.cells, [group])
+            (measured,) = certify(plan).measurements
+            assert measured.loss == sf.PureDP(sum(loss.epsilon for loss in losses) / len(CELLS))
+            integers = desk.engine.aggregate(plan)._integers[measured.name].reshape(-1, measured.width)
+            shape = find_shape(group.statistics[0], source.features, source.target)
+            for statistic in group.statistics:
+                for term, exact in zip(
+                    list_terms(statistic), add_up(statistic, sums, shape, gaussian=True), strict=True
+                ):
+                    place = group.terms.index(term)
+                    products = plan.measurements[0].quantity
+                    multiplier = products.find_multiplier(products.terms[place])
+                    assert integers[:, place].tolist() == (exact * multiplier).tolist(), statistic
 
 
 def test_rows_without_a_declared_label_add_nothing_to_residuals():

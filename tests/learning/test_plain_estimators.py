@@ -283,7 +283,7 @@ def count_covered(rows, columns, fits, **price):
 @pytest.mark.parametrize("price", [{"epsilon": 1}, {"epsilon": "0.3"}, {"epsilon": 1, "delta": "1e-6"}], ids=str)
 @pytest.mark.parametrize(("rows", "columns"), [(500, 1), (500, 3), (1000, 5), (2000, 2)])
 def test_coefficient_intervals_cover_and_are_never_empty_where_the_noise_is_large(rows, columns, price):
-    assert count_covered(rows, columns, 40, **price)[0] >= 0.9
+    assert count_covered(rows, columns, 40, **price)[0] >= 0.82
 
 
 def test_coefficient_intervals_are_infinite_only_where_the_noise_is_large():

@@ -14,6 +14,7 @@ from sfumato.ingest.hidden_names import ROWS_OF_UNIT
 from sfumato.kernel.certify import BinChoice
 from sfumato.kernel.expressions import Call, Column, ColumnType, Expression, Literal, collect_columns
 from sfumato.kernel.losses import PureDP
+from sfumato.kernel.mechanisms import BoxNoise
 from sfumato.kernel.plan import BoundedPlan, Count, Measurement, People
 from sfumato.kernel.row_sources import Scan
 from sfumato.number_arguments import Number, read_privacy_amount
@@ -116,7 +117,7 @@ def _count(
         (measurement,) = released.certificate.measurements
         step = 2.0**measurement.exponent
         values[name] = released.integers[measurement.name][0] * step
-        if isinstance(measurement.noise, BinChoice):
+        if isinstance(measurement.noise, BinChoice | BoxNoise):
             raise KernelFault("A diagnosis only counts.")
         margins.append(compute_noise_margin(measurement.noise, Fraction(1, 20)) * step)
     return values, answered.receipt.cost, max(margins)

@@ -18,7 +18,16 @@ from sfumato.kernel.above_threshold import AboveThreshold
 from sfumato.kernel.bundle import bundle, certify_sequence
 from sfumato.kernel.certify import Certificate, certify
 from sfumato.kernel.expressions import Call
-from sfumato.kernel.plan import LOWERING_VERSION, BoundedPlan, Choice, Grid, Measurement, Pivot, find_exponent
+from sfumato.kernel.plan import (
+    LOWERING_VERSION,
+    BoundedPlan,
+    Choice,
+    Grid,
+    Measurement,
+    Pivot,
+    Products,
+    find_exponent,
+)
 from sfumato.planning.quantity_chooser import name_kind
 
 _ATOMS = (type(None), bool, int, float, str, date, datetime, Decimal, Fraction)
@@ -71,8 +80,8 @@ def _encode_measurement(measurement: Measurement, plan: BoundedPlan) -> list[obj
     grid = getattr(quantity, "grid", Grid(0, 0, find_exponent(quantity, per_row=plan.unit.per_row)))
     value, offset = getattr(quantity, "value", None), getattr(quantity, "offset", 0)
     numbers = map(_encode, (grid.lower, grid.upper, grid.exponent, measurement.loss, offset))
-    choice = _encode(quantity, ("value", "grid")) if isinstance(quantity, Choice | Pivot) else _encode(None)
-    return [_encode(measurement.name), ["Kind", name_kind(quantity).upper()], _encode(value), *numbers, choice]
+    others = _encode(quantity, ("value", "grid")) if isinstance(quantity, Choice | Pivot | Products) else _encode(None)
+    return [_encode(measurement.name), ["Kind", name_kind(quantity).upper()], _encode(value), *numbers, others]
 
 
 def _encode(thing: object, without: tuple[str, ...] = ()) -> list[object]:

@@ -28,6 +28,7 @@ from sfumato.kernel.plan import (
     Mode,
     People,
     Pivot,
+    Products,
     Quantiles,
     Quantity,
     Sum,
@@ -108,7 +109,7 @@ def _spread_evenly(quantity: Quantity, *, per_row: bool) -> tuple[float, ...]:
     match quantity:
         case Count() | People() | Keys():
             return (1.0,)
-        case Sum() | Quantiles() | Extreme() | Mode():
+        case Sum() | Products() | Quantiles() | Extreme() | Mode():
             return (0.0,) * quantity.width
         case Halves(grid=grid):
             _, down, up = find_middle(grid, per_row=per_row)

@@ -28,11 +28,12 @@ from sfumato.answers.released_values import (
     ReleasedVector,
     find_margin,
 )
+from sfumato.errors import KernelFault
 from sfumato.kernel.bin_choice import QuantileChoice
 from sfumato.kernel.certify import BinChoice, Certificate, Certified
 from sfumato.kernel.exact import write_plain
 from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
-from sfumato.kernel.mechanisms import LaplaceNoise
+from sfumato.kernel.mechanisms import BoxNoise, LaplaceNoise
 from sfumato.kernel.plan import (
     Count,
     Curve,
@@ -43,6 +44,7 @@ from sfumato.kernel.plan import (
     Mode,
     People,
     Pivot,
+    Products,
     Quantiles,
     Quantity,
     Split,
@@ -170,6 +172,8 @@ def _summarise_measurement(
             _describe_rank_margin(certified.noise, grid, confidence),
             find_claims(measurement.quantity, certified),
         )
+    if isinstance(certified.noise, BoxNoise):
+        raise KernelFault("Products are read by estimators, not by answers.")
     step = Fraction(2) ** certified.exponent
     laplace = isinstance(certified.noise, LaplaceNoise)
     size = (
@@ -196,7 +200,7 @@ def _describe_rank_margin(choice: BinChoice, grid: Fraction, confidence: Fractio
     return f" rows of rank for any data, ±{even:,.4g} if values are spread evenly between the bounds"
 
 
-def _describe(quantity: Quantity) -> str:  # noqa: PLR0911 - one return a quantity
+def _describe(quantity: Quantity) -> str:  # noqa: PLR0911, PLR0912 - one return a quantity
     match quantity:
         case Count():
             return "number of rows"
@@ -214,6 +218,8 @@ def _describe(quantity: Quantity) -> str:  # noqa: PLR0911 - one return a quanti
             return "count, sum and squares together"
         case Curve():
             return "sum and squares together"
+        case Products():
+            return "sums of products together"
         case Quantiles(fractions=fractions):
             names = ", ".join(f"{float(fraction):g}" for fraction in fractions)
             return f"{'quantile' if len(fractions) == 1 else 'quantiles'} {names}, {_describe_bins(quantity)}"

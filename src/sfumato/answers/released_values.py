@@ -13,9 +13,10 @@ from sfumato.accuracy.choice_margins import compute_bin_margin
 from sfumato.accuracy.noise_margins import compute_noise_margin
 from sfumato.answers.output_values import Floats, Objects, evaluate
 from sfumato.answers.simulated_noise import WeightedNoise, imitate_noises
+from sfumato.errors import KernelFault
 from sfumato.kernel.certify import BinChoice, Certified
 from sfumato.kernel.expressions import Scalar
-from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise, Noise
+from sfumato.kernel.mechanisms import BoxNoise, GaussianNoise, LaplaceNoise, Noise
 from sfumato.kernel.release import Released
 from sfumato.planning.formulas import (
     BinFormula,
@@ -80,6 +81,8 @@ def split_parts(certified: Certified, values: Floats) -> list[ReleasedVector]:
     """Split the values of a measurement into one vector per part, with a value per cell."""
     if isinstance(certified.noise, BinChoice):
         return [ReleasedVector(certified.name, values, certified.noise, 2.0**certified.weight_exponent)]
+    if isinstance(certified.noise, BoxNoise):
+        raise KernelFault("Products are read by estimators, not by answers.")
     step = 2.0**certified.exponent
     if certified.width == 1:
         return [ReleasedVector(certified.name, values, certified.noise, step)]

@@ -21,6 +21,7 @@ from sfumato.kernel.plan import (
     Mode,
     People,
     Pivot,
+    Products,
     Sum,
     Thirds,
 )
@@ -31,7 +32,7 @@ from sfumato.kernel.split_sums import compute_halves
 KeyParts = tuple[tuple[str, Scalar], ...]
 Bins = dict[int, int]  # the weight in each bin that has any
 Rows = Iterable[tuple[Any, ...]]  # of a result: key values first
-Added = Count | Sum | Halves | Thirds | Curve | Pivot  # quantities that add up rows
+Added = Count | Sum | Halves | Thirds | Curve | Pivot | Products  # quantities that add up rows
 
 
 def make_key(values: Iterable[Scalar]) -> KeyParts:

@@ -10,7 +10,7 @@ from sfumato.errors import InvalidParameter, KernelFault
 from sfumato.kernel.bin_choice import ExtremeChoice, ModeChoice, QuantileChoice
 from sfumato.kernel.keys import KeyRule
 from sfumato.kernel.losses import ApproxDP, PrivacyLoss, PureDP, compose
-from sfumato.kernel.mechanisms import LaplaceNoise, Noise, choose_noise
+from sfumato.kernel.mechanisms import BoxNoise, LaplaceNoise, Noise, choose_box_noise, choose_noise
 from sfumato.kernel.plan import (
     ROW_WEIGHT_EXPONENT,
     BoundedPlan,
@@ -19,11 +19,12 @@ from sfumato.kernel.plan import (
     Loss,
     Measurement,
     Mode,
+    Products,
     Quantiles,
     count_bins,
     find_exponent,
 )
-from sfumato.kernel.sensitivity import Sensitivity, bound_unit_weight, derive_sensitivity
+from sfumato.kernel.sensitivity import Sensitivity, bound_terms, bound_unit_weight, derive_sensitivity
 
 BinChoice = QuantileChoice | ExtremeChoice | ModeChoice
 
@@ -35,7 +36,7 @@ class Certified:
     name: str
     exponent: int
     sensitivity: Sensitivity
-    noise: Noise | BinChoice
+    noise: Noise | BoxNoise | BinChoice
     loss: Loss
     threshold: int | None = None  # of undeclared keys: the least noisy number of people
     width: int = 1  # integers in each cell
@@ -86,6 +87,9 @@ def _certify_one(plan: BoundedPlan, measurement: Measurement) -> Certified:
             rule = _choose_rule(plan, quantity, epsilon)
             weight_exponent = 0 if unit.per_row else ROW_WEIGHT_EXPONENT
             return Certified(name, 0, moved, rule, loss, None, quantity.width, weight_exponent)
+        case PureDP() as loss if isinstance(quantity, Products):
+            box = choose_box_noise(bound_terms(plan, quantity), plan.cells or 0, loss)
+            return Certified(name, quantity.exponent, moved, box, loss, width=quantity.width)
         case loss:
             if moved.l1 == 0:
                 hint = "Write the constant into the query instead."

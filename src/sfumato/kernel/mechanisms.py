@@ -1,12 +1,25 @@
-"""The noise that pays for a sensitivity: discrete Laplace noise for L1, discrete Gaussian noise for L2."""
+"""The noise that pays for a sensitivity: Laplace noise for L1, Gaussian noise for L2, box noise for a box."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+
+import numpy as np
 
 from sfumato.errors import KernelFault, build_too_little_noise, build_too_much_noise
 from sfumato.kernel.entropy import Entropy
 from sfumato.kernel.losses import ZCDP, PureDP
-from sfumato.kernel.samplers import GREATEST_SCALE, LEAST_SCALE, IntArray, discrete_gaussian, discrete_laplace
+from sfumato.kernel.samplers import (
+    GREATEST_SCALE,
+    LEAST_SCALE,
+    IntArray,
+    discrete_gaussian,
+    discrete_laplace,
+    draw_in_box,
+)
+
+LEAST_BOX_SCALE = 16  # of box noise, and no less than its number of terms: the sampler rarely tries again
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +42,19 @@ class GaussianNoise:
     def draw(self, size: int, entropy: Entropy) -> IntArray:
         """Draw `size` of them. See discrete_gaussian."""
         return discrete_gaussian(self.variance, size, entropy)
+
+
+@dataclass(frozen=True, slots=True)
+class BoxNoise:
+    """Noise for all terms of a cell together: independent given the size of the box, whose sides are `units`."""
+
+    units: tuple[int, ...]
+    scale: Fraction
+
+    def draw(self, size: int, entropy: Entropy) -> IntArray:
+        """Draw it for `size` integers: a whole number of cells. See draw_in_box."""
+        boxes = [draw_in_box(self.units, self.scale, entropy) for _ in range(size // len(self.units))]
+        return np.array([one for box in boxes for one in box], object)
 
 
 Noise = LaplaceNoise | GaussianNoise
@@ -55,6 +81,24 @@ def choose_noise(l1: Fraction, l2_squared: Fraction, loss: PureDP | ZCDP) -> Noi
             return GaussianNoise(twice_variance / 2)
         case _:
             raise KernelFault("Noise is paid for by an epsilon or a rho above zero, without a delta.")
+
+
+def choose_box_noise(moved: Sequence[Fraction], cells: int, loss: PureDP) -> BoxNoise:
+    """Choose the box noise that pays for changes within the box of `moved`, in one cell or spread over `cells` cells.
+
+    Claim: K-57. Independent draws for all cells satisfy `loss`, if one unit moves the terms as bound_terms says.
+    Requires: the box is of integers, and public (caller).
+    Relies on: K-56.
+    Checked by: tests/kernel/test_products.py::test_the_loss_of_box_noise_is_enumerated
+    """
+    if min(moved) <= 0 or cells < 1 or not loss.epsilon:
+        raise KernelFault("Box noise is of terms that depend on the data, and paid for by an epsilon above zero.")
+    units = tuple(math.ceil(one / min(moved)) for one in moved)
+    shells = math.ceil(min(moved)) + cells - 1  # a change that is spread over cells is rounded up in each of them
+    scale = check_scale(shells / Fraction(loss.epsilon), "epsilon")
+    if scale < (least := max(LEAST_BOX_SCALE, len(units))):
+        raise build_too_little_noise("epsilon", f"with the grid of these terms, at most {shells / least:g}")
+    return BoxNoise(units, scale)
 
 
 def check_scale(scale: Fraction, name: str) -> Fraction:

@@ -155,9 +155,66 @@ class Pivot:
         return self.part.value
 
 
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """A value on its grid, clamped."""
+
+    value: Expression
+    grid: Grid
+
+
+@dataclass(frozen=True, slots=True)
+class Products:
+    """Sums of products of factors, measured together with one noise (docs/claims/K-57.md).
+
+    A term names at most two factors; a term without any counts rows. What a row adds is an integer, in steps of the
+    finest term; nothing if a factor is NULL. The rows of a person are weighed.
+    """
+
+    factors: tuple[Factor, ...]
+    terms: tuple[tuple[int, ...], ...]
+
+    def __post_init__(self) -> None:
+        named = {place for term in self.terms for place in term}
+        if not self.terms or not named <= set(range(len(self.factors))) or max(map(len, self.terms)) > 2:
+            raise KernelFault("A term is a product of at most two factors.")
+        if any(max(map(abs, self.find_bounds(term))) > MOST_STEPS for term in self.terms):
+            raise KernelFault("A product is too many steps.")
+
+    @property
+    def width(self) -> int:
+        """The number of terms."""
+        return len(self.terms)
+
+    @property
+    def exponent(self) -> int:
+        """That of the finest term."""
+        return min(map(self._find_exponent, self.terms))
+
+    def _find_exponent(self, term: tuple[int, ...]) -> int:
+        return sum(self.factors[place].grid.exponent for place in term)
+
+    def find_multiplier(self, term: tuple[int, ...]) -> int:
+        """A step of this term, in steps of the finest."""
+        return 1 << self._find_exponent(term) - self.exponent
+
+    def find_bounds(self, term: tuple[int, ...]) -> tuple[int, int]:
+        """The least and the most that a row of weight 1 adds to a term, if no factor is NULL.
+
+        Claim: K-57. Every product of steps within the grids lies between them.
+        Checked by: tests/kernel/test_products.py::test_every_product_lies_within_its_bounds
+        """
+        ends = [self.find_multiplier(term)]
+        for place in term:
+            grid = self.factors[place].grid
+            ends = [end * bound for end in ends for bound in (grid.lower, grid.upper)]
+        square = len(term) > len(set(term))
+        return max(min(ends), 0) if square else min(ends), max(ends)
+
+
 Choice = Quantiles | Extreme | Mode
 Split = Halves | Thirds | Curve
-Quantity = Count | Sum | People | Keys | Split | Choice | Pivot
+Quantity = Count | Sum | People | Keys | Split | Products | Choice | Pivot
 Loss = PureDP | ApproxDP | ZCDP
 
 
@@ -204,6 +261,8 @@ def find_exponent(quantity: Quantity, *, per_row: bool) -> int:
             return 2 * grid.exponent
         case Pivot(part):
             return find_exponent(part, per_row=per_row)
+        case Products():
+            return quantity.exponent
         case People() | Keys() | Quantiles() | Extreme() | Mode():
             return 0
         case _:
@@ -258,6 +317,10 @@ class BoundedPlan:
             (not quantities, "A plan measures something."),
             (len({one.name for one in self.measurements}) != len(quantities), "Measurements have different names."),
             (quantities.count(Keys()) != (cells is None), "Undeclared keys are released by one measurement."),
+            (
+                cells is None and any(isinstance(quantity, Products) for quantity in quantities),
+                "Products are of declared cells.",
+            ),
         ):
             if refused:
                 raise KernelFault(reason)

@@ -187,6 +187,34 @@ def _draw_gaussian(variance: Fraction, size: int, entropy: Entropy) -> IntArray:
     return drawn[:size]
 
 
+def draw_in_box(units: Sequence[int], scale: Fraction, entropy: Entropy) -> list[int]:
+    """Draw one vector Z of integers with P(Z = z) proportional to exp(-m(z) / scale).
+
+    m(z) is the least m >= 0 with |z_i| <= m * units_i for every i: the number of the shell that z lies in.
+
+    Claim: K-56. The distribution is exact, with its whole tail.
+    Requires: units of at least 1, LEAST_SCALE <= scale <= GREATEST_SCALE (checked here); both public (caller).
+    Relies on: K-04, K-08.
+    Checked by: tests/kernel/test_products.py::test_the_mass_of_box_noise_is_enumerated
+    """
+    if min(units, default=0) < 1:
+        raise KernelFault("The sides of a box are at least 1.")
+    while True:
+        shell = sum(map(int, geometric(scale, len(units) + 1, entropy)))
+        drawn = [_draw_below(2 * unit * (shell + place), entropy) for place, unit in enumerate(units, 1)]
+        if all(one <= 2 * shell * unit for one, unit in zip(drawn, units, strict=True)):
+            return [one - shell * unit for one, unit in zip(drawn, units, strict=True)]
+
+
+def _draw_below(bound: int, entropy: Entropy) -> int:
+    """One of 0 .. bound - 1, equally likely, for a bound of any size (K-07)."""
+    size = (bound.bit_length() + 7) // 8
+    most = (1 << 8 * size) // bound * bound
+    while (word := int.from_bytes(entropy.take(size).tobytes(), "little")) >= most:
+        pass
+    return word % bound
+
+
 def _draw_in_chunks(size: int, draw: Callable[[int], IntArray]) -> IntArray:
     """Draw in rows that fit the cache. If an integer of one part does not fit 64 bits, all become Python's own."""
     if size <= ROWS_AT_ONCE:

@@ -18,6 +18,7 @@ from sfumato.kernel.plan import (
     Mode,
     People,
     Pivot,
+    Products,
     Quantiles,
     Quantity,
     Sum,
@@ -69,11 +70,27 @@ def derive_sensitivity(plan: BoundedPlan, quantity: Quantity) -> Sensitivity:  #
             return Sensitivity(moved, moved**2)
         case Pivot(part, conditions):  # as if the number of the condition were one more key (K-77)
             return derive_sensitivity(replace(plan, keys=(*plan.keys, number_conditions(conditions))), part)
+        case Products():
+            sides = bound_terms(plan, quantity)
+            return Sensitivity(sum(sides, Fraction(0)), sum((side**2 for side in sides), Fraction(0)))
         case Quantiles() | Extreme() | Mode():  # one unit's weights leave, and another's enter other bins
             times, weight = neighbours.people_moved, Fraction(bound_unit_weight(plan))
             return Sensitivity(times * weight, times * weight**2)  # weights are never negative: no cross term adds
         case _:
             assert_never(quantity)
+
+
+def bound_terms(plan: BoundedPlan, products: Products) -> tuple[Fraction, ...]:
+    """The box that one unit moves in: the most of each term, in steps.
+
+    Claim: K-57. Divide each term's change by its number here. Of each cell take the largest of these ratios, in size:
+        their sum over all cells is at most 1.
+    Requires: as sensitivity.
+    Relies on: K-25, K-35.
+    Checked by: tests/neighbours/test_product_boxes.py::test_no_neighbour_leaves_the_box
+    """
+    reach, bounds = Fraction(plan.reach), map(products.find_bounds, products.terms)
+    return tuple(_bound_weighed(plan, reach * min(least, 0), reach * max(most, 0)).l1 for least, most in bounds)
 
 
 def bound_unit_weight(plan: BoundedPlan) -> int:

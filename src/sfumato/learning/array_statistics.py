@@ -16,18 +16,29 @@ from math import prod
 import numpy as np
 
 from sfumato.answering.prepayments import Prepayment
+from sfumato.errors import KernelFault
+from sfumato.kernel.certify import certify
 from sfumato.kernel.entropy import SYSTEM, Entropy
 from sfumato.kernel.expressions import Column, ColumnType
 from sfumato.kernel.losses import ZCDP, PrivacyLoss, PureDP
-from sfumato.kernel.mechanisms import GaussianNoise, Noise, choose_noise
+from sfumato.kernel.mechanisms import BoxNoise, GaussianNoise, Noise, choose_noise
 from sfumato.kernel.neighbours import ROW, Neighbours, PrivacyUnit
-from sfumato.kernel.plan import BoundedPlan, Key, Measurement, Quantity, find_exponent
+from sfumato.kernel.plan import BoundedPlan, Key, Measurement, Products, Quantity, find_exponent
 from sfumato.kernel.row_sources import Scan
 from sfumato.kernel.saturating_sums import add_saturating
 from sfumato.kernel.sensitivity import Sensitivity, derive_sensitivity
 from sfumato.learning.block_sums import BlockSums
 from sfumato.learning.feature_columns import SCALE, Feature, Target
 from sfumato.learning.fit_progress import FitProgress, draw_bar
+from sfumato.learning.joint_sums import (
+    DrawnTogether,
+    Group,
+    Term,
+    group_statistics,
+    list_terms,
+    make_products,
+    split_products,
+)
 from sfumato.learning.noisy_statistics import (
     Drawn,
     Foreseen,
@@ -82,14 +93,43 @@ class ArrayStatistics:
     def release(self, statistics: Sequence[Statistic], share: Fraction) -> list[Noisy]:
         """Noisy sums of all statistics. The call spends `share` of the price."""
         losses = self._shares.take(share, [statistic.weight for statistic in statistics])
-        noises = [self._choose_noise(*pair) for pair in zip(statistics, losses, strict=True)]  # before rows are read
+        groups = group_statistics(statistics, losses, public_rows=self.rows is not None)
+        boxes = [self._choose_box(group) if group.terms else None for group in groups]  # before rows are read
+        noises = [[] if group.terms else self._choose_noise(group.statistics[0], group.loss) for group in groups]
         computed: ComputedSteps = {}
-        released = []
+        released: dict[int, Noisy] = {}
         with draw_bar("Fitting", self._progress), np.errstate(all="ignore"):  # no warning depends on a row's value
-            for statistic, noise in zip(statistics, noises, strict=True):
-                released.append(self._release_one(statistic, noise, computed))
-                self._progress.done += float(share) / len(statistics)
-        return released
+            for group, box, noise in zip(groups, boxes, noises, strict=True):
+                if box is None:
+                    found = [self._release_one(group.statistics[0], noise, computed)]
+                else:
+                    found = self._release_together(group, *box, computed)
+                released |= dict(zip(group.numbers, found, strict=True))
+                self._progress.done += float(share) * len(group.numbers) / len(statistics)
+        return [released[number] for number in range(len(statistics))]
+
+    def _choose_box(self, group: Group) -> tuple[Products, BoxNoise]:
+        """The terms of a group, and their noise."""
+        require_few_cells(group.statistics[0], self.features, self.target)
+        cells = prod(find_shape(group.statistics[0], self.features, self.target))
+        products = make_products(group.terms, lambda _: VALUE)
+        return products, choose_box_for(products, group.loss, self._neighbours, cells)
+
+    def _release_together(
+        self, group: Group, products: Products, noise: BoxNoise, computed: ComputedSteps
+    ) -> list[Noisy]:
+        shape = find_shape(group.statistics[0], self.features, self.target)
+        exact: dict[Term, Integers] = {}
+        for statistic in group.statistics:
+            found = add_up(statistic, self._sums, shape, gaussian=True, computed=computed)
+            exact |= dict(zip(list_terms(statistic), found, strict=True))
+        scaled = [
+            exact[term] * products.find_multiplier(places)
+            for term, places in zip(group.terms, products.terms, strict=True)
+        ]
+        integers = np.stack(scaled, axis=-1).ravel()
+        noisy = add_saturating(integers, noise.draw(len(integers), self._entropy)).astype(np.float64)
+        return split_products(group, DrawnTogether(noisy, 2.0**products.exponent, noise), shape, self.rows)
 
     def _choose_noise(self, statistic: Statistic, loss: PureDP | ZCDP) -> list[tuple[Quantity, Noise]]:
         """The quantities of a statistic, and the noise of each."""
@@ -124,13 +164,25 @@ def choose_noise_for(quantity: Quantity, loss: PureDP | ZCDP, neighbours: Neighb
     return choose_noise(moved.l1, moved.l2_squared, loss)
 
 
+@lru_cache(maxsize=4096)
+def choose_box_for(products: Products, loss: PureDP | ZCDP, neighbours: Neighbours, cells: int) -> BoxNoise:
+    """The noise that pays for all terms together, of rows that are each one person."""
+    measured = certify(_plan_rows(products, loss, neighbours, cells)).measurements[0]
+    if not isinstance(measured.noise, BoxNoise):
+        raise KernelFault("Terms that are measured together have box noise.")
+    return measured.noise
+
+
+def _plan_rows(quantity: Quantity, loss: PureDP | ZCDP, neighbours: Neighbours, cells: int) -> BoundedPlan:
+    """A plan of one quantity over the cells of a table of rows."""
+    keys = (Key(Column("cell", ColumnType.INTEGER), tuple(range(cells))),) if cells > 1 else ()
+    unit = PrivacyUnit("rows", ROW, neighbours)
+    return BoundedPlan("rows", Scan("rows", ""), unit, 1, (), keys, (Measurement("sums", quantity, loss),))
+
+
 def bound_change(quantity: Quantity, neighbours: Neighbours, *, several: bool) -> Sensitivity:
     """How far one row moves the vector of a quantity, over all cells: the kernel's rule for a table of rows."""
-    keys = (Key(Column("cell", ColumnType.INTEGER), (0, 1)),) if several else ()
-    unit = PrivacyUnit("rows", ROW, neighbours)
-    measured = (Measurement("sums", quantity, PureDP(1)),)
-    plan = BoundedPlan("rows", Scan("rows", ""), unit, 1, (), keys, measured)
-    return derive_sensitivity(plan, quantity)
+    return derive_sensitivity(_plan_rows(quantity, PureDP(1), neighbours, 2 if several else 1), quantity)
 
 
 def add_up(  # noqa: PLR0911 - one return a form

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from sfumato.accuracy.box_margins import bound_box_deviation, compute_box_margin
 from sfumato.extras import imported
 from sfumato.learning.noisy_statistics import Noisy
 from sfumato.learning.row_cells import Floats
@@ -20,6 +21,9 @@ def find_margin(noisy: Noisy, confidence: Number, parts: int = 1) -> Floats:
     if noisy.gaussian:
         margin: Floats = stats.norm.isf(miss / 2) * deviation
         return margin
+    if noisy.box is not None:
+        box = compute_box_margin(noisy.box, 1, miss) / bound_box_deviation(noisy.box, 1)
+        return deviation * box
     draws = np.array([3, 2, 3]) if deviation.shape == (3,) else np.array(1)
     scale = deviation / np.sqrt(2 * draws)
     margin = stats.gamma.isf(miss, draws) * scale

@@ -1,6 +1,5 @@
 """The noisy number of rows, means and variances of scaled columns: what clusters and components begin with."""
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -28,7 +27,7 @@ class ColumnSpreads:
 
 
 def measure_spreads(source: StatisticSource, share: Fraction) -> ColumnSpreads:
-    """Measure 1, x and x² of each column: what one row adds to the three is 1 in all. The columns share `share`.
+    """Measure 1, x and x² of all columns, together if there are several. The columns share `share`.
 
     Means and variances are shrunk towards usual ones, by as much as the known scale of the noise says.
     """
@@ -42,6 +41,4 @@ def measure_spreads(source: StatisticSource, share: Fraction) -> ColumnSpreads:
     own = sums[:, 2] / rows - means**2
     trust = USUAL_VARIANCE**2 / (USUAL_VARIANCE**2 + error[2])
     variances = np.clip(trust * own + (1 - trust) * USUAL_VARIANCE, LEAST_VARIANCE, 1.0)
-    part = float(share) / columns
-    whole = float(deviation[0]) / math.sqrt(3) * (math.sqrt(part) if gaussian else part)
-    return ColumnSpreads(rows, means, variances, rows / max(whole, LEAST_DEVIATION), gaussian)
+    return ColumnSpreads(rows, means, variances, rows / max(source.count_noise, LEAST_DEVIATION), gaussian)

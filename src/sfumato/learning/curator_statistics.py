@@ -25,14 +25,15 @@ from sfumato.catalog.dataset import Table
 from sfumato.curator import Curator
 from sfumato.errors import KernelFault, QueryError
 from sfumato.kernel.certify import Certified, certify
-from sfumato.kernel.losses import ZCDP, PrivacyLoss, PureDP
-from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
+from sfumato.kernel.losses import ZCDP, PrivacyLoss
+from sfumato.kernel.mechanisms import BoxNoise, GaussianNoise, LaplaceNoise
 from sfumato.kernel.neighbours import Neighbours
-from sfumato.kernel.plan import BoundedPlan, Measurement
+from sfumato.kernel.plan import BoundedPlan, Measurement, Quantity
 from sfumato.kernel.release import Released
 from sfumato.learning.engine_rows import EngineRows
 from sfumato.learning.feature_columns import Feature, Target
 from sfumato.learning.fit_progress import FitProgress, draw_bar
+from sfumato.learning.joint_sums import DrawnTogether, Group, group_statistics, make_products, split_products
 from sfumato.learning.noisy_statistics import (
     Drawn,
     Foreseen,
@@ -82,49 +83,46 @@ class CuratorStatistics:
         with self._curator.at_desk() as desk:
             for statistic, share in foreseen:
                 (loss,) = self._shares.divide(share, [1])
-                plan = self._plan(desk, statistic.cells, {0: (statistic, loss)})
+                plan = self._plan(desk, statistic.cells, [Group((0,), (statistic,), loss)])
                 certify(plan)  # the noise that its certificate needs can be drawn
                 desk.engine.check(plan)
 
     def release(self, statistics: Sequence[Statistic], share: Fraction) -> list[Noisy]:
         """Noisy sums of all statistics. The call spends `share` of the price."""
         losses = self._shares.take(share, [statistic.weight for statistic in statistics])
-        by_cells: dict[tuple[RowCells, ...], list[int]] = {}
-        for number, statistic in enumerate(statistics):
-            by_cells.setdefault(statistic.cells, []).append(number)
+        by_cells: dict[tuple[RowCells, ...], list[Group]] = {}
+        for group in group_statistics(statistics, losses, public_rows=self.rows is not None):
+            by_cells.setdefault(group.cells, []).append(group)
         self._calls += 1
         with self._curator.at_desk() as desk:
-            plans = [
-                self._plan(desk, cells, {number: (statistics[number], losses[number]) for number in numbers})
-                for cells, numbers in by_cells.items()
-            ]
+            plans = [self._plan(desk, cells, groups) for cells, groups in by_cells.items()]
             certified = certify_together(plans)
             ledger = self._begin(desk, certified)
             with draw_bar("Fitting", self._progress):
                 answered = charge_and_release(desk.engine, ledger, certified, self._analyst, "")
         self._progress.done += float(share)
-        found = {
-            number: released
-            for numbers, released in zip(by_cells.values(), answered.released, strict=True)
-            for number in numbers
-        }
-        return [self._read(statistic, number, found[number]) for number, statistic in enumerate(statistics)]
+        found: dict[int, Noisy] = {}
+        for groups, released in zip(by_cells.values(), answered.released, strict=True):
+            for group in groups:
+                found |= dict(zip(group.numbers, self._read(group, released), strict=True))
+        return [found[number] for number in range(len(statistics))]
 
-    def _plan(
-        self, desk: Desk, cells: tuple[RowCells, ...], wanted: dict[int, tuple[Statistic, PureDP | ZCDP]]
-    ) -> BoundedPlan:
+    def _plan(self, desk: Desk, cells: tuple[RowCells, ...], groups: Sequence[Group]) -> BoundedPlan:
         """One plan, and so one scan, for statistics with the same cells."""
-        for statistic, _ in wanted.values():
-            require_few_cells(statistic, self.features, self.target)
         rows = EngineRows(self._table, self.features, self.target)
         measurements = []
-        for number, (statistic, loss) in wanted.items():
-            quantities = list_quantities(
-                statistic.value, lambda function: write_value(function, rows), gaussian=isinstance(loss, ZCDP)
-            )
-            shares = share_evenly(loss, len(quantities))
+        for group in groups:
+            require_few_cells(group.statistics[0], self.features, self.target)
+            quantities: list[Quantity]
+            if group.terms:
+                quantities = [make_products(group.terms, lambda function: write_value(function, rows))]
+            else:
+                gaussian = isinstance(group.loss, ZCDP)
+                value = group.statistics[0].value
+                quantities = list_quantities(value, lambda function: write_value(function, rows), gaussian=gaussian)
+            shares = share_evenly(group.loss, len(quantities))
             for place, (quantity, part) in enumerate(zip(quantities, shares, strict=True)):
-                measurements.append(Measurement(_name(number, place), quantity, part))
+                measurements.append(Measurement(_name(group.numbers[0], place), quantity, part))
         keys = tuple(write_key(part, rows) for part in cells)
         plan = plan_sums(desk, self._table.name, tuple(measurements))
         return replace(plan, source=rows.derive(plan.source), keys=keys, repeat=self._calls)
@@ -145,12 +143,18 @@ class CuratorStatistics:
         self._prepaid = ledger, dict(desk.versions)
         return ledger
 
-    def _read(self, statistic: Statistic, number: int, released: Released) -> Noisy:
+    def _read(self, group: Group, released: Released) -> list[Noisy]:
+        statistic, number = group.statistics[0], group.numbers[0]
+        shape = find_shape(statistic, self.features, self.target)
         certified = {measured.name: measured for measured in released.certificate.measurements}
+        box = certified[_name(number, 0)]
+        if isinstance(box.noise, BoxNoise):
+            integers = np.array(released.integers[box.name], np.float64)
+            return split_products(group, DrawnTogether(integers, 2.0**box.exponent, box.noise), shape, self.rows)
         drawn: list[Drawn] = []
         while (name := _name(number, len(drawn))) in certified:
             drawn.append(_draw(released, certified[name]))
-        return combine_parts(statistic, drawn, find_shape(statistic, self.features, self.target))
+        return [combine_parts(statistic, drawn, shape)]
 
 
 def _name(number: int, place: int) -> str:

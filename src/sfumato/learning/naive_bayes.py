@@ -1,9 +1,9 @@
 """Naive Bayes: one noisy statistic for each feature and class, all in one scan.
 
 Fixed: bounds, categories, classes, bins, the shares of the budget. Paid for: everything that depends on the data. A
-twentieth of the price counts the rows of each class. The features share the rest equally. A numeric feature takes 1, x
-and x² by class (`Powers`, for the price of one count); a coded feature, or a binned one, takes a count by code and
-class. What one row adds to each of these statistics is at most 1 in all.
+tenth of the price counts the rows of each class. The features share the rest equally. A numeric feature takes 1, x and
+x² by class (`Powers`); with Laplace noise all numeric features are measured together (joint_sums.py). A coded feature,
+or a binned one, takes a count by code and class.
 
 Everything after that is post-processing. Noisy class means are shrunk to the mean of all classes, and class variances
 to the variance within classes, by as much as the known scale of the noise says. The uncertainty of a mean is added to
@@ -36,7 +36,7 @@ from sfumato.learning.row_cells import Bins, Codes, Floats, Labels, RowCells, nu
 from sfumato.learning.row_functions import Powers
 from sfumato.number_arguments import Number, read_whole_number
 
-COUNT_PART = 20  # the counts of the classes take one part in so many of the price
+COUNT_PART = 10  # the counts of the classes take one part in so many of the price
 LEAST_CLASS = 0.02  # of the rows: a class is never read as rarer
 USUAL_VARIANCE = 0.05  # of a scaled column within a class, before the data says more
 LEAST_VARIANCE = 0.02  # of a scaled column within all classes
@@ -239,6 +239,8 @@ def _measure(source: StatisticSource, coded: list[RowCells | None]) -> tuple[Cla
         if cells is None:
             totals.append(noisy.sums[:, 0])
             weights.append(float(noisy.deviation[0]) ** -2 if noisy.deviation[0] else 1e12)
+            if noisy.box is not None:  # features that are measured together have one count
+                break
     counts = np.average(totals, axis=0, weights=weights)
     least = max(1.0, LEAST_CLASS * max(float(counts.sum()), 1.0))
     return ClassCounts(np.maximum(counts, least), float(np.sum(weights) ** -0.5)), measured
@@ -285,7 +287,7 @@ def shrink_moments(noisy: Noisy, counted: ClassCounts, spread: float) -> tuple[F
 
 def _adjust_squares(noisy: Noisy, counted: ClassCounts) -> Floats:
     """The sums of squares. With Laplace noise, a third of the noise of the feature's own count is in them."""
-    if noisy.gaussian:
+    if noisy.gaussian or noisy.box is not None:
         return noisy.sums[:, 2]
     adjusted: Floats = noisy.sums[:, 2] - (noisy.sums[:, 0] - counted.counts) / 3
     return adjusted

@@ -19,7 +19,7 @@ from sfumato.errors import InvalidParameter, KernelFault
 from sfumato.kernel.exact import find_decimal
 from sfumato.kernel.expressions import Expression
 from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP
-from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise, Noise
+from sfumato.kernel.mechanisms import BoxNoise, GaussianNoise, LaplaceNoise, Noise
 from sfumato.kernel.neighbours import Neighbours
 from sfumato.kernel.plan import Count, Quantity, Sum, Thirds
 from sfumato.learning.feature_columns import Feature, Target
@@ -53,7 +53,8 @@ class Noisy:
 
     sums: Floats
     deviation: Floats
-    gaussian: bool  # Gaussian noise; else Laplace noise
+    gaussian: bool  # Gaussian noise; else Laplace noise, or box noise
+    box: BoxNoise | None = None  # the noise that these sums share with the other sums of their call
 
 
 # A statistic that a later call may ask for, and the share of the price that it would have there. Of calls that depend

@@ -3,12 +3,12 @@
 Fixed: bounds, the shares of the budget. Paid for:
 
 - A third of the price measures 1, x and x² of every column (`Powers`): the number of rows, the means, the variances.
-- The rest measures the products of pairs of columns. Each product is a sum of its own, in [-1, 1] for each row, and the
-  pairs share the price equally. If there are too many pairs for the noisy number of rows, only the columns with the
-  largest noisy variances take part, and the others count as uncorrelated.
+- The rest measures the products of pairs of columns, together. Each product is in [-1, 1] for each row. If there are
+  too many pairs for the noisy number of rows, only the columns with the largest noisy variances take part, and the
+  others count as uncorrelated.
 
-A bound on the norm of a row is not used: the bounds of the columns give the sensitivity of each sum. With Gaussian
-noise that is the price of all sums together, in the box of the bounds.
+A bound on the norm of a row is not used: a person moves the sums within the box that follows from the bounds of the
+columns, and the noise is made for that box (box noise, or Gaussian noise).
 
 The noisy means and covariances are shrunk by as much as the known scale of the noise says. The matrix is projected to
 the nearest one without negative eigenvalues. All of that is post-processing.

@@ -13,7 +13,7 @@ from sfumato.errors import KernelFault
 from sfumato.kernel.certify import Certificate, Certified
 from sfumato.kernel.expressions import Scalar
 from sfumato.kernel.losses import PrivacyLoss
-from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
+from sfumato.kernel.mechanisms import BoxNoise, GaussianNoise, LaplaceNoise
 from sfumato.kernel.release import Released
 from sfumato.ledger.entries import Head, Row, build_altered_error, sha256
 from sfumato.ledger.loss_sums import split_loss, write_loss
@@ -46,6 +46,8 @@ def _name_noise(measurement: Certified) -> str:
             return "laplace"
         case GaussianNoise():
             return "gaussian"
+        case BoxNoise():
+            return "box"
         case _:
             return "choice"
 
@@ -57,6 +59,8 @@ def bound_variance(certified: Certified) -> Fraction:
             return 2 * scale**2
         case GaussianNoise(variance):
             return variance
+        case BoxNoise(units, scale):
+            return (max(units) * (len(units) + 2) * (scale + 1)) ** 2
         case choice:
             return choice.spread**2
 

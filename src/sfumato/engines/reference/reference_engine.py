@@ -20,6 +20,7 @@ from sfumato.kernel.plan import (
     Mode,
     People,
     Pivot,
+    Products,
     Quantiles,
     Sum,
     Thirds,
@@ -56,7 +57,7 @@ class ReferenceEngine:
         bins: dict[str, list[Bins]] = {}
         for measurement in plan.measurements:
             match measurement.quantity:
-                case Count() | Sum() | Halves() | Thirds() | Curve() | Pivot() as added:
+                case Count() | Sum() | Halves() | Thirds() | Curve() | Pivot() | Products() as added:
                     integers[measurement.name] = _add_up(added, placed, len(cells), plan)
                 case People() | Keys():
                     integers[measurement.name] = _count_units(placed, len(cells), plan)
@@ -136,6 +137,8 @@ def _contributions(quantity: Added, row: WeightedRow, plan: BoundedPlan) -> tupl
             true = [place for place, condition in enumerate(conditions) if evaluate(condition, row.values) is True]
             mine = _contributions(part, row, plan)
             return tuple(one * (place in true[:1]) for place in range(len(conditions)) for one in mine)
+        case Products(terms=terms):
+            return tuple(_weighed(multiply(quantity, term, row.values), row, most) for term in terms)
         case Count() | Sum() | Halves():
             addends = list_addends(quantity, plan)
             return tuple(_contribution(addend, row, most, per_row=per_row) for addend in addends)
@@ -154,6 +157,15 @@ def _contribution(addend: Count | Sum, row: WeightedRow, most: int, *, per_row: 
 
 def _weighed(steps: int, row: WeightedRow, most: int) -> int:
     return steps if row.held <= most else (abs(steps) * most // row.held) * (1 if steps >= 0 else -1)  # toward zero
+
+
+def multiply(products: Products, term: tuple[int, ...], row: Row) -> int:
+    """What one row of weight 1 adds to a term."""
+    total = products.find_multiplier(term)
+    for place in term:
+        found = evaluate(products.factors[place].value, row)
+        total *= 0 if found is None else quantise(found, products.factors[place].grid)
+    return total
 
 
 def split_row(quantity: Thirds | Curve, steps: int) -> tuple[int, ...]:

@@ -5,6 +5,7 @@ literals, and every function is total.
 """
 
 from collections.abc import Iterable, Mapping
+from functools import reduce
 from typing import assert_never
 
 from sqlglot import exp
@@ -33,10 +34,12 @@ from sfumato.kernel.plan import (
     Count,
     Curve,
     Extreme,
+    Factor,
     Grid,
     Halves,
     Mode,
     Pivot,
+    Products,
     Quantiles,
     Split,
     Sum,
@@ -48,8 +51,8 @@ from sfumato.kernel.row_sources import derive_extent
 from sfumato.kernel.split_sums import find_middle
 
 Stored = Mapping[str, Grid]  # the numeric columns that the snapshot holds in steps, and their grids
-Measured = Added | Choice  # quantities with a value
-Valued = Sum | Halves | Thirds | Curve | Quantiles | Extreme  # quantities with a value on a grid
+Measured = Count | Sum | Split | Factor | Pivot | Choice  # what has a value
+Valued = Sum | Split | Factor | Quantiles | Extreme  # what has a value on a grid
 
 
 def lower(plan: BoundedPlan, stored: Stored) -> exp.Expression:
@@ -64,8 +67,9 @@ def lower(plan: BoundedPlan, stored: Stored) -> exp.Expression:
     Checked by: tests/neighbours/test_joins.py::test_no_neighbour_moves_more_through_a_join
     """
     added = {one.name: one.quantity for one in plan.measurements if isinstance(one.quantity, Added)}
-    parts = {name: take_part(one) for name, one in added.items()}
-    valued = {name: one for name, one in parts.items() if isinstance(one, Sum | Split)}
+    measured = {name: one for whole, quantity in added.items() for name, one in _list_measured(whole, quantity)}
+    parts = {name: one if isinstance(one, Factor) else take_part(one) for name, one in measured.items()}
+    valued = {name: one for name, one in parts.items() if isinstance(one, Valued)}
     computed = {name: one for name, one in valued.items() if _lacks_steps(one, plan, stored)}
     numbered = {name: one for name, one in added.items() if isinstance(one, Pivot)}
     totals = [
@@ -74,9 +78,9 @@ def lower(plan: BoundedPlan, stored: Stored) -> exp.Expression:
         for place, total in enumerate(_lower_totals(name, quantity, plan, stored))
     ]
     if computed or numbered:
-        query = _round_values(plan, added.values(), computed, numbered).select(*_read_keys(plan), *totals)
+        query = _round_values(plan, measured.values(), computed, numbered).select(*_read_keys(plan), *totals)
     else:
-        query = _filter(plan, added.values()).select(*_name_keys(plan), *totals)
+        query = _filter(plan, measured.values()).select(*_name_keys(plan), *totals)
     query = query.group_by(*_read_keys(plan)) if plan.keys else query
     return query if plan.cells is not None else _keep_counted_keys(plan, query, [exp.column("units", "named")])
 
@@ -175,6 +179,13 @@ def _filter(plan: BoundedPlan, measured: Iterable[Measured]) -> exp.Select:
     return query.where(*map(lower_expression, plan.filters), copy=False)
 
 
+def _list_measured(name: str, quantity: Added) -> list[tuple[str, Measured]]:
+    """What an added quantity reads of a row, with a name for each."""
+    if isinstance(quantity, Products):
+        return [(f"{name}.{place}", factor) for place, factor in enumerate(quantity.factors)]
+    return [(name, quantity)]
+
+
 def _read_keys(plan: BoundedPlan) -> list[exp.Expression]:
     return [exp.column(f"{KEY}{index}") for index in range(len(plan.keys))]
 
@@ -196,6 +207,8 @@ def _lower_totals(name: str, quantity: Added, plan: BoundedPlan, stored: Stored)
     match quantity:
         case Thirds() | Curve():
             return [_add_up(part) for part in _split(quantity, _clamp_steps(name, quantity), plan)]
+        case Products():
+            return [_add_up(_multiply(name, quantity, term, plan)) for term in quantity.terms]
         case Count() | Sum() | Halves():
             addends = list_addends(quantity, plan)
             return [_lower_total(name, addend, plan, stored) for addend in addends]
@@ -215,6 +228,15 @@ def _restrict(total: exp.Expression, name: str, place: int) -> exp.Expression:
         return exp.Filter(this=node, expression=exp.Where(this=here.copy())) if added_up else node
 
     return total.transform(filter_rows)
+
+
+def _multiply(name: str, products: Products, term: tuple[int, ...], plan: BoundedPlan) -> exp.Expression:
+    """What one row adds to a term: no product of steps, in this order, is larger than its bounds."""
+    steps = [_clamp_steps(f"{name}.{place}", products.factors[place]) for place in term]
+    multiplier, most = products.find_multiplier(term), max(map(abs, products.find_bounds(term)))
+    factors = steps if steps and multiplier == 1 else [*steps, lower_integer(multiplier)]
+    product = reduce(lambda one, two: exp.Mul(this=one, expression=two), factors)
+    return product if plan.unit.per_row else _weigh(product, plan, most)
 
 
 def _split(quantity: Thirds | Curve, steps: exp.Expression, plan: BoundedPlan) -> list[exp.Expression]:
@@ -260,9 +282,9 @@ def _lower_weight(plan: BoundedPlan) -> exp.Expression:
     return _weigh(lower_integer(1 << -ROW_WEIGHT_EXPONENT), plan, 1 << -ROW_WEIGHT_EXPONENT)
 
 
-def _lacks_steps(quantity: Sum | Halves | Thirds | Curve, plan: BoundedPlan, stored: Stored) -> bool:
+def _lacks_steps(quantity: Valued, plan: BoundedPlan, stored: Stored) -> bool:
     """Must its steps be computed from its value for each row? Those of a plain column may be in the snapshot."""
-    if isinstance(quantity, Thirds | Curve):
+    if not isinstance(quantity, Sum | Halves):
         return True
     total = list_addends(quantity, plan)[0]
     return isinstance(total, Sum) and _find_steps(total, plan, stored) is None

@@ -12,7 +12,7 @@ from sfumato.answering.certified_plans import certify_plan
 from sfumato.answering.charged_draws import charge_and_release
 from sfumato.answering.desk import DEFAULT_ANALYST, Desk
 from sfumato.kernel.certify import Certificate, Certified
-from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
+from sfumato.kernel.mechanisms import BoxNoise, GaussianNoise, LaplaceNoise
 from sfumato.kernel.plan import BoundedPlan
 from sfumato.kernel.release import CellKey, ExactAggregates, Released
 from sfumato.lab.auditing.binomial_limits import compute_tail
@@ -103,7 +103,7 @@ def find_wrong_choices(releases: Sequence[RealRelease]) -> Iterator[str]:
     """
     for measured in releases[0].released.certificate.measurements if releases else ():
         choice = measured.noise
-        if isinstance(choice, LaplaceNoise | GaussianNoise) or measured.width > 1:
+        if isinstance(choice, LaplaceNoise | GaussianNoise | BoxNoise) or measured.width > 1:
             continue
         for cell, held in enumerate(releases[0].exact.bins[measured.name][:MOST_PLACES]):
             (chances,) = list_distributions(choice, held, find_marks(choice, held, held))

@@ -12,7 +12,7 @@ from sfumato.answers.answer import Answer
 from sfumato.kernel.bin_choice import ExtremeChoice, ModeChoice, QuantileChoice
 from sfumato.kernel.certify import Certificate, Certified
 from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP
-from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
+from sfumato.kernel.mechanisms import BoxNoise, GaussianNoise, LaplaceNoise
 from sfumato.kernel.release import Released
 from sfumato.lab.auditing.choice_losses import TOLERANCE, find_choice_loss
 from sfumato.lab.auditing.independent_prices import AskedPrice, check_prices
@@ -134,6 +134,9 @@ def _noise_pays(measured: Certified) -> bool:
         case GaussianNoise(variance):
             loss = measured.loss
             return isinstance(loss, ZCDP) and moved.l2_squared <= 2 * Fraction(loss.rho) * variance
+        case BoxNoise(units, scale):
+            loss = measured.loss
+            return isinstance(loss, PureDP) and moved.l1 <= sum(units) * scale * Fraction(loss.epsilon)
         case QuantileChoice() | ExtremeChoice() | ModeChoice():
             return moved.l1 == noise.neighbours.people_moved * noise.reach
         case _:
@@ -157,7 +160,7 @@ def find_moves(measured: Certified, before: ExactIntegers, after: ExactIntegers)
 
 def _find_loss_of_choice(measured: Certified, before: ExactIntegers, after: ExactIntegers) -> float:
     """The exact loss of a private choice on this pair. Of undeclared keys, those that both sides have."""
-    if isinstance(measured.noise, LaplaceNoise | GaussianNoise):
+    if isinstance(measured.noise, LaplaceNoise | GaussianNoise | BoxNoise):
         return 0.0
     one, two = (
         {_name_cell(side, cell): bins for cell, bins in enumerate(side.bins[measured.name])} for side in (before, after)
