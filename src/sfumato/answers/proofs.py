@@ -9,7 +9,7 @@ from html import escape
 from sfumato.kernel.bin_choice import ExtremeChoice, ModeChoice, QuantileChoice
 from sfumato.kernel.certify import Certified
 from sfumato.kernel.mechanisms import LaplaceNoise
-from sfumato.kernel.plan import Keys, Pivot, Quantity, Split, take_part
+from sfumato.kernel.plan import Different, Keys, Pivot, Quantity, Split, take_part
 
 PROOFS = "docs/claims"  # one file for each claim, such as docs/claims/K-25.md
 TITLES = {  # the heading of each file; a test compares them
@@ -27,6 +27,7 @@ TITLES = {  # the heading of each file; a test compares them
     "K-33": "the fullest bins",
     "K-35": "how far one unit reaches through a source",
     "K-37": "parts that share one noise",
+    "K-64": "different values",
     "K-77": "pivots",
 }
 LOSS_CLAIMS = ("K-27", "K-17", "K-15")
@@ -36,6 +37,7 @@ PART_CLAIMS = ("K-37",)
 BOUND_CLAIMS = ("K-35",)
 KEY_CLAIMS = ("K-21",)
 PIVOT_CLAIMS = ("K-77",)
+VALUE_CLAIMS = ("K-64",)
 _CITED = re.compile(r"\[(K-\d\d(?:, K-\d\d)*)\]$", re.MULTILINE)
 _CLAIM = re.compile(r"K-\d\d")
 
@@ -54,7 +56,8 @@ def find_claims(quantity: Quantity, certified: Certified) -> tuple[str, ...]:
             parts = PART_CLAIMS if isinstance(take_part(quantity), Split) else ()
             pivots = PIVOT_CLAIMS if isinstance(quantity, Pivot) else ()
             keys = KEY_CLAIMS if isinstance(quantity, Keys) else ()
-            return ("K-25", *parts, *pivots, *keys, *mechanism)
+            values = VALUE_CLAIMS if isinstance(quantity, Different) else ()
+            return ("K-25", *parts, *pivots, *keys, *values, *mechanism)
 
 
 def cite(text: str, claims: tuple[str, ...]) -> str:
