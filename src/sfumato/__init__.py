@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sfumato.opening import open_folder as open
     from sfumato.opening import protect
     from sfumato.query.frame import count, mean, people, stddev, total, variance
+    from sfumato.remote.remote_curator import connect
     from sfumato.standalone.additive import Gaussian, Laplace
     from sfumato.standalone.private_choice import PrivateChoice, choose
     from sfumato.standalone.thresholded_keys import ThresholdedKeys
@@ -53,6 +54,7 @@ _LOADED_ON_USE = {
     "Text": ("sfumato.catalog.columns", "Text"),
     "ThresholdedKeys": ("sfumato.standalone.thresholded_keys", "ThresholdedKeys"),
     "ZCDP": ("sfumato.kernel.losses", "ZCDP"),
+    "connect": ("sfumato.remote.remote_curator", "connect"),
     "choose": ("sfumato.standalone.private_choice", "choose"),
     "count": ("sfumato.query.frame", "count"),
     "lab": ("sfumato.lab", ""),  # the package itself
@@ -94,6 +96,7 @@ __all__ = [
     "Text",
     "ThresholdedKeys",
     "choose",
+    "connect",
     "count",
     "errors",
     "lab",

@@ -14,7 +14,7 @@ from sfumato.catalog.budget import Budget
 from sfumato.catalog.catalog_file import load_catalog
 from sfumato.catalog.columns import ColumnDeclaration
 from sfumato.catalog.counts_unit import Counts, split_unit
-from sfumato.catalog.dataset import Dataset, Table, replace_tables
+from sfumato.catalog.dataset import Dataset, Table, change_dataset, replace_tables
 from sfumato.catalog.text_format import TextFormat
 from sfumato.curator import Curator
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
@@ -113,17 +113,21 @@ def protect(
 
 
 def open_folder(
-    folder: str | Path, *, ledger: str | None = None, expected_head: str | tuple[int, str] | None = None
+    folder: str | Path,
+    *,
+    ledger: str | None = None,
+    expected_head: str | tuple[int, str] | None = None,
+    analysts: Mapping[str, Budget] | None = None,
 ) -> Curator:
     """Open a folder with catalog.toml. Its pinned data and its ledger are in it, unless the catalog names a ledger.
 
     `expected_head` is the hash of a ledger entry that a reader has kept (every answer's disclosure has one). A ledger
-    that lacks this entry is refused.
+    that lacks this entry is refused. `analysts` are the analysts' own limits, in place of the catalog's.
     """
     place = check_path(folder, "folder")
     if ledger is not None and not check_text(ledger, "ledger"):
         raise InvalidParameter("ledger", "must be a path or a URL", "an empty text", "Leave it out for the catalog's.")
-    dataset = load_catalog(place)
+    dataset = _load_declared(place, analysts)
     address = find_address(place, dataset) if ledger is None else resolve_address(Path(), ledger)
     if not dataset.tables:
         hint = "Add one: sfumato add patients patients.csv --unit patient_id --column age:integer:0:120."
@@ -133,7 +137,7 @@ def open_folder(
     report = None
     with locked(make_lock_file(place)) if first else nullcontext():
         if first:
-            dataset = load_catalog(place)  # another process may have been first
+            dataset = _load_declared(place, analysts)  # another process may have been first
         if not pinned.exists():
             report = DuckDBEngine.prepare(pinned, dataset.tables, place).report
         tighten(pinned)
@@ -155,6 +159,11 @@ def open_folder(
 
     curator.follow(CurrentData(pinned, opened, reopen))
     return curator
+
+
+def _load_declared(place: Path, analysts: Mapping[str, Budget] | None) -> Dataset:
+    dataset = load_catalog(place)
+    return dataset if analysts is None else change_dataset(dataset, analysts=_check_limits(analysts))
 
 
 def _warn(report: LoadReport | None) -> None:

@@ -114,6 +114,18 @@ def _set_line(text: str, ledger_id: str) -> str:
     return "".join([*lines[: last + 1], f"ledger_id = {_write_string(ledger_id)}{end}", *lines[last + 1 :]])
 
 
+def write_public_catalog(dataset: Dataset) -> str:
+    """What an analyst may know of a dataset, as a catalog: its declarations, without sources, ledger and analysts."""
+    tables = {name: _hide_source(table) for name, table in dataset.tables.items()}
+    shown = change_dataset(dataset, tables=tables, ledger=None, ledger_id=None, analysts={})
+    return "\n".join(_write_lines(shown))
+
+
+def _hide_source(table: Table) -> Table:
+    parts: dict[str, Any] = {part.name: getattr(table, part.name) for part in fields(Table)}
+    return Table(**{**parts, "source": None, "reading": PLAIN_TEXT})
+
+
 def read_bytes(path: Path) -> bytes:
     """The bytes of a catalog's file."""
     try:

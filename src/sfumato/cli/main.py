@@ -22,6 +22,7 @@ from sfumato.cli import (
     ledger_files,
     owner,
     pinning,
+    serve_commands,
     survey_commands,
 )
 
@@ -97,6 +98,9 @@ app.command(rich_help_panel="Own")(owner.init)
 app.command(rich_help_panel="Own")(owner.add)
 app.command(rich_help_panel="Own")(pinning.check)
 app.command(rich_help_panel="Own")(pinning.prepare)
+app.command(rich_help_panel="Serve many analysts")(serve_commands.serve)
+app.add_typer(serve_commands.users, name="user", rich_help_panel="Serve many analysts")
+app.add_typer(serve_commands.grants, name="grant", rich_help_panel="Serve many analysts")
 app.command(rich_help_panel="Ask")(ask_commands.preview)
 app.command(rich_help_panel="Ask")(ask_commands.ask)
 app.command(rich_help_panel="Ask")(ask_commands.explain)

@@ -7,7 +7,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.cells import cell_len
@@ -15,6 +15,8 @@ from rich.console import Console
 from rich.status import Status
 from rich.table import Table
 from rich.text import Text
+
+from sfumato.json_values import replace_infinite
 
 if TYPE_CHECKING:
     from sfumato.answers.answer import Answer
@@ -40,7 +42,7 @@ def is_interactive() -> bool:
 
 def print_json(result: object) -> None:
     """Print JSON. Infinity and NaN become null, because JSON has neither."""
-    typer.echo(json.dumps(_replace_infinite(result), allow_nan=False, default=str))
+    typer.echo(json.dumps(replace_infinite(result), allow_nan=False, default=str))
 
 
 def say(text: str, style: str = "") -> None:
@@ -153,11 +155,3 @@ def working(what: str) -> Iterator[None]:
 def printable(text: str) -> str:
     """Remove control characters from a text, except line ends."""
     return "".join(letter if letter.isprintable() or letter == "\n" else "\ufffd" for letter in text)
-
-
-def _replace_infinite(value: Any) -> Any:  # noqa: ANN401 - whatever JSON can hold
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, dict):
-        return {name: _replace_infinite(item) for name, item in value.items()}
-    return [_replace_infinite(item) for item in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,168 @@
+"""`sf.connect`: a dataset behind a service, with the interface of a Curator."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+from sfumato.answers.answer import Answer, Cost
+from sfumato.catalog.catalog_file import read_dataset
+from sfumato.catalog.dataset import Dataset
+from sfumato.errors import InvalidParameter
+from sfumato.kernel.exact import write_plain
+from sfumato.number_arguments import Number, read_nonnegative_decimal
+from sfumato.query.frame import Aggregation, Frame, FrameQuery
+from sfumato.remote.answer_wire import read_answer_wire, read_cost
+from sfumato.remote.connection import Connection
+from sfumato.remote.preview_wire import RemotePreview, read_preview_wire
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteSpending:
+    """A budget: its limit, what is spent, and what is left."""
+
+    limit: Cost
+    spent: Cost
+    remaining: Cost
+
+
+class RemoteCurator:
+    """Asks a dataset behind a service. The data, the ledger and its key stay there."""
+
+    def __init__(self, connection: Connection, name: str) -> None:
+        self._connection = connection
+        self.name = name
+        self.dataset: Dataset = read_dataset(connection.get("datasets", name)["catalog"].encode())
+
+    def __repr__(self) -> str:
+        return f"<{self.name} at {self._connection.url}: {', '.join(self.dataset.tables)}>"
+
+    def ask(
+        self,
+        sql: str,
+        epsilon: Number | None = None,
+        *,
+        rho: Number | None = None,
+        delta: Number | None = None,
+        margin: Mapping[str, float] | None = None,
+        confidence: Number = "0.95",
+    ) -> Answer:
+        """Answer a question for its price. A request that is sent again after a failure is not paid for twice."""
+        body = _write_prices(sql, epsilon, rho, delta, confidence) | (
+            {} if margin is None else {"margin": dict(margin)}
+        )
+        return read_answer_wire(self._connection.post("datasets", self.name, "queries", body=body, once=True))
+
+    def preview(
+        self,
+        sql: str,
+        epsilon: Number | None = None,
+        *,
+        rho: Number | None = None,
+        delta: Number | None = None,
+        assume: Mapping[str, float] | None = None,
+        confidence: Number = "0.95",
+    ) -> RemotePreview:
+        """Cost and margins, before spending. It reads no data and costs nothing."""
+        body = _write_prices(sql, epsilon, rho, delta, confidence) | (
+            {} if assume is None else {"assume": dict(assume)}
+        )
+        return read_preview_wire(self._connection.post("datasets", self.name, "queries:preview", body=body))
+
+    def select(self, table: str | None = None) -> "RemoteSelection":
+        """A table to ask about in Python. Without a name: the only table."""
+        tables = self.dataset.tables
+        if table is None and len(tables) != 1:
+            raise InvalidParameter("table", f"must be one of {', '.join(tables)}", "nothing")
+        name = self.dataset.table(next(iter(tables)) if table is None else table).name
+        return RemoteSelection(self, Frame(self.dataset, name))
+
+    def where(self, condition: str) -> "RemoteSelection":
+        """The rows of the only table for which this SQL condition is true."""
+        return self.select().where(condition)
+
+    def group_by(self, *keys: str) -> "RemoteSelection":
+        """The only table, in groups."""
+        return self.select().group_by(*keys)
+
+    def agg(self, **aggregates: Aggregation) -> "RemoteQuestion":
+        """Aggregates of the only table."""
+        return self.select().agg(**aggregates)
+
+    @property
+    def budget(self) -> RemoteSpending:
+        """The population's budget, as it is now."""
+        found = self._connection.get("datasets", self.name)["budget"]
+        return RemoteSpending(*(read_cost(found[part]) for part in ("limit", "spent", "remaining")))
+
+    def close(self) -> None:
+        """Nothing to close: each request is a connection of its own."""
+
+    def __enter__(self) -> "RemoteCurator":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteSelection:
+    """Rows of a table, perhaps in groups."""
+
+    curator: RemoteCurator
+    frame: Frame
+
+    def where(self, condition: str) -> "RemoteSelection":
+        """Keep the rows for which this SQL condition is true."""
+        return replace(self, frame=self.frame.where(condition))
+
+    def group_by(self, *keys: str) -> "RemoteSelection":
+        """Group by columns, or by expressions such as "age > 65 AS old"."""
+        return replace(self, frame=self.frame.group_by(*keys))
+
+    def agg(self, **aggregates: Aggregation) -> "RemoteQuestion":
+        """The question: agg(n=sf.count(), age=sf.mean("age"))."""
+        return RemoteQuestion(self.curator, self.frame.agg(**aggregates))
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteQuestion:
+    """A question that is ready to be asked."""
+
+    curator: RemoteCurator
+    asked: FrameQuery
+
+    def sql(self) -> str:
+        """The same question in SQL, which is what is sent."""
+        return self.asked.sql()
+
+    def ask(self, epsilon: Any = None, **options: Any) -> Answer:  # noqa: ANN401 - the options of RemoteCurator.ask
+        """Ask, with the options of RemoteCurator.ask."""
+        return self.curator.ask(self.sql(), epsilon, **options)
+
+    def preview(self, epsilon: Any = None, **options: Any) -> RemotePreview:  # noqa: ANN401 - as above
+        """Preview, with the options of RemoteCurator.preview."""
+        return self.curator.preview(self.sql(), epsilon, **options)
+
+
+def connect(url: str, token: str, dataset: str | None = None, *, timeout: float = 60.0) -> RemoteCurator:
+    """Connect to a service. Without a name: the only dataset that the token may ask."""
+    connection = Connection(url, token, timeout)
+    names = connection.get("me")["datasets"]
+    if dataset is None and len(names) != 1:
+        listed = ", ".join(names) or "none: ask the owner for a grant"
+        raise InvalidParameter("dataset", "must be named", "nothing", f"You may ask: {listed}.")
+    return RemoteCurator(connection, names[0] if dataset is None else dataset)
+
+
+def _write_prices(
+    sql: str, epsilon: Number | None, rho: Number | None, delta: Number | None, confidence: Number
+) -> dict[str, Any]:
+    amounts = {"epsilon": epsilon, "rho": rho, "delta": delta, "confidence": confidence}
+    return {"sql": sql, **{name: _write_amount(value, name) for name, value in amounts.items() if value is not None}}
+
+
+def _write_amount(value: Number, name: str) -> str:
+    """The exact decimal: a float means its shortest decimal, also over HTTP."""
+    amount: Decimal = read_nonnegative_decimal(value, name)
+    return write_plain(amount)

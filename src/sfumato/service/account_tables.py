@@ -1,0 +1,60 @@
+"""The tables of the service's accounts: users, tokens, grants, retried requests, and the log of what was done."""
+
+import sqlalchemy as sa
+
+ACCOUNTS = sa.MetaData()
+
+USERS = sa.Table(
+    "service_users",
+    ACCOUNTS,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("role", sa.Text, nullable=False),
+    sa.Column("password", sa.Text, nullable=False),  # argon2; empty: no sign-in with a password
+    sa.Column("active", sa.Boolean, nullable=False),
+)
+TOKENS = sa.Table(
+    "service_tokens",
+    ACCOUNTS,
+    sa.Column("id", sa.Text, primary_key=True),  # public: to list and to revoke
+    sa.Column("digest", sa.Text, nullable=False, unique=True),  # keyed hash of the secret part
+    sa.Column("user", sa.Text, sa.ForeignKey("service_users.name"), nullable=False),
+    sa.Column("label", sa.Text, nullable=False),
+    sa.Column("created", sa.Text, nullable=False),
+    sa.Column("expires", sa.Text, nullable=False),
+    sa.Column("revoked", sa.Boolean, nullable=False),
+)
+GRANTS = sa.Table(
+    "service_grants",
+    ACCOUNTS,
+    sa.Column("user", sa.Text, sa.ForeignKey("service_users.name"), primary_key=True),
+    sa.Column("dataset", sa.Text, primary_key=True),
+    sa.Column("epsilon", sa.Text, nullable=False),
+    sa.Column("delta", sa.Text, nullable=False),
+    sa.Column("per_query", sa.Text, nullable=False),  # empty: no limit on a single question
+    sa.Column("expires", sa.Text, nullable=False),  # empty: never
+)
+REQUESTS = sa.Table(
+    "service_requests",
+    ACCOUNTS,
+    sa.Column("user", sa.Text, primary_key=True),
+    sa.Column("key", sa.Text, primary_key=True),  # the Idempotency-Key
+    sa.Column("digest", sa.Text, nullable=False),  # of the request that came with it
+    sa.Column("failure", sa.Text, nullable=False),  # what a retry is told, if its charge was closed; else empty
+    sa.Column("time", sa.Text, nullable=False),
+)
+LOG = sa.Table(
+    "service_log",
+    ACCOUNTS,
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=True),
+    sa.Column("time", sa.Text, nullable=False),
+    sa.Column("user", sa.Text, nullable=False),
+    sa.Column("action", sa.Text, nullable=False),
+    sa.Column("dataset", sa.Text, nullable=False),
+    sa.Column("detail", sa.Text, nullable=False),  # never a password, a token or a value from the data
+)
+STATE = sa.Table(
+    "service_state",
+    ACCOUNTS,
+    sa.Column("single", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("grants_version", sa.Integer, nullable=False),  # rises when a grant changes, so that workers notice
+)

@@ -1,0 +1,325 @@
+"""Who may ask what: users, API tokens, grants and the log, in one database that all workers share."""
+
+import hashlib
+import hmac
+from base64 import urlsafe_b64encode
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import sqlalchemy as sa
+
+from sfumato.catalog.analysts import DEFAULT, check_analysts, find_analyst, read_analyst
+from sfumato.catalog.budget import Budget
+from sfumato.errors import InvalidParameter, PermissionDenied
+from sfumato.extras import imported
+from sfumato.kernel.entropy import SYSTEM
+from sfumato.kernel.exact import write_plain
+from sfumato.number_arguments import Number, read_positive_decimal, read_whole_number
+from sfumato.private_files import make_private, make_private_folder, write_once
+from sfumato.service.account_tables import ACCOUNTS, GRANTS, LOG, REQUESTS, STATE, TOKENS, USERS
+
+Role = Literal["owner", "analyst"]
+PREFIX = "sfm"  # so that a leaked token is recognised
+DAYS, MOST_DAYS = 90, 3650
+LEAST_LETTERS = 12  # of a password
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Somebody who may sign in. The name is also the analyst's name in the ledger."""
+
+    name: str
+    role: Role
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token as it is listed: without its secret, which nobody can read again."""
+
+    id: str
+    user: str
+    label: str
+    created: str
+    expires: str
+    revoked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What one analyst may learn of one dataset: a limit, perhaps one for each question, perhaps an end."""
+
+    user: str
+    dataset: str
+    epsilon: str
+    delta: str = "0"
+    per_query: str = ""
+    expires: str = ""
+
+    @property
+    def ended(self) -> bool:
+        return bool(self.expires) and self.expires <= write_now()
+
+
+class Accounts:
+    """The accounts of a service. Passwords and tokens are stored as hashes only. Every change is in the log."""
+
+    def __init__(self, path: Path) -> None:
+        make_private_folder(path.absolute().parent)
+        make_private(path)
+        key = Path(f"{path}.key")
+        write_once(key, SYSTEM.take(32).tobytes().hex().encode())
+        self._key = key.read_bytes()
+        self._engine = sa.create_engine(f"sqlite:///{path.absolute()}", hide_parameters=True)
+        sa.event.listen(self._engine, "connect", _set_up)
+        ACCOUNTS.create_all(self._engine)
+        with self._write() as connection:
+            if connection.execute(sa.select(STATE.c.single)).first() is None:
+                connection.execute(STATE.insert().values(single=1, grants_version=1))
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._engine.dispose()
+
+    def add_user(self, name: str, role: Role = "analyst", password: str = "", *, by: str = "") -> User:
+        """Add somebody. Without a password they use tokens only."""
+        name = read_analyst(name)
+        if find_analyst(name, [DEFAULT]) is not None:
+            raise InvalidParameter("name", f"must not look like {DEFAULT!r}", "such a name", "Choose another name.")
+        if role not in get_args(Role):
+            raise InvalidParameter("role", f"must be one of {', '.join(get_args(Role))}", "another")
+        stored = _hash_password(password) if password else ""
+        with self._write() as connection:
+            known = connection.execute(sa.select(USERS.c.name)).scalars().all()
+            check_analysts([*known, name])  # a name that looks like another one is refused, as in the catalog
+            connection.execute(USERS.insert().values(name=name, role=role, password=stored, active=True))
+            _log(connection, by, "add user", "", f"{name} ({role})")
+        return User(name, role)
+
+    def disable_user(self, name: str, *, by: str = "") -> None:
+        """End somebody's access at once. Their entries in the ledger stay."""
+        with self._write() as connection:
+            changed = connection.execute(USERS.update().where(USERS.c.name == name).values(active=False))
+            if not changed.rowcount:
+                raise _build_unknown_user(name)
+            _log(connection, by, "disable user", "", name)
+
+    def list_users(self) -> list[dict[str, Any]]:
+        """Everybody, without what they sign in with."""
+        columns = (USERS.c.name, USERS.c.role, USERS.c.active)
+        with self._engine.connect() as connection:
+            return [dict(row) for row in connection.execute(sa.select(*columns).order_by(USERS.c.name)).mappings()]
+
+    def make_token(self, user: str, days: int = DAYS, label: str = "", *, by: str = "") -> str:
+        """A new token of 256 random bits. It is shown once: only a keyed hash of it is stored."""
+        lasts = timedelta(days=min(read_whole_number(days, "days", 1), MOST_DAYS))
+        secret = urlsafe_b64encode(SYSTEM.take(32).tobytes()).decode().rstrip("=")
+        name = SYSTEM.take(6).tobytes().hex()
+        with self._write() as connection:
+            if connection.execute(sa.select(USERS.c.name).where(USERS.c.name == user, USERS.c.active)).first() is None:
+                raise _build_unknown_user(user)
+            now = datetime.now(UTC)
+            connection.execute(
+                TOKENS.insert().values(
+                    id=name,
+                    digest=self._hash(secret),
+                    user=user,
+                    label=label,
+                    created=_write_time(now),
+                    expires=_write_time(now + lasts),
+                    revoked=False,
+                )
+            )
+            _log(connection, by, "make token", "", f"{name} for {user}")
+        return f"{PREFIX}_{name}_{secret}"
+
+    def revoke_token(self, name: str, *, by: str = "") -> None:
+        """Revoke a token by its id. It is refused from the next request on."""
+        with self._write() as connection:
+            changed = connection.execute(TOKENS.update().where(TOKENS.c.id == name).values(revoked=True))
+            if not changed.rowcount:
+                raise InvalidParameter("id", "must be the id of a token", "another", "`sfumato user list` shows them.")
+            _log(connection, by, "revoke token", "", name)
+
+    def list_tokens(self) -> list[Token]:
+        """All tokens, without their secret parts."""
+        columns = [TOKENS.c[part] for part in Token.__slots__]
+        with self._engine.connect() as connection:
+            return [Token(*row) for row in connection.execute(sa.select(*columns).order_by(TOKENS.c.created))]
+
+    def find_user(self, token: str) -> User | None:
+        """Whose token this is; None if it is unknown, revoked or expired, or if its user was disabled."""
+        parts = token.split("_", 2)
+        if len(parts) != 3 or parts[0] != PREFIX:
+            return None
+        joined = sa.select(USERS.c.name, USERS.c.role).join_from(TOKENS, USERS, TOKENS.c.user == USERS.c.name)
+        valid = (TOKENS.c.expires > write_now(), ~TOKENS.c.revoked, USERS.c.active)
+        with self._engine.connect() as connection:
+            found = connection.execute(joined.where(TOKENS.c.digest == self._hash(parts[2]), *valid)).first()
+        return None if found is None else User(*found)
+
+    def check_password(self, name: str, password: str) -> User | None:
+        """The user, if the password is theirs. An unknown name takes as long as a wrong password."""
+        with self._engine.connect() as connection:
+            columns = (USERS.c.name, USERS.c.role, USERS.c.password, USERS.c.active)
+            found = connection.execute(sa.select(*columns).where(USERS.c.name == name)).first()
+        stored = found.password if found is not None and found.password else _NOBODY
+        right = _verify_password(stored, password)
+        return User(found.name, found.role) if found is not None and right and found.active else None
+
+    def set_grant(
+        self,
+        user: str,
+        dataset: str,
+        epsilon: Number,
+        *,
+        delta: Number = 0,
+        per_query: Number | None = None,
+        expires: datetime | None = None,
+        by: str = "",
+    ) -> Grant:
+        """Grant an analyst a limit on a dataset, in place of an earlier grant. What they spent stays spent."""
+        limit = Budget(epsilon, delta)
+        single = "" if per_query is None else write_plain(read_positive_decimal(per_query, "per_query"))
+        ends = "" if expires is None else _write_time(expires.astimezone(UTC))
+        grant = Grant(
+            user,
+            dataset,
+            write_plain(read_positive_decimal(epsilon, "epsilon")),
+            write_plain(limit.delta),
+            single,
+            ends,
+        )
+        with self._write() as connection:
+            if connection.execute(sa.select(USERS.c.name).where(USERS.c.name == user)).first() is None:
+                raise _build_unknown_user(user)
+            same = (GRANTS.c.user == user, GRANTS.c.dataset == dataset)
+            connection.execute(GRANTS.delete().where(*same))
+            connection.execute(GRANTS.insert().values({part: getattr(grant, part) for part in Grant.__slots__}))
+            _raise_version(connection)
+            single_text = f", at most {single} for a question" if single else ""
+            _log(connection, by, "grant", dataset, f"{user}: epsilon {grant.epsilon}{single_text}")
+        return grant
+
+    def remove_grant(self, user: str, dataset: str, *, by: str = "") -> None:
+        """End an analyst's access to a dataset."""
+        with self._write() as connection:
+            connection.execute(GRANTS.delete().where(GRANTS.c.user == user, GRANTS.c.dataset == dataset))
+            _raise_version(connection)
+            _log(connection, by, "remove grant", dataset, user)
+
+    def list_grants(self, dataset: str | None = None) -> list[Grant]:
+        """The grants of a dataset, or all."""
+        wanted = sa.select(*(GRANTS.c[part] for part in Grant.__slots__)).order_by(GRANTS.c.dataset, GRANTS.c.user)
+        wanted = wanted if dataset is None else wanted.where(GRANTS.c.dataset == dataset)
+        with self._engine.connect() as connection:
+            return [Grant(*row) for row in connection.execute(wanted)]
+
+    def find_grant(self, user: User, dataset: str) -> Grant | None:
+        """An analyst's grant; None if there is none or it has ended."""
+        found = [grant for grant in self.list_grants(dataset) if grant.user == user.name and not grant.ended]
+        return found[0] if found else None
+
+    def read_version(self) -> int:
+        """A number that rises whenever a grant changes."""
+        with self._engine.connect() as connection:
+            return int(connection.execute(sa.select(STATE.c.grants_version)).scalar_one())
+
+    def begin_request(self, user: str, key: str, digest: str) -> str:
+        """Note a request by its Idempotency-Key. Returns what a retry is told if the first attempt's charge is closed.
+
+        A key that came with another request is refused.
+        """
+        same = (REQUESTS.c.user == user, REQUESTS.c.key == key)
+        with self._write() as connection:
+            found = connection.execute(sa.select(REQUESTS.c.digest, REQUESTS.c.failure).where(*same)).first()
+            if found is None:
+                new = {"user": user, "key": key, "digest": digest, "failure": "", "time": write_now()}
+                connection.execute(REQUESTS.insert().values(new))
+                return ""
+            if found.digest != digest:
+                hint = "Send a new key with a new request."
+                raise InvalidParameter("Idempotency-Key", "must belong to this request", "one of another request", hint)
+            return str(found.failure)
+
+    def fail_request(self, user: str, key: str, failure: str) -> None:
+        """Note that a request's charge was closed without an answer: a retry must not be charged again."""
+        with self._write() as connection:
+            same = (REQUESTS.c.user == user, REQUESTS.c.key == key)
+            connection.execute(REQUESTS.update().where(*same).values(failure=failure))
+
+    def log(self, user: str, action: str, dataset: str = "", detail: str = "") -> None:
+        """Write down who did what. Never a password, a token or a value from the data."""
+        with self._write() as connection:
+            _log(connection, user, action, dataset, detail)
+
+    def list_log(self, most: int = 1000) -> list[Mapping[str, Any]]:
+        """The newest lines of the log, newest first."""
+        wanted = sa.select(LOG).order_by(LOG.c.number.desc()).limit(most)
+        with self._engine.connect() as connection:
+            return [dict(row) for row in connection.execute(wanted).mappings()]
+
+    def _hash(self, secret: str) -> str:
+        return hmac.new(self._key, secret.encode(), hashlib.sha256).hexdigest()
+
+    @contextmanager
+    def _write(self) -> Iterator[sa.Connection]:
+        with self._engine.begin() as connection:
+            yield connection
+
+
+def require_owner(user: User) -> None:
+    """Refuse what only an owner may do."""
+    if user.role != "owner":
+        raise PermissionDenied("owner-only", "Only an owner may do this.", "Ask the owner of the dataset.")
+
+
+def write_now() -> str:
+    """The time now, in the form in which times are stored and compared."""
+    return _write_time(datetime.now(UTC))
+
+
+def _write_time(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _log(connection: sa.Connection, user: str, action: str, dataset: str, detail: str) -> None:
+    line = {"time": write_now(), "user": user, "action": action, "dataset": dataset, "detail": detail}
+    connection.execute(LOG.insert().values(line))
+
+
+def _raise_version(connection: sa.Connection) -> None:
+    connection.execute(STATE.update().values(grants_version=STATE.c.grants_version + 1))
+
+
+def _build_unknown_user(name: str) -> InvalidParameter:
+    hint = "Add them first: sfumato user add NAME. `sfumato user list` shows everybody."
+    return InvalidParameter("user", "must be the name of an active user", "another", hint)
+
+
+def _set_up(connection: Any, record: object) -> None:  # noqa: ANN401 - the driver's
+    for pragma in ("journal_mode = WAL", "synchronous = FULL", "busy_timeout = 30000", "foreign_keys = ON"):
+        connection.execute(f"PRAGMA {pragma}").close()
+
+
+_NOBODY = (  # the hash of a random password that nobody knows
+    "$argon2id$v=19$m=65536,t=3,p=4$BZpxvLvcnmxj5vGTdfjEPQ$kjW6Ttlqgv3vUcHTUhoY5Py4xtStGnn0O9UIWcmMKWs"
+)
+
+
+def _hash_password(password: str) -> str:
+    if len(password) < LEAST_LETTERS:
+        rule = f"must have at least {LEAST_LETTERS} characters"
+        raise InvalidParameter("password", rule, "a shorter one", "Several words are easy to remember.")
+    return str(imported("argon2", "serve").PasswordHasher().hash(password))
+
+
+def _verify_password(stored: str, password: str) -> bool:
+    argon2 = imported("argon2", "serve")
+    try:
+        return bool(argon2.PasswordHasher().verify(stored, password))
+    except argon2.exceptions.Argon2Error:
+        return False

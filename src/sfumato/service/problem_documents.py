@@ -1,0 +1,64 @@
+"""Errors as problem documents (RFC 9457): what is wrong, where, and what to do."""
+
+from typing import Any
+
+from sfumato.errors import (
+    BudgetExceeded,
+    CatalogError,
+    InvalidParameter,
+    LedgerError,
+    PermissionDenied,
+    QueryError,
+    SfumatoError,
+)
+
+TYPE = "application/problem+json"
+TITLES = {
+    400: "The request is invalid",
+    401: "Sign in first",
+    403: "Not allowed",
+    404: "Not found",
+    409: "The budget is not enough",
+    413: "The request is too large",
+    422: "The question cannot be answered in this form",
+    429: "Too many requests",
+    500: "The service failed",
+    503: "The ledger cannot be reached",
+}
+
+
+STATUSES: tuple[tuple[type[SfumatoError], int], ...] = (
+    (BudgetExceeded, 409),
+    (PermissionDenied, 403),
+    (QueryError, 422),
+    (InvalidParameter, 400),
+    (CatalogError, 400),
+    (LedgerError, 503),
+)
+
+
+def choose_status(error: SfumatoError) -> int:
+    """The HTTP status of an error."""
+    if error.code == "no-grant":
+        return 404
+    return next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
+
+
+def describe_problem(error: SfumatoError) -> dict[str, Any]:
+    """The problem document of an error. Its text never contains a value from the data."""
+    status = choose_status(error)
+    return write_problem(status, error.code, error.message, error.hint, requested=_show(error, "requested"),
+                         remaining=_show(error, "remaining"))  # fmt: skip
+
+
+def write_problem(status: int, code: str, detail: str, hint: str = "", **more: object) -> dict[str, Any]:
+    """A problem document."""
+    known = {name: value for name, value in more.items() if value is not None}
+    title = TITLES.get(status, "The request failed")
+    return {"type": f"urn:sfumato:{code}", "title": title, "status": status, "code": code, "detail": detail,
+            "hint": hint, **known}  # fmt: skip
+
+
+def _show(error: SfumatoError, name: str) -> str | None:
+    found = getattr(error, name, None)
+    return None if found is None else str(found)

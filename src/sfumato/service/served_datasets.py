@@ -1,0 +1,117 @@
+"""The datasets that a service answers for: one Curator each, with the grants in force as the analysts' own limits."""
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sfumato.catalog.budget import Budget
+from sfumato.catalog.catalog_file import load_catalog
+from sfumato.curator import Curator
+from sfumato.errors import CatalogError, PermissionDenied
+from sfumato.opening import open_folder
+from sfumato.service.accounts import Accounts, Grant, User
+
+NO_ACCESS = PermissionDenied(
+    "no-grant", "There is no dataset of this name that you may ask.", "Ask its owner for a grant."
+)
+
+
+@dataclass(slots=True)
+class _Served:
+    """An open dataset, the version of the grants that it was opened with, and how many requests use it."""
+
+    curator: Curator
+    version: int
+    users: int = 0
+    replaced: bool = False
+
+
+@dataclass(slots=True)
+class ServedDatasets:
+    """Opens datasets when they are first asked for, and again when a grant has changed.
+
+    A request that has begun is finished on the Curator that it began with. Both charge the same ledger.
+    """
+
+    folders: dict[str, Path]
+    accounts: Accounts
+    _open: dict[str, _Served] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @classmethod
+    def find(cls, folders: Sequence[Path], accounts: Accounts) -> "ServedDatasets":
+        """The datasets of these folders, by name. Two folders with one name are refused."""
+        found: dict[str, Path] = {}
+        for folder in folders:
+            name = load_catalog(folder).name
+            if name in found:
+                hint = "Change the name under [dataset] in one of the catalogs."
+                raise CatalogError("catalog", f"Two folders declare the dataset {name}.", hint)
+            found[name] = folder
+        return cls(found, accounts)
+
+    def list_names(self, user: User) -> list[str]:
+        """The datasets that this user may see: all for an owner, the granted ones for an analyst."""
+        if user.role == "owner":
+            return sorted(self.folders)
+        granted = {
+            grant.dataset for grant in self.accounts.list_grants() if grant.user == user.name and not grant.ended
+        }
+        return sorted(granted & self.folders.keys())
+
+    @contextmanager
+    def using(self, name: str, user: User) -> Iterator[tuple[Curator, Grant | None]]:
+        """The dataset, and the user's grant. A user without a grant is refused, as if there were no such dataset."""
+        grant = self.accounts.find_grant(user, name) if name in self.folders else None
+        if name not in self.folders or (user.role != "owner" and grant is None):
+            raise NO_ACCESS
+        served = self._take(name)
+        try:
+            yield served.curator, grant
+        finally:
+            self._give_back(served)
+
+    def close(self) -> None:
+        """Close all datasets."""
+        with self._lock:
+            for served in self._open.values():
+                served.curator.close()
+            self._open.clear()
+
+    def _take(self, name: str) -> _Served:
+        version = self.accounts.read_version()
+        with self._lock:
+            served = self._open.get(name)
+            if served is None or served.version != version:
+                opened = _Served(self._open_dataset(name), version)
+                if served is not None:
+                    served.replaced = True
+                    if not served.users:
+                        served.curator.close()
+                served = self._open[name] = opened
+            served.users += 1
+            return served
+
+    def _give_back(self, served: _Served) -> None:
+        with self._lock:
+            served.users -= 1
+            if served.replaced and not served.users:
+                served.curator.close()
+
+    def _open_dataset(self, name: str) -> Curator:
+        folder = self.folders[name]
+        declared = load_catalog(folder)
+        limits = dict(declared.analysts)
+        owners = [user["name"] for user in self.accounts.list_users() if user["role"] == "owner" and user["active"]]
+        whole = declared.budget
+        limits |= {owner: whole for owner in owners if owner not in limits}  # the population's own budget is the limit
+        for grant in self.accounts.list_grants(name):
+            if whole.accounting == "basic":
+                limits[grant.user] = Budget(grant.epsilon, grant.delta)
+            else:
+                limits[grant.user] = Budget(
+                    grant.epsilon, whole.delta if grant.delta == "0" else grant.delta, whole.accounting
+                )
+        return open_folder(folder, analysts=limits)
