@@ -17,6 +17,7 @@ from rich.table import Table
 
 import sfumato as sf
 from sfumato.kernel.entropy import SYSTEM
+from sfumato.kernel.rounded_gaussian import rounded_gaussian
 from sfumato.kernel.samplers import discrete_gaussian, discrete_laplace
 
 DRAWS = 1_000_000
@@ -101,6 +102,10 @@ def bulk(report: Report) -> None:
         lambda: discrete_gaussian(Fraction(100), DRAWS, SYSTEM), lambda: generator.normal(0, SCALE, DRAWS)
     )
     report.fact("1 M Gaussian draws, deviation 10, beside numpy", ms(ours), ms(numpy_), f"{ours / numpy_:.3g}")
+    ours, numpy_ = together(
+        lambda: rounded_gaussian(Fraction(100), DRAWS, SYSTEM), lambda: generator.normal(0, SCALE, DRAWS)
+    )
+    report.line("1 M rounded Gaussian draws, deviation 10, beside numpy", (ms(ours), ms(numpy_)), ours / numpy_, 5.0)
 
 
 def one_at_a_time(report: Report) -> None:

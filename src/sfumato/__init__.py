@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sfumato.catalog.counts_unit import COUNTS
     from sfumato.curator import Curator
     from sfumato.folder_ledger import set_budget
-    from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
+    from sfumato.kernel.losses import GDP, ZCDP, ApproxDP, PureDP
     from sfumato.kernel.neighbours import ROW
     from sfumato.local.randomisers.randomized_response import KaryResponse, RandomizedResponse
     from sfumato.local.survey.signed_survey import Survey
@@ -53,6 +53,7 @@ _LOADED_ON_USE = {
     "Survey": ("sfumato.local.survey.signed_survey", "Survey"),
     "Text": ("sfumato.catalog.columns", "Text"),
     "ThresholdedKeys": ("sfumato.standalone.thresholded_keys", "ThresholdedKeys"),
+    "GDP": ("sfumato.kernel.losses", "GDP"),
     "ZCDP": ("sfumato.kernel.losses", "ZCDP"),
     "connect": ("sfumato.remote.remote_curator", "connect"),
     "choose": ("sfumato.standalone.private_choice", "choose"),
@@ -72,6 +73,7 @@ _LOADED_ON_USE = {
 
 __all__ = [
     "COUNTS",
+    "GDP",
     "ROW",
     "ZCDP",
     "Answer",

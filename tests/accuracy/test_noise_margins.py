@@ -10,6 +10,7 @@ from sfumato.accuracy.noise_margins import (
     compute_gaussian_margin,
     compute_laplace_margin,
     compute_noise_margin,
+    compute_rounded_margin,
     find_miss_per_coordinate,
     round_up_to_float,
 )
@@ -95,6 +96,17 @@ def test_margins_follow_the_noise():
     assert (
         compute_noise_margin(GaussianNoise(Fraction(900)), miss) == compute_gaussian_margin(Fraction(900), miss) == 59
     )
+    assert compute_noise_margin(GaussianNoise(Fraction(900), rounded=True), miss) == 59
+
+
+@given(st.fractions(Fraction(1, 100), 10**9), chances)
+def test_rounded_margins_are_the_least(variance, miss):
+    k = compute_rounded_margin(variance, miss)
+    deviation = mpmath.sqrt(mpmath.mpf(variance.numerator) / variance.denominator)
+    with mpmath.workprec(400):
+        wanted = mpmath.mpf(miss.numerator) / miss.denominator
+        assert 2 * mpmath.ncdf(-(k + 0.5) / deviation) <= wanted * (1 + mpmath.mpf(10) ** -12)
+        assert k == 0 or 2 * mpmath.ncdf(-(k - 0.5) / deviation) >= wanted * (1 - mpmath.mpf(10) ** -12)
 
 
 @given(st.integers(0, 1 << 200) | st.fractions(0, 10**9))

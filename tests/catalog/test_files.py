@@ -162,7 +162,7 @@ def test_windows_files_load(tmp_path):
         (LEAST.replace("= 1", "= nan"), ["budget: epsilon must be a number above zero; got NaN."]),
         (LEAST.replace("= 1", "= true"), ["budget: epsilon must be", "a truth value"]),
         (LEAST.replace("= 1", "= [1]"), ["budget: epsilon must be", "a list"]),
-        (LEAST + "accounting = []", ["budget: accounting must be 'basic' or 'zcdp'"]),
+        (LEAST + "accounting = []", ["budget: accounting must be 'basic', 'zcdp' or 'gdp'"]),
         (LEAST + "[analysts.ana]\nepsilon = -1\n", ["analysts.ana: epsilon must be"]),
         (LEAST + "[analysts]\nana = 1\n", ["analysts.ana must be a section"]),
         (LEAST + "tables = 1", ["budget: there is no key 'tables'"]),

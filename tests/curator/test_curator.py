@@ -176,9 +176,12 @@ def test_zcdp_accounting():
         gaussian = people.ask("SELECT COUNT(*) AS n FROM people", rho="0.1")
         assert float(gaussian.cost.rho) == 0.1
         assert "Gaussian" in gaussian.explain()
-        laplace = people.ask("SELECT COUNT(*) AS n FROM people WHERE age > 30", epsilon="0.5")
-        assert "Laplace" in laplace.explain()
+        converted = people.ask("SELECT COUNT(*) AS n FROM people WHERE age > 30", epsilon="0.5")
+        assert "discrete Gaussian" in converted.explain()  # smaller than Laplace noise, at the rho of epsilon
         assert float(people.budget.spent.rho) == pytest.approx(0.1 + 0.5 * math.tanh(0.25))
+        chosen = people.ask("SELECT MEDIAN(age) AS a, COUNT(*) AS n FROM people", epsilon="0.2")
+        assert "permute-and-flip" in chosen.explain()
+        assert float(people.budget.spent.rho) == pytest.approx(0.1 + 0.5 * math.tanh(0.25) + 0.2 * math.tanh(0.05))
 
 
 def test_sub_limits_of_analysts():

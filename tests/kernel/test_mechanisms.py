@@ -13,8 +13,11 @@ from scripted import Scripted
 
 import sfumato as sf
 from sfumato.kernel.entropy import SYSTEM
+from sfumato.kernel.gaussian_dp import bound_delta, bound_root
+from sfumato.kernel.mechanisms import GaussianNoise, choose_noise
 from sfumato.kernel.samplers import discrete_laplace, make_geometric_coins
 from sfumato.kernel.saturating_sums import LARGEST
+from sfumato.lab.distributions.noise_masses import mass
 from sfumato.standalone.mechanisms import additive_noise
 from sfumato.standalone.mechanisms.additive_noise import choose_grid_and_noise
 
@@ -353,3 +356,15 @@ def test_errors_and_mechanisms_cross_processes():
     ):
         assert pickle.loads(pickle.dumps(thing)) == thing == copy.deepcopy(thing)
         assert hash(pickle.loads(pickle.dumps(thing))) == hash(thing)
+
+
+def test_rounded_noise_pays_for_the_sensitivity():
+    """The divergence of a count that moves by its sensitivity, summed over all outputs, is that of mu-GDP at most."""
+    loss = sf.GDP("0.5")
+    noise = choose_noise(Fraction(3), Fraction(9), loss)
+    assert noise == GaussianNoise(Fraction(18), rounded=True)
+    here, there = ([float(mass(noise, at - moved)) for at in range(-60, 61)] for moved in (0, 3))
+    for epsilon in (0.0, 0.2, 0.7, 2.0):
+        found = sum(max(p - math.exp(epsilon) * q, 0) for p, q in zip(here, there, strict=True))
+        allowed = float(bound_delta(bound_root(Fraction("0.5")), Fraction(epsilon)))
+        assert 0.9 * allowed <= found <= allowed + 1e-12

@@ -371,7 +371,7 @@ def test_any_size(size):
 def test_a_chunk_that_overflows_makes_the_whole_result_python_integers(monkeypatch):
     parts = iter([np.array([1, 2]), np.array([3, 2**70], object), np.array([5])])
     monkeypatch.setattr(samplers, "ROWS_AT_ONCE", 2)
-    assert samplers._draw_in_chunks(5, lambda count: next(parts)).tolist() == [1, 2, 3, 2**70, 5]
+    assert samplers.draw_in_chunks(5, lambda count: next(parts)).tolist() == [1, 2, 3, 2**70, 5]
 
 
 def test_coins_must_fill_a_word():

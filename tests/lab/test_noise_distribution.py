@@ -19,6 +19,7 @@ from sfumato.lab.auditing.question_pairs import make_pairs
 NOISES = [
     *map(LaplaceNoise, (Fraction(1, 3), Fraction(1), Fraction(7, 2), Fraction(10**9, 7), Fraction(2**55))),
     *map(GaussianNoise, (Fraction(1, 5), Fraction(1), Fraction(9, 2), Fraction(2_000), Fraction(10**15, 3))),
+    *(GaussianNoise(variance, rounded=True) for variance in (Fraction(1, 5), Fraction(9, 2), Fraction(2_000))),
 ]
 COLUMNS = {"pay": sf.Real(1_000, 9_000)}
 TOTAL, COUNT = "SELECT SUM(pay) AS s FROM t", "SELECT COUNT(*) AS n FROM t"
@@ -27,7 +28,7 @@ TOTAL, COUNT = "SELECT SUM(pay) AS s FROM t", "SELECT COUNT(*) AS n FROM t"
 def shrink(noise, part):
     if isinstance(noise, LaplaceNoise):
         return LaplaceNoise(noise.scale * part)
-    return GaussianNoise(noise.variance * part)
+    return GaussianNoise(noise.variance * part, noise.rounded)
 
 
 @pytest.mark.parametrize("noise", NOISES, ids=str)
@@ -69,7 +70,7 @@ def forget_one(coins, size, entropy):
 
 
 def draw_little(variance, size, entropy):
-    return samplers._draw_in_chunks(size, lambda count: samplers._draw_gaussian(variance * 7 / 10, count, entropy))
+    return samplers.draw_in_chunks(size, lambda count: samplers._draw_gaussian(variance * 7 / 10, count, entropy))
 
 
 def make_stage(accounting, sql, folder):

@@ -12,14 +12,23 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src" / "sfumato"
 FILES = {str(path.relative_to(SOURCE)): path.read_text() for path in sorted(SOURCE.rglob("*.py"))}
 INSIDE = {"_integers", "_bins"}  # the slots of ExactAggregates
-SAMPLERS = {"discrete_laplace", "discrete_gaussian", "geometric", "draw_two_sided", "draw_one_sided"}
+SAMPLERS = {
+    "discrete_laplace",
+    "discrete_gaussian",
+    "rounded_gaussian",
+    "geometric",
+    "draw_two_sided",
+    "draw_one_sided",
+}
 DRAWS = {".draw", "choose_cells", *SAMPLERS}
 MAKES_KEYS = {"generate", "generate_key", "generate_private_key", "token_bytes", "token_hex", "randbits"}
 # a replay compares the integers of made-up rows, on a ledger that is thrown away (tests/lab/test_query_replay.py)
 RECORDS = "lab/auditing/recorded_release.py"
 RELEASE, RESERVES, RANDOM = "kernel/release.py", "ledger/charging.py", "kernel/entropy.py"
 # the samplers themselves, and mechanisms for numbers that a program passes: no dataset's aggregates
-SAMPLERS = {f"kernel/{name}.py" for name in ("samplers", "mechanisms", "bin_choice", "above_threshold")}
+SAMPLERS = {
+    f"kernel/{name}.py" for name in ("samplers", "rounded_gaussian", "mechanisms", "bin_choice", "above_threshold")
+}
 SAMPLERS |= {f"standalone/mechanisms/{name}.py" for name in ("additive_noise", "key_release")}
 SAMPLERS.add("lab/auditing/recomputed_release.py")  # draws again from recorded bytes, to compare; releases nothing
 SAMPLERS.add("lab/auditing/noise_distribution.py")  # draws noise to test its distribution; adds it to nothing

@@ -8,6 +8,7 @@ import numpy as np
 
 from sfumato.kernel.exact import ExpNeg, enclose, enclose_log
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise, Noise
+from sfumato.kernel.normal import enclose_tail
 from sfumato.kernel.tails import find_least_tail
 
 SUMMED_DEVIATION = 1 << 12
@@ -42,8 +43,8 @@ def compute_noise_margin(noise: Noise, miss: Fraction) -> int:
     match noise:
         case LaplaceNoise(scale):
             return compute_laplace_margin(scale, miss)
-        case GaussianNoise(variance):
-            return compute_gaussian_margin(variance, miss)
+        case GaussianNoise(variance, rounded):
+            return (compute_rounded_margin if rounded else compute_gaussian_margin)(variance, miss)
         case _:
             assert_never(noise)
 
@@ -81,6 +82,31 @@ def compute_gaussian_margin(variance: Fraction, miss: Fraction) -> int:
         middle = (low + high) / 2
         low, high = (low, middle) if math.erfc(middle / math.sqrt(2)) <= chance else (middle, high)
     return math.ceil(high * deviation * (1 + 1e-12) - 0.5)
+
+
+def compute_rounded_margin(variance: Fraction, miss: Fraction) -> int:
+    """The least k with P(|Z| > k) <= miss, for a Gaussian Z that is rounded to whole steps.
+
+    Claim: K-71. k suffices: |Z| > k only if the Gaussian is at least k + 1/2 away from 0.
+    Requires: 0 < miss < 1 (caller).
+    Relies on: K-70.
+    Checked by: tests/accuracy/test_noise_margins.py::test_rounded_margins_are_the_least
+    """
+    bits = _BITS + miss.denominator.bit_length()
+
+    def suffices(steps: int) -> bool:
+        square = (steps + Fraction(1, 2)) ** 2 / variance
+        root = Fraction(math.isqrt((square.numerator << 2 * bits) // square.denominator), 1 << bits)  # rounded down
+        return 2 * Fraction(enclose_tail(root, bits)[1], 1 << bits) <= miss
+
+    high = 1
+    while not suffices(high):
+        high *= 2
+    low = -1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if suffices(middle) else (middle, high)
+    return high
 
 
 def _compute_summed_margin(variance: float, miss: float) -> int:

@@ -38,10 +38,10 @@ class Desk:
         """The name that is charged. If the catalog lists analysts, any other name is refused."""
         return admit_analyst(analyst, self.dataset.analysts)
 
-    def plan(self, query: Query, loss: PureDP | ZCDP, delta: Number | None = None) -> Planned:
-        """Plan a query on this desk's data at this loss."""
+    def plan(self, query: Query, loss: PureDP | ZCDP, delta: Number | None = None, *, laplace: bool = False) -> Planned:
+        """Plan a query on this desk's data at this loss. `laplace`: an epsilon pays for Laplace noise in any case."""
         share = None if delta is None else read_privacy_amount(delta, "delta")
-        return choose_plan(query, loss, self.dataset, self.versions, delta=share)
+        return choose_plan(query, loss, self.dataset, self.versions, delta=share, laplace=laplace)
 
     def answer(self, certified: CertifiedPlans, analyst: str, question: Callable[[], str]) -> Answered:
         """The stored answer if there is one that is precise enough; otherwise a new one, for its price.

@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import assert_never
 
 from sfumato.catalog.budget import find_largest_rho
 from sfumato.errors import InvalidParameter
-from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP
+from sfumato.kernel.losses import GDP, ZCDP, ApproxDP, PrivacyLoss, PureDP
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,3 +37,8 @@ def choose_prepayment(epsilon: Decimal, delta: Decimal, budget: PrivacyLoss) -> 
             return Prepayment(ApproxDP(epsilon, delta), limit)
         case ZCDP():
             return Prepayment(limit, limit)
+        case GDP():
+            hint = "Leave delta at 0 (Laplace noise), or declare the budget with accounting='zcdp'."
+            raise InvalidParameter("delta", "must be 0 under a budget in mu", "a larger number", hint)
+        case _:
+            assert_never(budget)

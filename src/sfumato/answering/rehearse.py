@@ -10,8 +10,11 @@ from sfumato.answers.answer import Answer
 from sfumato.answers.disclosure import Signer
 from sfumato.catalog.dataset import replace_tables
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
-from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
+from sfumato.kernel.certify import certify
+from sfumato.kernel.losses import ApproxDP, PrivacyLoss, PureDP
+from sfumato.ledger.charging import list_shares
 from sfumato.ledger.ledger import Ledger, Limit
+from sfumato.ledger.loss_sums import price
 from sfumato.number_arguments import Number, read_probability
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
@@ -30,7 +33,12 @@ def rehearse(
     own = query.dp_options.epsilon if query.dp_options is not None else None
     priced = any(amount is not None for amount in (epsilon, rho, own))
     loss = choose_loss(query, epsilon, rho) if priced else PureDP(1)
-    limit = loss if isinstance(loss, ZCDP) else ApproxDP(loss.epsilon, desk.dataset.budget.delta)
+    limit: PrivacyLoss
+    if isinstance(loss, PureDP) and desk.dataset.budget.accounting == "basic":
+        limit = ApproxDP(loss.epsilon, desk.dataset.budget.delta)
+    else:  # what the question takes
+        certificate = certify(desk.plan(query, loss, delta).plan)
+        limit = price(certificate.loss, list_shares(certificate), desk.dataset.budget.loss)
     tables = {
         table.name: declare_made_up(table)
         for table in find_needed_tables(outline_source(query.source).tables, desk.dataset)

@@ -19,7 +19,7 @@ from sfumato.answers.disclosure import ReleasedLoss
 from sfumato.answers.released_values import Reading
 from sfumato.errors import LedgerError, UnsupportedSyntax
 from sfumato.kernel.exact import sum_exactly, write_plain
-from sfumato.kernel.losses import ZCDP, PrivacyLoss, PureDP, compose
+from sfumato.kernel.losses import GDP, ZCDP, PrivacyLoss, PureDP, compose
 from sfumato.kernel.plan import BoundedPlan, Choice
 from sfumato.kernel.release import Released
 from sfumato.ledger.charging import list_shares
@@ -116,6 +116,8 @@ def upgrade(
     if certificate.cells is None or any(isinstance(part.quantity, Choice) for part in planned.plan.measurements):
         hint = "Ask it again with a larger epsilon."
         raise UnsupportedSyntax("upgrade", "Only counts, sums and what is computed from them can be improved.", hint)
+    if isinstance(certificate.loss, ZCDP | GDP):  # Gaussian noise costs less under this budget: count its rho
+        wanted = ZCDP(certificate.loss.to_zcdp().rho)
     for _ in range(MOST_TRIES):
         earlier = desk.ledger.find_earlier(certificate.answer_key, who)
         before = _combine_earlier(planned.plan, earlier)
@@ -164,11 +166,13 @@ def _combine_earlier(plan: BoundedPlan, earlier: EarlierReleases) -> Releases | 
 
 
 def _read_amounts(loss: PrivacyLoss) -> tuple[Fraction, Fraction]:
-    """The epsilon of a pure loss, and the rho of a zCDP loss."""
+    """The epsilon of a pure loss, and the rho of a zCDP or Gaussian-DP loss."""
     match loss:
         case PureDP(epsilon):
             return Fraction(epsilon), Fraction(0)
         case ZCDP(rho):
             return Fraction(0), Fraction(rho)
+        case GDP(mu_squared):
+            return Fraction(0), Fraction(mu_squared) / 2
         case _:
             return Fraction(0), Fraction(0)

@@ -97,7 +97,7 @@ def plan_count(desk: Desk, sql: str) -> Planned:
     """Plan a question of a watch: one count, without groups."""
     query = bind(parse(sql), desk.dataset)
     refuse_epsilon(query.dp_options, "a watch is paid for when it begins")
-    planned = desk.plan(query, PureDP(1))
+    planned = desk.plan(query, PureDP(1), laplace=True)
     quantities = [measurement.quantity for measurement in planned.plan.measurements]
     bare = [isinstance(post, AggregateRef) for _, post in query.columns] == [True]
     if query.having is not None or query.limit is not None or not bare:

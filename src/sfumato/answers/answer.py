@@ -15,7 +15,7 @@ from sfumato.arguments import check_truth
 from sfumato.errors import InvalidParameter
 from sfumato.extras import imported
 from sfumato.kernel.exact import write_plain
-from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP
+from sfumato.kernel.losses import GDP, ZCDP, ApproxDP, PrivacyLoss, PureDP
 from sfumato.kernel.neighbours import Neighbours
 
 if TYPE_CHECKING:
@@ -31,13 +31,14 @@ Row = dict[str, Any]
 class Cost:
     """A privacy loss that was spent or remains, in exact decimals that float() accepts.
 
-    `rho` is set only under zCDP accounting. There, Laplace noise has both an epsilon and the rho that it takes from
-    the budget.
+    `rho` is set only under zCDP accounting, and `mu_squared` only under Gaussian-DP accounting. There, Laplace noise
+    has both an epsilon and what it takes from the budget.
     """
 
     epsilon: Decimal | None
     delta: Decimal
     rho: Decimal | None = None
+    mu_squared: Decimal | None = None
 
     @classmethod
     def from_loss(cls, loss: PrivacyLoss) -> "Cost":
@@ -48,19 +49,27 @@ class Cost:
                 return cls(epsilon, delta)
             case ZCDP(rho, delta):
                 return cls(None, delta, rho)
+            case GDP(mu_squared, delta):
+                return cls(None, delta, None, mu_squared)
 
     @classmethod
     def from_charge(cls, loss: PrivacyLoss, counted: PrivacyLoss) -> "Cost":
-        """The certified loss, with the rho that a zCDP budget counts for it."""
+        """The certified loss, with the rho or mu**2 that the budget counts for it."""
         cost = cls.from_loss(loss)
-        return replace(cost, rho=counted.rho) if isinstance(counted, ZCDP) else cost
+        match counted:
+            case ZCDP(rho):
+                return replace(cost, rho=rho, mu_squared=None)
+            case GDP(mu_squared):
+                return replace(cost, mu_squared=mu_squared)
+            case _:
+                return cost
 
     def as_text(self) -> dict[str, str]:
-        parts = {"epsilon": self.epsilon, "rho": self.rho, "delta": self.delta}
+        parts = {"epsilon": self.epsilon, "rho": self.rho, "mu_squared": self.mu_squared, "delta": self.delta}
         return {name: write_plain(value) for name, value in parts.items() if value is not None}
 
     def __str__(self) -> str:
-        shown = {"epsilon": "ε", "rho": "rho", "delta": "δ"}
+        shown = {"epsilon": "ε", "rho": "rho", "mu_squared": "μ²", "delta": "δ"}
         return ", ".join(
             f"{shown[name]} = {text}" for name, text in self.as_text().items() if name != "delta" or text != "0"
         )

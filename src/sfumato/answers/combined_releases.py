@@ -134,10 +134,12 @@ def _write_noise(noise: Noise) -> list[str]:
     match noise:
         case LaplaceNoise(scale):
             return ["laplace", str(scale)]
-        case GaussianNoise(variance):
-            return ["gaussian", str(variance)]
+        case GaussianNoise(variance, rounded):
+            return ["rounded gaussian" if rounded else "gaussian", str(variance)]
 
 
 def _read_noise(kept: Sequence[str]) -> Noise:
     kind, amount = kept
-    return LaplaceNoise(Fraction(amount)) if kind == "laplace" else GaussianNoise(Fraction(amount))
+    if kind == "laplace":
+        return LaplaceNoise(Fraction(amount))
+    return GaussianNoise(Fraction(amount), rounded=kind == "rounded gaussian")

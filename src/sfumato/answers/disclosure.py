@@ -5,14 +5,14 @@ import hmac
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, assert_never
 
 from sfumato.answers.output_sensitivity import ColumnSensitivity
 from sfumato.canonical_text import write_canonical
 from sfumato.errors import InvalidParameter
 from sfumato.kernel.certify import BinChoice, Certificate, Certified
 from sfumato.kernel.exact import write_plain
-from sfumato.kernel.losses import ApproxDP, PrivacyLoss, PureDP
+from sfumato.kernel.losses import GDP, ZCDP, ApproxDP, PrivacyLoss, PureDP
 from sfumato.kernel.neighbours import Neighbours, PrivacyUnit
 from sfumato.kernel.plan import BoundedPlan, Grid, Quantity, take_part
 from sfumato.kernel.release import Released
@@ -139,5 +139,9 @@ def _write_loss(loss: PrivacyLoss) -> dict[str, str]:
             return {"epsilon": write_plain(epsilon)}
         case ApproxDP(epsilon, delta):
             return {"epsilon": write_plain(epsilon), "delta": write_plain(delta)}
+        case ZCDP(rho, delta):
+            return {"rho": write_plain(rho), "delta": write_plain(delta)}
+        case GDP(mu_squared, delta):
+            return {"mu_squared": write_plain(mu_squared), "delta": write_plain(delta)}
         case _:
-            return {"rho": write_plain(loss.rho), "delta": write_plain(loss.delta)}
+            assert_never(loss)

@@ -19,7 +19,6 @@ from sfumato.answers.proofs import (
     PART_CLAIMS,
     PIVOT_CLAIMS,
     SHARE_CLAIMS,
-    VALUE_CLAIMS,
     cite,
     find_claims,
     list_proofs,
@@ -33,14 +32,11 @@ from sfumato.errors import KernelFault
 from sfumato.kernel.bin_choice import QuantileChoice
 from sfumato.kernel.certify import BinChoice, Certificate, Certified
 from sfumato.kernel.exact import write_plain
-from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
-from sfumato.kernel.mechanisms import BoxNoise, LaplaceNoise
+from sfumato.kernel.losses import GDP, ZCDP, ApproxDP, PureDP
+from sfumato.kernel.mechanisms import BoxNoise, LaplaceNoise, Noise
 from sfumato.kernel.plan import (
     Count,
     Curve,
-    Different,
-    Distinct,
-    DistinctSum,
     Extreme,
     Halves,
     Keys,
@@ -144,16 +140,6 @@ def write_sentences(query: Query, planned: Planned, certificate: Certificate, co
             "more. max_groups_per_unit in the catalog, or max_groups_contributed in OPTIONS, sets this bound."
         )
         said.append(cite(bound, BOUND_CLAIMS))
-    counts_values = any(isinstance(measurement.quantity, Different) for measurement in planned.plan.measurements)
-    if counts_values and not planned.plan.unit.per_row:
-        most = planned.plan.reach
-        values = "1 different value" if most == 1 else f"{most} different values"
-        bound = (
-            f"Contribution bound: {values} per person{' over all groups' if planned.plan.keys else ''}, applied after "
-            "WHERE. A hash selects the values that count for a person who has more. max_rows_per_unit in the catalog "
-            "sets this bound."
-        )
-        said.append(cite(bound, VALUE_CLAIMS))
     threshold = describe_key_threshold(planned, certificate)
     if threshold is not None:
         said.append(cite(threshold, KEY_CLAIMS))
@@ -168,6 +154,8 @@ def _summarise_measurement(
     match certified.loss:
         case ZCDP(rho):
             share = f"rho = {write_plain(rho)}"
+        case GDP(mu_squared):
+            share = f"μ² = {write_plain(mu_squared)}"
         case PureDP(epsilon) | ApproxDP(epsilon):
             share = f"ε = {write_plain(epsilon)}"
     as_released = next(one for one in released if one.name in name_vectors(measurement))
@@ -198,13 +186,19 @@ def _summarise_measurement(
     return MeasurementSummary(
         f"{certified.name} ({_describe(measurement.quantity)})",
         f"{float(certified.sensitivity.l1 * step):g}",
-        "discrete Laplace" if laplace else "discrete Gaussian",
+        _name_noise(certified.noise),
         f"{float(size) if laplace else float(size) ** 0.5:g}",
         share,
         margin,
         " in each part" if isinstance(measurement.quantity, Split | Pivot) else "",
         find_claims(measurement.quantity, certified),
     )
+
+
+def _name_noise(noise: Noise) -> str:
+    if isinstance(noise, LaplaceNoise):
+        return "discrete Laplace"
+    return "rounded Gaussian" if noise.rounded else "discrete Gaussian"
 
 
 def _describe_rank_margin(choice: BinChoice, grid: Fraction, confidence: Fraction) -> str:
@@ -226,10 +220,6 @@ def _describe(quantity: Quantity) -> str:  # noqa: PLR0911, PLR0912 - one return
             return "number of people per undeclared key"
         case Pivot(part, conditions):
             return f"{_describe(part)}, for {len(conditions)} disjoint conditions"
-        case Distinct(keys):
-            return "number of different values" if len(keys) == 1 else "number of different combinations of values"
-        case DistinctSum():
-            return "sum of different values"
         case Halves():
             return "count and sum together"
         case Thirds():

@@ -5,11 +5,11 @@ from typing import assert_never
 
 from sfumato.errors import InvalidParameter
 from sfumato.kernel.exact import write_plain
-from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP
+from sfumato.kernel.losses import GDP, ZCDP, ApproxDP, PrivacyLoss, PureDP
 from sfumato.kernel.neighbours import Neighbours
 from sfumato.number_arguments import read_whole_number
 
-DELTA = Decimal("1e-6")  # the delta at which a zCDP loss is stated as an epsilon
+DELTA = Decimal("1e-6")  # the delta at which a zCDP or Gaussian-DP loss is stated as an epsilon
 MOST_SHOWN = 700  # e to a higher power overflows a double
 
 
@@ -35,11 +35,14 @@ def describe_loss(loss: PrivacyLoss, neighbours: Neighbours, people: int = 1) ->
             factor = _describe_factor(epsilon, neighbours, people)
             amounts = f"ε = {write_plain(epsilon)}, δ = {_round_up(delta)}"
             return f"{stated}: {amounts}. {factor}, plus a probability of at most δ."
-        case ZCDP(rho, delta):
+        case ZCDP(amount, delta) | GDP(amount, delta):
             implied = grown.to_approx(DELTA if delta < DELTA else (delta + 1) / 2)
             factor = _describe_factor(implied.epsilon, neighbours, people)
             chance = f"a probability of at most δ = {_round_up(implied.delta)}"
-            return f"{stated}: rho = {write_plain(rho)}. {factor}, plus {chance}."
+            name = "rho" if isinstance(grown, ZCDP) else "μ²"
+            return f"{stated}: {name} = {write_plain(amount)}. {factor}, plus {chance}."
+        case _:
+            assert_never(grown)
 
 
 def _describe_factor(epsilon: Decimal, neighbours: Neighbours, people: int) -> str:

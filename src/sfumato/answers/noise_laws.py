@@ -107,7 +107,7 @@ def _compute_lattice_tail(noise: Noise, at: Floats) -> Floats:
         far = np.exp(-rate * np.where(at >= 1, at, 1 - at)) / (1 + math.exp(-rate))
         return np.where(at >= 1, far, 1 - far)
     deviation = math.sqrt(noise.variance)
-    if deviation > SUMMED:
+    if deviation > SUMMED or noise.rounded:
         return _compute_normal_tail((at - 0.5) / deviation)
     table = _tabulate_gaussian_tails(float(noise.variance))
     reach = len(table) - 1

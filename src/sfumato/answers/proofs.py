@@ -5,11 +5,12 @@ A line of an explanation ends with the numbers of its claims in brackets, such a
 
 import re
 from html import escape
+from typing import assert_never
 
 from sfumato.kernel.bin_choice import ExtremeChoice, ModeChoice, QuantileChoice
 from sfumato.kernel.certify import Certified
-from sfumato.kernel.mechanisms import LaplaceNoise
-from sfumato.kernel.plan import Different, Keys, Pivot, Quantity, Split, take_part
+from sfumato.kernel.mechanisms import BoxNoise, GaussianNoise, LaplaceNoise, Noise
+from sfumato.kernel.plan import Keys, Pivot, Quantity, Split, take_part
 
 PROOFS = "docs/claims"  # one file for each claim, such as docs/claims/K-25.md
 TITLES = {  # the heading of each file; a test compares them
@@ -27,7 +28,9 @@ TITLES = {  # the heading of each file; a test compares them
     "K-33": "the fullest bins",
     "K-35": "how far one unit reaches through a source",
     "K-37": "parts that share one noise",
-    "K-64": "different values",
+    "K-56": "box noise",
+    "K-57": "several sums with one noise",
+    "K-71": "rounded Gaussian noise",
     "K-77": "pivots",
 }
 LOSS_CLAIMS = ("K-27", "K-17", "K-15")
@@ -37,7 +40,6 @@ PART_CLAIMS = ("K-37",)
 BOUND_CLAIMS = ("K-35",)
 KEY_CLAIMS = ("K-21",)
 PIVOT_CLAIMS = ("K-77",)
-VALUE_CLAIMS = ("K-64",)
 _CITED = re.compile(r"\[(K-\d\d(?:, K-\d\d)*)\]$", re.MULTILINE)
 _CLAIM = re.compile(r"K-\d\d")
 
@@ -52,12 +54,23 @@ def find_claims(quantity: Quantity, certified: Certified) -> tuple[str, ...]:
         case ModeChoice():
             return ("K-25", "K-33")
         case _:
-            mechanism = ("K-18", "K-09") if isinstance(certified.noise, LaplaceNoise) else ("K-19", "K-10")
+            mechanism = _cite_noise(certified.noise)
             parts = PART_CLAIMS if isinstance(take_part(quantity), Split) else ()
             pivots = PIVOT_CLAIMS if isinstance(quantity, Pivot) else ()
             keys = KEY_CLAIMS if isinstance(quantity, Keys) else ()
-            values = VALUE_CLAIMS if isinstance(quantity, Different) else ()
-            return ("K-25", *parts, *pivots, *keys, *values, *mechanism)
+            return ("K-25", *parts, *pivots, *keys, *mechanism)
+
+
+def _cite_noise(noise: Noise | BoxNoise) -> tuple[str, ...]:
+    match noise:
+        case LaplaceNoise():
+            return ("K-18", "K-09")
+        case GaussianNoise(rounded=rounded):
+            return ("K-19", "K-71") if rounded else ("K-19", "K-10")
+        case BoxNoise():
+            return ("K-57", "K-56")
+        case _:
+            assert_never(noise)
 
 
 def cite(text: str, claims: tuple[str, ...]) -> str:

@@ -152,7 +152,9 @@ def _draw_margin(noise: "WeightedNoise", miss: Fraction) -> float:
 
 
 def compute_variance(noise: Noise) -> float:
-    return float(noise.variance) if isinstance(noise, GaussianNoise) else 2 * float(noise.scale) ** 2
+    if isinstance(noise, GaussianNoise):
+        return float(noise.variance) + (1 / 12 if noise.rounded else 0.0)  # at most: what rounding adds
+    return 2 * float(noise.scale) ** 2
 
 
 def imitate_noises(noises: Sequence[Noise | WeightedNoise], times: int) -> list[Floats]:

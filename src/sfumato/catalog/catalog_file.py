@@ -37,7 +37,7 @@ KINDS: dict[str, type[Any]] = {
     "id": Id,
 }
 NAMES = {kind: name for name, kind in KINDS.items()}
-LIMITS = ("epsilon", "delta", "accounting", "rho")
+LIMITS = ("epsilon", "delta", "accounting", "rho", "mu")
 TABLE_KEYS = (
     "max_rows_per_unit",
     "max_groups_per_unit",

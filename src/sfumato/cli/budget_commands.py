@@ -50,7 +50,8 @@ def set_budget(
     epsilon: Annotated[str | None, typer.Option(help="The new epsilon.", metavar="E")] = None,
     delta: Annotated[str | None, typer.Option(help="The new delta.", metavar="D")] = None,
     rho: Annotated[str | None, typer.Option(help="The new rho, under zCDP accounting.", metavar="R")] = None,
-    accounting: Annotated[str | None, typer.Option(help="basic or zcdp.")] = None,
+    mu: Annotated[str | None, typer.Option(help="The new mu, under Gaussian-DP accounting.", metavar="M")] = None,
+    accounting: Annotated[str | None, typer.Option(help="basic, zcdp or gdp.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Change the budget, in the ledger and in catalog.toml. Without options, apply the budget in catalog.toml."""
@@ -62,14 +63,15 @@ def set_budget(
         folder = Path(context.obj)
         before = load_catalog(folder).budget
         wanted = None
-        if any(option is not None for option in (epsilon, delta, rho, accounting)):
-            kind = accounting or ("zcdp" if rho is not None else before.accounting)
-            same = epsilon is None and rho is None
+        if any(option is not None for option in (epsilon, delta, rho, mu, accounting)):
+            kind = accounting or ("zcdp" if rho is not None else "gdp" if mu is not None else before.accounting)
+            same = epsilon is None and rho is None and mu is None
             wanted = Budget(
                 before.epsilon if same else epsilon,
                 before.delta if delta is None else delta,
                 kind,
                 before.rho if same else rho,
+                before.mu if same else mu,
             )
         with working("Changing the budget"):
             change_budget(folder, wanted)

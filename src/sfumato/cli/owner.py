@@ -56,7 +56,7 @@ EXAMPLE = """
 # columns.seen = { type = "datetime", lower = "2020-01-01T00:00:00", upper = "2029-12-31T23:59:59" }
 # columns.smoker = { type = "boolean", nullable = false }
 #
-# Budgets under zCDP: accounting = "zcdp" and rho = "0.5" under [budget].
+# Many questions on one budget: accounting = "gdp" (or "zcdp") beside epsilon and delta under [budget].
 # A public number of people, under neighbours = "replace-one": people = 400 (unit = "row": rows = 400) in a table.
 # An analyst's own limit: [analysts.ann] with epsilon = "1". Names that are not listed are then refused,
 # or have the limit of [analysts.default].

@@ -1,4 +1,4 @@
-"""Privacy losses: three kinds, their composition, group privacy, and conversions that only round up."""
+"""Privacy losses: four kinds, their composition, group privacy, and conversions that only round up."""
 
 import math
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from sfumato.errors import InvalidParameter, KernelFault, describe_kind
 from sfumato.kernel.exact import enclose_exp_neg, enclose_log, round_up, sum_exactly, write_plain
+from sfumato.kernel.gaussian_dp import bound_epsilon, bound_mu_squared
 from sfumato.number_arguments import Number, read_nonnegative_decimal, read_whole_number
 
 _BITS = 192
@@ -59,6 +60,15 @@ class PureDP:
         low, _ = enclose_exp_neg(epsilon, _BITS)
         tanh = Fraction((1 << _BITS) - low, (1 << _BITS) + low)
         return ZCDP(min(round_up(epsilon * tanh), sum_exactly(epsilon**2 / 2)))
+
+    def to_gdp(self) -> "GDP":
+        """The same loss in Gaussian-DP terms: mu = 2 Phi^-1(e^epsilon/(1 + e^epsilon)), rounded up.
+
+        Claim: K-72. epsilon-DP implies mu-GDP for this mu, and for no smaller one.
+        Relies on: bound_mu_squared.
+        Checked by: tests/kernel/test_gaussian_dp.py::test_pure_losses_become_the_least_mu
+        """
+        return GDP(round_up(bound_mu_squared(Fraction(self.epsilon)) if self.epsilon else Fraction(0)))
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
@@ -116,6 +126,15 @@ class ApproxDP:
         """
         return ZCDP(PureDP(self.epsilon).to_zcdp().rho, self.delta)
 
+    def to_gdp(self) -> "GDP":
+        """The same loss in Gaussian-DP terms: the pure part exchanged, delta carried along.
+
+        Claim: K-72. (epsilon, delta)-DP implies delta-approximate mu-GDP, with mu as for epsilon-DP.
+        Relies on: PureDP.to_gdp.
+        Checked by: tests/kernel/test_gaussian_dp.py::test_losses_are_exchanged_and_composed
+        """
+        return GDP(PureDP(self.epsilon).to_gdp().mu_squared, self.delta)
+
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class ZCDP:
@@ -171,25 +190,102 @@ class ZCDP:
         return self
 
 
-PrivacyLoss = PureDP | ApproxDP | ZCDP
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class GDP:
+    """delta-approximate mu-Gaussian differential privacy, by the square of mu: squares add up when losses compose."""
+
+    mu_squared: Decimal
+    delta: Decimal
+
+    def __init__(self, mu_squared: Number, delta: Number = 0) -> None:
+        object.__setattr__(self, "mu_squared", _read_amount(mu_squared, "mu_squared"))
+        object.__setattr__(self, "delta", _read_delta(delta))
+
+    def __repr__(self) -> str:
+        return f"GDP(mu_squared={write_plain(self.mu_squared)}, delta={write_plain(self.delta)})"
+
+    @property
+    def mu(self) -> float:
+        """mu itself, as a float, to be shown."""
+        return math.sqrt(self.mu_squared)
+
+    def compose(self, other: "PrivacyLoss") -> "PrivacyLoss":
+        """The loss of both releases together; the second may be chosen after seeing the first. See `compose`.
+
+        Claim: K-73. Squares of mu add, also if each next mu is chosen after seeing the answers before.
+        Relies on: K-71, K-72.
+        Checked by: tests/kernel/test_gaussian_dp.py::test_a_filter_holds_for_parameters_chosen_after_answers
+        """
+        return compose(self, other)
+
+    def group(self, people: int) -> "GDP":
+        """The loss for a group of people at once.
+
+        Claim: K-72. A mu-GDP release is (t mu)-GDP for groups of t; one with delta > 0 is refused.
+        Requires: people >= 1 (checked here); delta = 0, or a group of one (checked here).
+        Checked by: tests/kernel/test_gaussian_dp.py::test_groups_multiply_mu
+        """
+        people = _read_group_size(people)
+        if self.delta and people > 1:
+            hint = "Convert first: loss.to_approx(delta).group(people)."
+            raise InvalidParameter("people", "must be 1 for a Gaussian-DP loss that carries a delta", "a group", hint)
+        return GDP(sum_exactly(people**2 * Fraction(self.mu_squared)), self.delta)
+
+    def to_approx(self, delta: Number) -> ApproxDP:
+        """The (epsilon, delta) that this loss implies at a chosen total delta, rounded up.
+
+        Claim: K-72. mu-GDP, with its own delta, implies (epsilon, delta)-DP for the epsilon returned.
+        Requires: own delta < delta < 1 (checked here).
+        Relies on: bound_epsilon.
+        Checked by: tests/kernel/test_gaussian_dp.py::test_epsilon_is_that_of_the_oracle
+        """
+        total = _read_delta(delta)
+        if total <= self.delta:
+            raise InvalidParameter("delta", "must exceed the delta that was already spent", "no more than that")
+        left = Fraction(total) - Fraction(self.delta)
+        return ApproxDP(round_up(bound_epsilon(Fraction(self.mu_squared), left)), total)
+
+    def to_zcdp(self) -> ZCDP:
+        """The same loss in zCDP terms: rho = mu**2 / 2.
+
+        Claim: K-72. mu-GDP implies (mu**2 / 2)-zCDP; delta is carried along.
+        Checked by: tests/kernel/test_gaussian_dp.py::test_losses_are_exchanged_and_composed
+        """
+        return ZCDP(sum_exactly(Fraction(self.mu_squared) / 2), self.delta)
+
+    def to_gdp(self) -> "GDP":
+        """The loss itself.
+
+        Claim: K-72. Identity.
+        Checked by: tests/kernel/test_gaussian_dp.py::test_losses_are_exchanged_and_composed
+        """
+        return self
+
+
+PrivacyLoss = PureDP | ApproxDP | ZCDP | GDP
 
 
 def compose(first: PrivacyLoss, second: PrivacyLoss) -> PrivacyLoss:
     """The loss of two releases together: sums, in the weaker of the two currencies.
 
-    Claim: K-17. Adaptive composition: epsilons, deltas and rhos add; beside a zCDP loss, others are exchanged first.
+    Claim: K-17. Adaptive composition: epsilons, deltas, rhos and squares of mu add (K-73); beside a zCDP loss, others
+        are exchanged first, and beside a Gaussian-DP loss, pure and approximate ones.
     Requires: the second release may depend on the first only through its output (curator).
-    Relies on: K-16 for mixed currencies.
+    Relies on: K-16 and K-72 for mixed currencies.
     Checked by: tests/kernel/test_losses.py::test_adaptive_composition_is_enumerated
     """
     if not isinstance(second, PrivacyLoss):
-        raise InvalidParameter("other", "must be a privacy loss: PureDP, ApproxDP or ZCDP", describe_kind(second))
+        raise InvalidParameter("other", "must be a privacy loss: PureDP, ApproxDP, ZCDP or GDP", describe_kind(second))
     match first, second:
         case PureDP(one), PureDP(two):
             return PureDP(sum_exactly(one, two))
         case PureDP() | ApproxDP(), PureDP() | ApproxDP():
             spent, more = first.to_approx(), second.to_approx()
             return ApproxDP(sum_exactly(spent.epsilon, more.epsilon), sum_exactly(spent.delta, more.delta))
+        case PureDP() | ApproxDP() | GDP(), PureDP() | ApproxDP() | GDP():
+            one_of, other = first.to_gdp(), second.to_gdp()
+            squares = sum_exactly(one_of.mu_squared, other.mu_squared)
+            return GDP(squares, sum_exactly(one_of.delta, other.delta))
         case _:
             before, after = first.to_zcdp(), second.to_zcdp()
             return ZCDP(sum_exactly(before.rho, after.rho), sum_exactly(before.delta, after.delta))

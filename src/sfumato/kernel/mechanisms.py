@@ -9,7 +9,8 @@ import numpy as np
 
 from sfumato.errors import KernelFault, build_too_little_noise, build_too_much_noise
 from sfumato.kernel.entropy import Entropy
-from sfumato.kernel.losses import ZCDP, PureDP
+from sfumato.kernel.losses import GDP, ZCDP, PureDP
+from sfumato.kernel.rounded_gaussian import rounded_gaussian
 from sfumato.kernel.samplers import (
     GREATEST_SCALE,
     LEAST_SCALE,
@@ -35,13 +36,14 @@ class LaplaceNoise:
 
 @dataclass(frozen=True, slots=True)
 class GaussianNoise:
-    """Discrete Gaussian noise, in steps of a grid."""
+    """Discrete Gaussian noise, in steps of a grid; or a Gaussian of this variance, `rounded` to whole steps."""
 
     variance: Fraction
+    rounded: bool = False
 
     def draw(self, size: int, entropy: Entropy) -> IntArray:
-        """Draw `size` of them. See discrete_gaussian."""
-        return discrete_gaussian(self.variance, size, entropy)
+        """Draw `size` of them. See discrete_gaussian and rounded_gaussian."""
+        return (rounded_gaussian if self.rounded else discrete_gaussian)(self.variance, size, entropy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,27 +62,34 @@ class BoxNoise:
 Noise = LaplaceNoise | GaussianNoise
 
 
-def choose_noise(l1: Fraction, l2_squared: Fraction, loss: PureDP | ZCDP) -> Noise:
+def choose_noise(l1: Fraction, l2_squared: Fraction, loss: PureDP | ZCDP | GDP) -> Noise:
     """Choose the noise that pays for a sensitivity. One that the samplers cannot draw is refused.
 
     Claim: K-19. Discrete Laplace noise of scale l1/epsilon is epsilon-DP; discrete Gaussian noise of variance
-        l2_squared/(2 rho) is rho-zCDP. No scale and no variance is silently changed.
+        l2_squared/(2 rho) is rho-zCDP; a rounded Gaussian of variance l2_squared/mu**2 is mu-GDP (K-71). No scale and
+        no variance is silently changed.
     Requires: the sensitivities are those of integers, and public (caller).
-    Relies on: K-09, K-10.
+    Relies on: K-09, K-10, K-71.
     Checked by: tests/kernel/test_mechanisms.py::test_gaussian_divergence_is_enumerated
     """
     match loss:
         case PureDP(epsilon) if epsilon:
             return LaplaceNoise(check_scale(l1 / Fraction(epsilon), "epsilon"))
         case ZCDP(rho, delta) if rho and not delta:
-            twice_variance = l2_squared / Fraction(rho)
-            if twice_variance < LEAST_SCALE:
-                raise build_too_little_noise("rho", f"at most {1 / LEAST_SCALE} times the sensitivity squared")
-            if twice_variance >= GREATEST_SCALE**2:
-                raise build_too_much_noise("rho")
-            return GaussianNoise(twice_variance / 2)
+            return GaussianNoise(_check_variance(l2_squared / (2 * Fraction(rho)), "rho"))
+        case GDP(mu_squared, delta) if mu_squared and not delta:
+            return GaussianNoise(_check_variance(l2_squared / Fraction(mu_squared), "mu_squared"), rounded=True)
         case _:
-            raise KernelFault("Noise is paid for by an epsilon or a rho above zero, without a delta.")
+            raise KernelFault("Noise is paid for by an epsilon, a rho or a mu above zero, without a delta.")
+
+
+def _check_variance(variance: Fraction, name: str) -> Fraction:
+    """The variance itself, refused where the samplers cannot draw it."""
+    if 2 * variance < LEAST_SCALE:
+        raise build_too_little_noise(name, f"at most {1 / LEAST_SCALE} times the sensitivity squared")
+    if 2 * variance >= GREATEST_SCALE**2:
+        raise build_too_much_noise(name)
+    return variance
 
 
 def choose_box_noise(moved: Sequence[Fraction], cells: int, loss: PureDP) -> BoxNoise:

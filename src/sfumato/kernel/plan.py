@@ -12,7 +12,7 @@ from typing import ClassVar, assert_never
 
 from sfumato.errors import KernelFault
 from sfumato.kernel.expressions import Call, Expression, Literal, Scalar
-from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
+from sfumato.kernel.losses import GDP, ZCDP, ApproxDP, PureDP
 from sfumato.kernel.neighbours import PrivacyUnit
 from sfumato.kernel.row_sources import Source, derive_extent
 
@@ -75,41 +75,6 @@ class Keys:
     """The people of each undeclared key. A key is released only if enough people hold it."""
 
     width: ClassVar = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """A GROUP BY expression and its public values; rows with other values belong to no cell. None: undeclared."""
-
-    expression: Expression
-    values: tuple[Scalar, ...] | None
-
-    def __post_init__(self) -> None:
-        if self.values is not None and not 0 < len(self.values) == len(set(map(repr, self.values))):
-            raise KernelFault("A key needs public values, each once.")
-
-
-@dataclass(frozen=True, slots=True)
-class Distinct:
-    """The different values of `keys` in each cell. A person adds at most `reach` of them, over all cells."""
-
-    keys: tuple[Key, ...]
-    width: ClassVar = 1
-
-
-@dataclass(frozen=True, slots=True)
-class DistinctSum:
-    """The sum of the different values of `key` in each cell, on the grid, clamped, less `offset`."""
-
-    key: Key
-    grid: Grid
-    offset: int = 0
-    width: ClassVar = 1
-
-    @property
-    def keys(self) -> tuple[Key]:
-        """The one expression whose different values are added up."""
-        return (self.key,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,16 +214,15 @@ class Products:
 
 Choice = Quantiles | Extreme | Mode
 Split = Halves | Thirds | Curve
-Different = Distinct | DistinctSum
-Quantity = Count | Sum | People | Keys | Different | Split | Products | Choice | Pivot
-Loss = PureDP | ApproxDP | ZCDP
+Quantity = Count | Sum | People | Keys | Split | Products | Choice | Pivot
+Loss = PureDP | ApproxDP | ZCDP | GDP
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
     """One noisy vector: `width` integers of a quantity for each cell, and the loss that pays for the noise.
 
-    PureDP pays for Laplace noise and for choices, ZCDP for Gaussian noise, ApproxDP for undeclared keys.
+    PureDP pays for Laplace noise and for choices, ZCDP and GDP for Gaussian noise, ApproxDP for undeclared keys.
     """
 
     name: str
@@ -267,11 +231,11 @@ class Measurement:
 
     def __post_init__(self) -> None:
         quantity, loss = take_part(self.quantity), self.loss
-        if isinstance(quantity, Sum | DistinctSum) and abs(quantity.offset) > MOST_STEPS:
+        if isinstance(quantity, Sum) and abs(quantity.offset) > MOST_STEPS:
             raise KernelFault("An offset is too many steps of its grid.")
         if isinstance(quantity, Thirds | Curve) and quantity.grid.span > MOST_SPAN:
             raise KernelFault("Squares are of few enough steps.")
-        gaussian = isinstance(quantity, Count | Sum | People | Different) and isinstance(loss, ZCDP) and not loss.delta
+        gaussian = isinstance(quantity, Count | Sum | People) and isinstance(loss, ZCDP | GDP) and not loss.delta
         if not gaussian and not isinstance(loss, ApproxDP if isinstance(quantity, Keys) else PureDP):
             raise KernelFault("This kind of loss cannot pay for this quantity.")
 
@@ -291,7 +255,7 @@ def find_exponent(quantity: Quantity, *, per_row: bool) -> int:
     match quantity:
         case Count():
             return 0 if per_row else ROW_WEIGHT_EXPONENT
-        case Sum(grid=grid) | DistinctSum(grid=grid) | Halves(grid=grid):
+        case Sum(grid=grid) | Halves(grid=grid):
             return grid.exponent
         case Thirds(grid=grid) | Curve(grid=grid):
             return 2 * grid.exponent
@@ -299,10 +263,22 @@ def find_exponent(quantity: Quantity, *, per_row: bool) -> int:
             return find_exponent(part, per_row=per_row)
         case Products():
             return quantity.exponent
-        case People() | Keys() | Distinct() | Quantiles() | Extreme() | Mode():
+        case People() | Keys() | Quantiles() | Extreme() | Mode():
             return 0
         case _:
             assert_never(quantity)
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A GROUP BY expression and its public values; rows with other values belong to no cell. None: undeclared."""
+
+    expression: Expression
+    values: tuple[Scalar, ...] | None
+
+    def __post_init__(self) -> None:
+        if self.values is not None and not 0 < len(self.values) == len(set(map(repr, self.values))):
+            raise KernelFault("A key needs public values, each once.")
 
 
 def number_conditions(conditions: tuple[Expression, ...]) -> Key:

@@ -94,7 +94,7 @@ def geometric(scale: Fraction, size: int, entropy: Entropy) -> IntArray:
     Checked by: tests/kernel/test_samplers.py::test_geometric_mass_is_exact
     """
     coins = make_geometric_coins(scale)
-    return _draw_in_chunks(size, lambda count: draw_one_sided(coins, count, entropy))
+    return draw_in_chunks(size, lambda count: draw_one_sided(coins, count, entropy))
 
 
 def discrete_laplace(scale: Fraction, size: int, entropy: Entropy) -> IntArray:
@@ -106,7 +106,7 @@ def discrete_laplace(scale: Fraction, size: int, entropy: Entropy) -> IntArray:
     Checked by: tests/kernel/test_samplers.py::test_laplace_mass_is_exact
     """
     coins = make_geometric_coins(scale)
-    return _draw_in_chunks(size, lambda count: draw_two_sided(coins, count, entropy))
+    return draw_in_chunks(size, lambda count: draw_two_sided(coins, count, entropy))
 
 
 def draw_one_sided(coins: GeometricCoins, size: int, entropy: Entropy) -> IntArray:
@@ -167,7 +167,7 @@ def discrete_gaussian(variance: Fraction, size: int, entropy: Entropy) -> IntArr
     """
     if not LEAST_SCALE <= 2 * variance < GREATEST_SCALE**2:
         raise KernelFault("The variance of the noise lies outside what the samplers carry.")
-    return _draw_in_chunks(size, lambda count: _draw_gaussian(variance, count, entropy))
+    return draw_in_chunks(size, lambda count: _draw_gaussian(variance, count, entropy))
 
 
 def _draw_gaussian(variance: Fraction, size: int, entropy: Entropy) -> IntArray:
@@ -215,7 +215,7 @@ def _draw_below(bound: int, entropy: Entropy) -> int:
     return word % bound
 
 
-def _draw_in_chunks(size: int, draw: Callable[[int], IntArray]) -> IntArray:
+def draw_in_chunks(size: int, draw: Callable[[int], IntArray]) -> IntArray:
     """Draw in rows that fit the cache. If an integer of one part does not fit 64 bits, all become Python's own."""
     if size <= ROWS_AT_ONCE:
         return draw(size)

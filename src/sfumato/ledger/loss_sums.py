@@ -9,10 +9,11 @@ import json
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache, reduce
+from typing import assert_never
 
 from sfumato.errors import LedgerError
 from sfumato.kernel.exact import sum_exactly, write_plain
-from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP, compose
+from sfumato.kernel.losses import GDP, ZCDP, ApproxDP, PrivacyLoss, PureDP, compose
 from sfumato.number_arguments import AMOUNT_DIGITS, MOST_DIGITS
 
 UNCONVERTIBLE = "ledger-currency"
@@ -20,8 +21,12 @@ UNCONVERTIBLE = "ledger-currency"
 
 @lru_cache(maxsize=4096)
 def split_loss(loss: PrivacyLoss) -> tuple[Fraction, Fraction]:
-    """Epsilon or rho, and delta."""
-    amount = loss.rho if isinstance(loss, ZCDP) else loss.epsilon
+    """Epsilon, rho or the square of mu; and delta."""
+    match loss:
+        case ZCDP(amount) | GDP(amount) | PureDP(amount) | ApproxDP(amount):
+            pass
+        case _:
+            assert_never(loss)
     return Fraction(amount), Fraction(0 if isinstance(loss, PureDP) else loss.delta)
 
 
@@ -74,6 +79,14 @@ def convert_loss(loss: PrivacyLoss, budget: PrivacyLoss) -> PrivacyLoss:
             return loss
         case ZCDP(), _:
             return loss.to_zcdp()
+        case GDP(), PureDP() | ApproxDP() | GDP():
+            return loss.to_gdp()
+        case GDP(), ZCDP():
+            hint = "Ask with epsilon=. For Gaussian noise, the question is then priced in mu."
+            raise LedgerError(UNCONVERTIBLE, "This budget counts mu, and a zCDP loss has none.", hint)
+        case _, GDP():
+            hint = "Declare the budget with accounting='gdp' or 'zcdp', or ask with epsilon= and Laplace noise."
+            raise LedgerError(UNCONVERTIBLE, "This budget counts epsilon, and a Gaussian-DP loss has none.", hint)
         case _, ZCDP():
             hint = "Declare the budget with accounting='zcdp', or ask with epsilon= and Laplace noise."
             raise LedgerError(UNCONVERTIBLE, "This budget counts epsilon, and a zCDP loss has none.", hint)
@@ -86,10 +99,11 @@ def convert_loss(loss: PrivacyLoss, budget: PrivacyLoss) -> PrivacyLoss:
 def price(loss: PrivacyLoss, shares: tuple[PrivacyLoss, ...], budget: PrivacyLoss) -> PrivacyLoss:
     """What a certificate costs under this budget.
 
-    In zCDP, converting the share of each measurement by itself is sound, and cheaper than converting their sum.
+    In zCDP and Gaussian DP, converting the share of each measurement by itself is sound, and cheaper than converting
+    their sum.
     """
-    if isinstance(budget, ZCDP) and shares and reduce(compose, shares) == loss:
-        return reduce(compose, (share.to_zcdp() for share in shares), make_zero_loss(budget))
+    if isinstance(budget, ZCDP | GDP) and shares and reduce(compose, shares) == loss:
+        return reduce(compose, (convert_loss(share, budget) for share in shares), make_zero_loss(budget))
     return convert_loss(loss, budget)
 
 
@@ -111,6 +125,8 @@ def read_loss(text: str) -> PrivacyLoss | None:
         parts = {name: Decimal(digits) for name, digits in json.loads(text).items()}
         if "rho" in parts:
             return ZCDP(parts["rho"], parts["delta"])
+        if "mu_squared" in parts:
+            return GDP(parts["mu_squared"], parts["delta"])
         return ApproxDP(parts["epsilon"], parts["delta"]) if "delta" in parts else PureDP(parts["epsilon"])
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError):
         hint = "Run `sfumato ledger verify`, and restore the newest intact backup."

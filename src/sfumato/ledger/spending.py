@@ -8,7 +8,7 @@ from math import isqrt
 
 from sfumato.errors import BudgetExceeded, InvalidParameter, KernelFault, LedgerError, describe_kind
 from sfumato.kernel.exact import sum_exactly, write_plain
-from sfumato.kernel.losses import ZCDP, PrivacyLoss, PureDP
+from sfumato.kernel.losses import GDP, ZCDP, PrivacyLoss, PureDP
 from sfumato.ledger.loss_sums import convert_loss, fits, make_loss, make_zero_loss, read_loss, round_long, split_loss
 from sfumato.number_arguments import read_privacy_amount
 
@@ -24,7 +24,7 @@ class Limit:
     def __post_init__(self) -> None:
         if not isinstance(self.loss, PrivacyLoss):
             raise InvalidParameter(
-                "limit", "must be a privacy loss: PureDP, ApproxDP or ZCDP", describe_kind(self.loss)
+                "limit", "must be a privacy loss: PureDP, ApproxDP, ZCDP or GDP", describe_kind(self.loss)
             )
         refuse_long_amounts(self.loss)
 
@@ -91,7 +91,7 @@ def shorten(spent: PrivacyLoss) -> PrivacyLoss:
 @lru_cache(maxsize=4096)
 def refuse_long_amounts(loss: PrivacyLoss) -> None:
     """Refuse a loss with an amount of too many digits, or out of range."""
-    name = "rho" if isinstance(loss, ZCDP) else "epsilon"
+    name = _name_amount(loss)
     for part_name, part in zip((name, "delta"), split_loss(loss), strict=True):
         if part:
             read_privacy_amount(sum_exactly(part), part_name)
@@ -100,11 +100,11 @@ def refuse_long_amounts(loss: PrivacyLoss) -> None:
 def convert_sublimit(declared: PrivacyLoss, budget: PrivacyLoss) -> PrivacyLoss:
     """An analyst's limit in the kind of the budget.
 
-    A limit on epsilon is refused under a budget in rho: no rho allows exactly the same answers.
+    A limit on epsilon is refused under a budget in rho or mu: none of these allows exactly the same answers.
     """
-    if isinstance(declared, ZCDP) == isinstance(budget, ZCDP):
+    if _name_amount(declared) == _name_amount(budget):
         return convert_loss(declared, budget)
-    hint = "Declare both in epsilon, or both in rho."
+    hint = "Declare both in epsilon, both in rho, or both in mu."
     raise LedgerError("ledger-currency", "An analyst's limit must count what the budget counts.", hint)
 
 
@@ -130,8 +130,18 @@ def refuse_over_limit(
 def describe_loss(loss: PrivacyLoss) -> str:
     """A loss in words: epsilon = 0.5, delta = 0.000001."""
     amount, delta = (write_plain(part) for part in split_loss(loss))
-    name = "rho" if isinstance(loss, ZCDP) else "epsilon"
+    name = _name_amount(loss)
     return f"{name} = {amount}" if isinstance(loss, PureDP) else f"{name} = {amount}, delta = {delta}"
+
+
+def _name_amount(loss: PrivacyLoss) -> str:
+    match loss:
+        case ZCDP():
+            return "rho"
+        case GDP():
+            return "mu_squared"
+        case _:
+            return "epsilon"
 
 
 def build_other_limit_error(wanted: PrivacyLoss, found: PrivacyLoss) -> LedgerError:

@@ -19,6 +19,8 @@ from sfumato.ledger.entries import Head, Row, build_altered_error, sha256
 from sfumato.ledger.loss_sums import split_loss, write_loss
 from sfumato.ledger.spending import Spending, read_charge
 
+ROUNDING = Fraction(1, 12)  # the most that rounding to whole steps adds to the variance of a Gaussian
+
 
 @dataclass(frozen=True, slots=True)
 class StoredAnswer:
@@ -44,8 +46,8 @@ def _name_noise(measurement: Certified) -> str:
     match measurement.noise:
         case LaplaceNoise():
             return "laplace"
-        case GaussianNoise():
-            return "gaussian"
+        case GaussianNoise(rounded=rounded):
+            return "rounded gaussian" if rounded else "gaussian"
         case BoxNoise():
             return "box"
         case _:
@@ -57,8 +59,8 @@ def bound_variance(certified: Certified) -> Fraction:
     match certified.noise:
         case LaplaceNoise(scale):
             return 2 * scale**2
-        case GaussianNoise(variance):
-            return variance
+        case GaussianNoise(variance, rounded):
+            return variance + ROUNDING if rounded else variance
         case BoxNoise(units, scale):
             return (max(units) * (len(units) + 2) * (scale + 1)) ** 2
         case choice:

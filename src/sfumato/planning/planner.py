@@ -1,13 +1,14 @@
 """Query + loss -> BoundedPlan: the quantities to measure, their grids, and an equal share of the loss for each."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from sfumato.catalog.dataset import Dataset
 from sfumato.errors import InvalidParameter
-from sfumato.kernel.losses import ZCDP, PureDP
+from sfumato.kernel.losses import GDP, ZCDP, PureDP
 from sfumato.kernel.plan import BoundedPlan, Choice, Measurement, count_bins
+from sfumato.planning.cheapest_noise import pay_least, takes_gaussian
 from sfumato.planning.formulas import Formula
 from sfumato.planning.public_numbers import PublicNumbers
 from sfumato.planning.quantity_chooser import QuantityChooser
@@ -35,14 +36,39 @@ def choose_plan(
     versions: Mapping[str, str],
     *,
     delta: Decimal | None = None,
+    laplace: bool = False,
 ) -> Planned:
-    """Choose the measurements that answer the query. They share `loss` evenly; `delta` is for undeclared keys."""
+    """Choose the measurements that answer the query. They share `loss` evenly; `delta` is for undeclared keys.
+
+    An epsilon pays for Laplace noise. Under a budget in rho or mu it pays for Gaussian noise where that is smaller at
+    the same price, unless `laplace` is set.
+    """
+    accounting = "basic" if laplace else dataset.budget.accounting
+    if isinstance(loss, PureDP) and accounting != "basic":
+        whole = _plan_measurements(query, loss, dataset, versions, delta, split=False)
+        cheapest = pay_least(whole.plan, accounting)
+        if all(isinstance(one.loss, ZCDP | GDP) or not takes_gaussian(one.quantity) for one in cheapest.measurements):
+            return replace(whole, plan=cheapest)
+    split = isinstance(loss, PureDP)
+    planned = _plan_measurements(query, loss, dataset, versions, delta, split=split)
+    return replace(planned, plan=pay_least(planned.plan, accounting))
+
+
+def _plan_measurements(
+    query: Query,
+    loss: PureDP | ZCDP,
+    dataset: Dataset,
+    versions: Mapping[str, str],
+    delta: Decimal | None,
+    *,
+    split: bool,
+) -> Planned:
+    """Choose the measurements. `split`: count and sum of a value may share Laplace noise."""
     unit, groups = find_unit(query.source, dataset, query.keys)
     if query.dp_options is not None and query.dp_options.max_groups_contributed is not None:
         groups = query.dp_options.max_groups_contributed
     undeclared = any(key.values is None for key in query.keys)
-    pure = isinstance(loss, PureDP)
-    chooser = QuantityChooser(query, dataset, per_row=unit.per_row, undeclared=undeclared, pure=pure)
+    chooser = QuantityChooser(query, dataset, per_row=unit.per_row, undeclared=undeclared, pure=split)
     formulas = tuple(chooser.choose_formula(aggregate) for aggregate in query.aggregates)
     if not chooser.wanted:
         hint = "The catalog declares it, so everybody knows it: there is nothing to ask."
@@ -53,10 +79,9 @@ def choose_plan(
         for (name, (quantity, _)), share in zip(chooser.wanted.items(), shares, strict=True)
     )
     source = pin_versions(query.source, versions)
-    grouped = (undeclared or chooser.counts_unlisted) and not unit.per_row
-    if grouped:  # before rows are grouped: one person's many keys or values must not show in the time
+    if undeclared and not unit.per_row:  # before rows are grouped: one person's many keys must not show in the time
         source = cap_scans(source)
-    check_work(source, groups_undeclared_keys=grouped)
+    check_work(source, groups_undeclared_keys=undeclared and not unit.per_row)
     plan = BoundedPlan(dataset.population, source, unit, groups, query.filters, query.keys, measurements)
     _refuse_many_bins(plan)
     return Planned(plan, formulas, chooser.public)

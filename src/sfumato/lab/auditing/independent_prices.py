@@ -5,10 +5,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from statistics import NormalDist
+from typing import assert_never
 
 from sfumato.catalog.budget import Budget
 from sfumato.kernel.certify import Certificate
-from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP
+from sfumato.kernel.losses import GDP, ZCDP, ApproxDP, PrivacyLoss, PureDP
 from sfumato.kernel.mechanisms import LaplaceNoise
 from sfumato.lab.auditing.noise_sizes import compute_upper_tail
 
@@ -16,6 +18,7 @@ _DIGITS = 60
 _SEARCH = Fraction(1, 10**9)  # relative: far above the error of the order that floats find
 CHECKED_DELTA = Decimal("1e-6")
 _ROUNDING = Fraction(1, 10**40)  # relative: far above the error of 60 digits
+_FLOATS = 1e-9  # relative: far above the error of a float's inverse of the normal distribution
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +89,21 @@ def _check_conversions(spent: PrivacyLoss, budget: Budget | None) -> Iterator[st
         least = convert_to_epsilon(spent.rho, CHECKED_DELTA)
         if Fraction(ZCDP(spent.rho).to_approx(CHECKED_DELTA).epsilon) < least * (1 - _SEARCH):
             yield "A rho is converted to an epsilon that it does not imply."
+    if isinstance(spent, GDP) and spent.mu_squared:
+        implied = GDP(spent.mu_squared).to_approx(CHECKED_DELTA).epsilon
+        if compute_gaussian_delta(spent.mu, float(implied)) > float(CHECKED_DELTA) * (1 + _FLOATS):
+            yield "A mu is converted to an epsilon that it does not imply."
+    if budget is not None and isinstance(budget.loss, GDP) and budget.epsilon is not None:
+        mu = budget.loss.mu
+        if compute_gaussian_delta(mu, float(budget.epsilon)) > float(budget.delta) * (1 + _FLOATS):
+            yield "The mu of the budget allows more than its epsilon and delta."
     if budget is not None and budget.accounting == "zcdp" and budget.epsilon is not None:
         limit = budget.loss.to_zcdp()
         if convert_to_epsilon(limit.rho, budget.delta - limit.delta) > Fraction(budget.epsilon) * (1 + _SEARCH):
             yield "The rho of the budget allows more than its epsilon and delta."
 
 
-def _fits(loss: PrivacyLoss, asked: AskedPrice) -> bool:
+def _fits(loss: PrivacyLoss, asked: AskedPrice) -> bool:  # noqa: PLR0911 - one return a pair of kinds
     match asked.loss, loss:
         case PureDP(most), PureDP(epsilon):
             return epsilon <= most
@@ -102,8 +113,36 @@ def _fits(loss: PrivacyLoss, asked: AskedPrice) -> bool:
             return rho <= most and delta <= asked.delta
         case PureDP(most), ZCDP(rho, delta):  # a rho that this epsilon pays for
             return Fraction(rho) <= convert_to_rho(most) * (1 + _ROUNDING) and delta <= asked.delta
+        case PureDP(most), GDP(mu_squared, delta):
+            return float(mu_squared) <= convert_to_mu_squared(most) * (1 + _FLOATS) and delta <= asked.delta
+        case ZCDP(most), GDP(mu_squared, delta):  # the same Gaussian
+            return mu_squared <= 2 * most and delta <= asked.delta
         case _:
             return False
+
+
+def convert_to_mu_squared(epsilon: Decimal) -> float:
+    """The least mu**2 that epsilon-DP implies: mu = -2 x, where a standard normal is below x with 1/(1 + e^epsilon)."""
+    rate = math.exp(-float(epsilon))
+    return 4 * NormalDist().inv_cdf(rate / (1 + rate)) ** 2
+
+
+def compute_gaussian_delta(mu: float, epsilon: float) -> float:
+    """The least delta that mu-GDP implies at this epsilon (Balle and Wang 2018), in floats."""
+    near, far = ((epsilon / mu + sign * mu / 2) / math.sqrt(2) for sign in (-1, 1))
+    return (math.erfc(near) - math.exp(epsilon) * math.erfc(far)) / 2
+
+
+def _find_rho(loss: PrivacyLoss) -> Fraction:
+    match loss:
+        case ZCDP(rho):
+            return Fraction(rho)
+        case GDP(mu_squared):
+            return Fraction(mu_squared) / 2
+        case PureDP(epsilon) | ApproxDP(epsilon):
+            return convert_to_rho(epsilon)
+        case _:
+            assert_never(loss)
 
 
 def covers(spent: PrivacyLoss, *certificates: Certificate) -> bool:
@@ -111,8 +150,15 @@ def covers(spent: PrivacyLoss, *certificates: Certificate) -> bool:
     losses = [measured.loss for certificate in certificates for measured in certificate.measurements]
     deltas = sum((Fraction(loss.delta) for loss in losses if not isinstance(loss, PureDP)), Fraction(0))
     if isinstance(spent, ZCDP):
-        rhos = [Fraction(loss.rho) if isinstance(loss, ZCDP) else convert_to_rho(loss.epsilon) for loss in losses]
+        rhos = [_find_rho(loss) for loss in losses]
         return Fraction(spent.rho) >= sum(rhos) * (1 - _ROUNDING) and Fraction(spent.delta) >= deltas
-    epsilons = [Fraction(loss.epsilon) for loss in losses if not isinstance(loss, ZCDP)]
+    if isinstance(spent, GDP):
+        known = [loss for loss in losses if not isinstance(loss, ZCDP)]
+        squares = sum(
+            float(loss.mu_squared) if isinstance(loss, GDP) else convert_to_mu_squared(loss.epsilon) for loss in known
+        )
+        enough = float(spent.mu_squared) >= squares * (1 - _FLOATS) and Fraction(spent.delta) >= deltas
+        return enough and len(known) == len(losses)
+    epsilons = [Fraction(loss.epsilon) for loss in losses if isinstance(loss, PureDP | ApproxDP)]
     charged = Fraction(0) if isinstance(spent, PureDP) else Fraction(spent.delta)
     return len(epsilons) == len(losses) and Fraction(spent.epsilon) >= sum(epsilons) and charged >= deltas

@@ -114,7 +114,7 @@ def _list_bits(noise: Noise) -> Iterator[tuple[int, float]]:
 def _list_small(noise: Noise) -> tuple[Noise, ...]:
     if isinstance(noise, LaplaceNoise):
         return LaplaceNoise(Fraction(1)), LaplaceNoise(Fraction(7, 2))
-    return GaussianNoise(Fraction(1)), GaussianNoise(Fraction(9, 2))
+    return GaussianNoise(Fraction(1), noise.rounded), GaussianNoise(Fraction(9, 2), noise.rounded)
 
 
 def _describe(noise: Noise) -> str:

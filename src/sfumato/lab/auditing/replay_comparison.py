@@ -11,14 +11,14 @@ from typing import assert_never
 from sfumato.answers.answer import Answer
 from sfumato.kernel.bin_choice import ExtremeChoice, ModeChoice, QuantileChoice
 from sfumato.kernel.certify import Certificate, Certified
-from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP
+from sfumato.kernel.losses import GDP, ZCDP, ApproxDP, PrivacyLoss, PureDP, compose
 from sfumato.kernel.mechanisms import BoxNoise, GaussianNoise, LaplaceNoise
 from sfumato.kernel.release import Released
 from sfumato.lab.auditing.choice_losses import TOLERANCE, find_choice_loss
 from sfumato.lab.auditing.independent_prices import AskedPrice, check_prices
 from sfumato.lab.auditing.recomputed_release import check_release
 from sfumato.lab.auditing.recorded_release import ExactIntegers, RecordedEntropy
-from sfumato.ledger.loss_sums import convert_loss
+from sfumato.ledger.loss_sums import convert_loss, split_loss
 
 Place = tuple[object, ...]  # a cell, and a place or a bin in it
 
@@ -74,7 +74,7 @@ def compare_recordings(first: Recording, second: Recording, *, rows_are_fixed: b
             faults += problem
             shares.append(share)
             loss = measured.loss
-            amount = float(loss.rho if isinstance(loss, ZCDP) else loss.epsilon)
+            amount = float(split_loss(loss)[0])
             if measured.name in before.bins and measured.name in after.bins:
                 exact = _find_loss_of_choice(measured, before, after)
                 if exact > amount * (1 + TOLERANCE):
@@ -114,14 +114,15 @@ def _check_losses(run: Recording) -> Iterator[str]:
 
 
 def _list_prices(certificate: Certificate, budget: PrivacyLoss) -> list[PrivacyLoss]:
-    """What a certificate may cost: its loss in the kind of the budget. In zCDP, its parts may be converted one by one.
+    """What a certificate may cost: its loss in the kind of the budget. In zCDP and Gaussian DP, its parts may be
+    converted one by one.
 
-    Both are sound: each part satisfies its converted loss, and zCDP losses add up.
+    Both are sound: each part satisfies its converted loss, and such losses add up.
     """
     prices = [convert_loss(certificate.loss, budget)]
-    if isinstance(budget, ZCDP):
-        parts = [measured.loss.to_zcdp() for measured in certificate.measurements]
-        prices.append(reduce(ZCDP.compose, parts[1:], parts[0]))
+    if isinstance(budget, ZCDP | GDP):
+        parts = [convert_loss(measured.loss, budget) for measured in certificate.measurements]
+        prices.append(reduce(compose, parts))
     return prices
 
 
@@ -131,8 +132,10 @@ def _noise_pays(measured: Certified) -> bool:
         case LaplaceNoise(scale):
             loss = measured.loss
             return isinstance(loss, PureDP | ApproxDP) and moved.l1 <= scale * Fraction(loss.epsilon)
-        case GaussianNoise(variance):
+        case GaussianNoise(variance, rounded):
             loss = measured.loss
+            if rounded:
+                return isinstance(loss, GDP) and moved.l2_squared <= Fraction(loss.mu_squared) * variance
             return isinstance(loss, ZCDP) and moved.l2_squared <= 2 * Fraction(loss.rho) * variance
         case BoxNoise(units, scale):
             loss = measured.loss

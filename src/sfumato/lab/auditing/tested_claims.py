@@ -2,11 +2,12 @@
 
 import math
 from dataclasses import dataclass
+from typing import assert_never
 
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP
+from sfumato.kernel.losses import GDP, ZCDP, ApproxDP, PrivacyLoss, PureDP
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -48,6 +49,10 @@ class TestedClaim:
                 return cls("epsilon", float(epsilon), float(own))
             case ZCDP(rho, own):
                 return cls("rho", float(rho), float(own))
+            case GDP(mu_squared, own):  # mu-GDP implies (mu**2 / 2)-zCDP
+                return cls("rho", float(mu_squared) / 2, float(own))
+            case _:
+                assert_never(loss)
 
     def bound(self, p: float, q: float) -> float:
         """The least value of the parameter with which an event can have probability >= p and <= q; at least 0."""

@@ -15,7 +15,7 @@ from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.engines.engine import Engine
 from sfumato.engines.reference.reference_engine import ReferenceEngine
 from sfumato.errors import CatalogError, KernelFault
-from sfumato.kernel.losses import ZCDP, ApproxDP
+from sfumato.kernel.losses import ApproxDP, PureDP
 from sfumato.ledger.ledger import Ledger, Limit
 
 Data = Mapping[str, tuple[Table, object]]  # tables with their declarations and rows
@@ -79,7 +79,8 @@ def open_throwaway(
         loaded = rows.load(data)
         tables = {**dataset.tables, **loaded.tables}
         running: Engine = loaded if engine == "duckdb" else _make_reference(loaded)
-        limit = ZCDP(LARGEST, "0.9") if isinstance(dataset.budget.loss, ZCDP) else ApproxDP(LARGEST, "0.9")
+        declared = dataset.budget.loss
+        limit = (ApproxDP if isinstance(declared, PureDP) else type(declared))(LARGEST, "0.9")
         ledger = Ledger.create(None, dataset.population, Limit(limit))
         _MADE_HERE.add(ledger)
         versions = dict.fromkeys(tables, "made up")  # equal in both datasets of a pair, as the plans must be

@@ -1,4 +1,4 @@
-"""Discrete Laplace and discrete Gaussian noise: the probability of each whole number, and of tails."""
+"""Laplace and Gaussian noise on whole numbers: the probability of each number, and of tails."""
 
 import math
 from fractions import Fraction
@@ -20,6 +20,8 @@ def mass(noise: Noise, at: int) -> Enclosed:
         case LaplaceNoise(scale):
             ratio = enclose_exp(-1 / scale)
             return (1 - ratio) / (1 + ratio) * enclose_exp(-abs(at) / scale)
+        case GaussianNoise(rounded=True):
+            return (tail_from(noise, abs(at)) - tail_from(noise, abs(at) + 1)).clamp(0, 1)
         case GaussianNoise(variance):
             return enclose_exp(-Fraction(at * at) / (2 * variance)) / _total_weight(variance)
         case _:
@@ -33,6 +35,9 @@ def tail_from(noise: Noise, at: int) -> Enclosed:
     match noise:
         case LaplaceNoise(scale):
             return enclose_exp(-at / scale) / (1 + enclose_exp(-1 / scale))
+        case GaussianNoise(variance, rounded=True):
+            square = (Fraction(at) - Fraction(1, 2)) ** 2 / variance
+            return _bound_far_tail(square) if square > _FAR**2 else _normal_tail(square)
         case GaussianNoise(variance) if variance <= SUMMED_VARIANCE:
             return (_sum_weights(variance, at) / _total_weight(variance)).clamp(0, 1)
         case GaussianNoise(variance):
@@ -94,7 +99,7 @@ def _integrate_tail(variance: Fraction, at: int) -> Enclosed:
     """
     square = (Fraction(at) - Fraction(1, 2)) ** 2 / variance
     if square > _FAR**2:
-        return Enclosed(Fraction(0), enclose_exp(-square / 2).high)
+        return _bound_far_tail(square)
     integral = _normal_tail(square)
     density = enclose_exp(-square / 2) / _enclose_root_of_two_pi()
     if square >= 1:
@@ -102,6 +107,10 @@ def _integrate_tail(variance: Fraction, at: int) -> Enclosed:
         return Enclosed(max((integral - excess).low, Fraction(0)), integral.high)
     error = Fraction(1, 8) / variance  # the second derivative's size integrates to 4 exp(-1/2) / sqrt(2 pi) < 1
     return (integral + Enclosed(-error, error)).clamp(0, 1)
+
+
+def _bound_far_tail(square: Fraction) -> Enclosed:
+    return Enclosed(Fraction(0), enclose_exp(-square / 2).high)
 
 
 def _normal_tail(square: Fraction) -> Enclosed:
