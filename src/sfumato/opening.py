@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Literal
@@ -16,6 +16,7 @@ from sfumato.catalog.columns import ColumnDeclaration
 from sfumato.catalog.counts_unit import Counts, split_unit
 from sfumato.catalog.dataset import Dataset, Table, change_dataset, replace_tables
 from sfumato.catalog.text_format import TextFormat
+from sfumato.catalog.unique_keys import list_keys
 from sfumato.curator import Curator
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.errors import CatalogError, InvalidParameter, LoadWarning, describe_kind
@@ -62,6 +63,7 @@ def protect(
     quoted_newlines: bool | None = None,
     max_rows_per_unit: int = 1,
     max_groups_per_unit: int = 1,
+    unique: str | Sequence[str | Sequence[str]] = (),
     population: str | None = None,
     version: str = FIRST_VERSION,
     ledger: str | Path | None = None,
@@ -73,6 +75,7 @@ def protect(
     `unit` is the column that identifies people, ROW (each row is one person), or COUNTS("n"): a record with n = 5
     stands for 5 people, and n needs no declaration.
     `rows` (unit ROW or COUNTS) and `people` (unit an id) make that number public. Both need neighbours="replace-one".
+    `unique` lists columns (or lists of columns) whose values no two rows of one person share: a load drops repeats.
     `encoding`, `delimiter`, `decimal`, `date_format`, `on_error` and `quoted_newlines` say how texts are read: see
     the guide. A load that loses many values warns (errors.LoadWarning). With `strict` it is refused
     (errors.CatalogError).
@@ -89,7 +92,7 @@ def protect(
     row_unit, count_column = split_unit(unit)
     table = Table(
         name, None, row_unit, columns, max_rows_per_unit, max_groups_per_unit, rows, people=people, reading=reading,
-        count_column=count_column,
+        count_column=count_column, unique=list_keys(unique),
     )  # fmt: skip
     dataset = Dataset(name, [table], budget, population, neighbours, analysts=_check_limits(analysts))
     engine = DuckDBEngine.of_data(table, rows_of, Loading(strict=strict))

@@ -143,3 +143,9 @@ def test_public_tables_that_make_too_many_rows_are_refused(engine):
     both = f"SELECT v.pid, v.site FROM visits v {half}"
     with pytest.raises(sf.errors.UnsupportedSyntax, match="could turn one row into more than"):
         planned(engine, f"SELECT COUNT(*) AS n FROM ({both}) a JOIN ({both}) b ON a.pid = b.pid")
+
+
+def test_a_unique_key_that_was_not_declared_is_refused(engine):
+    plan = planned(engine, "SELECT COUNT(*) AS n FROM visits")
+    with pytest.raises(KernelFault, match="unique key"):
+        engine.check(replace(plan, source=replace(plan.source, unique=(("site",),))))

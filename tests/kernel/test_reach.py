@@ -17,6 +17,7 @@ from sfumato.kernel.row_sources import (
     Union,
     UnitColumn,
     derive_extent,
+    list_unique,
 )
 from sfumato.kernel.sensitivity import derive_sensitivity
 from sfumato.query.capped_scans import cap_scans
@@ -215,3 +216,46 @@ def test_multiplied_rows_are_not_counted_as_people(quantity):
 def test_columns_that_an_expression_reads():
     age = Column("age", ColumnType.INTEGER)
     assert collect_columns(Call("and", (Call(">", (age, Literal(3))), SITE[0]))) == {"age", "v.site"}
+
+
+ORDERS = Scan("orders", "1", 40, "o.", unique=(("id",), ("day", "place")))
+LINES = Scan("lines", "1", 160, "l.")
+IDS = (Column("l.id", ColumnType.ID), Column("o.id", ColumnType.ID))
+DAYS = (Column("l.day", ColumnType.DATE), Column("o.day", ColumnType.DATE))
+PLACES = (Column("l.place", ColumnType.TEXT), Column("o.place", ColumnType.TEXT))
+
+
+@pytest.mark.parametrize("outer", [True, False])
+@pytest.mark.parametrize("on", [(IDS,), (DAYS, PLACES), (IDS, DAYS)])
+def test_a_join_that_meets_one_row_reaches_as_far_as_its_left_side(outer, on):
+    found = derive_extent(Join(LINES, ORDERS, outer, on, meets_one=True))
+    assert (found.reach, found.numerator, found.held_bits, found.single_rows) == (160, 160, 31, False)
+    assert derive_extent(Join(LINES, ORDERS, outer, on)).reach == 160 * 40
+    assert not derive_extent(Join(Scan("lines", "1", 1, "l."), ORDERS, outer, on, meets_one=True)).single_rows
+
+
+def test_unique_keys_through_a_source():
+    ids, pairs = frozenset(["o.id"]), frozenset(["o.day", "o.place"])
+    assert list_unique(ORDERS) == (ids, pairs)
+    renamed = Derived(ORDERS, (), (("d", DAYS[1]), ("p", PLACES[1]), ("i", Call("neg", (IDS[1],)))))
+    assert list_unique(renamed) == (frozenset(["d", "p"]),)
+    assert list_unique(Join(ORDERS, SITES, False, (), 1)) == (ids, pairs)
+    assert list_unique(Join(ORDERS, SITES, False, (), 2)) == ()
+    assert list_unique(Join(ORDERS, LINES, False, ())) == ()
+    assert list_unique(Join(ORDERS, ORDERS, False, ((IDS[1], IDS[1]),), meets_one=True)) == (ids, pairs)
+    assert list_unique(Union((ORDERS, ORDERS))) == ()
+
+
+@pytest.mark.parametrize(
+    "join",
+    [
+        Join(LINES, ORDERS, False, (DAYS,), meets_one=True),  # part of a key
+        Join(LINES, ORDERS, False, ((IDS[0], Call("coalesce", (IDS[1],))),), meets_one=True),  # not the column itself
+        Join(ORDERS, LINES, False, ((IDS[1], IDS[0]),), meets_one=True),  # the key of the left side
+        Join(LINES, Union((ORDERS, ORDERS)), False, (IDS,), meets_one=True),
+        Join(LINES, SITES, False, ((DAYS[0], DAYS[0]),), 1, meets_one=True),
+    ],
+)
+def test_a_join_that_may_meet_several_rows_is_refused(join):
+    with pytest.raises(KernelFault, match="meets one row"):
+        derive_extent(join)

@@ -31,6 +31,7 @@ from sfumato.kernel.plan import (
 from sfumato.planning.quantity_chooser import name_kind
 
 _ATOMS = (type(None), bool, int, float, str, date, datetime, Decimal, Fraction)
+_LATER = {"Scan": ("unique",), "Join": ("meets_one",)}  # left out where they say nothing: older ledgers have none
 _LOSS = 6  # the place of the loss in a record
 
 
@@ -99,4 +100,5 @@ def _encode(thing: object, without: tuple[str, ...] = ()) -> list[object]:
     names: tuple[str, ...] | None = getattr(kind, "__match_args__", None)  # all fields of a dataclass, in order
     if names is None:
         raise KernelFault("A plan holds something that has no canonical text.")
+    without += tuple(name for name in _LATER.get(kind.__name__, ()) if not getattr(thing, name))
     return [kind.__name__, *(_encode(getattr(thing, name)) for name in names if name not in without)]

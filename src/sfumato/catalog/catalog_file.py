@@ -44,6 +44,7 @@ TABLE_KEYS = (
     "rows",
     "people",
     "public",
+    "unique",
 )  # as in Table
 HEAD = re.compile(r"""\ufeff?\s*\[\s*["']?dataset["']?\s*\]""")
 LEDGER_ID = re.compile(r"""(\s*["']?ledger_id["']?\s*=\s*)("(?:[^"\\]|\\.)*"|'[^']*')""")
@@ -231,7 +232,7 @@ def _read_column(where: str, raw: object) -> ColumnDeclaration:
     if kind is None:
         raise build_catalog_error(f"{where}: type must be one of {', '.join(KINDS)}.", _suggest_key(name, KINDS))
     known = tuple(part.name for part in fields(kind))
-    _check_keys(where, declared, ("type", *known), tuple(key for key in known if key != "nullable"))
+    _check_keys(where, declared, ("type", *known), tuple(key for key in known if key not in ("nullable", "unique")))
     with name_place(where):
         declaration: ColumnDeclaration = kind(**{key: value for key, value in declared.items() if key != "type"})
         return declaration
@@ -319,6 +320,7 @@ def _write_table(table: Table) -> Iterator[str]:
         parts = {part.name: getattr(declaration, part.name) for part in fields(declaration)}
         if parts.get("nullable"):
             del parts["nullable"]
+        parts.pop("unique", None)  # the table's keys say it
         written = {"type": NAMES[type(declaration)], **parts}
         pairs = ", ".join(f"{key} = {write_value(part)}" for key, part in written.items())
         yield f"columns.{_write_key(name)} = {{ {pairs} }}"

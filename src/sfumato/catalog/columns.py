@@ -144,7 +144,15 @@ class DateTime:
 
 @dataclass(frozen=True, slots=True)
 class Id:
-    """An identifier of a person or thing. Queries can count it and join on it; no answer shows it."""
+    """An identifier of a person or thing. Queries can count it and join on it; no answer shows it.
+
+    `unique`: no two rows of one person have the same one. A load drops rows that repeat it.
+    """
+
+    unique: bool = field(default=False, kw_only=True, repr=False)
+
+    def __post_init__(self) -> None:
+        read_flag(self.unique, "unique")
 
 
 ColumnDeclaration = Integer | Real | Category | Boolean | Text | Date | DateTime | Id

@@ -12,6 +12,7 @@ from sfumato.catalog.columns import ColumnDeclaration, Id, column_type, freeze, 
 from sfumato.catalog.counts_unit import ONE_PERSON, read_count_limit
 from sfumato.catalog.names import build_unknown_name, find_name, read_name, read_text, refuse_twins, suggest_names
 from sfumato.catalog.text_format import PLAIN_TEXT, TextFormat
+from sfumato.catalog.unique_keys import drop_flags, gather_unique
 from sfumato.errors import KernelFault, describe_kind
 from sfumato.kernel.expressions import Column
 from sfumato.kernel.neighbours import ROW, Neighbours, PrivacyUnit, Row
@@ -50,6 +51,7 @@ class Table:
     reading: TextFormat = PLAIN_TEXT
     count_column: str | None = None  # of a counts table (unit ROW): each unit of this column is one person
     most_count: int | None = None  # of a counts table: larger counts are clamped to it
+    unique: tuple[tuple[str, ...], ...] = ()  # keys that no two rows of one person share
 
     def __post_init__(self) -> None:
         freeze(self, name=read_name(self.name, "a table's name"))
@@ -68,6 +70,9 @@ class Table:
                 raise build_catalog_error(f"reading must be a TextFormat; got {describe_kind(self.reading)}.")
             freeze(self, unit_through=self._link())
             freeze(self, unit=self._read_unit())
+            has_id = not self.public and self.unit is not ROW
+            freeze(self, unique=gather_unique(self.unique, self.columns, has_id=has_id))
+            freeze(self, columns=MappingProxyType(drop_flags(self.columns)))
             if self.count_column is not None:
                 self._declare_count_column(self.count_column)
             if not isinstance(self.unit, str) and not self.unit_through and self._bound != ContributionBound():

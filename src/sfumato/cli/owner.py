@@ -140,6 +140,14 @@ def add(
     max_groups: Annotated[
         int, typer.Option(help="Contribution bound: in how many groups one person counts.", min=1)
     ] = 1,
+    unique: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A key that no two rows of one person share (COL, or COL+COL): joins on it cost less. A load drops "
+            "repeats.",
+            metavar="COL[+COL]",
+        ),
+    ] = None,
     rows: Annotated[
         int | None,
         typer.Option(
@@ -201,7 +209,7 @@ def add(
             columns = {row_unit: Id(), **columns}
         table = Table(
             name, written, row_unit, columns, max_rows, max_groups, rows, people=people, reading=reading,
-            count_column=count_column,
+            count_column=count_column, unique=tuple(tuple(key.split("+")) for key in unique or ()),
         )  # fmt: skip
         parts = {part.name: getattr(before, part.name) for part in fields(Dataset)}
         after = Dataset(**parts | {"tables": [*before.tables.values(), table]})

@@ -16,12 +16,14 @@ from sfumato.kernel.row_sources import TIMES_MET, Derived, Join, PerUnit, Public
 def check_source(source: Source, tables: Mapping[str, Table]) -> None:
     """Raise a KernelFault if the bounds or multiplicities of a plan are not those of the pinned tables."""
     match source:
-        case Scan(name, max_rows=most, most_met=met):
+        case Scan(name, max_rows=most, most_met=met, unique=keys):
             table = _find_table(tables, name)
             if table.public or table.max_rows_per_unit != most:
                 raise KernelFault("The pinned weights are those of another bound.")
             if met not in (None, TIMES_MET * most):
                 raise KernelFault("The pinned table marks another number of rows for joins.")
+            if not set(keys) <= set(table.unique):
+                raise KernelFault("The pinned table was not declared with this unique key.")
         case PublicScan(name):
             if not _find_table(tables, name).public:
                 raise KernelFault("A plan reads a private table as a public one.")

@@ -28,6 +28,8 @@ def hash_declaration(table: Table) -> str:
     )  # fmt: skip
     if table.count_column is not None:
         parts += ("counts", table.count_column, table.most_count)
+    if table.unique:
+        parts += ("unique", table.unique)
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 

@@ -21,19 +21,25 @@ def mark_met(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
     Every name but the table's own columns begins as no declared one may; there is no row number, which one may take.
     """
     name, unit, most = quote(table.name), quote(UNIT), TIMES_MET * table.max_rows_per_unit
-    kept = {name: declared for name, declared in sorted(table.columns.items()) if name != table.unit}
-    content = " || ".join(_write_content(name, declared) for name, declared in kept.items()) or "''"
-    # rows of equal content are equal but for what is left of their reals
-    last = "".join(f", {quote(name)}" for name, declared in kept.items() if isinstance(declared, Real))
+    content, order = order_contents(table)
     of_many = f"{quote(ROWS_OF_UNIT)} > {most}"
     many = f"SELECT *, {content} AS {CONTENT} FROM {name} WHERE {of_many}"
-    place = f"row_number() OVER (PARTITION BY {unit} ORDER BY md5({CONTENT}), {CONTENT}{last})"
+    place = f"row_number() OVER (PARTITION BY {unit} ORDER BY {order})"
     placed = f"SELECT * EXCLUDE ({CONTENT}), {place} AS {PLACE} FROM ({many})"
     marked = f"SELECT * EXCLUDE ({PLACE}) REPLACE ({PLACE} <= {most} AS {quote(MET)}) FROM ({placed})"
     connection.execute(f"CREATE OR REPLACE TEMP TABLE {ANEW} AS {marked}")
     connection.execute(f"DELETE FROM {name} WHERE {of_many}")
     connection.execute(f"INSERT INTO {name} BY NAME FROM {ANEW}")
     connection.execute(f"DROP TABLE {ANEW}")
+
+
+def order_contents(table: Table) -> tuple[str, str]:
+    """The text of a row's content, and the order of rows by it: by its hash, by itself, by what is left of reals."""
+    kept = {name: declared for name, declared in sorted(table.columns.items()) if name != table.unit}
+    content = " || ".join(_write_content(name, declared) for name, declared in kept.items()) or "''"
+    # rows of equal content are equal but for what is left of their reals
+    last = "".join(f", {quote(name)}" for name, declared in kept.items() if isinstance(declared, Real))
+    return content, f"md5({CONTENT}), {CONTENT}{last}"
 
 
 def _write_content(name: str, declared: ColumnDeclaration) -> str:

@@ -144,11 +144,13 @@ class TableReport:
     people: PeopleReport | None
     problems: tuple[LoadProblem, ...] = ()
     counts: CountsReport | None = None  # of a counts table
+    repeated: int = 0  # rows that repeat a unique key of their person
 
     @property
     def dropped(self) -> int:
-        """Records that are not among the rows: malformed ones, those without a privacy unit, those without a count."""
-        return self.malformed + self.without_unit + (0 if self.counts is None else self.counts.lost)
+        """Records that are not among the rows: malformed, without a privacy unit or a count, or repeated."""
+        lost = 0 if self.counts is None else self.counts.lost
+        return self.malformed + self.without_unit + self.repeated + lost
 
     def as_json(self) -> dict[str, Any]:
         """The counts, without examples of values."""
@@ -160,6 +162,7 @@ class TableReport:
             "records_read": self.records_read,
             "malformed": self.malformed,
             "without_unit": self.without_unit,
+            "repeated": self.repeated,
             "dropped": self.dropped,
             "rows": self.rows,
             "columns": columns,
@@ -220,6 +223,7 @@ class LoadReport:
 def describe_rows(report: TableReport) -> Iterator[str]:
     """Records and people, in words."""
     reasons = [(report.malformed, "malformed"), (report.without_unit, "without a privacy unit")]
+    reasons.append((report.repeated, "repeating a unique key of the same person"))
     if report.counts is not None:
         reasons.append((report.counts.lost, report.counts.why_lost))
     dropped = [f"{count:,} {reason}" for count, reason in reasons if count]

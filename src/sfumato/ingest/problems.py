@@ -91,6 +91,12 @@ def _find_record_problems(report: TableReport, table: Table) -> Iterator[LoadPro
         fix = "Check the delimiter (--delimiter) and the quotes of the file."
         message = f"{write_percent(share)} of the records were malformed, and were dropped."
         yield LoadProblem(table.name, None, report.malformed, share, message, cause, fix)
+    if report.repeated > most:
+        share = report.repeated / report.records_read
+        message = f"{write_percent(share)} of the records repeat a unique key of the same person, and were dropped."
+        keys = " or ".join(f"({', '.join(key)})" for key in table.unique)
+        fix = "Correct the source, or remove this key from unique."
+        yield LoadProblem(table.name, None, report.repeated, share, message, f"Several rows have the same {keys}.", fix)
     if report.without_unit > most:
         share = report.without_unit / report.records_read
         if table.unit_through is not None:

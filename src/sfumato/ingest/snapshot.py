@@ -81,13 +81,15 @@ def _report_rows(
         records = counts.records + malformed
         return TableReport(table.name, records, malformed, 0, rows, reported, people, counts=counts)
     people = count_people(connection, table, PEOPLE, ROWS_OF_UNIT, UNIT)
-    query = f"SELECT COALESCE(SUM({quote(ROWS_OF_UNIT)}), 0) FROM {PEOPLE} WHERE {quote(UNIT)} IS NULL"
-    without_unit = int(connection.execute(query).fetchall()[0][0])
+    total = f"SUM({quote(ROWS_OF_UNIT)})"
+    query = f"SELECT {total}, {total} FILTER (WHERE {quote(UNIT)} IS NULL) FROM {PEOPLE}"
+    in_all, without_unit = (int(count or 0) for count in connection.execute(query).fetchall()[0])
+    repeated = in_all - without_unit - rows  # rows that repeat a unique key
     if isinstance(table.unit, str):
         columns = {table.unit: ColumnReport(table.unit, "id", rows), **columns}
     reported = tuple(columns[name] for name in table.columns)
-    records = rows + without_unit + malformed
-    return TableReport(table.name, records, malformed, without_unit, rows, reported, people)
+    records = in_all + malformed
+    return TableReport(table.name, records, malformed, without_unit, rows, reported, people, repeated=repeated)
 
 
 def _sample_lost(

@@ -1,4 +1,5 @@
-"""The order in which a source becomes a pinned table. Part of the trusted perimeter: claims K-35, K-50 and K-52.
+"""The order in which a source becomes a pinned table. Part of the trusted perimeter: claims K-35, K-50, K-52
+and K-78.
 
 What is read is checked first. What was pinned is counted afterwards. The declaration is kept with the rows.
 """
@@ -19,6 +20,7 @@ from sfumato.ingest.pinned_rows import check_public_counts, find_lost_rows, read
 from sfumato.ingest.public import describe_public, keep_facts
 from sfumato.ingest.readers import check_readable, open_source
 from sfumato.ingest.source_relation import SourceRelation
+from sfumato.ingest.unique_rows import drop_repeats
 from sfumato.ingest.unit_rows import join_owners
 
 Report = TypeVar("Report")
@@ -43,8 +45,9 @@ def read_table(  # noqa: PLR0917 - one caller
             if table.count_column is not None:
                 source, counts = expand_counts(connection, table, found)
             write_rows(connection, table, source, show_step)
+            lost = find_lost_rows(connection, table, found if counts is None else source)
+            drop_repeats(connection, table)
             report = report_rows(table, source, counts)
-        lost = find_lost_rows(connection, table, found if counts is None else source)
         connection.execute(f"DROP TABLE IF EXISTS {PEOPLE}")
     if lost is not None:  # raised here, so that a source that has changed is refused for that
         raise lost

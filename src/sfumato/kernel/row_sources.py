@@ -16,7 +16,7 @@ from math import lcm
 from typing import assert_never
 
 from sfumato.errors import KernelFault
-from sfumato.kernel.expressions import Expression, find_kinds
+from sfumato.kernel.expressions import Column, Expression, find_kinds
 
 MOST_REACH = 1 << 40
 BITS_OF_ROWS = 31  # of one unit in one table
@@ -36,6 +36,7 @@ class Scan:
     max_rows: int = 1
     prefix: str = ""  # its columns are named prefix + declared name
     most_met: int | None = None
+    unique: tuple[tuple[str, ...], ...] = ()  # declared keys, without the prefix: no two rows of a unit share one
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,7 @@ class Join:
     """Pairs of rows of both sides whose expressions are equal; `outer` keeps left rows that have no partner.
 
     A private right side is always joined on the unit too. A left row meets at most `multiplicity` rows of a public one.
+    `meets_one`: a unique key of a private right side is compared, and a pair weighs what its left row weighs (K-78).
     """
 
     left: "Source"
@@ -68,6 +70,7 @@ class Join:
     outer: bool
     on: tuple[tuple[Expression, Expression], ...]
     multiplicity: int | None = None  # of a public right side; None: the right side is private
+    meets_one: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +141,8 @@ def derive_extent(source: Source) -> Extent:
             _check_names([name for name, _ in columns])
             return derive_extent(inner)
         case Join(left, right, _, on, multiplicity):
-            return _join(derive_extent(left), derive_extent(right), on, multiplicity)
+            found = _join(derive_extent(left), derive_extent(right), on, multiplicity)
+            return _meet_one(source, derive_extent(left), found) if source.meets_one else found
         case Union(parts):
             return _unite([derive_extent(part) for part in parts])
         case PerUnit(inner, _, unit_columns):
@@ -159,6 +163,33 @@ def _join(left: Extent, right: Extent, on: Sequence[tuple[Expression, Expression
         return replace(left, reach=left.reach * multiplicity)
     reach, numerator = left.reach * right.reach, left.numerator * right.numerator
     return Extent(True, reach, numerator, left.held_bits + right.held_bits)
+
+
+def _meet_one(join: Join, left: Extent, found: Extent) -> Extent:
+    """A left row meets at most one row of its unit: pairs are no more, and weigh no more, than left rows."""
+    compared = {two.name for _, two in join.on if isinstance(two, Column)}
+    if join.multiplicity is not None or not any(key <= compared for key in list_unique(join.right)):
+        raise KernelFault("A join meets one row only if it compares a unique key of its private right side.")
+    return replace(found, reach=left.reach, numerator=left.numerator, held_bits=left.held_bits)
+
+
+def list_unique(source: Source) -> tuple[frozenset[str], ...]:
+    """Sets of columns of which no two rows of one unit share the values, where none of these is NULL.
+
+    Claim: K-78. It follows from the keys that the scans declare.
+    Requires: the pinned tables were declared with these keys (engine).
+    Checked by: tests/kernel/test_reach.py::test_unique_keys_through_a_source
+    """
+    match source:
+        case Scan(prefix=prefix, unique=keys):
+            return tuple(frozenset(prefix + name for name in key) for key in keys)
+        case Derived(inner, _, columns):
+            names = {value.name: name for name, value in columns if isinstance(value, Column)}
+            return tuple(frozenset(names[name] for name in key) for key in list_unique(inner) if key <= names.keys())
+        case Join(left, multiplicity=1) | Join(left, meets_one=True):
+            return list_unique(left)
+        case _:
+            return ()
 
 
 def _unite(parts: Sequence[Extent]) -> Extent:

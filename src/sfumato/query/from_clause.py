@@ -100,7 +100,7 @@ class FromBinder:
         source = (
             PublicScan(table.name, "", prefix)
             if table.public
-            else Scan(table.name, "", table.max_rows_per_unit, prefix)
+            else Scan(table.name, "", table.max_rows_per_unit, prefix, unique=table.unique)
         )
         return Relation(source, (), (part,), table.public or table.unit is not ROW)
 

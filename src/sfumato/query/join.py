@@ -6,7 +6,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from sfumato.kernel.expressions import Column, ColumnType, Expression
-from sfumato.kernel.row_sources import Derived, Join, Source, derive_extent
+from sfumato.kernel.row_sources import Derived, Join, Source, derive_extent, list_unique
 from sfumato.query.capped_scans import cap_scans
 from sfumato.query.parse import build_syntax_refusal
 from sfumato.query.query import Typed
@@ -15,6 +15,7 @@ from sfumato.query.row_expressions import RowBinder, flatten
 from sfumato.query.size_limits import PartCounter
 from sfumato.query.source_outline import MOST_MET, MOST_REPEATED, outline_source
 
+Pairs = tuple[tuple[Expression, Expression], ...]
 COLUMN_TYPES = {
     "number": ColumnType.REAL, "text": ColumnType.TEXT, "boolean": ColumnType.BOOLEAN,
     "date": ColumnType.DATE, "datetime": ColumnType.DATETIME, "id": ColumnType.ID,
@@ -77,7 +78,9 @@ class JoinBinder:
             if a in left.person or b in right.person:
                 raise build_syntax_refusal(node, "A person's id can be compared only with a person's id", JOINED_ON)
             linked = a in left.links and b in right.links and left.links[a] == right.links[b]
-            if not linked and right.public is None:
+            # ids of one name in two tables of one person: the join must compare the person too
+            alike = linked or (a in left.links and b in right.links and left.links[a][1] == right.links[b][1])
+            if not alike and right.public is None:
                 raise build_syntax_refusal(node, f"{a} and {b} are ids of different things", JOINED_ON)
             if mine.type != theirs.type:  # an id is compared by its canonical text, a text as it is written
                 other, name = (theirs.type, b) if mine.type == "id" else (mine.type, a)
@@ -122,8 +125,7 @@ class JoinBinder:
             what = f"The public tables could turn one row into more than {MOST_REPEATED:,} rows"
             raise build_syntax_refusal(self.node, what, "Join on a column that has fewer rows with the same value.")
         pairs = tuple((one.expression, two.expression) for one, two in self.pairs)
-        sides = self._cap_rows(right.source) if private else (self.left.source, right.source)
-        source = Join(*sides, self.outer, pairs, None if private else self.multiplicity)
+        source = self._join_sources(right.source, pairs, private=private)
         filters = (*self.left.filters, *right.filters)
         joined = Relation(source, filters, (*self.left.items, *right.items), self.left.has_person_id)
         if not self.others or self.outer:
@@ -131,6 +133,17 @@ class JoinBinder:
         binder = RowBinder(joined.scope)
         above = [condition for node in self.others for condition in binder.bind_conditions(node)]
         return joined.filter(above)
+
+    def _join_sources(self, right: Source, pairs: Pairs, *, private: bool) -> Join:
+        """The joined source. Where a unique key is compared, the rows of the other side meet one row each."""
+        left = self.left.source
+        if not private:
+            return Join(left, right, self.outer, pairs, self.multiplicity)
+        if _compares_unique_key(right, [two for _, two in pairs]):
+            return Join(left, right, self.outer, pairs, meets_one=True)
+        if not self.outer and _compares_unique_key(left, [one for one, _ in pairs]):
+            return Join(right, left, self.outer, tuple((two, one) for one, two in pairs), meets_one=True)
+        return Join(*self._cap_rows(right), self.outer, pairs)
 
     def _cap_rows(self, other: Source) -> tuple[Source, Source]:
         """Both sides, each with a bound on the rows that one person has in it."""
@@ -165,6 +178,11 @@ class JoinBinder:
             items.append(replace(item, columns=renamed))
         self.pairs = [(one, _rename_key(two, columns, prefix)) for one, two in self.pairs]
         return Relation(Derived(right.source, (*right.filters, *conditions), tuple(columns)), (), tuple(items))
+
+
+def _compares_unique_key(source: Source, compared: list[Expression]) -> bool:
+    names = {expression.name for expression in compared if isinstance(expression, Column)}
+    return any(key <= names for key in list_unique(source))
 
 
 def _rename_key(two: Typed, columns: list[tuple[str, Expression]], prefix: str) -> Typed:

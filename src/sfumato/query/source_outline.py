@@ -47,8 +47,8 @@ def outline_source(source: Source) -> Outline:
             return Outline((table,), (prefix,))
         case Derived(inner, _, columns):
             return replace(outline_source(inner), columns=tuple(name for name, _ in columns))
-        case Join(left, right, multiplicity=multiplicity):
-            return _join(outline_source(left), outline_source(right), multiplicity)
+        case Join(left, right, multiplicity=multiplicity, meets_one=meets_one):
+            return _join(outline_source(left), outline_source(right), multiplicity, meets_one=meets_one)
         case Union(parts):
             return _unite([outline_source(part) for part in parts])
         case PerUnit(inner, _, columns):
@@ -63,15 +63,17 @@ def check_work(source: Source, *, groups_undeclared_keys: bool) -> None:
         raise KernelFault("Undeclared keys read a bounded number of rows of one unit.")
 
 
-def _join(left: Outline, right: Outline, multiplicity: int | None) -> Outline:
+def _join(left: Outline, right: Outline, multiplicity: int | None, *, meets_one: bool) -> Outline:
     tables, columns = left.tables + right.tables, left.columns + right.columns
     if multiplicity is not None:
         met, repeated = None if left.rows_met is None else left.rows_met * multiplicity, left.repeated * multiplicity
         return Outline(tables, columns, left.scans, met, repeated)
+    scans = left.scans + right.scans
+    if meets_one:  # no more rows than the left side
+        return Outline(tables, columns, scans, left.rows_met, left.repeated)
     if left.rows_met is None or right.rows_met is None or left.rows_met * right.rows_met > MOST_MET:
         raise KernelFault("One unit may have too many rows in a join.")
-    met, repeated = left.rows_met * right.rows_met, left.repeated * right.repeated
-    return Outline(tables, columns, left.scans + right.scans, met, repeated)
+    return Outline(tables, columns, scans, left.rows_met * right.rows_met, left.repeated * right.repeated)
 
 
 def _unite(parts: Sequence[Outline]) -> Outline:

@@ -99,10 +99,11 @@ def _join(tables: Tables, join: Join) -> list[WeightedRow]:
             and mine == [evaluate(right, two.values) for _, right in join.on]
         ]
         for two in met:
-            held = one.held * two.held if private else one.held
+            held = one.held * two.held if private and not join.meets_one else one.held
             found.append(WeightedRow(_combine(one.values, two.values), one.unit, held))
         if join.outer and not met:
-            held = one.held * derive_extent(join.right).numerator if private else one.held
+            weighed = private and not join.meets_one
+            held = one.held * derive_extent(join.right).numerator if weighed else one.held
             found.append(WeightedRow(_combine(one.values, nulls), one.unit, held))
     return found
 

@@ -120,6 +120,7 @@ def _join(join: Join, needed: set[str], *, per_row: bool) -> exp.Select:
     held = read_column(HELD, "l")
     if join.multiplicity is None:
         on.append(exp.EQ(this=read_text(UNIT, "l"), expression=read_text(UNIT, "r")))
+    if join.multiplicity is None and not join.meets_one:
         unmatched = lower_integer(derive_extent(join.right).numerator)  # it weighs 1
         theirs = exp.Coalesce(this=read_column(HELD, "r"), expressions=[unmatched])
         held = exp.Mul(this=exp.cast(held, INT128), expression=theirs)
