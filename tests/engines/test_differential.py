@@ -57,9 +57,9 @@ def bound(clinic, question):
     """The query and its plan; None where the question is refused, or too wide for plain Python."""
     try:
         query = bind(parse(question.text), clinic.curator.dataset)
-    except sf.errors.QueryError:
+        planned = clinic.curator.desk.plan(query, LOSS)
+    except (sf.errors.QueryError, sf.errors.InvalidParameter):
         return None
-    planned = clinic.curator.desk.plan(query, LOSS)
     return None if (planned.plan.cells or 0) > MOST_CELLS else (query, planned)
 
 
@@ -124,7 +124,9 @@ FORMS = {
     "onto a person's row": r"JOIN (\(SELECT \S+ AS pid, COUNT\(\*\) AS n|q\d+ q\d+)",
     "quantile": r"(QUANTILE_CONT|MEDIAN)\(.*AS a\d", "percentile": "WITHIN GROUP", "extreme": r"(MIN|MAX)\(.*AS a\d",
     "mode": r"MODE\(", "top": r"TOP_K\(", "case": "CASE WHEN", "division": " / ", "coalesce": r"COALESCE\(",
-    "like": "LIKE", "in": r" IN \(", "between": "BETWEEN", "null": "IS (NOT )?NULL", "people": r"COUNT\(DISTINCT",
+    "like": "LIKE", "in": r" IN \(", "between": "BETWEEN", "null": "IS (NOT )?NULL",
+    "people": r"COUNT\(DISTINCT \S*pid\)",
+    "different values": r"COUNT\(DISTINCT (?!\S*pid\))", "sum of different values": r"(SUM|AVG)\(DISTINCT",
     "mean": r"AVG\(.*AS a\d", "variance": r"(VARIANCE|STDDEV)\(", "dates": "EXTRACT|DATE_DIFF", "moments": "seen",
     "key by expression": "GROUP BY (FLOOR|CEIL|CASE|COALESCE|DATE_TRUNC|YEAR|EXTRACT)",
 }  # fmt: skip

@@ -13,12 +13,12 @@ from sfumato.answering.suggestions import Asked, suggest
 from sfumato.answers.output_sensitivity import find_sensitivities
 from sfumato.catalog.dataset import Dataset, Table
 from sfumato.engines.measured_cells import Added
-from sfumato.engines.sql.lowering import lower, lower_bins, lower_people
+from sfumato.engines.sql.lowering import lower, lower_bins, lower_different, lower_people
 from sfumato.errors import QueryError
 from sfumato.ingest.pinned_rows import find_grids
 from sfumato.kernel.certify import certify
 from sfumato.kernel.expressions import Call, Column, Literal
-from sfumato.kernel.plan import Choice, Keys, People
+from sfumato.kernel.plan import Choice, Different, Keys, People
 from sfumato.kernel.row_sources import Derived, Join, PerUnit, PublicScan, Scan, Union
 from sfumato.planning.planner import choose_plan
 from sfumato.query.bind import bind
@@ -104,6 +104,7 @@ def summary(query):
         if value is not None:
             ends = f" in [{value.lower:g}, {value.upper:g}]" if value.bounded else ""
             text += f" {shown(value.expression)}{ends}{' whole' * value.whole}{' or NULL' * value.nullable}"
+        text += "".join(f", {shown(other.expression)}" for other in aggregate.also)
         lines.append(text)
     lines += [f"select {shown(post)} as {name}" for name, post in query.columns]
     lines += [f"having {shown(query.having)}"] if query.having is not None else []
@@ -171,6 +172,8 @@ def outcome(sql):
         lowered.append(lower_people(plan).sql("duckdb"))
     chosen = [measurement for measurement in plan.measurements if isinstance(measurement.quantity, Choice)]
     lowered += [lower_bins(plan, measurement.name, measurement.quantity).sql("duckdb") for measurement in chosen]
+    apart = [one.quantity for one in plan.measurements if isinstance(one.quantity, Different)]
+    lowered += [lower_different(plan, quantity).sql("duckdb") for quantity in apart]
     said = [f"```query\n{summary(query)}\n```", f"```certificate\n{certified(plan)}\n```"]
     return "\n".join([*said, f"```duckdb\n{chr(10).join(lowered)}\n```"])
 

@@ -22,6 +22,7 @@ from sfumato.kernel.plan import (
     LOWERING_VERSION,
     BoundedPlan,
     Choice,
+    Different,
     Grid,
     Measurement,
     Pivot,
@@ -81,7 +82,8 @@ def _encode_measurement(measurement: Measurement, plan: BoundedPlan) -> list[obj
     grid = getattr(quantity, "grid", Grid(0, 0, find_exponent(quantity, per_row=plan.unit.per_row)))
     value, offset = getattr(quantity, "value", None), getattr(quantity, "offset", 0)
     numbers = map(_encode, (grid.lower, grid.upper, grid.exponent, measurement.loss, offset))
-    others = _encode(quantity, ("value", "grid")) if isinstance(quantity, Choice | Pivot | Products) else _encode(None)
+    whole = isinstance(quantity, Choice | Different | Pivot | Products)
+    others = _encode(quantity, ("value", "grid")) if whole else _encode(None)
     return [_encode(measurement.name), ["Kind", name_kind(quantity).upper()], _encode(value), *numbers, others]
 
 

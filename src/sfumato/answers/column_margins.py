@@ -22,6 +22,8 @@ from sfumato.kernel.certify import Certificate
 from sfumato.kernel.plan import (
     Count,
     Curve,
+    Distinct,
+    DistinctSum,
     Extreme,
     Halves,
     Keys,
@@ -107,9 +109,9 @@ def _find_assumed_margin(
 def _spread_evenly(quantity: Quantity, *, per_row: bool) -> tuple[float, ...]:
     """The average contribution of a row, in units, if values are spread evenly between their bounds."""
     match quantity:
-        case Count() | People() | Keys():
+        case Count() | People() | Keys() | Distinct():
             return (1.0,)
-        case Sum() | Products() | Quantiles() | Extreme() | Mode():
+        case Sum() | DistinctSum() | Products() | Quantiles() | Extreme() | Mode():
             return (0.0,) * quantity.width
         case Halves(grid=grid):
             _, down, up = find_middle(grid, per_row=per_row)

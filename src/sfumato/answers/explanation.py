@@ -19,6 +19,7 @@ from sfumato.answers.proofs import (
     PART_CLAIMS,
     PIVOT_CLAIMS,
     SHARE_CLAIMS,
+    VALUE_CLAIMS,
     cite,
     find_claims,
     list_proofs,
@@ -37,6 +38,9 @@ from sfumato.kernel.mechanisms import BoxNoise, LaplaceNoise, Noise
 from sfumato.kernel.plan import (
     Count,
     Curve,
+    Different,
+    Distinct,
+    DistinctSum,
     Extreme,
     Halves,
     Keys,
@@ -140,6 +144,16 @@ def write_sentences(query: Query, planned: Planned, certificate: Certificate, co
             "more. max_groups_per_unit in the catalog, or max_groups_contributed in OPTIONS, sets this bound."
         )
         said.append(cite(bound, BOUND_CLAIMS))
+    counts_values = any(isinstance(measurement.quantity, Different) for measurement in planned.plan.measurements)
+    if counts_values and not planned.plan.unit.per_row:
+        most = planned.plan.reach
+        values = "1 different value" if most == 1 else f"{most} different values"
+        bound = (
+            f"Contribution bound: {values} per person{' over all groups' if planned.plan.keys else ''}, applied after "
+            "WHERE. A hash selects the values that count for a person who has more. max_rows_per_unit in the catalog "
+            "sets this bound."
+        )
+        said.append(cite(bound, VALUE_CLAIMS))
     threshold = describe_key_threshold(planned, certificate)
     if threshold is not None:
         said.append(cite(threshold, KEY_CLAIMS))
@@ -220,6 +234,10 @@ def _describe(quantity: Quantity) -> str:  # noqa: PLR0911, PLR0912 - one return
             return "number of people per undeclared key"
         case Pivot(part, conditions):
             return f"{_describe(part)}, for {len(conditions)} disjoint conditions"
+        case Distinct(keys):
+            return "number of different values" if len(keys) == 1 else "number of different combinations of values"
+        case DistinctSum():
+            return "sum of different values"
         case Halves():
             return "count and sum together"
         case Thirds():

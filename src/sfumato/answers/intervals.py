@@ -145,7 +145,7 @@ def _bound_ratio(top: Post, bottom: Post, formulas: Sequence[Formula]) -> tuple[
     if not isinstance(top, AggregateRef) or not isinstance(bottom, AggregateRef):
         return -np.inf, np.inf
     total, count = formulas[top.index], formulas[bottom.index]
-    if isinstance(total, SumFormula) and isinstance(count, CountFormula):
+    if isinstance(total, SumFormula) and isinstance(count, CountFormula) and not total.different:
         lower, upper = total.value.lower, total.value.upper
         same = count.value is not None and count.value.expression == total.value.expression
         if lower is not None and upper is not None:

@@ -26,13 +26,13 @@ from sfumato.answers.shown_rows import ShownRows
 from sfumato.kernel.certify import Certificate
 from sfumato.kernel.expressions import Scalar
 from sfumato.kernel.losses import PrivacyLoss
-from sfumato.kernel.plan import Count, Halves, Keys, People, Thirds, find_exponent, take_part
+from sfumato.kernel.plan import Count, Distinct, Halves, Keys, People, Thirds, find_exponent, take_part
 from sfumato.planning.formulas import BinFormula, CountFormula, SumFormula
 from sfumato.planning.moment_measurements import name_vectors
 from sfumato.planning.planner import Planned
 from sfumato.query.query import AggregateRef, KeyRef, Query
 
-WEIGHTS = Count | People | Keys | Halves | Thirds  # sums of weights, which are never negative
+WEIGHTS = Count | People | Keys | Distinct | Halves | Thirds  # sums of weights, which are never negative
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,8 @@ WHY_A_CHOICE = (
 NAMES = {
     "COUNT": "count", "PEOPLE": "number of people", "SUM": "sum", "AVG": "average", "VARIANCE": "variance",
     "STDDEV": "standard deviation", "MIN": "minimum", "MAX": "maximum", "MODE": "most frequent value",
-    "TOP_K": "most frequent values",
+    "TOP_K": "most frequent values", "COUNT DISTINCT": "number of different values",
+    "SUM DISTINCT": "sum of different values", "AVG DISTINCT": "average of different values",
 }  # fmt: skip
 WHY_A_LIST = "one row can make another value the most frequent, so the value is chosen from the declared ones"
 
@@ -146,6 +147,16 @@ def _bound_change(aggregate: Aggregate, reach: _Reach, rows: float | None) -> _C
         case "PEOPLE":
             cells = reach.groups if reach.cells is None else min(reach.groups, reach.cells)
             return _state_constant(_find_largest_difference(reach.least, cells, reach), reach)
+        case "COUNT DISTINCT" if value is not None:
+            return _state_constant(_find_largest_difference(0, _count_pairs(aggregate, reach), reach), reach)
+        case "SUM DISTINCT" if value is not None:
+            pairs, (lower, upper) = _count_pairs(aggregate, reach), _read_bounds(value)
+            low, high = min(lower * pairs, 0), max(upper * pairs, 0)
+            return _state_constant(_find_largest_difference(low, high, reach), reach)
+        case "AVG DISTINCT" if value is not None:
+            span = _compute_span(value)
+            words = f"one person can change it by at most {span:g}, the whole range, if there are few different values"
+            return _Change(span, f"{span:g}", words)
         case "SUM" if value is not None:
             lower, upper = _read_bounds(value)
             low, high = (pick(end * reach.least, end * reach.most) for pick, end in ((min, lower), (max, upper)))
@@ -170,6 +181,14 @@ def _bound_change(aggregate: Aggregate, reach: _Reach, rows: float | None) -> _C
             return _Change(span, f"{span:g}", words)
         case _:
             return _Change(None, "", f"one person can change which values it shows: {WHY_A_LIST}")
+
+
+def _count_pairs(aggregate: Aggregate, reach: _Reach) -> int:
+    """The most different values that one person adds, over all cells."""
+    listed = [one.values for one in (aggregate.value, *aggregate.also) if one is not None and one.values is not None]
+    if len(listed) <= len(aggregate.also) or reach.cells is None:
+        return reach.most
+    return min(reach.most, reach.cells * math.prod(map(len, listed)))
 
 
 def _find_largest_difference(low: float, high: float, reach: _Reach) -> float:
@@ -221,6 +240,6 @@ def _describe_aggregate(aggregate: Aggregate) -> str:
     value, function = aggregate.value, NAMES.get(aggregate.function, aggregate.function)
     if aggregate.fraction is not None:
         function = "median" if aggregate.fraction == Fraction(1, 2) else f"{float(aggregate.fraction):g} quantile"
-    if value is None or not value.bounded or value.type != "number" or aggregate.function == "COUNT":
+    if value is None or not value.bounded or value.type != "number" or aggregate.function.startswith("COUNT"):
         return function
     return f"{function}, values from {value.lower:g} to {value.upper:g}"

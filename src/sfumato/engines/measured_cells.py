@@ -16,6 +16,7 @@ from sfumato.kernel.plan import (
     Choice,
     Count,
     Curve,
+    Different,
     Halves,
     Keys,
     Mode,
@@ -116,9 +117,12 @@ def compute_integers(quantity: Added, totals: Sequence[int], plan: BoundedPlan) 
 
 
 def collect_aggregates(
-    plan: BoundedPlan, people: Rows | None, added: Rows | None, bins: Mapping[str, Rows]
+    plan: BoundedPlan, people: Rows | None, added: Rows | None, apart: Mapping[str, Rows]
 ) -> ExactAggregates:
-    """The aggregates of a plan, from the results of its queries. With undeclared keys, `added` also counts units."""
+    """The aggregates of a plan, from the results of its queries. With undeclared keys, `added` also counts units.
+
+    `apart` has the results of choices and of different values, which have a query each.
+    """
     cells, width = Cells(plan), len(plan.keys)
     sums = {} if added is None else _collect(added, cells, width, counts_units=cells.discovered)
     units = sums if people is None else _collect(people, cells, width, counts_units=True)
@@ -130,7 +134,9 @@ def collect_aggregates(
         if isinstance(quantity, People | Keys):
             integers[name] = [units.get(cell, (0,))[0] for cell in range(len(cells))]
         elif isinstance(quantity, Choice):
-            weights[name] = _fill_bins(bins[name], cells, width, number_bins(quantity))
+            weights[name] = _fill_bins(apart[name], cells, width, number_bins(quantity))
+        elif isinstance(quantity, Different):
+            integers[name] = _place(apart[name], cells, width)
         else:
             end, nothing = begin + quantity.width, (0,) * quantity.width
             totals = [sums[cell][begin:end] if cell in sums else nothing for cell in range(len(cells))]
@@ -150,6 +156,18 @@ def _collect(rows: Rows, cells: Cells, width: int, *, counts_units: bool) -> dic
             values = tuple(map(index, row[width:]))
             found[cell] = tuple(map(add, found[cell], values)) if cell in found else values
     return found
+
+
+def _place(rows: Rows, cells: Cells, width: int) -> list[int]:
+    """One integer for each cell. Keys that nobody is counted for have no cell."""
+    placed = [0] * len(cells)
+    for row in rows:
+        cell = cells.find(row[:width])
+        if cell is not None:
+            if placed[cell]:  # a value could be counted in both
+                raise KernelFault("Two rows count the values of one cell.")
+            placed[cell] = index(row[width])
+    return placed
 
 
 def _fill_bins(rows: Rows, cells: Cells, width: int, number: Callable[[Scalar], int | None]) -> list[Bins]:

@@ -15,6 +15,7 @@ STEPS = f"{HIDDEN}_steps_"  # the column in steps of the grid of its declared bo
 HELD = f"{HIDDEN}_held"  # the divisor of a row's weight, where rows come from several tables
 KEY = f"{HIDDEN}_key_"  # the value of a key; GROUP BY must mean this alias and no declared column
 BIN = f"{HIDDEN}_bin"
+DIFFERENT = f"{HIDDEN}_different_"  # a value that is counted once, however many rows have it
 NUMBER = f"{HIDDEN}_number_"  # of a pivot: which of its conditions the row belongs to
 SCALED = f"{HIDDEN}_scaled_"
 ROUNDED = f"{HIDDEN}_rounded_"

@@ -78,6 +78,41 @@ class Keys:
 
 
 @dataclass(frozen=True, slots=True)
+class Key:
+    """A GROUP BY expression and its public values; rows with other values belong to no cell. None: undeclared."""
+
+    expression: Expression
+    values: tuple[Scalar, ...] | None
+
+    def __post_init__(self) -> None:
+        if self.values is not None and not 0 < len(self.values) == len(set(map(repr, self.values))):
+            raise KernelFault("A key needs public values, each once.")
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct:
+    """The different values of `keys` in each cell. A person adds at most `reach` of them, over all cells."""
+
+    keys: tuple[Key, ...]
+    width: ClassVar = 1
+
+
+@dataclass(frozen=True, slots=True)
+class DistinctSum:
+    """The sum of the different values of `key` in each cell, on the grid, clamped, less `offset`."""
+
+    key: Key
+    grid: Grid
+    offset: int = 0
+    width: ClassVar = 1
+
+    @property
+    def keys(self) -> tuple[Key]:
+        """The one expression whose different values are added up."""
+        return (self.key,)
+
+
+@dataclass(frozen=True, slots=True)
 class Halves:
     """The weights of the rows below and above the middle of `value`: count and sum together (split_sums.py)."""
 
@@ -214,7 +249,8 @@ class Products:
 
 Choice = Quantiles | Extreme | Mode
 Split = Halves | Thirds | Curve
-Quantity = Count | Sum | People | Keys | Split | Products | Choice | Pivot
+Different = Distinct | DistinctSum
+Quantity = Count | Sum | People | Keys | Different | Split | Products | Choice | Pivot
 Loss = PureDP | ApproxDP | ZCDP | GDP
 
 
@@ -231,11 +267,12 @@ class Measurement:
 
     def __post_init__(self) -> None:
         quantity, loss = take_part(self.quantity), self.loss
-        if isinstance(quantity, Sum) and abs(quantity.offset) > MOST_STEPS:
+        if isinstance(quantity, Sum | DistinctSum) and abs(quantity.offset) > MOST_STEPS:
             raise KernelFault("An offset is too many steps of its grid.")
         if isinstance(quantity, Thirds | Curve) and quantity.grid.span > MOST_SPAN:
             raise KernelFault("Squares are of few enough steps.")
-        gaussian = isinstance(quantity, Count | Sum | People) and isinstance(loss, ZCDP | GDP) and not loss.delta
+        additive = isinstance(quantity, Count | Sum | People | Different)
+        gaussian = additive and isinstance(loss, ZCDP | GDP) and not loss.delta
         if not gaussian and not isinstance(loss, ApproxDP if isinstance(quantity, Keys) else PureDP):
             raise KernelFault("This kind of loss cannot pay for this quantity.")
 
@@ -255,7 +292,7 @@ def find_exponent(quantity: Quantity, *, per_row: bool) -> int:
     match quantity:
         case Count():
             return 0 if per_row else ROW_WEIGHT_EXPONENT
-        case Sum(grid=grid) | Halves(grid=grid):
+        case Sum(grid=grid) | DistinctSum(grid=grid) | Halves(grid=grid):
             return grid.exponent
         case Thirds(grid=grid) | Curve(grid=grid):
             return 2 * grid.exponent
@@ -263,22 +300,10 @@ def find_exponent(quantity: Quantity, *, per_row: bool) -> int:
             return find_exponent(part, per_row=per_row)
         case Products():
             return quantity.exponent
-        case People() | Keys() | Quantiles() | Extreme() | Mode():
+        case People() | Keys() | Distinct() | Quantiles() | Extreme() | Mode():
             return 0
         case _:
             assert_never(quantity)
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """A GROUP BY expression and its public values; rows with other values belong to no cell. None: undeclared."""
-
-    expression: Expression
-    values: tuple[Scalar, ...] | None
-
-    def __post_init__(self) -> None:
-        if self.values is not None and not 0 < len(self.values) == len(set(map(repr, self.values))):
-            raise KernelFault("A key needs public values, each once.")
 
 
 def number_conditions(conditions: tuple[Expression, ...]) -> Key:

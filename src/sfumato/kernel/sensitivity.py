@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import prod
 from typing import assert_never
 
 from sfumato.errors import KernelFault
@@ -12,6 +13,9 @@ from sfumato.kernel.plan import (
     BoundedPlan,
     Count,
     Curve,
+    Different,
+    Distinct,
+    DistinctSum,
     Extreme,
     Halves,
     Keys,
@@ -38,12 +42,12 @@ class Sensitivity:
     l2_squared: Fraction
 
 
-def derive_sensitivity(plan: BoundedPlan, quantity: Quantity) -> Sensitivity:  # noqa: PLR0911 - one return a rule
+def derive_sensitivity(plan: BoundedPlan, quantity: Quantity) -> Sensitivity:  # noqa: PLR0911, PLR0912 - one a rule
     """Derive the sensitivity of one quantity from the finished plan.
 
     Claim: K-25. Between neighbours, the vector of the quantity's integers changes by at most this in L1 and L2.
     Requires: the engine computes the plan as its operators say (tests/engines: every engine equals the reference).
-    Relies on: K-35 (reach), K-37 (split sums), K-77 (pivots); nothing of the planner.
+    Relies on: K-35 (reach), K-37 (split sums), K-64 (different values), K-77 (pivots); nothing of the planner.
     Checked by: tests/neighbours/test_sensitivity.py::test_no_neighbour_moves_more
     """
     reach, per_row, neighbours = Fraction(plan.reach), plan.unit.per_row, plan.unit.neighbours
@@ -60,6 +64,14 @@ def derive_sensitivity(plan: BoundedPlan, quantity: Quantity) -> Sensitivity:  #
             if plan.cells != 1:  # a single cell moves by 1 at most, also where one unit replaces another
                 moved *= neighbours.people_moved
             return Sensitivity(moved, moved)
+        case Distinct():
+            pairs, in_cell = bound_pairs(plan, quantity)
+            moved = Fraction(pairs if plan.cells == 1 else pairs * neighbours.people_moved)
+            return Sensitivity(moved, moved * in_cell)
+        case DistinctSum(_, grid, offset):
+            pairs, _ = bound_pairs(plan, quantity)
+            low, high = (Fraction(pairs * (end - offset)) for end in (grid.lower, grid.upper))
+            return _bound_weighed(plan, min(low, Fraction(0)), max(high, Fraction(0)))
         case Halves() | Thirds():
             moved = neighbours.people_moved * reach * bound_parts(quantity, per_row=per_row)
             return Sensitivity(moved, moved**2)
@@ -91,6 +103,22 @@ def bound_terms(plan: BoundedPlan, products: Products) -> tuple[Fraction, ...]:
     """
     reach, bounds = Fraction(plan.reach), map(products.find_bounds, products.terms)
     return tuple(_bound_weighed(plan, reach * min(least, 0), reach * max(most, 0)).l1 for least, most in bounds)
+
+
+def bound_pairs(plan: BoundedPlan, quantity: Different) -> tuple[int, int]:
+    """The most different (cell, value) pairs of one unit that are kept: in all cells, and in one.
+
+    Claim: K-64. Both are upper bounds.
+    Requires: the engine keeps at most `reach` pairs of a unit, and only values of the lists (tests/engines).
+    Relies on: K-35.
+    Checked by: tests/neighbours/test_distinct.py::test_no_neighbour_moves_more_different_values
+    """
+    listed = [key.values for key in quantity.keys if key.values is not None]
+    if len(listed) < len(quantity.keys):
+        return plan.reach, plan.reach
+    in_cell = prod(map(len, listed))
+    kept = plan.reach if plan.cells is None else min(plan.reach, plan.cells * in_cell)
+    return kept, min(kept, in_cell)
 
 
 def bound_unit_weight(plan: BoundedPlan) -> int:

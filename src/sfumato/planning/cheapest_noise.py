@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from sfumato.kernel.exact import sum_exactly
 from sfumato.kernel.losses import GDP, ZCDP, PureDP
-from sfumato.kernel.plan import BoundedPlan, Count, Loss, Measurement, People, Quantity, Sum, take_part
+from sfumato.kernel.plan import BoundedPlan, Count, Different, Loss, Measurement, People, Quantity, Sum, take_part
 from sfumato.kernel.sensitivity import derive_sensitivity
 
 MOST_CERTAIN = 1e-3  # the scale of Laplace noise that is practically always 0
@@ -14,7 +14,7 @@ MOST_CERTAIN = 1e-3  # the scale of Laplace noise that is practically always 0
 
 def takes_gaussian(quantity: Quantity) -> bool:
     """Whether Gaussian noise can be added to a quantity."""
-    return isinstance(take_part(quantity), Count | Sum | People)
+    return isinstance(take_part(quantity), Count | Sum | People | Different)
 
 
 def pay_least(plan: BoundedPlan, accounting: str) -> BoundedPlan:

@@ -32,6 +32,7 @@ class SumFormula:
     value: Typed
     least: float | None  # what the catalog makes possible
     most: float | None
+    different: bool = False  # each different value is added once, not once for each row
 
 
 @dataclass(frozen=True, slots=True)

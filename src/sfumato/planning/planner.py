@@ -79,9 +79,10 @@ def _plan_measurements(
         for (name, (quantity, _)), share in zip(chooser.wanted.items(), shares, strict=True)
     )
     source = pin_versions(query.source, versions)
-    if undeclared and not unit.per_row:  # before rows are grouped: one person's many keys must not show in the time
+    grouped = (undeclared or chooser.counts_unlisted) and not unit.per_row
+    if grouped:  # before rows are grouped: one person's many keys or values must not show in the time
         source = cap_scans(source)
-    check_work(source, groups_undeclared_keys=undeclared and not unit.per_row)
+    check_work(source, groups_undeclared_keys=grouped)
     plan = BoundedPlan(dataset.population, source, unit, groups, query.filters, query.keys, measurements)
     _refuse_many_bins(plan)
     return Planned(plan, formulas, chooser.public)

@@ -18,8 +18,11 @@ from sfumato.kernel.plan import (
     Choice,
     Count,
     Curve,
+    Distinct,
+    DistinctSum,
     Extreme,
     Halves,
+    Key,
     Keys,
     Mode,
     People,
@@ -30,6 +33,7 @@ from sfumato.kernel.plan import (
     Thirds,
     number_conditions,
 )
+from sfumato.kernel.row_sources import derive_extent
 from sfumato.planning.formulas import (
     BinFormula,
     CountFormula,
@@ -52,6 +56,7 @@ from sfumato.planning.moment_measurements import (
 )
 from sfumato.planning.pivots import PivotGroup, PivotReader, find_pivots
 from sfumato.planning.public_numbers import find_largest_numbers, find_public_numbers
+from sfumato.planning.value_numbers import bound_different_sum, count_values
 from sfumato.query.query import Aggregate, Query, Typed
 
 
@@ -66,6 +71,8 @@ class QuantityChooser:
         self.wanted: dict[str, tuple[Quantity, Typed | None]] = {}
         self.public = find_public_numbers(query, dataset)
         self.most_rows, self.most_people = find_largest_numbers(query, dataset)
+        self._reach = derive_extent(query.source).reach
+        self.counts_unlisted = False  # of different values: are there any that no list bounds?
         self._moments_of: dict[Typed, Moments] = {}
         self._fractions: dict[Typed, tuple[Fraction, ...]] = {}
         for aggregate in query.aggregates:
@@ -84,7 +91,7 @@ class QuantityChooser:
         self._repeats = fold_repeats([aggregate for aggregate in query.aggregates if aggregate not in pivoted])
         self.splits = choose_splits(list_measured(self._repeats), rows) if pure else {}
 
-    def choose_formula(self, aggregate: Aggregate) -> Formula:  # noqa: PLR0911 - one return an aggregate
+    def choose_formula(self, aggregate: Aggregate) -> Formula:  # noqa: PLR0911, PLR0912 - one an aggregate
         """Choose the quantities for an aggregate, and how the aggregate is computed from them."""
         for group in self._pivots:
             if aggregate in group.members:
@@ -100,6 +107,14 @@ class QuantityChooser:
             case "PEOPLE":
                 counted = Linear.from_vector(self.keys or self._add(People()))
                 return CountFormula(counted, 1.0 if self.keys else 0.0, self.most_people)
+            case "COUNT DISTINCT" if value is not None:
+                return self._count_different(value, aggregate.also)
+            case "SUM DISTINCT" if value is not None:
+                total, _ = self._add_different(value, centred=False)
+                return SumFormula(total, value, *bound_different_sum(value), different=True)
+            case "AVG DISTINCT" if value is not None:
+                total, centre = self._add_different(value, centred=True)
+                return MeanFormula(self._count_different(value).count, total, float(centre), value.lower, value.upper)
             case "SUM" if value is not None and measured is not None:
                 total = self._read_sum(measured).times(repeat.factor)
                 if repeat.shift:
@@ -152,6 +167,22 @@ class QuantityChooser:
                 raise KernelFault("A quantity is not measured for each of several conditions.")
             names[name] = (self._add(Pivot(part, group.conditions), value), part.width)
         return PivotReader(names), formulas
+
+    def _count_different(self, value: Typed, also: tuple[Typed, ...] = ()) -> CountFormula:
+        keys = tuple(self._list_values(one) for one in (value, *also))
+        return CountFormula(Linear.from_vector(self._add(Distinct(keys), value)), 0.0, count_values((value, *also)))
+
+    def _add_different(self, value: Typed, *, centred: bool) -> tuple[Linear, Fraction]:
+        grid = make_sum_grid(value, per_row=True)  # a different value weighs 1
+        offset = grid.middle if centred else 0
+        name = self._add(DistinctSum(self._list_values(value), grid, offset), value)
+        return Linear.from_vector(name), offset * Fraction(2) ** grid.exponent
+
+    def _list_values(self, value: Typed) -> Key:
+        """The expression, with its possible values if they are so few that they bound what one person adds."""
+        self.counts_unlisted = self.counts_unlisted or value.values is None
+        few = value.values is not None and len(value.values) <= self._reach
+        return Key(value.expression, value.values if few else None)
 
     def _choose_bin(self, value: Typed, choice: Quantiles | Extreme, place: int) -> BinFormula:
         name, grid = self._add(choice, value), choice.grid

@@ -21,6 +21,7 @@ from sfumato.query.query import AggregateRef, KeyRef, Ordering, Post, Query, Typ
 from sfumato.query.relation import Relation, Scope, refuse_second
 from sfumato.query.row_expressions import RowBinder
 from sfumato.query.size_limits import MOST_CELLS, refuse_large_query
+from sfumato.query.sql_text import name_expression
 from sfumato.query.tokens import shorten
 
 MOST_COLUMNS = 200
@@ -89,7 +90,7 @@ def _name_columns(tree: exp.Select) -> list[str]:
             raise build_syntax_refusal(
                 node, "SELECT *[at] would show rows of private data, which is never possible", hint
             )
-        name = node.alias or (node.name if isinstance(node, exp.Column) else node.sql(dialect="duckdb").lower())
+        name = node.alias or (node.name if isinstance(node, exp.Column) else name_expression(node))
         refuse_second(node, name, names)
         names.append(name)
     return names

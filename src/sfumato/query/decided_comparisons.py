@@ -65,14 +65,14 @@ def check_comparison(node: exp.Expr, function: str, one: Typed, two: Typed) -> N
         return
     if function in ("=", "<>") and not _is_possible(one, two, value):
         outcome = "no row has it" if function == "=" else "it differs from every value that is not NULL"
-        _add_caution(
+        add_caution(
             f"{_show(value)}{locate(node)} is not among {_show_declared(one)}: {outcome}.{_suggest(one, value)}"
         )
         return
     always = _decide(function, one, two)
     if always is not None:
         outcome = "true for every value that is not NULL" if always else "true for no row"
-        _add_caution(
+        add_caution(
             f"The comparison '{function} {_show(value)}'{locate(node)} is {outcome}: values are clamped to "
             f"{_show_declared(one)}."
         )
@@ -85,14 +85,14 @@ def check_pattern(node: exp.Expr, one: Typed, pattern: str) -> None:
         return
     if one.values is None or any(is_like(value, pattern) for value in values):
         return
-    _add_caution(f"The pattern {_show(pattern)}{locate(node)} matches none of {_show_declared(one)}.")
+    add_caution(f"The pattern {_show(pattern)}{locate(node)} matches none of {_show_declared(one)}.")
 
 
 def check_divisor(node: exp.Expr, divisor: Typed) -> None:
     """Add a caution if the declared values or bounds of a divisor include 0: x / 0 is NULL."""
     zero = contains_zero(divisor) if divisor.values is None else 0 in divisor.values
     if zero and _has_room():
-        _add_caution(
+        add_caution(
             f"The divisor{locate(node)} may be 0: it is within {_show_declared(divisor)}. A division by 0 gives NULL: "
             "a condition is then not true, and an aggregate leaves the row out. Divide by a number that cannot be 0, "
             "or give a value for this case: CASE WHEN y <> 0 THEN x / y ELSE 0 END."
@@ -150,7 +150,7 @@ def _show(value: Scalar) -> str:
     return text if len(text) <= 40 else text[:40] + "...'"
 
 
-def _add_caution(text: str) -> None:
+def add_caution(text: str) -> None:
     found = _FOUND.get()
     if found is not None:
         found[text] = None

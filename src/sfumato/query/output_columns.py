@@ -13,6 +13,7 @@ from sfumato.query.choice_aggregates import bind_choice
 from sfumato.query.constants import read_constant
 from sfumato.query.date_functions import AS_NUMBER, read_literal_beside
 from sfumato.query.decided_comparisons import check_comparison, check_divisor
+from sfumato.query.different_values import bind_added_values, bind_counted_values
 from sfumato.query.parse import build_syntax_refusal, locate, name_node
 from sfumato.query.query import Aggregate, AggregateRef, KeyRef, Post, PostCall, Typed
 from sfumato.query.row_expressions import AGGREGATES, ARITHMETIC, CHOICES, COMPARE, LOGIC, RowBinder, flatten
@@ -161,13 +162,15 @@ class OutputBinder:
     def _bind_aggregate(self, node: exp.Expr) -> Aggregate | None:
         if isinstance(node, exp.Count):
             return self._bind_count(node)
+        if isinstance(node, exp.ApproxDistinct):
+            return bind_counted_values(node, [node.this], self.rows)
         if isinstance(node, CHOICES):
             return bind_choice(node, self.rows)
         function = NAMES.get(type(node))
         if function is None:
             return None
         if isinstance(node.this, exp.Distinct):
-            raise build_syntax_refusal(node, f"{function}(DISTINCT ...) is not supported", "Leave DISTINCT out.")
+            return bind_added_values(node, function, self.rows)
         value = self.rows.bind(node.this)
         if value.type == "boolean":
             value = functions.convert_truth(value)
@@ -195,17 +198,9 @@ class OutputBinder:
         if inner is None or isinstance(inner, exp.Null):
             raise build_syntax_refusal(node, "COUNT needs a value that is not NULL", "Write COUNT(*) or COUNT(x).")
         if isinstance(inner, exp.Distinct):
-            return self._bind_people(inner)
+            return bind_counted_values(inner, inner.expressions, self.rows)
         value = self.rows.bind(inner)
         return Aggregate("COUNT", value if value.nullable else None)
-
-    def _bind_people(self, node: exp.Distinct) -> Aggregate:
-        target = node.expressions[0].unnest() if len(node.expressions) == 1 else None
-        if target is not None and self.rows.scope.is_person(target):
-            return Aggregate("PEOPLE", None)
-        person = next((name for item in self.rows.scope.items for name in sorted(item.person)), None)
-        hint = f"Write COUNT(DISTINCT {person})." if person else "Write COUNT(*)."
-        raise build_syntax_refusal(node, "COUNT(DISTINCT ...) can count only people", hint)
 
 
 def _infer_type(aggregate: Aggregate) -> str:

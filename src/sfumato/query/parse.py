@@ -33,6 +33,7 @@ SHAPES: dict[type[exp.Expr], tuple[str, ...]] = {  # a node -> the arguments tha
     exp.Like: (*_TWO, "negate"), exp.Case: ("ifs", "default"), exp.If: ("this", "true"),
     exp.Coalesce: ("this", "expressions"), exp.Abs: ("this",), exp.Floor: ("this",), exp.Ceil: ("this",),
     exp.Round: ("this", "decimals"), exp.Count: ("this", "big_int"), exp.Distinct: ("expressions",),
+    exp.ApproxDistinct: ("this",), exp.Tuple: ("expressions",),
     exp.Min: ("this",), exp.Max: ("this",), exp.Median: ("this",), exp.Mode: ("this",), exp.PercentileCont: _TWO,
     exp.WithinGroup: _TWO, exp.Anonymous: ("this", "expressions"), exp.Var: ("this",),
     exp.TimestampTrunc: ("this", "unit"), exp.DateTrunc: ("this", "unit"), exp.Extract: _TWO,

@@ -30,12 +30,16 @@ class Typed:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """COUNT of rows or values, PEOPLE, SUM, AVG, VARIANCE, STDDEV, QUANTILE, MIN, MAX, MODE or TOP_K."""
+    """COUNT of rows or values, PEOPLE, SUM, AVG, VARIANCE, STDDEV, QUANTILE, MIN, MAX, MODE or TOP_K.
+
+    COUNT DISTINCT, SUM DISTINCT and AVG DISTINCT are of different values.
+    """
 
     function: str
     value: Typed | None
     fraction: Fraction | None = None  # for QUANTILE
     most: int = 1  # for TOP_K: how many values
+    also: tuple[Typed, ...] = ()  # for COUNT DISTINCT of several expressions: the others
 
 
 @dataclass(frozen=True, slots=True)

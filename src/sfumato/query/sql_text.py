@@ -15,7 +15,21 @@ def print_sql(tree: exp.Expr) -> str:
     """Print a tree. The tree itself is changed: pass a copy if it is needed afterwards."""
     for node in list(tree.find_all(exp.Cast, exp.DateDiff, exp.WithinGroup)):
         node.replace(_build_printable(node))
-    return tree.sql(dialect=DIALECT, comments=False, copy=False)
+    return _print_lists(tree).sql(dialect=DIALECT, comments=False, copy=False)
+
+
+def name_expression(node: exp.Expr) -> str:
+    """The name of an output column that has no other: its text in lower case."""
+    return _print_lists(node.copy()).sql(dialect="duckdb").lower()
+
+
+def _print_lists(tree: exp.Expr) -> exp.Expr:
+    """COUNT(DISTINCT a, b), which the printer would write as a CASE. The tree is changed."""
+    for node in list(tree.find_all(exp.Distinct)):
+        if len(node.expressions) > 1:
+            listed = ", ".join(part.sql(dialect=DIALECT, comments=False) for part in node.expressions)
+            node.set("expressions", [exp.Var(this=listed)])
+    return tree
 
 
 def _build_printable(node: exp.Expr) -> exp.Expr:

@@ -15,7 +15,7 @@ from sfumato.engines.duckdb.empty_tables import EmptyTables
 from sfumato.engines.measured_cells import Added, collect_aggregates
 from sfumato.engines.plan_agrees import check_nullability, check_source
 from sfumato.engines.sql.dialect import DUCKDB
-from sfumato.engines.sql.lowering import lower, lower_bins, lower_people
+from sfumato.engines.sql.lowering import lower, lower_bins, lower_different, lower_people
 from sfumato.errors import EngineFailed, KernelFault
 from sfumato.ingest.connections import SEALED, connect_to_pin
 from sfumato.ingest.declared_versions import read_versions
@@ -24,7 +24,7 @@ from sfumato.ingest.pinned_rows import find_grids
 from sfumato.ingest.public import add_facts
 from sfumato.ingest.snapshot import order_tables, pin
 from sfumato.ingest.snapshot_file import Prepared, add, open_to_read, prepare
-from sfumato.kernel.plan import BoundedPlan, Choice, Keys, People
+from sfumato.kernel.plan import BoundedPlan, Choice, Different, Keys, People
 from sfumato.kernel.release import ExactAggregates
 from sfumato.kernel.row_sources import Scan
 
@@ -37,10 +37,10 @@ class Queries:
 
     people: str | None
     added: str | None
-    bins: Mapping[str, str]
+    apart: Mapping[str, str]
 
     def __iter__(self) -> Iterator[str]:
-        return (query for query in (self.people, self.added, *self.bins.values()) if query is not None)
+        return (query for query in (self.people, self.added, *self.apart.values()) if query is not None)
 
 
 class DuckDBEngine:
@@ -156,8 +156,8 @@ class DuckDBEngine:
             return None if query is None else cursor.execute(query).fetchall()
 
         added, people = run(queries.added), run(queries.people)
-        bins = {name: cursor.execute(query).fetchall() for name, query in queries.bins.items()}
-        return collect_aggregates(plan, people, added, bins)
+        apart = {name: cursor.execute(query).fetchall() for name, query in queries.apart.items()}
+        return collect_aggregates(plan, people, added, apart)
 
     def _find_queries(self, plan: BoundedPlan) -> Queries:
         """The queries of a plan: those of its check, if it is the same object (equal plans may differ in a literal)."""
@@ -176,16 +176,17 @@ class DuckDBEngine:
         check_nullability(plan, self.tables)
         counted = any(isinstance(measurement.quantity, People | Keys) for measurement in plan.measurements)
         adds = any(isinstance(measurement.quantity, Added) for measurement in plan.measurements)
-        chosen = {
-            measurement.name: measurement.quantity
-            for measurement in plan.measurements
-            if isinstance(measurement.quantity, Choice)
-        }
+        apart: dict[str, str] = {}
+        for measurement in plan.measurements:
+            if isinstance(measurement.quantity, Choice):
+                apart[measurement.name] = DUCKDB.write(lower_bins(plan, measurement.name, measurement.quantity))
+            elif isinstance(measurement.quantity, Different):
+                apart[measurement.name] = DUCKDB.write(lower_different(plan, measurement.quantity))
         return Queries(
             # with undeclared keys, one query gives the sums and the people of each key
             DUCKDB.write(lower_people(plan)) if counted and (plan.cells or not adds) else None,
             DUCKDB.write(lower(plan, stored)) if adds else None,
-            {name: DUCKDB.write(lower_bins(plan, name, choice)) for name, choice in chosen.items()},
+            apart,
         )
 
     def close(self) -> None:

@@ -1,10 +1,10 @@
 """The reference engine: slow, plain Python. Every other engine must equal it, bit for bit."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from typing import assert_never
 
 from sfumato.engines.measured_cells import Added, Bins, Cells, compute_integers, list_addends, number_bins
+from sfumato.engines.reference.reference_distinct import Placed, count_different, hash_texts, read_keys
 from sfumato.engines.reference.reference_expressions import Row, evaluate
 from sfumato.engines.reference.reference_rows import WeightedRow, key_text, passes, quantise, read_rows
 from sfumato.kernel.expressions import Column, Scalar
@@ -14,6 +14,8 @@ from sfumato.kernel.plan import (
     Choice,
     Count,
     Curve,
+    Distinct,
+    DistinctSum,
     Extreme,
     Halves,
     Keys,
@@ -29,8 +31,6 @@ from sfumato.kernel.plan import (
 from sfumato.kernel.release import ExactAggregates
 from sfumato.kernel.row_sources import derive_extent
 from sfumato.kernel.split_sums import find_middle
-
-Placed = tuple[WeightedRow, int]  # a row, and the number of its cell
 
 
 class ReferenceEngine:
@@ -61,6 +61,8 @@ class ReferenceEngine:
                     integers[measurement.name] = _add_up(added, placed, len(cells), plan)
                 case People() | Keys():
                     integers[measurement.name] = _count_units(placed, len(cells), plan)
+                case Distinct() | DistinctSum() as different:
+                    integers[measurement.name] = count_different(different, placed, len(cells), plan)
                 case Quantiles() | Extreme() | Mode() as choice:
                     bins[measurement.name] = _fill_bins(choice, placed, len(cells), plan)
                 case quantity:
@@ -69,16 +71,12 @@ class ReferenceEngine:
 
 
 def key_values(plan: BoundedPlan, row: Row) -> list[Scalar]:
-    """The values of a row's keys: a column as it is stored."""
-    return [
-        row[key.expression.name] if isinstance(key.expression, Column) else evaluate(key.expression, row)
-        for key in plan.keys
-    ]
+    """The values of a row's keys."""
+    return read_keys(plan.keys, row)
 
 
 def _order(texts: Sequence[str], unit: Scalar) -> str:
-    joined = "".join(f"{text}:" for text in texts) + str(unit)
-    return hashlib.md5(joined.encode(), usedforsecurity=False).hexdigest()
+    return hash_texts(texts, unit)
 
 
 def _count_units(placed: Sequence[Placed], cells: int, plan: BoundedPlan) -> list[int]:

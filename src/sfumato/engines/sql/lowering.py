@@ -4,7 +4,7 @@ Only trees built here, in source_sql.py and in scalars.py reach an engine: names
 literals, and every function is total.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from typing import assert_never
 
@@ -12,7 +12,9 @@ from sqlglot import exp
 
 from sfumato.engines.measured_cells import Added, list_addends
 from sfumato.engines.sql.scalars import (
+    DOUBLE,
     INT128,
+    TEXT,
     clamp,
     lower_double,
     lower_expression,
@@ -23,9 +25,10 @@ from sfumato.engines.sql.scalars import (
     read_column,
     read_text,
     round_half_up,
+    write_real,
 )
 from sfumato.engines.sql.source_sql import is_as_pinned, lower_from, read_held
-from sfumato.ingest.hidden_names import BIN, KEY, NUMBER, ROUNDED, SCALED, STEPS, UNIT
+from sfumato.ingest.hidden_names import BIN, DIFFERENT, KEY, NUMBER, ROUNDED, SCALED, STEPS, UNIT
 from sfumato.kernel.expressions import Column, Expression, collect_columns, may_be_negative_zero
 from sfumato.kernel.plan import (
     ROW_WEIGHT_EXPONENT,
@@ -33,10 +36,13 @@ from sfumato.kernel.plan import (
     Choice,
     Count,
     Curve,
+    Different,
+    DistinctSum,
     Extreme,
     Factor,
     Grid,
     Halves,
+    Key,
     Mode,
     Pivot,
     Products,
@@ -118,22 +124,66 @@ def lower_people(plan: BoundedPlan) -> exp.Select:
     if plan.unit.per_row:
         return counted.from_(inside.select(exp.alias_(lower_integer(1), "one")).subquery("inside"))
     inside = inside.select(exp.alias_(read_text(UNIT), "unit")).distinct()
+    texts = [exp.cast(column, TEXT) for column in _read_keys(plan)]
+    declared = _keep_declared(inside, _read_keys(plan), plan.keys)  # others must not use up the g cells
+    return _keep_least(counted, declared, texts, [], plan.max_groups_per_unit)
+
+
+def lower_different(plan: BoundedPlan, quantity: Different) -> exp.Expression:
+    """The query of different values: key values, and their number or their sum. A person keeps at most `reach` pairs.
+
+    Claim: K-26. The SQL computes what the plan's operators say, and no data can make it fail.
+    Requires: a snapshot as ingest/pinned_rows.py writes it.
+    Relies on: K-24, K-35, K-64.
+    Checked by: tests/neighbours/test_distinct.py::test_no_neighbour_moves_more_different_values
+    """
+    keys, names = (*plan.keys, *quantity.keys), [f"{DIFFERENT}{place}" for place in range(len(quantity.keys))]
+    columns = [*_read_keys(plan), *(exp.column(name) for name in names)]
+    values = [exp.alias_(_lower_key(key.expression), name) for key, name in zip(quantity.keys, names, strict=True)]
+    pairs = _filter(plan, [], quantity.keys).select(*_name_keys(plan), *values).distinct()
+    if plan.unit.per_row:
+        kept = _keep_declared(pairs, columns, keys)
+    else:
+        doubles = [may_be_negative_zero(key.expression) for key in keys]
+        texts = [
+            write_real(column) if double else exp.cast(column, TEXT)
+            for column, double in zip(columns, doubles, strict=True)
+        ]
+        last = [column for column, double in zip(columns, doubles, strict=True) if double]  # far ones have one text
+        declared = _keep_declared(pairs.select(exp.alias_(read_text(UNIT), "unit")), columns, keys)
+        kept = _keep_least(exp.select(*columns).distinct(), declared, texts, last, plan.reach)
+    number: exp.Expression = exp.Count(this=exp.Star())
+    if isinstance(quantity, DistinctSum):
+        number = _add_up(_subtract(_quantise(columns[-1], quantity.grid), quantity.offset))
+    query = exp.select(*_read_keys(plan), exp.alias_(number, "different")).from_(kept.subquery("kept"))
+    query = query.group_by(*_read_keys(plan)) if plan.keys else query
+    return _keep_counted_keys(plan, query, []) if plan.cells is None else query
+
+
+def _keep_declared(inside: exp.Select, columns: Iterable[exp.Expression], keys: Iterable[Key]) -> exp.Select:
+    """The rows in which every key has a value: of its list, where it has one, and never NULL where it has none."""
     declared = exp.select("*").from_(inside.subquery("inside"))
-    for column, key in zip(_read_keys(plan), plan.keys, strict=True):  # undeclared values must not use up the g cells
+    for column, key in zip(columns, keys, strict=True):
         null = exp.Is(this=column, expression=exp.Null())
         values = None if key.values is None else [lower_literal(value) for value in key.values]
         declared = declared.where(exp.Not(this=null) if values is None else exp.In(this=column, expressions=values))
-    texts = [exp.cast(column, exp.DataType.Type.TEXT) for column in _read_keys(plan)]
+    return declared
+
+
+def _keep_least(
+    query: exp.Select, rows: exp.Select, texts: Sequence[exp.Expression], last: Sequence[exp.Expression], most: int
+) -> exp.Select:
+    """Select from at most so many rows of each unit: those least by a hash of texts and unit, by texts, by `last`."""
     parts = [part for text in texts for part in (text.copy(), exp.Literal.string(":"))]
-    order = [exp.MD5(this=exp.Concat(expressions=[*parts, exp.column("unit")])), *texts]
+    order = [exp.MD5(this=exp.Concat(expressions=[*parts, exp.column("unit")])), *texts, *last]
     place = exp.Window(
         this=exp.RowNumber(),
         partition_by=[exp.column("unit")],
         order=exp.Order(expressions=[exp.Ordered(this=term) for term in order]),
     )
-    ranked = exp.select("*", exp.alias_(place, "place")).from_(declared.subquery("declared"))
-    most = exp.LTE(this=exp.column("place"), expression=lower_integer(plan.max_groups_per_unit))
-    return counted.from_(ranked.subquery("ranked")).where(most)
+    ranked = exp.select("*", exp.alias_(place, "place")).from_(rows.subquery("declared"))
+    within = exp.LTE(this=exp.column("place"), expression=lower_integer(most))
+    return query.from_(ranked.subquery("ranked")).where(within)
 
 
 def _keep_counted_keys(plan: BoundedPlan, query: exp.Select, units: list[exp.Expression]) -> exp.Select:
@@ -169,10 +219,11 @@ def _round_values(
     return exp.Select().from_(exp.select(exp.Star(), *whole).from_(inner.subquery("scaled")).subquery("rounded"))
 
 
-def _filter(plan: BoundedPlan, measured: Iterable[Measured]) -> exp.Select:
-    """FROM and WHERE."""
+def _filter(plan: BoundedPlan, measured: Iterable[Measured], keys: Iterable[Key] = ()) -> exp.Select:
+    """FROM and WHERE, with the columns that measurements and keys read."""
     quantities = list(measured)
-    read = [one.value for one in quantities if one.value is not None] + [key.expression for key in plan.keys]
+    read = [one.value for one in quantities if one.value is not None]
+    read += [key.expression for key in (*plan.keys, *keys)]
     read += [condition for one in quantities if isinstance(one, Pivot) for condition in one.conditions]
     needed = set[str]().union(*map(collect_columns, (*read, *plan.filters)))
     query = exp.Select().from_(lower_from(plan, needed), copy=False)
@@ -301,6 +352,13 @@ def _clamp_steps(name: str, quantity: Valued) -> exp.Expression:
     """A computed value on its grid, clamped before the cast, so that the cast cannot overflow; NULL stays NULL."""
     clamped = clamp(read_column(ROUNDED + name), quantity.grid.lower, quantity.grid.upper)
     return exp.TryCast(this=clamped, to=exp.DataType.build("BIGINT"))
+
+
+def _quantise(value: exp.Expression, grid: Grid) -> exp.Expression:
+    """A number on a grid, clamped before the cast."""
+    scaled = exp.Paren(this=exp.Mul(this=exp.cast(value, DOUBLE), expression=lower_double(2.0**-grid.exponent)))
+    steps = clamp(round_half_up(scaled), grid.lower, grid.upper)
+    return exp.TryCast(this=steps, to=exp.DataType.build("BIGINT"))
 
 
 def _subtract(steps: exp.Expression, offset: int) -> exp.Expression:

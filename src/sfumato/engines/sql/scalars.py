@@ -27,6 +27,7 @@ UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute")
 PARTS = {unit: unit for unit in UNITS} | {"dayofweek": "dow", "dayofyear": "doy"}  # week: ISO 8601; dow: 0 is Sunday
 TYPE_OF_TRUNC = {"date_trunc": exp.DataType.Type.DATE, "datetime_trunc": exp.DataType.Type.TIMESTAMPNTZ}
 DOUBLE, INT128, TEXT = exp.DataType.Type.DOUBLE, exp.DataType.Type.INT128, exp.DataType.Type.TEXT
+FAR, FINE = 2.0**62, 2.0**53
 MOMENT = exp.DataType.Type.TIMESTAMPNTZ
 
 
@@ -138,6 +139,17 @@ def read_column(name: str, table: str | None = None) -> exp.Expression:
 def read_text(name: str, table: str | None = None) -> exp.Expression:
     """A column as text: tables may hold the ids of the same people as numbers and as texts."""
     return exp.cast(read_column(name, table), TEXT, copy=False)
+
+
+def write_real(value: exp.Expression) -> exp.Expression:
+    """A double as two whole numbers: engines write doubles in different ways. Doubles far from zero have one text."""
+    below = exp.Floor(this=value)
+    rest = exp.Paren(this=exp.Sub(this=value.copy(), expression=below.copy()))
+    fine = exp.Floor(this=exp.Mul(this=rest, expression=lower_double(FINE)))
+    one, two = (exp.cast(exp.TryCast(this=part, to=exp.DataType.build("BIGINT")), TEXT) for part in (below, fine))
+    near = exp.LT(this=exp.Abs(this=value.copy()), expression=lower_double(FAR))
+    both = exp.Concat(expressions=[one, exp.Literal.string("/"), two])
+    return exp.Case(ifs=[exp.If(this=near, true=both)], default=exp.Literal.string("far"))
 
 
 def name_column(value: exp.Expression, name: str) -> exp.Expression:
