@@ -112,7 +112,11 @@ def summary(query):
         lines.append(
             f"order by {shown(order.by)}{' descending' * order.descending}{', NULL first' * order.nulls_first}"
         )
-    return "\n".join([*lines, *([f"limit {query.limit}"] if query.limit is not None else [])])
+    lines += [f"limit {query.limit}"] if query.limit is not None else []
+    lines += [f"offset {query.offset}"] if query.offset else []
+    for number, other in enumerate(query.beside, start=1):
+        lines += [f"released{number}: {line}" for line in summary(other).split("\n")]
+    return "\n".join([*lines, *([f"finish {query.finish.sql}"] if query.finish is not None else [])])
 
 
 def within(key):

@@ -270,7 +270,6 @@ def test_a_part_that_began_elsewhere_would_be_seen():
         ("SELECT AVG(seen) FROM visits", ["AVG needs a number", "DATE_DIFF('day'"]),
         ("SELECT MAX(born) FROM visits", ["MAX needs a number", "DATE_DIFF('day'"]),
         ("SELECT MODE(born) FROM visits", ["needs declared values"]),
-        ("SELECT TIMESTAMP '2020-01-01 00:00:00' AS t, COUNT(*) FROM visits GROUP BY timestamp", ["A constant"]),
     ],
 )  # fmt: skip
 def test_refusals_teach(question, words):

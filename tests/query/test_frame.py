@@ -180,7 +180,6 @@ HOSTILE = [
     "TRUE LIMIT 1",
     "TRUE ORDER BY age",
     "read_csv('x')",
-    "age::TEXT = 'x'",
     "'",
     '"',
     "",

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 
+from sfumato.answering.ask_together import answer_together, refuse_several
 from sfumato.answering.certified_plans import certify_plan
 from sfumato.answering.desk import DEFAULT_ANALYST, Desk
 from sfumato.answering.least_epsilon import find_least_epsilon
@@ -33,12 +34,17 @@ def ask(
     query = bound.query
     level = read_probability(confidence, "confidence")
     margins = read_margins(query, margin, epsilon, rho)
+    if margins is not None:
+        refuse_several(query, "ask(margin=...)")
     loss = choose_loss(query, epsilon, rho) if margins is None else find_least_epsilon(desk, query, margins, level)
 
     def write_question() -> str:
         return write_record("ask", record_question(bound.tree, query, margins), confidence=level)
 
-    return answer_query(desk, query, loss, level, desk.admit(analyst), choose_delta(query, delta), write_question)
+    share, name = choose_delta(query, delta), desk.admit(analyst)
+    if query.beside:
+        return answer_together(desk, query, loss, level, name, write_question)
+    return answer_query(desk, query, loss, level, name, share, write_question)
 
 
 def answer_query(  # noqa: PLR0917 - its callers name what they pass

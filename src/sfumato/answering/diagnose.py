@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from sfumato.accuracy.noise_margins import compute_noise_margin
+from sfumato.answering.ask_together import refuse_several
 from sfumato.answering.certified_plans import certify_together, replace_shares
 from sfumato.answering.desk import Desk
 from sfumato.answering.question_record import record_question, write_record
@@ -56,6 +57,7 @@ def diagnose(desk: Desk, sql: str, epsilon: Number, analyst: str) -> Diagnosis:
     """Count privately, for one charge, and divide."""
     tree = parse(sql)
     query = bind(tree, desk.dataset)
+    refuse_several(query, "diagnose")
     refuse_epsilon(query.dp_options, "a diagnosis has its own")
     if not isinstance(query.source, Scan):
         private = ", ".join(table.name for table in desk.dataset.tables.values() if not table.public)

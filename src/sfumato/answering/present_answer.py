@@ -9,6 +9,7 @@ from sfumato.answering.desk import Desk
 from sfumato.answering.receipt import Receipt, compute_population_cost
 from sfumato.answers.answer import Answer, Cost
 from sfumato.answers.disclosure import ReleasedLoss, write_statement
+from sfumato.answers.finished_answer import finish_answer
 from sfumato.answers.make_answer import Payment, make_answer
 from sfumato.answers.output_sensitivity import ColumnSensitivity
 from sfumato.answers.released_values import Reading
@@ -35,9 +36,18 @@ class CombinedReleases:
 
 
 def present_answer(
-    desk: Desk, asked: PlannedQuery, released: Released, receipt: Receipt, combined: CombinedReleases | None = None
+    desk: Desk,
+    asked: PlannedQuery,
+    released: Released,
+    receipt: Receipt,
+    combined: CombinedReleases | None = None,
+    *,
+    finished: bool = True,
 ) -> Answer:
-    """The answer to a question; made from all releases in `combined` if it is given."""
+    """The answer to a question; made from all releases in `combined` if it is given.
+
+    Without `finished`, the released rows are shown, and not what the question computes from them.
+    """
     certificate = released.certificate
     reading = Reading.from_release(released) if combined is None else combined.reading
     loss = ReleasedLoss.from_release(released) if combined is None else combined.loss
@@ -52,4 +62,8 @@ def present_answer(
         entry, head = released.entry_number, receipt.head
         return desk.signer.sign(write_statement(asked.planned.plan, certificate, loss, sensitivities, entry, head))
 
-    return make_answer(asked.query, asked.planned, certificate, reading, asked.confidence, paid, sign)
+    query = asked.query
+    made = make_answer(query, asked.planned, certificate, reading, asked.confidence, paid, sign)
+    if query.finish is None or not finished:
+        return made
+    return finish_answer([made], query.finish, together=query.together)

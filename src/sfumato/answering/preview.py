@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
+from sfumato.answering.ask_together import plan_together
 from sfumato.answering.certified_plans import replace_shares
 from sfumato.answering.desk import DEFAULT_ANALYST, Desk
 from sfumato.answering.plan_digests import certify_and_name
@@ -20,6 +21,7 @@ from sfumato.answers.explanation import (
     summarise_measurements,
     write_sentences,
 )
+from sfumato.answers.finished_answer import COMPUTED_AFTER, describe_finish
 from sfumato.answers.group_loss import describe_loss
 from sfumato.answers.output_sensitivity import ColumnSensitivity, find_sensitivities
 from sfumato.answers.proofs import PROOFS, link_proofs
@@ -52,6 +54,7 @@ class PreviewDetails:
     count: float | None  # of rows, as assumed
     dataset: Dataset
     versions: Mapping[str, str]
+    beside: tuple[tuple[Query, Planned, Certificate], ...] = ()  # the other queries of a question of several
 
 
 @dataclass(frozen=True)
@@ -78,13 +81,17 @@ class Preview:
     def measurements(self) -> tuple[MeasurementSummary, ...]:
         """What would be measured, for explain()."""
         details = self._details
-        return summarise_measurements(details.planned, details.certificate, details.confidence)
+        planned = [(details.planned, details.certificate), *((plan, made) for _, plan, made in details.beside)]
+        return tuple(one for plan, made in planned for one in summarise_measurements(plan, made, details.confidence))
 
     @cached_property
     def sentences(self) -> tuple[str, ...]:
         """What would hold for the whole answer, for explain()."""
         details = self._details
-        said = write_sentences(details.query, details.planned, details.certificate, details.confidence)
+        asked = [(details.query, details.planned, details.certificate), *details.beside]
+        said = tuple(dict.fromkeys(one for part in asked for one in write_sentences(*part, details.confidence)))
+        if details.query.finish is not None:
+            said = (describe_finish(len(asked)), *said)
         if self.delta_note:
             said = (*said, self.delta_note)
         return said if details.count is None else (*said, EVENLY)
@@ -109,6 +116,8 @@ class Preview:
     def suggestions(self) -> tuple[Suggestion, ...]:
         """Declarations by the owner that would make a margin smaller. The question is planned under each of them."""
         details = self._details
+        if details.beside:
+            return ()
         asked = Asked(details.question, details.loss, details.delta, details.confidence, details.count)
         return suggest(asked, details.dataset, details.versions)
 
@@ -140,22 +149,50 @@ def preview(
     query = bind_question(question, desk.dataset).query
     level = read_probability(confidence, "confidence")
     loss, share = choose_loss(query, epsilon, rho), choose_delta(query, delta)
-    planned = desk.plan(query, loss, share)
-    certificate = certify_and_name(planned.plan)
     count = read_assumed_rows(assume)
     admitted = desk.admit(analyst)
-    quote = desk.ledger.quote(admitted, certificate)
-    if quote.shares is not None:  # asking would return a stored answer, whose noise is known
-        certificate = certify_and_name(replace_shares(planned.plan, quote.shares))
-    margins, reasons = find_margins(query, planned, certificate, level, count)
+    if query.beside:
+        asked, together = plan_together(desk, query, loss, level)
+        quote, whole = desk.ledger.quote(admitted, together.certificate), together.certificate.loss
+        parts = [(one.query, one.planned, made) for one, made in zip(asked, together.certificates, strict=True)]
+    else:
+        planned = desk.plan(query, loss, share)
+        certificate = certify_and_name(planned.plan)
+        quote = desk.ledger.quote(admitted, certificate)
+        if quote.shares is not None:  # asking would return a stored answer, whose noise is known
+            certificate = certify_and_name(replace_shares(planned.plan, quote.shares))
+        parts, whole = [(query, planned, certificate)], certificate.loss
+    _, planned, certificate = parts[0]
+    margins, reasons = _find_shown_margins(query, parts, level, count)
     details = PreviewDetails(
-        question, query, planned, certificate, loss, share, level, count, desk.dataset, desk.versions
+        question, query, planned, certificate, loss, share, level, count, desk.dataset, desk.versions, tuple(parts[1:])
     )
     return Preview(
         compute_cost(quote.taken), margins, reasons, quote.fits, float(level), planned.plan.unit.neighbours,
-        certificate.loss, compute_population_cost(quote.taken), quote.shares is not None, query.cautions,
+        whole, compute_population_cost(quote.taken), quote.shares is not None, query.cautions,
         _count_questions_left(desk.ledger, admitted, quote.taken), details,
     )  # fmt: skip
+
+
+def _find_shown_margins(
+    query: Query, parts: list[tuple[Query, Planned, Certificate]], level: Fraction, count: float | None
+) -> tuple[dict[str, float | None], dict[str, str]]:
+    """The margins of the answer's columns. A column of several releases has the widest margin of them."""
+    found = [find_margins(one, planned, certificate, level, count) for one, planned, certificate in parts]
+    if query.finish is None:
+        return found[0]
+    margins: dict[str, float | None] = {}
+    reasons: dict[str, str] = {}
+    for name, shown in zip(query.finish.columns, query.finish.unchanged, strict=True):
+        released = [(table, column) for table, column in shown if column in found[table][0]]
+        if shown and not released:
+            continue  # a key
+        known = [found[table][0][column] for table, column in released]
+        margins[name] = None if not known or None in known else max(one for one in known if one is not None)
+        if margins[name] is None:
+            why = next((found[table][1][column] for table, column in released if column in found[table][1]), None)
+            reasons[name] = why or COMPUTED_AFTER
+    return margins, reasons
 
 
 def _count_questions_left(ledger: Ledger, analyst: str, taken: Spending) -> int | None:

@@ -12,16 +12,18 @@ from sfumato.query.query import Query
 from sfumato.query.sql_text import normalise_sql
 
 
-def record_question(tree: exp.Select, query: Query, margin: Mapping[str, float] | None = None) -> dict[str, object]:
+def record_question(tree: exp.Query, query: Query, margin: Mapping[str, float] | None = None) -> dict[str, object]:
     """One question: its SQL in normal form, the columns of its answer, and the margins that the analyst wants.
 
     It changes the tree: bind the question first.
     """
-    made: dict[str, object] = {"sql": normalise_sql(tree), "columns": [name for name, _ in query.columns]}
+    made: dict[str, object] = {"sql": normalise_sql(tree), "columns": list(query.shown_names)}
     if margin is not None:
         made["margin"] = dict(margin)
     if query.dp_options is not None:
-        made["options"] = {name: str(value) for name, value in asdict(query.dp_options).items() if value is not None}
+        made["options"] = {
+            name: str(value) for name, value in asdict(query.dp_options).items() if value not in (None, False)
+        }
     return made
 
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from sfumato.answering.ask import answer_query
+from sfumato.answering.ask_together import refuse_several
 from sfumato.answering.desk import DEFAULT_ANALYST, Desk
 from sfumato.answering.made_up_rows import declare_made_up, find_needed_tables, make_rows
 from sfumato.answering.prices import choose_delta, choose_loss
@@ -29,6 +30,7 @@ def rehearse(
     Without a price, epsilon is 1.
     """
     query = bind(parse(sql), desk.dataset)
+    refuse_several(query, "rehearse")
     level, delta = read_probability(confidence, "confidence"), choose_delta(query, None)
     own = query.dp_options.epsilon if query.dp_options is not None else None
     priced = any(amount is not None for amount in (epsilon, rho, own))

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from sfumato.answering.ask_together import refuse_several
 from sfumato.answering.certified_plans import certify_plan, read_stored
 from sfumato.answering.charged_draws import charge_and_release
 from sfumato.answering.desk import DEFAULT_ANALYST, Desk
@@ -109,6 +110,7 @@ def upgrade(
     """
     tree = parse(sql)
     query = bind(tree, desk.dataset)
+    refuse_several(query, "upgrade")
     level, wanted = read_probability(confidence, "confidence"), choose_loss(query, epsilon, rho)
     who, record = desk.admit(analyst), write_record("upgrade", record_question(tree, query), confidence=level)
     planned = desk.plan(query, wanted)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from sfumato.accuracy.crossing_margins import balance_noise, compute_crossing_margin
+from sfumato.answering.ask_together import refuse_several
 from sfumato.answering.charged_draws import draw_once
 from sfumato.answering.desk import AtDesk, Desk
 from sfumato.answering.plan_digests import certify_and_name_sequence
@@ -96,11 +97,12 @@ def begin_watch(  # noqa: PLR0917 - its caller names what it passes
 def plan_count(desk: Desk, sql: str) -> Planned:
     """Plan a question of a watch: one count, without groups."""
     query = bind(parse(sql), desk.dataset)
+    refuse_several(query, "a watch")
     refuse_epsilon(query.dp_options, "a watch is paid for when it begins")
     planned = desk.plan(query, PureDP(1), laplace=True)
     quantities = [measurement.quantity for measurement in planned.plan.measurements]
     bare = [isinstance(post, AggregateRef) for _, post in query.columns] == [True]
-    if query.having is not None or query.limit is not None or not bare:
+    if query.having is not None or query.limit is not None or query.offset or query.finish is not None or not bare:
         raise UnsupportedSyntax("watch", "A watch compares the count itself, not something computed from it.", COUNTS)
     if planned.plan.cells != 1 or len(quantities) != 1 or not isinstance(quantities[0], Count | People):
         raise UnsupportedSyntax("watch", "A watch compares one count with a threshold.", COUNTS)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
+from sfumato.answering.ask_together import refuse_several
 from sfumato.answering.certified_plans import certify_together
 from sfumato.answering.desk import Desk
 from sfumato.answering.least_epsilon import find_least_epsilon
@@ -59,6 +60,7 @@ def plan_workload(desk: Desk, wanted: Wanted, confidence: Number) -> Workload:
     for sql, margin in _read_pairs(wanted):
         query, margins = needed.get(sql, (None, {}))
         query = query or bind(parse(sql), desk.dataset)
+        refuse_several(query, "ask_all")
         refuse_epsilon(query.dp_options, "its margin decides what is spent")
         for name, most in _read_margins(query, margin).items():
             margins[name] = min(most, margins.get(name, most))
@@ -97,6 +99,7 @@ def ask_workload(desk: Desk, workload: Workload, analyst: str) -> list[Answer]:
     for share in workload.shares:
         tree = parse(share.sql)
         query = bind(tree, desk.dataset)
+        refuse_several(query, "ask_all")
         records.append(record_question(tree, query, share.margin))
         refuse_epsilon(query.dp_options, "the workload decides what is spent")
         planned = desk.plan(query, PureDP(share.epsilon))

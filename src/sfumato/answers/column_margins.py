@@ -53,7 +53,7 @@ def compute_miss_chance(query: Query, planned: Planned, post: Post, confidence: 
     A row may come first because of its noise. Its interval holds if the intervals of all rows hold.
     """
     sorts = [find_vector_names(term.by, planned.formulas) for term in query.order]
-    together = any(names & find_vector_names(post, planned.formulas) for names in sorts)
+    together = query.together or any(names & find_vector_names(post, planned.formulas) for names in sorts)
     return find_miss_per_coordinate(1 - confidence, compared) if together else 1 - confidence
 
 

@@ -51,7 +51,10 @@ SURE = 3.0  # standard deviations: a divisor count must be at least this far fro
 SIMULATED = Fraction(9, 10)  # of `miss`: simulating around released instead of true values costs some confidence
 CLOSE = 4.0  # the largest ratio of the ends of a divisor's interval for which it can be simulated
 MOST_WEIGHT = Fraction(10) ** 60  # its fourth power, times that of a scale, is still a double
-NUMBERS = ("neg", "abs", "round", "+", "-", "*", "/")
+NUMBERS = (
+    "neg", "abs", "round", "+", "-", "*", "/", "floor", "ceil", "sqrt", "ln", "exp", "integer", "greatest", "least",
+    "coalesce", "variance of all", "stddev of all",
+)  # fmt: skip
 
 
 def find_column_ends(post: Post, shown: ShownRows, miss: Fraction) -> Ends:

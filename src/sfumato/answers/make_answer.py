@@ -30,7 +30,7 @@ from sfumato.kernel.plan import Count, Distinct, Halves, Keys, People, Thirds, f
 from sfumato.planning.formulas import BinFormula, CountFormula, SumFormula
 from sfumato.planning.moment_measurements import name_vectors
 from sfumato.planning.planner import Planned
-from sfumato.query.query import AggregateRef, KeyRef, Query
+from sfumato.query.query import AggregateRef, KeyRef, PostCall, Query
 
 WEIGHTS = Count | People | Keys | Distinct | Halves | Thirds  # sums of weights, which are never negative
 
@@ -187,6 +187,8 @@ def _count_compared(query: Query, aggregates: list[Floats], keys: list[Objects],
 
 
 def _is_whole(post: object, planned: Planned) -> bool:
+    if isinstance(post, PostCall) and post.function == "integer":
+        return True
     if not isinstance(post, AggregateRef):
         return False
     formula = planned.formulas[post.index]

@@ -19,7 +19,11 @@ Values = npt.NDArray[Any]
 COMPARED = {
     "=": np.equal, "<>": np.not_equal, "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal,
 }  # fmt: skip
-COMPUTED = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "neg": np.negative, "abs": np.abs}
+COMPUTED = {
+    "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "neg": np.negative, "abs": np.abs,
+    "floor": np.floor, "ceil": np.ceil, "sqrt": np.sqrt, "ln": np.log, "exp": np.exp,
+}  # fmt: skip
+PICKED = {"greatest": np.fmax, "least": np.fmin}  # NULL is ignored
 CONDITIONS = (*COMPARED, "and", "or", "not", "is null")
 WIDE = Context(prec=800, rounding=ROUND_HALF_UP)  # more digits than any double has
 
@@ -72,7 +76,7 @@ def select_cells(query: Query, aggregates: Sequence[Floats], keys: Sequence[Obje
         kept = np.flatnonzero(np.broadcast_to(passes(query.having, aggregates, keys), cells)).tolist()
     for term in reversed(query.order):
         kept = _sort_cells(kept, term, np.broadcast_to(evaluate(term.by, aggregates, keys), cells))
-    return kept if query.limit is None else kept[: query.limit]
+    return kept[query.offset :][: query.limit]
 
 
 def passes(condition: Post, aggregates: Sequence[Floats], keys: Sequence[Objects]) -> npt.NDArray[np.bool_]:
@@ -88,7 +92,7 @@ def _sort_cells(cells: list[int], term: Ordering, values: Values) -> list[int]:
     return missing + there if term.nulls_first else there + missing
 
 
-def _apply(function: str, values: list[Values]) -> Values:
+def _apply(function: str, values: list[Values]) -> Values:  # noqa: PLR0911 - one return a kind
     if function == "is null":
         return np.asarray(_is_null(values[0]), np.float64)
     if function in COMPARED:
@@ -97,7 +101,19 @@ def _apply(function: str, values: list[Values]) -> Values:
         return np.where(_is_null(one) | _is_null(two), np.nan, made)
     if function in ("and", "or", "not"):
         return _combine_truths(function, [_to_truths(value) for value in values])
-    made = COMPUTED[function](*(value.astype(np.float64) for value in values))
+    numbers = [value.astype(np.float64) for value in values]
+    if function in PICKED or function == "coalesce":
+        chosen = numbers[0]
+        for number in numbers[1:]:
+            both = PICKED[function](chosen, number) if function in PICKED else None
+            chosen = np.where(np.isnan(chosen), number, chosen) if both is None else both
+        return chosen
+    if function == "integer":
+        return round_half_away(np.array(numbers[0]), 0)
+    if function in ("variance of all", "stddev of all"):
+        share = 1 - 1 / np.maximum(numbers[1], 2)
+        return numbers[0] * (np.sqrt(share) if function == "stddev of all" else share)
+    made = COMPUTED[function](*numbers)
     return np.where(np.isfinite(made), made, np.nan)  # an overflow or a division by zero gives NULL
 
 

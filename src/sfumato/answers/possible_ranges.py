@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from typing import Any, assert_never
 
 import numpy as np
@@ -94,7 +95,7 @@ def _bound_key(values: npt.NDArray[Any]) -> Ends:
     return np.nan_to_num(numbers, nan=-math.inf), np.nan_to_num(numbers, nan=math.inf)
 
 
-def _apply(function: str, ends: Sequence[Ends]) -> Ends:  # noqa: PLR0911 - one return a function
+def _apply(function: str, ends: Sequence[Ends]) -> Ends:  # noqa: PLR0911, PLR0912 - one return a function
     low, high = ends[0]
     match function:
         case "neg":
@@ -110,6 +111,24 @@ def _apply(function: str, ends: Sequence[Ends]) -> Ends:  # noqa: PLR0911 - one 
             return _multiply(ends[0], ends[1])
         case "/":
             return _divide(ends[0], ends[1])
+        case "floor" | "ceil" | "exp":
+            rounded = {"floor": np.floor, "ceil": np.ceil, "exp": np.exp}[function]
+            return rounded(low), rounded(high)
+        case "integer":
+            return round_half_away(np.array(low), 0), round_half_away(np.array(high), 0)
+        case "sqrt" | "ln":  # of a negative number they are NULL
+            rising = np.sqrt if function == "sqrt" else np.log
+            return rising(np.maximum(low, 0)), rising(np.maximum(high, 0))
+        case "greatest" | "least":
+            pick = np.maximum if function == "greatest" else np.minimum
+            return reduce(pick, [one for one, _ in ends]), reduce(pick, [two for _, two in ends])
+        case "coalesce":
+            return reduce(np.minimum, [one for one, _ in ends]), reduce(np.maximum, [two for _, two in ends])
+        case "variance of all" | "stddev of all":
+            few, many = (1 - 1 / np.maximum(end, 2) for end in ends[1])
+            if function == "stddev of all":
+                few, many = np.sqrt(few), np.sqrt(many)
+            return low * few, high * many
         case _:
             return EVERYWHERE
 

@@ -157,7 +157,7 @@ def _parse(content: bytes) -> Section:
 def _read_content(content: Section) -> Dataset:
     _check_keys("", content, ("dataset", "budget", "analysts", "tables", "views"), ("dataset", "budget"))
     about = _read_section("dataset", content["dataset"])
-    _check_keys("dataset", about, ("name", "population", "neighbours", "ledger_id", "ledger"), ("name",))
+    _check_keys("dataset", about, ("name", "population", "neighbours", "ledger_id", "ledger", "schemas"), ("name",))
     budget = _read_budget("budget", content["budget"], "basic")
     analysts = _read_section("analysts", content.get("analysts", {}))
     tables = _read_section("tables", content.get("tables", {}))
@@ -266,6 +266,8 @@ def _write_lines(dataset: Dataset) -> Iterator[str]:
     yield f"name = {_write_string(dataset.name)}"
     yield f"population = {_write_string(dataset.population)}"
     yield f"neighbours = {_write_string(dataset.neighbours.value)}"
+    if dataset.schemas:
+        yield f"schemas = [{', '.join(map(_write_string, dataset.schemas))}]"
     if dataset.ledger is not None:
         yield f"ledger = {_write_string(dataset.ledger)}"
     if dataset.ledger_id is not None:

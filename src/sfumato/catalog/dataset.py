@@ -173,6 +173,7 @@ class Dataset:
     analysts: Mapping[str, Budget] = field(hash=False)
     views: Mapping[str, str] = field(hash=False)
     ledger: str | None  # the ledger's path, relative to the folder, or its URL; None: ledger.db in the folder
+    schemas: tuple[str, ...]  # other names that a question may write before a table: schema.table
 
     def __init__(  # noqa: PLR0917 - the order of the fields
         self,
@@ -185,6 +186,7 @@ class Dataset:
         analysts: Mapping[str, Budget] = MappingProxyType({}),
         views: Mapping[str, str] = MappingProxyType({}),
         ledger: str | None = None,
+        schemas: Sequence[str] = (),
     ) -> None:
         with name_place("dataset"):
             freeze(
@@ -194,6 +196,7 @@ class Dataset:
                 neighbours=Neighbours.read(neighbours),
                 ledger_id=None if ledger_id is None else read_text(ledger_id, "ledger_id", MOST_CHARACTERS),
                 ledger=None if ledger is None else read_text(ledger, "ledger", 10_000),
+                schemas=_read_schemas(schemas),
             )
         if not isinstance(budget, Budget):
             raise build_catalog_error(
@@ -280,6 +283,14 @@ class Dataset:
             hint = f"Give tables.{seen[-1].name} a unit column."
             raise build_catalog_error("unit_through must lead to a table with a unit column.", hint)
         return seen[-1]
+
+
+def _read_schemas(schemas: object) -> tuple[str, ...]:
+    if not isinstance(schemas, list | tuple):
+        raise build_catalog_error(
+            f"schemas must be a list of names; got {describe_kind(schemas)}.", 'For example: schemas = ["public"].'
+        )
+    return tuple(read_name(name, "a schema") for name in schemas)
 
 
 def _read_bound(value: object, name: str) -> int:

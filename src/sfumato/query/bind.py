@@ -1,189 +1,19 @@
-"""Syntax tree + catalog -> Query. The clauses of one SELECT are resolved in the order of this file."""
+"""Syntax tree + catalog -> Query."""
 
 from dataclasses import replace
-from math import prod
 
 from sqlglot import exp
 
 from sfumato.catalog.dataset import Dataset
-from sfumato.catalog.names import find_name
-from sfumato.errors import MissingBounds
-from sfumato.kernel.plan import Key
-from sfumato.kernel.row_sources import derive_extent
 from sfumato.query.count_columns import check_count_use
 from sfumato.query.decided_comparisons import collect_cautions
-from sfumato.query.dp_options import DpOptions
-from sfumato.query.from_clause import FromBinder
-from sfumato.query.functions import MOST_KEYS
-from sfumato.query.output_columns import Output, OutputBinder
-from sfumato.query.parse import DP_OPTIONS, build_syntax_refusal, locate
-from sfumato.query.query import AggregateRef, KeyRef, Ordering, Post, Query, Typed
-from sfumato.query.relation import Relation, Scope, refuse_second
-from sfumato.query.row_expressions import RowBinder
-from sfumato.query.size_limits import MOST_CELLS, refuse_large_query
-from sfumato.query.sql_text import name_expression
-from sfumato.query.tokens import shorten
-
-MOST_COLUMNS = 200
-MOST_GROUPINGS = 16
-UNDECLARED_KEY_TYPES = ("text", "date", "datetime")  # keys of these types may be undeclared
+from sfumato.query.query import Query
+from sfumato.query.result_binder import ResultBinder
 
 
-def bind(tree: exp.Select, dataset: Dataset) -> Query:
+def bind(tree: exp.Query, dataset: Dataset) -> Query:
     """Resolve every name and type. `Query.cautions` lists comparisons that the declarations decide."""
     with collect_cautions() as cautions:
-        query = _bind_select(tree, dataset)
-    return replace(query, cautions=tuple(cautions), unit_notes=check_count_use(tree, query, dataset))
-
-
-def _bind_select(tree: exp.Select, dataset: Dataset) -> Query:
-    relation = FromBinder(dataset).bind_rows(tree, {})
-    _refuse_public(tree, relation, dataset)
-    selected = tree.expressions
-    if len(selected) > MOST_COLUMNS:
-        raise build_syntax_refusal(tree, f"The question has more than {MOST_COLUMNS} columns", "Ask several questions.")
-    names = _name_columns(tree)
-    aliases = [node.alias for node in selected if node.alias]
-    rows = RowBinder(Scope(relation.items, aliases, relation.narrowed))
-    group, having, order = (tree.args.get(name) for name in ("group", "having", "order"))
-    keys = _bind_keys(rows, group, selected) if group is not None else []
-    outputs = OutputBinder(rows, keys)
-    columns = [_bind_column(outputs, node) for node in selected]
-    outputs.aliases = {node.alias: output for node, output in zip(selected, columns, strict=True) if node.alias}
-    condition = _bind_having(outputs, having) if having is not None else None
-    ordering = tuple(_bind_ordering(outputs, term, columns) for term in order.expressions) if order else ()
-    if not outputs.aggregates:
-        raise build_syntax_refusal(tree, "The question has no aggregate", "Select COUNT(*), SUM(x) or AVG(x).")
-    undeclared = any(key.values is None for _, key in keys)
-    if undeclared and not relation.has_person_id and derive_extent(relation.source).reach > 1:
-        what = "With undeclared keys[at], each row may be joined with one public row only"
-        hint = "Group by declared values, or join on a column that is unique in the public table."
-        raise build_syntax_refusal(tree.args["group"], what, hint)
-    query = Query(
-        relation.source,
-        relation.filters,
-        tuple(key for _, key in keys),
-        tuple(outputs.aggregates),
-        tuple((name, output.post) for name, output in zip(names, columns, strict=True)),
-        condition,
-        ordering,
-        _read_limit(tree.args.get("limit")),
-        _check_dp_options(tree, relation),
-    )
-    refuse_large_query(tree, query)
-    return query
-
-
-def _refuse_public(tree: exp.Select, relation: Relation, dataset: Dataset) -> None:
-    if derive_extent(relation.source).private:
-        return
-    private = ", ".join(table.name for table in dataset.tables.values() if not table.public)
-    what = f"{relation.items[0].table} is a public table[at]: read it without Sfumato"
-    raise build_syntax_refusal(tree.args["from_"], what, f"Ask about a private table: {private}.")
-
-
-def _name_columns(tree: exp.Select) -> list[str]:
-    names: list[str] = []
-    for node in tree.expressions:
-        if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
-            hint = "Select COUNT(*) or another aggregate."
-            raise build_syntax_refusal(
-                node, "SELECT *[at] would show rows of private data, which is never possible", hint
-            )
-        name = node.alias or (node.name if isinstance(node, exp.Column) else name_expression(node))
-        refuse_second(node, name, names)
-        names.append(name)
-    return names
-
-
-def _bind_keys(rows: RowBinder, group: exp.Group, selected: list[exp.Expr]) -> list[tuple[Typed, Key]]:
-    """Bind GROUP BY. A name refers to a column of the table first, and to an alias second."""
-    found: list[tuple[Typed, Key]] = []
-    for key_node in group.expressions:
-        number = _read_ordinal(key_node, len(selected))
-        node = key_node if number is None else selected[number].unalias()
-        if isinstance(key_node, exp.Column) and not key_node.table and not rows.scope.has_column(key_node.name):
-            aliased = (column.unalias() for column in selected if find_name(key_node.name, (column.alias,)))
-            node = next(aliased, key_node)
-        typed = rows.bind(node)
-        values = typed.values if typed.values and len(typed.values) <= MOST_KEYS else None
-        if values is None and not (typed.type in UNDECLARED_KEY_TYPES or typed.whole):
-            hint = "Group by a category, a text, a date, whole numbers, FLOOR(x / 10), or a CASE of these."
-            raise MissingBounds("keys", f"This key has no declared values{locate(key_node)}.", hint)
-        if all(typed.expression != key.expression for _, key in found):
-            found.append((typed, Key(typed.expression, values)))
-    if len(found) > MOST_GROUPINGS:
-        raise build_syntax_refusal(group, f"GROUP BY has more than {MOST_GROUPINGS} keys", "Group by fewer keys.")
-    if prod(len(key.values) for _, key in found if key.values is not None) > MOST_CELLS:
-        hint = "Group by fewer keys, or by coarser ones."
-        raise build_syntax_refusal(group, f"GROUP BY has more than {MOST_CELLS:,} possible groups", hint)
-    return found
-
-
-def _read_ordinal(node: exp.Expr, columns: int) -> int | None:
-    """GROUP BY 1, ORDER BY 2: the index of the selected column, from 0. None if the node is not a number."""
-    if not isinstance(node, exp.Literal) or node.is_string:
-        return None
-    text = str(node.this)
-    number = int(text) if text.isdigit() and len(text) < 10 else 0
-    if not 1 <= number <= columns:
-        hint = f"Write a number from 1 to {columns}." if columns > 1 else "Write 1, or name the column."
-        raise build_syntax_refusal(node, f"There is no column {shorten(text)}", hint)
-    return number - 1
-
-
-def _bind_column(outputs: OutputBinder, node: exp.Expr) -> Output:
-    output = outputs.bind(node.unalias())
-    if output.type in UNDECLARED_KEY_TYPES and not isinstance(output.post, (KeyRef, AggregateRef)):
-        raise build_syntax_refusal(
-            node, "A constant text or date cannot be selected", "Select group keys and aggregates."
-        )
-    return output
-
-
-def _bind_having(outputs: OutputBinder, having: exp.Having) -> Post:
-    output = outputs.bind(having.this)
-    if output.type != "boolean":
-        raise build_syntax_refusal(having, "HAVING needs a condition", "Write a comparison, such as COUNT(*) > 10.")
-    return output.post
-
-
-def _bind_ordering(outputs: OutputBinder, term: exp.Ordered, columns: list[Output]) -> Ordering:
-    """Bind one term of ORDER BY. A name refers to an alias first, and to a key second."""
-    node, number = term.this, _read_ordinal(term.this, len(columns))
-    alias = find_name(node.name, outputs.aliases) if isinstance(node, exp.Column) and not node.table else None
-    if number is not None:
-        output = columns[number]
-    elif alias is not None:
-        output = outputs.aliases[alias]
-    else:
-        output = outputs.bind(node)
-    return Ordering(output.post, bool(term.args.get("desc")), bool(term.args.get("nulls_first")))
-
-
-def _check_dp_options(tree: exp.Select, relation: Relation) -> DpOptions | None:
-    """The OPTIONS of the question. The person that they name must be the one that the catalog declares."""
-    options = tree.meta.get(DP_OPTIONS)
-    if not isinstance(options, DpOptions):
-        return None
-    if options.privacy_unit_column is not None:
-        column = exp.column(*reversed(options.privacy_unit_column.split(".")))
-        if not relation.scope.is_person(column):
-            person = next((name for item in relation.items for name in sorted(item.person)), None)
-            hint = f"Write privacy_unit_column={person}." if person else "Leave it out: each row is one person."
-            raise build_syntax_refusal(
-                tree, "privacy_unit_column is not the person's id that the catalog declares", hint
-            )
-    if options.max_groups_contributed is not None and not relation.has_person_id:
-        what = "max_groups_contributed is not possible[at], because each row is one person and is in one group"
-        raise build_syntax_refusal(tree, what, "Leave it out.")
-    return options
-
-
-def _read_limit(node: exp.Expr | None) -> int | None:
-    if node is None:
-        return None
-    text = str(node.expression.this) if isinstance(node.expression, exp.Literal) else ""
-    if not text.isdigit() or node.expression.is_string or len(text) > 9:
-        raise build_syntax_refusal(node, "LIMIT needs a whole number", "Write LIMIT 10.")
-    return int(text)
+        query = ResultBinder(dataset).bind(tree)
+    notes = [note for part in (query, *query.beside) for note in check_count_use(tree, part, dataset)]
+    return replace(query, cautions=tuple(cautions), unit_notes=tuple(dict.fromkeys(notes)))

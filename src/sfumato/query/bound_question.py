@@ -24,7 +24,7 @@ MOST_LETTERS_REMEMBERED = 2_000
 class BoundQuestion:
     """The syntax tree of a question and its Query. The tree is never changed; code that needs a variant copies it."""
 
-    tree: exp.Select
+    tree: exp.Query
     query: Query
 
 
@@ -63,5 +63,5 @@ def bind_question(question: str | FrameQuery, dataset: Dataset) -> BoundQuestion
     return bound
 
 
-def _bind_tree(tree: exp.Select, dataset: Dataset) -> BoundQuestion:
+def _bind_tree(tree: exp.Query, dataset: Dataset) -> BoundQuestion:
     return BoundQuestion(tree, bind(tree, dataset))

@@ -1,5 +1,6 @@
 """MEDIAN, QUANTILE_CONT, PERCENTILE_CONT, MIN, MAX, MODE and TOP_K: aggregates that choose among public bins."""
 
+from collections.abc import Callable
 from fractions import Fraction
 
 from sqlglot import exp
@@ -17,17 +18,21 @@ FINEST_FRACTION = 10**6  # the greatest denominator of a quantile's fraction
 BOUNDS = "Declare bounds, or use an expression of columns that have bounds."
 
 
-def bind_choice(node: exp.Expr, rows: RowBinder) -> Aggregate:
-    """Bind an aggregate that chooses among bins."""
+BindValue = Callable[[exp.Expr, str], Typed]
+
+
+def bind_choice(node: exp.Expr, rows: RowBinder, bind_value: BindValue | None = None) -> Aggregate:
+    """Bind an aggregate that chooses among bins. `bind_value` binds values with contribution bounds."""
+    value_of = bind_value or (lambda inner, _: rows.bind(inner))
     match node:
         case exp.Min() | exp.Max():
-            return Aggregate("MIN" if isinstance(node, exp.Min) else "MAX", _bind_number(node, node.this, rows))
+            return Aggregate("MIN" if isinstance(node, exp.Min) else "MAX", _bind_number(node, node.this, value_of))
         case exp.Median():
-            return Aggregate("QUANTILE", _bind_number(node, node.this, rows), Fraction(1, 2))
+            return Aggregate("QUANTILE", _bind_number(node, node.this, value_of), Fraction(1, 2))
         case exp.PercentileCont() if node.args.get("expression") is not None:
-            return Aggregate("QUANTILE", _bind_number(node, node.this, rows), _read_fraction(node, node.expression))
+            return Aggregate("QUANTILE", _bind_number(node, node.this, value_of), _read_fraction(node, node.expression))
         case exp.WithinGroup(this=exp.PercentileCont() as inner) if inner.args.get("expression") is None:
-            return _bind_within_group(node, inner, rows)
+            return _bind_within_group(node, inner, value_of)
         case exp.Mode():
             return Aggregate("MODE", _bind_listed(node, node.this, rows))
         case exp.Anonymous() if str(node.this).upper() == "TOP_K" and len(node.expressions) == 2:
@@ -37,14 +42,14 @@ def bind_choice(node: exp.Expr, rows: RowBinder) -> Aggregate:
     raise build_syntax_refusal(node, f"{name_node(node)} has other arguments than it takes", hint)
 
 
-def _bind_within_group(node: exp.WithinGroup, inner: exp.PercentileCont, rows: RowBinder) -> Aggregate:
+def _bind_within_group(node: exp.WithinGroup, inner: exp.PercentileCont, value_of: BindValue) -> Aggregate:
     terms = node.expression.expressions if isinstance(node.expression, exp.Order) else []
     if len(terms) != 1:
         raise build_syntax_refusal(node, "WITHIN GROUP needs one ORDER BY term", "Write WITHIN GROUP (ORDER BY x).")
     fraction = _read_fraction(node, inner.this)
     if terms[0].args.get("desc"):
         fraction = 1 - fraction
-    return Aggregate("QUANTILE", _bind_number(node, terms[0].this, rows), fraction)
+    return Aggregate("QUANTILE", _bind_number(node, terms[0].this, value_of), fraction)
 
 
 def _show_function(node: exp.Expr) -> str:
@@ -56,8 +61,8 @@ def _show_function(node: exp.Expr) -> str:
     return name_node(node)
 
 
-def _bind_number(node: exp.Expr, inner: exp.Expr, rows: RowBinder) -> Typed:
-    value = rows.bind(inner)
+def _bind_number(node: exp.Expr, inner: exp.Expr, value_of: BindValue) -> Typed:
+    value = value_of(inner, "choice")
     if value.type == "boolean":
         value = functions.convert_truth(value)
     if value.type != "number":

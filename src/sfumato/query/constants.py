@@ -20,6 +20,7 @@ MOST_DIGITS = 400  # of a number
 MOST_POWER = 400  # the exponent of ten
 MOST_BITS = 20_000  # of a numerator or denominator
 MOST_INT = 10**15
+MOMENTS = (exp.DType.DATE, exp.DType.TIMESTAMPNTZ)
 COMPUTED = (exp.Neg, exp.Abs, exp.Floor, exp.Ceil, exp.Add, exp.Sub, exp.Mul, exp.Div)
 
 
@@ -32,10 +33,7 @@ def read_constant(node: exp.Expr) -> Literal | None:
             return Literal(bool(node.this))
         case exp.Literal() if node.is_string:
             return Literal(str(node.this))
-        case exp.Cast():
-            kinds = (exp.DType.DATE, exp.DType.TIMESTAMPNTZ)
-            if node.to.this not in kinds or not isinstance(node.this, exp.Literal):
-                raise build_syntax_refusal(node, "CAST is not supported", "Write a day as DATE '2026-01-31'.")
+        case exp.Cast() if node.to.this in MOMENTS and isinstance(node.this, exp.Literal):
             read = read_day if node.to.this is exp.DType.DATE else read_moment
             return Literal(read(node, str(node.this.this)))
     number = read_exact_number(node)

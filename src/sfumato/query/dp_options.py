@@ -8,6 +8,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from sfumato.errors import UnsupportedSyntax
 
 KNOWN = ("epsilon", "delta", "max_groups_contributed", "privacy_unit_column")
+SAME = {"kappa": "max_groups_contributed"}  # ZetaSQL's older name
 GROUPS = re.compile("[0-9]{1,7}")
 MOST_GROUPS = 10**6
 MOST_CHARACTERS = 200
@@ -23,27 +24,28 @@ class DpOptions:
     max_groups_contributed: int | None = None
     privacy_unit_column: str | None = None
     where: str = ""  # " at line:column", for refusals
+    report_format: bool = False  # asked for, and left out: an answer has its own forms
 
 
 def take_dp_options(tokens: list[Token]) -> DpOptions | None:
     """Remove the OPTIONS of the outermost SELECT from the list and return them. None: there are none.
 
-    A SELECT inside another cannot have OPTIONS, because the question has one price.
+    The OPTIONS of a SELECT inside another are those of the whole question, which has one price.
     """
     found: DpOptions | None = None
-    place, depth = 0, 0
+    place = 0
     while place < len(tokens):
         kind = tokens[place].token_type
-        depth += (kind is TokenType.L_PAREN) - (kind is TokenType.R_PAREN)
         following = [token.text.upper() for token in tokens[place + 1 : place + 4]]
         if kind is TokenType.SELECT and following[:2] == ["WITH", "DIFFERENTIAL_PRIVACY"]:
             where = _locate(tokens[place + 1])
-            if depth or found is not None:
-                hint = "Give OPTIONS once, to the outermost SELECT: the whole question has one price."
-                raise UnsupportedSyntax("syntax", f"An inner SELECT has OPTIONS{where}.", hint)
+            if found is not None:
+                hint = "Give OPTIONS once: the whole question has one price."
+                raise UnsupportedSyntax("syntax", f"A second SELECT has OPTIONS{where}.", hint)
             if following[2:] != ["OPTIONS"]:
                 raise UnsupportedSyntax("syntax", f"OPTIONS is missing after DIFFERENTIAL_PRIVACY{where}.", HINT)
-            end = next((at for at in range(place, len(tokens)) if tokens[at].token_type is TokenType.R_PAREN), None)
+            closing = (at for at in range(place, len(tokens)) if tokens[at].token_type is TokenType.R_PAREN)
+            end = next(closing, None)
             opening = tokens[place + 4] if place + 4 < len(tokens) else None
             if end is None or opening is None or opening.token_type is not TokenType.L_PAREN:
                 raise UnsupportedSyntax("syntax", f"OPTIONS needs a list in brackets{where}.", HINT)
@@ -72,7 +74,7 @@ def _read_options(tokens: list[Token]) -> DpOptions:
             option.append(token)
             continue
         if option:
-            name = option[0].text.lower()
+            name = SAME.get(option[0].text.lower(), option[0].text.lower())
             where = _locate(option[0])
             if name not in KNOWN:
                 hint = f"The options are {', '.join(KNOWN)}."
@@ -87,7 +89,8 @@ def _read_options(tokens: list[Token]) -> DpOptions:
     if groups is not None and not (GROUPS.fullmatch(groups) and 1 <= int(groups) <= MOST_GROUPS):
         message = f"max_groups_contributed must be a whole number from 1 to {MOST_GROUPS:,}{_locate(tokens[0])}."
         raise UnsupportedSyntax("syntax", message, "Write max_groups_contributed=3, for example.")
-    return DpOptions(max_groups_contributed=None if groups is None else int(groups), **found)
+    most = None if groups is None else int(groups)
+    return DpOptions(found.get("epsilon"), found.get("delta"), most, found.get("privacy_unit_column"))
 
 
 def _read_value(tokens: list[Token]) -> str:

@@ -147,7 +147,7 @@ class FrameQuery:
         return NODES[aggregation.function](this=value)
 
 
-def read_question(question: "str | FrameQuery") -> exp.Select:
+def read_question(question: "str | FrameQuery") -> exp.Query:
     """The syntax tree of a question in SQL or in Python."""
     return question.build_tree() if isinstance(question, FrameQuery) else parse(question)
 

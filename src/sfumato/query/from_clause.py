@@ -10,18 +10,18 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from sfumato.catalog.dataset import Dataset, Table
-from sfumato.catalog.names import find_name
+from sfumato.catalog.names import find_name, fold
 from sfumato.errors import UnknownName
 from sfumato.kernel.expressions import Column, ColumnType
 from sfumato.kernel.neighbours import ROW
 from sfumato.kernel.row_sources import Derived, PublicScan, Scan, Union, derive_extent
 from sfumato.query import functions
 from sfumato.query.join import JoinBinder
-from sfumato.query.parse import DP_OPTIONS, build_syntax_refusal, locate_errors, parse
+from sfumato.query.parse import DP_OPTIONS, build_syntax_refusal, locate, locate_errors, parse
 from sfumato.query.per_unit import bind_per_unit
 from sfumato.query.query import Typed
 from sfumato.query.relation import FromItem, Relation, Scope, read_column_name, refuse_second
-from sfumato.query.row_expressions import AGGREGATES, RowBinder
+from sfumato.query.row_expressions import RowBinder, flatten, has_aggregate
 from sfumato.query.size_limits import refuse_large_expression
 from sfumato.query.source_outline import MOST_SCANS, outline_source
 from sfumato.query.tokens import SHORTEN, shorten
@@ -36,6 +36,14 @@ class CTE:
 
 
 CTEs = Mapping[str, CTE]
+DEFAULT_SCHEMAS = ("main", "public", "dbo")
+OUTER_HINT = (
+    "Write LEFT JOIN, which keeps the rows of the first table. It does not mean the same: rows of the second table "
+    "without a partner are left out."
+)
+KEEPS_PUBLIC = (
+    "Write an inner join, or keep the private table's rows. The public rows without a partner are known without asking."
+)
 MOST_ITEMS = 200  # tables and subqueries in FROM; a CTE counts as often as it is used
 
 
@@ -50,19 +58,30 @@ class FromBinder:
 
     def bind_rows(self, tree: exp.Select, ctes: CTEs, *, prefix: str = "") -> Relation:
         """Bind FROM, JOIN and WHERE of one SELECT."""
-        known = _collect_ctes(tree, ctes)
+        known = collect_ctes(tree, ctes)
         source = tree.args.get("from_")
         if source is None:
             table = next(iter(self.dataset.tables), "a declared table")
             raise build_syntax_refusal(tree, "The question has no FROM", f"Write FROM {table}.")
         joins = tree.args.get("joins") or []
         first = self._bind_item(source.this, known, self._make_prefix() if joins else prefix)
-        for join in joins:
-            first = self._bind_join(first, join, known)
         where = tree.args.get("where")
-        if where is None:
-            return first
-        return first.filter(RowBinder(first.scope).bind_conditions(where.this))
+        conditions = [] if where is None else flatten(where.this) if _is_and(where.this) else [where.this]
+        pending = list(joins)
+        while pending:
+            join = _take_next_join(pending, first, conditions)
+            first, conditions = self._bind_join(first, join, known, conditions, _list_named_columns(tree))
+        binder = RowBinder(first.scope)
+        filters = [found for condition in conditions for found in binder.bind_conditions(condition)]
+        return first.filter(filters) if filters else first
+
+    def groups_by_person(self, tree: exp.Select, ctes: CTEs) -> bool:
+        """Does a SELECT group by the person's id? Then it has rows of people, and no result."""
+        group = tree.args.get("group")
+        if group is None:
+            return False
+        scope = self.bind_rows(tree, ctes).scope
+        return any(scope.is_person(key) for key in list_group_keys(tree) if _is_known(scope, key))
 
     def _make_prefix(self) -> str:
         self._prefixes += 1
@@ -80,7 +99,8 @@ class FromBinder:
             raise build_syntax_refusal(
                 node, "FROM needs a table or a subquery", f"Tables: {', '.join(self.dataset.tables)}."
             )
-        cte = find_name(node.name, ctes)
+        self._check_schema(node)
+        cte = find_name(node.name, ctes) if node.args.get("db") is None else None
         if cte is not None:
             return _rename_relation(self._bind_subquery(ctes[cte].node, ctes[cte].known, prefix), node.alias or cte)
         view = find_name(node.name, self.dataset.views)
@@ -94,6 +114,19 @@ class FromBinder:
                 more = f" Views and parts of WITH: {', '.join(others)}." if others else ""
                 raise UnknownName(error.code, error.message, error.hint + more) from None
         return self._bind_table(table, node.alias or table.name, prefix)
+
+    def _check_schema(self, node: exp.Table) -> None:
+        """schema.table: the schema is the dataset's name, one that the catalog declares, or a database's default."""
+        schemas = (self.dataset.name, *self.dataset.schemas, *DEFAULT_SCHEMAS)
+        for part in ("db", "catalog"):
+            given = node.args.get(part)
+            if given is not None and find_name(given.name, schemas) is None:
+                message = f"There is no schema '{shorten(given.name)}' here{locate(given)}."
+                hint = (
+                    f"Leave it out, or write {self.dataset.name}. The owner can declare other names of the schema: "
+                    f'schemas = ["{shorten(given.name)}"] in [dataset].'
+                )
+                raise UnknownName("unknown-name", message, hint)
 
     def _bind_table(self, table: Table, alias: str, prefix: str) -> Relation:
         part = FromItem.build_from_table(table, alias, prefix)
@@ -124,15 +157,11 @@ class FromBinder:
             return self._bind_union(node, ctes, prefix)
         if not isinstance(node, exp.Select):
             raise build_syntax_refusal(node, "A subquery must be one SELECT", "Write (SELECT ... FROM ...).")
-        for clause in ("order", "limit"):
-            if node.args.get(clause) is not None:
-                raise build_syntax_refusal(
-                    node.args[clause],
-                    f"{clause.upper()} is not supported in a subquery",
-                    "Leave it out, or use it in the outer SELECT.",
-                )
+        _refuse_clauses(node, ("order", "limit", "offset", "qualify", "windows"))
         inner = self.bind_rows(node, ctes, prefix=prefix)
-        if node.args.get("group") is not None or any(column.find(*AGGREGATES) for column in node.expressions):
+        if node.args.get("distinct"):
+            node = _group_distinct(node, inner.scope)
+        if node.args.get("group") is not None or any(has_aggregate(column) for column in node.expressions):
             return self._bind_per_person(node, inner, prefix)
         if node.args.get("having") is not None:
             raise build_syntax_refusal(node.args["having"], "HAVING needs GROUP BY", "Use WHERE.")
@@ -149,8 +178,11 @@ class FromBinder:
             if isinstance(selected, exp.Star) or (
                 isinstance(selected, exp.Column) and isinstance(selected.this, exp.Star)
             ):
-                for item in scope.items if isinstance(selected, exp.Star) else _find_items(scope, selected):
+                starred = isinstance(selected, exp.Star)
+                for item in _find_items(scope, selected) if isinstance(selected, exp.Column) else scope.items:
                     for name in item.columns:
+                        if starred and name in item.merged:
+                            continue
                         refuse_second(selected, name, columns)
                         columns[name] = item.columns[name]
                     person |= item.person
@@ -183,6 +215,9 @@ class FromBinder:
         return replace(inner, items=(made,))
 
     def _bind_per_person(self, node: exp.Select, inner: Relation, prefix: str) -> Relation:
+        group = node.args.get("group")
+        if group is not None and (group.args.get("rollup") or group.args.get("cube")):
+            raise build_syntax_refusal(group, "ROLLUP and CUBE are for results[at]", "Group by the person's id alone.")
         if not derive_extent(inner.source).private or not any(item.person for item in inner.items):
             what = "A subquery can group only by the person's id, and these rows[at] have no person's id"
             raise build_syntax_refusal(node, what, "Use GROUP BY in the outer SELECT.")
@@ -190,11 +225,12 @@ class FromBinder:
         return Relation(source, (), (part,)).filter(filters)
 
     def _bind_union(self, node: exp.Union, ctes: CTEs, prefix: str) -> Relation:
+        _refuse_clauses(node, ("order", "limit", "offset"))
         if node.args.get("distinct"):
             raise build_syntax_refusal(
                 node, "UNION[at] drops duplicate rows, which may belong to two people", "Use UNION ALL."
             )
-        parts = [self._bind_subquery(side, _collect_ctes(node, ctes), "") for side in _list_union_sides(node)]
+        parts = [self._bind_subquery(side, collect_ctes(node, ctes), "") for side in _list_union_sides(node)]
         shapes = [list(part.items[0].columns.items()) for part in parts]
         if len({len(shape) for shape in shapes}) != 1:
             raise build_syntax_refusal(
@@ -232,29 +268,116 @@ class FromBinder:
         made = FromItem("", columns, "this union", frozenset(persons))
         return Relation(Union(derived), (), (made,), all(part.has_person_id for part in parts))
 
-    def _bind_join(self, left: Relation, node: exp.Join, ctes: CTEs) -> Relation:
+    def _bind_join(
+        self, left: Relation, node: exp.Join, ctes: CTEs, conditions: list[exp.Expr], named: list[exp.Column]
+    ) -> tuple[Relation, list[exp.Expr]]:
+        """Join one more item. Returns the conditions of WHERE that the join did not use as its own."""
         right = self._bind_item(node.this, ctes, self._make_prefix())
-        outer = node.side == "LEFT"
-        if (node.side and not outer) or node.kind not in ("", "INNER", "OUTER") or (node.kind == "OUTER" and not outer):
-            hint = "Write JOIN or LEFT JOIN, with the private table on the left."
-            raise build_syntax_refusal(node, f"{(node.side or node.kind).upper()} JOIN is not supported", hint)
+        side, kind = node.side or "", node.kind or ""
+        if node.args.get("method") not in (None, "", "NATURAL"):
+            raise build_syntax_refusal(node, "This kind of join[at] is not supported", "Write JOIN or LEFT JOIN.")
+        if side not in ("", "LEFT", "RIGHT") or kind not in ("", "INNER", "OUTER", "CROSS"):
+            what = f"{(side or kind).upper()} JOIN[at] is not supported"
+            raise build_syntax_refusal(node, what, OUTER_HINT if side == "FULL" else "Write JOIN or LEFT JOIN.")
         if any(find_name(item.alias, [other.alias for other in right.items]) for item in left.items):
             raise build_syntax_refusal(
                 node, "Two tables have the same name", "Give them different names: FROM visits AS v."
             )
-        if not derive_extent(left.source).private:
-            if outer or not derive_extent(right.source).private:
-                raise build_syntax_refusal(
-                    node, "The left side of this join is a public table", "Write FROM the private table first."
-                )
+        if side == "RIGHT":
             left, right = right, left
-        elif derive_extent(right.source).private:
+        left, right = self._order_sides(node, left, right, outer=bool(side))
+        return JoinBinder(node, left, right, bool(side), named).bind_with(conditions, self._make_prefix)
+
+    def _order_sides(
+        self, node: exp.Join, left: Relation, right: Relation, *, outer: bool
+    ) -> tuple[Relation, Relation]:
+        """The private side first. In an outer join it is the side that is kept."""
+        if not derive_extent(left.source).private:
+            if outer:
+                what = "This outer join[at] keeps rows of a public table that have no partner and belong to nobody"
+                raise build_syntax_refusal(node, what, KEEPS_PUBLIC)
+            if not derive_extent(right.source).private:
+                raise build_syntax_refusal(
+                    node, "This join[at] combines two public tables", "Write FROM the private table first."
+                )
+            return right, left
+        if derive_extent(right.source).private:
             scans = outline_source(left.source).scans + outline_source(right.source).scans
             if scans > MOST_SCANS:
                 raise build_syntax_refusal(
                     node, f"The join has more than {MOST_SCANS} private tables", "Join fewer tables."
                 )
-        return JoinBinder(node, left, right, outer).bind(self._make_prefix)
+        return left, right
+
+
+def _refuse_clauses(node: exp.Expr, clauses: tuple[str, ...]) -> None:
+    """Refuse clauses that would select rows of people by their order."""
+    for clause in clauses:
+        found = node.args.get(clause)
+        if found:
+            place = found[0] if isinstance(found, list) else found
+            what = f"{clause.upper()}[at] is not supported in a subquery over rows of people"
+            raise build_syntax_refusal(place, what, "Leave it out, or use it in the outer SELECT.")
+
+
+def _group_distinct(node: exp.Select, scope: Scope) -> exp.Select:
+    """SELECT DISTINCT id: one row for each person. Other different values may belong to several people."""
+    if (
+        node.args.get("group") is not None
+        or len(node.expressions) != 1
+        or not scope.is_person(node.expressions[0].unalias())
+    ):
+        what = "SELECT DISTINCT[at] in a subquery drops rows that may belong to several people"
+        hint = "Write SELECT DISTINCT of the person's id alone, or COUNT(DISTINCT x) in the outer SELECT."
+        raise build_syntax_refusal(node, what, hint)
+    made = node.copy()
+    made.set("distinct", None)
+    made.set("group", exp.Group(expressions=[node.expressions[0].unalias().copy()]))
+    return made
+
+
+def list_group_keys(tree: exp.Select) -> list[exp.Expr]:
+    """The keys of GROUP BY, with numbers and aliases replaced by the selected columns that they mean."""
+    group, found = tree.args["group"], []
+    if group.args.get("all"):
+        return [node.unalias() for node in tree.expressions if not has_aggregate(node) and node.find(exp.Column)]
+    for key in group.expressions:
+        text = str(key.this) if isinstance(key, exp.Literal) else ""
+        place = int(text) - 1 if text.isdigit() and len(text) < 5 else -1
+        node = tree.expressions[place].unalias() if 0 <= place < len(tree.expressions) else key.unnest()
+        if isinstance(node, exp.Column) and not node.table:
+            aliased = [one.unalias() for one in tree.expressions if find_name(node.name, (one.alias,)) is not None]
+            found += aliased
+        found.append(node)
+    return found
+
+
+def _is_known(scope: Scope, node: exp.Expr) -> bool:
+    return isinstance(node, exp.Column) and scope.has_column(node.name)
+
+
+def _take_next_join(pending: list[exp.Join], joined: Relation, conditions: list[exp.Expr]) -> exp.Join:
+    """The next join: the first, unless it has no condition yet and WHERE links a later one to what is joined."""
+    aliases = {fold(item.alias) for item in joined.items}
+    for place, join in enumerate(pending):
+        own = join.args.get("on") is not None or join.args.get("using") or join.args.get("method")
+        alias = fold(join.this.alias_or_name)
+        tables = [{fold(column.table) for column in condition.find_all(exp.Column)} for condition in conditions]
+        if own or any(alias in found and found & aliases for found in tables):
+            return pending.pop(place)
+        if join.side:
+            break  # an outer join keeps its place
+    return pending.pop(0)
+
+
+def _list_named_columns(tree: exp.Select) -> list[exp.Column]:
+    """The columns that a SELECT names outside FROM and ON."""
+    parts = [*tree.expressions, *(tree.args.get(name) for name in ("where", "group", "having", "order"))]
+    return [column for part in parts if part is not None for column in part.find_all(exp.Column)]
+
+
+def _is_and(node: exp.Expr) -> bool:
+    return isinstance(node.unnest(), exp.And)
 
 
 def _rename_relation(relation: Relation, alias: str) -> Relation:
@@ -271,7 +394,7 @@ def _find_items(scope: Scope, node: exp.Column) -> list[FromItem]:
     return found
 
 
-def _collect_ctes(tree: exp.Expr, outer: CTEs) -> CTEs:
+def collect_ctes(tree: exp.Expr, outer: CTEs) -> CTEs:
     """The CTEs that a SELECT can use: its own WITH, each part of which sees the parts before it, and the outer ones."""
     known = dict(outer)
     own: set[str] = set()

@@ -1,12 +1,14 @@
 """Two relations and a JOIN -> one Relation, with the person's id carried along."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from sqlglot import exp
 
-from sfumato.kernel.expressions import Column, ColumnType, Expression
+from sfumato.catalog.names import find_name
+from sfumato.kernel.expressions import Column, ColumnType, Expression, Literal
 from sfumato.kernel.row_sources import Derived, Join, Source, derive_extent, list_unique
+from sfumato.query import functions
 from sfumato.query.capped_scans import cap_scans
 from sfumato.query.parse import build_syntax_refusal
 from sfumato.query.query import Typed
@@ -21,33 +23,86 @@ COLUMN_TYPES = {
     "date": ColumnType.DATE, "datetime": ColumnType.DATETIME, "id": ColumnType.ID,
 }  # fmt: skip
 DECLARED_AS = {"number": "integer"}  # a type -> its name in a catalog, where the two differ
+NO_CONDITION = "Write JOIN ... ON a.id = b.id, or an equality of two columns in WHERE."
+BOTH_SIDES = (
+    "Write an inner join with this condition, or a subquery that filters the second table. Neither means quite the "
+    "same: an inner join leaves out rows without a partner."
+)
 JOINED_ON = "Join on the person's id in both tables, or on the declared link between them (unit_through)."
 
 
 class JoinBinder:
     """Binds one JOIN: sorts its conditions into pairs of equal values and others, and builds the joined source."""
 
-    def __init__(self, node: exp.Join, left: Relation, right: Relation, outer: bool) -> None:
+    def __init__(
+        self, node: exp.Join, left: Relation, right: Relation, outer: bool, named: Sequence[exp.Column] = ()
+    ) -> None:
         self.node, self.left, self.right, self.outer = node, left, right, outer
+        self.named = named  # the columns that the SELECT names outside FROM
         self.pairs: list[tuple[Typed, Typed]] = []
         self.same_person = False
         self.multiplicity: int | None = None
         self.others: list[exp.Expr] = []  # conditions that are not an equality between the two sides
         self._counter = PartCounter()
-        self._read_conditions()
+        self._using = [name.name for name in self.node.args.get("using") or []]
+        if self.node.args.get("method") == "NATURAL":
+            self._using = self._find_common_names()
 
-    def _read_conditions(self) -> None:
-        using = self.node.args.get("using") or []
+    def bind_with(self, conditions: list[exp.Expr], next_prefix: Callable[[], str]) -> tuple[Relation, list[exp.Expr]]:
+        """Build the joined relation. A join without a condition takes its equalities from WHERE."""
+        left_over = self._read_conditions(conditions)
+        joined = self.bind(next_prefix)
+        merged = frozenset(name for using in self._using for name in self._find_spellings(using))
+        items = tuple(
+            replace(item, merged=item.merged | merged & item.columns.keys())
+            if item.alias in self._right_names
+            else item
+            for item in joined.items
+        )
+        return replace(joined, items=items), left_over
+
+    @property
+    def _right_names(self) -> set[str]:
+        return {item.alias for item in self.right.items}
+
+    def _find_spellings(self, name: str) -> list[str]:
+        found = (find_name(name, item.columns) for item in self.right.items)
+        return [spelling for spelling in found if spelling is not None]
+
+    def _find_common_names(self) -> list[str]:
+        """The columns that both sides of a NATURAL JOIN have."""
+        mine = [name for item in self.left.items for name in item.columns if name not in item.merged]
+        return [name for name in mine if self._find_spellings(name)]
+
+    def _read_conditions(self, conditions: list[exp.Expr]) -> list[exp.Expr]:
+        using = self._using
         for name in using:
-            self._add_pair(self.node, exp.column(name.name), exp.column(name.name))
+            self._add_pair(self.node, exp.column(name), exp.column(name))
         on = self.node.args.get("on")
+        if not using and on is None:
+            left_over = [condition for condition in conditions if not self._reads_where(condition.unnest())]
+            if len(left_over) == len(conditions):
+                what = "This join[at] has no condition, so it would combine rows of different people"
+                raise build_syntax_refusal(self.node, what, NO_CONDITION)
+            return left_over
         for condition in [] if on is None else flatten(on) if isinstance(on.unnest(), exp.And) else [on]:
             bare = condition.unnest()
             if isinstance(bare, exp.EQ) and self._read_equality(bare):
                 continue
             self.others.append(condition)
-        if not using and on is None:
-            raise build_syntax_refusal(self.node, "A join needs a condition", "Write JOIN ... ON a.id = b.id.")
+        return conditions
+
+    def _reads_where(self, condition: exp.Expr) -> bool:
+        """Is a condition of WHERE an equality between the two sides? Then it belongs to this join."""
+        if not isinstance(condition, exp.EQ):
+            return False
+        both = Scope((*self.left.items, *self.right.items))
+        aliases = [item.alias for item in both.items]
+        for column in condition.find_all(exp.Column):
+            known = find_name(column.table, aliases) is not None if column.table else both.has_column(column.name)
+            if not known:
+                return False  # it is about a table that is joined later
+        return self._read_equality(condition)
 
     def _find_side(self, node: exp.Expr) -> Relation | None:
         """The side whose columns an expression uses. None if it uses both or neither."""
@@ -157,16 +212,22 @@ class JoinBinder:
         """The right side of a LEFT JOIN. Its conditions apply before the join; after it, every column may be NULL."""
         right, conditions = self.right, []
         for condition in self.others:
-            if self._find_side(condition) is not right:
-                hint = "Use only columns of the right table in it, or write it in WHERE."
-                raise build_syntax_refusal(
-                    condition, "This condition of LEFT JOIN is not about its right table alone", hint
-                )
-            conditions += RowBinder(right.scope).bind_conditions(condition)
-        if not right.filters and not conditions and all(_is_plain(item) for item in right.items):
+            side = self._find_side(condition)
+            if side is self.left:
+                self._add_own_condition(condition)
+            elif side is right:
+                conditions += RowBinder(right.scope).bind_conditions(condition)
+            else:
+                what = "This condition of an outer join[at] compares columns of both tables, other than by '='"
+                raise build_syntax_refusal(condition, what, BOTH_SIDES)
+        counted = any(self._names_id(item) for item in right.items)
+        if not right.filters and not conditions and not counted and all(_is_plain(item) for item in right.items):
             return replace(right, items=tuple(_make_nullable(item) for item in right.items))
         prefix = next_prefix()
         columns: list[tuple[str, Expression]] = []
+        partner = Typed(Column(f"{prefix}partner", ColumnType.REAL, True), "number", True, 1.0, 1.0, True)
+        if counted:
+            columns.append((f"{prefix}partner", Literal(1)))
         items = []
         for number, item in enumerate(right.items, start=1):
             renamed: dict[str, Typed] = {}
@@ -175,9 +236,26 @@ class JoinBinder:
                 if name not in item.person:
                     columns.append((made, typed.expression))
                 renamed[name] = replace(typed, expression=Column(made, COLUMN_TYPES[typed.type], True), nullable=True)
-            items.append(replace(item, columns=renamed))
+            items.append(replace(item, columns=renamed, partner=partner if counted else None))
         self.pairs = [(one, _rename_key(two, columns, prefix)) for one, two in self.pairs]
         return Relation(Derived(right.source, (*right.filters, *conditions), tuple(columns)), (), tuple(items))
+
+    def _names_id(self, item: FromItem) -> bool:
+        """Does the SELECT name an id of this item? COUNT(id) counts only the rows that have a partner."""
+        return any(
+            find_name(column.name, {*item.person, *item.links}) is not None
+            and (find_name(column.table, (item.alias,)) is not None or (not column.table and not self._using))
+            for column in self.named
+        )
+
+    def _add_own_condition(self, condition: exp.Expr) -> None:
+        """A condition on the kept side of an outer join: where it is not true, the row has no partner."""
+        binder = RowBinder(self.left.scope)
+        typed = binder.bind(condition)
+        if typed.type != "boolean":
+            raise build_syntax_refusal(condition, "ON needs a condition", "Write a comparison, such as age > 65.")
+        held = functions.choose([typed], [functions.type_literal(1)], functions.type_literal(0))
+        self.pairs.append((held, functions.type_literal(1)))
 
 
 def _compares_unique_key(source: Source, compared: list[Expression]) -> bool:

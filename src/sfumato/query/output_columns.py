@@ -6,17 +6,27 @@ from sqlglot import exp
 
 from sfumato.catalog.names import find_name
 from sfumato.errors import MissingBounds, QueryError
-from sfumato.kernel.expressions import Literal
+from sfumato.kernel.expressions import Call, Expression, Literal
 from sfumato.kernel.plan import Key
 from sfumato.query import functions
+from sfumato.query.bounded_contributions import bind_clamped, is_clamped, refuse_count_bounds
 from sfumato.query.choice_aggregates import bind_choice
 from sfumato.query.constants import read_constant
 from sfumato.query.date_functions import AS_NUMBER, read_literal_beside
-from sfumato.query.decided_comparisons import check_comparison, check_divisor
+from sfumato.query.decided_comparisons import add_caution, check_comparison, check_divisor
 from sfumato.query.different_values import bind_added_values, bind_counted_values
 from sfumato.query.parse import build_syntax_refusal, locate, name_node
 from sfumato.query.query import Aggregate, AggregateRef, KeyRef, Post, PostCall, Typed
-from sfumato.query.row_expressions import AGGREGATES, ARITHMETIC, CHOICES, COMPARE, LOGIC, RowBinder, flatten
+from sfumato.query.row_expressions import (
+    AGGREGATES,
+    ARITHMETIC,
+    CHOICES,
+    COMPARE,
+    LOGIC,
+    RowBinder,
+    flatten,
+    is_aggregate,
+)
 
 MOST_AGGREGATES = 100
 MOST_DIGITS = 15
@@ -24,6 +34,17 @@ LEAST_REACH = 1e-100  # of a sum: the steps of its grid, and of its squares, are
 NAMES: dict[type[exp.Expr], str] = {
     exp.Sum: "SUM", exp.Avg: "AVG", exp.Variance: "VARIANCE", exp.Stddev: "STDDEV", exp.StddevSamp: "STDDEV",
 }  # fmt: skip
+
+
+WHOLE = ("COUNT", "PEOPLE", "COUNT DISTINCT")
+FLOATS = (exp.DType.DOUBLE, exp.DType.FLOAT, exp.DType.DECIMAL)
+INTEGERS = (exp.DType.INT, exp.DType.BIGINT, exp.DType.SMALLINT, exp.DType.INT128)
+OF_RESULTS: dict[type[exp.Expr], str] = {
+    exp.Neg: "neg", exp.Abs: "abs", exp.Floor: "floor", exp.Ceil: "ceil", exp.Sqrt: "sqrt", exp.Ln: "ln",
+    exp.Exp: "exp",
+}  # fmt: skip
+SEVERAL: dict[type[exp.Expr], str] = {exp.Greatest: "greatest", exp.Least: "least", exp.Coalesce: "coalesce"}
+PART_OF_PEOPLE = "COUNT(DISTINCT id) of some people[at] stands beside aggregates of other rows"
 
 
 class Output(NamedTuple):
@@ -36,11 +57,13 @@ class Output(NamedTuple):
 class OutputBinder:
     """Binds output columns, and collects their aggregates. An aggregate that occurs twice is charged once."""
 
-    def __init__(self, rows: RowBinder, keys: list[tuple[Typed, Key]]) -> None:
+    def __init__(self, rows: RowBinder, keys: list[tuple[Typed, Key]], most_rows: int = 1) -> None:
         self.rows = rows
+        self.most_rows = most_rows  # that one person has
         self.keys = keys
         self.aggregates: list[Aggregate] = []
         self.aliases: dict[str, Output] = {}
+        self.filters: list[Expression] = []  # a condition on the people that COUNT(DISTINCT id) counts
 
     def bind(self, node: exp.Expr) -> Output:
         """Bind one output column, or a part of one."""
@@ -70,6 +93,19 @@ class OutputBinder:
             return Output(value, typed.type)
         return self._bind_call(node)
 
+    def is_whole(self, post: Post) -> bool:
+        """Is it a whole number in every answer: a count, or a key that is whole?"""
+        match post:
+            case KeyRef(index):
+                return self.keys[index][0].whole
+            case AggregateRef(index):
+                return self.aggregates[index].function in WHOLE
+            case PostCall("integer"):
+                return True
+            case Literal(int()):
+                return True
+        return False
+
     def _find_key(self, node: exp.Expr) -> Output | None:
         """The group key that this node means, however it is written. None: it is not a key."""
         if not self.keys or isinstance(node, AGGREGATES) or node.find(*AGGREGATES):
@@ -89,7 +125,7 @@ class OutputBinder:
         name = find_name(node.name, self.aliases)
         return None if name is None else self.aliases[name]
 
-    def _bind_call(self, node: exp.Expr) -> Output:  # noqa: PLR0911 - one return for each form
+    def _bind_call(self, node: exp.Expr) -> Output:  # noqa: PLR0911, PLR0912 - one return for each form
         kind = type(node)
         if kind in COMPARE:
             return self._bind_comparison(node, COMPARE[kind], self.bind(node.this), self.bind(node.expression))
@@ -104,10 +140,20 @@ class OutputBinder:
         match node:
             case exp.Not():
                 return Output(PostCall("not", (self._bind_typed(node.this, "boolean"),)), "boolean")
-            case exp.Neg() | exp.Abs():
-                return Output(PostCall("neg" if kind is exp.Neg else "abs", (self._bind_typed(node.this),)), "number")
+            case _ if kind in OF_RESULTS:
+                return Output(PostCall(OF_RESULTS[kind], (self._bind_typed(node.this),)), "number")
+            case _ if kind in SEVERAL:
+                given = tuple(self._bind_typed(part) for part in (node.this, *node.expressions))
+                there = kind is exp.Coalesce and _is_never_null(given[0])
+                return Output(given[0] if there else PostCall(SEVERAL[kind], given), "number")
+            case exp.Cast() if node.to.this in FLOATS and not node.to.expressions:
+                return Output(self._bind_typed(node.this), "number")
+            case exp.Cast() if node.to.this in INTEGERS:
+                return Output(PostCall("integer", (self._bind_typed(node.this),)), "number")
+            case exp.VariancePop() | exp.StddevPop():
+                return self._bind_population(node)
             case exp.Round():
-                return Output(PostCall("round", (self._bind_typed(node.this), Literal(_read_digits(node)))), "number")
+                return Output(PostCall("round", (self._bind_typed(node.this), Literal(read_digits(node)))), "number")
             case exp.Is() if isinstance(node.expression, exp.Null):
                 return Output(PostCall("is null", (self.bind(node.this).post,)), "boolean")
             case exp.Between():
@@ -126,8 +172,15 @@ class OutputBinder:
         raise build_syntax_refusal(
             node,
             f"{name_node(node)} is not supported in an output column",
-            "Supported: keys, COUNT, SUM, AVG, VARIANCE, STDDEV, MIN, MAX, MEDIAN, ROUND, comparisons and + - * /.",
+            "Select keys, aggregates, and expressions of these. docs/sql.md lists the functions.",
         )
+
+    def _bind_population(self, node: exp.VariancePop | exp.StddevPop) -> Output:
+        """VAR_POP(x) = VARIANCE(x) * (n - 1) / n, and STDDEV_POP is its root. Both are measured together."""
+        root = isinstance(node, exp.StddevPop)
+        sample = self.bind((exp.Stddev if root else exp.Variance)(this=node.this.copy()))
+        rows = self.bind(exp.Count(this=node.this.copy(), big_int=True))
+        return Output(PostCall("stddev of all" if root else "variance of all", (sample.post, rows.post)), "number")
 
     def _chain_calls(self, function: str, parts: list[Post]) -> Output:
         chained = parts[0]
@@ -163,15 +216,19 @@ class OutputBinder:
         if isinstance(node, exp.Count):
             return self._bind_count(node)
         if isinstance(node, exp.ApproxDistinct):
-            return bind_counted_values(node, [node.this], self.rows)
-        if isinstance(node, CHOICES):
-            return bind_choice(node, self.rows)
+            return self._keep_filters(node, bind_counted_values(node, [node.this], self.rows))
+        if is_aggregate(node) and not isinstance(node, (exp.VariancePop, exp.StddevPop)):
+            self._keep_filters(node, Aggregate("COUNT", None))
+        if isinstance(node, CHOICES) and is_aggregate(node):
+            return bind_choice(node, self.rows, self._bind_value)
         function = NAMES.get(type(node))
         if function is None:
             return None
+        if node.meta.get("caution"):
+            add_caution(node.meta["caution"])
         if isinstance(node.this, exp.Distinct):
             return bind_added_values(node, function, self.rows)
-        value = self.rows.bind(node.this)
+        value = self._bind_value(node.this, function)
         if value.type == "boolean":
             value = functions.convert_truth(value)
         if value.type != "number":
@@ -191,16 +248,78 @@ class OutputBinder:
             raise MissingBounds("bounds", what, "Use a smaller unit of measure, so that the numbers are larger.")
         return Aggregate(function, value)
 
+    def _bind_value(self, node: exp.Expr, function: str) -> Typed:
+        """The value of an aggregate, with its contribution bounds if it has any."""
+        if isinstance(node, exp.Anonymous) and is_clamped(node):
+            return bind_clamped(node, function, self.rows.bind, self.most_rows)
+        return self.rows.bind(node)
+
     def _bind_count(self, node: exp.Count) -> Aggregate:
         inner = node.this.unnest() if node.this is not None else None
+        if isinstance(inner, exp.Anonymous) and is_clamped(inner):
+            refuse_count_bounds(inner, self.most_rows)
+            inner = inner.expressions[0].unnest()
         if isinstance(inner, (exp.Star, exp.Literal, exp.Boolean)):
-            return Aggregate("COUNT", None)
+            return self._keep_filters(node, Aggregate("COUNT", None))
         if inner is None or isinstance(inner, exp.Null):
             raise build_syntax_refusal(node, "COUNT needs a value that is not NULL", "Write COUNT(*) or COUNT(x).")
         if isinstance(inner, exp.Distinct):
-            return bind_counted_values(inner, inner.expressions, self.rows)
+            return self._bind_people(inner)
+        if isinstance(inner, exp.Column):
+            item, name = self.rows.scope.resolve(inner)
+            if item.columns[name].type == "id":
+                counted = item.partner if name in item.person else item.columns[name]
+                return self._keep_filters(node, Aggregate("COUNT", counted))
         value = self.rows.bind(inner)
-        return Aggregate("COUNT", value if value.nullable else None)
+        return self._keep_filters(node, Aggregate("COUNT", value if value.nullable else None))
+
+    def _keep_filters(self, node: exp.Expr, aggregate: Aggregate) -> Aggregate:
+        """Refuse an aggregate of all rows beside a COUNT(DISTINCT id) of some people: they need two queries."""
+        if self.filters:
+            raise build_syntax_refusal(node, PART_OF_PEOPLE, "Ask for them in two questions.")
+        return aggregate
+
+    def find_people(self, node: exp.Expr) -> list[Expression] | None:
+        """The condition under which COUNT(DISTINCT ...) counts a person. None: it does not count people."""
+        match node:
+            case exp.Column():
+                item, name = self.rows.scope.resolve(node)
+                if name not in item.person:
+                    return None
+                return [] if item.partner is None else [_is_there(item.partner)]
+            case exp.Case() if len(node.args["ifs"]) == 1 and _is_null(node.args.get("default")):
+                branch = node.args["ifs"][0]
+                found = self.find_people(branch.args["true"].unnest())
+                return None if found is None else [*self.rows.bind_conditions(branch.this), *found]
+        return None
+
+    def _bind_people(self, node: exp.Distinct) -> Aggregate:
+        target = node.expressions[0].unnest() if len(node.expressions) == 1 else None
+        conditions = None if target is None else self.find_people(target)
+        if conditions is not None:
+            if conditions != self.filters and (self.aggregates or self.filters):
+                raise build_syntax_refusal(node, PART_OF_PEOPLE, "Ask for them in two questions.")
+            self.filters = conditions
+            return Aggregate("PEOPLE", None)
+        return self._keep_filters(node, bind_counted_values(node, node.expressions, self.rows))
+
+
+def _is_never_null(post: Post) -> bool:
+    """Is it a number in every row? A released aggregate is never NULL."""
+    match post:
+        case AggregateRef():
+            return True
+        case PostCall("+" | "-" | "*" | "neg" | "abs" | "round" | "floor" | "ceil" | "integer", arguments):
+            return all(_is_never_null(one) or isinstance(one, Literal) for one in arguments)
+    return False
+
+
+def _is_there(partner: Typed) -> Expression:
+    return Call("not", (Call("is null", (partner.expression,)),))
+
+
+def _is_null(node: exp.Expr | None) -> bool:
+    return node is None or isinstance(node, exp.Null)
 
 
 def _infer_type(aggregate: Aggregate) -> str:
@@ -217,7 +336,7 @@ def _read_date(node: exp.Expr, one: Output, other: Output) -> Output:
     return one if value is one.post.value else Output(Literal(value), other.type)
 
 
-def _read_digits(node: exp.Round) -> int:
+def read_digits(node: exp.Round) -> int:
     given = node.args.get("decimals")
     value = read_constant(given) if given is not None else Literal(0)
     digits = None if value is None else value.value

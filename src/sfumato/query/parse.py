@@ -10,6 +10,8 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from sfumato.errors import QueryError, UnsupportedSyntax
+from sfumato.query.plain_syntax import rewrite_syntax
+from sfumato.query.result_functions import RESULT_SHAPES
 from sfumato.query.tokens import BEGIN, DIALECT, SHORTEN, read_tokens, shorten
 from sfumato.query.tokens import HINTS as TOKEN_HINTS
 
@@ -17,19 +19,23 @@ MOST_DEPTH = 60
 DP_OPTIONS = "sfumato_dp_options"  # the metadata key of SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(...)
 _TWO = ("this", "expression")
 SHAPES: dict[type[exp.Expr], tuple[str, ...]] = {  # a node -> the arguments that are allowed
-    exp.Select: ("expressions", "from_", "joins", "where", "group", "having", "order", "limit", "with_"),
+    exp.Select: (
+        "expressions", "from_", "joins", "where", "group", "having", "order", "limit", "with_", "offset", "distinct",
+        "qualify", "windows",
+    ),
     exp.With: ("expressions",), exp.CTE: ("this", "alias"), exp.Subquery: ("this", "alias"),
-    exp.Join: ("this", "on", "using", "side", "kind"), exp.Union: ("this", "expression", "distinct", "with_"),
-    exp.From: ("this",), exp.Table: ("this", "alias"), exp.TableAlias: ("this",),
-    exp.Where: ("this",), exp.Having: ("this",), exp.Group: ("expressions",),
+    exp.Join: ("this", "on", "using", "side", "kind", "method"),
+    exp.Union: ("this", "expression", "distinct", "with_", "order", "limit", "offset"),
+    exp.From: ("this",), exp.Table: ("this", "alias", "db", "catalog"), exp.TableAlias: ("this",),
+    exp.Where: ("this",), exp.Having: ("this",), exp.Group: ("expressions", "all", "rollup", "cube"),
     exp.Order: ("expressions",), exp.Ordered: ("this", "desc", "nulls_first"), exp.Limit: ("expression",),
-    exp.Alias: ("this", "alias"), exp.Paren: ("this",), exp.Column: ("this", "table"),
+    exp.Alias: ("this", "alias"), exp.Paren: ("this",), exp.Column: ("this", "table", "db"),
     exp.Identifier: ("this", "quoted"), exp.Star: (), exp.Literal: ("this", "is_string"),
-    exp.Boolean: ("this",), exp.Null: (), exp.Cast: ("this", "to"), exp.DataType: ("this",),
+    exp.Boolean: ("this",), exp.Null: (), exp.Cast: ("this", "to"), exp.DataType: ("this", "expressions"),
     exp.And: _TWO, exp.Or: _TWO, exp.Not: ("this",), exp.Neg: ("this",),
     exp.EQ: _TWO, exp.NEQ: _TWO, exp.LT: _TWO, exp.LTE: _TWO, exp.GT: _TWO, exp.GTE: _TWO,
     exp.Add: _TWO, exp.Sub: _TWO, exp.Mul: _TWO, exp.Div: _TWO,
-    exp.Is: _TWO, exp.Between: ("this", "low", "high"), exp.In: ("this", "expressions"),
+    exp.Is: _TWO, exp.Between: ("this", "low", "high"), exp.In: ("this", "expressions", "query"),
     exp.Like: (*_TWO, "negate"), exp.Case: ("ifs", "default"), exp.If: ("this", "true"),
     exp.Coalesce: ("this", "expressions"), exp.Abs: ("this",), exp.Floor: ("this",), exp.Ceil: ("this",),
     exp.Round: ("this", "decimals"), exp.Count: ("this", "big_int"), exp.Distinct: ("expressions",),
@@ -42,6 +48,7 @@ SHAPES: dict[type[exp.Expr], tuple[str, ...]] = {  # a node -> the arguments tha
     exp.Hour: ("this",), exp.Minute: ("this",),
     exp.Sum: ("this",), exp.Avg: ("this",), exp.Variance: ("this",), exp.Stddev: ("this",), exp.StddevSamp: ("this",),
 }  # fmt: skip
+SHAPES = RESULT_SHAPES | SHAPES
 _REQUIRED = {"this", "expression", "low", "high", "ifs", "true", "to"}  # of a node that may have them
 NEEDED = {kind: _REQUIRED.intersection(allowed) for kind, allowed in SHAPES.items()}
 NEEDED[exp.PercentileCont] = {"this"}  # PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x) has no second value
@@ -59,10 +66,10 @@ HINTS = {  # an unsupported argument of a node -> what to write instead
 EXPRESSIONS = "Supported: comparisons, AND, OR, NOT, IN, BETWEEN, LIKE, IS NULL, CASE and + - * /."
 
 
-def parse(sql: str) -> exp.Select:
-    """Parse one SELECT statement."""
+def parse(sql: str) -> exp.Query:
+    """Parse one SELECT statement, or several that UNION ALL joins."""
     tree = _parse_tokens(sql, clauses=True)
-    if not isinstance(tree, exp.Select):
+    if not isinstance(tree, exp.Query):
         raise UnsupportedSyntax("syntax", "A question is one SELECT statement.", BEGIN)
     return tree
 
@@ -93,7 +100,7 @@ def _parse_tokens(sql: str, *, clauses: bool) -> exp.Expr:
         raise UnsupportedSyntax("syntax", "The question is too deeply nested.", SHORTEN) from None
     if len(trees) != 1 or trees[0] is None:
         raise UnsupportedSyntax("syntax", "A question is one SELECT statement.", "Ask one question at a time.")
-    tree: exp.Expr = trees[0]
+    tree = rewrite_syntax(trees[0])
     _check_nodes(tree)
     if options is not None:
         tree.meta[DP_OPTIONS] = options
@@ -128,19 +135,13 @@ def _check_nodes(tree: exp.Expr) -> None:
                     waiting.append((child, depth if chained else depth + 1))
         if not NEEDED[kind] <= present:
             raise build_syntax_refusal(node, f"{name_node(node)} lacks a value", "Add the value.")
-        if kind is exp.Group and "expressions" not in present:
+        if kind is exp.Group and not present:
             raise build_syntax_refusal(
                 node, "GROUP BY has no key", "Name the columns to group by, or leave GROUP BY out."
             )
-        if kind is exp.Subquery and not isinstance(node.parent, (exp.From, exp.Join, exp.Union, exp.CTE)):
-            raise build_syntax_refusal(node, "A subquery cannot be used here", TOKEN_HINTS["SELECT"])
 
 
 def _build_argument_refusal(node: exp.Expr, name: str) -> UnsupportedSyntax:
-    if isinstance(node, exp.Case):  # CASE x WHEN 1 THEN ...
-        return build_syntax_refusal(
-            node, "CASE with a value after it is not supported", "Write CASE WHEN x = 1 THEN ... END."
-        )
     if isinstance(node, exp.Order):  # MEDIAN(x ORDER BY y)
         return build_syntax_refusal(node, "ORDER BY inside a function is not supported", "Leave it out.")
     shown = "this value" if name == "this" else name.rstrip("_").upper().replace("_", " ")

@@ -77,6 +77,20 @@ class Ordering:
 
 
 @dataclass(frozen=True, slots=True)
+class Finish:
+    """SQL over released rows: it makes the rows of the answer from them. It is post-processing, so it costs nothing.
+
+    The released rows of the question's queries are the tables released0, released1, ... of this SQL.
+    """
+
+    sql: str
+    tables: tuple[tuple[tuple[str, str], ...], ...]  # of each: the names and types of its columns
+    columns: tuple[str, ...]  # the names of the answer's columns
+    unchanged: tuple[tuple[tuple[int, str], ...], ...]  # for each: the released columns (table, name) that it shows
+    keeps_rows: bool  # each row is made from one released row; a last column has its number
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """A question about the rows of a private source, as `bind` resolved it."""
 
@@ -89,5 +103,14 @@ class Query:
     order: tuple[Ordering, ...] = ()
     limit: int | None = None
     dp_options: DpOptions | None = None
+    offset: int = 0
+    finish: Finish | None = None
+    together: bool = False  # the finish selects rows by their noise, so intervals hold for all released rows at once
+    beside: "tuple[Query, ...]" = ()  # other queries that the finish needs: released1, released2, ...
     cautions: tuple[str, ...] = field(default=(), compare=False)  # see decided_comparisons.py
     unit_notes: tuple[str, ...] = field(default=(), compare=False)  # what one person is, for explain()
+
+    @property
+    def shown_names(self) -> tuple[str, ...]:
+        """The names of the answer's columns."""
+        return tuple(name for name, _ in self.columns) if self.finish is None else self.finish.columns

@@ -30,6 +30,8 @@ class FromItem:
         default_factory=dict
     )  # an id column -> the (table, column) it refers to
     public: Mapping[str, int] | None = None  # of a public table: how many rows can have the same value, by column
+    merged: frozenset[str] = frozenset()  # columns of USING, which another item shows: named only with the alias
+    partner: Typed | None = None  # after an outer join: not NULL in the rows in which this item has a row
 
     @classmethod
     def build_from_table(cls, table: Table, alias: str, prefix: str) -> "FromItem":
@@ -68,7 +70,11 @@ class Scope:
         if not items:
             message = f"There is no table '{shorten(node.table)}' here{locate(node.args['table'])}."
             raise UnknownName("unknown-name", message, f"Write {' or '.join(item.alias for item in self.items)}.")
-        found = [(item, name) for item in items if (name := find_name(node.name, item.columns)) is not None]
+        found = [
+            (item, name)
+            for item in items
+            if (name := find_name(node.name, item.columns)) is not None and (node.table or name not in item.merged)
+        ]
         if len(found) == 1:
             return found[0]
         if found:

@@ -104,6 +104,16 @@ class RowBinder:
             )
         return found
 
+    def _find_id(self, node: exp.Expr) -> Typed | None:
+        """An id in IS NULL. A person's id is NULL only in rows of an outer join that have no partner."""
+        if not isinstance(node, exp.Column):
+            return None
+        item, name = self.scope.resolve(node)
+        if item.columns[name].type != "id":
+            return None
+        never = functions.type_literal(True)
+        return (item.partner or never) if name in item.person else item.columns[name]
+
     def _bind_comparison(self, node: exp.Expr, function: str, one: Typed, two: Typed) -> Typed:
         """Bind a comparison. A text that is compared with a date is read as a date."""
         left, right = read_beside(node, one, two), read_beside(node, two, one)
@@ -115,7 +125,8 @@ class RowBinder:
     def _bind_special(self, node: exp.Expr) -> Typed:  # noqa: PLR0911 - one return a form
         match node:
             case exp.Is() if isinstance(node.expression, exp.Null):
-                return functions.check_null(self.bind(node.this))
+                found_id = self._find_id(node.this.unnest())
+                return functions.check_null(self.bind(node.this) if found_id is None else found_id)
             case exp.Is():
                 raise build_syntax_refusal(
                     node,
@@ -176,6 +187,19 @@ class RowBinder:
             self._narrowed = before
         with locate_errors(node):
             return functions.choose(conditions, outcomes, otherwise)
+
+
+def is_aggregate(node: exp.Expr) -> bool:
+    """Is this an aggregate? Of the functions without a node of their own, only TOP_K is one."""
+    if isinstance(node, exp.Anonymous):
+        return str(node.this).upper() == "TOP_K"
+    return isinstance(node, (*AGGREGATES, exp.VariancePop, exp.StddevPop))
+
+
+def has_aggregate(node: exp.Expr) -> bool:
+    """Does an expression contain an aggregate, outside of subqueries?"""
+    found = node.walk(prune=lambda inner: isinstance(inner, exp.Query))
+    return any(is_aggregate(inner) for inner in found if not isinstance(inner.parent, exp.Window))
 
 
 def flatten(node: exp.Expr) -> list[exp.Expr]:

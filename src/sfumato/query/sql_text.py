@@ -14,7 +14,8 @@ DATE_TYPES = {exp.DType.DATE: "DATE", exp.DType.TIMESTAMPNTZ: "TIMESTAMP"}
 def print_sql(tree: exp.Expr) -> str:
     """Print a tree. The tree itself is changed: pass a copy if it is needed afterwards."""
     for node in list(tree.find_all(exp.Cast, exp.DateDiff, exp.WithinGroup)):
-        node.replace(_build_printable(node))
+        if not isinstance(node, exp.Cast) or _is_moment(node):
+            node.replace(_build_printable(node))
     return _print_lists(tree).sql(dialect=DIALECT, comments=False, copy=False)
 
 
@@ -30,6 +31,11 @@ def _print_lists(tree: exp.Expr) -> exp.Expr:
             listed = ", ".join(part.sql(dialect=DIALECT, comments=False) for part in node.expressions)
             node.set("expressions", [exp.Var(this=listed)])
     return tree
+
+
+def _is_moment(node: exp.Cast) -> bool:
+    """Is it DATE '2026-01-31' or TIMESTAMP '...', which is parsed as a cast of a text?"""
+    return node.to.this in DATE_TYPES and isinstance(node.this, exp.Literal)
 
 
 def _build_printable(node: exp.Expr) -> exp.Expr:

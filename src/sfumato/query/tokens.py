@@ -5,6 +5,7 @@ import re
 import threading
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sqlglot.dialects import DuckDB
 from sqlglot.errors import SqlglotError
@@ -13,6 +14,9 @@ from sqlglot.tokens import Tokenizer
 
 from sfumato.errors import UnknownName, UnsupportedSyntax
 from sfumato.query.dp_options import DpOptions, take_dp_options
+from sfumato.query.named_arguments import PER_GROUP, PER_ROW, take_named_arguments
+from sfumato.query.result_functions import RESULT_FUNCTIONS
+from sfumato.query.token_forms import SqlDialect, is_keyword_here, rewrite_tokens
 
 MOST_LETTERS = 20_000
 MOST_TOKENS = 3_000
@@ -22,18 +26,29 @@ AGGREGATES = (
     "COUNT", "SUM", "AVG", "VARIANCE", "VAR_SAMP", "STDDEV", "STDDEV_SAMP", "MIN", "MAX", "MEDIAN", "QUANTILE_CONT",
     "PERCENTILE_CONT", "MODE", "TOP_K", "APPROX_COUNT_DISTINCT",
 )  # fmt: skip
+SAME_AGGREGATES = (  # other names for these, and aggregates that are computed from these
+    "VAR", "VAR_POP", "VARIANCE_POP", "VARP", "VARIANCE_SAMP", "STD", "STDEV", "STDEVP", "STDDEV_POP", "STDDEVP",
+    "MEAN", "COUNT_IF", "COUNTIF", "QUANTILE", "QUANTILE_DISC", "APPROX_QUANTILE", "APPROX_QUANTILES",
+    "PERCENTILE_DISC", "ANY_VALUE",
+)  # fmt: skip
 DATES = (
     "DATE_TRUNC", "DATE_DIFF", "EXTRACT", "YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DAYOFWEEK", "DAYOFYEAR", "HOUR",
     "MINUTE",
 )  # fmt: skip
 FUNCTIONS = (*AGGREGATES, "ABS", "FLOOR", "CEIL", "CEILING", "COALESCE", "ROUND", *DATES)
+KNOWN_FUNCTIONS = frozenset((*FUNCTIONS, *SAME_AGGREGATES, *RESULT_FUNCTIONS, PER_GROUP, PER_ROW))
 MOST_ARGUMENTS = {"DATE_TRUNC": 2, "DATE_DIFF": 3}  # the parser would silently drop what follows
 CLAUSES = {
     TokenType.SELECT, TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY,
     TokenType.LIMIT, TokenType.ASC, TokenType.DESC, TokenType.WITH, TokenType.JOIN, TokenType.LEFT, TokenType.INNER,
     TokenType.OUTER, TokenType.ON, TokenType.USING, TokenType.UNION,
 }  # fmt: skip
-BEFORE_SUBQUERY = {TokenType.L_PAREN, TokenType.R_PAREN, TokenType.ALL}  # may precede a second SELECT
+BEFORE_SUBQUERY = {
+    TokenType.L_PAREN, TokenType.R_PAREN, TokenType.ALL, TokenType.UNION, TokenType.INTERSECT, TokenType.EXCEPT,
+    TokenType.DISTINCT,
+}  # fmt: skip  # may precede a second SELECT
+DP_WORDS = re.compile("differential_privacy|anonymization", re.IGNORECASE)
+BEGINNINGS = (TokenType.SELECT, TokenType.WITH, TokenType.L_PAREN)
 PREFIXES = {TokenType.NOT, TokenType.DASH, TokenType.PLUS}
 WORDS = {
     TokenType.AND, TokenType.OR, TokenType.NOT, TokenType.IN, TokenType.BETWEEN, TokenType.LIKE, TokenType.IS,
@@ -51,7 +66,7 @@ DATE_TYPES = {TokenType.DATE, TokenType.TIMESTAMPNTZ}  # before a text: DATE '..
 PLAIN_TEXT = re.compile(r"[\x20-\x7e\n\r\t]*")
 INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")  # Unicode categories
 QUOTED = re.compile(r"""('|").*?(?:\1|(?P<open>\Z))|--[^\n]*|/\*.*?(?:\*/|(?P<open_comment>\Z))""", re.DOTALL)
-DIALECT = DuckDB()
+DIALECT = SqlDialect()
 _OWN = threading.local()
 BEGIN = "Begin with SELECT COUNT(*) FROM a table."
 SHORTEN = "Ask a smaller question, or several questions."
@@ -111,12 +126,16 @@ def read_tokens(sql: object, *, clauses: bool = True) -> tuple[list[Token], DpOp
     """Read the tokens and the OPTIONS of a question. With clauses=False, read the tokens of one expression."""
     tokens = _split_tokens(sql)
     text = str(sql)
-    if clauses and tokens[-1].token_type is TokenType.SEMICOLON and not tokens[-1].comments:
+    while clauses and tokens and tokens[-1].token_type is TokenType.SEMICOLON:
         tokens.pop()
+    tokens = rewrite_tokens(tokens, text)
     if not tokens:
         raise UnsupportedSyntax("syntax", "The text contains no question.", BEGIN)
-    options = take_dp_options(tokens) if clauses and "differential_privacy" in text.lower() else None
-    if clauses and tokens[0].token_type not in (TokenType.SELECT, TokenType.WITH):
+    options = take_dp_options(tokens) if clauses and DP_WORDS.search(text) else None
+    if any(token.token_type is TokenType.FARROW for token in tokens) or "anon_" in text.lower():
+        reported = take_named_arguments(tokens)
+        options = replace(options or DpOptions(), report_format=True) if reported else options
+    if clauses and tokens[0].token_type not in BEGINNINGS:
         hint = HINTS.get(tokens[0].text.upper(), BEGIN)
         raise _build_token_refusal(tokens[0], text, "A question is one SELECT statement, but this begins with {}", hint)
     _check_tokens(tokens, text, clauses=clauses)
@@ -192,18 +211,22 @@ def _check_tokens(tokens: Sequence[Token], sql: str, *, clauses: bool) -> None:
         if nesting + prefixes > most_nesting:
             place = locate_offset(sql, token.start)
             raise UnsupportedSyntax("syntax", f"The question is too deeply nested{place}.", SHORTEN)
-        if token.comments:
-            raise _build_token_refusal(token, sql, "There is a comment next to {}", "Leave comments out.")
-        if kind not in ALWAYS_ALLOWED:
+        if kind not in ALWAYS_ALLOWED and not is_keyword_here(tokens, index):
             before = tokens[index - 1] if index else None
             after = tokens[index + 1] if index + 1 < len(tokens) else None
-            extracts = kind is TokenType.FROM and index > 2 and tokens[index - 3].text.upper() == "EXTRACT"
+            extracts = kind is TokenType.FROM and _is_in_expression(tokens, index)
             _check_word(token, before, after, sql, clauses=clauses or extracts)
             if token.text.upper() in MOST_ARGUMENTS:
                 _check_arguments(tokens, index, sql)
     if opened:
         place = locate_offset(sql, opened[-1])
         raise UnsupportedSyntax("syntax", f"A bracket is not closed{place}.", "Close it with ')'.")
+
+
+def _is_in_expression(tokens: Sequence[Token], index: int) -> bool:
+    """Is this the FROM of EXTRACT(month FROM day), or of IS DISTINCT FROM?"""
+    distinct = index > 0 and tokens[index - 1].token_type is TokenType.DISTINCT
+    return distinct or (index > 2 and tokens[index - 3].text.upper() == "EXTRACT")
 
 
 def _check_arguments(tokens: Sequence[Token], index: int, sql: str) -> None:
@@ -248,19 +271,15 @@ def _check_clause(token: Token, before: Token | None, after: Token | None, sql: 
         raise _build_token_refusal(token, sql, "{} cannot be used in an expression", "Leave it out.")
     if kind is TokenType.SELECT and before is not None and before.token_type not in BEFORE_SUBQUERY:
         raise _build_token_refusal(token, sql, "There is a second {}", HINTS["SELECT"])
-    if kind is TokenType.UNION and not _is_kind(after, TokenType.ALL):
-        raise _build_token_refusal(
-            token, sql, "{} drops duplicate rows, which may belong to two people", "Use UNION ALL."
-        )
 
 
 def _check_name(token: Token, before: Token | None, after: Token | None, sql: str) -> None:
     word = token.text.upper()
-    if word in HINTS:
+    if word in HINTS and not (_is_kind(after, TokenType.L_PAREN) and word in KNOWN_FUNCTIONS):
         hint = f'{HINTS[word]} If it is the name of a column, write it in double quotes: "{token.text}".'
         raise _build_token_refusal(token, sql, "{} is not supported", hint)
     within_group = word == "GROUP" and before is not None and before.text.upper() == "WITHIN"
-    if _is_kind(after, TokenType.L_PAREN) and word not in FUNCTIONS and not within_group:
+    if _is_kind(after, TokenType.L_PAREN) and word not in KNOWN_FUNCTIONS and not within_group:
         raise _build_function_refusal(token, sql)
 
 

@@ -1,0 +1,55 @@
+"""A question that needs several releases (ROLLUP, UNION ALL, a share of another total): one charge for all of them."""
+
+from collections.abc import Callable
+from fractions import Fraction
+
+from sfumato.answering.certified_plans import CertifiedPlans, certify_together
+from sfumato.answering.desk import Desk
+from sfumato.answering.present_answer import PlannedQuery, present_answer
+from sfumato.answering.receipt import compute_population_cost
+from sfumato.answers.answer import Answer
+from sfumato.answers.finished_answer import Bill, finish_answer
+from sfumato.errors import InvalidParameter
+from sfumato.kernel.losses import ZCDP, PureDP
+from sfumato.planning.shares import split_evenly
+from sfumato.query.query import Query
+
+ALONE = "Use ask() or preview(), or ask for each part on its own."
+
+
+def plan_together(
+    desk: Desk, query: Query, loss: PureDP | ZCDP, confidence: Fraction
+) -> tuple[list[PlannedQuery], CertifiedPlans]:
+    """Plan all queries of a question. They share the loss evenly."""
+    queries = [query, *query.beside]
+    shares = split_evenly(loss, len(queries))
+    asked = [PlannedQuery(one, desk.plan(one, share), confidence) for one, share in zip(queries, shares, strict=True)]
+    return asked, certify_together([one.planned.plan for one in asked])
+
+
+def answer_together(  # noqa: PLR0917 - its caller names what it passes
+    desk: Desk,
+    query: Query,
+    loss: PureDP | ZCDP,
+    confidence: Fraction,
+    analyst: str,
+    write_question: Callable[[], str],
+) -> Answer:
+    """Charge and release all queries of a question at once, and compute its rows from them."""
+    asked, certified = plan_together(desk, query, loss, confidence)
+    answered = desk.answer(certified, analyst, write_question)
+    parts = [
+        present_answer(desk, one, released, answered.receipt.part(released.certificate), finished=False)
+        for one, released in zip(asked, answered.released, strict=True)
+    ]
+    receipt = answered.receipt
+    bill = Bill(receipt.cost, compute_population_cost(receipt.taken), certified.certificate.loss)
+    if query.finish is None:
+        raise AssertionError("a question of several queries has a finish")
+    return finish_answer(parts, query.finish, bill, together=query.together)
+
+
+def refuse_several(query: Query, where: str) -> None:
+    """Refuse a question that needs several releases, in a call that makes one."""
+    if query.beside:
+        raise InvalidParameter("question", f"must need one release in {where}", "one that needs several", ALONE)

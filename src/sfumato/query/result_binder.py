@@ -1,0 +1,200 @@
+"""A question over released results -> the queries that are released, and the SQL that makes the answer from them.
+
+A SELECT over rows of private tables with aggregates is a query: it is measured, and its rows are released. Whatever
+stands above it (windows, outer SELECTs, joins of results, UNION ALL) is post-processing of released rows.
+"""
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from sfumato.catalog.dataset import Dataset
+from sfumato.catalog.names import find_name
+from sfumato.errors import QueryError
+from sfumato.query.decided_comparisons import add_caution
+from sfumato.query.dp_options import DpOptions
+from sfumato.query.finish import RELEASED, build_finish, select_released
+from sfumato.query.from_clause import CTEs, FromBinder, collect_ctes
+from sfumato.query.grouping_sets import expand_grouping_sets
+from sfumato.query.lifted_select import LiftedSelect, needs_lifting
+from sfumato.query.parse import DP_OPTIONS, build_syntax_refusal, parse
+from sfumato.query.query import Query
+from sfumato.query.row_expressions import has_aggregate
+from sfumato.query.select_binder import SelectBinder, read_limit
+
+MOST_QUERIES = 16
+NO_REPORT = (
+    "report_format is left out: the answer has its own intervals, and to_dict() and `ask --json` write them as JSON."
+)
+RAW_TABLE = "Aggregate the table in a subquery first, or join it inside the subquery that is aggregated."
+
+
+class ResultBinder:
+    """Finds the queries of a question, and what is computed from their released rows."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        self.dataset = dataset
+        self.queries: list[Query] = []
+        self.types: list[tuple[tuple[str, str], ...]] = []
+        self._options: DpOptions | None = None
+
+    def bind(self, tree: exp.Query) -> Query:
+        """Bind a question."""
+        found = tree.meta.get(DP_OPTIONS)
+        self._options = found if isinstance(found, DpOptions) else None
+        if self._options is not None and self._options.report_format:
+            add_caution(NO_REPORT)
+        for clause in tree.find_all(exp.Limit, exp.Offset):
+            read_limit(clause)
+        finished = self.transform(tree, {})
+        if not self.queries:
+            raise build_syntax_refusal(
+                tree,
+                "The question does not need the data",
+                "Ask about a private table, with COUNT(*), SUM(x) or AVG(x).",
+            )
+        first = self.queries[0]
+        if len(self.queries) == 1 and isinstance(finished, exp.Select) and finished.meta.get(RELEASED):
+            return first
+        undeclared = any(key.values is None for query in self.queries for key in query.keys)
+        if undeclared and len(self.queries) > 1:
+            what = "This question needs several releases, and one of them has a key without declared values"
+            raise build_syntax_refusal(tree, what, "Declare the key's values, or ask separately and combine in Python.")
+        finish, together = build_finish(finished, self.queries, tuple(self.types))
+        beside = tuple(replace(query, together=together) for query in self.queries[1:])
+        return replace(first, finish=finish, together=together, beside=beside)
+
+    def transform(self, node: exp.Expr, known: CTEs) -> exp.Query:
+        """The SQL over released rows that has the same rows as a SELECT or UNION."""
+        node = node.unnest() if isinstance(node, (exp.Paren, exp.Subquery)) else node
+        if isinstance(node, exp.SetOperation):
+            return self._transform_union(node, collect_ctes(node, known))
+        if not isinstance(node, exp.Select):
+            raise build_syntax_refusal(node, "A subquery must be one SELECT", "Write (SELECT ... FROM ...).")
+        own = collect_ctes(node, known)
+        expanded = expand_grouping_sets(node)
+        if expanded is not None:
+            return self.transform(expanded, own)
+        if self._reads_results(node, own):
+            return self._transform_outer(node, own)
+        return self._transform_query(node, own)
+
+    def add_query(self, query: Query, types: tuple[tuple[str, str], ...], node: exp.Expr) -> int:
+        """The number of a query among the releases. An equal query is released once."""
+        if query in self.queries:
+            return self.queries.index(query)
+        if len(self.queries) >= MOST_QUERIES:
+            raise build_syntax_refusal(
+                node, f"The question needs more than {MOST_QUERIES} releases", "Ask several questions."
+            )
+        self.queries.append(query)
+        self.types.append(types)
+        return len(self.queries) - 1
+
+    def _transform_union(self, node: exp.SetOperation, known: CTEs) -> exp.Query:
+        sides = [self.transform(side, known) for side in (node.this, node.expression)]
+        made = type(node)(this=sides[0], expression=sides[1], distinct=node.args.get("distinct"))
+        for clause in ("order", "limit", "offset"):
+            if node.args.get(clause) is not None:
+                made.set(clause, node.args[clause].copy())
+        return made
+
+    def _transform_query(self, node: exp.Select, known: CTEs) -> exp.Query:
+        """A SELECT over rows: it is released as it is, or its aggregates are, and DuckDB computes the rest."""
+        binder = SelectBinder(node, self.dataset, known, self._options)
+        try:
+            query, types = binder.bind_plain()
+        except QueryError:
+            if not needs_lifting(node):
+                raise
+            return LiftedSelect(binder, lambda inner: self.transform(inner, known), self.add_query).build()
+        return select_released(self.add_query(query, types, node), [name for name, _ in types])
+
+    def _transform_outer(self, node: exp.Select, known: CTEs) -> exp.Query:
+        """A SELECT over results: every subquery in it becomes its released rows."""
+        made = node.copy()
+        made.set("with_", None)
+        if node.args.get("from_") is not None:
+            made.args["from_"].set("this", self._transform_item(node.args["from_"].this, known))
+        for join, copied in zip(node.args.get("joins") or [], made.args.get("joins") or [], strict=True):
+            copied.set("this", self._transform_item(join.this, known))
+        self.transform_inner(made, known)
+        _expand_star(made)
+        return made
+
+    def transform_inner(self, made: exp.Expr, known: CTEs) -> None:
+        """Replace the subqueries inside the expressions of a SELECT by their released rows."""
+        for name, value in list(made.args.items()):
+            if name in ("from_", "joins", "with_"):
+                continue
+            for child in value if isinstance(value, list) else [value]:
+                if not isinstance(child, exp.Expr):
+                    continue
+                if isinstance(child, exp.Subquery):
+                    child.replace(exp.Subquery(this=self.transform(child.this, known)))
+                elif isinstance(child, exp.Query):
+                    child.replace(self.transform(child, known))
+                else:
+                    self.transform_inner(child, known)
+
+    def _transform_item(self, node: exp.Expr, known: CTEs) -> exp.Expr:
+        inner, alias, scope = self._find_subquery(node, known)
+        if inner is None:
+            what = f"The table {node.name}[at] has rows of people or of a public list, and is combined with results"
+            raise build_syntax_refusal(node, what, RAW_TABLE)
+        made = exp.Subquery(this=self.transform(inner, scope))
+        made.set("alias", exp.TableAlias(this=exp.Identifier(this=alias, quoted=True)))
+        return made
+
+    def _find_subquery(self, node: exp.Expr, known: CTEs) -> tuple[exp.Expr | None, str, CTEs]:
+        """The SELECT behind an item of FROM, its alias, and the CTEs that it sees. None: a table."""
+        if isinstance(node, exp.Subquery):
+            return node.this, node.alias or "subquery", known
+        cte = find_name(node.name, known) if isinstance(node, exp.Table) else None
+        if cte is not None:
+            return known[cte].node, node.alias or cte, known[cte].known
+        view = find_name(node.name, self.dataset.views)
+        if view is not None:
+            return parse(self.dataset.views[view]), node.alias or view, {}
+        return None, node.alias_or_name, known
+
+    def _reads_results(self, node: exp.Select, known: CTEs) -> bool:
+        source = node.args.get("from_")
+        if source is None:
+            return not has_aggregate(node)
+        items = [source.this, *(join.this for join in node.args.get("joins") or [])]
+        return any(self._is_result(*self._find_subquery(item, known)) for item in items)
+
+    def _is_result(self, node: exp.Expr | None, _alias: str, known: CTEs) -> bool:
+        """Are its rows released results, and not rows of people?"""
+        if node is None:
+            return False
+        node = node.unnest() if isinstance(node, (exp.Paren, exp.Subquery)) else node
+        if isinstance(node, exp.SetOperation):
+            own = collect_ctes(node, known)
+            return any(self._is_result(side, "", own) for side in (node.this, node.expression))
+        if not isinstance(node, exp.Select):
+            return False
+        own = collect_ctes(node, known)
+        if node.args.get("from_") is None or self._reads_results(node, own):
+            return True
+        if node.args.get("group") is None and not any(has_aggregate(column) for column in node.expressions):
+            return False
+        return not FromBinder(self.dataset).groups_by_person(node, own)
+
+
+def _expand_star(select: exp.Select) -> None:
+    """Name the columns of SELECT * over one subquery, so that they can be traced to released columns."""
+    source = select.args.get("from_")
+    inner = None if source is None else source.this
+    while isinstance(inner, (exp.Subquery, exp.Paren, exp.SetOperation)):
+        inner = inner.this
+    if select.args.get("joins") or not isinstance(inner, exp.Select):
+        return
+    names = [node.alias_or_name for node in inner.expressions]
+    expanded: list[exp.Expr] = []
+    for node in select.expressions:
+        star = isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star))
+        expanded += [exp.Column(this=exp.Identifier(this=name, quoted=True)) for name in names] if star else [node]
+    if all(names):
+        select.set("expressions", expanded)
