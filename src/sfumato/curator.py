@@ -9,6 +9,7 @@ from sfumato.answering.current_data import CurrentData
 from sfumato.answering.desk import DEFAULT_ANALYST, Desk
 from sfumato.answering.diagnose import Diagnosis, diagnose
 from sfumato.answering.find_bounds import Bounds, find_bounds
+from sfumato.answering.find_cap import Cap, find_cap
 from sfumato.answering.preview import Preview, preview
 from sfumato.answering.rehearse import rehearse
 from sfumato.answering.selection import Question, Selection
@@ -65,6 +66,10 @@ class Curator:
         old = self.desk.engine
         self.desk = replace(self.desk, dataset=dataset, engine=engine, versions=versions)
         old.close()
+
+    def keep_report(self, report: LoadReport | None) -> None:
+        """Keep the owner's report of the data that is answered from now on."""
+        self._load_report = report
 
     @contextmanager
     def at_desk(self) -> Iterator[Desk]:
@@ -194,6 +199,11 @@ class Curator:
         """Buy bounds for a column whose declared bounds are wide. The owner still has to declare them."""
         with self.at_desk() as desk:
             return find_bounds(desk, column, epsilon, table, analyst)
+
+    def find_cap(self, table: str | None = None, epsilon: Number = "0.1", *, analyst: str = DEFAULT_ANALYST) -> Cap:
+        """Buy a contribution bound (max_rows_per_unit) for a table. The owner still has to declare it."""
+        with self.at_desk() as desk:
+            return find_cap(desk, table, epsilon, analyst)
 
     def select(self, table: str | None = None) -> Selection:
         """A table to ask about in Python. Without a name: the only table."""

@@ -4,10 +4,12 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 from sfumato.answering.current_data import CurrentData, read_stamp
+from sfumato.answering.find_cap import CANDIDATES
 from sfumato.answers.disclosure import Signer
 from sfumato.arguments import check_path, check_text, check_truth
 from sfumato.catalog.budget import Budget
@@ -37,10 +39,12 @@ from sfumato.ingest.source_refusals import NOT_A_FRAME
 from sfumato.kernel.neighbours import Row
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.ledger_address import resolve_address
+from sfumato.number_arguments import Number
 from sfumato.private_files import locked, make_private_folder, tighten
 from sfumato.shared_ledgers import SECRET, open_shared_ledger
 
 FIRST_VERSION = "1"
+AUTOMATIC = "auto"
 SINGLE_COLUMNS = ("Series", "Index", "Array", "ChunkedArray")
 A_TABLE = "must be a frame (pandas, polars, Arrow) or the path of a file"
 
@@ -61,7 +65,7 @@ def protect(
     date_format: str | None = None,
     on_error: str = "refuse",
     quoted_newlines: bool | None = None,
-    max_rows_per_unit: int = 1,
+    max_rows_per_unit: int | str = 1,
     max_groups_per_unit: int = 1,
     unique: str | Sequence[str | Sequence[str]] = (),
     population: str | None = None,
@@ -69,12 +73,15 @@ def protect(
     ledger: str | Path | None = None,
     analysts: Mapping[str, Budget] | None = None,
     strict: bool = False,
+    cap_epsilon: Number = "0.1",
 ) -> Curator:
     """Protect one table: a frame (pandas, polars, Arrow) or the path of a CSV or Parquet file.
 
     `unit` is the column that identifies people, ROW (each row is one person), or COUNTS("n"): a record with n = 5
     stands for 5 people, and n needs no declaration.
     `rows` (unit ROW or COUNTS) and `people` (unit an id) make that number public. Both need neighbours="replace-one".
+    `max_rows_per_unit="auto"` buys the bound: a private race over possible bounds, which costs `cap_epsilon` of the
+    budget (see `find_cap`). The chosen number is public, and an entry of the ledger records it.
     `unique` lists columns (or lists of columns) whose values no two rows of one person share: a load drops repeats.
     `encoding`, `delimiter`, `decimal`, `date_format`, `on_error` and `quoted_newlines` say how texts are read: see
     the guide. A load that loses many values warns (errors.LoadWarning). With `strict` it is refused
@@ -90,19 +97,24 @@ def protect(
     books_at = None if ledger is None else find_place(ledger)
     reading = TextFormat(encoding, delimiter, decimal, date_format, on_error, quoted_newlines)
     row_unit, count_column = split_unit(unit)
+    automatic = isinstance(max_rows_per_unit, str) and str.__eq__(max_rows_per_unit, AUTOMATIC)
+    if isinstance(max_rows_per_unit, str) and not automatic:
+        raise InvalidParameter("max_rows_per_unit", f'must be a whole number or "{AUTOMATIC}"', "another text")
+    most_rows = CANDIDATES[-1] if isinstance(max_rows_per_unit, str) else max_rows_per_unit
     table = Table(
-        name, None, row_unit, columns, max_rows_per_unit, max_groups_per_unit, rows, people=people, reading=reading,
+        name, None, row_unit, columns, most_rows, max_groups_per_unit, rows, people=people, reading=reading,
         count_column=count_column, unique=list_keys(unique),
     )  # fmt: skip
     dataset = Dataset(name, [table], budget, population, neighbours, analysts=_check_limits(analysts))
-    engine = DuckDBEngine.of_data(table, rows_of, Loading(strict=strict))
+    engine = DuckDBEngine.of_data(table, rows_of, Loading(strict=strict and not automatic))
     signer = Signer() if books_at is None else Signer(books_at.key)
     versions = {table.name: f"{version}-{hash_declaration(table)[:16]}"}
     if books_at is not None or population is not None:  # others may ask about other data on this ledger
         key = SECRET if books_at is None else signer.secret(b"data version")
         versions[table.name] += f"-{engine.content_digest(table.name, key)[:32]}"
     try:
-        _warn(engine.load_report)
+        if not automatic:
+            _warn(engine.load_report)
     except LoadWarning:  # where warnings are errors
         engine.close()
         raise
@@ -112,7 +124,26 @@ def protect(
     except BaseException:
         engine.close()
         raise
-    return Curator(dataset, engine, books, versions, signer, load_report=engine.load_report, shares_ledger=shared)
+    report = None if automatic else engine.load_report
+    curator = Curator(dataset, engine, books, versions, signer, load_report=report, shares_ledger=shared)
+    return _choose_bound(curator, rows_of, cap_epsilon, Loading(strict=strict)) if automatic else curator
+
+
+def _choose_bound(curator: Curator, data: object, epsilon: Number, loading: Loading) -> Curator:
+    """Buy max_rows_per_unit, and pin the data with it."""
+    try:
+        (declared,) = curator.dataset.tables.values()
+        found = curator.find_cap(declared.name, epsilon)
+        table = replace(declared, max_rows_per_unit=found.max_rows_per_unit)
+        engine = DuckDBEngine.of_data(table, data, loading)
+        versions = {name: f"{version}-{table.max_rows_per_unit}" for name, version in curator.versions.items()}
+        curator.read_from(replace_tables(curator.dataset, {table.name: table}), engine, versions)
+        curator.keep_report(engine.load_report)
+        _warn(engine.load_report)
+    except BaseException:
+        curator.close()
+        raise
+    return curator
 
 
 def open_folder(

@@ -1,4 +1,4 @@
-"""The commands upgrade, diagnose and bounds, and OPTIONS in the question."""
+"""The commands upgrade, diagnose, bounds and cap, and OPTIONS in the question."""
 
 import json
 
@@ -53,6 +53,17 @@ def test_bounds_are_told_and_not_declared(clinic):
     assert "Nothing was declared" in run(clinic, "bounds", "cost", "--epsilon", "7")
     assert (clinic / "catalog.toml").read_text() == before
     run(clinic, "bounds", "site", code=4)
+
+
+def test_a_cap_is_told_and_not_declared(clinic):
+    run(clinic, "preview", COUNT, "--epsilon", "1")
+    before = (clinic / "catalog.toml").read_text()
+    found = json.loads(run(clinic, "cap", "visits", "--epsilon", "9", "--json"))
+    assert found["table"] == "visits"
+    assert found["max_rows_per_unit"] >= 1
+    assert "declare max_rows_per_unit" in run(clinic, "cap", "visits", "--epsilon", "7")
+    assert (clinic / "catalog.toml").read_text() == before
+    run(clinic, "cap", "nothing", code=4)
 
 
 def test_a_question_may_name_its_own_price(clinic):

@@ -108,6 +108,7 @@ def callables(people):
         "watch": (people.watch, {"sql": COUNT, "above": 10**6, "epsilon": "0.0001", "questions": 9} | named),
         "diagnose": (people.diagnose, {"sql": COUNT, "epsilon": "0.0001"} | named),
         "find_bounds": (people.find_bounds, {"column": "income", "epsilon": "0.0001", "table": None} | named),
+        "find_cap": (people.find_cap, {"table": "people", "epsilon": "0.0001"} | named),
         "select": (people.select, {"table": "people"}),
         "where": (people.where, {"condition": "age > 3"}),
         "group_by": (lambda key: people.group_by(key), {"key": "city"}),

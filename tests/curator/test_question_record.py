@@ -43,8 +43,10 @@ def test_every_way_to_ask_is_recorded():
         people.watch("SELECT COUNT(*) AS n FROM people", above=10, epsilon="0.1")
         people.diagnose("SELECT AVG(age) AS a FROM people WHERE age > 20", epsilon=1)
         people.find_bounds("income", epsilon=1)
+        people.find_cap("people", epsilon=1)
         found = [json.loads(entry.question) for entry in charges(people)]
-        assert [record["how"] for record in found] == ["ask", "upgrade", "ask_all", "watch", "diagnose", "bounds"]
+        ways = ["ask", "upgrade", "ask_all", "watch", "diagnose", "bounds", "cap"]
+        assert [record["how"] for record in found] == ways
         assert found[0]["questions"][0]["sql"] == NORMAL, "a frame is recorded as its SQL"
         assert [record["margin"] for record in found[2]["questions"]] == [{"n": 20}, {"n": 30}]
         assert found[3]["above"] == 10

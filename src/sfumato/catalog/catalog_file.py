@@ -217,6 +217,9 @@ def _read_table(name: str, raw: object) -> Table:
     if isinstance(owner, str) and find_name(owner, columns) is None:
         columns[owner] = Id()  # to name the unit's column is to declare it
     rest = {key: table[key] for key in TABLE_KEYS if key in table}
+    if rest.get("max_rows_per_unit") == "auto":
+        hint = f"Remove it, run `sfumato prepare` and `sfumato cap {name} --epsilon 0.1`, and declare what that prints."
+        raise build_catalog_error(f"{where}: a catalog holds the number itself, because it is public.", hint)
     with name_place(where):
         reading = TextFormat(**{key: table[key] for key in READING_KEYS if key in table})
     return Table(

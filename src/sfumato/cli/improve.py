@@ -1,5 +1,5 @@
 # ruff: noqa: PLC0415 - what is heavy is imported by the command that needs it
-"""Commands that make answers better: upgrade, diagnose, bounds."""
+"""Commands that make answers better: upgrade, diagnose, bounds, cap."""
 
 from typing import Annotated
 
@@ -79,3 +79,25 @@ def bounds(
             return
         say(str(found))
         say("Nothing was declared: write these into catalog.toml, then run `sfumato prepare`.", "dim")
+
+
+def cap(
+    context: typer.Context,
+    table: Annotated[str | None, typer.Argument(metavar="TABLE", help="A table whose people have ids.")] = None,
+    *,
+    epsilon: Annotated[str, typer.Option(help="What it may cost.", metavar="E")] = "0.1",
+    analyst: Analyst = "owner",
+    as_json: AsJson = False,
+) -> None:
+    """Buy a contribution bound for a table: a number of rows that nearly everybody keeps to. The owner declares it."""
+    with refusals(as_json):
+        from sfumato.opening import open_folder
+
+        with working("Choosing"), open_folder(context.obj) as curator:
+            found = curator.find_cap(table, epsilon, analyst=analyst)
+        if as_json:
+            bound = {"table": found.table, "max_rows_per_unit": found.max_rows_per_unit}
+            print_json({**bound, "people_above": found.people_above, "cost": found.cost.as_text()})
+            return
+        say(str(found))
+        say("Nothing was declared: write it into catalog.toml, then run `sfumato prepare`.", "dim")
