@@ -74,6 +74,7 @@ def _aggregate(say: Expressions, rows: Rows) -> tuple[str, str]:
     order = f"ORDER BY {number}{say.pick('', ' DESC')}"
     forms += [f"PERCENTILE_CONT({say.pick(*FRACTIONS)}) WITHIN GROUP ({order})"]
     forms += [f"COUNT(DISTINCT {rows.person})"] * 3 if rows.person else []
+    forms += [f"{say.pick('MIN', 'MAX', 'MEDIAN')}({say.pick(*days)})"] if (days := rows.of(DATE, MOMENT)) else []
     plain = rows.of(WHOLE, LISTED, TRUTH, TEXT, DATE, MOMENT)
     plain += [one for one in rows.of(REAL) if one.split(".")[-1] in STORED]  # a person's own totals are on a grid
     forms += [f"COUNT(DISTINCT {say.pick(*plain)})"] * 2 if plain else []

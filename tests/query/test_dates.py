@@ -268,7 +268,7 @@ def test_a_part_that_began_elsewhere_would_be_seen():
         ("SELECT COUNT(*) FROM visits WHERE CAST(born AS TIMESTAMP) > seen", ["CAST"]),
         ("SELECT COUNT(*) FROM visits WHERE DATE(seen) > born", ["DATE_TRUNC('day', x)"]),
         ("SELECT AVG(seen) FROM visits", ["AVG needs a number", "DATE_DIFF('day'"]),
-        ("SELECT MAX(born) FROM visits", ["MAX needs a number", "DATE_DIFF('day'"]),
+        ("SELECT SUM(born) FROM visits", ["SUM needs a number", "DATE_DIFF('day'"]),
         ("SELECT MODE(born) FROM visits", ["needs declared values"]),
     ],
 )  # fmt: skip

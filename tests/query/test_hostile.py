@@ -180,7 +180,7 @@ HOSTILE = {
     "too large": "SELECT SUM(" + " * ".join(["big"] * 20) + ") FROM people",
     "nested aggregate": "SELECT AVG(COUNT(*)) FROM people",
     "where aggregate": "SELECT COUNT(*) FROM people WHERE COUNT(*) > 3",
-    "no aggregate": "SELECT city FROM people GROUP BY city",
+    "no aggregate": "SELECT age FROM people",
     "having of mixed types": "SELECT city, COUNT(*) FROM people GROUP BY city HAVING city > 3",
     "having a number": "SELECT COUNT(*) FROM people HAVING COUNT(*)",
     "key arithmetic": "SELECT city + 1, COUNT(*) FROM people GROUP BY city",

@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 
 from sfumato.answers.key_threshold import describe_key_threshold
+from sfumato.answers.present_keys import describe_present_keys
 from sfumato.answers.released_values import Reading, find_linear_margin, read_linear
 from sfumato.kernel.certify import Certificate
 from sfumato.planning.formulas import CountFormula, MeanFormula, SumFormula, VarianceFormula, sums_of
@@ -34,6 +35,9 @@ def find_cautions(
 ) -> tuple[str, ...]:  # fmt: skip
     """Find the warnings about the question and the shown rows. `labels` names these; `cells` were released."""
     said = list(query.cautions)
+    present = describe_present_keys(query, planned, certificate, confidence)
+    if present is not None:
+        said.append(present)
     if not cells:
         said.append(f"{NO_KEY} {describe_key_threshold(planned, certificate)} {MORE_KEYS}")
     by_name = {vector.name: vector for vector in shown.measured}

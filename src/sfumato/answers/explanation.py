@@ -11,6 +11,7 @@ from sfumato.answers.interval_terms import find_interval_terms
 from sfumato.answers.intervals import has_interval
 from sfumato.answers.key_threshold import describe_key_threshold
 from sfumato.answers.output_sensitivity import ColumnSensitivity
+from sfumato.answers.present_keys import describe_present_keys
 from sfumato.answers.proofs import (
     BOUND_CLAIMS,
     GROUP_CLAIMS,
@@ -154,6 +155,9 @@ def write_sentences(query: Query, planned: Planned, certificate: Certificate, co
             "sets this bound."
         )
         said.append(cite(bound, VALUE_CLAIMS))
+    present = describe_present_keys(query, planned, certificate, confidence)
+    if present is not None:
+        said.append(present)
     threshold = describe_key_threshold(planned, certificate)
     if threshold is not None:
         said.append(cite(threshold, KEY_CLAIMS))

@@ -21,6 +21,7 @@ from sfumato.answers.interval_terms import find_interval_terms
 from sfumato.answers.intervals import find_column_ends, has_interval
 from sfumato.answers.output_sensitivity import ColumnSensitivity, find_released_sensitivities
 from sfumato.answers.output_values import Floats, Objects, Values, compute_column, passes, select_cells
+from sfumato.answers.present_keys import find_least_number
 from sfumato.answers.released_values import Reading, compute_aggregate
 from sfumato.answers.shown_rows import ShownRows
 from sfumato.kernel.certify import Certificate
@@ -147,7 +148,8 @@ def make_answer(  # noqa: PLR0917 - its caller names what it passes
     cells = list(reading.keys if reading.keys is not None else product(*(key.values or () for key in query.keys)))
     keys = [np.array([cell[index] for cell in cells] + [None], object)[:-1] for index in range(len(query.keys))]
     columns = {name: compute_column(post, aggregates, keys) for name, post in query.columns}
-    kept = select_cells(query, aggregates, keys, len(cells))
+    least = find_least_number(query, planned, reading, confidence)
+    kept = select_cells(query, aggregates, keys, len(cells), least)
     whole = {name for name, post in query.columns if _is_whole(post, planned)}
     shown = {name: _list_values(values, len(cells), kept, whole=name in whole) for name, values in columns.items()}
     names = tuple(columns)

@@ -174,7 +174,7 @@ def _bound_change(aggregate: Aggregate, reach: _Reach, rows: float | None) -> _C
             most = None if rows is None else min(span * math.sqrt(times / max(rows, 1)), span / math.sqrt(2))
             return _state_per_row(f"{span * math.sqrt(times):g}/√n", most, rows, reach)
         case "MIN" | "MAX" | "QUANTILE" if value is not None:
-            if value.type != "number":
+            if aggregate.since is not None:
                 return _Change(None, "its range", f"one person can change it by the whole range. {WHY_A_CHOICE}")
             span = _compute_span(value)
             words = f"one person can change it by at most {span:g}, the whole range. {WHY_A_CHOICE}"
@@ -240,6 +240,6 @@ def _describe_aggregate(aggregate: Aggregate) -> str:
     value, function = aggregate.value, NAMES.get(aggregate.function, aggregate.function)
     if aggregate.fraction is not None:
         function = "median" if aggregate.fraction == Fraction(1, 2) else f"{float(aggregate.fraction):g} quantile"
-    if value is None or not value.bounded or value.type != "number" or aggregate.function.startswith("COUNT"):
+    if value is None or not value.bounded or aggregate.since is not None or aggregate.function.startswith("COUNT"):
         return function
     return f"{function}, values from {value.lower:g} to {value.upper:g}"

@@ -69,9 +69,16 @@ def compute_column(post: Post, aggregates: Sequence[Floats], keys: Sequence[Obje
     return shown.reshape(values.shape)
 
 
-def select_cells(query: Query, aggregates: Sequence[Floats], keys: Sequence[Objects], cells: int) -> list[int]:
-    """Apply HAVING, ORDER BY and LIMIT to released values; return the shown cells in their order."""
+def select_cells(
+    query: Query, aggregates: Sequence[Floats], keys: Sequence[Objects], cells: int, least: float | None = None
+) -> list[int]:
+    """Apply HAVING, ORDER BY and LIMIT to released values; return the shown cells in their order.
+
+    Where only keys are selected, those with at least the number `least` are shown.
+    """
     kept = list(range(cells))
+    if least is not None:
+        kept = np.flatnonzero(np.broadcast_to(aggregates[0], cells) >= least).tolist()
     if query.having is not None:
         kept = np.flatnonzero(np.broadcast_to(passes(query.having, aggregates, keys), cells)).tolist()
     for term in reversed(query.order):

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
 from fractions import Fraction
 from typing import Any, assert_never
 
@@ -107,9 +108,9 @@ def compute_aggregate(formula: Formula, measured: Mapping[str, Floats]) -> npt.N
             held = np.clip(variance, 0, formula.cap)
             deviation: Floats = np.sqrt(held)
             return deviation if formula.root else held
-        case BinFormula(chosen, place, width, first, step, largest):
+        case BinFormula(chosen, place, width, first, step, largest, since):
             bins = measured[chosen].reshape(-1, width)[:, place]
-            return np.minimum(first + bins * step, largest or 0.0)
+            return add_to_moment(since, np.minimum(first + bins * step, largest or 0.0))
         case ListFormula(chosen, values, width, several):
             rows = measured[chosen].astype(int).reshape(-1, width).tolist()
             found = np.empty(len(rows), object)
@@ -117,6 +118,16 @@ def compute_aggregate(formula: Formula, measured: Mapping[str, Floats]) -> npt.N
             return found
         case _:
             assert_never(formula)
+
+
+def add_to_moment(since: Scalar, numbers: Floats) -> npt.NDArray[Any]:
+    """Dates or datetimes, from days or minutes; numbers stay numbers."""
+    if not isinstance(since, date):
+        return numbers
+    made = np.empty(numbers.shape, object)
+    unit = timedelta(minutes=1) if isinstance(since, datetime) else timedelta(days=1)
+    made[:] = [since + round(number) * unit for number in numbers.tolist()]
+    return made
 
 
 def read_linear(linear: Linear, measured: Mapping[str, Floats]) -> Floats:

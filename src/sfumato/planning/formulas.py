@@ -73,6 +73,7 @@ class BinFormula:
     first: float
     step: float
     upper: float | None
+    since: Scalar = None  # of a date or datetime: the value is so many days or minutes later
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from sfumato.catalog.dataset import Dataset
 from sfumato.errors import KernelFault
-from sfumato.kernel.expressions import Call, Expression, Literal
+from sfumato.kernel.expressions import Call, Expression, Literal, Scalar
 from sfumato.kernel.neighbours import Neighbours
 from sfumato.kernel.plan import (
     Choice,
@@ -129,10 +129,10 @@ class QuantityChooser:
             case "QUANTILE" if value is not None and aggregate.fraction is not None:
                 fractions = self._fractions[value]
                 quantiles = Quantiles(value.expression, make_bin_grid(value), fractions)
-                return self._choose_bin(value, quantiles, fractions.index(aggregate.fraction))
+                return self._choose_bin(value, quantiles, fractions.index(aggregate.fraction), aggregate.since)
             case "MIN" | "MAX" if value is not None:
                 extreme = Extreme(value.expression, make_bin_grid(value), aggregate.function == "MAX")
-                return self._choose_bin(value, extreme, 0)
+                return self._choose_bin(value, extreme, 0, aggregate.since)
             case "MODE" | "TOP_K" if value is not None and value.values:
                 name = self._add(Mode(value.expression, aggregate.most, value.values), value)
                 return ListFormula(name, value.values, aggregate.most, aggregate.function == "TOP_K")
@@ -184,10 +184,10 @@ class QuantityChooser:
         few = value.values is not None and len(value.values) <= self._reach
         return Key(value.expression, value.values if few else None)
 
-    def _choose_bin(self, value: Typed, choice: Quantiles | Extreme, place: int) -> BinFormula:
+    def _choose_bin(self, value: Typed, choice: Quantiles | Extreme, place: int, since: Scalar) -> BinFormula:
         name, grid = self._add(choice, value), choice.grid
         step = 2.0**grid.exponent
-        return BinFormula(name, place, choice.width, grid.lower * step, step, value.upper)
+        return BinFormula(name, place, choice.width, grid.lower * step, step, value.upper, since)
 
     def _find_count(self, value: Typed | None) -> Linear:
         """Find a count that is public or measured anyway (with the keys, or with a split value); else measure one."""

@@ -11,6 +11,7 @@ from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
 from sfumato.kernel.plan import Choice, Keys, Loss, Quantity
 
 SHARE_DIGITS = Decimal("1e-12")
+EPSILON_DIGITS = 12  # of an epsilon that a rho pays for
 SHARE_OF_DELTA = 100  # a question that needs a delta and is given none takes a hundredth of the budget's
 
 
@@ -36,13 +37,27 @@ def round_share(share: Fraction, whole: Fraction | None = None) -> Fraction:
 
 
 def pay_for(quantity: Quantity, share: PureDP | ZCDP, delta: Decimal | None, dataset: Dataset) -> Loss:
-    """Make the loss that pays for a quantity; refuse a rho where only an epsilon can pay."""
+    """Make the loss that pays for a quantity. A choice is paid by the epsilon that a rho pays for."""
     if isinstance(quantity, Keys):
         return _add_delta(share, delta, dataset)
     if isinstance(quantity, Choice) and isinstance(share, ZCDP):
-        hint = "Ask with epsilon=."
-        raise InvalidParameter("rho", "must not be given for quantiles, MIN, MAX, MODE and TOP_K", "a rho", hint)
+        return find_epsilon(share)
     return share
+
+
+@lru_cache(maxsize=1024)
+def find_epsilon(share: ZCDP) -> PureDP:
+    """The largest epsilon of 12 digits whose zCDP loss, epsilon tanh(epsilon / 2), is at most rho."""
+    above = max(2 * share.rho.sqrt(), 2 * share.rho)  # tanh(x) > 0.76 min(x, 1)
+    unit = Decimal(1).scaleb(above.adjusted() - EPSILON_DIGITS)
+    low, high = 0, int(above / unit) + 1  # low units are affordable, high units are not
+    while high - low > 1:
+        middle = (low + high) // 2
+        affordable = PureDP(middle * unit).to_zcdp().rho <= share.rho
+        low, high = (middle, high) if affordable else (low, middle)
+    if not low:
+        raise InvalidParameter("rho", "must be large enough for a choice among bins", "a smaller one", "Raise it.")
+    return PureDP(low * unit)
 
 
 def _add_delta(share: PureDP | ZCDP, delta: Decimal | None, dataset: Dataset) -> ApproxDP:

@@ -8,8 +8,9 @@ from sqlglot import exp
 from sfumato.errors import MissingBounds
 from sfumato.query import functions
 from sfumato.query.constants import read_exact_number
-from sfumato.query.date_functions import AS_NUMBER
+from sfumato.query.date_functions import count_boundaries
 from sfumato.query.parse import build_syntax_refusal, locate, name_node
+from sfumato.query.periods import convert_to_moment
 from sfumato.query.query import Aggregate, Typed
 from sfumato.query.row_expressions import RowBinder
 from sfumato.query.size_limits import MOST_BINS, MOST_CHOSEN
@@ -26,11 +27,11 @@ def bind_choice(node: exp.Expr, rows: RowBinder, bind_value: BindValue | None = 
     value_of = bind_value or (lambda inner, _: rows.bind(inner))
     match node:
         case exp.Min() | exp.Max():
-            return Aggregate("MIN" if isinstance(node, exp.Min) else "MAX", _bind_number(node, node.this, value_of))
+            return _bind_number("MIN" if isinstance(node, exp.Min) else "MAX", node, node.this, value_of)
         case exp.Median():
-            return Aggregate("QUANTILE", _bind_number(node, node.this, value_of), Fraction(1, 2))
+            return _bind_number("QUANTILE", node, node.this, value_of, Fraction(1, 2))
         case exp.PercentileCont() if node.args.get("expression") is not None:
-            return Aggregate("QUANTILE", _bind_number(node, node.this, value_of), _read_fraction(node, node.expression))
+            return _bind_number("QUANTILE", node, node.this, value_of, _read_fraction(node, node.expression))
         case exp.WithinGroup(this=exp.PercentileCont() as inner) if inner.args.get("expression") is None:
             return _bind_within_group(node, inner, value_of)
         case exp.Mode():
@@ -49,7 +50,7 @@ def _bind_within_group(node: exp.WithinGroup, inner: exp.PercentileCont, value_o
     fraction = _read_fraction(node, inner.this)
     if terms[0].args.get("desc"):
         fraction = 1 - fraction
-    return Aggregate("QUANTILE", _bind_number(node, terms[0].this, value_of), fraction)
+    return _bind_number("QUANTILE", node, terms[0].this, value_of, fraction)
 
 
 def _show_function(node: exp.Expr) -> str:
@@ -61,20 +62,27 @@ def _show_function(node: exp.Expr) -> str:
     return name_node(node)
 
 
-def _bind_number(node: exp.Expr, inner: exp.Expr, value_of: BindValue) -> Typed:
-    value = value_of(inner, "choice")
+def _bind_number(
+    function: str, node: exp.Expr, inner: exp.Expr, value_of: BindValue, fraction: Fraction | None = None
+) -> Aggregate:
+    """Bind a choice of a number, or of a date or datetime, which is a number of days or minutes."""
+    value, since = value_of(inner, "choice"), None
     if value.type == "boolean":
         value = functions.convert_truth(value)
-    if value.type != "number":
-        hint = AS_NUMBER if value.type in ("date", "datetime") else "Use MODE(x) for the most frequent value."
-        raise build_syntax_refusal(node, f"{_show_function(node)} needs a number, but this is a {value.type}[at]", hint)
+    if value.type not in ("number", "date", "datetime"):
+        what = f"{_show_function(node)} needs a number or a date, but this is a {value.type}[at]"
+        raise build_syntax_refusal(node, what, "Use MODE(x) for the most frequent value.")
     if value.lower is None or value.upper is None:
-        message = f"{_show_function(node)} needs a number with bounds, and this has none{locate(node)}."
+        message = f"{_show_function(node)} needs a value with bounds, and this has none{locate(node)}."
         raise MissingBounds("bounds", message, BOUNDS)
+    if value.type != "number":
+        since = convert_to_moment(value.type, value.lower)
+        unit = "day" if value.type == "date" else "minute"
+        value = count_boundaries(unit, functions.type_literal(since), value)
     if value.lower == value.upper:
         what = f"{_show_function(node)} of a constant does not need the data"
         raise build_syntax_refusal(node, what, "Write the constant itself.")
-    return value
+    return Aggregate(function, value, fraction, since=since)
 
 
 def _bind_listed(node: exp.Expr, inner: exp.Expr, rows: RowBinder) -> Typed:

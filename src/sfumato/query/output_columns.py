@@ -1,5 +1,6 @@
 """Output columns: group keys, aggregates and arithmetic over them. Types are checked here, before any release."""
 
+from datetime import datetime
 from typing import NamedTuple
 
 from sqlglot import exp
@@ -325,6 +326,8 @@ def _is_null(node: exp.Expr | None) -> bool:
 def _infer_type(aggregate: Aggregate) -> str:
     if aggregate.function == "TOP_K":
         return "list"
+    if aggregate.since is not None:
+        return "datetime" if isinstance(aggregate.since, datetime) else "date"
     return aggregate.value.type if aggregate.function == "MODE" and aggregate.value is not None else "number"
 
 

@@ -39,6 +39,7 @@ class Aggregate:
     value: Typed | None
     fraction: Fraction | None = None  # for QUANTILE
     most: int = 1  # for TOP_K: how many values
+    since: Scalar = None  # for MIN, MAX and quantiles of dates and datetimes: `value` counts days or minutes since this
     also: tuple[Typed, ...] = ()  # for COUNT DISTINCT of several expressions: the others
 
 
@@ -107,6 +108,7 @@ class Query:
     finish: Finish | None = None
     together: bool = False  # the finish selects rows by their noise, so intervals hold for all released rows at once
     beside: "tuple[Query, ...]" = ()  # other queries that the finish needs: released1, released2, ...
+    keys_alone: bool = False  # only keys are selected: those that occur are shown (answers/present_keys.py)
     cautions: tuple[str, ...] = field(default=(), compare=False)  # see decided_comparisons.py
     unit_notes: tuple[str, ...] = field(default=(), compare=False)  # what one person is, for explain()
 

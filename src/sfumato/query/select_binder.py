@@ -14,7 +14,7 @@ from sfumato.query.from_clause import CTEs, FromBinder
 from sfumato.query.functions import MOST_KEYS
 from sfumato.query.output_columns import Output, OutputBinder
 from sfumato.query.parse import build_syntax_refusal, locate
-from sfumato.query.query import AggregateRef, KeyRef, Ordering, Post, Query, Typed
+from sfumato.query.query import Aggregate, AggregateRef, KeyRef, Ordering, Post, Query, Typed
 from sfumato.query.relation import Relation, Scope, refuse_second
 from sfumato.query.released_tables import find_sql_types
 from sfumato.query.row_expressions import RowBinder, has_aggregate
@@ -33,7 +33,7 @@ class SelectBinder:
     """Binds one SELECT: FROM, WHERE and GROUP BY at once, and the other clauses when they are asked for."""
 
     def __init__(self, tree: exp.Select, dataset: Dataset, ctes: CTEs, options: DpOptions | None) -> None:
-        tree = join_subqueries(tree, dataset, ctes)
+        tree = _group_distinct_rows(join_subqueries(tree, dataset, ctes))
         self.tree = tree
         self.relation = FromBinder(dataset).bind_rows(tree, ctes)
         _refuse_public(tree, self.relation, dataset)
@@ -91,13 +91,16 @@ class SelectBinder:
         offset: int = 0,
     ) -> Query:
         """The query that measures the aggregates of `outputs` and shows these columns."""
+        keys_alone = not outputs.aggregates and bool(self.keys)
+        if keys_alone:
+            outputs.aggregates.append(Aggregate("PEOPLE" if self.relation.has_person_id else "COUNT", None))
         if not outputs.aggregates:
             raise build_syntax_refusal(self.tree, "The question has no aggregate", "Select COUNT(*), SUM(x) or AVG(x).")
         undeclared = any(key.values is None for _, key in self.keys)
         if undeclared and not self.relation.has_person_id and derive_extent(self.relation.source).reach > 1:
             what = "With undeclared keys[at], each row may be joined with one public row only"
             hint = "Group by declared values, or join on a column that is unique in the public table."
-            raise build_syntax_refusal(self.tree.args["group"], what, hint)
+            raise build_syntax_refusal(self.tree.args.get("group") or self.tree, what, hint)
         query = Query(
             self.relation.source,
             (*self.relation.filters, *outputs.filters),
@@ -109,9 +112,22 @@ class SelectBinder:
             limit,
             self._options,
             offset,
+            keys_alone=keys_alone,
         )
         refuse_large_query(self.tree, query)
         return query
+
+
+def _group_distinct_rows(tree: exp.Select) -> exp.Select:
+    """SELECT DISTINCT a, b is SELECT a, b GROUP BY a, b, where nothing is grouped or aggregated."""
+    whole = tree.args.get("distinct") is None or tree.args.get("group") is not None or tree.args.get("having")
+    if whole or any(has_aggregate(node) for node in tree.expressions):
+        return tree
+    made = tree.copy()
+    made.set("distinct", None)
+    # in brackets, 1 is a constant and not "column 1"
+    made.set("group", exp.Group(expressions=[exp.Paren(this=node.unalias().copy()) for node in tree.expressions]))
+    return made
 
 
 def _refuse_public(tree: exp.Select, relation: Relation, dataset: Dataset) -> None:
