@@ -104,11 +104,18 @@ class Curator:
         margin: Mapping[str, float] | None = None,
         confidence: Number = "0.95",
         analyst: str = DEFAULT_ANALYST,
+        max_rows: int | None = None,
+        max_groups: int | None = None,
     ) -> Answer:
-        """Answer a question for its price. If it was answered before, as precisely or better, it is free."""
+        """Answer a question for its price. If it was answered before, as precisely or better, it is free.
+
+        `max_rows` bounds the rows of one person once more: after the joins of the question, and before its WHERE.
+        `max_groups` bounds the groups in which one person counts. Both only lower the catalog's bounds.
+        """
         with self.at_desk() as desk:
             return ask(
-                desk, sql, epsilon, rho=rho, delta=delta, margin=margin, confidence=confidence, analyst=analyst
+                desk, sql, epsilon, rho=rho, delta=delta, margin=margin, confidence=confidence, analyst=analyst,
+                max_rows=max_rows, max_groups=max_groups,
             )  # fmt: skip
 
     def preview(
@@ -121,12 +128,15 @@ class Curator:
         assume: Mapping[str, float] | None = None,
         confidence: Number = "0.95",
         analyst: str = DEFAULT_ANALYST,
+        max_rows: int | None = None,
+        max_groups: int | None = None,
     ) -> Preview:
         """Cost and margins, before spending. It reads no data and costs nothing."""
         with self.at_desk() as desk:
             return preview(
-                desk, sql, epsilon, rho=rho, delta=delta, assume=assume, confidence=confidence, analyst=analyst
-            )
+                desk, sql, epsilon, rho=rho, delta=delta, assume=assume, confidence=confidence, analyst=analyst,
+                max_rows=max_rows, max_groups=max_groups,
+            )  # fmt: skip
 
     def upgrade(
         self,

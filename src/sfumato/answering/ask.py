@@ -14,6 +14,7 @@ from sfumato.answers.answer import Answer
 from sfumato.kernel.losses import ZCDP, PureDP
 from sfumato.number_arguments import Number, read_probability
 from sfumato.query.bound_question import bind_question
+from sfumato.query.contribution_limits import limit_contributions
 from sfumato.query.frame import FrameQuery
 from sfumato.query.query import Query
 
@@ -28,10 +29,12 @@ def ask(
     margin: Mapping[str, float] | None = None,
     confidence: Number = "0.95",
     analyst: str = DEFAULT_ANALYST,
+    max_rows: int | None = None,
+    max_groups: int | None = None,
 ) -> Answer:
     """Answer a question for its price. If the ledger has an answer that is as precise, it is free."""
     bound = bind_question(question, desk.dataset)
-    query = bound.query
+    query = limit_contributions(bound.query, max_rows, max_groups, desk.dataset)
     level = read_probability(confidence, "confidence")
     margins = read_margins(query, margin, epsilon, rho)
     if margins is not None:
@@ -39,7 +42,9 @@ def ask(
     loss = choose_loss(query, epsilon, rho) if margins is None else find_least_epsilon(desk, query, margins, level)
 
     def write_question() -> str:
-        return write_record("ask", record_question(bound.tree, query, margins), confidence=level)
+        limits = {"max_rows": max_rows, "max_groups": max_groups}
+        given = {name: limit for name, limit in limits.items() if limit is not None}
+        return write_record("ask", record_question(bound.tree, query, margins), confidence=level, **given)
 
     share, name = choose_delta(query, delta), desk.admit(analyst)
     if query.beside:

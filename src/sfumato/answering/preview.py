@@ -36,6 +36,7 @@ from sfumato.ledger.spending import Spending
 from sfumato.number_arguments import Number, read_probability
 from sfumato.planning.planner import Planned
 from sfumato.query.bound_question import bind_question
+from sfumato.query.contribution_limits import limit_contributions
 from sfumato.query.frame import FrameQuery
 from sfumato.query.query import Query
 
@@ -144,9 +145,12 @@ def preview(
     assume: Mapping[str, float] | None = None,
     confidence: Number = "0.95",
     analyst: str = DEFAULT_ANALYST,
+    max_rows: int | None = None,
+    max_groups: int | None = None,
 ) -> Preview:
     """Cost and margins, before spending."""
-    query = bind_question(question, desk.dataset).query
+    bound = bind_question(question, desk.dataset).query
+    query = limit_contributions(bound, max_rows, max_groups, desk.dataset)
     level = read_probability(confidence, "confidence")
     loss, share = choose_loss(query, epsilon, rho), choose_delta(query, delta)
     count = read_assumed_rows(assume)

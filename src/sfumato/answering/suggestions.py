@@ -19,7 +19,7 @@ from sfumato.kernel.certify import certify
 from sfumato.kernel.expressions import Expression, collect_columns
 from sfumato.kernel.losses import ZCDP, PureDP
 from sfumato.kernel.neighbours import ROW, Neighbours
-from sfumato.kernel.row_sources import Derived, Join, PerUnit, PublicScan, Scan, Source, Union
+from sfumato.kernel.row_sources import Capped, Derived, Join, PerUnit, PublicScan, Scan, Source, Union
 from sfumato.number_arguments import Number, read_privacy_amount
 from sfumato.planning.planner import choose_plan
 from sfumato.query.bind import bind
@@ -211,6 +211,8 @@ def _list_inner(source: Source) -> Iterator[Expression]:
     match source:
         case Scan() | PublicScan():
             return
+        case Capped(inner):
+            yield from _list_inner(inner)
         case PerUnit(inner, columns=columns):
             yield from (column.value for column in columns if column.value is not None and column.function != "count")
             yield from _list_inner(inner)

@@ -29,6 +29,11 @@ Delta = Annotated[
 ]
 Confidence = Annotated[str, typer.Option(help="The confidence level of the intervals.", metavar="P")]
 Analyst = Annotated[str, typer.Option(help="Who asks. The ledger records the name.", metavar="NAME")]
+MaxRows = Annotated[
+    int | None,
+    typer.Option(help="Bound the rows of one person once more, after the joins of the question.", min=1, metavar="N"),
+]
+MaxGroups = Annotated[int | None, typer.Option(help="Bound the groups in which one person counts.", min=1, metavar="N")]
 People = Annotated[
     int, typer.Option(help="Also state the privacy loss for a group of this many people.", min=1, metavar="T")
 ]
@@ -51,6 +56,8 @@ def preview(
     ] = None,
     confidence: Confidence = "0.95",
     analyst: Analyst = "analyst",
+    max_rows: MaxRows = None,
+    max_groups: MaxGroups = None,
     as_json: AsJson = False,
 ) -> None:
     """Show what a question would cost and how accurate its answer would be. Free: no row is read."""
@@ -64,7 +71,8 @@ def preview(
 
         with working("Previewing"), open_folder(context.obj) as curator:
             found = curator.preview(
-                sql, epsilon, rho=rho, delta=delta, assume=assumed, confidence=confidence, analyst=analyst
+                sql, epsilon, rho=rho, delta=delta, assume=assumed, confidence=confidence, analyst=analyst,
+                max_rows=max_rows, max_groups=max_groups,
             )  # fmt: skip
         if as_json:
             print_json(
@@ -118,6 +126,8 @@ def ask(
     ] = None,
     confidence: Confidence = "0.95",
     analyst: Analyst = "analyst",
+    max_rows: MaxRows = None,
+    max_groups: MaxGroups = None,
     people: People = 1,
     plot: Plot = None,
     out: Out = None,
@@ -134,7 +144,8 @@ def ask(
 
         with working("Asking"), open_folder(context.obj) as curator:
             answer = curator.ask(
-                sql, epsilon, rho=rho, delta=delta, margin=wanted or None, confidence=confidence, analyst=analyst
+                sql, epsilon, rho=rho, delta=delta, margin=wanted or None, confidence=confidence, analyst=analyst,
+                max_rows=max_rows, max_groups=max_groups,
             )  # fmt: skip
         if as_json:
             print_json(answer.to_dict(people))

@@ -20,6 +20,7 @@ from sfumato.kernel.expressions import Column, Expression, find_kinds
 
 MOST_REACH = 1 << 40
 BITS_OF_ROWS = 31  # of one unit in one table
+BITS_OF_COUNT = 63  # of one unit in any source: engines count in 64 bits
 MOST_BITS = 126  # of `held`: products with it fit 128 bits
 TIMES_MET = 8  # joins and undeclared keys read so many times max_rows of one unit: fewer would lose accuracy
 
@@ -101,7 +102,15 @@ class PerUnit:
     columns: tuple[UnitColumn, ...]
 
 
-Source = Scan | PublicScan | Derived | Join | Union | PerUnit
+@dataclass(frozen=True, slots=True)
+class Capped:
+    """The rows of a private source, bounded again: a row weighs min(1, max_rows/n), n being its unit's rows there."""
+
+    source: "Source"
+    max_rows: int
+
+
+Source = Scan | PublicScan | Derived | Join | Union | PerUnit | Capped
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,12 +128,13 @@ class Extent:
             raise KernelFault("One unit reaches too many rows.")
 
 
-def derive_extent(source: Source) -> Extent:
+def derive_extent(source: Source) -> Extent:  # noqa: PLR0911 - one return an operator
     """Derive the extent of a source; refuse a source that the proof does not cover.
 
     Claim: K-35. The weights of one unit's rows add up to at most `reach`, whatever the data, and depend on no other
     unit's rows. A source without a private table below it is public. `held_bits` is an upper bound. `single_rows` holds
     only if no row depends on two rows of private tables.
+    Relies on: K-78 (joins that meet one row), K-79 (bounds on the rows of a source).
     Requires: the engine gives rows their weights as the operators say, and checks that bounds and multiplicities are
     those of the pinned tables.
     Checked by: tests/kernel/test_reach.py::test_reach_by_hand
@@ -150,8 +160,23 @@ def derive_extent(source: Source) -> Extent:
             if not derive_extent(inner).private:
                 raise KernelFault("Only a private source has units.")
             return Extent(True, 1, 1, 1)
+        case Capped(inner, most):
+            return cap_extent(derive_extent(inner), most)
         case _:
             assert_never(source)
+
+
+def cap_extent(inner: Extent, most: int) -> Extent:
+    """The extent of a private source whose rows are bounded once more.
+
+    Claim: K-79. The weights of one unit's rows add up to at most `most`.
+    Requires: a row weighs most/max(n, most), n being the number of its unit's rows in the source (engine).
+    Relies on: K-35 (the rows of a unit depend on it alone).
+    Checked by: tests/neighbours/test_question_limits.py::test_no_neighbour_moves_more
+    """
+    if most < 1 or not inner.private:
+        raise KernelFault("A bound is at least 1, and of a private source.")
+    return Extent(True, most, most, BITS_OF_COUNT)
 
 
 def _join(left: Extent, right: Extent, on: Sequence[tuple[Expression, Expression]], multiplicity: int | None) -> Extent:
@@ -188,6 +213,8 @@ def list_unique(source: Source) -> tuple[frozenset[str], ...]:
             return tuple(frozenset(names[name] for name in key) for key in list_unique(inner) if key <= names.keys())
         case Join(left, multiplicity=1) | Join(left, meets_one=True):
             return list_unique(left)
+        case Capped(inner):
+            return list_unique(inner)
         case _:
             return ()
 

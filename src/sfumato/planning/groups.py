@@ -5,9 +5,21 @@ from dataclasses import dataclass
 from math import prod
 from typing import assert_never
 
-from sfumato.kernel.expressions import collect_columns
+from sfumato.kernel.expressions import Column, collect_columns
 from sfumato.kernel.plan import BoundedPlan, Key
-from sfumato.kernel.row_sources import Derived, Join, PerUnit, PublicScan, Scan, Source, Union
+from sfumato.kernel.row_sources import (
+    Capped,
+    Derived,
+    Join,
+    PerUnit,
+    PublicScan,
+    Scan,
+    Source,
+    Union,
+    derive_extent,
+    list_unique,
+)
+from sfumato.query.query import Query
 from sfumato.query.source_outline import outline_source
 
 
@@ -24,7 +36,9 @@ def columns_of_keys(keys: Iterable[Key]) -> set[str]:
     return set[str]().union(*(collect_columns(key.expression) for key in keys))
 
 
-def count_groups(source: Source, read: set[str], declared: Callable[[str], int]) -> Groups:
+def count_groups(  # noqa: PLR0911 - one return an operator
+    source: Source, read: set[str], declared: Callable[[str], int]
+) -> Groups:
     """The bound of a question that names none. `read`: the columns of the keys; `declared`: the bound of a table.
 
     A subquery with one row for each person declares nothing. Its row is in one group, or in as many as the rows of
@@ -33,6 +47,8 @@ def count_groups(source: Source, read: set[str], declared: Callable[[str], int])
     match source:
         case Scan(table):
             return Groups(declared(table), follows=False)
+        case Capped(inner):
+            return count_groups(inner, read, declared)
         case PublicScan() | PerUnit():
             return Groups(1, follows=True)
         case Derived(inner, _, columns):
@@ -54,6 +70,18 @@ def count_groups(source: Source, read: set[str], declared: Callable[[str], int])
             return Groups(most, follows=not from_tables)
         case _:
             assert_never(source)
+
+
+def has_one_row_per_group(query: Query, groups: int) -> bool:
+    """Is a count of rows a count of people, which costs less? A person has one row in a group, and is in few groups.
+
+    That is so if the group keys include a unique key of the rows, and if only rows are counted.
+    """
+    counted = all(aggregate.function == "COUNT" and aggregate.value is None for aggregate in query.aggregates)
+    if not counted or any(key.values is None for key in query.keys) or groups >= derive_extent(query.source).reach:
+        return False
+    names = {key.expression.name for key in query.keys if isinstance(key.expression, Column)}
+    return any(key <= names for key in list_unique(query.source))
 
 
 def drops_groups(plan: BoundedPlan) -> bool:

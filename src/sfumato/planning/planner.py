@@ -67,8 +67,11 @@ def _plan_measurements(
     unit, groups = find_unit(query.source, dataset, query.keys)
     if query.dp_options is not None and query.dp_options.max_groups_contributed is not None:
         groups = query.dp_options.max_groups_contributed
+    asked = None if query.dp_options is None else query.dp_options.max_groups_contributed
+    if query.max_groups is not None:
+        asked = groups = min(groups, query.max_groups)
     undeclared = any(key.values is None for key in query.keys)
-    chooser = QuantityChooser(query, dataset, per_row=unit.per_row, undeclared=undeclared, pure=split)
+    chooser = QuantityChooser(query, dataset, per_row=unit.per_row, undeclared=undeclared, pure=split, groups=asked)
     formulas = tuple(chooser.choose_formula(aggregate) for aggregate in query.aggregates)
     if not chooser.wanted:
         hint = "The catalog declares it, so everybody knows it: there is nothing to ask."

@@ -44,6 +44,7 @@ from sfumato.planning.formulas import (
     VarianceFormula,
 )
 from sfumato.planning.grids import make_bin_grid, make_squared_grid, make_sum_grid
+from sfumato.planning.groups import has_one_row_per_group
 from sfumato.planning.linear import Linear
 from sfumato.planning.linear_repeats import fold_repeats, list_measured
 from sfumato.planning.moment_measurements import (
@@ -64,9 +65,18 @@ class QuantityChooser:
     """Collects the quantities that the aggregates of a query need, each once."""
 
     def __init__(
-        self, query: Query, dataset: Dataset, *, per_row: bool, undeclared: bool, pure: bool, pivots: bool = True
+        self,
+        query: Query,
+        dataset: Dataset,
+        *,
+        per_row: bool,
+        undeclared: bool,
+        pure: bool,
+        pivots: bool = True,
+        groups: int | None = None,
     ) -> None:
         self.per_row = per_row
+        self._counts_people = groups is not None and has_one_row_per_group(query, groups)
         self._query, self._dataset, self._pure = query, dataset, pure
         self.wanted: dict[str, tuple[Quantity, Typed | None]] = {}
         self.public = find_public_numbers(query, dataset)
@@ -99,6 +109,8 @@ class QuantityChooser:
         value, repeat = aggregate.value, self._repeats[aggregate]
         measured = repeat.aggregate.value
         match aggregate.function:
+            case "COUNT" if self._counts_people:  # a person has one row in a group: fewer groups cost less
+                return CountFormula(Linear.from_vector(self._add(People())), 0.0, self.most_rows, all_rows=True)
             case "COUNT":
                 all_rows = value is None or not value.nullable
                 return CountFormula(self._find_count(measured), 0.0, self.most_rows, value, all_rows)

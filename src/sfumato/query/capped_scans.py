@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import assert_never
 
-from sfumato.kernel.row_sources import TIMES_MET, Derived, Join, PerUnit, PublicScan, Scan, Source, Union
+from sfumato.kernel.row_sources import TIMES_MET, Capped, Derived, Join, PerUnit, PublicScan, Scan, Source, Union
 
 
 def cap_scans(source: Source) -> Source:
@@ -13,7 +13,7 @@ def cap_scans(source: Source) -> Source:
             return replace(source, most_met=TIMES_MET * most)
         case PublicScan() | PerUnit():  # PerUnit has one row for each unit, whatever is below it
             return source
-        case Derived(inner):
+        case Derived(inner) | Capped(inner):
             return replace(source, source=cap_scans(inner))
         case Join(left):  # its right side is public, or was capped when the join was built
             return replace(source, left=cap_scans(left))

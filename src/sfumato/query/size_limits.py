@@ -9,7 +9,7 @@ from typing import assert_never
 from sqlglot import exp
 
 from sfumato.kernel.expressions import Call, Expression
-from sfumato.kernel.row_sources import Derived, Join, PerUnit, PublicScan, Scan, Source, Union
+from sfumato.kernel.row_sources import Capped, Derived, Join, PerUnit, PublicScan, Scan, Source, Union
 from sfumato.query.parse import build_syntax_refusal
 from sfumato.query.query import Query
 from sfumato.query.tokens import SHORTEN
@@ -81,6 +81,8 @@ def _list_expressions(source: Source) -> Iterator[Expression]:
         case Union(parts):
             for part in parts:
                 yield from _list_expressions(part)
+        case Capped(inner):
+            yield from _list_expressions(inner)
         case PerUnit(inner, filters, unit_columns):
             yield from _list_expressions(inner)
             yield from (*filters, *(column.value for column in unit_columns if column.value is not None))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from sfumato.errors import KernelFault
-from sfumato.kernel.row_sources import Derived, Join, PerUnit, PublicScan, Scan, Source, Union
+from sfumato.kernel.row_sources import Capped, Derived, Join, PerUnit, PublicScan, Scan, Source, Union
 
 MOST_SCANS = 4  # private tables that meet in one row
 MOST_MET = 1 << 26  # rows of one unit in a join of private tables
@@ -38,7 +38,7 @@ class Outline:
         return {name for name in names if name in self.columns or name.startswith(prefixes)}
 
 
-def outline_source(source: Source) -> Outline:
+def outline_source(source: Source) -> Outline:  # noqa: PLR0911 - one return an operator
     """Find the tables and columns of a source, and refuse one in which a unit could cause too much work."""
     match source:
         case Scan(table, prefix=prefix, most_met=met):
@@ -51,6 +51,8 @@ def outline_source(source: Source) -> Outline:
             return _join(outline_source(left), outline_source(right), multiplicity, meets_one=meets_one)
         case Union(parts):
             return _unite([outline_source(part) for part in parts])
+        case Capped(inner):
+            return outline_source(inner)
         case PerUnit(inner, _, columns):
             return Outline(outline_source(inner).tables, tuple(column.name for column in columns))
         case _:

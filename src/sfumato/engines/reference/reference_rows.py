@@ -14,6 +14,7 @@ from sfumato.ingest.hidden_names import HIDDEN, UNIT
 from sfumato.kernel.expressions import Expression, Scalar
 from sfumato.kernel.plan import Grid
 from sfumato.kernel.row_sources import (
+    Capped,
     Derived,
     Join,
     PerUnit,
@@ -37,7 +38,7 @@ class WeightedRow:
     held: int
 
 
-def read_rows(tables: Tables, source: Source) -> list[WeightedRow]:
+def read_rows(tables: Tables, source: Source) -> list[WeightedRow]:  # noqa: PLR0911 - one return an operator
     """Read the rows of a source, with their units and weights."""
     match source:
         case Scan():
@@ -59,6 +60,10 @@ def read_rows(tables: Tables, source: Source) -> list[WeightedRow]:
                 for part in parts
                 for row in read_rows(tables, part)
             ]
+        case Capped(inner, most):
+            inside = read_rows(tables, inner)
+            owned = Counter(row.unit for row in inside)
+            return [replace(row, held=max(owned[row.unit], most)) for row in inside]
         case PerUnit(inner, filters, columns):
             units: dict[str, list[Row]] = {}
             for row in read_rows(tables, inner):

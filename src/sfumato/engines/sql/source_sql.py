@@ -28,6 +28,7 @@ from sfumato.ingest.hidden_names import HELD, MET, ROWS_OF_UNIT, UNIT
 from sfumato.kernel.expressions import Expression, Literal, collect_columns
 from sfumato.kernel.plan import BoundedPlan
 from sfumato.kernel.row_sources import (
+    Capped,
     Derived,
     Join,
     PerUnit,
@@ -89,6 +90,14 @@ def _select(source: Source, needed: set[str], *, per_row: bool) -> exp.Select:
             query = query.select(read_column(UNIT), name_column(lower_integer(1), HELD))
             query = query.select(*(name_column(_aggregate_unit(column), column.name) for column in wanted))
             return query.group_by(read_column(UNIT))
+        case Capped(inner, most):
+            if per_row:
+                raise KernelFault("The rows of a row unit are not counted by unit.")
+            rows = exp.Window(this=exp.Count(this=exp.Star()), partition_by=[read_column(UNIT)])
+            below = lower_source(inner, needed, per_row=per_row)
+            names = [column.alias_or_name for column in below.expressions if column.alias_or_name in needed]
+            query = exp.select(*map(read_column, names)).from_(below.subquery("inside"))
+            return query.select(read_column(UNIT), name_column(_call("GREATEST", rows, lower_integer(most)), HELD))
         case _:
             assert_never(source)
 
