@@ -22,6 +22,7 @@ from sfumato.local.collect.collector import Collector, ReceivedCounts
 from sfumato.local.collect.report_files import ParquetReports, make_report_schema, read_lines, write_lines
 from sfumato.local.collect.results import make_results
 from sfumato.local.collect.simulation import simulate
+from sfumato.local.randomisers.tally import Tally
 from sfumato.local.survey.new_survey import new_survey
 from sfumato.local.survey.signed_survey import Survey
 
@@ -77,8 +78,8 @@ def tallies(collector):
 
 
 def collector_tally(collector, period):
-    with collector._open_state() as state:
-        return collector._read_tally(state, period)
+    with collector._open_state() as rows:
+        return sum((batch.tally for batch in rows.list_batches(period=period)), Tally.empty(collector._width))
 
 
 # counting
@@ -116,8 +117,11 @@ def test_a_report_counts_once_however_often_it_comes(tmp_path):
 def test_of_two_reports_with_one_id_the_first_counts(tmp_path):
     first = {"survey": SMALL.id, "period": 0, "id": "0" * 32, "report": 1}
     collector = Collector(SMALL, tmp_path / "c.db")
-    assert collector.ingest_lines([json.dumps(first), json.dumps({**first, "report": 2})]) == ReceivedCounts(1, 1)
-    assert collector.ingest_lines([json.dumps({**first, "report": 3})]) == ReceivedCounts(0, 1)
+    assert collector.ingest_lines([json.dumps(first), json.dumps({**first, "report": 2})]) == ReceivedCounts(
+        1, conflict=1
+    )
+    assert collector.ingest_lines([json.dumps({**first, "report": 3})]) == ReceivedCounts(conflict=1)
+    assert collector.ingest_lines([json.dumps(first)] * 2) == ReceivedCounts(duplicate=2)
     assert collector_tally(collector, 0).counts.tolist() == [0, 1, 0, 0, 0, 0]
 
 
@@ -211,11 +215,11 @@ def test_a_worker_is_added_again_as_it_grows(tmp_path):
 @pytest.mark.parametrize(
     "change",
     [
-        "UPDATE received SET name = 'fo6eign' WHERE name = 'foreign'",
+        "UPDATE received SET name = 'acce6ted' WHERE name = 'accepted'",
         "UPDATE received SET count = 'x'",
         "DELETE FROM about WHERE name = 'worker'",
         "UPDATE reports SET report = 'x'",
-        "UPDATE tallies SET counts = X'00'",
+        "UPDATE batches SET counts = X'00'",
         "UPDATE merged SET name = 'other' WHERE name = 'foreign'",
     ],
 )
@@ -245,7 +249,7 @@ def test_files_that_say_what_cannot_be_are_refused(change, tmp_path):
 def test_a_damaged_schema_is_a_file_that_cannot_be_read(tmp_path):
     collector = Collector(SMALL, tmp_path / "c.db")
     whole = collector.path.read_bytes()
-    collector.path.write_bytes(whole.replace(b"CREATE TABLE tallies", b"CREATE TABLE\xd2tallies", 1))
+    collector.path.write_bytes(whole.replace(b"CREATE TABLE batches", b"CREATE TABLE\xd2batches", 1))
     with pytest.raises(LedgerError):
         collector.count_received()
 

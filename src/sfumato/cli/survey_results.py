@@ -18,7 +18,6 @@ from sfumato.cli.survey_source import PublicKey, Source, load
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
-    from sfumato.local.collect.collector import ReceivedCounts
     from sfumato.local.collect.results import Results
     from sfumato.local.collect.simulation import Progress
 
@@ -31,6 +30,8 @@ Together = Annotated[bool, typer.Option("--simultaneous", help="Make the interva
 Fakes = Annotated[str, typer.Option(help="The assumed percentage of fake reports.", metavar="PERCENT")]
 Delta = Annotated[str, typer.Option(help="The delta of the bound for shuffled reports.", metavar="D")]
 COLLECTED = Path("collected.db")
+HEADINGS = {"accepted": "counted", "foreign": "other survey"}
+RARE = ("conflict", "untimely", "withdrawn")
 
 
 def simulate(
@@ -121,11 +122,19 @@ def ingest(
         if as_json:
             print_json({"received": total.to_dict(), "total": whole.to_dict(), "periods": periods})
             return
+        shown = ["accepted", "duplicate", "malformed", "foreign", *(name for name in RARE if whole.to_dict()[name])]
         print_table(
-            ["", "counted", "duplicate", "malformed", "other survey"],
-            [_format_counts("now", total), _format_counts("total", whole)],
-            right=[1, 2, 3, 4],
+            ["", *(HEADINGS.get(name, name) for name in shown)],
+            [
+                [when, *(f"{counts.to_dict()[name]:,}" for name in shown)]
+                for when, counts in (("now", total), ("total", whole))
+            ],
+            right=range(1, len(shown) + 1),
         )
+        if total.conflict:
+            say(f"Conflicts: {total.conflict:,}. Other reports had the same ids, and the first ones count.", "yellow")
+        if total.untimely:
+            say(f"Untimely: {_count_reports(total.untimely)} for periods that have not begun.", "yellow")
         waits = collector.manifest.minimum_batch
         for period, people in periods.items():
             short = "" if people >= waits else f" Results are shown from {waits:,} reports on."
@@ -283,10 +292,6 @@ def _read_share(percent: str) -> str:
 
 def _count_reports(count: int) -> str:
     return f"{count:,} report{'s' * (count != 1)}"
-
-
-def _format_counts(name: str, received: "ReceivedCounts") -> list[str]:
-    return [name, *(f"{count:,}" for count in received.to_dict().values())]
 
 
 @contextmanager

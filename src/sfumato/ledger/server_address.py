@@ -43,9 +43,9 @@ class ServerAddress:
         )
         return hashlib.sha256("\n".join(place).encode()).hexdigest()[:32]
 
-    def make_engine(self) -> sa.Engine:
+    def make_engine(self, poolclass: type[sa.Pool] | None = None) -> sa.Engine:
         """Connections to the server. Each sees the ledger's schema only, and commits durably."""
-        engine = sa.create_engine(self.url, hide_parameters=True)
+        engine = sa.create_engine(self.url, hide_parameters=True, poolclass=poolclass)
         sa.event.listen(engine, "connect", self._set_up)
         return engine
 

@@ -1,78 +1,101 @@
-"""Collect the reports on a survey in one SQLite file: a tally for each period, and the ids of all reports.
+"""Collect the reports on a survey in one SQLite file or on a PostgreSQL server: batches of reports, and their ids.
 
 Several workers can collect, and their files can be merged. A report counts once, however often it arrives and at
 whichever worker. The file needs no protection for privacy: every report was randomised on the device.
+
+Results are sums of whole batches. A batch is published when it has the minimum number of reports; from then on it does
+not change, and its reports cannot be withdrawn. So two results never differ by the reports of a few people.
 """
 
-import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
-from sfumato.errors import InvalidParameter, LedgerError, QueryError
+from sfumato.errors import InvalidParameter, QueryError
 from sfumato.kernel.entropy import SYSTEM
+from sfumato.local.collect.collector_rows import (
+    Cell,
+    CollectorDatabase,
+    CollectorRows,
+    StoredBatch,
+    StoredReport,
+    build_file_error,
+)
 from sfumato.local.collect.report_files import AT_ONCE, ID_BYTES, Batch, Ids, read_lines, read_reports
-from sfumato.local.randomisers.report_forms import BitRows, Counts, Reports
+from sfumato.local.randomisers.questions import Questions
+from sfumato.local.randomisers.report_forms import BitRows, Codes, Counts, Reports
 from sfumato.local.randomisers.tally import Tally
 from sfumato.local.survey.manifest import Manifest
-from sfumato.local.survey.sqlite_transaction import run_sqlite_transaction
 
-FORMAT = "sfumato-collector 1"
-_WAIT_SECONDS = 60.0
-_SETTINGS = ("temp_store = MEMORY", "cache_size = -65536")  # 64 MiB, for any number of ids
-_SCHEMA = """
-    CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-    CREATE TABLE IF NOT EXISTS tallies (period INTEGER PRIMARY KEY, people INTEGER NOT NULL, counts BLOB NOT NULL);
-    CREATE TABLE IF NOT EXISTS received (name TEXT PRIMARY KEY, count INTEGER NOT NULL) WITHOUT ROWID;
-    CREATE TABLE IF NOT EXISTS reports (id BLOB PRIMARY KEY, period INTEGER NOT NULL, report BLOB NOT NULL)
-        WITHOUT ROWID;
-    CREATE TABLE IF NOT EXISTS shown (period INTEGER PRIMARY KEY, people INTEGER NOT NULL, counts BLOB NOT NULL);
-    CREATE TABLE IF NOT EXISTS merged (worker TEXT, name TEXT, count INTEGER NOT NULL, PRIMARY KEY (worker, name))
-        WITHOUT ROWID;
-"""
+FORMAT = "sfumato-collector 2"
+CLOCK_SKEW = timedelta(days=1)  # a device's clock may be ahead
 
 
 @dataclass(frozen=True, slots=True)
 class ReceivedCounts:
-    """The numbers of reports that were counted, were duplicates, were malformed, or were for another survey."""
+    """The numbers of reports that were counted, and of those that were not, by reason.
+
+    A duplicate is the same report again. A conflict is another report with a known id: the first one counts. An
+    untimely report is for a period that is not accepted now.
+    """
 
     accepted: int = 0
     duplicate: int = 0
     malformed: int = 0
-    foreign: int = 0
+    foreign: int = 0  # of another survey
+    conflict: int = 0
+    untimely: int = 0
+    withdrawn: int = 0  # it arrived after it was withdrawn
 
     def __add__(self, other: "ReceivedCounts") -> "ReceivedCounts":
-        return ReceivedCounts(
-            self.accepted + other.accepted,
-            self.duplicate + other.duplicate,
-            self.malformed + other.malformed,
-            self.foreign + other.foreign,
-        )
+        mine, theirs = self.to_dict(), other.to_dict()
+        return ReceivedCounts(**{name: mine[name] + theirs[name] for name in mine})
 
     def __sub__(self, other: "ReceivedCounts") -> "ReceivedCounts":
-        return self + ReceivedCounts(-other.accepted, -other.duplicate, -other.malformed, -other.foreign)
+        return self + ReceivedCounts(**{name: -count for name, count in other.to_dict().items()})
 
     def to_dict(self) -> dict[str, int]:
-        return {
-            "accepted": self.accepted,
-            "duplicate": self.duplicate,
-            "malformed": self.malformed,
-            "foreign": self.foreign,
-        }
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+def accept_begun_periods(manifest: Manifest) -> range:
+    """The periods that have begun, or begin within a day: a report for a later one is not from an honest device."""
+    return range(find_period(manifest, datetime.now(UTC) + CLOCK_SKEW) + 1)
+
+
+def find_period(manifest: Manifest, moment: datetime) -> int:
+    """The period at this time; -1 before the survey begins, and the last one after its end."""
+    if moment < manifest.created:
+        return -1
+    return manifest.period_at(min(moment, manifest.expires - timedelta(seconds=1)))
 
 
 class Collector:
-    """Collects reports on one survey in a file, which is created if it does not exist."""
+    """Collects reports on one survey, in a file that is created if it does not exist, or at a PostgreSQL address.
 
-    def __init__(self, manifest: Manifest, path: Path | str) -> None:
+    `accepted_periods` returns the periods for which reports are counted now.
+    """
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        path: Path | str,
+        *,
+        accepted_periods: Callable[[Manifest], range] = accept_begun_periods,
+    ) -> None:
         self.manifest = manifest
-        self.path = Path(path)
+        self.path = path if isinstance(path, str) and "://" in path else Path(path)
+        self._accepted_periods = accepted_periods
         self._width = _count_width(manifest)
-        with self._open_state():
-            pass
+        self._database = CollectorDatabase(self.path, manifest.id, whole_numbers=isinstance(manifest.table.form, Codes))
+        self._worker = ""
+        with self._database.transaction(create=True) as rows:
+            self._check_survey(rows)
 
     def ingest(self, path: Path | str) -> ReceivedCounts:
         """Count the reports of a file (.jsonl or .parquet). After a crash, ingest it again: no report counts twice."""
@@ -87,199 +110,300 @@ class Collector:
 
     def add(self, batch: Batch) -> ReceivedCounts:
         """Count a batch of reports in one transaction."""
-        first = _find_first_ids(batch.ids)  # in the order of ids, as in the file
-        with self._open_state() as state:
-            before = state.total_changes
-            names, periods, reports = batch.ids[first].tobytes(), batch.periods[first], batch.reports[first]
-            ids = [names[start : start + ID_BYTES] for start in range(0, len(names), ID_BYTES)]
-            rows = list(zip(ids, periods.tolist(), _encode_cells(reports), strict=True))
-            state.execute("SAVEPOINT batch")
-            state.executemany("INSERT OR IGNORE INTO reports VALUES (?, ?, ?)", rows)
-            if state.total_changes - before != len(rows):  # some ids are known: find the others
-                state.execute("ROLLBACK TO batch")
-                there = "SELECT 1 FROM reports WHERE id = ?"
-                fresh = [place for place, known in enumerate(ids) if state.execute(there, (known,)).fetchone() is None]
-                state.executemany("INSERT INTO reports VALUES (?, ?, ?)", [rows[place] for place in fresh])
-                periods, reports = periods[fresh], reports[fresh]
-            for period, tally in self._tally_periods(periods, reports).items():
-                self._store_tally(state, period, self._read_tally(state, period) + tally)
-            found = ReceivedCounts(len(periods), len(batch.ids) - len(periods), batch.malformed, batch.foreign)
-            _add_received(state, found)
+        window = self._accepted_periods(self.manifest)
+        timely = (batch.periods >= window.start) & (batch.periods < window.stop)
+        order, is_first, conflicts = _compare_ids(batch.ids[timely], batch.periods[timely], batch.reports[timely])
+        first = order[is_first]  # in the order of ids, as in the file
+        periods, reports = batch.periods[timely][first], batch.reports[timely][first]
+        ids = _cut_ids(batch.ids[timely][first])
+        with self._open_state() as rows:
+            _, found = self._insert(rows, ids, periods, reports)
+            found += ReceivedCounts(
+                duplicate=int(timely.sum()) - len(ids) - conflicts,
+                malformed=batch.malformed,
+                foreign=batch.foreign,
+                conflict=conflicts,
+                untimely=len(timely) - int(timely.sum()),
+            )
+            _add_received(rows, found)
         return found
+
+    def _insert(
+        self, rows: CollectorRows, ids: list[bytes], periods: Counts, reports: Reports
+    ) -> tuple[Counts, ReceivedCounts]:
+        """Store and tally those of these different reports that are new. Return their places, and the counts."""
+        withdrawn = rows.find_withdrawn(ids)
+        numbers = {
+            period: rows.open_batch(period, self._worker, self._width).number for period in np.unique(periods).tolist()
+        }
+        batches = [numbers[period] for period in periods.tolist()]
+        cells = list(_encode_cells(reports))
+        places, found = np.arange(len(ids)), ReceivedCounts(accepted=len(ids))
+        if withdrawn or not rows.try_adding(ids, batches, cells):  # the usual case is that all of them are new
+            known = {report.id: report for report in rows.find_reports(ids)}
+            same = sum(
+                (known[name].period, known[name].report) == (period, cell)
+                for name, period, cell in zip(ids, periods.tolist(), cells, strict=True)
+                if name in known
+            )
+            places = np.flatnonzero([name not in known and name not in withdrawn for name in ids])
+            rows.add_reports(
+                [ids[place] for place in places],
+                [batches[place] for place in places],
+                (cells[place] for place in places),
+            )
+            gone = len(withdrawn - known.keys())
+            found = ReceivedCounts(len(places), same, conflict=len(known) - same, withdrawn=gone)
+        for period, number in numbers.items():
+            chosen = places[periods[places] == period]
+            batch = rows.open_batch(period, self._worker, self._width)
+            rows.store_tally(number, batch.tally + self.manifest.table.tally(reports[chosen]))
+        return places, found
+
+    def withdraw(self, report_id: str) -> bool:
+        """Take a report back: it is not counted, also if it arrives later. False if its batch is published."""
+        name = _read_id(report_id)
+        with self._open_state() as rows:
+            for found in rows.find_reports([name]):
+                if found.sealed:
+                    return False
+                self._remove(rows, [found])
+            if not rows.find_withdrawn([name]):
+                rows.run("INSERT INTO {withdrawn} VALUES (:id)", id=name)
+        return True
+
+    def _remove(self, rows: CollectorRows, stored: list[StoredReport]) -> None:
+        """Remove reports of open batches."""
+        for number in {report.batch for report in stored}:
+            gone = [report for report in stored if report.batch == number]
+            (batch,) = (each for each in rows.list_batches(period=gone[0].period) if each.number == number)
+            less = self.manifest.table.tally(self._decode_reports([report.report for report in gone]))
+            rows.store_tally(number, _subtract(batch.tally, less))
+        rows.remove_reports([report.id for report in stored])
 
     def merge(self, other: Path | str) -> ReceivedCounts:
         """Merge another worker's file on the same survey. A report that both files have counts once.
 
-        The same worker's file can be merged again later: only its new reports are counted.
+        The same worker's file can be merged again later: only its new reports are counted. Batches that the other
+        worker has published stay whole. If they share reports with batches that are published here, the merge is
+        refused: the sum of the two would reveal the shared reports.
         """
-        theirs = Path(other)
-        if not theirs.is_file() or theirs.resolve() == self.path.resolve():
+        is_file = not (isinstance(other, str) and "://" in other)
+        if other == self.path or (
+            is_file and (not Path(other).is_file() or Path(other).resolve() == Path(self.path).resolve())
+        ):
             raise InvalidParameter("other", "must be another worker's file", "this file, or no file")
-        Collector(self.manifest, theirs)  # checks that it is a file of the same survey
-        with self._open_state(attached=theirs) as state:
-            both = self._tally_shared(state)
-            for (period,) in state.execute("SELECT period FROM other.tallies").fetchall():
-                whole, twice = (
-                    self._read_tally(state, period, "other.tallies"),
-                    both.get(period, self._make_empty_tally()),
-                )
-                fresh = Tally(whole.people - twice.people, whole.counts - twice.counts)
-                self._store_tally(state, period, self._read_tally(state, period) + fresh)
-            for (period,) in state.execute("SELECT period FROM other.shown").fetchall():
-                shown = self._read_tally(state, period, "other.shown")
-                if shown.people > self._read_tally(state, period, "main.shown").people:
-                    self._store_tally(state, period, shown, "shown")
-            state.execute("INSERT OR IGNORE INTO main.reports SELECT id, period, report FROM other.reports")
-            found = _count_new(state, sum(tally.people for tally in both.values()))
-            _add_received(state, found)
+        theirs = Collector(self.manifest, other)  # checks that it is a file of the same survey
+        with theirs._open_state() as source, self._open_state() as rows:
+            published = {batch.name for batch in rows.list_batches() if batch.sealed}
+            shared = 0
+            gone = [bytes(row[0]) for row in source.run("SELECT id FROM {withdrawn}")]
+            known = rows.find_withdrawn(gone)
+            for name in gone:
+                if name not in known:
+                    rows.run("INSERT INTO {withdrawn} VALUES (:id)", id=name)
+            self._remove(rows, [report for report in rows.find_reports(gone) if not report.sealed])
+            for batch in source.list_batches():
+                if batch.sealed and batch.name in published:
+                    shared += batch.tally.people
+                elif batch.sealed:
+                    shared += self._take_batch(rows, source, batch)
+                else:
+                    for ids, reports in self._read_batch(source, batch):
+                        places, _ = self._insert(rows, ids, np.full(len(ids), batch.period, np.int64), reports)
+                        shared += len(ids) - len(places)
+            found = _count_new(rows, source, theirs._worker, shared)
+            _add_received(rows, found)
         return found
 
-    def _tally_shared(self, state: sqlite3.Connection) -> dict[int, Tally]:
-        """Tally the other file's reports whose ids are in both files."""
-        both: dict[int, Tally] = {}
-        shared = state.execute(
-            "SELECT theirs.period, theirs.report FROM other.reports AS theirs JOIN main.reports USING (id)"
-        )
-        while rows := shared.fetchmany(AT_ONCE):
-            periods, reports = np.array([period for period, _ in rows], np.int64), self._decode_reports(rows)
-            for period, tally in self._tally_periods(periods, reports).items():
-                both[period] = both.get(period, self._make_empty_tally()) + tally
-        return both
+    def _take_batch(self, rows: CollectorRows, source: CollectorRows, batch: StoredBatch) -> int:
+        """Add a batch that another worker published, and return how many of its reports were here already."""
+        own = rows.add_sealed(batch.name, batch.period, batch.tally)
+        shared = 0
+        for ids, reports in self._read_batch(source, batch):
+            known = rows.find_reports(ids)
+            if any(report.sealed for report in known):
+                raise QueryError(
+                    "survey-merge",
+                    "Both files have published results that contain the same reports.",
+                    "Adding them up would reveal these reports. Merge files before their results are shown, or give "
+                    "each report to one worker.",
+                )
+            self._remove(rows, known)
+            shared += len(known)
+            rows.add_reports(ids, [own.number] * len(ids), _encode_cells(reports))
+        return shared
+
+    def _read_batch(self, source: CollectorRows, batch: StoredBatch) -> Iterator[tuple[list[bytes], Reports]]:
+        for part in source.iterate_reports(batch.number, AT_ONCE):
+            yield [name for name, _ in part], self._decode_reports([report for _, report in part])
 
     def count_received(self) -> ReceivedCounts:
-        with self._open_state() as state:
-            return _read_received(dict(state.execute("SELECT name, count FROM received")))
+        with self._open_state() as rows:
+            return _read_received(rows.read_pairs("SELECT name, count FROM {received}"))
 
     def periods(self) -> dict[int, int]:
         """The number of people who reported in each period."""
-        with self._open_state() as state:
-            return dict(state.execute("SELECT period, people FROM tallies ORDER BY period"))
+        with self._open_state() as rows:
+            return _sum_people(rows.list_batches())
+
+    def published_periods(self) -> dict[int, int]:
+        """The number of people in the published result of each period."""
+        with self._open_state() as rows:
+            return _sum_people(batch for batch in rows.list_batches() if batch.sealed)
 
     def tally(self, period: int | None = None) -> Tally:
         """The tally of a period that has the minimum batch; by default, of the last such period."""
         return self.select_tally(period)[1]
 
-    def select_tally(self, period: int | None = None) -> tuple[int, Tally]:
+    def select_tally(self, period: int | None = None, *, publish: bool = True) -> tuple[int, Tally]:
         """Select the tally that may be shown, and return its period and the tally.
 
-        The tally that was shown last stays until a whole minimum batch of new reports has arrived. So two results never
-        differ by the reports of a few people.
+        It is the sum of the published batches. With `publish`, new reports are published first if they are a whole
+        batch. By default, the period is the last one that has begun and has a result.
         """
-        waits = self.manifest.minimum_batch
-        with self._open_state() as state:
-            people = dict(state.execute("SELECT period, people FROM tallies WHERE people >= ?", (waits,)))
-            wanted = max(people, default=-1) if period is None else period
-            if wanted not in people:
+        last = find_period(self.manifest, datetime.now(UTC) + CLOCK_SKEW)
+        with self._open_state() as rows:
+            shown: dict[int, Tally] = {}
+            for batch in rows.list_batches(period=period):
+                ready = batch.sealed or (publish and self._is_whole(batch.tally))
+                if ready and (period is not None or batch.period <= last):
+                    shown[batch.period] = shown.get(batch.period, Tally.empty(self._width)) + batch.tally
+            if not shown:
                 raise QueryError(
                     "survey-batch",
-                    f"There are fewer reports than this survey's minimum batch of {waits:,}.",
+                    f"There are fewer reports than this survey's minimum batch of {self.manifest.minimum_batch:,}"
+                    f"{' for each question' if self._is_sampled else ''}.",
                     "Results are shown from the minimum batch on. Collect more reports, or name another period.",
                 )
-            whole, shown = self._read_tally(state, wanted), self._read_tally(state, wanted, "main.shown")
-            if whole.people - shown.people < waits:
-                return wanted, shown
-            self._store_tally(state, wanted, whole, "shown")
-            return wanted, whole
+            wanted = max(shown)
+            for batch in rows.list_batches(period=wanted):
+                if not batch.sealed and publish and self._is_whole(batch.tally):
+                    rows.seal(batch.number)
+            return wanted, shown[wanted]
 
-    def _tally_periods(self, periods: Counts, reports: Reports) -> dict[int, Tally]:
-        numbers = np.unique(periods).tolist()
-        return {period: self.manifest.table.tally(reports[periods == period]) for period in numbers}
+    @property
+    def _is_sampled(self) -> bool:
+        table = self.manifest.table
+        return isinstance(table, Questions) and table.method == "sample"
 
-    def _make_empty_tally(self) -> Tally:
-        return Tally.empty(self._width)
+    def _is_whole(self, tally: Tally) -> bool:
+        """Whether a batch may be published. Of a sampled questionnaire, each question needs the minimum."""
+        least = tally.people
+        if self._is_sampled:
+            least = int(tally.counts.reshape(-1, 2).sum(axis=1).min())
+        return least >= self.manifest.minimum_batch
 
-    def _decode_reports(self, rows: list[tuple[int, int | bytes]]) -> Reports:
+    def _decode_reports(self, cells: list[Cell]) -> Reports:
         form = self.manifest.table.form
         try:
             if isinstance(form, BitRows):
-                whole = b"".join(report for _, report in rows if isinstance(report, bytes))
-                return np.frombuffer(whole, np.uint8).reshape(len(rows), form.bytes)
-            return np.array([report for _, report in rows], np.int64)
+                whole = b"".join(report for report in cells if isinstance(report, bytes))
+                return np.frombuffer(whole, np.uint8).reshape(len(cells), form.bytes)
+            return np.array(cells, np.int64)
         except (ValueError, TypeError, OverflowError):
-            raise _build_file_error("holds invalid reports") from None
-
-    def _read_tally(self, state: sqlite3.Connection, period: int, table: str = "main.tallies") -> Tally:
-        query = f"SELECT people, counts FROM {table} WHERE period = ?"  # noqa: S608 - one of a few constants
-        found = state.execute(query, (period,)).fetchone()
-        if found is None:
-            return self._make_empty_tally()
-        try:
-            return Tally(found[0], np.frombuffer(found[1], "<i8").astype(np.int64))
-        except (ValueError, TypeError):
-            raise _build_file_error("holds invalid counts") from None
-
-    def _store_tally(self, state: sqlite3.Connection, period: int, tally: Tally, table: str = "tallies") -> None:
-        counts = tally.counts.astype("<i8").tobytes()
-        query = f"REPLACE INTO main.{table} VALUES (?, ?, ?)"  # noqa: S608 - one of two constants
-        state.execute(query, (period, tally.people, counts))
+            raise build_file_error("holds invalid reports") from None
 
     @contextmanager
-    def _open_state(self, attached: Path | None = None) -> Iterator[sqlite3.Connection]:
-        """Open one exclusive transaction on the file."""
-        failure = _build_file_error("cannot be read or written")
-        with run_sqlite_transaction(self.path, _SETTINGS, _WAIT_SECONDS, failure, attached=attached) as state:
-            self._check_survey(state)
-            yield state
+    def _open_state(self) -> Iterator[CollectorRows]:
+        """Open one exclusive transaction."""
+        with self._database.transaction() as rows:
+            self._check_survey(rows)
+            yield rows
 
-    def _check_survey(self, state: sqlite3.Connection) -> None:
-        for statement in _SCHEMA.split(";"):
-            state.execute(statement)
-        wanted = {"format": FORMAT, "survey": self.manifest.digest}
-        found = dict(state.execute("SELECT name, value FROM about"))
+    def _check_survey(self, rows: CollectorRows) -> None:
+        wanted: dict[str, object] = {"format": FORMAT, "survey": self.manifest.digest}
+        found = rows.read_pairs("SELECT name, value FROM {about}")
         if not found:
-            worker = {"worker": SYSTEM.take(ID_BYTES).tobytes().hex()}
-            state.executemany("INSERT INTO about VALUES (?, ?)", (wanted | worker).items())
+            found = wanted | {"worker": SYSTEM.take(ID_BYTES).tobytes().hex()}
+            for name, value in found.items():
+                rows.run("INSERT INTO {about} VALUES (:name, :value)", name=name, value=value)
         elif {name: value for name, value in found.items() if name != "worker"} != wanted or len(found) != 3:
-            raise _build_file_error("belongs to another survey or format version")
+            raise build_file_error("belongs to another survey or format version")
+        self._worker = str(found["worker"])
 
 
-def _find_first_ids(ids: Ids) -> Counts:
-    """The index of the first occurrence of every id, in the order of the ids."""
+def _compare_ids(ids: Ids, periods: Counts, reports: Reports) -> tuple[Counts, npt.NDArray[np.bool_], int]:
+    """The order of the ids, whether each is the first of its id, and how many others differ from their first."""
     halves = np.ascontiguousarray(ids).view(">u8").reshape(-1, 2)
     order = np.lexsort((halves[:, 1], halves[:, 0]))  # the sort is stable: the first of equal ids stays first
     ordered = halves[order]
     new = np.ones(len(order), np.bool_)
     new[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
-    return order[new]
+    if new.all():
+        return order, new, 0
+    leader = order[np.maximum.accumulate(np.where(new, np.arange(len(order)), 0))]
+    same = periods[order] == periods[leader]
+    equal = reports[order] == reports[leader]
+    same &= equal.all(axis=1) if equal.ndim == 2 else equal
+    return order, new, int((~same).sum())
 
 
-def _build_file_error(why: str) -> LedgerError:
-    return LedgerError("collector-file", f"The collector's file {why}.", "Use another file for each survey.")
+def _cut_ids(ids: Ids) -> list[bytes]:
+    names = ids.tobytes()
+    return [names[start : start + ID_BYTES] for start in range(0, len(names), ID_BYTES)]
 
 
-def _encode_cells(reports: Reports) -> Iterator[int | bytes]:
+def _read_id(text: str) -> bytes:
+    try:
+        name = bytes.fromhex(text)
+    except (ValueError, TypeError):
+        name = b""
+    if len(name) != ID_BYTES or name.hex() != text:
+        raise InvalidParameter("report_id", "must be the 32 hexadecimal digits of a report's id", "something else")
+    return name
+
+
+def _encode_cells(reports: Reports) -> Iterator[Cell]:
     """Encode reports for the file."""
     return (bytes(row) for row in reports) if reports.ndim == 2 else iter(reports.tolist())
 
 
-def _read_received(rows: dict[str, int]) -> ReceivedCounts:
-    if not rows.keys() <= ReceivedCounts().to_dict().keys() or not all(type(count) is int for count in rows.values()):
-        raise _build_file_error("holds invalid counts")
-    return ReceivedCounts(**rows)
+def _subtract(whole: Tally, part: Tally) -> Tally:
+    try:
+        return Tally(whole.people - part.people, whole.counts - part.counts)
+    except InvalidParameter:
+        raise build_file_error("holds invalid counts") from None
 
 
-def _count_new(state: sqlite3.Connection, shared: int) -> ReceivedCounts:
-    """The counts of the attached worker since the last merge; a report that was here already is a duplicate."""
-    (worker,) = state.execute("SELECT value FROM other.about WHERE name = 'worker'").fetchone()
-    now = _read_received(dict(state.execute("SELECT name, count FROM other.received")))
-    known = dict(state.execute("SELECT name, count FROM main.merged WHERE worker = ?", (worker,)))
-    whole = now.to_dict()
-    seen = _read_received(known).to_dict()
-    before = ReceivedCounts(
-        **{name: min(count, whole[name]) for name, count in seen.items()}
-    )  # this may be an older copy
+def _sum_people(batches: Iterable[StoredBatch]) -> dict[int, int]:
+    people: dict[int, int] = {}
+    for batch in batches:
+        people[batch.period] = people.get(batch.period, 0) + batch.tally.people
+    return {period: count for period, count in sorted(people.items()) if count}
+
+
+def _read_received(rows: dict[str, object]) -> ReceivedCounts:
+    counts = {name: count for name, count in rows.items() if type(count) is int}
+    if len(counts) != len(rows) or not counts.keys() <= ReceivedCounts().to_dict().keys():
+        raise build_file_error("holds invalid counts")
+    return ReceivedCounts(**counts)
+
+
+def _count_new(rows: CollectorRows, source: CollectorRows, worker: str, shared: int) -> ReceivedCounts:
+    """The counts of the other worker since the last merge; a report that was here already is a duplicate."""
+    now = _read_received(source.read_pairs("SELECT name, count FROM {received}"))
+    known = rows.read_pairs("SELECT name, count FROM {merged} WHERE worker = :worker", worker=worker)
+    whole, seen = now.to_dict(), _read_received(known).to_dict()
+    before = ReceivedCounts(**{name: min(count, whole[name]) for name, count in seen.items()})  # an older copy, maybe
+    rows.run("DELETE FROM {merged} WHERE worker = :worker", worker=worker)
     for name, count in whole.items():
-        state.execute("REPLACE INTO main.merged VALUES (?, ?, ?)", (worker, name, max(count, seen[name])))
+        rows.run(
+            "INSERT INTO {merged} VALUES (:worker, :name, :count)",
+            worker=worker, name=name, count=max(count, seen[name]),
+        )  # fmt: skip
     again = shared - before.accepted
     return now - before + ReceivedCounts(-again, again)
 
 
-def _add_received(state: sqlite3.Connection, found: ReceivedCounts) -> None:
+def _add_received(rows: CollectorRows, found: ReceivedCounts) -> None:
     for name, count in found.to_dict().items():
-        state.execute(
-            "INSERT INTO received VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET count = count + excluded.count",
-            (name, count),
-        )
+        if count:
+            rows.run(
+                "INSERT INTO {received} VALUES (:name, :count) "
+                "ON CONFLICT (name) DO UPDATE SET count = {received}.count + excluded.count",
+                name=name, count=count,
+            )  # fmt: skip
 
 
 def _count_width(manifest: Manifest) -> int:

@@ -20,9 +20,14 @@ from sfumato.local.survey.manifest import Manifest
 
 AT_ONCE = 1 << 16
 ID_BYTES = 16
+MOST_DECODED = 1 << 28
 ENDINGS = (".jsonl", ".ndjson", ".parquet")
 _FIELDS = {"survey", "period", "id", "report"}
 _ID = re.compile(r"[0-9a-f]{32}")
+_USUAL = re.compile(
+    rb'\{"survey":"([0-9a-f]{32})","period":(0|[1-9][0-9]{0,5}),"id":"([0-9a-f]{32})",'
+    rb'"report":(?:(0|[1-9][0-9]{0,14})|"([0-9a-f]*)")\}\r?\n?'
+)
 _AROUND = 1024  # the most characters of a line besides the report
 _REST = 1 << 20
 
@@ -59,16 +64,16 @@ def read_lines(manifest: Manifest, lines: Iterable[bytes | str]) -> Batch:
     malformed = foreign = 0
     for line in lines:
         record = _parse_record(line)
-        if record is None or type(record["period"]) is not int or not 0 <= record["period"] < manifest.periods:
+        if record is None or type(record[1]) is not int or not 0 <= record[1] < manifest.periods:
             malformed += 1
-        elif record["survey"] != manifest.id:
+        elif record[0] != manifest.id:
             foreign += 1
-        elif type(record["id"]) is not str or not _ID.fullmatch(record["id"]):
+        elif record[2] is None:
             malformed += 1
         else:
-            ids.append(record["id"])
-            periods.append(record["period"])
-            reports.append(record["report"])
+            periods.append(record[1])
+            ids.append(record[2])
+            reports.append(record[3])
     form = _form(manifest)
     decoded, wrong = form.decode(reports)
     if wrong:  # rare: decode one by one, to leave out the ids of the wrong ones too
@@ -122,13 +127,31 @@ def _form(manifest: Manifest) -> Form:
     return manifest.table.form
 
 
-def _parse_record(line: bytes | str) -> dict[str, Any] | None:
+def _parse_record(line: bytes | str) -> tuple[Any, Any, Any, Any] | None:
+    """The survey, period, id (None if it is no id) and report of a line; None if it is not a record."""
+    data = line.encode(errors="replace") if isinstance(line, str) else line
+    usual = _USUAL.fullmatch(data)
+    if usual is not None:  # as both clients write it: ten times as fast as reading any JSON
+        survey, period, name, number, row = usual.groups()
+        return survey.decode(), int(period), name.decode(), int(number) if number is not None else row.decode()
     try:
-        text = line.decode() if isinstance(line, bytes) else line
-        record = json.loads(text)
+        record = json.loads(
+            line.decode() if isinstance(line, bytes) else line, object_pairs_hook=_refuse_repeated_names
+        )
     except (ValueError, RecursionError):
         return None
-    return record if isinstance(record, dict) and record.keys() == _FIELDS else None
+    if not isinstance(record, dict) or record.keys() != _FIELDS:
+        return None
+    is_id = type(record["id"]) is str and _ID.fullmatch(record["id"])
+    return record["survey"], record["period"], record["id"] if is_id else None, record["report"]
+
+
+def _refuse_repeated_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Two readers could take different ones of two values of one name."""
+    record = dict(pairs)
+    if len(record) != len(pairs):
+        raise ValueError
+    return record
 
 
 def _read_json_lines(manifest: Manifest, path: Path) -> Iterator[Batch]:
@@ -151,14 +174,35 @@ def _read_json_lines(manifest: Manifest, path: Path) -> Iterator[Batch]:
 
 
 def _read_parquet(manifest: Manifest, path: Path) -> Iterator[Batch]:
+    """Read a Parquet file, in bounded memory whatever it contains.
+
+    Texts and bytes are read as dictionaries: otherwise one long text that a small file repeats takes its length each
+    time. The footer is checked before anything is decoded.
+    """
     try:
-        with pq.ParquetFile(str(path)) as file:
-            if not file.schema_arrow.equals(make_report_schema(manifest)):
+        with pq.ParquetFile(str(path), read_dictionary=["survey", "report"]) as file:
+            found = [(field.name, getattr(field.type, "value_type", field.type)) for field in file.schema_arrow]
+            if found != [(field.name, field.type) for field in make_report_schema(manifest)]:
                 raise InvalidParameter("reports", "must have the columns of this survey's reports", "others")
+            _check_footer(file.metadata, path.stat().st_size)
             for batch in file.iter_batches(batch_size=AT_ONCE):
                 yield _read_columns(manifest, batch)
+    except KeyError:  # of read_dictionary
+        raise InvalidParameter("reports", "must have the columns of this survey's reports", "others") from None
     except pa.ArrowException:
         raise InvalidParameter("reports", "must be a readable Parquet file", "something else") from None
+
+
+def _check_footer(footer: Any, size: int) -> None:  # noqa: ANN401 - pyarrow has no types
+    """Refuse a file that grows too much when it is decoded. Ids are random: a report has more than one byte."""
+    groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
+    largest = max((group.total_byte_size for group in groups), default=0)
+    if footer.num_rows > size or largest > MOST_DECODED:
+        raise InvalidParameter(
+            "reports",
+            f"must be a Parquet file of at most {MOST_DECODED >> 20} MiB for each row group, with random ids",
+            "one that grows much more when it is decoded",
+        )
 
 
 def _read_columns(manifest: Manifest, batch: Any) -> Batch:  # noqa: ANN401 - pyarrow has no types
@@ -176,8 +220,10 @@ def _read_columns(manifest: Manifest, batch: Any) -> Batch:  # noqa: ANN401 - py
         kept &= (reports >= 0) & (reports < form.count)
         values: Reports = reports[kept]
     else:
-        rows = batch["report"].to_pylist()
-        kept &= np.array([row is not None and len(row) == form.bytes for row in rows], np.bool_)
+        lengths = pc.fill_null(pc.binary_length(batch["report"].dictionary), -1).to_numpy(zero_copy_only=False)
+        places = pc.fill_null(batch["report"].indices, -1).to_numpy(zero_copy_only=False)
+        kept &= (places >= 0) & (np.append(lengths, -1)[places] == form.bytes)
+        rows = batch["report"].dictionary.take(pc.if_else(pa.array(kept), batch["report"].indices, None)).to_pylist()
         chosen = np.flatnonzero(kept)
         values = np.frombuffer(b"".join(rows[place] for place in chosen), np.uint8).reshape(-1, form.bytes)
         whole, malformed = form.sift(values)
