@@ -48,7 +48,12 @@ def test_the_whole_way(tmp_path):
     with open("r.jsonl", "a") as file:
         file.write("nonsense\n")
     shown = json_of(survey("ingest", "s.json", "r.jsonl", "--json"))
-    assert shown["received"] == {"accepted": 3, "duplicate": 1, "malformed": 1, "foreign": 0}
+    assert shown["received"] == {"conflict": 0, "untimely": 0, "withdrawn": 0} | {
+        "accepted": 3,
+        "duplicate": 1,
+        "malformed": 1,
+        "foreign": 0,
+    }
     assert shown["periods"] == {"0": 3}
     found = survey("results", "s.json")
     assert found.exit_code == 0, found.output

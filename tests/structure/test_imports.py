@@ -49,7 +49,7 @@ MAY_IMPORT = {  # a package of ours, or a module at the root -> what of ours it 
     "lab": {"drawing", "local", "standalone", "answering", "number_arrays", "extras", "signing", *ROOT, *ANSWERING},
     "learning": {"answering", "curator", "drawing", "extras", *ANSWERING},
     "remote": {"answering", "json_values", *ANSWERING},
-    "service": {"remote", "extras", "json_values", "private_files", "answering", *ROOT, *ANSWERING},
+    "service": {"local", "signing", "remote", "extras", "json_values", "private_files", "answering", *ROOT, *ANSWERING},
     "cli": {
         "drawing",
         "extras",
@@ -57,6 +57,7 @@ MAY_IMPORT = {  # a package of ours, or a module at the root -> what of ours it 
         "learning",
         "local",
         "service",
+        "signing",
         "json_values",
         "answering",
         *ROOT,

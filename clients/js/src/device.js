@@ -119,12 +119,13 @@ export class Device {
     );
   }
 
-  /** Record what became of a report. `after`: a time before which the collector wants no other attempt. */
+  /** Record that a report was tried to send, and what became of it. `after`: a time before which the collector wants no other attempt. */
   settle(digest, period, state, after = null) {
     return this.#ledger((ledger) => {
       const one = ledger.reports[digest]?.[period];
       if (!one || one.state === "withdrawn") return;
       one.state = state;
+      one.tried = true;
       if (after === null) delete one.after;
       else one.after = after;
     });

@@ -22,7 +22,9 @@ export async function sendWaiting(device, { digest = null, endpoint = null } = {
       const address = endpoint ?? one.endpoint;
       const wait = (one.after ?? 0) - Date.now();
       const early = wait > 0 && wait <= LONGEST_WAIT; // otherwise the clock was changed
-      const { state, after } = !address || early ? { state: "waiting" } : await deliver(address, lineOf(one));
+      const skip = !address || early;
+      if (!skip) await device.settle(one.digest, one.period, "made"); // marks it as tried, before it leaves
+      const { state, after } = skip ? { state: "waiting" } : await deliver(address, lineOf(one));
       found[state] += 1;
       if (state !== "waiting") await device.settle(one.digest, one.period, state);
       else if (after) await device.settle(one.digest, one.period, "made", after);

@@ -72,12 +72,13 @@ export class Survey {
   async withdraw({ endpoint = null } = {}) {
     const made = await this.#own().latest(this.manifest);
     if (!made || made.state === "withdrawn") return made;
-    const address = endpoint ?? this.manifest.endpoint;
-    if (address) { // also if it was not sent as far as the ledger knows: the page may have been closed while sending
+    if (made.tried) { // it may have arrived, also if the ledger does not say so: the page may have been closed
+      const address = endpoint ?? this.manifest.endpoint;
+      if (!address) throw new Refused("survey-endpoint");
       const body = JSON.stringify({ survey: made.survey, id: made.id });
       const response = await posted(`${address}/withdraw`, body, "cors", "error").catch(() => null);
       if (!response?.ok) throw new Refused("survey-withdrawal");
-    } else if (made.state !== "made") throw new Refused("survey-endpoint");
+    }
     await this.device.settle(this.manifest.digest, made.period, "withdrawn");
     return { ...made, state: "withdrawn" };
   }

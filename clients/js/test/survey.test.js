@@ -270,6 +270,10 @@ test("a report is withdrawn at the collector, and never sent again", async (t) =
   assert.equal(await survey.withdraw({ endpoint }), null);
   const { id } = await survey.report("a", at(1));
   await assert.rejects(survey.send(), refused("survey-endpoint"));
+  status = 503;
+  assert.equal((await survey.send({ endpoint })).waiting, 1); // it may have arrived
+  status = 409;
+  await assert.rejects(survey.withdraw(), refused("survey-endpoint"));
   await assert.rejects(survey.withdraw({ endpoint }), refused("survey-withdrawal"));
   status = 200;
   assert.equal((await survey.withdraw({ endpoint })).state, "withdrawn");
@@ -278,6 +282,10 @@ test("a report is withdrawn at the collector, and never sent again", async (t) =
   ]); // prettier-ignore
   assert.deepEqual(await survey.send({ endpoint }), { sent: 0, unconfirmed: 0, refused: 0, waiting: 0 });
   assert.equal((await survey.report("b", at(2))).id, id);
+  const before = asked.length;
+  await survey.report("a", at(9));
+  assert.equal((await survey.withdraw()).state, "withdrawn"); // it was never sent: nobody is asked
+  assert.equal(asked.length, before);
   assert.equal((await survey.device.left(survey.manifest)).price, survey.longitudinalEpsilon);
 });
 

@@ -7,7 +7,7 @@ Results are sums of whole batches. A batch is published when it has the minimum 
 not change, and its reports cannot be withdrawn. So two results never differ by the reports of a few people.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
@@ -110,23 +110,30 @@ class Collector:
 
     def add(self, batch: Batch) -> ReceivedCounts:
         """Count a batch of reports in one transaction."""
+        return self.add_all([batch])[0]
+
+    def add_all(self, batches: Sequence[Batch]) -> list[ReceivedCounts]:
+        """Count several batches in one transaction. When this returns, they are on the disk."""
+        with self._open_state() as rows:
+            found = [self._add(rows, batch) for batch in batches]
+            _add_received(rows, sum(found, ReceivedCounts()))
+        return found
+
+    def _add(self, rows: CollectorRows, batch: Batch) -> ReceivedCounts:
         window = self._accepted_periods(self.manifest)
         timely = (batch.periods >= window.start) & (batch.periods < window.stop)
         order, is_first, conflicts = _compare_ids(batch.ids[timely], batch.periods[timely], batch.reports[timely])
         first = order[is_first]  # in the order of ids, as in the file
         periods, reports = batch.periods[timely][first], batch.reports[timely][first]
         ids = _cut_ids(batch.ids[timely][first])
-        with self._open_state() as rows:
-            _, found = self._insert(rows, ids, periods, reports)
-            found += ReceivedCounts(
-                duplicate=int(timely.sum()) - len(ids) - conflicts,
-                malformed=batch.malformed,
-                foreign=batch.foreign,
-                conflict=conflicts,
-                untimely=len(timely) - int(timely.sum()),
-            )
-            _add_received(rows, found)
-        return found
+        _, found = self._insert(rows, ids, periods, reports)
+        return found + ReceivedCounts(
+            duplicate=int(timely.sum()) - len(ids) - conflicts,
+            malformed=batch.malformed,
+            foreign=batch.foreign,
+            conflict=conflicts,
+            untimely=len(timely) - int(timely.sum()),
+        )
 
     def _insert(
         self, rows: CollectorRows, ids: list[bytes], periods: Counts, reports: Reports
@@ -176,7 +183,7 @@ class Collector:
         """Remove reports of open batches."""
         for number in {report.batch for report in stored}:
             gone = [report for report in stored if report.batch == number]
-            (batch,) = (each for each in rows.list_batches(period=gone[0].period) if each.number == number)
+            (batch,) = (found for found in rows.list_batches(period=gone[0].period) if found.number == number)
             less = self.manifest.table.tally(self._decode_reports([report.report for report in gone]))
             rows.store_tally(number, _subtract(batch.tally, less))
         rows.remove_reports([report.id for report in stored])

@@ -127,6 +127,16 @@ def _form(manifest: Manifest) -> Form:
     return manifest.table.form
 
 
+def rewrite_line(line: bytes) -> tuple[str, str, str] | None:
+    """The id, the survey and the compact text of a record, without anything else; None if it is not a record."""
+    record = _parse_record(line)
+    match record:
+        case (str(survey), int(period), str(name), int() | str() as report) if bool not in (type(period), type(report)):
+            text = json.dumps({"survey": survey, "period": period, "id": name, "report": report}, separators=(",", ":"))
+            return (name, survey, text) if len(survey) == 2 * ID_BYTES else None
+    return None
+
+
 def _parse_record(line: bytes | str) -> tuple[Any, Any, Any, Any] | None:
     """The survey, period, id (None if it is no id) and report of a line; None if it is not a record."""
     data = line.encode(errors="replace") if isinstance(line, str) else line

@@ -1,0 +1,140 @@
+/** The respondent's page: read the answer, randomise it here, show the report, send it, and take it back. */
+
+import { Survey } from "./sfumato-survey.js";
+
+const { survey: id, address } = document.body.dataset;
+const base = new URL("..", location.href);
+const endpoint = new URL(address, base).href;
+const find = (name) => document.getElementById(name);
+let survey;
+
+const WORDS = {
+  made: "It was not sent yet.",
+  sent: "Your report was sent. You can withdraw it until the batch that contains it is published.",
+  unconfirmed: "Your report was sent; the server did not confirm it. You can withdraw it until its batch is published.",
+  refused: "The server did not accept this report.",
+  withdrawn: "Your report was withdrawn. It will not be counted.",
+  handed: "You have already answered in this period.",
+};
+
+async function start() {
+  try {
+    const document_ = await fetch(new URL(`s/${id}/survey.json`, base), { credentials: "omit" });
+    survey = await Survey.load(new Uint8Array(await document_.arrayBuffer()));
+    const made = await survey.device.latest(survey.manifest);
+    const present = made && (survey.manifest.periodDays === 0 || made.period === presentPeriod());
+    if (present) await show({ ...made, repeated: true });
+    else offer();
+    await showLeft();
+  } catch (error) {
+    explain(error);
+  }
+}
+
+function presentPeriod() {
+  const { created, periodDays } = survey.manifest;
+  return Math.floor((Date.now() - created) / (periodDays * 86_400_000));
+}
+
+function offer() {
+  const { domain } = survey;
+  const choices = find("choices");
+  if (domain.kind === "numbers") choices.append(numberField(domain));
+  else for (const label of domain.labels) choices.append(choice(label, domain.kind === "questions" ? "checkbox" : "radio"));
+  if (domain.kind === "questions") choices.querySelector("legend").textContent = "Tick what is true. Your answers stay in this browser";
+  find("answer").hidden = false;
+}
+
+function choice(text, type) {
+  const label = document.createElement("label");
+  label.className = "choice";
+  const input = Object.assign(document.createElement("input"), { type, name: "value", value: text });
+  if (type === "radio") input.required = true;
+  label.append(input, text);
+  return label;
+}
+
+function numberField({ lower, upper }) {
+  const label = document.createElement("label");
+  const input = Object.assign(document.createElement("input"), {
+    type: "number", name: "value", required: true, step: "any", min: lower, max: upper, inputMode: "decimal",
+  });
+  label.append(`A number from ${lower} to ${upper}`, input);
+  return label;
+}
+
+function answerOf(form) {
+  const fields = [...form.querySelectorAll("input[name=value]")];
+  if (survey.domain.kind === "numbers") return Number(fields[0].value);
+  if (survey.domain.kind === "questions") return fields.map((field) => field.checked);
+  return fields.find((field) => field.checked).value;
+}
+
+async function show(report) {
+  find("answer").hidden = true;
+  find("line").textContent = Survey.line(report);
+  const cost = report.repeated ? "This report was made before; showing it costs nothing." : costOf(report.epsilon);
+  find("cost").textContent = cost;
+  const waiting = report.state === "made";
+  find("made-title").textContent = waiting
+    ? "This is what will be sent, and nothing else"
+    : "This is the report of this device";
+  find("send").hidden = !waiting;
+  find("withdraw").hidden = !["made", "sent", "unconfirmed"].includes(report.state);
+  find("withdraw").textContent = waiting ? "Do not send it" : "Withdraw my report";
+  find("made").hidden = false;
+  find("status").textContent = WORDS[report.state];
+}
+
+const costOf = (epsilon) => `Making it cost ε = ${costText(epsilon)} of your privacy budget on this site.`;
+
+async function showLeft() {
+  const { epsilon, price } = await survey.device.left(survey.manifest);
+  find("left").textContent = `One answer costs ε = ${costText(price)}. Your budget for this survey on this site: ε = ${leftText(epsilon)} is left.`;
+}
+
+/** Four decimals: costs are rounded up and what is left is rounded down. The ledger has all digits. */
+const costText = (text) => String(Math.ceil(Number(text) * 1e4) / 1e4);
+const leftText = (text) => String(Math.floor(Number(text) * 1e4) / 1e4);
+
+function explain(error) {
+  find("status").textContent = error.hint ? `${error.message} ${error.hint}` : "Something went wrong. Nothing was sent.";
+}
+
+async function busy(work) {
+  const buttons = [...document.querySelectorAll("button")];
+  for (const button of buttons) button.disabled = true;
+  try {
+    await work();
+  } catch (error) {
+    explain(error);
+  } finally {
+    for (const button of buttons) button.disabled = false;
+  }
+}
+
+find("answer").addEventListener("submit", (event) => {
+  event.preventDefault();
+  busy(async () => {
+    await show(await survey.report(answerOf(event.target)));
+    event.target.reset(); // the true answer does not stay on the page
+    await showLeft();
+    find("made").focus();
+  });
+});
+
+find("send").addEventListener("click", () =>
+  busy(async () => {
+    const { waiting } = await survey.send({ endpoint });
+    await show({ ...(await survey.device.latest(survey.manifest)), repeated: true });
+    if (waiting) find("status").textContent = "The server could not be reached. The report waits in this browser: try again later.";
+  }),
+);
+
+find("withdraw").addEventListener("click", () =>
+  busy(async () => {
+    await show({ ...(await survey.withdraw({ endpoint })), repeated: true });
+  }),
+);
+
+start();

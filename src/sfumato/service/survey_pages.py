@@ -1,0 +1,128 @@
+"""The pages of a survey: for respondents, for anyone who checks the document, and for the owner."""
+
+import json
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+from starlette.responses import HTMLResponse
+
+from sfumato.errors import QueryError
+from sfumato.kernel.exact import write_plain
+from sfumato.local.collect.collector import Collector
+from sfumato.local.collect.results import Line, Results, format_epsilon, make_results
+from sfumato.local.survey.domains import YesNo
+from sfumato.local.survey.manifest import Manifest
+from sfumato.service.survey_settings import SurveySettings
+
+PAGES = Path(__file__).with_name("pages")
+MOST_LINES = 200  # of estimates on the owner's page
+
+
+@lru_cache
+def _template(name: str) -> Template:
+    environment = Environment(loader=FileSystemLoader(PAGES), autoescape=True, undefined=StrictUndefined)
+    return environment.get_template(name)
+
+
+def show_respondent(manifest: Manifest, settings: SurveySettings) -> HTMLResponse:
+    consent = Path(settings.consent).read_text(encoding="utf-8").split("\n\n") if settings.consent else []
+    text = _template("respondent.html").render(
+        survey=manifest,
+        sure=_bound_certainty(float(manifest.price)),
+        epsilon=format_epsilon(manifest.price),
+        consent=consent,
+        address=manifest.endpoint or "reports",
+    )
+    return HTMLResponse(text)
+
+
+def show_manifest(manifest: Manifest, settings: SurveySettings) -> HTMLResponse:
+    rows = [
+        ("hash (SHA-256 of the signed statement)", manifest.digest),
+        ("id", manifest.id),
+        ("signed with the key", manifest.public_key),
+        ("epsilon of one report, computed from the table", write_plain(manifest.table.epsilon)),
+        ("epsilon of all reports on one answer", write_plain(manifest.price)),
+        ("most epsilon in total", write_plain(manifest.lifetime_epsilon)),
+        ("runs", f"{manifest.created:%Y-%m-%d} to {manifest.expires:%Y-%m-%d}"),
+        ("results from", f"{manifest.minimum_batch:,} reports on"),
+    ]
+    document = json.dumps(manifest.statement, indent=2, ensure_ascii=False)[:200_000]
+    return HTMLResponse(_template("manifest.html").render(survey=manifest, rows=rows, document=document))
+
+
+@dataclass(frozen=True, slots=True)
+class _Period:
+    """A period on the owner's page."""
+
+    number: int
+    received: int
+    published: int
+    sentences: tuple[tuple[str, str], ...]  # an estimate, and what fake reports could do to it
+    hidden: int  # estimates that are not listed
+    results: Results | None
+    local: str
+    shuffled: str
+
+
+def show_owner(collectors: list[Collector]) -> HTMLResponse:
+    surveys = []
+    for collector in collectors:
+        received, published = collector.periods(), collector.published_periods()
+        surveys.append(
+            {
+                "manifest": collector.manifest,
+                "counts": collector.count_received().to_dict(),
+                "periods": [
+                    _describe_period(collector, number, count, published.get(number, 0))
+                    for number, count in sorted(received.items(), reverse=True)
+                ],
+            }
+        )
+    return HTMLResponse(_template("owner.html").render(surveys=surveys))
+
+
+def _describe_period(collector: Collector, number: int, received: int, published: int) -> _Period:
+    try:
+        found = make_results(collector.manifest, *collector.select_tally(number, publish=False))
+    except QueryError:
+        return _Period(number, received, published, (), 0, None, "", "")
+    several = isinstance(collector.manifest.domain, YesNo)
+    sentences = tuple(
+        (write_sentence(line, found, questions=several), _bound_fakes(line, found)) for line in found.lines[:MOST_LINES]
+    )
+    return _Period(
+        number, received, published, sentences, max(len(found.lines) - MOST_LINES, 0), found,
+        format_epsilon(found.local_epsilon), write_plain(found.shuffle_bound.epsilon),
+    )  # fmt: skip
+
+
+def write_sentence(line: Line, found: Results, *, questions: bool = False) -> str:
+    """An estimate in a plain sentence, such as: 25 % ± 2 points answered “yes” (95 % confidence)."""
+    half = (line.high - line.low) / 2
+    middle = (line.high + line.low) / 2
+    sure = f"{100 * found.confidence:g} % confidence"
+    if found.kind == "mean":
+        digits = max(0, 1 - math.floor(math.log10(half))) if 0 < half < math.inf else 2
+        return f"The mean is {middle:.{digits}f} ± {half:.{digits}f} ({sure})."
+    digits = 0 if half >= 0.02 else 1 if half >= 0.002 else 2
+    share = min(max(100 * middle, 0.0), 100.0)
+    answered = "said yes to" if questions else "answered"
+    return f"{share:.{digits}f} % ± {100 * half:.{digits}f} points {answered} “{line.label}” ({sure})."
+
+
+def _bound_fakes(line: Line, found: Results) -> str:
+    if line.moved == math.inf:
+        return "Fake reports could have moved it without a bound."
+    share = f"{float(100 * found.fakes):g} %"
+    moved = f"{line.moved:.3g}" if found.kind == "mean" else f"{100 * line.moved:.2g} points"
+    return f"If {share} of the reports are fake, they can have moved it by at most {moved}."
+
+
+def _bound_certainty(epsilon: float) -> str:
+    """How sure a reader can become of an answer that was as likely as not: 1 / (1 + e**-epsilon), rounded up."""
+    percent = math.ceil(100 / (1 + math.exp(-epsilon)))
+    return f"at most {percent} %" if percent < 100 else "more than 99 %"
