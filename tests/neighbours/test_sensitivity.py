@@ -32,6 +32,8 @@ QUESTIONS = [
     "SELECT SUM(age) AS s, COUNT(DISTINCT id) AS p FROM t WHERE city <> 'Rome' OR age IS NULL",
     "SELECT city, smoker, COUNT(DISTINCT id) p, SUM(CASE WHEN age > 40 THEN pay ELSE 1 END) s FROM t GROUP BY 1, 2",
     "SELECT VARIANCE(pay) AS v, AVG(pay - base) AS d FROM t WHERE pay / (age - 3) > 2 OR pay IS NULL",
+    "SELECT CORR(age, pay) AS c, REGR_SLOPE(pay, base) AS s, COVAR_POP(base, age) AS v FROM t WHERE smoker",
+    "SELECT city, REGR_INTERCEPT(age, pay) AS i, VARIANCE(pay) AS v FROM t GROUP BY city",
     "SELECT age > 40 AS old, AVG(pay * 0.01) AS m FROM t GROUP BY old",
     "SELECT SUM(CASE WHEN city = 'Rome' THEN pay END) AS a, SUM(CASE WHEN city = 'Oslo' THEN pay END) AS b FROM t",
     "SELECT smoker, COUNT(*) AS n, COUNT(CASE WHEN age < 40 THEN 1 END) AS a, "

@@ -9,7 +9,7 @@ from sfumato.answers.key_threshold import describe_key_threshold
 from sfumato.answers.present_keys import describe_present_keys
 from sfumato.answers.released_values import Reading, find_linear_margin, read_linear
 from sfumato.kernel.certify import Certificate
-from sfumato.planning.formulas import CountFormula, MeanFormula, SumFormula, VarianceFormula, sums_of
+from sfumato.planning.formulas import CountFormula, MeanFormula, PairFormula, SumFormula, VarianceFormula, sums_of
 from sfumato.planning.linear import Linear
 from sfumato.planning.planner import Planned
 from sfumato.query.query import AggregateRef, Post, PostCall, Query
@@ -70,7 +70,7 @@ def _find_count_divisors(post: Post, planned: Planned) -> list[Linear]:
     match post:
         case AggregateRef(index):
             formula = planned.formulas[index]
-            return [formula.count] if isinstance(formula, MeanFormula | VarianceFormula) else []
+            return [formula.count] if isinstance(formula, MeanFormula | VarianceFormula | PairFormula) else []
         case PostCall("/", (over, AggregateRef(index))) if isinstance(planned.formulas[index], CountFormula):
             return [*_find_count_divisors(over, planned), *sums_of(planned.formulas[index])]
         case PostCall(_, arguments):

@@ -14,6 +14,7 @@ from sfumato.answers.released_values import (
     Reading,
     ReleasedVector,
     depends_on_choice,
+    depends_on_pair,
     find_linear_margin,
     split_parts,
 )
@@ -44,6 +45,7 @@ from sfumato.query.query import KeyRef, Post, Query
 PRIVATE_COUNT = "The margin depends on a private count. preview(..., assume={'n': ...}) shows it for an assumed count."
 NO_NUMBER = "The column is not a number."
 IN_RANK = "The error of this choice is in rank, not in value. explain() states it in rows."
+OF_TWO = "The margin depends on how the two columns vary together, which is private. The answer has an interval."
 EVENLY = "Margins of averages and variances assume values that are spread evenly between the declared bounds."
 
 
@@ -77,6 +79,8 @@ def find_margins(
         elif linear is not None:
             low, high = (float(end) for end in bound_column(post, planned.formulas))
             margins[name] = min(find_linear_margin(linear, by_name, 1 - miss), high - low)
+        elif depends_on_pair(post, planned.formulas):
+            reasons[name] = OF_TWO
         elif people is None:
             reasons[name] = PRIVATE_COUNT
         else:

@@ -40,6 +40,7 @@ from sfumato.planning.formulas import (
     CountFormula,
     Formula,
     MeanFormula,
+    PairFormula,
     SumFormula,
     VarianceFormula,
     sums_of,
@@ -218,9 +219,24 @@ def _find_free_ends(leaf: Post, shown: ShownRows, miss: Fraction) -> Ends:
     if not isinstance(leaf, AggregateRef):
         raise AssertionError("a leaf is linear, a ratio or an aggregate")
     formula = shown.formulas[leaf.index]
+    if isinstance(formula, PairFormula):
+        return _find_pair_ends(leaf, formula, shown, miss)
     if not isinstance(formula, VarianceFormula):
-        raise AssertionError("an aggregate that is neither linear nor a ratio is a variance")
+        raise AssertionError("an aggregate that is neither linear nor a ratio is a variance or of two values")
     return _find_variance_ends(formula, shown, miss)
+
+
+def _find_pair_ends(leaf: AggregateRef, formula: PairFormula, shown: ShownRows, miss: Fraction) -> Ends:
+    """Simulate a statistic of two values where its divisors are far from 0; elsewhere, all that is possible."""
+    formulas, first = [*shown.formulas, *formula.divisors], len(shown.formulas)
+    posts = [leaf, *(AggregateRef(first + place) for place in range(len(formula.divisors)))]
+    ends = simulate_ends(shown.reading, formulas, posts, shown.keys, 1 - miss * SIMULATED)
+    (low, high), divisors = ends[0], ends[1:]
+    unsure = _find_unsure_cells(leaf, shown, miss) | np.isnan(low) | np.isnan(high)
+    for least, most in divisors:
+        unsure = unsure | ~(least > 0) | (most > CLOSE * least)
+    lowest, highest = formula.range
+    return np.where(unsure, lowest, low), np.where(unsure, highest, high)
 
 
 def _find_variance_ends(formula: VarianceFormula, shown: ShownRows, miss: Fraction) -> Ends:
@@ -324,7 +340,7 @@ def _find_unsure_cells(post: Post, shown: ShownRows, miss: Fraction) -> npt.NDAr
     match post:
         case AggregateRef(index):
             formula = shown.formulas[index]
-            if isinstance(formula, MeanFormula | VarianceFormula) and formula.count.terms:
+            if isinstance(formula, MeanFormula | VarianceFormula | PairFormula) and formula.count.terms:
                 return np.asarray(compute_values(formula.count, shown) < SURE * find_noise(formula.count, shown).spread)
         case PostCall(function, arguments):
             for argument in arguments:

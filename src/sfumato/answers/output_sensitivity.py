@@ -25,6 +25,9 @@ WHY_A_CHOICE = (
 NAMES = {
     "COUNT": "count", "PEOPLE": "number of people", "SUM": "sum", "AVG": "average", "VARIANCE": "variance",
     "STDDEV": "standard deviation", "MIN": "minimum", "MAX": "maximum", "MODE": "most frequent value",
+    "CORR": "correlation", "COVAR_SAMP": "covariance of a sample", "COVAR_POP": "covariance",
+    "REGR_SLOPE": "slope", "REGR_INTERCEPT": "intercept", "REGR_R2": "squared correlation",
+    "REGR_SXX": "sum of squared differences", "REGR_SXY": "sum of products of differences",
     "TOP_K": "most frequent values", "COUNT DISTINCT": "number of different values",
     "SUM DISTINCT": "sum of different values", "AVG DISTINCT": "average of different values",
 }  # fmt: skip
@@ -139,7 +142,7 @@ def _is_unfiltered(plan: BoundedPlan) -> bool:
     return not isinstance(plan.source, PerUnit) or (isinstance(plan.source.source, Scan) and not plan.source.filters)
 
 
-def _bound_change(aggregate: Aggregate, reach: _Reach, rows: float | None) -> _Change:  # noqa: PLR0911 - one return a rule
+def _bound_change(aggregate: Aggregate, reach: _Reach, rows: float | None) -> _Change:  # noqa: PLR0911, PLR0912 - one a rule
     value = aggregate.value
     match aggregate.function:
         case "COUNT":
@@ -173,6 +176,11 @@ def _bound_change(aggregate: Aggregate, reach: _Reach, rows: float | None) -> _C
             span, times = _compute_span(value), _count_squared_spans(reach)
             most = None if rows is None else min(span * math.sqrt(times / max(rows, 1)), span / math.sqrt(2))
             return _state_per_row(f"{span * math.sqrt(times):g}/√n", most, rows, reach)
+        case "CORR" | "REGR_R2" as function:
+            most = 2.0 if function == "CORR" else 1.0
+            return _Change(most, f"{most:g}", f"one person can change it by at most {most:g}, if there are few rows")
+        case function if function in NAMES and aggregate.also:
+            return _Change(None, "", "how much one person can change it depends on the rows of the others")
         case "MIN" | "MAX" | "QUANTILE" if value is not None:
             if aggregate.since is not None:
                 return _Change(None, "its range", f"one person can change it by the whole range. {WHY_A_CHOICE}")
@@ -240,6 +248,7 @@ def _describe_aggregate(aggregate: Aggregate) -> str:
     value, function = aggregate.value, NAMES.get(aggregate.function, aggregate.function)
     if aggregate.fraction is not None:
         function = "median" if aggregate.fraction == Fraction(1, 2) else f"{float(aggregate.fraction):g} quantile"
-    if value is None or not value.bounded or aggregate.since is not None or aggregate.function.startswith("COUNT"):
+    apart = aggregate.since is not None or bool(aggregate.also) or aggregate.function.startswith("COUNT")
+    if value is None or not value.bounded or apart:
         return function
     return f"{function}, values from {value.lower:g} to {value.upper:g}"

@@ -16,6 +16,7 @@ from sfumato.planning.formulas import (
     Formula,
     ListFormula,
     MeanFormula,
+    PairFormula,
     SumFormula,
     VarianceFormula,
     list_possible_values,
@@ -53,6 +54,8 @@ def bound_from_components(formula: Formula, components: Mapping[str, Ends]) -> E
             found = clip_ends(found, (np.asarray(0.0), np.asarray(math.inf)))
             if formula.root:
                 found = (np.sqrt(found[0]), np.sqrt(found[1]))
+        case PairFormula():
+            return bound_formula(formula)
         case BinFormula() | ListFormula():
             return EVERYWHERE
         case _:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from sfumato.accuracy.choice_margins import compute_bin_margin
 from sfumato.accuracy.noise_margins import compute_noise_margin
 from sfumato.answers.output_values import Floats, Objects, evaluate
+from sfumato.answers.pair_statistics import compute_pair
 from sfumato.answers.simulated_noise import WeightedNoise, imitate_noises
 from sfumato.errors import KernelFault
 from sfumato.kernel.certify import BinChoice, Certified
@@ -26,6 +27,7 @@ from sfumato.planning.formulas import (
     Formula,
     ListFormula,
     MeanFormula,
+    PairFormula,
     SumFormula,
     VarianceFormula,
 )
@@ -108,6 +110,8 @@ def compute_aggregate(formula: Formula, measured: Mapping[str, Floats]) -> npt.N
             held = np.clip(variance, 0, formula.cap)
             deviation: Floats = np.sqrt(held)
             return deviation if formula.root else held
+        case PairFormula():
+            return compute_pair(formula, lambda linear: read_linear(linear, measured))
         case BinFormula(chosen, place, width, first, step, largest, since):
             bins = measured[chosen].reshape(-1, width)[:, place]
             return add_to_moment(since, np.minimum(first + bins * step, largest or 0.0))
@@ -177,6 +181,17 @@ def depends_on_choice(post: Post, formulas: Sequence[Formula]) -> bool:
             return isinstance(formulas[index], ChoiceFormula)
         case PostCall(_, arguments):
             return any(depends_on_choice(argument, formulas) for argument in arguments)
+        case _:
+            return False
+
+
+def depends_on_pair(post: Post, formulas: Sequence[Formula]) -> bool:
+    """Does an output column depend on a statistic of two values?"""
+    match post:
+        case AggregateRef(index):
+            return isinstance(formulas[index], PairFormula)
+        case PostCall(_, arguments):
+            return any(depends_on_pair(argument, formulas) for argument in arguments)
         case _:
             return False
 

@@ -5,7 +5,7 @@ need a case: `sums_of` and `list_possible_values` here, answers/released_values.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from sfumato.kernel.expressions import Scalar
@@ -64,6 +64,31 @@ class VarianceFormula:
 
 
 @dataclass(frozen=True, slots=True)
+class PairFormula:
+    """A statistic of two values y and x. The sums are of rows in which neither is NULL, of values less their centres.
+
+    It is CORR, COVAR_SAMP, COVAR_POP, REGR_SLOPE, REGR_INTERCEPT, REGR_R2, REGR_SXX, REGR_SXY, or the divisor REGR_SYY.
+    """
+
+    function: str
+    count: Linear
+    y: Linear
+    x: Linear
+    yy: Linear | None  # squares; None: not needed
+    xx: Linear | None
+    xy: Linear | None  # products
+    centres: tuple[float, float]
+    range: tuple[float, float]  # what the catalog makes possible
+
+    @property
+    def divisors(self) -> "tuple[PairFormula, ...]":
+        """The sums of squares that the statistic divides by."""
+        needed = ["REGR_SXX"] if self.function in ("CORR", "REGR_R2", "REGR_SLOPE", "REGR_INTERCEPT") else []
+        needed += ["REGR_SYY"] if self.function in ("CORR", "REGR_R2") else []
+        return tuple(replace(self, function=name, range=(-math.inf, math.inf)) for name in needed)
+
+
+@dataclass(frozen=True, slots=True)
 class BinFormula:
     """The value of a chosen bin: first + number * step, at most `upper`."""
 
@@ -87,7 +112,7 @@ class ListFormula:
 
 
 ChoiceFormula = BinFormula | ListFormula
-Formula = CountFormula | SumFormula | MeanFormula | VarianceFormula | ChoiceFormula
+Formula = CountFormula | SumFormula | MeanFormula | VarianceFormula | PairFormula | ChoiceFormula
 
 
 def sums_of(formula: Formula) -> tuple[Linear, ...]:
@@ -101,6 +126,8 @@ def sums_of(formula: Formula) -> tuple[Linear, ...]:
             return count, total
         case VarianceFormula(count, total, squares):
             return count, total, squares
+        case PairFormula(_, count, y, x, yy, xx, xy):
+            return tuple(one for one in (count, y, x, yy, xx, xy) if one is not None)
         case BinFormula() | ListFormula():
             return ()
         case _:
@@ -109,7 +136,7 @@ def sums_of(formula: Formula) -> tuple[Linear, ...]:
 
 def count_of(formula: Formula) -> Linear | None:
     """The number of rows that an aggregate counts, or divides by."""
-    return formula.count if isinstance(formula, CountFormula | MeanFormula | VarianceFormula) else None
+    return formula.count if isinstance(formula, CountFormula | MeanFormula | VarianceFormula | PairFormula) else None
 
 
 def list_possible_values(formula: Formula) -> tuple[float, float]:
@@ -123,6 +150,8 @@ def list_possible_values(formula: Formula) -> tuple[float, float]:
             pass
         case VarianceFormula(largest=largest, root=root):
             least, most = 0.0, math.sqrt(largest) if root else largest
+        case PairFormula(range=(least, most)):
+            pass
         case BinFormula() | ListFormula():
             least, most = None, None
         case _:

@@ -40,6 +40,7 @@ from sfumato.planning.formulas import (
     Formula,
     ListFormula,
     MeanFormula,
+    PairFormula,
     SumFormula,
     VarianceFormula,
 )
@@ -55,6 +56,7 @@ from sfumato.planning.moment_measurements import (
     read_halves,
     read_thirds,
 )
+from sfumato.planning.pair_moments import PAIRS, bound_pair, list_moments, make_product
 from sfumato.planning.pivots import PivotGroup, PivotReader, find_pivots
 from sfumato.planning.public_numbers import find_largest_numbers, find_public_numbers
 from sfumato.planning.value_numbers import bound_different_sum, count_values
@@ -99,7 +101,8 @@ class QuantityChooser:
         self._opened: dict[tuple[Expression, ...], tuple[PivotReader, dict[Aggregate, Formula]]] = {}
         pivoted = {aggregate for group in self._pivots for aggregate in group.members}
         self._repeats = fold_repeats([aggregate for aggregate in query.aggregates if aggregate not in pivoted])
-        self.splits = choose_splits(list_measured(self._repeats), rows) if pure else {}
+        measured = [*list_measured(self._repeats), *list_moments(query.aggregates)]
+        self.splits = choose_splits(measured, rows) if pure else {}
 
     def choose_formula(self, aggregate: Aggregate) -> Formula:  # noqa: PLR0911, PLR0912 - one an aggregate
         """Choose the quantities for an aggregate, and how the aggregate is computed from them."""
@@ -145,6 +148,8 @@ class QuantityChooser:
             case "MIN" | "MAX" if value is not None:
                 extreme = Extreme(value.expression, make_bin_grid(value), aggregate.function == "MAX")
                 return self._choose_bin(value, extreme, 0, aggregate.since)
+            case function if function in PAIRS and value is not None:
+                return self._read_pair(function, value, aggregate.also[0])
             case "MODE" | "TOP_K" if value is not None and value.values:
                 name = self._add(Mode(value.expression, aggregate.most, value.values), value)
                 return ListFormula(name, value.values, aggregate.most, aggregate.function == "TOP_K")
@@ -179,6 +184,34 @@ class QuantityChooser:
                 raise KernelFault("A quantity is not measured for each of several conditions.")
             names[name] = (self._add(Pivot(part, group.conditions), value), part.width)
         return PivotReader(names), formulas
+
+    def _read_pair(self, function: str, y: Typed, x: Typed) -> PairFormula:
+        """Measure the moments that a statistic of two values needs: those of x, what is missing of y, and products."""
+        needed = PAIRS[function]
+        of_y: Moments | None = None
+        if "yy" in needed:
+            of_y = self._find_squares(y)
+        found = self._find_squares(x) if "xx" in needed else self._find_moments(x)
+        if of_y is not None:
+            total, centre = of_y.total, of_y.centre
+        else:
+            total, centre = self._find_total(y) if "xy" in needed else (Linear(()), Fraction(0))
+        products = None
+        if "xy" in needed:
+            products, _ = self._measure_sum(make_product(y, centre, x, found.centre), centred=False)
+        squares = None if of_y is None else of_y.squares
+        centres = (float(centre), float(found.centre))
+        return PairFormula(
+            function, found.count, total, found.total, squares, found.squares if "xx" in needed else None, products,
+            centres, bound_pair(function, y, x),
+        )  # fmt: skip
+
+    def _find_total(self, value: Typed) -> tuple[Linear, Fraction]:
+        """The sum of differences from a centre, without a count."""
+        if value in self.splits:
+            found = self._split(value)
+            return found.total, found.centre
+        return self._measure_sum(value, centred=True)
 
     def _count_different(self, value: Typed, also: tuple[Typed, ...] = ()) -> CountFormula:
         keys = tuple(self._list_values(one) for one in (value, *also))

@@ -16,6 +16,7 @@ from sfumato.query.constants import read_constant
 from sfumato.query.date_functions import AS_NUMBER, read_literal_beside
 from sfumato.query.decided_comparisons import add_caution, check_comparison, check_divisor
 from sfumato.query.different_values import bind_added_values, bind_counted_values
+from sfumato.query.pair_aggregates import bind_pair
 from sfumato.query.parse import build_syntax_refusal, locate, name_node
 from sfumato.query.query import Aggregate, AggregateRef, KeyRef, Post, PostCall, Typed
 from sfumato.query.row_expressions import (
@@ -24,6 +25,7 @@ from sfumato.query.row_expressions import (
     CHOICES,
     COMPARE,
     LOGIC,
+    PAIRS,
     RowBinder,
     flatten,
     is_aggregate,
@@ -213,13 +215,15 @@ class OutputBinder:
             return self.keys[one.post.index][0]
         return functions.type_literal(one.post.value) if isinstance(one.post, Literal) else None
 
-    def _bind_aggregate(self, node: exp.Expr) -> Aggregate | None:
+    def _bind_aggregate(self, node: exp.Expr) -> Aggregate | None:  # noqa: PLR0911, PLR0912 - one a form
         if isinstance(node, exp.Count):
             return self._bind_count(node)
         if isinstance(node, exp.ApproxDistinct):
             return self._keep_filters(node, bind_counted_values(node, [node.this], self.rows))
         if is_aggregate(node) and not isinstance(node, (exp.VariancePop, exp.StddevPop)):
             self._keep_filters(node, Aggregate("COUNT", None))
+        if isinstance(node, PAIRS):
+            return bind_pair(node, self.rows)
         if isinstance(node, CHOICES) and is_aggregate(node):
             return bind_choice(node, self.rows, self._bind_value)
         function = NAMES.get(type(node))

@@ -32,7 +32,8 @@ class Typed:
 class Aggregate:
     """COUNT of rows or values, PEOPLE, SUM, AVG, VARIANCE, STDDEV, QUANTILE, MIN, MAX, MODE or TOP_K.
 
-    COUNT DISTINCT, SUM DISTINCT and AVG DISTINCT are of different values.
+    COUNT DISTINCT, SUM DISTINCT and AVG DISTINCT are of different values. CORR, COVAR_... and REGR_... are of two
+    values: y is `value`, and x is in `also`.
     """
 
     function: str
@@ -40,7 +41,7 @@ class Aggregate:
     fraction: Fraction | None = None  # for QUANTILE
     most: int = 1  # for TOP_K: how many values
     since: Scalar = None  # for MIN, MAX and quantiles of dates and datetimes: `value` counts days or minutes since this
-    also: tuple[Typed, ...] = ()  # for COUNT DISTINCT of several expressions: the others
+    also: tuple[Typed, ...] = ()  # for COUNT DISTINCT of several expressions, and for x beside y: the others
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,12 @@ ARITHMETIC: dict[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*
 UNARY: dict[type[exp.Expr], str] = {exp.Neg: "neg", exp.Abs: "abs", exp.Floor: "floor", exp.Ceil: "ceil"}
 LOGIC: dict[type[exp.Expr], str] = {exp.And: "and", exp.Or: "or"}
 CHOICES = (exp.Min, exp.Max, exp.Median, exp.PercentileCont, exp.WithinGroup, exp.Mode, exp.Anonymous)
-AGGREGATES = (exp.Count, exp.ApproxDistinct, exp.Sum, exp.Avg, exp.Variance, exp.Stddev, exp.StddevSamp, *CHOICES)
+PAIRS = (
+    exp.Corr, exp.CovarSamp, exp.CovarPop, exp.RegrSlope, exp.RegrIntercept, exp.RegrR2, exp.RegrSxx, exp.RegrSyy,
+    exp.RegrSxy, exp.RegrCount, exp.RegrAvgx, exp.RegrAvgy,
+)  # fmt: skip
+ADDED = (exp.Count, exp.ApproxDistinct, exp.Sum, exp.Avg, exp.Variance, exp.Stddev, exp.StddevSamp)
+AGGREGATES = (*ADDED, *PAIRS, *CHOICES)
 
 
 class RowBinder:

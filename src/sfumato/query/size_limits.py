@@ -61,7 +61,12 @@ def refuse_large_query(node: exp.Expr, query: Query) -> None:
     """Refuse a question whose source, filters, keys and values are together too large."""
     counter = PartCounter()
     keys = [key.expression for key in query.keys]
-    values = [aggregate.value.expression for aggregate in query.aggregates if aggregate.value is not None]
+    values = [
+        value.expression
+        for aggregate in query.aggregates
+        for value in (aggregate.value, *aggregate.also)
+        if value is not None
+    ]
     for expression in (*_list_expressions(query.source), *query.filters, *keys, *values):
         counter.add(node, expression)
 
