@@ -20,6 +20,7 @@ from rich.console import Console
 from rich.table import Table
 from side_by_side.environments import PEERS, PLACE, find_python
 from side_by_side.page_tables import write_table
+from side_by_side.question_costs import list_costs
 
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPTS = ROOT / "bench" / "side_by_side"
@@ -176,11 +177,34 @@ def lines(ours: Rows, peers: dict[str, Said]) -> list[tuple[list[str], bool]]:
     return made
 
 
+def show_costs(console: Console, *, markdown: bool) -> int:
+    """The margins of questions beside the best known ones: how many limits were missed."""
+    heads = ["Question", "Margin at ε = 1", "Best known", "Ratio", "Limit", ""]
+    made, missed = [], 0
+    for cost in list_costs():
+        met = cost.ratio <= LIMIT
+        missed += not met
+        cells = [cost.what, f"±{digits(cost.ours, 4)}", f"±{digits(cost.best, 4)}", f"{cost.ratio:.3f}"]
+        made.append([*cells, f"≤ {LIMIT:g}", "met" if met else "MISSED"])
+    table = Table(*heads, title="What a question costs")
+    for cells in made:
+        table.add_row(*cells)
+    console.print(table)
+    if markdown:
+        write_table(PAGE, "costs", heads, made, ())
+    return missed
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description="Accuracy beside peers.")
+    options.add_argument("--costs", action="store_true", help="only the costs of questions, which need no peer")
     options.add_argument("--markdown", action="store_true", help="write the table into docs/accuracy.md")
     options.add_argument("--fresh", action="store_true", help="ask the peers again")
     chosen = options.parse_args()
+    console = Console(width=190)
+    dear = show_costs(console, markdown=chosen.markdown)
+    if chosen.costs:
+        sys.exit(f"{dear} limits missed" if dear else 0)
     PLACE.mkdir(parents=True, exist_ok=True)
     data = task()
     questions = json.dumps(data)
@@ -193,13 +217,12 @@ def main() -> None:
     table = Table(*heads, title="Root mean square error")
     for cells, _ in made:
         table.add_row(*cells)
-    console = Console(width=190)
     console.print(table)
     troubles = [f"{name} could not be asked: {said.trouble}" for name, said in peers.items() if said.trouble]
     console.print(*troubles, sep="\n")
     if chosen.markdown:
         write_table(PAGE, "table", heads, [cells for cells, _ in made], troubles)
-    missed = sum(not met for _, met in made)
+    missed = dear + sum(not met for _, met in made)
     sys.exit(f"{missed} limits missed" if missed else 0)
 
 
