@@ -13,9 +13,7 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.catalog.dataset import Table
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
-from sfumato.engines.reference.reference_dates import moment_text
 from sfumato.engines.reference.reference_engine import ReferenceEngine
-from sfumato.engines.reference.reference_expressions import evaluate
 from sfumato.engines.sql.scalars import lower_expression
 from sfumato.errors import KernelFault
 from sfumato.ingest.snapshot import pin
@@ -24,6 +22,8 @@ from sfumato.kernel.losses import ApproxDP, PureDP
 from sfumato.kernel.neighbours import Neighbours, PrivacyUnit
 from sfumato.kernel.plan import BoundedPlan, Count, Key, Keys, Measurement
 from sfumato.kernel.row_sources import Scan
+from sfumato.row_meanings.date_meanings import moment_text
+from sfumato.row_meanings.evaluate import evaluate
 
 FIRST, LAST = date(1, 1, 1), date(9999, 12, 31)
 UNITS = ("year", "quarter", "month", "week", "day")

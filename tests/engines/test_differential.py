@@ -17,11 +17,12 @@ from plain_answers import find_differences, make_plain_tables
 
 import sfumato as sf
 from sfumato.answering.plan_digests import name_plan
-from sfumato.engines.reference import reference_engine, reference_expressions, reference_rows
+from sfumato.engines.reference import reference_engine, reference_rows
 from sfumato.engines.reference.reference_engine import ReferenceEngine
 from sfumato.kernel.certify import certify
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
+from sfumato.row_meanings import evaluate
 
 SEEDS = range(12)
 EACH = 30
@@ -183,7 +184,7 @@ WRONG = {
     "_nearest": floored, "_contribution": without_bound, "_contribution ": away_from_zero, "_order": other_order,
     "_place": other_place, "_of_unit": never_clamped, "_apply": zero_for_null,
 }  # fmt: skip
-WHERE = {"_contribution": reference_engine, "_order": reference_engine, "_apply": reference_expressions}
+WHERE = {"_contribution": reference_engine, "_order": reference_engine, "_apply": evaluate}
 RIGHT = {name.strip(): getattr(WHERE.get(name.strip(), reference_rows), name.strip()) for name in WRONG}
 
 

@@ -8,7 +8,6 @@ import pytest
 
 import sfumato as sf
 from sfumato.engines.reference.reference_engine import ReferenceEngine
-from sfumato.engines.reference.reference_expressions import evaluate
 from sfumato.errors import KernelFault
 from sfumato.ingest.hidden_names import UNIT
 from sfumato.kernel.certify import certify
@@ -28,6 +27,7 @@ from sfumato.kernel.plan import (
 )
 from sfumato.kernel.row_sources import Scan
 from sfumato.kernel.sensitivity import derive_sensitivity
+from sfumato.row_meanings.evaluate import evaluate
 
 X = Column("x", ColumnType.INTEGER)
 TRUTHS = [Column(name, ColumnType.BOOLEAN) for name in "abc"]

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.catalog.dataset import Dataset, Table
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
-from sfumato.engines.reference.reference_dates import apply_to_dates
 from sfumato.engines.reference.reference_engine import ReferenceEngine
 from sfumato.errors import QueryError
 from sfumato.kernel.expressions import Column, ColumnType
@@ -21,6 +20,7 @@ from sfumato.query.declared_columns import type_column
 from sfumato.query.functions import MOST_KEYS
 from sfumato.query.parse import parse
 from sfumato.query.periods import PARTS, UNITS
+from sfumato.row_meanings.date_meanings import apply_to_dates
 
 COLUMNS = {
     "born": sf.Date("1900-01-01", "2025-12-31"),
@@ -247,7 +247,7 @@ def test_a_part_that_began_elsewhere_would_be_seen():
     ("question", "words"),
     [
         ("SELECT COUNT(*) FROM visits WHERE DATE_TRUNC('decade', born) > '2020-01-01'", ["'decade'", "quarter, month"]),
-        ("SELECT COUNT(*) FROM visits WHERE DATE_TRUNC(born, month) > '2020-01-01'", ["DATE_TRUNC('month', day)"]),
+        ("SELECT COUNT(*) FROM visits WHERE DATE_TRUNC(born, mont) > '2020-01-01'", ["DATE_TRUNC('month', day)"]),
         ("SELECT COUNT(*) FROM visits WHERE DATE_TRUNC('month', seen, 'UTC') > '2020-01-01'", ["takes 2 values"]),
         ("SELECT COUNT(*) FROM visits WHERE DATE_DIFF('day', born, seen, day) > 1", ["takes 3 values"]),
         ("SELECT COUNT(*) FROM visits WHERE DATE_DIFF('second', born, seen) > 1", ["'second'", "minute"]),
@@ -264,9 +264,8 @@ def test_a_part_that_began_elsewhere_would_be_seen():
         ("SELECT COUNT(*) FROM visits WHERE born > '2020-01-01 00:00:00'", ["year-month-day"]),
         ("SELECT COUNT(*) FROM visits WHERE seen > 2020", ["combines a datetime with a number"]),
         ("SELECT COUNT(*) FROM visits WHERE COALESCE(born, seen) > '2020-01-01'", ["combines a date with a datetime"]),
-        ("SELECT COUNT(*) FROM visits WHERE seen + 1 > seen", ["needs a number"]),
-        ("SELECT COUNT(*) FROM visits WHERE CAST(born AS TIMESTAMP) > seen", ["CAST"]),
-        ("SELECT COUNT(*) FROM visits WHERE DATE(seen) > born", ["DATE_TRUNC('day', x)"]),
+        ("SELECT COUNT(*) FROM visits WHERE seen + 1 > seen", ["INTERVAL 3 DAY"]),
+        ("SELECT COUNT(*) FROM visits WHERE born * 2 > seen", ["INTERVAL 3 DAY"]),
         ("SELECT AVG(seen) FROM visits", ["AVG needs a number", "DATE_DIFF('day'"]),
         ("SELECT SUM(born) FROM visits", ["SUM needs a number", "DATE_DIFF('day'"]),
         ("SELECT MODE(born) FROM visits", ["needs declared values"]),

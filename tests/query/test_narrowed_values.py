@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.catalog.dataset import Dataset, Table
-from sfumato.engines.reference.reference_expressions import evaluate
 from sfumato.query import narrowed_values
 from sfumato.query.bind import bind
 from sfumato.query.from_clause import FromBinder
 from sfumato.query.parse import parse, parse_expression
 from sfumato.query.periods import convert_to_number
 from sfumato.query.row_expressions import RowBinder
+from sfumato.row_meanings.evaluate import evaluate
 
 COLUMNS = {
     "age": sf.Integer(0, 120), "cost": sf.Real(-50, 500), "far": sf.Integer(-(10**6), 10**6),

@@ -25,10 +25,11 @@ MAY_IMPORT = {  # a package of ours, or a module at the root -> what of ours it 
     "accuracy": {"kernel", "number_arguments", "errors"},
     "standalone": {"accuracy", "kernel", "number_arguments", "number_arrays", "errors"},
     "catalog": {"kernel", "number_arguments", "errors"},
-    "query": BELOW,
+    "row_meanings": {"catalog", "kernel"},
+    "query": {"row_meanings", *BELOW},
     "ingest": {"private_files", *BELOW},
     "planning": {"query", *BELOW},
-    "engines": {"ingest", *BELOW},
+    "engines": {"ingest", "row_meanings", *BELOW},
     "ledger": {"extras", "signing", *TEXTS, *BELOW},
     "answers": {
         "accuracy",

@@ -75,20 +75,33 @@ def build_unknown_name(kind: str, name: object, declared: Iterable[str], where: 
     return UnknownName("unknown-name", f"There is no {kind} {show_value(name)}{where}.", suggest_names(name, declared))
 
 
-def is_like(text: str, pattern: str) -> bool:
+def is_like(text: str, pattern: str, escape: str = "") -> bool:
     """Whether LIKE matches. A % takes as few letters as possible, so the time is at most the product of the lengths."""
+    parts = split_pattern(pattern, escape)
     at = begin = 0
     last = -1  # the last %, which may take more letters
     while at < len(text):
-        wanted = pattern[begin] if begin < len(pattern) else ""
+        wanted = parts[begin] if begin < len(parts) else ""
         if wanted == "%":
             last, again = begin, at
             begin += 1
-        elif wanted in ("_", text[at]) and wanted:
+        elif wanted == "_" or wanted[1:] == text[at]:
             at, begin = at + 1, begin + 1
         elif last >= 0:
             again += 1
             at, begin = again, last + 1
         else:
             return False
-    return set(pattern[begin:]) <= {"%"}
+    return set(parts[begin:]) <= {"%"}
+
+
+def split_pattern(pattern: str, escape: str = "") -> list[str]:
+    """The parts of a pattern of LIKE: the wildcards % and _, and "=" before each letter that means itself."""
+    parts: list[str] = []
+    letters = iter(pattern)
+    for letter in letters:
+        if letter == escape:
+            parts.append("=" + next(letters, ""))
+        else:
+            parts.append(letter if letter in "%_" else "=" + letter)
+    return parts

@@ -1,7 +1,7 @@
 """Expressions over one row: columns, literals and calls of total functions.
 
-To add a function: give it types and bounds in query/functions.py or query/date_functions.py, a lowering in
-engines/sql/scalars.py, a meaning in engines/reference, and the kind of its values here, in KIND_OF_RESULT.
+To add a function: give it types and bounds in query/ (functions.py and its neighbours), a lowering in engines/sql/
+(scalars.py, function_sql.py), a meaning in row_meanings/, and the kind of its values here, in KIND_OF_RESULT.
 """
 
 from dataclasses import dataclass
@@ -45,15 +45,37 @@ class Call:
 
     function: str
     arguments: "tuple[Expression, ...]"
-    unit: str | None = None  # of a function of dates: "month" in EXTRACT(month FROM day)
+    unit: str | None = None  # "month" in EXTRACT(month FROM day), "BIGINT" in CAST(x AS BIGINT)
 
 
 Expression = Column | Literal | Call
 
-COMPUTED = ("+", "-", "*", "/", "neg", "abs", "floor", "ceil")
+COMPUTED = (
+    "+",
+    "-",
+    "*",
+    "/",
+    "neg",
+    "abs",
+    "floor",
+    "ceil",
+    "mod",
+    "round",
+    "trunc",
+    "sqrt",
+    "ln",
+    "exp",
+    "text_real",
+)
+NUMBERS = ("extract", "date_diff", "sign", "to_integer", "length", "strpos", "text_integer")
+CAST_TEXTS = ("boolean_text", "integer_text", "date_text", "datetime_text")
+TEXTS = ("upper", "lower", "||", "replace", "substr", "left", "right", "trim", "pad", "strftime", *CAST_TEXTS)
+DATES = ("date_trunc", "date_add", "make_date", "text_date", "datetime_date")
+DATETIMES = ("midnight", "datetime_trunc", "datetime_add")
 TRUTHS = ("and", "or", "not", "is null", "like", "=", "<>", "<", "<=", ">", ">=")
-KIND_OF_RESULT = {"midnight": "datetime", "date_trunc": "date", "datetime_trunc": "datetime"}
-KIND_OF_RESULT |= dict.fromkeys((*COMPUTED, "extract", "date_diff"), "number") | dict.fromkeys(TRUTHS, "boolean")
+KIND_OF_RESULT = dict.fromkeys((*COMPUTED, *NUMBERS), "number") | dict.fromkeys(TRUTHS, "boolean")
+KIND_OF_RESULT |= dict.fromkeys(TEXTS, "text") | dict.fromkeys(DATES, "date") | dict.fromkeys(DATETIMES, "datetime")
+CHOOSING = ("coalesce", "least", "greatest")
 KIND_OF_COLUMN = {column_type: column_type.value for column_type in ColumnType}
 KIND_OF_COLUMN |= {ColumnType.INTEGER: "number", ColumnType.REAL: "number", ColumnType.ID: "text"}
 KIND_OF_LITERAL = {bool: "boolean", int: "number", float: "number", str: "text", date: "date", datetime: "datetime"}
@@ -85,10 +107,10 @@ def find_kinds(expression: Expression) -> set[str]:
 
 
 def _list_outcomes(call: Call) -> "tuple[Expression, ...]":
-    """The arguments of which one is the value of the call: those of CASE and COALESCE."""
+    """The arguments of which one is the value of the call: those of CASE, COALESCE, LEAST and GREATEST."""
     if call.function == "case":
         return (*call.arguments[1:-1:2], call.arguments[-1])
-    return call.arguments if call.function == "coalesce" else ()
+    return call.arguments if call.function in CHOOSING else ()
 
 
 def collect_columns(expression: Expression) -> set[str]:

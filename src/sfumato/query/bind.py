@@ -7,13 +7,14 @@ from sqlglot import exp
 from sfumato.catalog.dataset import Dataset
 from sfumato.query.count_columns import check_count_use
 from sfumato.query.decided_comparisons import collect_cautions
+from sfumato.query.mapped_values import limit_work
 from sfumato.query.query import Query
 from sfumato.query.result_binder import ResultBinder
 
 
 def bind(tree: exp.Query, dataset: Dataset) -> Query:
     """Resolve every name and type. `Query.cautions` lists comparisons that the declarations decide."""
-    with collect_cautions() as cautions:
+    with collect_cautions() as cautions, limit_work():
         query = ResultBinder(dataset).bind(tree)
     notes = [note for part in (query, *query.beside) for note in check_count_use(tree, part, dataset)]
     return replace(query, cautions=tuple(cautions), unit_notes=tuple(dict.fromkeys(notes)))

@@ -39,14 +39,22 @@ DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 MOMENT = re.compile(DAY.pattern + r"([T ]([01][0-9]|2[0-3]):[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?)?")
 
 
-def bind_date_function(node: exp.Expr, row: Callable[[exp.Expr], Typed]) -> Typed | None:
+def bind_date_function(  # noqa: PLR0911 - one return a form
+    node: exp.Expr, row: Callable[[exp.Expr], Typed]
+) -> Typed | None:
     """Bind a function of dates. `row` binds its arguments. None: the node is not a function of dates."""
     match node:
+        case exp.TimestampTrunc() | exp.DateTrunc() if _names_unit_last(node):
+            unit, one = node.this.name.lower(), row(exp.column(node.args["unit"].name))  # DATE_TRUNC(day, MONTH)
+            with locate_errors(node):
+                return truncate(unit, one)
         case exp.TimestampTrunc() | exp.DateTrunc():
             unit = _read_unit(node, node.args.get("unit"), UNITS, "DATE_TRUNC('month', day)")
             one = row(node.this)
             with locate_errors(node):
                 return truncate(unit, one)
+        case exp.Extract() if isinstance(node.expression.unnest(), exp.Anonymous) or node.this.name.lower() == "isodow":
+            return None  # EXTRACT(year FROM AGE(last, first)): see function_calls.py
         case exp.Extract():
             name = _read_unit(node, node.this, (*PARTS, *SHORT), "EXTRACT(month FROM day)")
             one = row(node.expression)
@@ -63,6 +71,12 @@ def bind_date_function(node: exp.Expr, row: Callable[[exp.Expr], Typed]) -> Type
             with locate_errors(node):
                 return extract_part(NAMED[type(node)], one)
     return None
+
+
+def _names_unit_last(node: exp.Expr) -> bool:
+    """Is it DATE_TRUNC(day, MONTH), as in BigQuery?"""
+    unit = node.args.get("unit")
+    return unit is not None and unit.name.lower() not in UNITS and node.this.name.lower() in UNITS
 
 
 def truncate(unit: str, one: Typed) -> Typed:

@@ -99,6 +99,16 @@ def check_divisor(node: exp.Expr, divisor: Typed) -> None:
         )
 
 
+def warn_of_undeclared(node: exp.Expr) -> None:
+    """Add a caution if a key has bounds, but too many possible values to list them."""
+    if _has_room():
+        add_caution(
+            f"The key{locate(node)} has too many possible values to list them. So it is treated as undeclared: only "
+            "keys that enough people share are released, which needs delta, and others are left out. Group by coarser "
+            "values, such as FLOOR(x / 100) * 100, or name fewer in WHERE."
+        )
+
+
 def _is_possible(one: Typed, two: Typed, value: Scalar) -> bool:
     """Can the first operand equal the literal?"""
     found = _FOUND.get()

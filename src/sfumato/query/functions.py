@@ -9,8 +9,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from sfumato.catalog.names import split_pattern
 from sfumato.errors import MissingBounds, UnsupportedSyntax
 from sfumato.kernel.expressions import Call, Column, ColumnType, Expression, Literal, Scalar
+from sfumato.query.mapped_values import map_values
+from sfumato.query.missing_bounds import explain_missing_bound
 from sfumato.query.periods import convert_to_number
 from sfumato.query.query import Typed
 
@@ -42,7 +45,7 @@ def type_literal(value: Scalar) -> Typed:
 
 def compare(function: str, one: Typed, two: Typed) -> Typed:
     """=, <>, <, <=, >, >= of two values of the same type."""
-    _require_same_type(function, one, two)
+    require_same_type(function, one, two)
     return Typed(
         Call(function, (one.expression, two.expression)), "boolean", one.nullable or two.nullable, values=TRUTHS
     )
@@ -51,7 +54,7 @@ def compare(function: str, one: Typed, two: Typed) -> Typed:
 def combine_logic(function: str, arguments: Sequence[Typed]) -> Typed:
     """AND, OR, NOT of conditions."""
     for argument in arguments:
-        _require_type(function.upper(), argument, "boolean")
+        require_type(function.upper(), argument, "boolean")
     nullable = any(argument.nullable for argument in arguments)
     call = Call(function, tuple(argument.expression for argument in arguments))
     return Typed(call, "boolean", nullable, values=TRUTHS)
@@ -62,27 +65,46 @@ def check_null(one: Typed) -> Typed:
     return Typed(Call("is null", (one.expression,)), "boolean", False, values=TRUTHS)
 
 
-def match_pattern(one: Typed, two: Typed) -> Typed:
+def match_pattern(one: Typed, two: Typed, escape: str | None = None) -> Typed:
     """LIKE with a constant pattern. Few wildcards bound the time that it takes."""
-    _require_type("LIKE", one, "text")
+    require_type("LIKE", one, "text")
     pattern = two.expression.value if isinstance(two.expression, Literal) else None
-    if not isinstance(pattern, str) or pattern.count("%") > MOST_WILDCARDS or "\\" in pattern:
+    if not isinstance(pattern, str) or pattern.count("%") > MOST_WILDCARDS or (escape is None and "\\" in pattern):
         raise UnsupportedSyntax(
             "syntax",
             f"LIKE needs a pattern in quotes, with at most {MOST_WILDCARDS} signs % and no backslash.",
             "Write a pattern such as LIKE 'A%'.",
         )
-    return Typed(Call("like", (one.expression, two.expression)), "boolean", one.nullable, values=TRUTHS)
+    if escape is None:
+        return Typed(Call("like", (one.expression, two.expression)), "boolean", one.nullable, values=TRUTHS)
+    if len(escape) != 1 or "=" in split_pattern(pattern, escape):
+        what = "ESCAPE needs one character, and a pattern that does not end with it."
+        raise UnsupportedSyntax("syntax", what, "Write LIKE '10!%' ESCAPE '!'.")
+    if any(part[1:] not in ("%", "_", escape) for part in _list_escaped(pattern, escape)):
+        what = "In a pattern, the escape character must stand before %, _ or itself."
+        raise UnsupportedSyntax("syntax", what, "Write LIKE '10!%' ESCAPE '!'.")
+    call = Call("like", (one.expression, two.expression, Literal(escape)))
+    return Typed(call, "boolean", one.nullable, values=TRUTHS)
+
+
+def _list_escaped(pattern: str, escape: str) -> list[str]:
+    """The escape character and what follows it, each time."""
+    found, place = [], 0
+    while place < len(pattern):
+        escaped = pattern[place] == escape
+        found += [pattern[place : place + 2]] if escaped else []
+        place += 2 if escaped else 1
+    return found
 
 
 def compute(function: str, one: Typed, two: Typed) -> Typed:
     """+, -, * and / of numbers that have bounds."""
     for operand in (one, two):
-        _require_type(function, operand, "number")
+        require_type(function, operand, "number")
         if not operand.bounded:
-            hint = "Divide only by numbers that cannot be 0, such as a + 1."
-            raise MissingBounds("bounds", f"An operand of '{function}' has no bounds.", hint)
-    if function == "/" and _divides(two.expression):
+            which, hint = explain_missing_bound(operand)
+            raise MissingBounds("bounds", f"An operand of '{function}' has {which}.", hint)
+    if function == "/" and contains_division(two.expression):
         # an engine's SQL contains the divisor twice, as NULLIF(divisor, 0): nested divisors would grow exponentially
         hint = "Multiply instead: a / (b / c) = a * c / b."
         raise UnsupportedSyntax("syntax", "A divisor contains another division.", hint)
@@ -91,7 +113,8 @@ def compute(function: str, one: Typed, two: Typed) -> Typed:
     if function == "/":
         nullable = nullable or contains_zero(two)
     whole = function != "/" and one.whole and two.whole and max(abs(lower or 0), abs(upper or 0)) <= MOST_WHOLE
-    return Typed(Call(function, (one.expression, two.expression)), "number", nullable, lower, upper, whole)
+    made = Typed(Call(function, (one.expression, two.expression)), "number", nullable, lower, upper, whole)
+    return map_values(made, (one, two))
 
 
 def _bound_result(function: str, one: Typed, two: Typed) -> tuple[float | None, float | None]:
@@ -114,8 +137,11 @@ def _bound_result(function: str, one: Typed, two: Typed) -> tuple[float | None, 
     return min(ends), max(ends)  # the engine computes with the same double operations, which are monotone
 
 
-def _divides(expression: Expression) -> bool:
-    return isinstance(expression, Call) and (expression.function == "/" or any(map(_divides, expression.arguments)))
+def contains_division(expression: Expression) -> bool:
+    """Does an expression divide? An engine writes a divisor twice, so a divisor contains no division."""
+    if not isinstance(expression, Call):
+        return False
+    return expression.function in ("/", "mod") or any(map(contains_division, expression.arguments))
 
 
 def contains_zero(two: Typed) -> bool:
@@ -125,7 +151,7 @@ def contains_zero(two: Typed) -> bool:
 
 def apply_unary(function: str, one: Typed) -> Typed:
     """-x, ABS, FLOOR or CEIL of a number."""
-    _require_type({"neg": "-"}.get(function, function.upper()), one, "number")
+    require_type({"neg": "-"}.get(function, function.upper()), one, "number")
     lower, upper, whole = one.lower, one.upper, one.whole
     values: tuple[Scalar, ...] | None = None
     if lower is not None and upper is not None:
@@ -142,7 +168,8 @@ def apply_unary(function: str, one: Typed) -> Typed:
                 lower, upper = float(rounded(lower)), float(rounded(upper))
                 whole = max(abs(lower), abs(upper)) <= MOST_WHOLE
                 values = list_whole_values(int(lower), int(upper)) if whole else None
-    return Typed(Call(function, (one.expression,)), "number", one.nullable, lower, upper, whole, values)
+    made = Typed(Call(function, (one.expression,)), "number", one.nullable, lower, upper, whole, values)
+    return map_values(made, (one,))
 
 
 def list_whole_values(lower: int, upper: int) -> tuple[Scalar, ...] | None:
@@ -153,7 +180,7 @@ def list_whole_values(lower: int, upper: int) -> tuple[Scalar, ...] | None:
 def choose(conditions: Sequence[Typed], outcomes: Sequence[Typed], otherwise: Typed) -> Typed:
     """CASE WHEN ... THEN ... ELSE ... END. The outcomes have the same type, or are NULL."""
     for condition in conditions:
-        _require_type("CASE WHEN", condition, "boolean")
+        require_type("CASE WHEN", condition, "boolean")
     parts = [part for pair in zip(conditions, outcomes, strict=True) for part in pair]
     call = Call("case", (*(part.expression for part in parts), otherwise.expression))
     merged = _merge_outcomes("CASE", call, [*outcomes, otherwise])
@@ -180,7 +207,7 @@ def _merge_outcomes(function: str, call: Call, outcomes: Sequence[Typed]) -> Typ
     if not real:
         raise UnsupportedSyntax("syntax", f"Every value of {function} is NULL.", "Give at least one other value.")
     for outcome in real[1:]:
-        _require_same_type(function, real[0], outcome)
+        require_same_type(function, real[0], outcome)
     bounded = all(outcome.bounded for outcome in real)
     lower = min(outcome.lower for outcome in real if outcome.lower is not None) if bounded else None
     upper = max(outcome.upper for outcome in real if outcome.upper is not None) if bounded else None
@@ -202,7 +229,8 @@ def merge_union_column(parts: Sequence[Typed], name: str) -> Typed:
     return replace(merged, expression=Column(name, kinds[merged.type], merged.nullable))
 
 
-def _require_same_type(function: str, one: Typed, two: Typed) -> None:
+def require_same_type(function: str, one: Typed, two: Typed) -> None:
+    """Refuse values of two types, and NULL."""
     if "null" in (one.type, two.type):
         raise UnsupportedSyntax("syntax", f"'{function}' with NULL is never true.", "Use IS NULL or IS NOT NULL.")
     if one.type != two.type:
@@ -210,7 +238,8 @@ def _require_same_type(function: str, one: Typed, two: Typed) -> None:
         raise UnsupportedSyntax("syntax", message, "Use values of the same type.")
 
 
-def _require_type(function: str, one: Typed, wanted: str) -> None:
+def require_type(function: str, one: Typed, wanted: str) -> None:
+    """Refuse a value of another type."""
     if one.type != wanted:
         message = f"'{function}' needs a {wanted}, but this is a {one.type}."
         raise UnsupportedSyntax("syntax", message, f"Use a {wanted}.")

@@ -16,11 +16,11 @@ from sfumato.query.constants import read_constant
 from sfumato.query.date_functions import AS_NUMBER, read_literal_beside
 from sfumato.query.decided_comparisons import add_caution, check_comparison, check_divisor
 from sfumato.query.different_values import bind_added_values, bind_counted_values
+from sfumato.query.missing_bounds import explain_missing_bound
 from sfumato.query.pair_aggregates import bind_pair
 from sfumato.query.parse import build_syntax_refusal, locate, name_node
 from sfumato.query.query import Aggregate, AggregateRef, KeyRef, Post, PostCall, Typed
 from sfumato.query.row_expressions import (
-    AGGREGATES,
     ARITHMETIC,
     CHOICES,
     COMPARE,
@@ -111,7 +111,7 @@ class OutputBinder:
 
     def _find_key(self, node: exp.Expr) -> Output | None:
         """The group key that this node means, however it is written. None: it is not a key."""
-        if not self.keys or isinstance(node, AGGREGATES) or node.find(*AGGREGATES):
+        if not self.keys or any(map(is_aggregate, node.walk())):
             return None
         try:
             expression = self.rows.bind(node).expression
@@ -240,11 +240,9 @@ class OutputBinder:
             hint = AS_NUMBER if value.type in ("date", "datetime") else "Count rows instead: COUNT(*) with WHERE."
             raise build_syntax_refusal(node, f"{function} needs a number, but this is a {value.type}[at]", hint)
         if not value.bounded:
-            raise MissingBounds(
-                "bounds",
-                f"{function} needs a number with bounds, and this has none{locate(node)}.",
-                "Declare bounds, and divide only by numbers that cannot be 0, such as a + 1.",
-            )
+            which, hint = explain_missing_bound(value)
+            what = f"{function} needs a number with bounds, and this has {which}{locate(node)}."
+            raise MissingBounds("bounds", what, hint)
         if value.lower == value.upper and (function != "SUM" or value.lower == 0):
             hint = "Write the constant itself, or COUNT(*)."
             raise build_syntax_refusal(node, f"{function} of a constant does not need the data", hint)

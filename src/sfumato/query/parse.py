@@ -10,6 +10,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from sfumato.errors import QueryError, UnsupportedSyntax
+from sfumato.query import function_words
 from sfumato.query.plain_syntax import rewrite_syntax
 from sfumato.query.result_functions import RESULT_SHAPES
 from sfumato.query.tokens import BEGIN, DIALECT, SHORTEN, read_tokens, shorten
@@ -51,11 +52,12 @@ SHAPES: dict[type[exp.Expr], tuple[str, ...]] = {  # a node -> the arguments tha
     exp.Hour: ("this",), exp.Minute: ("this",),
     exp.Sum: ("this",), exp.Avg: ("this",), exp.Variance: ("this",), exp.Stddev: ("this",), exp.StddevSamp: ("this",),
 }  # fmt: skip
-SHAPES = RESULT_SHAPES | SHAPES
+SHAPES = RESULT_SHAPES | SHAPES | function_words.SHAPES
 _REQUIRED = {"this", "expression", "low", "high", "ifs", "true", "to"}  # of a node that may have them
 NEEDED = {kind: _REQUIRED.intersection(allowed) for kind, allowed in SHAPES.items()}
 NEEDED[exp.PercentileCont] = {"this"}  # PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x) has no second value
-CHAINS = (exp.And, exp.Or)
+NEEDED |= function_words.NOT_REQUIRED
+CHAINS = (exp.And, exp.Or, exp.DPipe)
 HINTS = {  # an unsupported argument of a node -> what to write instead
     "distinct": "Use GROUP BY, or COUNT(DISTINCT id).",
     "symmetric": "Write BETWEEN low AND high.",

@@ -7,8 +7,10 @@ from sqlglot import exp
 from sfumato.kernel.expressions import Expression, Literal
 from sfumato.query import functions
 from sfumato.query.constants import read_constant
+from sfumato.query.date_arithmetic import compute_dates
 from sfumato.query.date_functions import bind_date_function, read_beside
 from sfumato.query.decided_comparisons import check_comparison, check_divisor, check_pattern
+from sfumato.query.function_calls import bind_function
 from sfumato.query.narrowed_values import combine_narrowings, narrow_value, read_narrowings
 from sfumato.query.parse import EXPRESSIONS, build_syntax_refusal, locate_errors, name_node
 from sfumato.query.query import Typed
@@ -70,9 +72,11 @@ class RowBinder:
         if kind in COMPARE:
             return self._bind_comparison(node, COMPARE[kind], self.bind(node.this), self.bind(node.expression))
         if kind in ARITHMETIC:
+            if isinstance(node.expression, exp.Interval):
+                return self._bind_special(node)
             one, two = self.bind(node.this), self.bind(node.expression)
             with locate_errors(node):
-                made = functions.compute(ARITHMETIC[kind], one, two)
+                made = compute_dates(kind, one, two) or functions.compute(ARITHMETIC[kind], one, two)
             if kind is exp.Div:
                 check_divisor(node.expression, two)
             return made
@@ -161,10 +165,13 @@ class RowBinder:
                 arguments = [self.bind(argument) for argument in (node.this, *node.expressions)]
                 with locate_errors(node):
                     return functions.coalesce(arguments)
-        found_date = bind_date_function(node, self.bind)
-        if found_date is not None:
-            return found_date
-        if isinstance(node, AGGREGATES):
+            case exp.If():
+                branch = exp.If(this=node.this, true=node.args["true"])
+                return self._bind_case(exp.Case(ifs=[branch], default=node.args.get("false")))
+        made = bind_date_function(node, self.bind) or bind_function(node, self.bind)
+        if made is not None:
+            return made
+        if is_aggregate(node):
             if self._bind_unit_aggregate is not None:
                 return self._bind_unit_aggregate(node)
             hint = "Use aggregates after SELECT, in HAVING and in ORDER BY."

@@ -9,9 +9,11 @@ from sfumato.catalog.names import find_name
 from sfumato.errors import MissingBounds
 from sfumato.kernel.plan import Key
 from sfumato.kernel.row_sources import derive_extent
+from sfumato.query.decided_comparisons import warn_of_undeclared
 from sfumato.query.dp_options import DpOptions
 from sfumato.query.from_clause import CTEs, FromBinder
 from sfumato.query.functions import MOST_KEYS
+from sfumato.query.key_values import list_key_values
 from sfumato.query.output_columns import Output, OutputBinder
 from sfumato.query.parse import build_syntax_refusal, locate
 from sfumato.query.query import Aggregate, AggregateRef, KeyRef, Ordering, Post, Query, Typed
@@ -45,7 +47,7 @@ class SelectBinder:
         aliases = [node.alias for node in self.selected if node.alias]
         self.rows = RowBinder(Scope(self.relation.items, aliases, self.relation.narrowed))
         group = tree.args.get("group")
-        self.keys = _bind_keys(self.rows, group, self.selected) if group is not None else []
+        self.keys = _bind_keys(self.rows, group, self.selected, self.relation) if group is not None else []
         self._options = _check_dp_options(tree, options, self.relation)
 
     def bind_plain(self) -> tuple[Query, SqlTypes]:
@@ -152,7 +154,9 @@ def name_columns(tree: exp.Select) -> list[str]:
     return names
 
 
-def _bind_keys(rows: RowBinder, group: exp.Group, selected: list[exp.Expr]) -> list[tuple[Typed, Key]]:
+def _bind_keys(
+    rows: RowBinder, group: exp.Group, selected: list[exp.Expr], relation: Relation
+) -> list[tuple[Typed, Key]]:
     """Bind GROUP BY. A name refers to a column of the table first, and to an alias second."""
     found: list[tuple[Typed, Key]] = []
     nodes = group.expressions
@@ -165,10 +169,13 @@ def _bind_keys(rows: RowBinder, group: exp.Group, selected: list[exp.Expr]) -> l
             aliased = (column.unalias() for column in selected if find_name(key_node.name, (column.alias,)))
             node = next(aliased, key_node)
         typed = rows.bind(node)
-        values = typed.values if typed.values and len(typed.values) <= MOST_KEYS else None
+        listed = list_key_values(typed, relation.items, relation.filters)
+        values = listed if listed and len(listed) <= MOST_KEYS else None
         if values is None and not (typed.type in UNDECLARED_KEY_TYPES or typed.whole):
             hint = "Group by a category, a text, a date, whole numbers, FLOOR(x / 10), or a CASE of these."
             raise MissingBounds("keys", f"This key has no declared values{locate(key_node)}.", hint)
+        if values is None and typed.bounded:
+            warn_of_undeclared(key_node)
         if all(typed.expression != key.expression for _, key in found):
             found.append((typed, Key(typed.expression, values)))
     if len(found) > MOST_GROUPINGS:

@@ -20,6 +20,9 @@ MOST_PARTS_OF_QUERY = 20_000
 MOST_CELLS = 1_000_000  # groups of one question
 MOST_BINS = 1 << 16  # among which one number is chosen
 MOST_CHOSEN = 100  # of TOP_K
+COPIES = {  # a function -> how often its SQL contains its argument, at most
+    "sqrt": 2, "ln": 16, "exp": 40, "text_integer": 2, "text_real": 2, "text_date": 2, "make_date": 3,
+}  # fmt: skip
 MOST_IN_BINS = 1 << 28  # groups times bins of one question
 
 
@@ -43,8 +46,9 @@ class PartCounter:
             arguments = expression.arguments if isinstance(expression, Call) else ()
             inner = [self.measure(argument) for argument in arguments]
             self._measured.append(expression)
+            copies = COPIES.get(expression.function, 1) if isinstance(expression, Call) else 1
             self._sizes[id(expression)] = (
-                1 + sum(size for size, _ in inner),
+                1 + copies * sum(size for size, _ in inner),
                 1 + max((depth for _, depth in inner), default=0),
             )
         return self._sizes[id(expression)]

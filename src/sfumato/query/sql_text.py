@@ -13,9 +13,11 @@ DATE_TYPES = {exp.DType.DATE: "DATE", exp.DType.TIMESTAMPNTZ: "TIMESTAMP"}
 
 def print_sql(tree: exp.Expr) -> str:
     """Print a tree. The tree itself is changed: pass a copy if it is needed afterwards."""
-    for node in list(tree.find_all(exp.Cast, exp.DateDiff, exp.WithinGroup)):
+    for node in list(tree.find_all(exp.Cast, exp.DateDiff, exp.WithinGroup, exp.ToChar)):
         if not isinstance(node, exp.Cast) or _is_moment(node):
-            node.replace(_build_printable(node))
+            printable = _build_printable(node)
+            tree = printable if node is tree else tree
+            node.replace(printable)
     return _print_lists(tree).sql(dialect=DIALECT, comments=False, copy=False)
 
 
@@ -46,6 +48,8 @@ def _build_printable(node: exp.Expr) -> exp.Expr:
         case exp.DateDiff():  # the printer would CAST the text of a day
             unit = exp.Literal.string(node.args["unit"].name.lower())
             return exp.Anonymous(this="DATE_DIFF", expressions=[unit, node.expression, node.this])
+        case exp.ToChar():  # the printer would leave the format out
+            return exp.Anonymous(this="TO_CHAR", expressions=[node.this, node.args["format"]])
     (term,) = node.expression.expressions  # PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x)
     fraction = node.this.this
     if term.args.get("desc"):

@@ -13,6 +13,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from sqlglot.tokens import Tokenizer
 
 from sfumato.errors import UnknownName, UnsupportedSyntax
+from sfumato.query import function_words
 from sfumato.query.dp_options import DpOptions, take_dp_options
 from sfumato.query.named_arguments import PER_GROUP, PER_ROW, take_named_arguments
 from sfumato.query.result_functions import RESULT_FUNCTIONS
@@ -37,9 +38,9 @@ DATES = (
     "DATE_TRUNC", "DATE_DIFF", "EXTRACT", "YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DAYOFWEEK", "DAYOFYEAR", "HOUR",
     "MINUTE",
 )  # fmt: skip
-FUNCTIONS = (*AGGREGATES, "ABS", "FLOOR", "CEIL", "CEILING", "COALESCE", "ROUND", *DATES)
+FUNCTIONS = (*AGGREGATES, *function_words.ROW_FUNCTIONS, *DATES)
 KNOWN_FUNCTIONS = frozenset((*FUNCTIONS, *SAME_AGGREGATES, *RESULT_FUNCTIONS, PER_GROUP, PER_ROW))
-MOST_ARGUMENTS = {"DATE_TRUNC": 2, "DATE_DIFF": 3}  # the parser would silently drop what follows
+MOST_ARGUMENTS = {"DATE_TRUNC": 2, "DATE_DIFF": 3, **function_words.MOST_ARGUMENTS}
 CLAUSES = {
     TokenType.SELECT, TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY,
     TokenType.LIMIT, TokenType.ASC, TokenType.DESC, TokenType.WITH, TokenType.JOIN, TokenType.LEFT, TokenType.INNER,
@@ -62,7 +63,7 @@ SIGNS = {
     TokenType.DASH, TokenType.SLASH, TokenType.EQ, TokenType.NEQ, TokenType.LT, TokenType.LTE, TokenType.GT,
     TokenType.GTE, TokenType.STRING,
 }  # fmt: skip
-ALWAYS_ALLOWED = WORDS | SIGNS
+ALWAYS_ALLOWED = WORDS | SIGNS | function_words.SIGNS
 NESTING = {TokenType.L_PAREN: 1, TokenType.CASE: 1, TokenType.R_PAREN: -1, TokenType.END: -1}
 DATE_TYPES = {TokenType.DATE, TokenType.TIMESTAMPNTZ}  # before a text: DATE '...', TIMESTAMP '...'
 PLAIN_TEXT = re.compile(r"[\x20-\x7e\n\r\t]*")
@@ -76,7 +77,6 @@ RESERVED = "{} begins with __sfumato, which is reserved"
 RESERVED_HINT = "Use another name."
 NAME = re.compile(r"[^\W\d]\w*")
 NUMBER = re.compile(r"[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]{1,4})?")
-CAST_HINT = "Columns already have their declared types. Write a day as DATE '2026-01-31'."
 ALLOWED = "Supported: SELECT, FROM, JOIN, WHERE, GROUP BY, HAVING, ORDER BY, LIMIT, WITH and UNION ALL."
 HINTS = {  # an unsupported word -> the nearest supported form
     "OVER": "Use GROUP BY: window functions are not supported.",
@@ -93,17 +93,8 @@ HINTS = {  # an unsupported word -> the nearest supported form
     "RECURSIVE": "Write WITH alone.",
     "QUALIFY": "Use HAVING.",
     "OFFSET": "Use LIMIT without OFFSET. An answer costs the same with or without LIMIT.",
-    "ILIKE": "Use LIKE.",
-    "ESCAPE": "Write LIKE without ESCAPE.",
-    "INTERVAL": "Write the resulting day itself: DATE '2026-01-31'.",
-    "CAST": CAST_HINT,
-    "TRY_CAST": CAST_HINT,
-    "::": CAST_HINT,
     "ALL": "List the keys or columns by name.",
     ";": "Ask one question at a time, without ';'.",
-    "%": "Use + - * / and FLOOR.",
-    "//": "Use FLOOR(a / b).",
-    "||": "Compare each text separately.",
     "?": "Write the value itself.",
     "$": "Write the value itself.",
     ":": "Write the value itself.",
@@ -115,12 +106,7 @@ FUNCTION_HINTS = {
     "APPROX_QUANTILE": "Did you mean QUANTILE_CONT(x, 0.9)?",
     "PERCENTILE_DISC": "Did you mean PERCENTILE_CONT?",
     "APPROX_TOP_K": "Did you mean TOP_K(x, 3)?",
-    "DATE_PART": "Write EXTRACT(year FROM day) or YEAR(day).",
-    "DATEDIFF": "Did you mean DATE_DIFF('day', a, b)?",
     "MEAN": "Did you mean AVG?",
-    "IF": "Write CASE WHEN ... THEN ... ELSE ... END.",
-    "IFNULL": "Did you mean COALESCE?",
-    "DATE": "Write a day as DATE '2026-01-31', and the day of a datetime as DATE_TRUNC('day', x).",
 }
 
 
@@ -194,12 +180,15 @@ def _refuse_invisible(text: str) -> None:
         raise UnsupportedSyntax("syntax", f"There is an invisible character{place}.", "Type it again as plain text.")
 
 
-def _check_tokens(tokens: Sequence[Token], sql: str, *, clauses: bool) -> None:
+def _check_tokens(tokens: Sequence[Token], sql: str, *, clauses: bool) -> None:  # noqa: PLR0912 - one a rule
     """Check every token in one pass: its kind, how deeply it is nested, and that brackets are balanced."""
     most_nesting = MOST_NESTING if clauses else MOST_NESTING - 1  # a frame puts brackets around an expression
     nesting = prefixes = 0
     opened: list[int] = []
     for index, token in enumerate(tokens):
+        after = tokens[index + 1] if index + 1 < len(tokens) else None
+        if function_words.read_word(token, after):
+            continue
         kind = token.token_type
         if kind in NESTING:
             nesting += NESTING[kind]
@@ -213,22 +202,21 @@ def _check_tokens(tokens: Sequence[Token], sql: str, *, clauses: bool) -> None:
         if nesting + prefixes > most_nesting:
             place = locate_offset(sql, token.start)
             raise UnsupportedSyntax("syntax", f"The question is too deeply nested{place}.", SHORTEN)
-        if kind not in ALWAYS_ALLOWED and not is_keyword_here(tokens, index):
+        if kind is TokenType.STRING and _is_kind(after, TokenType.STRING):
+            raise _build_token_refusal(token, sql, "Another text follows {}", "Write one text, or 'a' || 'b'.")
+        if kind in (TokenType.FOR, TokenType.FROM) and function_words.is_within_function(tokens, index):
+            continue
+        if kind in (TokenType.LEFT, TokenType.RIGHT) and _is_kind(after, TokenType.L_PAREN):
+            _check_arguments(tokens, index, sql)
+        elif kind not in ALWAYS_ALLOWED and not is_keyword_here(tokens, index):
             before = tokens[index - 1] if index else None
-            after = tokens[index + 1] if index + 1 < len(tokens) else None
-            extracts = kind is TokenType.FROM and _is_in_expression(tokens, index)
-            _check_word(token, before, after, sql, clauses=clauses or extracts)
+            distinct = kind is TokenType.FROM and _is_kind(before, TokenType.DISTINCT)
+            _check_word(token, before, after, sql, clauses=clauses or distinct)
             if token.text.upper() in MOST_ARGUMENTS:
                 _check_arguments(tokens, index, sql)
     if opened:
         place = locate_offset(sql, opened[-1])
         raise UnsupportedSyntax("syntax", f"A bracket is not closed{place}.", "Close it with ')'.")
-
-
-def _is_in_expression(tokens: Sequence[Token], index: int) -> bool:
-    """Is this the FROM of EXTRACT(month FROM day), or of IS DISTINCT FROM?"""
-    distinct = index > 0 and tokens[index - 1].token_type is TokenType.DISTINCT
-    return distinct or (index > 2 and tokens[index - 3].text.upper() == "EXTRACT")
 
 
 def _check_arguments(tokens: Sequence[Token], index: int, sql: str) -> None:
@@ -309,4 +297,5 @@ def _build_function_refusal(token: Token, sql: str) -> UnknownName:
     close = difflib.get_close_matches(name, FUNCTIONS, 1)
     hint = FUNCTION_HINTS.get(name) or (f"Did you mean {close[0]}?" if close else "")
     message = f"There is no function '{shorten(token.text)}'{locate_offset(sql, token.start)}."
-    return UnknownName("unknown-name", message, f"{hint} Functions: {', '.join(FUNCTIONS)}.".strip())
+    more = f"Aggregates: {', '.join(AGGREGATES)}. Functions of a row, such as ROUND and UPPER, are in docs/sql.md."
+    return UnknownName("unknown-name", message, f"{hint} {more}".strip())

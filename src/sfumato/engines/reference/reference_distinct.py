@@ -5,10 +5,10 @@ import math
 from collections.abc import Iterable, Sequence
 
 from sfumato.engines.measured_cells import KeyParts, make_key
-from sfumato.engines.reference.reference_expressions import Row, evaluate
 from sfumato.engines.reference.reference_rows import WeightedRow, key_text, quantise
 from sfumato.kernel.expressions import Column, Scalar, may_be_negative_zero
 from sfumato.kernel.plan import BoundedPlan, Different, DistinctSum, Key
+from sfumato.row_meanings.evaluate import Row, evaluate
 
 Placed = tuple[WeightedRow, int]  # a row, and the number of its cell
 FAR, FINE = 2.0**62, 2.0**53

@@ -5,7 +5,6 @@ from typing import assert_never
 
 from sfumato.engines.measured_cells import Added, Bins, Cells, compute_integers, list_addends, number_bins
 from sfumato.engines.reference.reference_distinct import Placed, count_different, hash_texts, read_keys
-from sfumato.engines.reference.reference_expressions import Row, evaluate
 from sfumato.engines.reference.reference_rows import WeightedRow, key_text, passes, quantise, read_rows
 from sfumato.kernel.expressions import Column, Scalar
 from sfumato.kernel.plan import (
@@ -31,6 +30,7 @@ from sfumato.kernel.plan import (
 from sfumato.kernel.release import ExactAggregates
 from sfumato.kernel.row_sources import derive_extent
 from sfumato.kernel.split_sums import find_middle
+from sfumato.row_meanings.evaluate import Row, evaluate
 
 
 class ReferenceEngine:

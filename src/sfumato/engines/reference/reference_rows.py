@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from sfumato.engines.reference.reference_dates import moment_text
-from sfumato.engines.reference.reference_expressions import Row, evaluate
 from sfumato.engines.sql.source_sql import MOST_ADDED
 from sfumato.ingest.hidden_names import HIDDEN, UNIT
 from sfumato.kernel.expressions import Expression, Scalar
@@ -25,6 +23,8 @@ from sfumato.kernel.row_sources import (
     UnitColumn,
     derive_extent,
 )
+from sfumato.row_meanings.date_meanings import moment_text
+from sfumato.row_meanings.evaluate import Row, evaluate
 
 Tables = Mapping[str, Sequence[Row]]
 

@@ -4,6 +4,7 @@ from datetime import date, datetime
 
 from sqlglot import exp
 
+from sfumato.engines.sql.function_sql import lower_function
 from sfumato.errors import KernelFault
 from sfumato.kernel.expressions import (
     Call,
@@ -81,7 +82,11 @@ def lower_expression(node: Expression) -> exp.Expression:  # noqa: PLR0911, PLR0
             # engines differ in what a difference of two moments is, but agree on that of two beginnings of units
             begins, ends = _truncate(unit, first, MOMENT), _truncate(unit, last, MOMENT)
             return exp.cast(exp.DateDiff(this=ends, expression=begins, unit=exp.var(unit)), DOUBLE, copy=False)
-    raise KernelFault("A plan holds a function that has no lowering.")
+        case Call("like", (one, two, Literal(str(escape))), None) if len(escape) == 1:
+            matched = exp.Like(this=lower_expression(one), expression=lower_expression(two))
+            return exp.Paren(this=exp.Escape(this=matched, expression=exp.Literal.string(escape)))
+        case Call():
+            return lower_function(node, lower_expression)
 
 
 def _truncate(unit: str, node: Expression, kind: exp.DType) -> exp.Expression:
