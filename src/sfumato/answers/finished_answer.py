@@ -1,8 +1,8 @@
 """Answers to the queries of a question -> the answer to the question: windows, outer SELECTs, unions. Post-processing.
 
 A column that shows a released column unchanged keeps its intervals. Where rows are selected or sorted by noisy values,
-the intervals of the released rows hold for all of them together, so they hold for any selection. Other columns are
-computed from noisy values, and no interval is stated for them.
+the intervals of the released rows hold for all of them together, so they hold for any selection. Sums over rows
+(shares, running totals) have simulated intervals. For other computed columns no interval is stated.
 """
 
 from collections.abc import Sequence
@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfumato.answers.answer import Answer, Cost
+from sfumato.answers.window_intervals import find_window_ends
 from sfumato.kernel.losses import PrivacyLoss
 from sfumato.query.query import Finish
 from sfumato.query.released_tables import run_finish
 
+SIMULATED = 0.9  # of the chance to miss: simulating around released instead of true values costs some confidence
 POST_PROCESSED = (
     "The rows are computed from released rows (windows, CASE, an outer SELECT or several releases): this costs nothing."
 )
@@ -84,6 +86,7 @@ class _FinishedDetails:
         """The intervals of the columns that show a released column, row for row."""
         places = [(table, row) for table, part in enumerate(self.parts) for row in range(len(part.rows))]
         shown = [dict(columns) for columns in self.finish.unchanged]
+        computed = self._find_computed_ends()
         made: list[dict[str, tuple[float, float]]] = []
         for at, row in enumerate(self.rows):
             ends: dict[str, tuple[float, float]] = {}
@@ -94,8 +97,22 @@ class _FinishedDetails:
                     column = columns.get(table)
                     if column in known and row[name] is not None:
                         ends[name] = known[column]
+                    elif name in computed and row[name] is not None:
+                        low, high = computed[name]
+                        ends[name] = (float(low[place]), float(high[place]))
             made.append(ends)
         return made
+
+    def _find_computed_ends(self) -> dict[str, tuple[Any, Any]]:
+        """The ends of shares, running totals and other sums over released rows."""
+        first = self.parts[0]
+        if len(self.parts) > 1 or not self.finish.keeps_rows or all(self.finish.unchanged):
+            return {}
+        simulated = first._details("simulated_columns")
+        if not simulated:
+            return {}
+        miss = (1 - first.confidence) * SIMULATED / (len(first.rows) if self.together else 1)
+        return find_window_ends(self.finish, first.rows, simulated, first.keys, miss)
 
     def measurements(self) -> tuple[Any, ...]:
         """The measurements of all queries."""

@@ -22,8 +22,9 @@ from sfumato.answers.intervals import find_column_ends, has_interval
 from sfumato.answers.output_sensitivity import ColumnSensitivity, find_released_sensitivities
 from sfumato.answers.output_values import Floats, Objects, Values, compute_column, passes, select_cells
 from sfumato.answers.present_keys import find_least_number
-from sfumato.answers.released_values import Reading, compute_aggregate
+from sfumato.answers.released_values import MOST_SIMULATED, OFTEN, Reading, compute_aggregate
 from sfumato.answers.shown_rows import ShownRows
+from sfumato.answers.simulated_columns import simulate_columns
 from sfumato.kernel.certify import Certificate
 from sfumato.kernel.expressions import Scalar
 from sfumato.kernel.losses import PrivacyLoss
@@ -115,6 +116,17 @@ class ComputedDetails:
         )
         terms = find_interval_terms(self.query, self.planned, self.certificate)
         return terms.write_note(float(self.confidence)) if visible else ""
+
+    def simulated_columns(self) -> dict[str, Any]:
+        """The shown columns with other noise, for windows over them; empty where a condition selects the rows."""
+        selected = self.query.having is not None or self.query.limit is not None or self.query.offset
+        if selected or self.reading.keys is not None or not 0 < len(self.kept) == len(self.cells):
+            return {}
+        compared = len(self.kept) if self.query.together else 1
+        times = min(max(4_000, int(OFTEN * compared / float(1 - self.confidence))), MOST_SIMULATED)
+        shown = self._make_shown_rows()
+        columns = [(name, post) for name, post in self.query.columns if not isinstance(post, KeyRef)]
+        return simulate_columns(shown.reading, self.planned.formulas, columns, shown.keys, len(self.kept), times)
 
     def disclosure(self) -> dict[str, Any]:
         """The signed statement. It is signed when it is first read, from values that cannot change."""

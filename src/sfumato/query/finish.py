@@ -33,7 +33,7 @@ def build_finish(
 ) -> tuple[Finish, bool]:
     """The finish of a question, and whether it selects or sorts rows by noisy values."""
     branches = _list_branches(tree)
-    paths = [_find_path(branch) for branch in branches]
+    paths = [find_path(branch) for branch in branches]
     known = [path for path in paths if path is not None]
     noisy = [{fold(name) for name, post in query.columns if not isinstance(post, KeyRef)} for query in queries]
     simple = len(known) == len(paths) and _keeps_all(tree)
@@ -74,7 +74,7 @@ def _sorts(tree: exp.Expr) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Path:
+class ReleasedPath:
     """SELECTs inside one another, from the outermost to the one that reads a released table."""
 
     selects: tuple[exp.Select, ...]
@@ -83,16 +83,17 @@ class _Path:
     def trace_place(self, place: int) -> str | None:
         """The released column that a column shows unchanged; None if it is computed."""
         node = self.selects[0].expressions[place].unalias()
-        return self._trace(node, 0)
+        return self.trace(node, 0)
 
-    def _trace(self, node: exp.Expr, level: int) -> str | None:
+    def trace(self, node: exp.Expr, level: int) -> str | None:
+        """The released column that a column of the SELECT at this level shows; None if it is computed."""
         if not isinstance(node, exp.Column) or not isinstance(node.this, exp.Identifier):
             return None
         if level == len(self.selects) - 1:
             return str(node.name)
         for inner in self.selects[level + 1].expressions:
             if fold(inner.alias_or_name) == fold(node.name):
-                return self._trace(inner.unalias(), level + 1)
+                return self.trace(inner.unalias(), level + 1)
         return None
 
     def add_row_number(self) -> None:
@@ -114,13 +115,13 @@ class _Path:
                         meant = select.expressions[place].unalias() if place < len(select.expressions) else node
                     elif fold(node.name) in own:
                         meant = own[fold(node.name)]
-                    names = [self._trace(column, level) for column in meant.find_all(exp.Column)]
+                    names = [self.trace(column, level) for column in meant.find_all(exp.Column)]
                     if any(name is None or fold(name) in noisy for name in names):
                         return True
         return False
 
 
-def _find_path(select: exp.Select) -> _Path | None:
+def find_path(select: exp.Select) -> ReleasedPath | None:
     """The path of a SELECT in which each row is made from one released row; None if there is none."""
     path = [select]
     while True:
@@ -132,7 +133,7 @@ def _find_path(select: exp.Select) -> _Path | None:
             return None
         inner = source.this
         if isinstance(inner, exp.Table):
-            return _Path(tuple(path), int(inner.name.removeprefix("released")))
+            return ReleasedPath(tuple(path), int(inner.name.removeprefix("released")))
         bare = inner.unnest() if isinstance(inner, exp.Subquery) else inner
         if not isinstance(bare, exp.Select):
             return None
