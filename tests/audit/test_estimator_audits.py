@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sfumato as sf
-from sfumato.kernel.mechanisms import LaplaceNoise
+from sfumato.kernel.mechanisms import BoxNoise, LaplaceNoise
 from sfumato.learning import array_statistics
 
 SAMPLES = 800
@@ -85,15 +85,22 @@ def test_no_fit_loses_more_than_it_states(name):
     assert result.verdict != "violated", result
 
 
-@pytest.mark.parametrize("name", ["GaussianNB", "HistogramDensity"])
+@pytest.mark.parametrize("name", ["GaussianNB", "HistogramDensity", "LinearRegression"])
 def test_the_audit_catches_noise_that_is_too_small(name):
     """Negative control: an eighth of the noise is found out."""
-    choose = array_statistics.choose_noise_for.__wrapped__
+    choose, choose_box = array_statistics.choose_noise_for.__wrapped__, array_statistics.choose_box_for.__wrapped__
 
     def shrink(*arguments, **options):
         return LaplaceNoise(choose(*arguments, **options).scale / 8)
 
+    def shrink_box(*arguments):
+        box = choose_box(*arguments)
+        return BoxNoise(box.units, box.scale / 8)
+
     first, second = choose_pair(name)
-    with patch.object(array_statistics, "choose_noise_for", shrink):
+    with (
+        patch.object(array_statistics, "choose_noise_for", shrink),
+        patch.object(array_statistics, "choose_box_for", shrink_box),
+    ):
         result = sf.lab.audit(fit_and_show(name), first, second, epsilon=EPSILON, samples=SAMPLES)
     assert result.verdict == "violated", result

@@ -43,7 +43,7 @@ from sfumato.number_arguments import Number, read_whole_number
 
 SPREAD_SHARE, COARSE_SHARE = Fraction(8, 20), Fraction(3, 20)
 ROUNDS = (
-    (10, 0),
+    (4, 0),
     (60, 1),
     (300, 3),
     (3000, 8),
@@ -96,7 +96,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Ba
             raise InvalidParameter("n_clusters", f"must be at most {MOST_CLUSTERS:,}", "a larger number")
         choices = read_choices(self.random_state)
         columns = DatasetColumns(dataset, features, None, table, analyst)
-        delta = choose_delta(self.epsilon, self.delta, count_columns(X, columns), columns.budget, powers=True)
+        statistics = count_columns(X, columns)
+        delta = choose_delta(self.epsilon, self.delta, statistics, columns.budget, powers=True, together=True)
         declared = Declared(self.epsilon, delta, self.bounds, neighbours=self.neighbours)
         opened = open_source(X, None, columns, declared, "nothing")
         numeric = require_numeric(opened.source.features, "k-means")

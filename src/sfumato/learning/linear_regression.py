@@ -1,8 +1,9 @@
 """Linear regression on noisy sufficient statistics, with a ridge that adapts to the noise.
 
 Fixed: bounds, categories, the shares of the budget, the constants below. Paid for: the sums of all columns and of their
-products (the Gram matrix), in one call. A numeric column is scaled to -1 to 1, and a column of codes is one column of 0
-and 1 for each code; the products with a column of codes are sums by code, so that a whole block of the Gram matrix
+products (the Gram matrix), in one call. Those with the target have the larger weight; without delta, the sums of one
+weight are measured together (joint_sums.py). A numeric column is scaled to -1 to 1, and a column of codes is one column
+of 0 and 1 for each code; the products with a column of codes are sums by code, so that a whole block of the Gram matrix
 costs as much as one of its entries. What one row adds to each statistic is at most 1.
 
 Everything after that is post-processing. The noisy covariance matrix is projected to a positive one: its eigenvalues
@@ -41,8 +42,6 @@ LEAST_EIGENVALUE = 0.3  # in deviations of the noise times the root of the numbe
 NOISE_EXPLAINED = 0.5  # the part of what noise explains, on average, that is taken off
 USUAL_COEFFICIENTS = 0.3  # the sum of their squares, before the data says more
 MOST_COEFFICIENT = 4.0  # the variance of a scaled coefficient, at most
-TARGET_TIMES = 2  # the sum of the target has so many times the weight of a product with it: all predictions contain it
-SUM_WEIGHT = 2  # of the sum of a column, beside 1 for a product of two columns
 ROUNDS = 10
 
 
@@ -150,11 +149,11 @@ def measure_moments(source: StatisticSource) -> Moments:
     weight = max(1, round((2 * len(features)) ** (1 / 3)))
     pairs = [(one, two) for one in places for two in places if one <= two]
     statistics = [
-        Statistic(Moment((TARGET,)), (), TARGET_TIMES * weight),
-        *(_sum_up((place,), features, SUM_WEIGHT) for place in places if isinstance(features[place], Numeric)),
+        Statistic(Moment((TARGET,)), (), weight),
+        *(_sum_up((place,), features, 1) for place in places if isinstance(features[place], Numeric)),
         *(_sum_up((place, TARGET), features, weight) for place in places),
         *(_sum_up(pair, features, 1) for pair in pairs),
-        *([Statistic(None, (), SUM_WEIGHT)] if source.rows is None else []),
+        *([Statistic(None)] if source.rows is None else []),
     ]
     released = iter(source.release(statistics, Fraction(1)))
     target = next(released)

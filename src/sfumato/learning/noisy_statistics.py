@@ -102,13 +102,20 @@ def read_price(epsilon: Number, delta: Number, budget: PrivacyLoss | None = None
 
 
 def choose_delta(
-    epsilon: Number, delta: Number, statistics: int, budget: PrivacyLoss | None, *, powers: bool = False
+    epsilon: Number,
+    delta: Number,
+    statistics: int,
+    budget: PrivacyLoss | None,
+    *,
+    powers: bool = False,
+    together: bool = False,
 ) -> Number:
     """0 if Laplace noise at epsilon is smaller than Gaussian noise at (epsilon, delta), for so many statistics.
 
-    They share the price. `powers`: they are Powers, which need a Gaussian price three times. It follows from public
-    numbers, so an estimator decides it before it opens a source. Under a budget in rho, delta stays: Laplace noise at
-    epsilon would be charged epsilon * tanh(epsilon / 2), which is far above the rho of (epsilon, delta).
+    They share the price. `powers`: they are Powers, which need a Gaussian price three times. `together`: they are
+    measured together, so that without delta they have box noise (joint_sums.py). It follows from public numbers, so an
+    estimator decides it before it opens a source. Under a budget in rho, delta stays: noise at epsilon would be charged
+    epsilon * tanh(epsilon / 2), which is far above the rho of (epsilon, delta).
     """
     limit = read_price(epsilon, delta).limit
     if isinstance(limit, PureDP):
@@ -116,8 +123,12 @@ def choose_delta(
     if isinstance(budget, ZCDP):
         return delta
     amount = float(read_privacy_amount(epsilon, "epsilon"))
-    laplace, gaussian = (statistics / amount) ** 2, statistics / (2 * float(limit.rho))
-    return 0 if (4 * laplace <= 3 * gaussian if powers else 2 * laplace <= gaussian) else delta
+    gaussian = (3 if powers else 1) * statistics / (2 * float(limit.rho))
+    pure = (4 if powers else 2) * (statistics / amount) ** 2
+    if together and statistics > 1:
+        terms = 2 * statistics + 1 if powers else statistics
+        pure = (terms + 1) * (terms + 2) / (3 * amount**2)
+    return 0 if pure <= gaussian else delta
 
 
 class SpentShares:

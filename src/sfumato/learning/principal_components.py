@@ -43,7 +43,9 @@ from sfumato.learning.row_functions import Moment
 from sfumato.number_arguments import Number, read_whole_number
 
 SPREAD_SHARE = Fraction(1, 3)
-MOST_NOISE = 0.15  # of a covariance of two columns, scaled to -1 to 1: with more noise, fewer columns take part
+# of a covariance of two columns, scaled to -1 to 1: with more noise, fewer columns take part. It is in deviations of
+# Laplace noise or of Gaussian noise; box noise has √6 times less.
+MOST_NOISE = 0.15
 
 
 class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -80,7 +82,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
         """Spend the budget on an array, or on columns of a protected dataset."""
         columns = DatasetColumns(dataset, features, None, table, analyst)
         pairs = count_columns(X, columns) ** 2 // 2
-        delta = choose_delta(self.epsilon, self.delta, max(pairs, 1), columns.budget)
+        delta = choose_delta(self.epsilon, self.delta, max(pairs, 1), columns.budget, together=True)
         declared = Declared(self.epsilon, delta, self.bounds, neighbours=self.neighbours)
         opened = open_source(X, None, columns, declared, "nothing")
         source = opened.source
