@@ -21,6 +21,7 @@ from sfumato.answering.charged_draws import charge_and_release
 from sfumato.answering.prepaid_ledger import prepay
 from sfumato.answering.prepayments import choose_prepayment
 from sfumato.answering.psi_expressions import bind_psi, plan_sums
+from sfumato.answering.reported_prepayment import prepay_and_report
 from sfumato.kernel.certify import Certificate
 from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP, compose
 from sfumato.ledger.ledger import Ledger, Limit
@@ -139,6 +140,20 @@ def test_a_crash_before_the_charge_is_closed_leaves_nothing_to_resume(monkeypatc
         assert len(curator.ledger().open_charges()) == 1
         prepay_pure(curator, 1)[0].close()
         assert curator.budget.spent.epsilon == 2
+
+
+@pytest.mark.parametrize(("method", "note"), [("void", "Entry 2 was charged and is spent"), ("charge", "Nothing was")])
+def test_an_interrupt_says_what_became_of_the_charge(monkeypatch, method, note):
+    with protect() as curator:
+
+        def interrupt(self, *arguments):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(Ledger, method, interrupt)
+        with pytest.raises(KeyboardInterrupt) as stopped:
+            prepay_and_report(curator.ledger(), "analyst", sf.PureDP(1), sf.PureDP(1), "some queries")
+        assert stopped.value.__notes__[0].startswith(note)
+        assert curator.budget.spent.epsilon == (method == "void")
 
 
 KILLED = """

@@ -23,11 +23,11 @@ from sfumato.accuracy.query_tolerances import (
 )
 from sfumato.answering.certified_plans import certify_plan
 from sfumato.answering.desk import AtDesk, Desk
-from sfumato.answering.prepaid_ledger import prepay
 from sfumato.answering.private_tables import choose_private_table
 from sfumato.answering.psi_expressions import Psi, bind_psi, plan_sums
 from sfumato.answering.question_record import write_prepaid_record
 from sfumato.answering.receipt import compute_cost
+from sfumato.answering.reported_prepayment import prepay_and_report
 from sfumato.answers.answer import Cost
 from sfumato.catalog.dataset import Dataset
 from sfumato.errors import InvalidParameter, KernelFault, QueryError, describe_kind
@@ -241,7 +241,7 @@ class StatisticalOracle:
                 shares=str(shares),
                 psi=_describe_class(settings),
             )
-            ledger, taken = prepay(desk.ledger, desk.admit(settings.analyst), whole, whole, record)
+            ledger, taken = prepay_and_report(desk.ledger, desk.admit(settings.analyst), whole, whole, record)
             weakref.finalize(self, ledger.close)
             self._begun = Begun(ledger, compute_cost(taken), dict(desk.versions), None)
         count = settings.shares.count

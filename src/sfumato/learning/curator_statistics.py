@@ -17,10 +17,10 @@ import numpy as np
 from sfumato.answering.certified_plans import CertifiedPlans, certify_together
 from sfumato.answering.charged_draws import charge_and_release
 from sfumato.answering.desk import Desk
-from sfumato.answering.prepaid_ledger import prepay
 from sfumato.answering.prepayments import Prepayment
 from sfumato.answering.psi_expressions import plan_sums
 from sfumato.answering.question_record import write_prepaid_record
+from sfumato.answering.reported_prepayment import prepay_and_report
 from sfumato.catalog.dataset import Table
 from sfumato.curator import Curator
 from sfumato.errors import KernelFault, QueryError
@@ -138,7 +138,9 @@ class CuratorStatistics:
             desk.engine.check(plan)
         columns = ", ".join(feature.name for feature in self.features)
         record = write_prepaid_record(f"a model of {columns[:200]}", table=self._table.name)
-        ledger, _ = prepay(desk.ledger, desk.admit(self._analyst), self._price.loss, self._price.limit, record)
+        ledger, _ = prepay_and_report(
+            desk.ledger, desk.admit(self._analyst), self._price.loss, self._price.limit, record
+        )
         weakref.finalize(self, ledger.close)
         self._prepaid = ledger, dict(desk.versions)
         return ledger
