@@ -5,6 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
+from sfumato.catalog.catalog_file import load_catalog
 from sfumato.cli.main import app
 
 
@@ -64,6 +65,19 @@ def test_a_cap_is_told_and_not_declared(clinic):
     assert "declare max_rows_per_unit" in run(clinic, "cap", "visits", "--epsilon", "7")
     assert (clinic / "catalog.toml").read_text() == before
     run(clinic, "cap", "nothing", code=4)
+
+
+def test_an_automatic_cap_is_bought_and_written(clinic):
+    path = clinic / "catalog.toml"
+    run(clinic, "preview", COUNT, "--epsilon", "1")
+    declared = load_catalog(clinic).table("visits").max_rows_per_unit
+    path.write_text(path.read_text().replace(f"max_rows_per_unit = {declared}", 'max_rows_per_unit = "auto"'))
+    assert "--declare" in run(clinic, "preview", COUNT, "--epsilon", "1", code=4)
+    found = json.loads(run(clinic, "cap", "visits", "--epsilon", "2", "--declare", "--json"))
+    assert load_catalog(clinic).table("visits").max_rows_per_unit == found["max_rows_per_unit"]
+    assert found["cost"]["epsilon"] == "2"
+    run(clinic, "preview", COUNT, "--epsilon", "1")
+    run(clinic, "cap", "--declare", code=2)
 
 
 def test_a_question_may_name_its_own_price(clinic):

@@ -92,5 +92,5 @@ def test_what_is_refused(tmp_path):
         '[dataset]\nname = "d"\n[budget]\nepsilon = "1"\n[tables.t]\nunit_column = "id"\nmax_rows_per_unit = "auto"\n'
     )
     (tmp_path / "catalog.toml").write_text(text)
-    with pytest.raises(sf.errors.CatalogError, match="sfumato cap t"):
+    with pytest.raises(sf.errors.CatalogError, match="sfumato cap t --epsilon"):
         load_catalog(tmp_path)

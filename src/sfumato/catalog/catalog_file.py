@@ -76,6 +76,13 @@ def write_catalog(dataset: Dataset, folder: Path) -> None:
     replace_file(Path(folder) / FILE, content)
 
 
+def is_automatic(folder: Path, table: str) -> bool:
+    """Does the catalog leave max_rows_per_unit of this table to be chosen?"""
+    tables = _parse(read_bytes(Path(folder) / FILE)).get("tables", {})
+    declared = tables.get(table) if isinstance(tables, dict) else None
+    return isinstance(declared, dict) and declared.get("max_rows_per_unit") == "auto"
+
+
 def set_ledger_id(folder: Path, ledger_id: str) -> None:
     """Write the ledger's id under [dataset]. The rest of the owner's text is unchanged."""
     path = Path(folder) / FILE
@@ -218,8 +225,8 @@ def _read_table(name: str, raw: object) -> Table:
         columns[owner] = Id()  # to name the unit's column is to declare it
     rest = {key: table[key] for key in TABLE_KEYS if key in table}
     if rest.get("max_rows_per_unit") == "auto":
-        hint = f"Remove it, run `sfumato prepare` and `sfumato cap {name} --epsilon 0.1`, and declare what that prints."
-        raise build_catalog_error(f"{where}: a catalog holds the number itself, because it is public.", hint)
+        hint = f"Run `sfumato cap {name} --epsilon 0.1 --declare`: it buys a number and writes it here."
+        raise build_catalog_error(f"{where}: max_rows_per_unit is not chosen yet.", hint)
     with name_place(where):
         reading = TextFormat(**{key: table[key] for key in READING_KEYS if key in table})
     return Table(

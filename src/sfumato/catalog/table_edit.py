@@ -35,7 +35,19 @@ def edit_reading(folder: Path, table: str, keys: Mapping[str, str | bool]) -> tu
     return after, wanted
 
 
-def _edit_keys(text: str, table: str, keys: Mapping[str, str | bool]) -> str:
+def edit_max_rows(folder: Path, table: str, most: int) -> tuple[bytes, Dataset]:
+    """The catalog's text with this max_rows_per_unit of a table, which may be "auto" before, and its dataset."""
+    keys = {"max_rows_per_unit": most}
+    after = _edit_keys(read_bytes(Path(folder) / FILE).decode("utf-8-sig"), table, keys).encode()
+    wanted = read_dataset(after)
+    if table not in wanted.tables or wanted.tables[table].max_rows_per_unit != most:
+        raise build_catalog_error(
+            f"{FILE}: the place of tables.{table} was not found.", f"Write there yourself: max_rows_per_unit = {most}"
+        )
+    return after, wanted
+
+
+def _edit_keys(text: str, table: str, keys: Mapping[str, str | bool | int]) -> str:
     lines = re.split(r"(?<=\n)", text)
     head = next((number for number, line in enumerate(lines) if _find_table_name(line) == table), None)
     if head is None:

@@ -1,12 +1,13 @@
 # ruff: noqa: PLC0415 - what is heavy is imported by the command that needs it
 """Commands that make answers better: upgrade, diagnose, bounds, cap."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from sfumato.cli.ask_commands import Analyst, Confidence, Epsilon, Rho, Sql, require_one_price
-from sfumato.cli.refusals import refusals
+from sfumato.cli.refusals import Usage, refusals
 from sfumato.cli.show import AsJson, print_answer, print_json, say, working
 
 
@@ -86,18 +87,46 @@ def cap(
     table: Annotated[str | None, typer.Argument(metavar="TABLE", help="A table whose people have ids.")] = None,
     *,
     epsilon: Annotated[str, typer.Option(help="What it may cost.", metavar="E")] = "0.1",
+    declare: Annotated[
+        bool, typer.Option("--declare", help="Write it into catalog.toml (also over auto), and load the table again.")
+    ] = False,
     analyst: Analyst = "owner",
     as_json: AsJson = False,
 ) -> None:
     """Buy a contribution bound for a table: a number of rows that nearly everybody keeps to. The owner declares it."""
     with refusals(as_json):
+        from sfumato.answering.find_cap import CANDIDATES
+        from sfumato.catalog.catalog_file import is_automatic
         from sfumato.opening import open_folder
 
-        with working("Choosing"), open_folder(context.obj) as curator:
+        folder = Path(context.obj)
+        if declare and table is None:
+            raise Usage("--declare: for which table?", "Name it: sfumato cap TABLE --declare")
+        if declare and table is not None and is_automatic(folder, table):
+            _declare_rows(folder, table, CANDIDATES[-1])  # a bound that bounds nobody, until one is chosen
+        with working("Choosing"), open_folder(folder) as curator:
             found = curator.find_cap(table, epsilon, analyst=analyst)
+        if declare:
+            _declare_rows(folder, found.table, found.max_rows_per_unit)
         if as_json:
             bound = {"table": found.table, "max_rows_per_unit": found.max_rows_per_unit}
             print_json({**bound, "people_above": found.people_above, "cost": found.cost.as_text()})
             return
         say(str(found))
-        say("Nothing was declared: write it into catalog.toml, then run `sfumato prepare`.", "dim")
+        if declare:
+            say("It is declared in catalog.toml, and the table is loaded again.", "dim")
+        else:
+            say("Nothing was declared: write it into catalog.toml, then run `sfumato prepare`.", "dim")
+
+
+def _declare_rows(folder: Path, table: str, most: int) -> None:
+    """Write max_rows_per_unit into the catalog, and load the table again."""
+    from sfumato.catalog.catalog_file import FILE, replace_file
+    from sfumato.catalog.table_edit import edit_max_rows
+    from sfumato.cli.pinning import find_snapshot_path
+    from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
+    from sfumato.ingest.load_report import Loading
+
+    text, dataset = edit_max_rows(folder, table, most)
+    DuckDBEngine.prepare(find_snapshot_path(folder), dataset.tables, folder, loading=Loading(quiet=True))
+    replace_file(folder / FILE, text)
