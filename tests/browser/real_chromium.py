@@ -10,6 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 CLIENT = Path(__file__).parents[2] / "clients" / "js"
+BUNDLE = CLIENT.parents[1] / "src" / "sfumato" / "service" / "static" / "sfumato-survey.js"
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 MISSING = "Chromium is missing. Install it (on Debian: apt-get install chromium); these tests drive a real browser."
 OPTIONS = (
@@ -102,9 +103,13 @@ class Site:
     def _find(self, path):
         if path in self.documents:
             return 200, {"Content-Type": "application/json"}, self.documents[path]
-        file = CLIENT / path.lstrip("/")
-        if path.startswith("/src/") and file.is_file():
-            return 200, {"Content-Type": "text/javascript"}, file.read_bytes()
+        file = BUNDLE if path == "/dist/sfumato-survey.js" else CLIENT / path.lstrip("/")
+        if path.startswith(("/src/", "/examples/", "/dist/")) and file.is_file():
+            return (
+                200,
+                {"Content-Type": f"text/{'html' if file.suffix == '.html' else 'javascript'}"},
+                file.read_bytes(),
+            )
         if path == "/worker.js":
             return 200, {"Content-Type": "text/javascript"}, WORKER
         return 200, {"Content-Type": "text/html", "Set-Cookie": "session=secret"}, PAGE

@@ -1,6 +1,7 @@
 """The JavaScript client in a real Chromium: two tabs, workers and kills never give a second report or lose a charge."""
 
 import json
+import time
 
 import pytest
 from make_vectors import FixedKey
@@ -26,7 +27,7 @@ def sites():
     endpoint = collector.at("/reports", "127.0.0.1")
     pages.documents |= {
         f"/sent-{name}.json": make_survey(name, endpoint=endpoint).to_bytes()
-        for name in ("cors", "plain", "down", "busy", "refused", "page")
+        for name in ("cors", "plain", "down", "busy", "refused", "page", "worker")
     }
     yield pages, collector
     pages.close()
@@ -303,3 +304,26 @@ def test_the_ledger_says_which_origin_it_belongs_to(shared_chromium, sites):
     assert other.evaluate(where)["origin"] == sites[0].at("", "127.0.0.1")
     report = "async () => (await (await load('/race-9.json')).report('a')).id"
     assert name.evaluate(report) != other.evaluate(report)
+
+
+def test_the_examples_work(shared_chromium, sites):
+    """A plain page, and a service worker that sends what a page made."""
+    pages, collector = sites
+    collector.answer = (204, {"Access-Control-Allow-Origin": "*"})
+    collector.posted.clear()
+    tab = shared_chromium.tab(pages.at(f"/examples/plain-page.html?survey=/sent-page.json&key={KEY.public_key}"))
+    tab.get_by_label("b", exact=True).check()
+    tab.get_by_role("button").click()
+    tab.get_by_text("Thank you.").wait_for()
+    assert len(collector.posted) == 1
+    tab = open_tab(shared_chromium, pages.at())
+    made = tab.evaluate(
+        """async ([address, key]) => {
+            const { answer } = await import("/examples/service-worker/page.js");
+            return (await answer(new URL(address, location.href), key, "c")).id;
+        }""", ["/sent-worker.json", KEY.public_key],
+    )  # fmt: skip
+    deadline = time.monotonic() + 30
+    while len(collector.posted) < 2 and time.monotonic() < deadline:
+        tab.wait_for_timeout(100)
+    assert {json.loads(body)["id"] for _, _, body in collector.posted[1:]} == {made}

@@ -29,6 +29,7 @@ from sfumato.local.survey.announcement import read_announcement
 from sfumato.local.survey.canonical_json import NotCanonical, parse_canonical, write_canonical
 from sfumato.local.survey.device import write_permanent_purpose
 from sfumato.local.survey.domains import draw_report
+from sfumato.local.survey.key_ring import TrustedKey, read_ring
 from sfumato.local.survey.manifest import MOST_BYTES, REFUSALS, identify, read_manifest
 from sfumato.local.survey.new_survey import Renewal, SurveyKey, new_survey
 
@@ -45,11 +46,11 @@ def some_bytes(name, count):
 class FixedKey(SurveyKey):
     """A key for tests only: its secret is public."""
 
-    def __init__(self):
+    def __init__(self, name="key"):
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
         from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-        self._key = Ed25519PrivateKey.from_private_bytes(some_bytes("key", 32))
+        self._key = Ed25519PrivateKey.from_private_bytes(some_bytes(name, 32))
         self.public_key = self._key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw).hex()
 
 
@@ -453,6 +454,37 @@ def announcements(key):
         yield {"text": data.decode(), "code": code, "period": period}
 
 
+def rings(key):
+    """Updates of a ring with two keys, whole and altered: the refusal's code, or the serial number of the new ring."""
+    begins, ends = BEGINS, BEGINS + timedelta(days=400)
+    other, stranger = FixedKey("other key"), FixedKey("stranger")
+    trusted = [TrustedKey(signer.public_key, begins, ends) for signer in (key, other)]
+    ring = key.sign_ring(3, trusted)
+    gone = [TrustedKey(key.public_key, begins, ends, revoked=True), trusted[1]]
+    new = [trusted[0], TrustedKey(stranger.public_key, begins, ends)]
+    whole = other.sign_ring(4, gone)
+
+    def changed(**fields):
+        said = {**json.loads(whole)["ring"], **fields}
+        signer, signature = other._sign_statement(said)
+        return write_canonical({"ring": said, "public_key": signer, "signature": signature})
+
+    one = json.loads(whole)["ring"]["keys"][0]
+    for data in (
+        whole, other.sign_ring(3, gone), other.sign_ring(2, gone), key.sign_ring(4, gone), stranger.sign_ring(9, new),
+        key.sign_ring(9, new), whole.replace(b'"serial":4', b'"serial":5'), changed(serial="4"), changed(serial=-1),
+        changed(keys=[]), changed(keys=[one, one]), changed(keys=[1]), changed(keys=[{**one, "from": one["until"]}]),
+        changed(keys=[{**one, "revoked": 1}]), changed(keys=[{**one, "public_key": "AB" * 32}]), changed(version=2),
+        changed(version=True), changed(more=1), changed(format="x"), b"{}", b"x", b" " * 70_000,
+        changed(keys=[one] * 65),
+    ):  # fmt: skip
+        try:
+            serial, code = read_ring(ring).update(data).serial, None
+        except SfumatoError as error:
+            serial, code = None, error.code
+        yield {"ring": ring.decode(), "text": data.decode(), "code": code, "serial": serial}
+
+
 def written(data):
     try:
         return {"text": data.decode()}
@@ -472,6 +504,7 @@ def vectors():
         "public_key": key.public_key,
         "manifests": list(manifests(key)),
         "announcements": list(announcements(key)),
+        "rings": list(rings(key)),
         "refusals": {code: list(words) for code, words in REFUSALS.items()},
     }
 

@@ -1,5 +1,6 @@
 from fractions import Fraction
-from itertools import product
+from itertools import islice, product
+from string import ascii_lowercase
 
 import numpy as np
 import pytest
@@ -155,3 +156,19 @@ def test_refusals():
     ):  # fmt: skip
         with pytest.raises(sf.errors.InvalidParameter):
             sf.local.rebuild(bad)
+
+
+def test_more_words_are_kept_where_more_can_be_told_from_noise():
+    """The number of kept prefixes follows from public numbers: people and epsilon."""
+    small, large = (sf.local.heavy_hitters(4, epsilon=epsilon, alphabet=ascii_lowercase) for epsilon in (1, 4))
+    assert small.choose_keep(1000) == 16
+    assert small.choose_keep(10_000_000) > small.choose_keep(1_000_000) > 16
+    assert large.choose_keep(1_000_000) > small.choose_keep(1_000_000)
+    assert large.choose_keep(10**12) == 128
+    words = ["".join(letters) for letters in islice(product("abcdef", repeat=4), 0, 1240, 40)]
+    assert len(words) == 31
+    people = [word for word in words for _ in range(3000)]
+    assert large.choose_keep(len(people)) >= 31
+    found = large.find(large.randomise(people))
+    assert {one.word for one in found} == set(words)  # with 16 prefixes, at most 16 were found
+    assert len(large.find(large.randomise(people), keep=16)) <= 16

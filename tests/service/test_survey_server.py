@@ -10,6 +10,7 @@ from make_vectors import FixedKey
 from starlette.testclient import TestClient
 
 from sfumato.local.collect.collector import Collector
+from sfumato.local.survey.key_ring import TrustedKey
 from sfumato.local.survey.new_survey import new_survey
 from sfumato.service.request_limits import NotGzip, RateLimit, TooLarge, decompress
 from sfumato.service.survey_app import make_survey_app
@@ -229,6 +230,23 @@ def test_several_surveys_consent_and_announcements(tmp_path):
     assert server.get(f"/s/{manifests[0].id}/period.json").content == said
     counts = [Collector(m, place_of(str(tmp_path / "state"), m.id)).count_received().accepted for m in manifests]
     assert counts == [3, 4]
+
+
+def test_the_page_of_a_survey_says_what_became_of_its_key(tmp_path):
+    path, manifest = make(tmp_path)
+    begins, ends = manifest.created - timedelta(days=1), manifest.created + timedelta(days=1)
+    ring = tmp_path / "ring.json"
+    for key, words in (
+        (TrustedKey(KEY.public_key, begins, ends), "may sign surveys from"),
+        (TrustedKey(KEY.public_key, begins, ends, revoked=True), "was revoked: do not answer"),
+        (TrustedKey(KEY.public_key, begins, manifest.created), "this survey is from another time"),
+        (TrustedKey("ab" * 32, begins, ends), "is not in the team"),
+    ):
+        ring.write_bytes(KEY.sign_ring(0, [key]))
+        server = serve(tmp_path, path, keys=str(ring))
+        assert words in server.get(f"/s/{manifest.id}/manifest").text
+        assert server.get("/keys.json").content == ring.read_bytes()
+    assert serve(tmp_path, path).get("/keys.json").status_code == 404
 
 
 def test_settings_reach_the_workers():

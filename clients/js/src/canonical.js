@@ -17,6 +17,10 @@ export function canonical(value, depth = 0) {
     if (!Number.isSafeInteger(value)) throw new NotCanonical();
     return String(value);
   }
+  if (Array.isArray(value) && depth < MOST_DEPTH && value.every((item) => typeof item === "string")) {
+    if (HALF_A_PAIR.test(value.join("\n"))) throw new NotCanonical(); // long lists of labels: faster than one by one
+    return JSON.stringify(value);
+  }
   if (Array.isArray(value)) return `[${value.map((item) => canonical(item, depth + 1)).join(",")}]`;
   if (typeof value !== "object") throw new NotCanonical();
   const names = Object.keys(value).sort(); // by UTF-16 units, as the standard requires

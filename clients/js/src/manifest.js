@@ -10,6 +10,8 @@ const FORMAT = "sfumato-survey";
 const VERSION = 1;
 export const MOST_BYTES = 2 ** 22;
 const MOST_PERIODS = 100_000;
+const MOST_LABELS = 100_000; // a device checks and answers a survey within a second
+const MOST_ROW_BITS = 2 ** 14; // of a report with one bit for each label
 const DAY = 86_400;
 const STAGED = ["rr", "krr", "oue", "sue"];
 const FIELDS = [
@@ -93,6 +95,7 @@ async function checked(statement) {
 function domainOf(value) {
   if (hasExactly(value, ["kind", "labels"]) && ["categories", "questions"].includes(value.kind)) {
     if (!Array.isArray(value.labels)) throw new Refused("survey-field");
+    if (value.labels.length > MOST_LABELS) throw new Refused("survey-limits");
     const labels = value.labels.map((label) => text(label, 400));
     if (new Set(labels).size !== labels.length) throw new Refused("survey-field");
     return { kind: value.kind, labels };
@@ -111,6 +114,9 @@ function tableOf(value, domain) {
     }
   }
   const table = rebuild(value);
+  if (table.kind === "categories" && table.form.kind === "bits" && table.form.width > MOST_ROW_BITS) {
+    throw new Refused("survey-limits");
+  }
   const fits =
     table.kind === domain.kind &&
     (table.kind === "numbers"

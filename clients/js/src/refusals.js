@@ -20,6 +20,14 @@ export const REFUSALS = {
     "A field of the survey is missing, unknown or invalid.",
     "docs/local.md lists the fields of a survey.",
   ],
+  "survey-limits": [
+    "The survey has more answers than a device can check within a second.",
+    "At most 100,000 labels are possible, or 16,384 if a report has one bit for each.",
+  ],
+  "survey-ring": [
+    "The list of trusted keys is invalid, older than the present one, or not signed by one of its keys.",
+    "Nothing was changed. Get the list from the team that asks.",
+  ],
   "survey-table": [
     "The survey's table is invalid.",
     "Every probability must be above zero, the truth must be most likely, and the table must fit the answers.",

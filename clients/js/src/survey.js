@@ -22,13 +22,14 @@ export class Survey {
    * Read a survey from an https address or from its bytes, and refuse it if anything about it is not as it says.
    *
    * `publicKey` is the key of whoever asks, from somewhere else than the survey; without it, the signature only shows
-   * that the survey is as somebody signed it. `cap` is the most epsilon that one answer may cost. `device` holds the
+   * that the survey is as somebody signed it. `trusted` is the `KeyRing` of a team that has several keys. `cap` is the most epsilon that one answer may cost. `device` holds the
    * person's own ledger: in the browser's IndexedDB by default; in Node, pass `new Device(new FileStore(folder))`.
    */
-  static async load(source, { publicKey = null, cap = null, device = null } = {}) {
-    const data = typeof source === "string" || source instanceof URL ? await fetched(String(source), publicKey) : bytes(source);
+  static async load(source, { publicKey = null, trusted = null, cap = null, device = null } = {}) {
+    const data = typeof source === "string" || source instanceof URL ? await fetched(String(source), publicKey !== null || trusted !== null) : bytes(source);
     const survey = new Survey(await readManifest(data), device ?? defaultDevice());
     if (publicKey !== null && !(await survey.verify(publicKey))) throw new Refused("survey-key");
+    if (trusted !== null && !trusted.trusts(survey.manifest)) throw new Refused("survey-key");
     if (cap !== null) {
       const most = decimal(String(cap));
       if (!most || most.n <= 0n) throw new Refused("survey-number");
@@ -164,11 +165,11 @@ function bytes(source) {
   throw new Refused("survey-form");
 }
 
-async function fetched(address, publicKey) {
-  if (publicKey === null && !address.toLowerCase().startsWith("https://")) throw new Refused("survey-address");
+async function fetched(address, knowsKey) {
+  if (!knowsKey && !address.toLowerCase().startsWith("https://")) throw new Refused("survey-address");
   let response;
   try {
-    const redirect = publicKey === null ? "error" : "follow"; // a page cannot see whether each step was over https
+    const redirect = knowsKey ? "follow" : "error"; // a page cannot see whether each step was over https
     response = await fetch(address, { signal: AbortSignal.timeout(TIMEOUT), credentials: "omit", redirect });
     if (!response.ok || !response.body) throw new Refused("survey-unreachable");
     const parts = [];

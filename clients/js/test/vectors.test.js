@@ -8,6 +8,7 @@ import { readAnnouncement } from "../src/announcement.js";
 import { canonical, NotCanonical, parseCanonical } from "../src/canonical.js";
 import { permanentReport } from "../src/device.js";
 import { decimal, lossOfRatio, ratio } from "../src/exact.js";
+import { KeyRing } from "../src/key-ring.js";
 import { readManifest } from "../src/manifest.js";
 import { fromHex, Given } from "../src/randomness.js";
 import { REFUSALS } from "../src/refusals.js";
@@ -115,4 +116,26 @@ test("the same announcements are taken and refused", async () => {
     else assert.equal((await read).period, period);
   }
   assert.ok(vectors.announcements.filter((each) => each.period === 3).length > 1);
+});
+
+test("the same rings of keys are taken and refused", async () => {
+  const read = async (text) => readManifest(new TextEncoder().encode(vectors.manifests.find((each) => each.name === text).text));
+  const manifest = await read("weekly");
+  for (const { ring, text, code, serial } of vectors.rings) {
+    const present = await KeyRing.read(ring);
+    assert.equal(present.trusts(manifest), true);
+    if (code) {
+      await assert.rejects(present.update(text), { name: "Refused", code }, text);
+    } else {
+      const updated = await present.update(text);
+      assert.equal(updated.serial, serial);
+      const own = updated.keys.find(({ publicKey }) => publicKey === manifest.publicKey);
+      assert.equal(updated.trusts(manifest), !own.revoked);
+    }
+  }
+  assert.ok(vectors.rings.filter((each) => each.serial).length > 1);
+  const present = await KeyRing.read(vectors.rings[0].ring);
+  for (const created of [present.keys[0].from - 1, present.keys[0].until]) {
+    assert.equal(present.trusts({ ...manifest, created }), false); // outside the key's time
+  }
 });

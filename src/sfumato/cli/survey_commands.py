@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli import survey_results, survey_serve
+from sfumato.cli import survey_keys, survey_results, survey_serve
 from sfumato.cli.refusals import Usage, refusals
 from sfumato.cli.show import AsJson, print_json, print_table, say
 from sfumato.cli.survey_source import PublicKey, Source, load
@@ -338,3 +338,4 @@ survey.command()(survey_results.results)
 survey.command()(survey_results.plot)
 survey.command()(survey_serve.serve)
 survey.command()(survey_serve.relay)
+survey.command()(survey_keys.keys)

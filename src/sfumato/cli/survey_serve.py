@@ -34,6 +34,9 @@ def serve(
     consent: Annotated[
         Path | None, typer.Option(help="A text file with your consent and privacy text.", metavar="FILE")
     ] = None,
+    keys: Annotated[
+        Path | None, typer.Option(help="The team's list of trusted keys, to publish with the surveys.", metavar="RING")
+    ] = None,
     announcements: Annotated[
         Path | None, typer.Option(help="A folder with the announced periods, SURVEY_ID.json.", metavar="DIR")
     ] = None,
@@ -46,9 +49,12 @@ def serve(
         uvicorn = imported("uvicorn", "serve")
         imported("starlette", "serve")
         imported("jinja2", "serve")
-        for path in (*surveys, *([consent] if consent else [])):
+        for path in (*surveys, *(path for path in (consent, keys) if path)):
             if not path.is_file():
-                raise Usage(f"The file {path} does not exist.", "Make a survey first: sfumato survey new FILE ...")
+                raise Usage(
+                    f"The file {path} does not exist.",
+                    "Make a survey first: sfumato survey new; a list of keys: sfumato survey keys.",
+                )
         manifests = [read_manifest(path.read_bytes()) for path in surveys]
         from sfumato.service.survey_settings import VARIABLE, SurveySettings
 
@@ -58,6 +64,7 @@ def serve(
             owner_token=_find_token(state),
             consent="" if consent is None else str(consent.resolve()),
             announcements="" if announcements is None else str(announcements.resolve()),
+            keys="" if keys is None else str(keys.resolve()),
             late_periods=late,
             requests_per_second=rate,
         )

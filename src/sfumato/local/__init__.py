@@ -13,6 +13,7 @@ from sfumato.local.randomisers.share_estimates import Estimate
 from sfumato.local.randomisers.tally import Tally
 from sfumato.local.randomisers.two_stage_randomisers import memoise
 from sfumato.local.survey.device import Caps, Device, Report
+from sfumato.local.survey.key_ring import KeyRing, TrustedKey, read_ring
 from sfumato.local.survey.new_survey import Renewal, SurveyKey, new_survey
 from sfumato.local.survey.signed_survey import Survey
 
@@ -25,6 +26,7 @@ __all__ = [
     "Estimate",
     "FrequentWord",
     "HeavyHitters",
+    "KeyRing",
     "MeanChoice",
     "MeanEstimate",
     "MeanRandomiser",
@@ -37,6 +39,7 @@ __all__ = [
     "Survey",
     "SurveyKey",
     "Tally",
+    "TrustedKey",
     "TwoStage",
     "bound_shuffling",
     "choose",
@@ -48,5 +51,6 @@ __all__ = [
     "new_survey",
     "questions",
     "randomiser",
+    "read_ring",
     "rebuild",
 ]

@@ -100,6 +100,7 @@ def make_survey_app(settings: SurveySettings) -> Starlette:
             Route("/s/{survey}/survey.json", _show_document),
             Route("/s/{survey}/manifest", _show_manifest_page),
             Route("/s/{survey}/period.json", _show_announcement),
+            Route("/keys.json", _show_keys),
             Route("/owner", _show_owner_page),
             Route("/owner/results.json", _show_results),
             Route("/owner/publish", _publish, methods=["POST"]),
@@ -294,6 +295,14 @@ async def _show_announcement(request: Request) -> Response:
     if not folder or not place.is_file():
         return _say(404, "unknown", "No period was announced.")
     return Response(place.read_bytes(), media_type="application/json", headers=_OPEN)
+
+
+async def _show_keys(request: Request) -> Response:
+    """The team's signed list of trusted keys."""
+    place = _board(request).settings.keys
+    if not place:
+        return _say(404, "unknown", "The team has published no list of keys here.")
+    return Response(Path(place).read_bytes(), media_type="application/json", headers=_OPEN)
 
 
 def _is_owner(request: Request) -> bool:

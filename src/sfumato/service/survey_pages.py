@@ -14,6 +14,7 @@ from sfumato.kernel.exact import write_plain
 from sfumato.local.collect.collector import Collector
 from sfumato.local.collect.results import Line, Results, format_epsilon, make_results
 from sfumato.local.survey.domains import YesNo
+from sfumato.local.survey.key_ring import read_ring
 from sfumato.local.survey.manifest import Manifest
 from sfumato.service.survey_settings import SurveySettings
 
@@ -44,6 +45,7 @@ def show_manifest(manifest: Manifest, settings: SurveySettings) -> HTMLResponse:
         ("hash (SHA-256 of the signed statement)", manifest.digest),
         ("id", manifest.id),
         ("signed with the key", manifest.public_key),
+        *([("this key", _describe_key(manifest, settings.keys))] if settings.keys else []),
         ("epsilon of one report, computed from the table", write_plain(manifest.table.epsilon)),
         ("epsilon of all reports on one answer", write_plain(manifest.price)),
         ("most epsilon in total", write_plain(manifest.lifetime_epsilon)),
@@ -52,6 +54,18 @@ def show_manifest(manifest: Manifest, settings: SurveySettings) -> HTMLResponse:
     ]
     document = json.dumps(manifest.statement, indent=2, ensure_ascii=False)[:200_000]
     return HTMLResponse(_template("manifest.html").render(survey=manifest, rows=rows, document=document))
+
+
+def _describe_key(manifest: Manifest, place: str) -> str:
+    """What the team's present list says about the survey's key."""
+    ring = read_ring(Path(place).read_bytes())
+    found = next((key for key in ring.keys if key.public_key == manifest.public_key), None)
+    if found is None:
+        return "is not in the team's list of trusted keys"
+    if found.revoked:
+        return "was revoked: do not answer this survey"
+    valid = f"may sign surveys from {found.begins:%Y-%m-%d} until {found.ends:%Y-%m-%d}"
+    return valid if found.may_have_signed(manifest) else f"{valid}: this survey is from another time"
 
 
 @dataclass(frozen=True, slots=True)

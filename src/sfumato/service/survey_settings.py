@@ -2,7 +2,7 @@
 
 import json
 import os
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 VARIABLE = "SFUMATO_SURVEY_SERVER"
@@ -22,7 +22,7 @@ class SurveySettings:
     most_decoded_bytes: int = 32 << 20  # of a compressed request
     most_reports: int = 50_000  # of a request
     requests_per_second: float = 50.0  # of one address; 0: no limit
-    keys: tuple[str, ...] = field(default=())  # key rings, shown on the page of a survey
+    keys: str = ""  # the file of the team's trusted keys
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
@@ -31,9 +31,7 @@ class SurveySettings:
 def read_settings(text: str | None = None) -> SurveySettings:
     """The settings of this process: of the text, or of the environment variable."""
     values = json.loads(text if text is not None else os.environ[VARIABLE])
-    for name in ("surveys", "keys"):
-        values[name] = tuple(values[name])
-    return SurveySettings(**values)
+    return SurveySettings(**{**values, "surveys": tuple(values["surveys"])})
 
 
 def place_of(state: str, survey: str) -> Path | str:

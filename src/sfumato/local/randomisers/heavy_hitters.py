@@ -5,6 +5,7 @@ their word, by local hashing; the group fixes the prefix's length. The collector
 extends each by all possible next bits, and estimates those from the next group's reports.
 """
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -32,6 +33,7 @@ STEP = 16
 MOST_STEP = 20
 MOST_HASH_BITS = 8
 MOST_GROUPS = 128
+LEAST_KEPT, MOST_KEPT = 16, 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +117,25 @@ class HeavyHitters:
             reports[start : start + step] = draw_prefixes(part, masks, self.hash_bits, self.keep, entropy)
         return reports
 
-    def find(self, reports: object, *, keep: int = 16, confidence: Number = "0.95") -> tuple[FrequentWord, ...]:
+    def choose_keep(self, people: int, confidence: Number = "0.95") -> int:
+        """The number of prefixes to keep of each length: as many as can be told from noise by this many people.
+
+        In one group, a share is told from zero if it is at least z * sqrt(q (1 - q) / n) / (p - q). At most one over
+        this number of words can have it. This depends on public numbers only.
+        """
+        true, other = (float(probability) for probability in self.support)
+        group = max(read_whole_number(people, "people", 1) // len(self.lengths), 1)
+        level = read_probability(confidence, "confidence")
+        quantile = compute_normal_quantile((1 - level) / (MOST_KEPT << MOST_STEP))
+        least = quantile * math.sqrt(other * (1 - other) / group) / (true - other)
+        return min(max(int(1 / least), LEAST_KEPT), MOST_KEPT)
+
+    def find(
+        self, reports: object, *, keep: int | None = None, confidence: Number = "0.95"
+    ) -> tuple[FrequentWord, ...]:
         """Find frequent words, most frequent first, among the extensions of the `keep` best prefixes of each length.
 
+        Without `keep`, `choose_keep` chooses it from the number of reports.
         The last group's reports estimate candidates that other people's reports chose. The confidence intervals are
         simultaneous for all candidates, and a word is listed if its interval lies above zero. So, with the stated
         confidence, every listed word is some person's word. The intervals do not cover fake reports.
@@ -125,7 +143,7 @@ class HeavyHitters:
         rows, malformed = self.form.sift(reports)
         if malformed:
             raise InvalidParameter("reports", "must have been made by these heavy hitters", f"{malformed} malformed")
-        read_whole_number(keep, "keep", 1)
+        kept = self.choose_keep(max(len(rows), 1), confidence) if keep is None else read_whole_number(keep, "keep", 1)
         level = read_probability(confidence, "confidence")
         parents: list[int] = [0]
         supports, people = np.zeros((1, 1), np.int64), 0
@@ -136,7 +154,7 @@ class HeavyHitters:
             if not people:
                 raise InvalidParameter("reports", "must include every group", "none from one group")
             if group + 1 < len(self.lengths):
-                parents = _extend(parents, _find_best(supports, keep), length - before)
+                parents = _extend(parents, _find_best(supports, kept), length - before)
         return self._list_words(supports, parents, people, compute_normal_quantile((1 - level) / supports.size))
 
     def _count_supports(self, reports: BitRow, parents: list[int], before: int, length: int) -> Counts:

@@ -20,6 +20,7 @@ from sfumato.local.randomisers.category_randomisers import Randomiser
 from sfumato.local.randomisers.mean_randomisers import MeanRandomiser
 from sfumato.local.randomisers.published import rebuild
 from sfumato.local.randomisers.questions import Questions
+from sfumato.local.randomisers.report_forms import BitRows
 from sfumato.local.randomisers.two_stage_randomisers import STAGED
 from sfumato.local.survey.canonical_json import NotCanonical, parse_canonical, write_canonical
 from sfumato.local.survey.domains import Categories, Domain, Numbers, Table, YesNo
@@ -29,6 +30,8 @@ FORMAT, VERSION = "sfumato-survey", 1
 MOST_BYTES = 1 << 22
 MOST_ROWS = 33  # of a table in full: the numbers of its reports are solved exactly, which takes time
 MOST_PERIODS = 100_000
+MOST_LABELS = 100_000  # a device checks and answers a survey within a second
+MOST_ROW_BITS = 1 << 14  # of a report with one bit for each label
 SECONDS_A_DAY = 86_400
 FIELDS = frozenset(
     (
@@ -65,6 +68,14 @@ REFUSALS = {
     "survey-field": (
         "A field of the survey is missing, unknown or invalid.",
         "docs/local.md lists the fields of a survey.",
+    ),
+    "survey-limits": (
+        "The survey has more answers than a device can check within a second.",
+        "At most 100,000 labels are possible, or 16,384 if a report has one bit for each.",
+    ),
+    "survey-ring": (
+        "The list of trusted keys is invalid, older than the present one, or not signed by one of its keys.",
+        "Nothing was changed. Get the list from the team that asks.",
     ),
     "survey-table": (
         "The survey's table is invalid.",
@@ -245,6 +256,8 @@ def _read_statement(statement: Mapping[str, object], public_key: str, signature:
 def _read_domain(value: object) -> Domain:
     match value:
         case {"kind": "categories" | "questions" as kind, "labels": list(labels), **rest} if not rest:
+            if len(labels) > MOST_LABELS:
+                raise build_refusal("survey-limits")
             read = tuple(_read_text(label, 400) for label in labels)
             if len(set(read)) != len(read):
                 raise build_refusal("survey-field")
@@ -264,6 +277,8 @@ def _read_table(value: object, domain: Domain) -> Table:
         if isinstance(rows, list) and len(rows) > MOST_ROWS:
             raise build_refusal("survey-table")
     table = _rebuild(lambda: rebuild(value))
+    if isinstance(table, Randomiser) and isinstance(table.form, BitRows) and table.form.width > MOST_ROW_BITS:
+        raise build_refusal("survey-limits")
     match table, domain:
         case Randomiser(), Categories(labels) if table.k == len(labels):
             return table

@@ -20,7 +20,17 @@ from sfumato.local.randomisers.two_stage_randomisers import memoise
 from sfumato.local.survey.announcement import announce_period
 from sfumato.local.survey.canonical_json import write_canonical
 from sfumato.local.survey.domains import Table
-from sfumato.local.survey.manifest import ENDPOINT, FORMAT, VERSION, Manifest, identify, read_manifest, write_document
+from sfumato.local.survey.key_ring import TrustedKey, write_ring
+from sfumato.local.survey.manifest import (
+    ENDPOINT,
+    FORMAT,
+    MOST_ROW_BITS,
+    VERSION,
+    Manifest,
+    identify,
+    read_manifest,
+    write_document,
+)
 from sfumato.local.survey.signed_survey import Survey
 from sfumato.number_arguments import Number, read_positive_decimal, read_whole_number
 from sfumato.signing import make_secret, public_key_of, read_key, sign
@@ -55,6 +65,10 @@ class SurveyKey:
     def announce(self, manifest: Manifest, at: datetime | None = None) -> bytes:
         """Sign the announcement that a period of this survey has begun (default: the period of this moment)."""
         return announce_period(manifest, self._sign_statement, at or datetime.now(UTC))
+
+    def sign_ring(self, serial: int, keys: Sequence[TrustedKey]) -> bytes:
+        """Sign a list of the team's trusted keys, for devices that trust this key."""
+        return write_ring(serial, keys, self._sign_statement)
 
     def _sign_statement(self, statement: Mapping[str, object]) -> tuple[str, str]:
         return self.public_key, sign(self._key, write_canonical(statement))
@@ -103,6 +117,8 @@ def new_survey(
     kept = None if renewal is None else read_positive_decimal(renewal.epsilon, "renewal")
     if labels is not None:
         domain: dict[str, object] = {"kind": "categories", "labels": _check_labels(labels, "labels", 2)}
+        if len(labels) > MOST_ROW_BITS and most_bits is None:
+            most_bits = MOST_ROW_BITS  # devices refuse longer rows of bits
         table = _make_for_labels(len(labels), asked, kept, mechanism, most_bits)
     elif bounds is not None:
         made = _make_for_bounds(bounds, _take_single_epsilon(asked, kept), mechanism, most_bits)

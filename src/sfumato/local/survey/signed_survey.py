@@ -10,6 +10,7 @@ from sfumato.local.survey.announcement import read_announcement
 from sfumato.local.survey.device import Device, Report
 from sfumato.local.survey.domains import Domain, Table
 from sfumato.local.survey.fetch import fetch
+from sfumato.local.survey.key_ring import KeyRing
 from sfumato.local.survey.manifest import MOST_BYTES, Manifest, build_refusal, read_manifest, signature_fits
 from sfumato.number_arguments import Number, read_positive_decimal
 
@@ -27,18 +28,22 @@ class Survey:
         source: Path | str,
         *,
         public_key: str | None = None,
+        trusted: KeyRing | None = None,
         cap: Number | None = None,
         device: Path | str | None = None,
     ) -> "Survey":
         """Read a survey from a file or an https address. Refuse it if its signature, table or epsilon is wrong.
 
-        `public_key` is the key of the team that asks; get it from another source than the survey. Without it, the
-        signature only shows that the survey was not changed since somebody signed it. `cap` is the most epsilon that
-        one answer may cost. `device` is the file of the person's own ledger.
+        `public_key` is the key of the team that asks; get it from another source than the survey. `trusted` are the
+        keys of a team that has several. Without either, the signature only shows that the survey was not changed since
+        somebody signed it. `cap` is the most epsilon that one answer may cost. `device` is the file of the person's
+        own ledger.
         """
-        survey = cls(read_manifest(_read(str(source), public_key is not None)), device)
+        survey = cls(read_manifest(_read(str(source), public_key is not None or trusted is not None)), device)
         if public_key is not None and not survey.verify(public_key):
             raise build_refusal("survey-key")
+        if trusted is not None:
+            trusted.check(survey.manifest)
         if cap is not None and survey.manifest.price > read_positive_decimal(cap, "cap"):
             raise build_refusal("survey-cap")
         return survey

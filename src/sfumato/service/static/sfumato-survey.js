@@ -207,6 +207,14 @@ const REFUSALS = {
     "A field of the survey is missing, unknown or invalid.",
     "docs/local.md lists the fields of a survey.",
   ],
+  "survey-limits": [
+    "The survey has more answers than a device can check within a second.",
+    "At most 100,000 labels are possible, or 16,384 if a report has one bit for each.",
+  ],
+  "survey-ring": [
+    "The list of trusted keys is invalid, older than the present one, or not signed by one of its keys.",
+    "Nothing was changed. Get the list from the team that asks.",
+  ],
   "survey-table": [
     "The survey's table is invalid.",
     "Every probability must be above zero, the truth must be most likely, and the table must fit the answers.",
@@ -562,6 +570,10 @@ function canonical(value, depth = 0) {
   if (typeof value === "number") {
     if (!Number.isSafeInteger(value)) throw new NotCanonical();
     return String(value);
+  }
+  if (Array.isArray(value) && depth < MOST_DEPTH && value.every((item) => typeof item === "string")) {
+    if (HALF_A_PAIR.test(value.join("\n"))) throw new NotCanonical(); // long lists of labels: faster than one by one
+    return JSON.stringify(value);
   }
   if (Array.isArray(value)) return `[${value.map((item) => canonical(item, depth + 1)).join(",")}]`;
   if (typeof value !== "object") throw new NotCanonical();
@@ -982,6 +994,8 @@ const FORMAT = "sfumato-survey";
 const VERSION = 1;
 const MOST_BYTES = 2 ** 22;
 const MOST_PERIODS = 100_000;
+const MOST_LABELS = 100_000; // a device checks and answers a survey within a second
+const MOST_ROW_BITS = 2 ** 14; // of a report with one bit for each label
 const DAY = 86_400;
 const STAGED = ["rr", "krr", "oue", "sue"];
 const FIELDS = [
@@ -1065,6 +1079,7 @@ async function checked(statement) {
 function domainOf(value) {
   if (hasExactly(value, ["kind", "labels"]) && ["categories", "questions"].includes(value.kind)) {
     if (!Array.isArray(value.labels)) throw new Refused("survey-field");
+    if (value.labels.length > MOST_LABELS) throw new Refused("survey-limits");
     const labels = value.labels.map((label) => text(label, 400));
     if (new Set(labels).size !== labels.length) throw new Refused("survey-field");
     return { kind: value.kind, labels };
@@ -1083,6 +1098,9 @@ function tableOf(value, domain) {
     }
   }
   const table = rebuild(value);
+  if (table.kind === "categories" && table.form.kind === "bits" && table.form.width > MOST_ROW_BITS) {
+    throw new Refused("survey-limits");
+  }
   const fits =
     table.kind === domain.kind &&
     (table.kind === "numbers"
@@ -1548,13 +1566,14 @@ class Survey {
    * Read a survey from an https address or from its bytes, and refuse it if anything about it is not as it says.
    *
    * `publicKey` is the key of whoever asks, from somewhere else than the survey; without it, the signature only shows
-   * that the survey is as somebody signed it. `cap` is the most epsilon that one answer may cost. `device` holds the
+   * that the survey is as somebody signed it. `trusted` is the `KeyRing` of a team that has several keys. `cap` is the most epsilon that one answer may cost. `device` holds the
    * person's own ledger: in the browser's IndexedDB by default; in Node, pass `new Device(new FileStore(folder))`.
    */
-  static async load(source, { publicKey = null, cap = null, device = null } = {}) {
-    const data = typeof source === "string" || source instanceof URL ? await fetched(String(source), publicKey) : bytes(source);
+  static async load(source, { publicKey = null, trusted = null, cap = null, device = null } = {}) {
+    const data = typeof source === "string" || source instanceof URL ? await fetched(String(source), publicKey !== null || trusted !== null) : bytes(source);
     const survey = new Survey(await readManifest(data), device ?? defaultDevice());
     if (publicKey !== null && !(await survey.verify(publicKey))) throw new Refused("survey-key");
+    if (trusted !== null && !trusted.trusts(survey.manifest)) throw new Refused("survey-key");
     if (cap !== null) {
       const most = decimal(String(cap));
       if (!most || most.n <= 0n) throw new Refused("survey-number");
@@ -1690,11 +1709,11 @@ function bytes(source) {
   throw new Refused("survey-form");
 }
 
-async function fetched(address, publicKey) {
-  if (publicKey === null && !address.toLowerCase().startsWith("https://")) throw new Refused("survey-address");
+async function fetched(address, knowsKey) {
+  if (!knowsKey && !address.toLowerCase().startsWith("https://")) throw new Refused("survey-address");
   let response;
   try {
-    const redirect = publicKey === null ? "error" : "follow"; // a page cannot see whether each step was over https
+    const redirect = knowsKey ? "follow" : "error"; // a page cannot see whether each step was over https
     response = await fetch(address, { signal: AbortSignal.timeout(TIMEOUT), credentials: "omit", redirect });
     if (!response.ok || !response.body) throw new Refused("survey-unreachable");
     const parts = [];
@@ -1718,6 +1737,94 @@ async function fetched(address, publicKey) {
 }
 
 return { Survey };
+})();
+
+// key-ring.js
+const keyRingModule = (() => {
+/** The keys that a team signs with: several at a time, each with a time of validity, and revoked ones. */
+
+const { hasExactly, NotCanonical, parseCanonical } = canonicalModule;
+const { readTime, signatureFits } = manifestModule;
+const { Refused } = refusalsModule;
+
+const FORMAT = "sfumato-keys";
+const MOST_KEYS = 64;
+const MOST_BYTES = 2 ** 16;
+
+/** The trusted keys of a team. A ring with a greater serial number replaces this one. */
+class KeyRing {
+  /** @private: use `KeyRing.read`. */
+  constructor(serial, keys) {
+    this.serial = serial;
+    this.keys = keys;
+  }
+
+  /** Read a ring that comes with the application: its signature shows that it was not changed, not by whom it is. */
+  static async read(source) {
+    return (await readRing(source)).ring;
+  }
+
+  /** Whether one of these keys may have signed this survey. A revoked key signs nothing. */
+  trusts(manifest) {
+    return this.keys.some(
+      ({ publicKey, from, until, revoked }) =>
+        publicKey === manifest.publicKey && !revoked && from <= manifest.created && manifest.created < until,
+    );
+  }
+
+  /** The newer ring of this document. It must be signed with a key of this ring that is not revoked in either. */
+  async update(source) {
+    const { ring, signer } = await readRing(source);
+    const own = this.keys.find(({ publicKey }) => publicKey === signer);
+    const revoked = ring.keys.some(({ publicKey, revoked: gone }) => publicKey === signer && gone);
+    if (!own || own.revoked || revoked || ring.serial <= this.serial) throw new Refused("survey-ring");
+    return ring;
+  }
+}
+
+async function readRing(source) {
+  const data = typeof source === "string" ? new TextEncoder().encode(source) : source;
+  try {
+    const document = data.length > MOST_BYTES ? null : parseCanonical(data.at(-1) === 10 ? data.subarray(0, -1) : data);
+    const { ring: statement, public_key: signer, signature } = document ?? {};
+    const whole =
+      hasExactly(document, ["ring", "public_key", "signature"]) &&
+      hasExactly(statement, ["format", "keys", "serial", "version"]) &&
+      statement.format === FORMAT &&
+      statement.version === 1 &&
+      Number.isSafeInteger(statement.serial) &&
+      statement.serial >= 0 &&
+      Array.isArray(statement.keys) &&
+      statement.keys.length >= 1 &&
+      statement.keys.length <= MOST_KEYS &&
+      typeof signer === "string" &&
+      typeof signature === "string";
+    if (whole) {
+      const keys = statement.keys.map(readKey);
+      const different = new Set(keys.map(({ publicKey }) => publicKey)).size === keys.length;
+      if (different && (await signatureFits(statement, signer, signature))) {
+        return { ring: new KeyRing(statement.serial, keys), signer };
+      }
+    }
+  } catch (error) {
+    if (!(error instanceof NotCanonical) && !(error instanceof Refused)) throw error;
+  }
+  throw new Refused("survey-ring");
+}
+
+function readKey(value) {
+  const whole =
+    hasExactly(value, ["from", "public_key", "revoked", "until"]) &&
+    typeof value.public_key === "string" &&
+    /^[0-9a-f]{64}$/.test(value.public_key) &&
+    typeof value.revoked === "boolean";
+  if (!whole) throw new Refused("survey-ring");
+  const [from, until] = [readTime(value.from), readTime(value.until)];
+  if (from >= until) throw new Refused("survey-ring");
+  return { publicKey: value.public_key, from, until, revoked: value.revoked };
+}
+
+return { KeyRing };
 })();
 
 // memory-store.js
@@ -1749,12 +1856,13 @@ const indexModule = (() => {
 
 const { Survey } = surveyModule;
 const { Device, DEFAULT_CAPS } = deviceModule;
+const { KeyRing } = keyRingModule;
 const { keepSending, sendWaiting } = outboxModule;
 const { BrowserStore } = browserStoreModule;
 const { MemoryStore } = memoryStoreModule;
 const { Refused } = refusalsModule;
 
-return { Survey, Device, DEFAULT_CAPS, keepSending, sendWaiting, BrowserStore, MemoryStore, Refused };
+return { Survey, Device, DEFAULT_CAPS, KeyRing, keepSending, sendWaiting, BrowserStore, MemoryStore, Refused };
 })();
 
-export const { Survey, Device, DEFAULT_CAPS, keepSending, sendWaiting, BrowserStore, MemoryStore, Refused } = indexModule;
+export const { Survey, Device, DEFAULT_CAPS, KeyRing, keepSending, sendWaiting, BrowserStore, MemoryStore, Refused } = indexModule;
