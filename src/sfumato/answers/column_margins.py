@@ -36,6 +36,7 @@ from sfumato.kernel.plan import (
     Quantity,
     Sum,
     Thirds,
+    WeightedKeys,
 )
 from sfumato.kernel.split_sums import find_middle
 from sfumato.planning.formulas import VarianceFormula
@@ -113,7 +114,7 @@ def _find_assumed_margin(
 def _spread_evenly(quantity: Quantity, *, per_row: bool) -> tuple[float, ...]:
     """The average contribution of a row, in units, if values are spread evenly between their bounds."""
     match quantity:
-        case Count() | People() | Keys() | Distinct():
+        case Count() | People() | Keys() | WeightedKeys() | Distinct():
             return (1.0,)
         case Sum() | DistinctSum() | Products() | Quantiles() | Extreme() | Mode():
             return (0.0,) * quantity.width

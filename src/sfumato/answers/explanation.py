@@ -55,6 +55,7 @@ from sfumato.kernel.plan import (
     Split,
     Sum,
     Thirds,
+    WeightedKeys,
     count_bins,
     take_part,
 )
@@ -136,7 +137,9 @@ def write_sentences(query: Query, planned: Planned, certificate: Certificate, co
             f"The engine reads at most {read} ({TIMES_MET} times max_rows_per_unit). A hash selects the rows of a "
             "person who has more. Without this limit, the answering time could reveal that a person has very many rows."
         )
-    counts_people = any(isinstance(measurement.quantity, People | Keys) for measurement in planned.plan.measurements)
+    counts_people = any(
+        isinstance(measurement.quantity, People | Keys | WeightedKeys) for measurement in planned.plan.measurements
+    )
     if counts_people and drops_groups(planned.plan):
         most = planned.plan.max_groups_per_unit
         groups = "1 group" if most == 1 else f"{most} groups"
@@ -236,6 +239,8 @@ def _describe(quantity: Quantity) -> str:  # noqa: PLR0911, PLR0912 - one return
             return "number of people"
         case Keys():
             return "number of people per undeclared key"
+        case WeightedKeys():
+            return "weight of each undeclared key"
         case Pivot(part, conditions):
             return f"{_describe(part)}, for {len(conditions)} disjoint conditions"
         case Distinct(keys):

@@ -1,10 +1,15 @@
 """The threshold of undeclared keys, as text."""
 
+from fractions import Fraction
+
 from sfumato.accuracy.key_margins import people_needed
-from sfumato.kernel.certify import Certificate
+from sfumato.accuracy.noise_margins import compute_noise_margin
+from sfumato.kernel.certify import Certificate, Certified
 from sfumato.kernel.exact import write_plain
 from sfumato.kernel.keys import KeyRule
 from sfumato.kernel.losses import ApproxDP
+from sfumato.kernel.mechanisms import GaussianNoise
+from sfumato.kernel.weighted_keys import find_weight
 from sfumato.planning.planner import Planned
 
 
@@ -14,6 +19,8 @@ def describe_key_threshold(planned: Planned, certificate: Certificate) -> str | 
     for certified in certificate.measurements:
         if certified.threshold is not None and isinstance(certified.loss, ApproxDP):
             loss = certified.loss
+            if isinstance(certified.noise, GaussianNoise):
+                return _describe_weights(certified, certified.noise, loss, plan.max_groups_per_unit)
             rule = KeyRule(loss.epsilon, loss.delta, plan.max_groups_per_unit, plan.unit.neighbours)
             half, most = people_needed(rule, "0.5"), people_needed(rule, "0.95")
             return (
@@ -22,3 +29,18 @@ def describe_key_threshold(planned: Planned, certificate: Certificate) -> str | 
                 f"a key with {most} people with 95 %."
             )
     return None
+
+
+def _describe_weights(certified: Certified, noise: GaussianNoise, loss: ApproxDP, groups: int) -> str:
+    """State how many people a key needs: those who hold few keys count more."""
+    threshold = certified.threshold or 0
+    likely = threshold + compute_noise_margin(noise, Fraction(1, 10))  # one side of 90 % is 95 %
+    step = 2.0**certified.exponent
+    people = {held: tuple(-(-needed // find_weight(held)) for needed in (threshold, likely)) for held in (1, groups)}
+    return (
+        f"The keys of a person who holds n of them weigh 1/√n each. An undeclared key is shown if its noisy weight is "
+        f"at least {threshold * step:.4g} (δ = {write_plain(loss.delta)}). A key of people who hold no other key is "
+        f"shown with a probability of 50 % if it has {people[1][0]:,} people, and with 95 % if it has "
+        f"{people[1][1]:,}; a key of people who hold {groups:,} keys each needs {people[groups][0]:,} and "
+        f"{people[groups][1]:,} people."
+    )

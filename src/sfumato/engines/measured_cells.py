@@ -25,6 +25,7 @@ from sfumato.kernel.plan import (
     Products,
     Sum,
     Thirds,
+    WeightedKeys,
 )
 from sfumato.kernel.release import ExactAggregates
 from sfumato.kernel.row_sources import Scan
@@ -131,7 +132,7 @@ def collect_aggregates(
     weights: dict[str, list[Bins]] = {}
     for measurement in plan.measurements:
         name, quantity = measurement.name, measurement.quantity
-        if isinstance(quantity, People | Keys):
+        if isinstance(quantity, People | Keys | WeightedKeys):
             integers[name] = [units.get(cell, (0,))[0] for cell in range(len(cells))]
         elif isinstance(quantity, Choice):
             weights[name] = _fill_bins(apart[name], cells, width, number_bins(quantity))

@@ -10,8 +10,9 @@ from sfumato.errors import InvalidParameter, KernelFault
 from sfumato.kernel.bin_choice import ExtremeChoice, ModeChoice, QuantileChoice
 from sfumato.kernel.keys import KeyRule
 from sfumato.kernel.losses import ApproxDP, PrivacyLoss, PureDP, compose
-from sfumato.kernel.mechanisms import BoxNoise, LaplaceNoise, Noise, choose_box_noise, choose_noise
+from sfumato.kernel.mechanisms import BoxNoise, GaussianNoise, LaplaceNoise, Noise, choose_box_noise, choose_noise
 from sfumato.kernel.plan import (
+    KEY_WEIGHT_EXPONENT,
     ROW_WEIGHT_EXPONENT,
     BoundedPlan,
     Choice,
@@ -21,10 +22,12 @@ from sfumato.kernel.plan import (
     Mode,
     Products,
     Quantiles,
+    WeightedKeys,
     count_bins,
     find_exponent,
 )
 from sfumato.kernel.sensitivity import Sensitivity, bound_terms, bound_unit_weight, derive_sensitivity
+from sfumato.kernel.weighted_keys import WeightedKeyRule
 
 BinChoice = QuantileChoice | ExtremeChoice | ModeChoice
 
@@ -38,7 +41,7 @@ class Certified:
     sensitivity: Sensitivity
     noise: Noise | BoxNoise | BinChoice
     loss: Loss
-    threshold: int | None = None  # of undeclared keys: the least noisy number of people
+    threshold: int | None = None  # of undeclared keys: the least noisy number of people, or the least noisy weight
     width: int = 1  # integers in each cell
     weight_exponent: int = 0  # of a choice: the grid of the weights in its bins
 
@@ -79,6 +82,10 @@ def _certify_one(plan: BoundedPlan, measurement: Measurement) -> Certified:
     moved = derive_sensitivity(plan, quantity)
     match measurement.loss:
         case ApproxDP(epsilon, delta) as loss:  # undeclared keys: a threshold that a key of one unit seldom reaches
+            if isinstance(quantity, WeightedKeys):
+                weights = WeightedKeyRule(epsilon, delta, plan.max_groups_per_unit, unit.neighbours)
+                gaussian = GaussianNoise(weights.deviation**2, rounded=True)
+                return Certified(name, KEY_WEIGHT_EXPONENT, moved, gaussian, loss, weights.threshold)
             keys = KeyRule(epsilon, delta, plan.max_groups_per_unit, unit.neighbours)
             if keys.scale * Fraction(epsilon) < moved.l1:
                 raise KernelFault("The keys cost more than their share.")

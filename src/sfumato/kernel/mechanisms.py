@@ -76,15 +76,20 @@ def choose_noise(l1: Fraction, l2_squared: Fraction, loss: PureDP | ZCDP | GDP) 
         case PureDP(epsilon) if epsilon:
             return LaplaceNoise(check_scale(l1 / Fraction(epsilon), "epsilon"))
         case ZCDP(rho, delta) if rho and not delta:
-            return GaussianNoise(_check_variance(l2_squared / (2 * Fraction(rho)), "rho"))
+            return GaussianNoise(check_variance(l2_squared / (2 * Fraction(rho)), "rho"))
         case GDP(mu_squared, delta) if mu_squared and not delta:
-            return GaussianNoise(_check_variance(l2_squared / Fraction(mu_squared), "mu_squared"), rounded=True)
+            return GaussianNoise(check_variance(l2_squared / Fraction(mu_squared), "mu_squared"), rounded=True)
         case _:
             raise KernelFault("Noise is paid for by an epsilon, a rho or a mu above zero, without a delta.")
 
 
-def _check_variance(variance: Fraction, name: str) -> Fraction:
-    """The variance itself, refused where the samplers cannot draw it."""
+def check_variance(variance: Fraction, name: str) -> Fraction:
+    """The variance itself, refused where the samplers cannot draw it. `name` is the parameter to blame.
+
+    Claim: K-19. LEAST_SCALE <= 2 * result < GREATEST_SCALE**2: no variance is silently changed.
+    Requires: a variance from public parameters (caller).
+    Checked by: tests/kernel/test_mechanisms.py::test_extreme_parameters_are_refused
+    """
     if 2 * variance < LEAST_SCALE:
         raise build_too_little_noise(name, f"at most {1 / LEAST_SCALE} times the sensitivity squared")
     if 2 * variance >= GREATEST_SCALE**2:

@@ -20,6 +20,7 @@ MOST_STEPS = 1 << 53  # engines clamp in doubles before they cast
 MOST_SPAN = 1 << 15  # of Thirds and Curve, in steps: they are squared
 LOWERING_VERSION = 3  # of what an engine computes for a plan: raised when that changes
 ROW_WEIGHT_EXPONENT = -16  # a person's rows weigh min(1, r/n) each, in steps of 2**-16
+KEY_WEIGHT_EXPONENT = -16  # a person's n undeclared keys weigh 1/sqrt(n) each, in steps of 2**-16
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +111,13 @@ class DistinctSum:
     def keys(self) -> tuple[Key]:
         """The one expression whose different values are added up."""
         return (self.key,)
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedKeys:
+    """The weights of each undeclared key: those of one unit are 1 in L2 (docs/claims/K-74.md). Released as Keys."""
+
+    width: ClassVar = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +258,7 @@ class Products:
 Choice = Quantiles | Extreme | Mode
 Split = Halves | Thirds | Curve
 Different = Distinct | DistinctSum
-Quantity = Count | Sum | People | Keys | Different | Split | Products | Choice | Pivot
+Quantity = Count | Sum | People | Keys | WeightedKeys | Different | Split | Products | Choice | Pivot
 Loss = PureDP | ApproxDP | ZCDP | GDP
 
 
@@ -273,7 +281,7 @@ class Measurement:
             raise KernelFault("Squares are of few enough steps.")
         additive = isinstance(quantity, Count | Sum | People | Different)
         gaussian = additive and isinstance(loss, ZCDP | GDP) and not loss.delta
-        if not gaussian and not isinstance(loss, ApproxDP if isinstance(quantity, Keys) else PureDP):
+        if not gaussian and not isinstance(loss, ApproxDP if isinstance(quantity, Keys | WeightedKeys) else PureDP):
             raise KernelFault("This kind of loss cannot pay for this quantity.")
 
 
@@ -287,7 +295,7 @@ def count_bins(choice: Choice) -> int:
     return len(choice.values) if isinstance(choice, Mode) else choice.grid.span + 1
 
 
-def find_exponent(quantity: Quantity, *, per_row: bool) -> int:
+def find_exponent(quantity: Quantity, *, per_row: bool) -> int:  # noqa: PLR0911 - one return a kind
     """The released integers of a quantity are steps of 2 to this power; those of a choice are numbers of bins."""
     match quantity:
         case Count():
@@ -300,6 +308,8 @@ def find_exponent(quantity: Quantity, *, per_row: bool) -> int:
             return find_exponent(part, per_row=per_row)
         case Products():
             return quantity.exponent
+        case WeightedKeys():
+            return KEY_WEIGHT_EXPONENT
         case People() | Keys() | Distinct() | Quantiles() | Extreme() | Mode():
             return 0
         case _:
@@ -332,7 +342,9 @@ class BoundedPlan:
     def __post_init__(self) -> None:
         reached, cells, per_row = derive_extent(self.source), self.cells, self.unit.per_row
         quantities = [measurement.quantity for measurement in self.measurements]
-        units = any(isinstance(quantity, People | Keys) for quantity in quantities)
+        units = any(isinstance(quantity, People | Keys | WeightedKeys) for quantity in quantities)
+        naming = [quantity for quantity in quantities if isinstance(quantity, Keys | WeightedKeys)]
+        weighted = WeightedKeys() in naming
         for refused, reason in (
             (not reached.private, "A plan is about a private source."),
             (self.max_groups_per_unit < 1, "A unit is in at least one group."),
@@ -341,7 +353,8 @@ class BoundedPlan:
             (per_row and reached.reach > 1 and units, "A row that became several cannot be counted as one person."),
             (not quantities, "A plan measures something."),
             (len({one.name for one in self.measurements}) != len(quantities), "Measurements have different names."),
-            (quantities.count(Keys()) != (cells is None), "Undeclared keys are released by one measurement."),
+            (len(naming) != (cells is None), "Undeclared keys are released by one measurement."),
+            (weighted and (per_row or People() in quantities), "Weights of keys are of people, who are not counted."),
             (
                 cells is None and any(isinstance(quantity, Products) for quantity in quantities),
                 "Products are of declared cells.",

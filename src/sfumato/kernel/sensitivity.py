@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import prod
+from math import isqrt, prod
 from typing import assert_never
 
 from sfumato.errors import KernelFault
 from sfumato.kernel.expressions import Column, Expression
 from sfumato.kernel.neighbours import Neighbours
 from sfumato.kernel.plan import (
+    KEY_WEIGHT_EXPONENT,
     ROW_WEIGHT_EXPONENT,
     BoundedPlan,
     Count,
@@ -27,6 +28,7 @@ from sfumato.kernel.plan import (
     Quantity,
     Sum,
     Thirds,
+    WeightedKeys,
     find_exponent,
     number_conditions,
 )
@@ -72,6 +74,10 @@ def derive_sensitivity(plan: BoundedPlan, quantity: Quantity) -> Sensitivity:  #
             pairs, _ = bound_pairs(plan, quantity)
             low, high = (Fraction(pairs * (end - offset)) for end in (grid.lower, grid.upper))
             return _bound_weighed(plan, min(low, Fraction(0)), max(high, Fraction(0)))
+        case WeightedKeys():
+            times, square = neighbours.people_moved, 1 << -2 * KEY_WEIGHT_EXPONENT
+            largest = isqrt(square * plan.max_groups_per_unit) + 1  # n weights of 1/sqrt(n) add up to sqrt(n)
+            return Sensitivity(Fraction(times * largest), Fraction(times * square))
         case Halves() | Thirds():
             moved = neighbours.people_moved * reach * bound_parts(quantity, per_row=per_row)
             return Sensitivity(moved, moved**2)

@@ -10,6 +10,7 @@ from sfumato.kernel.losses import GDP, ZCDP, PureDP
 from sfumato.kernel.plan import BoundedPlan, Choice, Measurement, count_bins
 from sfumato.planning.cheapest_noise import pay_least, takes_gaussian
 from sfumato.planning.formulas import Formula
+from sfumato.planning.key_rule import MOST_KEYS, choose_key_rule
 from sfumato.planning.public_numbers import PublicNumbers
 from sfumato.planning.quantity_chooser import QuantityChooser
 from sfumato.planning.shares import pay_for, split_evenly
@@ -88,6 +89,9 @@ def _plan_measurements(
     check_work(source, groups_undeclared_keys=grouped)
     plan = BoundedPlan(dataset.population, source, unit, groups, query.filters, query.keys, measurements)
     _refuse_many_bins(plan)
+    counts_people = any(one.function == "PEOPLE" for one in query.aggregates)
+    stated = None if query.dp_options is None else query.dp_options.max_groups_contributed
+    plan = choose_key_rule(plan, counts_people=counts_people, most_keys=stated or MOST_KEYS)
     return Planned(plan, formulas, chooser.public)
 
 

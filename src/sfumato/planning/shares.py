@@ -8,7 +8,7 @@ from sfumato.catalog.dataset import Dataset
 from sfumato.errors import InvalidParameter
 from sfumato.kernel.exact import find_decimal
 from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
-from sfumato.kernel.plan import Choice, Keys, Loss, Quantity
+from sfumato.kernel.plan import Choice, Keys, Loss, Quantity, WeightedKeys
 
 SHARE_DIGITS = Decimal("1e-12")
 EPSILON_DIGITS = 12  # of an epsilon that a rho pays for
@@ -38,7 +38,7 @@ def round_share(share: Fraction, whole: Fraction | None = None) -> Fraction:
 
 def pay_for(quantity: Quantity, share: PureDP | ZCDP, delta: Decimal | None, dataset: Dataset) -> Loss:
     """Make the loss that pays for a quantity. A choice is paid by the epsilon that a rho pays for."""
-    if isinstance(quantity, Keys):
+    if isinstance(quantity, Keys | WeightedKeys):
         return _add_delta(share, delta, dataset)
     if isinstance(quantity, Choice) and isinstance(share, ZCDP):
         return find_epsilon(share)

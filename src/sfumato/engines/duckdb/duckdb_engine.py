@@ -24,7 +24,7 @@ from sfumato.ingest.pinned_rows import find_grids
 from sfumato.ingest.public import add_facts
 from sfumato.ingest.snapshot import order_tables, pin
 from sfumato.ingest.snapshot_file import Prepared, add, open_to_read, prepare
-from sfumato.kernel.plan import BoundedPlan, Choice, Different, Keys, People
+from sfumato.kernel.plan import BoundedPlan, Choice, Different, Keys, People, WeightedKeys
 from sfumato.kernel.release import ExactAggregates
 from sfumato.kernel.row_sources import Scan
 
@@ -174,7 +174,9 @@ class DuckDBEngine:
         stored = self._stored[plan.source.table] if isinstance(plan.source, Scan) else {}
         check_source(plan.source, self.tables)
         check_nullability(plan, self.tables)
-        counted = any(isinstance(measurement.quantity, People | Keys) for measurement in plan.measurements)
+        counted = any(
+            isinstance(measurement.quantity, People | Keys | WeightedKeys) for measurement in plan.measurements
+        )
         adds = any(isinstance(measurement.quantity, Added) for measurement in plan.measurements)
         apart: dict[str, str] = {}
         for measurement in plan.measurements:

@@ -1,6 +1,6 @@
 """The reference engine: slow, plain Python. Every other engine must equal it, bit for bit."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import assert_never
 
 from sfumato.engines.measured_cells import Added, Bins, Cells, compute_integers, list_addends, number_bins
@@ -25,11 +25,13 @@ from sfumato.kernel.plan import (
     Quantiles,
     Sum,
     Thirds,
+    WeightedKeys,
     find_exponent,
 )
 from sfumato.kernel.release import ExactAggregates
 from sfumato.kernel.row_sources import derive_extent
 from sfumato.kernel.split_sums import find_middle
+from sfumato.kernel.weighted_keys import find_weight
 from sfumato.row_meanings.evaluate import Row, evaluate
 
 
@@ -61,6 +63,8 @@ class ReferenceEngine:
                     integers[measurement.name] = _add_up(added, placed, len(cells), plan)
                 case People() | Keys():
                     integers[measurement.name] = _count_units(placed, len(cells), plan)
+                case WeightedKeys():
+                    integers[measurement.name] = _count_units(placed, len(cells), plan, weigh=find_weight)
                 case Distinct() | DistinctSum() as different:
                     integers[measurement.name] = count_different(different, placed, len(cells), plan)
                 case Quantiles() | Extreme() | Mode() as choice:
@@ -79,8 +83,13 @@ def _order(texts: Sequence[str], unit: Scalar) -> str:
     return hash_texts(texts, unit)
 
 
-def _count_units(placed: Sequence[Placed], cells: int, plan: BoundedPlan) -> list[int]:
-    """The number of units in each cell. A unit is counted in a bounded number of cells: those least by a hash."""
+def _count_units(
+    placed: Sequence[Placed], cells: int, plan: BoundedPlan, weigh: Callable[[int], int] = lambda _: 1
+) -> list[int]:
+    """The number of units in each cell, or of their weights, by how many cells a unit is counted in.
+
+    A unit is counted in a bounded number of cells: those least by a hash.
+    """
     cells_of_unit: dict[Scalar, dict[int, tuple[str, ...]]] = {}
     for number, (row, cell) in enumerate(placed):
         unit: Scalar = number if plan.unit.per_row else row.unit
@@ -88,8 +97,9 @@ def _count_units(placed: Sequence[Placed], cells: int, plan: BoundedPlan) -> lis
     counted = [0] * cells
     for unit, reached in cells_of_unit.items():
         ordered = sorted((_order(texts, unit), texts, cell) for cell, texts in reached.items())
-        for _, _, cell in ordered[: plan.max_groups_per_unit]:
-            counted[cell] += 1
+        kept = ordered[: plan.max_groups_per_unit]
+        for _, _, cell in kept:
+            counted[cell] += weigh(len(kept))
     return counted
 
 

@@ -31,6 +31,7 @@ from sfumato.engines.sql.source_sql import is_as_pinned, lower_from, read_held
 from sfumato.ingest.hidden_names import BIN, DIFFERENT, KEY, NUMBER, ROUNDED, SCALED, STEPS, UNIT
 from sfumato.kernel.expressions import Column, Expression, collect_columns, may_be_negative_zero
 from sfumato.kernel.plan import (
+    KEY_WEIGHT_EXPONENT,
     ROW_WEIGHT_EXPONENT,
     BoundedPlan,
     Choice,
@@ -50,12 +51,14 @@ from sfumato.kernel.plan import (
     Split,
     Sum,
     Thirds,
+    WeightedKeys,
     number_conditions,
     take_part,
 )
 from sfumato.kernel.row_sources import derive_extent
 from sfumato.kernel.split_sums import find_middle
 
+HELD_KEYS = "held_keys"  # how many keys a unit has, before at most g of them are kept
 Stored = Mapping[str, Grid]  # the numeric columns that the snapshot holds in steps, and their grids
 Measured = Count | Sum | Split | Factor | Pivot | Choice  # what has a value
 Valued = Sum | Split | Factor | Quantiles | Extreme  # what has a value on a grid
@@ -112,13 +115,17 @@ def lower_bins(plan: BoundedPlan, name: str, choice: Choice) -> exp.Expression:
 def lower_people(plan: BoundedPlan) -> exp.Select:
     """The query that counts units: key values, units. A unit is in at most g cells, those least by a hash.
 
+    Where keys are weighed, it has the sum of the units' weights instead.
+
     Claim: K-26. The SQL computes what the plan's operators say, and no data can make it fail.
     Requires: a snapshot as ingest/pinned_rows.py writes it.
     Relies on: K-24, K-35 (widths of integers).
     Checked by: tests/neighbours/test_joins.py::test_no_neighbour_moves_more_through_a_join
     """
     inside = _filter(plan, []).select(*_name_keys(plan))
-    counted = exp.select(*_read_keys(plan), exp.alias_(exp.Count(this=exp.Star()), "units"))
+    weighted = any(isinstance(one.quantity, WeightedKeys) for one in plan.measurements)
+    units = exp.Sum(this=_weigh_key(plan)) if weighted else exp.Count(this=exp.Star())
+    counted = exp.select(*_read_keys(plan), exp.alias_(units, "units"))
     if plan.keys:
         counted = counted.group_by(*_read_keys(plan))
     if plan.unit.per_row:
@@ -127,6 +134,14 @@ def lower_people(plan: BoundedPlan) -> exp.Select:
     texts = [exp.cast(column, TEXT) for column in _read_keys(plan)]
     declared = _keep_declared(inside, _read_keys(plan), plan.keys)  # others must not use up the g cells
     return _keep_least(counted, declared, texts, [], plan.max_groups_per_unit)
+
+
+def _weigh_key(plan: BoundedPlan) -> exp.Expression:
+    """The weight of one of a unit's n keys, find_weight(n). Doubles are exact enough (docs/claims/K-74.md)."""
+    held = exp.Least(this=exp.column(HELD_KEYS), expressions=[lower_integer(plan.max_groups_per_unit)])
+    whole = lower_double(2.0**-KEY_WEIGHT_EXPONENT)
+    share = exp.Div(this=whole, expression=exp.Sqrt(this=exp.cast(held, DOUBLE)), typed=False, safe=False)
+    return exp.cast(exp.Floor(this=share), exp.DataType.build("BIGINT"))
 
 
 def lower_different(plan: BoundedPlan, quantity: Different) -> exp.Expression:
@@ -182,6 +197,9 @@ def _keep_least(
         order=exp.Order(expressions=[exp.Ordered(this=term) for term in order]),
     )
     ranked = exp.select("*", exp.alias_(place, "place")).from_(rows.subquery("declared"))
+    if any(column.name == HELD_KEYS for column in query.find_all(exp.Column)):
+        held = exp.Window(this=exp.Count(this=exp.Star()), partition_by=[exp.column("unit")])
+        ranked = ranked.select(exp.alias_(held, HELD_KEYS))
     within = exp.LTE(this=exp.column("place"), expression=lower_integer(most))
     return query.from_(ranked.subquery("ranked")).where(within)
 

@@ -11,7 +11,7 @@ from typing import assert_never
 from sfumato.catalog.budget import Budget
 from sfumato.kernel.certify import Certificate
 from sfumato.kernel.losses import GDP, ZCDP, ApproxDP, PrivacyLoss, PureDP
-from sfumato.kernel.mechanisms import LaplaceNoise
+from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
 from sfumato.lab.auditing.noise_sizes import compute_upper_tail
 
 _DIGITS = 60
@@ -43,13 +43,23 @@ def check_prices(certificate: Certificate, asked: AskedPrice, spent: PrivacyLoss
             continue
         loss, noise = measured.loss, measured.noise
         allowed = Fraction(loss.delta) / asked.max_groups_per_unit if isinstance(loss, ApproxDP) else Fraction(0)
-        chance = (
-            Fraction(compute_upper_tail(noise.scale, measured.threshold - 1))
-            if isinstance(noise, LaplaceNoise)
-            else Fraction(1)
-        )
+        chance = Fraction(1)
+        if isinstance(noise, LaplaceNoise):
+            chance = Fraction(compute_upper_tail(noise.scale, measured.threshold - 1))
+        elif isinstance(noise, GaussianNoise):  # a person who alone holds all their keys
+            chance = allowed * _compute_lonely_share(measured.threshold, noise, loss, asked.max_groups_per_unit)
         if chance > allowed * (1 + _ROUNDING):
             yield f"{measured.name}: a key of one person passes its threshold with a probability above its delta."
+
+
+def _compute_lonely_share(threshold: int, noise: GaussianNoise, loss: PrivacyLoss, groups: int) -> Fraction:
+    """How much of delta the keys of one person take, by floats: t P(2**16/sqrt(t) + noise >= threshold) / delta."""
+    deviation, delta = math.sqrt(noise.variance), float(loss.delta) if isinstance(loss, ApproxDP) else 0.0
+    chances = (
+        held * math.erfc((threshold - 0.5 - 2**16 / math.sqrt(held)) / deviation / math.sqrt(2)) / 2
+        for held in range(1, min(groups, 4096) + 1)
+    )
+    return Fraction(max(chances) / delta) if delta else Fraction(2)
 
 
 def convert_to_rho(epsilon: Decimal) -> Fraction:

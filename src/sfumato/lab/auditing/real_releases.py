@@ -3,10 +3,10 @@
 A replay needs recorded noise, so it has a release of its own. Here, the release is the one of every answer.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 
 from sfumato.answering.certified_plans import certify_plan
 from sfumato.answering.charged_draws import charge_and_release
@@ -18,9 +18,10 @@ from sfumato.kernel.release import CellKey, ExactAggregates, Released
 from sfumato.lab.auditing.binomial_limits import compute_tail
 from sfumato.lab.auditing.choice_losses import find_marks, list_distributions
 from sfumato.lab.auditing.noise_distribution import find_wrong_noise
-from sfumato.lab.auditing.noise_sizes import compute_upper_tail, is_too_small
+from sfumato.lab.auditing.noise_sizes import is_too_small
 from sfumato.lab.auditing.recorded_release import ExactIntegers
 from sfumato.lab.auditing.throwaway_desk import require_throwaway
+from sfumato.lab.distributions.noise_masses import tail_from
 
 REAL_RELEASES = 150  # noise of half its scale is this small with probability below 1e-12
 KEY_RELEASES = 40  # of ten keys of each size
@@ -148,11 +149,13 @@ def list_sizes(keys: Certified, threshold: int) -> tuple[int, ...]:
 
 def _find_margin(keys: Certified) -> int:
     """So many people above the threshold that the key is always released: noise is below it once in e^100 times."""
-    return int(100 * _find_scale(keys)) + 100
-
-
-def _find_scale(keys: Certified) -> Fraction:
-    return keys.noise.scale if isinstance(keys.noise, LaplaceNoise) else Fraction(0)
+    match keys.noise:
+        case LaplaceNoise(scale):
+            return int(100 * scale) + 100
+        case GaussianNoise(variance):
+            return int(15 * math.sqrt(variance)) + 100
+        case _:
+            return 0
 
 
 def _find_key_measurement(certificate: Certificate) -> Certified:
@@ -162,7 +165,7 @@ def _find_key_measurement(certificate: Certificate) -> Certified:
 def find_wrong_keys(certificate: Certificate, releases: Sequence[RealRelease]) -> Iterator[str]:
     """Keys that are released more or less often than P(noise >= threshold - people), by number of people."""
     keys = _find_key_measurement(certificate)
-    threshold, scale = keys.threshold or 0, _find_scale(keys)
+    threshold = keys.threshold or 0
     for size in sorted(set(list_sizes(keys, threshold))):
         hits = trials = 0
         for release in releases:
@@ -174,7 +177,12 @@ def find_wrong_keys(certificate: Certificate, releases: Sequence[RealRelease]) -
             shown = set(release.released.keys or ())
             trials += len(held)
             hits += sum(key in shown for key in held)
-        rate = float(compute_upper_tail(scale, threshold - size)) if size else 0.0
+        noise = keys.noise
+        rate = (
+            float(tail_from(noise, threshold - size))
+            if size and isinstance(noise, LaplaceNoise | GaussianNoise)
+            else 0.0
+        )
         if hits and compute_tail(hits, trials, rate) < ALARM:
             yield f"A key of {size} people was released {hits} of {trials} times: too often for its threshold."
         elif trials - hits and compute_tail(trials - hits, trials, 1 - rate) < ALARM:

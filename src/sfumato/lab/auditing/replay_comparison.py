@@ -15,7 +15,7 @@ from sfumato.kernel.losses import GDP, ZCDP, ApproxDP, PrivacyLoss, PureDP, comp
 from sfumato.kernel.mechanisms import BoxNoise, GaussianNoise, LaplaceNoise
 from sfumato.kernel.release import Released
 from sfumato.lab.auditing.choice_losses import TOLERANCE, find_choice_loss
-from sfumato.lab.auditing.independent_prices import AskedPrice, check_prices
+from sfumato.lab.auditing.independent_prices import AskedPrice, check_prices, compute_gaussian_delta
 from sfumato.lab.auditing.recomputed_release import check_release
 from sfumato.lab.auditing.recorded_release import ExactIntegers, RecordedEntropy
 from sfumato.ledger.loss_sums import convert_loss, split_loss
@@ -134,6 +134,9 @@ def _noise_pays(measured: Certified) -> bool:
             return isinstance(loss, PureDP | ApproxDP) and moved.l1 <= scale * Fraction(loss.epsilon)
         case GaussianNoise(variance, rounded):
             loss = measured.loss
+            if isinstance(loss, ApproxDP):  # undeclared keys by weight: their threshold is checked with the prices
+                mu = math.sqrt(moved.l2_squared / variance)
+                return rounded and compute_gaussian_delta(mu, float(loss.epsilon)) <= float(loss.delta)
             if rounded:
                 return isinstance(loss, GDP) and moved.l2_squared <= Fraction(loss.mu_squared) * variance
             return isinstance(loss, ZCDP) and moved.l2_squared <= 2 * Fraction(loss.rho) * variance
