@@ -699,3 +699,86 @@ SELECT getenv('HOME') AS h, COUNT(*) FROM patients
 
 --: refused syntax
 SELECT site, n FROM sites, (SELECT COUNT(*) AS n FROM visits) v
+
+--= other styles
+SELECT site, AVG(cost) AS a FROM visits WHERE seen >= '2024-03-01' AND seen < '2024-06-01' GROUP BY site
+
+SELECT COUNT(*) AS "total count" FROM patients AS p WHERE p.age::INT > 30
+
+SELECT city, count(*) as cnt from patients group by city having cnt > 3 order by cnt desc limit 5
+
+SELECT sex, age > 40 AS older, COUNT(*) FROM patients GROUP BY sex, older
+
+SELECT p.city, AVG(t.total) FROM patients p JOIN (SELECT patient_id, SUM(cost) AS total FROM visits GROUP BY patient_id) t ON p.patient_id = t.patient_id GROUP BY p.city
+
+SELECT COUNT(*), AVG(cost), SUM(cost), MIN(cost), MAX(cost), STDDEV(cost), VARIANCE(cost) FROM visits
+
+SELECT DATE_TRUNC('quarter', seen) AS q, site, COUNT(*) FROM visits GROUP BY 1, 2
+
+SELECT COUNT(*) FROM patients WHERE income / 10 > 50 AND (age + 5) * 2 > 60
+
+SELECT CASE WHEN AVG(age) > 50 THEN 1 ELSE 0 END AS f FROM patients
+
+SELECT ROUND(COUNT(*) * 100.0 / (SELECT COUNT(*) FROM patients), 2) || '%' AS pct FROM patients WHERE smoker
+
+SELECT city, AVG(income) AS a, AVG(income) - (SELECT AVG(income) FROM patients) AS diff FROM patients GROUP BY city
+
+SELECT t.city, t.n FROM (SELECT city, COUNT(*) AS n FROM patients GROUP BY city) AS t, (SELECT COUNT(*) AS total FROM patients) AS u WHERE t.n * 3 > u.total
+
+SELECT COUNT(DISTINCT city) FROM patients
+
+SELECT SUM(DISTINCT age) FROM patients
+
+SELECT DISTINCT city FROM patients
+
+SELECT city FROM patients GROUP BY city
+
+SELECT CORR(age, income) FROM patients
+
+SELECT LOWER(city) AS c, COUNT(*) FROM patients GROUP BY LOWER(city)
+
+SELECT COUNT(*) FROM patients WHERE UPPER(city) = 'ROME'
+
+SELECT COUNT(*) FROM patients WHERE city ILIKE 'r%'
+
+SELECT MOD(age, 10) AS d, COUNT(*) FROM patients GROUP BY 1
+
+SELECT age % 10 AS d, COUNT(*) FROM patients GROUP BY 1
+
+SELECT COUNT(*) FROM visits WHERE DATE_DIFF('day', DATE '2024-01-01', seen) < 30
+
+SELECT EXTRACT(DOW FROM seen) AS d, COUNT(*) FROM visits GROUP BY d
+
+SELECT city, sex, COUNT(*) FROM patients GROUP BY (city, sex)
+
+SELECT PERCENTILE_CONT(ARRAY[0.25, 0.5]) WITHIN GROUP (ORDER BY age) FROM patients
+
+SELECT COUNT(*) FROM patients WHERE age IN (1,2,3) AND sex NOT IN ('F')
+
+SELECT MAX(seen) FROM visits
+
+SELECT COUNT(*) total, SUM(CASE WHEN smoker THEN 1 END) smokers, SUM(CASE WHEN smoker THEN 1 END) / COUNT(*) rate FROM patients
+
+SELECT 'Rome' AS city, COUNT(*) FROM patients WHERE city = 'Rome' UNION ALL SELECT 'Oslo' AS city, COUNT(*) FROM patients WHERE city = 'Oslo'
+
+SELECT COUNT(*) FROM patients WHERE NOT EXISTS (SELECT 1 FROM visits WHERE visits.patient_id = patients.patient_id)
+
+SELECT COUNT(*) FROM patients ORDER BY 1
+
+SELECT AVG(age) FILTER (WHERE sex = 'M') - AVG(age) FILTER (WHERE sex = 'F') AS gap FROM patients
+
+SELECT COUNT(*) FROM (SELECT DISTINCT patient_id FROM visits) t
+
+SELECT sex, COUNT(*) AS n, SUM(COUNT(*)) OVER () AS total, COUNT(*)::float / SUM(COUNT(*)) OVER () AS pct FROM patients GROUP BY sex
+
+SELECT STRFTIME(seen, '%Y-%m') AS ym, COUNT(*) FROM visits GROUP BY 1
+
+SELECT ROUND(income, -2) AS bin, COUNT(*) FROM patients GROUP BY bin
+
+SELECT AVG(CAST(smoker AS INT)) FROM patients
+
+SELECT SUM(smoker::INT) FROM patients
+
+SELECT COUNT(*) FROM patients p INNER JOIN visits v USING (patient_id) INNER JOIN sites s USING (site) WHERE s.region = 'inner'
+
+SELECT COUNT(*) FROM visits v JOIN visits w ON v.patient_id = w.patient_id AND v.cost < w.cost

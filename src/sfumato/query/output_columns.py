@@ -88,7 +88,8 @@ class OutputBinder:
         if isinstance(node, exp.Column):
             item, name = self.rows.scope.resolve(node)
             number = item.columns[name].type == "number"
-            hint = f"Add it to GROUP BY, or use AVG({name})." if number else "Add it to GROUP BY, or leave it out."
+            other = f"or aggregate it, as in AVG({name}): another question" if number else "or leave it out"
+            hint = f"Add it to GROUP BY, for one row for each value, {other}."
             raise build_syntax_refusal(node, f"{name}[at] is neither in GROUP BY nor inside an aggregate", hint)
         value = read_constant(node)
         if value is not None and value.value is not None:

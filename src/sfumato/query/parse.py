@@ -11,10 +11,10 @@ from sqlglot.errors import SqlglotError
 
 from sfumato.errors import QueryError, UnsupportedSyntax
 from sfumato.query import function_words
+from sfumato.query.hints import WORD_HINTS
 from sfumato.query.plain_syntax import rewrite_syntax
 from sfumato.query.result_functions import RESULT_SHAPES
 from sfumato.query.tokens import BEGIN, DIALECT, SHORTEN, read_tokens, shorten
-from sfumato.query.tokens import HINTS as TOKEN_HINTS
 
 MOST_DEPTH = 60
 DP_OPTIONS = "sfumato_dp_options"  # the metadata key of SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(...)
@@ -58,16 +58,21 @@ NEEDED = {kind: _REQUIRED.intersection(allowed) for kind, allowed in SHAPES.item
 NEEDED[exp.PercentileCont] = {"this"}  # PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x) has no second value
 NEEDED |= function_words.NOT_REQUIRED
 CHAINS = (exp.And, exp.Or, exp.DPipe)
+SQL_NAMES = {  # of nodes whose own name is not what people write
+    "ordered": "ORDER BY", "order": "ORDER BY", "group": "GROUP BY", "timetostr": "STRFTIME", "dpipe": "||",
+    "intdiv": "//", "mod": "%", "subquery": "A subquery", "tuple": "A list in brackets", "array": "A list",
+    "window": "OVER", "percentilecont": "PERCENTILE_CONT", "withingroup": "WITHIN GROUP", "cast": "CAST",
+    "trycast": "TRY_CAST", "approxdistinct": "APPROX_COUNT_DISTINCT",
+}  # fmt: skip
 HINTS = {  # an unsupported argument of a node -> what to write instead
-    "distinct": "Use GROUP BY, or COUNT(DISTINCT id).",
+    "distinct": "Leave DISTINCT out, if no value occurs twice. COUNT(DISTINCT x) counts different values.",
     "symmetric": "Write BETWEEN low AND high.",
     "columns": "Name the table without a list of columns.",
-    "db": "Name the table without a schema.",
     "limit_options": "Write LIMIT 10.",
-    "sample": "Ask about the whole table.",
+    "sample": "Ask about the whole table: that is more accurate. A sample has other numbers.",
     "recursive": "Write WITH without RECURSIVE.",
-    "query": "Join the other table on the person's id instead.",
 }
+SAME_WITHOUT = "Leave it out, if the question means the same without it."
 EXPRESSIONS = "Supported: comparisons, AND, OR, NOT, IN, BETWEEN, LIKE, IS NULL, CASE and + - * /."
 
 
@@ -120,7 +125,7 @@ def _check_nodes(tree: exp.Expr) -> None:
         kind = type(node)
         allowed = SHAPES.get(kind)
         if allowed is None:
-            hint = TOKEN_HINTS.get(name_node(node), EXPRESSIONS)
+            hint = WORD_HINTS.get(name_node(node), EXPRESSIONS)
             raise build_syntax_refusal(node, f"{name_node(node)} is not supported", hint)
         if depth > MOST_DEPTH:
             raise build_syntax_refusal(node, "The question is too deeply nested", SHORTEN)
@@ -150,9 +155,7 @@ def _build_argument_refusal(node: exp.Expr, name: str) -> UnsupportedSyntax:
     if isinstance(node, exp.Order):  # MEDIAN(x ORDER BY y)
         return build_syntax_refusal(node, "ORDER BY inside a function is not supported", "Leave it out.")
     shown = "this value" if name == "this" else name.rstrip("_").upper().replace("_", " ")
-    return build_syntax_refusal(
-        node, f"{name_node(node)} with {shown} is not supported", HINTS.get(name, "Leave it out.")
-    )
+    return build_syntax_refusal(node, f"{name_node(node)} with {shown} is not supported", HINTS.get(name, SAME_WITHOUT))
 
 
 def locate(node: exp.Expr) -> str:
@@ -171,7 +174,11 @@ def locate(node: exp.Expr) -> str:
 
 def name_node(node: exp.Expr) -> str:
     """The name of a node in SQL."""
-    return {"ordered": "ORDER BY", "order": "ORDER BY", "group": "GROUP BY"}.get(node.key, node.key.upper())
+    if node.key in SQL_NAMES:
+        return SQL_NAMES[node.key]
+    if isinstance(node, exp.Anonymous):
+        return str(node.this).upper()
+    return node.sql_name() if isinstance(node, exp.Func) and not isinstance(node, exp.Anonymous) else node.key.upper()
 
 
 def build_syntax_refusal(node: exp.Expr, what: str, hint: str) -> UnsupportedSyntax:

@@ -89,7 +89,9 @@ class _UnitBinder:
             inner = node.this.unnest() if node.this is not None else exp.Star()
             if isinstance(inner, exp.Distinct):
                 raise build_syntax_refusal(
-                    node, "COUNT(DISTINCT ...) is not supported in a subquery", "Write COUNT(*) or COUNT(x)."
+                    node,
+                    "COUNT(DISTINCT ...) is not supported in a subquery",
+                    "COUNT(x) counts rows instead.",
                 )
             if isinstance(inner, exp.Null):
                 raise build_syntax_refusal(node, "COUNT(NULL) is always 0", "Write COUNT(*) or COUNT(x).")

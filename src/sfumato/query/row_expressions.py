@@ -11,6 +11,7 @@ from sfumato.query.date_arithmetic import compute_dates
 from sfumato.query.date_functions import bind_date_function, read_beside
 from sfumato.query.decided_comparisons import check_comparison, check_divisor, check_pattern
 from sfumato.query.function_calls import bind_function
+from sfumato.query.hints import FORMAT_KEYS
 from sfumato.query.narrowed_values import combine_narrowings, narrow_value, read_narrowings
 from sfumato.query.parse import EXPRESSIONS, build_syntax_refusal, locate_errors, name_node
 from sfumato.query.query import Typed
@@ -31,6 +32,15 @@ PAIRS = (
 )  # fmt: skip
 ADDED = (exp.Count, exp.ApproxDistinct, exp.Sum, exp.Avg, exp.Variance, exp.Stddev, exp.StddevSamp)
 AGGREGATES = (*ADDED, *PAIRS, *CHOICES)
+
+
+ROW_HINTS: dict[type[exp.Expr], str] = {
+    exp.Window: "Windows are computed from results: use them after SELECT, over aggregates.",
+    exp.TimeToStr: FORMAT_KEYS,
+    exp.Subquery: "A subquery can be used in WHERE and after SELECT, about the same person or a public table.",
+    exp.Exists: "EXISTS can be used in WHERE, about the same person or a public table.",
+    exp.Anonymous: "It is computed from results: use it after SELECT, over keys and aggregates.",
+}
 
 
 class RowBinder:
@@ -179,7 +189,7 @@ class RowBinder:
         raise build_syntax_refusal(
             node,
             f"{name_node(node)} is not supported inside an aggregate, WHERE or GROUP BY",
-            f"{EXPRESSIONS} Functions: COALESCE, ABS, FLOOR, CEIL and functions of dates.",
+            ROW_HINTS.get(type(node), f"{EXPRESSIONS} docs/sql.md lists the functions of rows."),
         )
 
     def _bind_case(self, node: exp.Case) -> Typed:

@@ -15,6 +15,7 @@ from sqlglot.tokens import Tokenizer
 from sfumato.errors import UnknownName, UnsupportedSyntax
 from sfumato.query import function_words
 from sfumato.query.dp_options import DpOptions, take_dp_options
+from sfumato.query.hints import FUNCTION_HINTS, WORD_HINTS
 from sfumato.query.named_arguments import PER_GROUP, PER_ROW, take_named_arguments
 from sfumato.query.result_functions import RESULT_FUNCTIONS
 from sfumato.query.token_forms import SqlDialect, is_keyword_here, rewrite_tokens
@@ -51,6 +52,7 @@ BEFORE_SUBQUERY = {
     TokenType.DISTINCT,
 }  # fmt: skip  # may precede a second SELECT
 DP_WORDS = re.compile("differential_privacy|anonymization", re.IGNORECASE)
+SAME_WORD = 0.75  # how similar two names are if one is the other misspelt: LOWER is not FLOOR
 BEGINNINGS = (TokenType.SELECT, TokenType.WITH, TokenType.L_PAREN)
 PREFIXES = {TokenType.NOT, TokenType.DASH, TokenType.PLUS}
 WORDS = {
@@ -78,36 +80,6 @@ RESERVED_HINT = "Use another name."
 NAME = re.compile(r"[^\W\d]\w*")
 NUMBER = re.compile(r"[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]{1,4})?")
 ALLOWED = "Supported: SELECT, FROM, JOIN, WHERE, GROUP BY, HAVING, ORDER BY, LIMIT, WITH and UNION ALL."
-HINTS = {  # an unsupported word -> the nearest supported form
-    "OVER": "Use GROUP BY: window functions are not supported.",
-    "PARTITION": "Use GROUP BY: window functions are not supported.",
-    "FILTER": "Write SUM(CASE WHEN ... THEN 1 ELSE 0 END), or use WHERE.",
-    "INTERSECT": "Ask two separate questions.",
-    "EXCEPT": "Ask two separate questions.",
-    "EXISTS": "Join the other table on the person's id, or count its rows per person in a subquery.",
-    "SELECT": "Write a subquery in brackets after FROM or JOIN, or in WITH.",
-    "RIGHT": "Write LEFT JOIN, with the private table on the left.",
-    "FULL": "Write JOIN or LEFT JOIN.",
-    "CROSS": "Write JOIN ... ON the person's id.",
-    "NATURAL": "Write JOIN ... USING (id).",
-    "RECURSIVE": "Write WITH alone.",
-    "QUALIFY": "Use HAVING.",
-    "OFFSET": "Use LIMIT without OFFSET. An answer costs the same with or without LIMIT.",
-    "ALL": "List the keys or columns by name.",
-    ";": "Ask one question at a time, without ';'.",
-    "?": "Write the value itself.",
-    "$": "Write the value itself.",
-    ":": "Write the value itself.",
-    "ROLLUP": "Write GROUP BY with a list of keys.",
-    "CUBE": "Write GROUP BY with a list of keys.",
-}
-FUNCTION_HINTS = {
-    "QUANTILE": "Did you mean QUANTILE_CONT(x, 0.9)?",
-    "APPROX_QUANTILE": "Did you mean QUANTILE_CONT(x, 0.9)?",
-    "PERCENTILE_DISC": "Did you mean PERCENTILE_CONT?",
-    "APPROX_TOP_K": "Did you mean TOP_K(x, 3)?",
-    "MEAN": "Did you mean AVG?",
-}
 
 
 def read_tokens(sql: object, *, clauses: bool = True) -> tuple[list[Token], DpOptions | None]:
@@ -124,7 +96,7 @@ def read_tokens(sql: object, *, clauses: bool = True) -> tuple[list[Token], DpOp
         reported = take_named_arguments(tokens)
         options = replace(options or DpOptions(), report_format=True) if reported else options
     if clauses and tokens[0].token_type not in BEGINNINGS:
-        hint = HINTS.get(tokens[0].text.upper(), BEGIN)
+        hint = WORD_HINTS.get(tokens[0].text.upper(), BEGIN)
         raise _build_token_refusal(tokens[0], text, "A question is one SELECT statement, but this begins with {}", hint)
     _check_tokens(tokens, text, clauses=clauses)
     return tokens, options
@@ -252,7 +224,7 @@ def _check_word(token: Token, before: Token | None, after: Token | None, sql: st
         _check_name(token, before, after, sql)
         token.token_type = TokenType.VAR
     else:
-        raise _build_token_refusal(token, sql, "{} is not supported", HINTS.get(token.text.upper(), ALLOWED))
+        raise _build_token_refusal(token, sql, "{} is not supported", WORD_HINTS.get(token.text.upper(), ALLOWED))
 
 
 def _check_clause(token: Token, before: Token | None, after: Token | None, sql: str, *, clauses: bool) -> None:
@@ -260,13 +232,13 @@ def _check_clause(token: Token, before: Token | None, after: Token | None, sql: 
     if not clauses:
         raise _build_token_refusal(token, sql, "{} cannot be used in an expression", "Leave it out.")
     if kind is TokenType.SELECT and before is not None and before.token_type not in BEFORE_SUBQUERY:
-        raise _build_token_refusal(token, sql, "There is a second {}", HINTS["SELECT"])
+        raise _build_token_refusal(token, sql, "There is a second {}", WORD_HINTS["SELECT"])
 
 
 def _check_name(token: Token, before: Token | None, after: Token | None, sql: str) -> None:
     word = token.text.upper()
-    if word in HINTS and not (_is_kind(after, TokenType.L_PAREN) and word in KNOWN_FUNCTIONS):
-        hint = f'{HINTS[word]} If it is the name of a column, write it in double quotes: "{token.text}".'
+    if word in WORD_HINTS and not (_is_kind(after, TokenType.L_PAREN) and word in KNOWN_FUNCTIONS):
+        hint = f'{WORD_HINTS[word]} If it is the name of a column, write it in double quotes: "{token.text}".'
         raise _build_token_refusal(token, sql, "{} is not supported", hint)
     within_group = word == "GROUP" and before is not None and before.text.upper() == "WITHIN"
     if _is_kind(after, TokenType.L_PAREN) and word not in KNOWN_FUNCTIONS and not within_group:
@@ -294,8 +266,8 @@ def _build_token_refusal(token: Token, sql: str, what: str, hint: str) -> Unsupp
 
 def _build_function_refusal(token: Token, sql: str) -> UnknownName:
     name = token.text.upper()
-    close = difflib.get_close_matches(name, FUNCTIONS, 1)
+    close = difflib.get_close_matches(name, sorted(KNOWN_FUNCTIONS), 1, SAME_WORD)
     hint = FUNCTION_HINTS.get(name) or (f"Did you mean {close[0]}?" if close else "")
     message = f"There is no function '{shorten(token.text)}'{locate_offset(sql, token.start)}."
-    more = f"Aggregates: {', '.join(AGGREGATES)}. Functions of a row, such as ROUND and UPPER, are in docs/sql.md."
-    return UnknownName("unknown-name", message, f"{hint} {more}".strip())
+    known = f"Aggregates: {', '.join(AGGREGATES)}. docs/sql.md lists all functions."
+    return UnknownName("unknown-name", message, f"{hint} {known}".strip())
