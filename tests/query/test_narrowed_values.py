@@ -46,7 +46,10 @@ def conditions(draw, depth=2):
             [
                 *(f"{column} {sign} {one}" for sign in SIGNS), f"{one} < {column}", f"{column} BETWEEN {one} AND {two}",
                 f"{column} IN ({one}, {two})", f"{column} IS NULL", f"{column} IS NOT NULL", "old", "NOT old",
-                "cost * 2 <= 50", "YEAR(born) >= 2000", "age + cost < 130",
+                "cost * 2 <= 50", "YEAR(born) >= 2000", "age + cost < 130", "YEAR(born) < 2000",
+                "CAST(seen AS DATE) < '2026-01-04'",
+                "CAST(seen AS DATE) = '2026-01-03'", "DATE_TRUNC('hour', seen) <= '2026-01-03 12:00:00'",
+                "DATE_TRUNC('month', born) > '1999-12-01'", "YEAR(seen) = 2026",
             ]
         )
     )  # fmt: skip
@@ -174,6 +177,10 @@ def test_keys_that_where_excludes_are_not_listed():
     assert keys("SELECT YEAR(born) AS y, COUNT(*) FROM t WHERE YEAR(born) > 2023 GROUP BY y") == (2024, 2025)
     born = keys("SELECT born, COUNT(*) FROM t WHERE born > '2025-12-29' GROUP BY born")
     assert born == (date(2025, 12, 30), date(2025, 12, 31))
+    assert len(keys("SELECT born, COUNT(*) FROM t WHERE YEAR(born) = 2024 GROUP BY born")) == 366
+    hours = "SELECT DATE_TRUNC('hour', seen) AS h, COUNT(*) FROM t WHERE {} GROUP BY h"
+    assert len(keys(hours.format("CAST(seen AS DATE) BETWEEN '2026-01-03' AND '2026-01-04'"))) == 48
+    assert len(keys(hours.format("DATE_TRUNC('day', seen) = '2026-01-03'"))) == 24
     assert keys("SELECT FLOOR(cost / 100) AS b, COUNT(*) FROM t WHERE cost >= 0 GROUP BY b") == tuple(range(6))
 
 

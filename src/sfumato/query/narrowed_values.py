@@ -7,14 +7,14 @@ to them, and the kernel derives the sensitivity from that clamp. The clamp chang
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime, timedelta
+from datetime import MAXYEAR, date, datetime, timedelta
 from fractions import Fraction
 from math import ceil, floor
 
-from sfumato.kernel.expressions import Call, Column, ColumnType, Expression, Literal, Scalar
+from sfumato.kernel.expressions import Call, Column, ColumnType, Expression, Literal, Scalar, find_kinds
 from sfumato.query.date_functions import list_keys_between
 from sfumato.query.functions import MOST_KEYS, list_whole_values
-from sfumato.query.periods import EPOCH, convert_to_moment
+from sfumato.query.periods import EPOCH, convert_to_moment, find_period, find_start
 from sfumato.query.query import Typed
 
 MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
@@ -103,7 +103,53 @@ def _read_comparison(sign: str, part: Expression, value: Scalar, certain: bool) 
     at = _measure(value)
     lower = None if at is None or sign not in (">", ">=", "=") else (at, int(sign == ">"))
     upper = None if at is None or sign not in ("<", "<=", "=") else (at, -int(sign == "<"))
-    return {part: Narrowing(lower, upper, (value,) if sign == "=" else None, certain)}
+    found = {part: Narrowing(lower, upper, (value,) if sign == "=" else None, certain)}
+    while isinstance(part, Call) and (inside := _reach_inside(part, lower, upper)) is not None:
+        part, (lower, upper) = part.arguments[0], inside
+        found[part] = Narrowing(lower, upper, None, certain)
+    return found
+
+
+def _reach_inside(part: Call, lower: End | None, upper: End | None) -> tuple[End | None, End | None] | None:
+    """The ends of a date, where those of its day, its year or its unit are given. None: nothing follows."""
+    match part:
+        case Call("datetime_date", _):
+            first, last = _list_whole_ends(lower, upper)
+            below = None if first is None else (_begin_day(first), 0)
+            return below, None if last is None else (_begin_day(last + 1), -1)
+        case Call("extract", (inner,), "year"):
+            first, last = _list_whole_ends(lower, upper)
+            begin = None if first is None or not 1 <= first <= MAXYEAR else _measure_day(inner, date(first, 1, 1))
+            end = None if last is None or not 0 <= last < MAXYEAR else _measure_day(inner, date(last + 1, 1, 1))
+            return None if begin is None else (begin, 0), None if end is None else (end, -1)
+        case Call("date_trunc" | "datetime_trunc" as function, _, str(unit)):
+            kind = function.removesuffix("_trunc")
+            after = None if upper is None else _find_next(kind, unit, upper[0])
+            return lower, None if after is None else (after, -1)
+    return None
+
+
+def _list_whole_ends(lower: End | None, upper: End | None) -> tuple[int | None, int | None]:
+    first = None if lower is None else floor(lower[0]) + 1 if lower[1] else ceil(lower[0])
+    return first, None if upper is None else ceil(upper[0]) - 1 if upper[1] else floor(upper[0])
+
+
+def _begin_day(ordinal: int) -> Fraction:
+    """The first second of a day, as the number of a datetime."""
+    return Fraction(86_400 * (ordinal - EPOCH.toordinal()))
+
+
+def _measure_day(inner: Expression, day: date) -> Fraction:
+    return Fraction(day.toordinal()) if "date" in find_kinds(inner) else _begin_day(day.toordinal())
+
+
+def _find_next(kind: str, unit: str, at: Fraction) -> Fraction | None:
+    """The beginning of the unit that follows a date or datetime."""
+    try:
+        moment = convert_to_moment(kind, float(floor(at)))
+        return _measure(find_start(kind, unit, find_period(unit, moment) + 1))
+    except (ValueError, OverflowError):  # outside the years 1 to 9999
+        return None
 
 
 def _measure(value: Scalar) -> Fraction | None:
