@@ -120,3 +120,27 @@ def test_what_is_refused_and_recorded():
     assert '"max_rows":1' in [entry.question for entry in owned.ledger().entries() if entry.question][-1].replace(
         " ", ""
     )
+
+
+def test_a_preview_suggests_a_unique_key(tmp_path):
+    """The join of orders with lines, which a link connects, would cost what the lines cost."""
+    (tmp_path / "orders.csv").write_text("cid,oid\na,1\n")
+    (tmp_path / "lines.csv").write_text("oid,price\n1,3\n")
+    (tmp_path / "catalog.toml").write_text(
+        '[dataset]\nname = "shop"\n[budget]\nepsilon = "9"\n'
+        '[tables.orders]\nsource = "orders.csv"\nunit_column = "cid"\nmax_rows_per_unit = 40\n'
+        'columns.oid = { type = "id" }\n'
+        '[tables.lines]\nsource = "lines.csv"\nunit_through = { column = "oid", table = "orders" }\n'
+        "max_rows_per_unit = 160\ncolumns.price = { type = 'real', lower = 0, upper = 9 }\n"
+    )
+    sql = "SELECT COUNT(*) AS n FROM orders o JOIN lines l ON o.oid = l.oid"
+    with sf.open(tmp_path) as shop:
+        first = shop.preview(sql, epsilon=1).suggestions[0]
+        limited = shop.preview(sql, epsilon=1, max_rows=160)
+    assert first.declaration == 'orders: unique = ["oid"]'
+    assert (first.gains["n"].now, first.gains["n"].then) == (
+        pytest.approx(19_173, rel=1e-3),
+        pytest.approx(479, rel=1e-2),
+    )
+    assert limited.margins["n"] == pytest.approx(479, rel=1e-2)
+    assert not limited.suggestions, "with the limit, a key would not make it cheaper"

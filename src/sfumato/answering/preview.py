@@ -55,6 +55,7 @@ class PreviewDetails:
     count: float | None  # of rows, as assumed
     dataset: Dataset
     versions: Mapping[str, str]
+    limits: tuple[int | None, int | None] = (None, None)  # max_rows and max_groups, as they were given
     beside: tuple[tuple[Query, Planned, Certificate], ...] = ()  # the other queries of a question of several
 
 
@@ -119,7 +120,8 @@ class Preview:
         details = self._details
         if details.beside:
             return ()
-        asked = Asked(details.question, details.loss, details.delta, details.confidence, details.count)
+        terms = (details.question, details.loss, details.delta, details.confidence, details.count)
+        asked = Asked(*terms, *details.limits)
         return suggest(asked, details.dataset, details.versions)
 
     def explain(self, people: int = 1) -> str:
@@ -169,8 +171,9 @@ def preview(
     _, planned, certificate = parts[0]
     margins, reasons = _find_shown_margins(query, parts, level, count)
     details = PreviewDetails(
-        question, query, planned, certificate, loss, share, level, count, desk.dataset, desk.versions, tuple(parts[1:])
-    )
+        question, query, planned, certificate, loss, share, level, count, desk.dataset, desk.versions,
+        (max_rows, max_groups), tuple(parts[1:]),
+    )  # fmt: skip
     return Preview(
         compute_cost(quote.taken), margins, reasons, quote.fits, float(level), planned.plan.unit.neighbours,
         whole, compute_population_cost(quote.taken), quote.shares is not None, query.cautions,

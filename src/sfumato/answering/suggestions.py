@@ -1,8 +1,8 @@
 """Suggestions to the owner: declarations that would make a margin smaller, found by planning the question with them.
 
-No data is read. A suggestion never weakens the privacy guarantee. There are two kinds: a column without NULLs, and,
-for replace-one neighbours, a public number of rows or people. Tighter bounds would help too, but without data nobody
-knows what they would clamp.
+No data is read. A suggestion never weakens the privacy guarantee. There are three kinds: a column without NULLs, a
+unique key that a join compares, and, for replace-one neighbours, a public number of rows or people. Tighter bounds
+would help too, but without data nobody knows what they would clamp.
 """
 
 import math
@@ -16,13 +16,14 @@ from sfumato.catalog.columns import Boolean, Integer, Real
 from sfumato.catalog.dataset import Dataset, Table, replace_tables
 from sfumato.errors import SfumatoError
 from sfumato.kernel.certify import certify
-from sfumato.kernel.expressions import Expression, collect_columns
+from sfumato.kernel.expressions import Column, Expression, collect_columns
 from sfumato.kernel.losses import ZCDP, PureDP
 from sfumato.kernel.neighbours import ROW, Neighbours
 from sfumato.kernel.row_sources import Capped, Derived, Join, PerUnit, PublicScan, Scan, Source, Union
 from sfumato.number_arguments import Number, read_privacy_amount
 from sfumato.planning.planner import choose_plan
 from sfumato.query.bind import bind
+from sfumato.query.contribution_limits import limit_contributions
 from sfumato.query.frame import FrameQuery, read_question
 from sfumato.query.query import Query
 from sfumato.query.source_outline import outline_source
@@ -85,10 +86,13 @@ class Asked:
     delta: Number | None
     confidence: Fraction
     count: float | None  # of rows, as assumed
+    max_rows: int | None = None
+    max_groups: int | None = None
 
     def find_margins(self, dataset: Dataset, versions: Mapping[str, str]) -> tuple[Margins, Margins]:
         """The margins with these declarations: for the assumed count, and for the reference count."""
-        query = bind(read_question(self.question), dataset)
+        bound = bind(read_question(self.question), dataset)
+        query = limit_contributions(bound, self.max_rows, self.max_groups, dataset)
         share = None if self.delta is None else read_privacy_amount(self.delta, "delta")
         planned = choose_plan(query, self.loss, dataset, versions, delta=share)
         certificate = certify(planned.plan)
@@ -108,6 +112,7 @@ class _Change:
     columns: tuple[str, ...] = ()
     rows: int | None = None
     people: int | None = None
+    key: tuple[str, ...] = ()  # a unique key
 
     def apply_to(self, table: Table) -> Table:
         columns = {
@@ -116,7 +121,9 @@ class _Change:
             else declared
             for name, declared in table.columns.items()
         }
-        return replace(table, columns=columns, rows=self.rows or table.rows, people=self.people or table.people)
+        unique = (*table.unique, self.key) if self.key else table.unique
+        rows, people = self.rows or table.rows, self.people or table.people
+        return replace(table, columns=columns, rows=rows, people=people, unique=unique)
 
 
 def suggest(asked: Asked, dataset: Dataset, versions: Mapping[str, str]) -> tuple[Suggestion, ...]:
@@ -125,6 +132,7 @@ def suggest(asked: Asked, dataset: Dataset, versions: Mapping[str, str]) -> tupl
     now = asked.find_margins(dataset, versions)
     changes = [
         *_list_nullable(query, dataset),
+        *(change for change in _list_joined_keys(query.source, query.source) if not _is_link(change, dataset)),
         *_list_private_counts(query, dataset, int(asked.count or REFERENCE_ROWS)),
     ]
     found: list[Suggestion] = []
@@ -181,6 +189,62 @@ def _list_nullable(query: Query, dataset: Dataset) -> Iterator[_Change]:
         instead = "false" if isinstance(table.columns[name], Boolean) else "the public midpoint"
         meaning = f"NULL is then replaced with {instead}, and counts as a value."
         yield _Change(table.name, f"{name} nullable = false", meaning, (name,))
+
+
+def _list_joined_keys(source: Source, whole: Source) -> Iterator[_Change]:
+    """Columns of a table that a join of private tables compares, and that are no unique key."""
+    match source:
+        case Join(left, right, on=on):
+            yield from _list_joined_keys(left, whole)
+            yield from _list_joined_keys(right, whole)
+            if source.multiplicity is None and not source.meets_one:
+                for side in (0, 1):
+                    compared = [pair[side] for pair in on if isinstance(pair[side], Column)]
+                    yield from _suggest_key([column.name for column in compared if isinstance(column, Column)], whole)
+        case Derived(inner) | PerUnit(inner) | Capped(inner):
+            yield from _list_joined_keys(inner, whole)
+        case Union(parts):
+            for part in parts:
+                yield from _list_joined_keys(part, whole)
+        case Scan() | PublicScan():
+            return
+        case _:
+            assert_never(source)
+
+
+def _is_link(change: _Change, dataset: Dataset) -> bool:
+    """Is the key how the table names rows of another one? Several of its rows then name the same row."""
+    link = dataset.table(change.table).unit_through
+    return link is not None and link[0] in change.key
+
+
+def _suggest_key(names: list[str], whole: Source) -> Iterator[_Change]:
+    tables = _name_prefixes(whole)
+    prefixes = {prefix for prefix in tables for name in names if prefix and name.startswith(prefix)}
+    if len(prefixes) == 1 and all(name.startswith(next(iter(prefixes))) for name in names):
+        (prefix,) = prefixes
+        key = tuple(name.removeprefix(prefix) for name in names)
+        meaning = f"No two rows of one person in {tables[prefix]} may then share it: a load drops repeats."
+        listed = ", ".join(f'"{name}"' for name in key)
+        declaration = f"unique = [{listed}]" if len(key) == 1 else f"unique = [[{listed}]]"
+        yield _Change(tables[prefix], declaration, meaning, key=key)
+
+
+def _name_prefixes(source: Source) -> dict[str, str]:
+    """The prefix of the columns of each private table, and its name."""
+    match source:
+        case Scan(table, prefix=prefix):
+            return {prefix: table}
+        case PublicScan():
+            return {}
+        case Derived(inner) | PerUnit(inner) | Capped(inner):
+            return _name_prefixes(inner)
+        case Join(left, right):
+            return _name_prefixes(left) | _name_prefixes(right)
+        case Union(parts):
+            return {prefix: table for part in parts for prefix, table in _name_prefixes(part).items()}
+        case _:
+            assert_never(source)
 
 
 def _list_private_counts(query: Query, dataset: Dataset, count: int) -> Iterator[_Change]:
