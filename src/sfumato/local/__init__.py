@@ -2,6 +2,7 @@
 
 from sfumato.local.collect.shuffle import ShuffleBound, bound_shuffling
 from sfumato.local.mechanisms.two_stage import TwoStage
+from sfumato.local.randomisers.answer_grids import CrossTab, NumberBins
 from sfumato.local.randomisers.category_choice import Alternative, Choice, choose
 from sfumato.local.randomisers.category_randomisers import Randomiser, randomiser
 from sfumato.local.randomisers.heavy_hitters import FrequentWord, HeavyHitters, heavy_hitters
@@ -22,6 +23,7 @@ __all__ = [
     "AnyRandomiser",
     "Caps",
     "Choice",
+    "CrossTab",
     "Device",
     "Estimate",
     "FrequentWord",
@@ -30,6 +32,7 @@ __all__ = [
     "MeanChoice",
     "MeanEstimate",
     "MeanRandomiser",
+    "NumberBins",
     "QuestionEstimate",
     "Questions",
     "Randomiser",
