@@ -19,6 +19,7 @@ from sfumato.lab.auditing.neighbouring_pairs import list_pairs, list_random_pair
 from sfumato.lab.auditing.pair_maker import DatasetPair
 from sfumato.lab.auditing.query_audit import audit_pairs
 from sfumato.lab.auditing.query_replay import ReplayResult, replay_pairs
+from sfumato.lab.auditing.question_checks import check_question
 from sfumato.lab.auditing.question_pairs import make_pairs, make_question_pairs
 from sfumato.lab.auditing.real_mechanisms import REAL_MECHANISMS
 from sfumato.lab.auditing.throwaway_desk import PinnedRows
@@ -130,7 +131,7 @@ class Bench:
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory()
-        self._pairs: dict[tuple[str, str], list[DatasetPair]] = {}
+        self._pairs: dict[tuple[str, str, bool], list[DatasetPair]] = {}
         self.pinned = PinnedRows()
 
     def __enter__(self) -> "Bench":
@@ -141,13 +142,18 @@ class Bench:
         self._folder.cleanup()
 
     def find_pairs(self, case: Case, stage: Stage, setting: Setting) -> list[DatasetPair]:
-        """The pairs of the declaration, and those of the question."""
-        shared = case.unit, case.neighbours
+        """The pairs of the declaration, and those of the question.
+
+        How a source is read, and what an engine measures of a crowd, does not depend on the accounting.
+        """
+        every = case.accounting == "basic" and case.engine == "duckdb"
+        shared = case.unit, case.neighbours, every
         if shared not in self._pairs:
             parts = stage.tables, stage.public, stage.unit
-            common = list_pairs(*parts, Path(self._folder.name), SEED)
+            common = list_pairs(*parts, Path(self._folder.name), SEED, formats=every)
             self._pairs[shared] = [*common, *list_random_pairs(*parts, RANDOM_PAIRS, SEED)]
-        return [*self._pairs[shared], *make_question_pairs(stage, replace(setting, pinned=None), SEED)]
+        own = make_question_pairs(stage, replace(setting, pinned=None), SEED, crowds=every)
+        return [*self._pairs[shared], *own]
 
 
 def declare(case: Case) -> Dataset:
@@ -193,7 +199,8 @@ def _run_aggregate(case: Case, samples: int, bench: Bench) -> Row:
         found = audit_pairs(stage, sql, pairs, setting, samples, 2 if case.name in CHOICES else 1)
         claim, share = repr(found.claim), found.replayed.share
         return Row(case.text, claim, found.lower_bound, share, found.samples, found.verdict, found.event)
-    replayed = ReplayResult(sql, case.engine, tuple(replay_pairs(stage, sql, pairs, setting)))
+    checked = check_question(stage, pairs[0], setting)
+    replayed = ReplayResult(sql, case.engine, tuple(replay_pairs(stage, sql, pairs, setting)), checked)
     detail = " ".join(replayed.faults)
     ((parameter, amount),) = price.items()
     return Row(case.text, f"{parameter}={amount}", None, replayed.share, 0, replayed.verdict, detail)

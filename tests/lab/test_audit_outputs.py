@@ -2,6 +2,7 @@
 
 import collections
 import functools
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import combinations
@@ -237,3 +238,33 @@ def test_outputs_are_equal_only_if_their_exact_values_are():
         assert observe([one]).exact != observe([two]).exact
     for number in NEARLY_EQUAL:
         assert observe(number).exact == observe(number).exact
+
+
+class Lazy:
+    """An object with a part that is computed when it is first read."""
+
+    def __init__(self, people):
+        self._count = None
+        self.find = lambda: len(people)
+
+    @functools.cached_property
+    def shown(self):
+        return self.find()
+
+
+def test_what_is_computed_later_is_observed():
+    one, two = (observe(Lazy(people)) for people in (["ann"], ["ann", "bob"]))
+    assert one.numbers[".shown"] == 1
+    assert one.exact != two.exact
+
+
+def test_the_details_of_an_answer_are_observed():
+    rows = pd.DataFrame({"age": [1, 2, 3]})
+    with sf.protect(rows, name="t", unit=sf.ROW, columns={"age": sf.Integer(0, 9)}, budget=sf.Budget(epsilon=3)) as t:
+        answer = t.ask("SELECT COUNT(*) AS n FROM t", epsilon=1)
+    seen = observe(answer)
+    low, high = answer.intervals[0]["n"]
+    assert {low, high} <= set(seen.numbers.values())
+    other = replace(answer)
+    other.__dict__["warnings"] = ("few people",)
+    assert observe(other).exact != seen.exact

@@ -13,7 +13,7 @@ from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
 from sfumato.lab.auditing.audit_stage import Setting, set_stage
 from sfumato.lab.auditing.noise_distribution import DRAWS, check_samplers, find_wrong_noise
 from sfumato.lab.auditing.query_audit import audit_pairs
-from sfumato.lab.auditing.query_replay import check_noise
+from sfumato.lab.auditing.question_checks import check_question
 from sfumato.lab.auditing.question_pairs import make_pairs
 
 NOISES = [
@@ -89,9 +89,9 @@ def make_stage(accounting, sql, folder):
 def test_a_replay_finds_a_sampler_that_is_wrong(accounting, sql, module, name, fault, monkeypatch, tmp_path):
     stage, pairs = make_stage(accounting, sql, tmp_path)
     setting = Setting(rho="0.5") if accounting == "zcdp" else Setting(epsilon=1)
-    assert check_noise(stage, pairs[0], setting) == ()
+    assert check_question(stage, pairs[0], setting) == ()
     monkeypatch.setattr(module, name, fault)
-    assert check_noise(stage, pairs[0], setting)
+    assert check_question(stage, pairs[0], setting)
 
 
 def test_an_audit_finds_gaussian_noise_of_too_little_variance_in_its_samples(monkeypatch, tmp_path):

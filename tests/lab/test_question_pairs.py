@@ -78,7 +78,7 @@ def test_categories_of_numbers_move_to_their_neighbours():
 def test_a_question_without_literals_has_no_such_pairs():
     stage = set_stage(declare(), "SELECT COUNT(*) AS n FROM t")
     assert find_compared(stage) == []
-    assert list(make_question_pairs(stage, Setting(), 1)) == []
+    assert list(make_question_pairs(stage, Setting(), 1, crowds=False)) == []
 
 
 def run(sql, pairs, dataset, wrap=None):
@@ -116,7 +116,7 @@ def test_a_fault_that_only_a_literal_shows_is_found(tmp_path):
 
 def test_mixed_extremes_use_all_of_a_sensitivity():
     sql = "SELECT SUM(cost - age) AS s FROM t"
-    pairs = list(make_question_pairs(set_stage(declare(), sql), Setting(), 1))
+    pairs = list(make_question_pairs(set_stage(declare(), sql), Setting(), 1, crowds=False))
     assert {pair.name for pair in pairs} == {
         "a person with lowest age, highest cost values",
         "a person with highest age, lowest cost values",

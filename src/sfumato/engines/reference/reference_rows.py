@@ -92,16 +92,16 @@ def _scan(tables: Tables, scan: Scan) -> list[WeightedRow]:
 
 def _join(tables: Tables, join: Join) -> list[WeightedRow]:
     found, private = [], join.multiplicity is None
-    others = read_rows(tables, join.right)
+    others: dict[str, list[WeightedRow]] = {}
+    for two in read_rows(tables, join.right):
+        others.setdefault(two.unit if private else "", []).append(two)
     nulls = _make_nulls(join.right)
     for one in read_rows(tables, join.left):
         mine = [evaluate(left, one.values) for left, _ in join.on]
         met = [
             two
-            for two in others
-            if (not private or one.unit == two.unit)
-            and None not in mine
-            and mine == [evaluate(right, two.values) for _, right in join.on]
+            for two in others.get(one.unit if private else "", ())
+            if None not in mine and mine == [evaluate(right, two.values) for _, right in join.on]
         ]
         for two in met:
             held = one.held * two.held if private and not join.meets_one else one.held

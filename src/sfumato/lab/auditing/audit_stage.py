@@ -18,7 +18,7 @@ from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.errors import InvalidParameter, SfumatoError, describe_kind
 from sfumato.kernel.losses import ApproxDP
 from sfumato.kernel.neighbours import PrivacyUnit
-from sfumato.lab.auditing.pair_maker import PUBLIC_ROWS
+from sfumato.lab.auditing.pair_maker import PUBLIC_NULLS, PUBLIC_ROWS
 from sfumato.lab.auditing.throwaway_desk import Data, PinnedRows, Wrap, open_throwaway
 from sfumato.number_arguments import Number
 from sfumato.query.bind import bind
@@ -120,9 +120,17 @@ def set_stage(dataset: Dataset, sql: str) -> Stage:
 
 
 def _make_public_rows(table: Table) -> "pyarrow.Table":
-    """Made-up rows, some of them several times: a join makes several rows of one private row."""
+    """Made-up rows, some of them several times: a join makes several rows of one private row.
+
+    More rows than share any value have NULLs: no private row meets them.
+    """
     rows = make_rows(table, PUBLIC_ROWS)
-    return pyarrow.concat_tables([rows, *(rows.slice(place, 1) for place in (0, 0, 1))])
+    rows = pyarrow.concat_tables([rows, *(rows.slice(place, 1) for place in (0, 0, 1))])
+    empty = pyarrow.table({
+        name: pyarrow.nulls(PUBLIC_NULLS, column.type)
+        for name, column in zip(rows.column_names, rows.columns, strict=True)
+    })  # fmt: skip
+    return pyarrow.concat_tables([rows, empty])
 
 
 def describe_public(dataset: Dataset, sql: str, folder: Path) -> Dataset:

@@ -21,6 +21,7 @@ TOLERANCE = 1e-4  # relative: above the error of sums that are integrated
 _SUMMED_SPREAD = 100  # up to here, the noise of a target is summed; above, it is integrated
 _FAR = 40  # spreads: noise beyond has probability e^-40
 _LEAST = 1e-200  # probabilities below are not compared
+_LEAST_SUMMED = 1e-13  # the same where noise up to _FAR is summed: what is beyond it would count
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 
 
@@ -47,8 +48,9 @@ def find_choice_loss(choice: Choice, before: Sequence[Cell], after: Sequence[Cel
         marks = find_marks(choice, one, two)
         for first, second in zip(list_distributions(choice, one, marks), list_distributions(choice, two, marks),
                                  strict=True):  # fmt: skip
-            forward += _find_greatest(first.chances, second.chances)
-            backward += _find_greatest(second.chances, first.chances)
+            least = _LEAST_SUMMED if isinstance(choice, ExtremeChoice) else _LEAST
+            forward += _find_greatest(first.chances, second.chances, least)
+            backward += _find_greatest(second.chances, first.chances, least)
     return max(forward, backward)
 
 
@@ -81,8 +83,8 @@ def list_distributions(choice: Choice, cell: Cell, marks: Sequence[int]) -> list
     return [BinDistribution(tuple(marks), _permute_and_flip(scores.astype(float))[places]) for scores in exponents]
 
 
-def _find_greatest(first: FloatArray, second: FloatArray) -> float:
-    there = first > _LEAST
+def _find_greatest(first: FloatArray, second: FloatArray, least: float) -> float:
+    there = first > least
     if not there.any():
         return 0.0
     with np.errstate(divide="ignore"):

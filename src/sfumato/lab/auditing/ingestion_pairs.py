@@ -3,15 +3,12 @@
 One person's records must not change how the records of others are read.
 """
 
-import csv
-import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from sfumato.catalog.columns import Id
-from sfumato.catalog.dataset import Table
 from sfumato.catalog.text_format import TextFormat
+from sfumato.lab.auditing.format_pairs import make_last_unreadable
 from sfumato.lab.auditing.pair_maker import (
     HIGH,
     LARGEST,
@@ -19,10 +16,9 @@ from sfumato.lab.auditing.pair_maker import (
     DatasetPair,
     Held,
     PairMaker,
-    Record,
     to_typed_arrow,
-    write_text,
 )
+from sfumato.lab.auditing.source_formats import write_csv
 from sfumato.lab.auditing.throwaway_desk import Data
 
 SKIPPING = TextFormat(on_error="skip", quoted_newlines=False)
@@ -57,7 +53,6 @@ def list_ingestion_pairs(maker: PairMaker, crowd: Held, first: Data, folder: Pat
             yield DatasetPair(f"a person whose id is {text} in {len(ids)} spellings", first, maker.as_tables(second))
         yield _make_pair_of_nobody(maker, crowd)
     yield make_pair_in_other_types(maker, crowd, first)
-    yield from list_pairs_in_other_words(maker, crowd, folder)
     yield from list_pairs_with_malformed_line(maker, crowd, folder)
 
 
@@ -74,26 +69,9 @@ def _make_pair_of_nobody(maker: PairMaker, crowd: Held) -> DatasetPair:
 
 def make_pair_in_other_types(maker: PairMaker, crowd: Held, first: Data) -> DatasetPair:
     """One person's text makes every column of the second dataset a column of texts."""
-    return DatasetPair("another dtype", first, maker.as_tables(_add_unreadable(maker, crowd), as_text=True))
-
-
-def list_pairs_in_other_words(maker: PairMaker, crowd: Held, folder: Path) -> Iterator[DatasetPair]:
-    """The same records in typed columns, in columns of texts and in a CSV file: they must be read alike."""
-    people = maker.add({}, crowd)
-    if maker.replaces:
-        maker.add(people, maker.make_person("somebody else", HIGH))
-    written = {
-        name: [{column: value if value != "" else "x" for column, value in record.items()} for record in records]
-        for name, records in people.items()  # an empty field of a CSV file is NULL
-    }
-    yield make_typed_pair(maker, written, "records")
-    first = maker.as_tables(written, as_text=True)
-    files = dict(first)
-    for table in maker.private:
-        path = folder / f"{table.name}-as-text.csv"
-        path.write_text(_write_csv(table, written.get(table.name, [])), encoding="utf-8")
-        files[table.name] = first[table.name][0], path
-    yield DatasetPair("the same records in columns of texts and in a CSV file", first, files, same=True)
+    second = maker.add(maker.add({}, crowd), maker.make_person("somebody", TYPICAL))
+    unreadable = make_last_unreadable(maker, second)
+    return DatasetPair("another dtype", first, maker.as_tables(unreadable, as_text=True))
 
 
 def make_typed_pair(maker: PairMaker, written: Held, which: str) -> DatasetPair:
@@ -105,22 +83,12 @@ def make_typed_pair(maker: PairMaker, written: Held, which: str) -> DatasetPair:
     return DatasetPair(f"the same {which} in columns of texts and in typed columns", first, typed, same=True)
 
 
-def _add_unreadable(maker: PairMaker, crowd: Held) -> Held:
-    """The crowd, and a person whose last record has no readable value."""
-    second = maker.add(maker.add({}, crowd), maker.make_person("somebody", TYPICAL))
-    for name, records in second.items():
-        table = maker.tables[name]
-        kept = {column for column, kind in table.columns.items() if isinstance(kind, Id)} | {table.count_column}
-        records[-1].update({column: "no such value" for column in records[-1] if column not in kept})
-    return second
-
-
 def list_pairs_with_malformed_line(maker: PairMaker, crowd: Held, folder: Path) -> Iterator[DatasetPair]:
     """The second dataset has a malformed line among the others; the owner chose to skip such lines."""
     if maker.replaces or not crowd:  # a line that is skipped is nobody's: the number of people stays
         return
     for name in [table.name for table in maker.private]:
-        lines = _write_csv(maker.tables[name], crowd.get(name, [])).encode().splitlines(keepends=True)
+        lines = write_csv(maker.tables[name], crowd.get(name, [])).encode().splitlines(keepends=True)
         middle = 1 + len(lines) // 2
         declared = replace(maker.tables[name], reading=SKIPPING)
         (folder / f"{name}.csv").write_bytes(b"".join(lines))
@@ -130,11 +98,3 @@ def list_pairs_with_malformed_line(maker: PairMaker, crowd: Held, folder: Path) 
             path.write_bytes(b"".join([*lines[:middle], line, *lines[middle:]]))
             second = {**maker.as_tables(crowd), name: (declared, path)}
             yield DatasetPair(f"a malformed line in {name} ({text})", first, second, same=True)
-
-
-def _write_csv(table: Table, records: Sequence[Record]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(table.columns)
-    writer.writerows([write_text(record[name]) or "" for name in table.columns] for record in records)
-    return text.getvalue()

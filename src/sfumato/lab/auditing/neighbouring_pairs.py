@@ -8,6 +8,8 @@ from sfumato.catalog.columns import Boolean, Category
 from sfumato.catalog.dataset import Table
 from sfumato.kernel.neighbours import PrivacyUnit
 from sfumato.lab.auditing.contribution_pairs import list_pairs_above_bounds
+from sfumato.lab.auditing.crowd_pairs import list_pairs_with_shared_links
+from sfumato.lab.auditing.format_pairs import list_format_pairs
 from sfumato.lab.auditing.ingestion_pairs import list_ingestion_pairs
 from sfumato.lab.auditing.pair_maker import (
     ALONE,
@@ -23,14 +25,23 @@ from sfumato.lab.auditing.pair_maker import (
 from sfumato.lab.auditing.throwaway_desk import Data
 
 NOBODY = "nobody against one person"
-COUNTS_RAISED = (0, 1, 2, 3, 10, 1_000)
+COUNTS_RAISED = (*range(13), 20, 31, 50, 99, 1_000)
 MOST_CATEGORIES = 4  # values of a column that a person with extreme values gets in turn
 
 
 def list_pairs(
-    tables: Sequence[Table], public: Mapping[str, object], unit: PrivacyUnit, folder: Path, seed: int | None
+    tables: Sequence[Table],
+    public: Mapping[str, object],
+    unit: PrivacyUnit,
+    folder: Path,
+    seed: int | None,
+    *,
+    formats: bool = True,
 ) -> Iterator[DatasetPair]:
-    """Hard pairs for a question about these tables. Text files are written in `folder`."""
+    """Hard pairs for a question about these tables. Files are written in `folder`.
+
+    Without `formats`, the sources are frames of Arrow and malformed CSV files only.
+    """
     random = Random(seed)  # noqa: S311 - made-up rows
     maker = PairMaker(tables, public, unit, random)
     crowd = maker.make_crowd(CROWD)
@@ -47,6 +58,9 @@ def list_pairs(
     yield from list_pairs_above_bounds(maker, crowd, first)
     yield from list_pairs_with_raised_counts(maker, crowd)
     yield from list_ingestion_pairs(maker, crowd, first, folder)
+    if formats:
+        yield from list_format_pairs(maker, crowd, folder)
+    yield from list_pairs_with_shared_links(maker)
 
 
 def list_random_pairs(

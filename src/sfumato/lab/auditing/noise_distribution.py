@@ -17,12 +17,15 @@ from sfumato.lab.distributions.enclosed import enclose_exp
 from sfumato.lab.distributions.noise_masses import mass, tail_from
 
 DRAWS = 20_000
+TOGETHER = 140_000  # draws of one call: a fault may begin after 2**15 or 2**16 of them
 ALARM = 1e-11  # of one event: ten thousand events of correct noise raise a false alarm with probability below 1e-6
 WIDTHS = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0)  # in scales or deviations
 MOST_BITS = 40
+MOST_EQUAL = 3  # of wide noise: more equal draws have probability below 1e-12
 _LEAST_FOR_PARITY = 4  # from this variance on, a Gaussian draw is even with probability 1/2, to within 1e-8
 _FINE = 50  # a bit is low if its place is worth less than this part of the scale
 _ROUNDING = 1e-7
+LONG_TAILS = (Fraction(16), Fraction(2**12), Fraction(2**28))  # where a draw often goes beyond its binary digits
 
 Values = npt.NDArray[Any]
 
@@ -72,6 +75,12 @@ def check_samplers(noises: Sequence[Noise]) -> Iterator[str]:
     for noise in tested:
         for fault in find_wrong_noise(noise, noise.draw(DRAWS, SYSTEM)):
             yield f"{_describe(noise)}: {fault}."
+    for noise in dict.fromkeys(_make_wide(noise) for noise in noises):
+        drawn = noise.draw(TOGETHER, SYSTEM)
+        for fault in find_wrong_noise(noise, drawn[-DRAWS:]):
+            yield f"{_describe(noise)}: of the last of {TOGETHER:,} draws, {fault}."
+        if len(np.unique(np.array(drawn, object))) < TOGETHER - MOST_EQUAL:
+            yield f"{_describe(noise)}: some of {TOGETHER:,} draws are drawn again."
 
 
 def _is_unlikely(hits: int, trials: int, rate: float) -> bool:
@@ -113,8 +122,13 @@ def _list_bits(noise: Noise) -> Iterator[tuple[int, float]]:
 
 def _list_small(noise: Noise) -> tuple[Noise, ...]:
     if isinstance(noise, LaplaceNoise):
-        return LaplaceNoise(Fraction(1)), LaplaceNoise(Fraction(7, 2))
+        return tuple(LaplaceNoise(scale) for scale in (Fraction(1), Fraction(7, 2), *LONG_TAILS))
     return GaussianNoise(Fraction(1), noise.rounded), GaussianNoise(Fraction(9, 2), noise.rounded)
+
+
+def _make_wide(noise: Noise) -> Noise:
+    """Noise so wide that two of all draws are equal once in ten thousand runs of an audit."""
+    return LaplaceNoise(Fraction(2**46)) if isinstance(noise, LaplaceNoise) else GaussianNoise(Fraction(2**92))
 
 
 def _describe(noise: Noise) -> str:

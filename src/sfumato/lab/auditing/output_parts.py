@@ -11,8 +11,9 @@ from itertools import islice
 
 import numpy as np
 
-from sfumato.answers.answer import Answer
+from sfumato.answers.answer import DETAILS, Answer
 
+OF_THE_LEDGER = ("plan", "entry", "entries", "ledger_head")  # parts of a signed statement: digests with a key
 MOST_CONSUMED = 1_000  # items that are taken from an iterator
 _SCALARS_OF_PANDAS = {"NAType", "NaTType", "Timestamp", "Timedelta", "Interval", "Period"}  # their repr has all
 
@@ -42,7 +43,7 @@ def split_output(output: object) -> Split | None:  # noqa: PLR0911, PLR0912 - on
         case memoryview() | array():
             return f" of {getattr(output, 'format', getattr(output, 'typecode', ''))}", {"": output.tobytes()}
         case Answer():
-            return "", {".columns": list(output.columns), ".rows": output.rows}
+            return "", _read_answer(output)
         case Mapping():
             return _split_mapping(output)
         case list() | tuple() | deque():
@@ -61,7 +62,7 @@ def split_output(output: object) -> Split | None:  # noqa: PLR0911, PLR0912 - on
     split = _read_frame(output)
     if split is not None:
         return split
-    own = read_attributes(output)
+    own = {**read_attributes(output), **_read_lazy(output)}
     if is_dataclass(output):
         own = {**{f".{part.name}": getattr(output, part.name) for part in fields(output)}, **own}
     elif not own and not _shows_nothing(output):
@@ -76,6 +77,21 @@ def read_attributes(output: object) -> dict[str, object]:
     """The attributes that an object itself holds, in its __dict__ and its __slots__."""
     found = {f".{name}": getattr(output, name) for name in _list_slots(type(output)) if hasattr(output, name)}
     return {**found, **{f".{name}": value for name, value in getattr(output, "__dict__", {}).items()}}
+
+
+def _read_lazy(output: object) -> dict[str, object]:
+    """What an object computes when it is read for the first time, and then keeps."""
+    kinds = {name: part for kind in type(output).__mro__ for name, part in vars(kind).items()}
+    names = [name for name, part in kinds.items() if isinstance(part, functools.cached_property)]
+    return {f".{name}": getattr(output, name) for name in names}
+
+
+def _read_answer(answer: Answer) -> dict[str, object]:
+    """What an answer says: its rows, and all details. Entry and head are the ledger's, and not of the data."""
+    parts: dict[str, object] = {f".{name}": getattr(answer, name) for name in ("columns", "rows", *DETAILS)}
+    statement: dict[str, object] = answer.disclosure["statement"]
+    signed = {name: value for name, value in statement.items() if name not in OF_THE_LEDGER}
+    return {**parts, ".disclosure": signed, ".explain()": answer.explain()}
 
 
 def has_hidden_state(output: object) -> bool:

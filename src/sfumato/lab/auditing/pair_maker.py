@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from random import Random
 from typing import Any
 
@@ -14,7 +14,7 @@ from sfumato.catalog.dataset import Table
 from sfumato.kernel.neighbours import Neighbours, PrivacyUnit
 
 CROWD = 9  # people, or rows, that both datasets have
-PUBLIC_ROWS = 12
+PUBLIC_ROWS, PUBLIC_NULLS = 12, 16
 WORDS = ("smith", "baker", "", "Smith", "x\ty")
 LONELY = "only one person holds this"
 
@@ -41,6 +41,7 @@ class DatasetPair:
     first: Mapping[str, tuple[Table, object]]
     second: Mapping[str, tuple[Table, object]]
     same: bool = False  # they differ in what belongs to nobody: no integer may move
+    may_be_refused: bool = False  # the owner's load of one of them may be refused, before any question
 
 
 class PairMaker:
@@ -174,7 +175,7 @@ class PairMaker:
                 rows=None if table.rows is None else max(len(records), 1),
                 people=None if table.people is None else max(people or 1, 1),
             )
-            made[table.name] = declared, _to_arrow(table, records, as_text=as_text)
+            made[table.name] = declared, to_arrow(table, records, as_text=as_text)
         return made
 
 
@@ -193,7 +194,8 @@ def _choose_number(low: Any, high: Any, typical: Any, kind: str) -> object:  # n
     return math.nan if kind == NOT_A_NUMBER else special.get(kind, typical)
 
 
-def _to_arrow(table: Table, records: Sequence[Record], *, as_text: bool) -> "pyarrow.Table":
+def to_arrow(table: Table, records: Sequence[Record], *, as_text: bool) -> "pyarrow.Table":
+    """Records in columns of floats, truth values and texts, or of texts only."""
     columns = {}
     for name, declared in table.columns.items():
         values = [record[name] for record in records]
@@ -215,16 +217,24 @@ def to_typed_arrow(table: Table, records: Sequence[Record]) -> "pyarrow.Table":
         values = [record[name] for record in records]
         match declared:
             case Integer():
-                columns[name] = pyarrow.array([None if value is None else int(str(value)) for value in values])
+                columns[name] = pyarrow.array(
+                    [None if value is None else int(str(value)) for value in values], pyarrow.int64()
+                )
             case Date():
-                days = [None if value is None else date.fromisoformat(str(value)) for value in values]
+                days = [None if value is None else _find_day(str(value)) for value in values]
                 columns[name] = pyarrow.array(days, pyarrow.date32())
             case DateTime():
                 moments = [None if value is None else datetime.fromisoformat(str(value)) for value in values]
-                columns[name] = pyarrow.array(moments, pyarrow.timestamp("us"))
+                utc = [one.astimezone(UTC).replace(tzinfo=None) if one and one.tzinfo else one for one in moments]
+                columns[name] = pyarrow.array(utc, pyarrow.timestamp("us"))
             case _:
-                columns[name] = _to_arrow(table, records, as_text=False)[name]
+                columns[name] = to_arrow(table, records, as_text=False)[name]
     return pyarrow.table(columns)
+
+
+def _find_day(text: str) -> date:
+    moment = datetime.fromisoformat(text)
+    return (moment.astimezone(UTC) if moment.tzinfo else moment).date()
 
 
 def write_text(value: object) -> str | None:

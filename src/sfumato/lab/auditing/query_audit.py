@@ -21,7 +21,8 @@ from sfumato.lab.auditing.mechanism_audit import judge_runs
 from sfumato.lab.auditing.neighbouring_pairs import NOBODY
 from sfumato.lab.auditing.pair_maker import ALONE, DatasetPair
 from sfumato.lab.auditing.query_audit_result import QueryAuditResult, SampledPair
-from sfumato.lab.auditing.query_replay import RANDOM_PAIRS, PairReplay, ReplayResult, check_noise, replay_pairs
+from sfumato.lab.auditing.query_replay import RANDOM_PAIRS, PairReplay, ReplayResult, replay_pairs
+from sfumato.lab.auditing.question_checks import check_question
 from sfumato.lab.auditing.question_pairs import make_pairs
 from sfumato.lab.auditing.real_releases import RealRelease, find_small_noise, find_wrong_choices, release_given
 from sfumato.lab.auditing.recorded_release import ExactIntegers, RecordingEngine, record_with, release_repeatedly
@@ -91,7 +92,7 @@ def audit_pairs(  # noqa: PLR0917 - its callers name what they pass
         if claim is None:
             claim = _find_claim(stage, sql, pairs[0], setting)
     done = COMPLETE_RUNS if hardest else 0
-    replays = ReplayResult(sql, setting.engine, tuple(replayed), check_noise(stage, pairs[0], setting))
+    replays = ReplayResult(sql, setting.engine, tuple(replayed), check_question(stage, pairs[0], setting))
     return QueryAuditResult(sql, claim, replays, tuple(sampled), done, faults)
 
 

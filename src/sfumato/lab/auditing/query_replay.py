@@ -3,8 +3,8 @@
 import json
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
-from dataclasses import dataclass
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,27 +14,27 @@ from sfumato.answering.present_answer import PlannedQuery, present_answer
 from sfumato.answering.prices import choose_delta, choose_loss
 from sfumato.catalog.dataset import Dataset
 from sfumato.errors import CatalogError, SfumatoError
-from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
-from sfumato.lab.auditing.audit_stage import DatasetMaker, Setting, Stage, plan_question, read_dataset, set_stage
+from sfumato.lab.auditing.audit_stage import DatasetMaker, Setting, Stage, read_dataset, set_stage
 from sfumato.lab.auditing.independent_prices import AskedPrice
-from sfumato.lab.auditing.noise_distribution import check_samplers
 from sfumato.lab.auditing.pair_maker import DatasetPair
+from sfumato.lab.auditing.pinned_tables import check_pinned, compare_pinned, read_pinned
+from sfumato.lab.auditing.question_checks import check_question
 from sfumato.lab.auditing.question_pairs import make_pairs
 from sfumato.lab.auditing.recorded_release import RecordedEntropy, RecordingEngine, record_with, release_recorded
 from sfumato.lab.auditing.replay_comparison import Recording, compare_recordings
-from sfumato.lab.auditing.throwaway_desk import Data, Wrap
+from sfumato.lab.auditing.second_measurement import compare_measurements, make_second_engine
+from sfumato.lab.auditing.shown_answers import find_changed_details, show_answer
+from sfumato.lab.auditing.throwaway_desk import Data, PinnedRows, Wrap
 from sfumato.number_arguments import Number, read_privacy_amount, read_probability
 from sfumato.planning.shares import SHARE_OF_DELTA
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
-from sfumato.query.query import Query
 
 MADE_UP = "All rows are made up from the declared types and bounds: no data of the owner is read, nothing is spent."
 NOT_SEARCHED = (
-    "Not searched: other readers than frames and CSV files, watches, several analysts and processes, running time and "
-    "memory."
+    "Not searched: watches and prepaid oracles, several processes, the ledger's file, running time and memory."
 )
-NOT_REPLAYED = "Not replayed: workloads, stored answers and upgrades. An audit with samples covers them."
+NOT_REPLAYED = "Not replayed: workloads and upgrades. An audit with samples covers them."
 RANDOM_PAIRS = 4
 
 
@@ -59,7 +59,7 @@ class ReplayResult:
     sql: str
     engine: str
     pairs: tuple[PairReplay, ...]
-    noise_faults: tuple[str, ...] = ()  # of draws of the certified noise
+    question_faults: tuple[str, ...] = ()  # of checks that need no pair: noise, sensitivities, releases, the ledger
 
     @property
     def verdict(self) -> Literal["consistent", "violated", "inconclusive"]:
@@ -70,10 +70,10 @@ class ReplayResult:
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """All faults, each with the pair that shows it, and those of the noise."""
+        """All faults, each with the pair that shows it, and those of the question by itself."""
         return (
             *(f"{replayed.pair}: {fault}" for replayed in self.pairs for fault in replayed.faults),
-            *self.noise_faults,
+            *self.question_faults,
         )
 
     @property
@@ -92,7 +92,7 @@ class ReplayResult:
                 {"pair": replayed.pair, "share": replayed.share, "faults": list(replayed.faults), "note": replayed.note}
                 for replayed in self.pairs
             ],
-            "noise_faults": list(self.noise_faults),
+            "question_faults": list(self.question_faults),
             "not_searched": [NOT_SEARCHED, NOT_REPLAYED],
             "data": MADE_UP,
         }
@@ -131,81 +131,99 @@ def replay(
     """Run a question on hard and random neighbouring datasets, with the same noise on both, and compare.
 
     Compared with the certificate: every integer that reaches the release, the number and the scales of the noise
-    draws, the charge, the columns, types and number of rows of the answer, and every error. The certified noise is
-    drawn 20,000 times, and its distribution is compared. `wrap` puts a fault around the engine: it is for testing the
-    replay itself. The default epsilon is 1.
+    draws, the charge, everything that the answer shows, and every error. Pinned rows are compared with a plain reading
+    of the source, and measured integers with those of another engine. Noise, sensitivities, very wide releases and the
+    ledger are checked once (see docs/audit.md). `wrap` puts a fault around the engine: it is for testing the replay
+    itself. The default epsilon is 1.
     """
     setting = Setting(epsilon, rho, delta, engine, wrap)
     stage = set_stage(read_dataset(dataset_maker), sql)
     with tempfile.TemporaryDirectory() as folder:
         pairs = list(make_pairs(stage, Path(folder), random_pairs, seed, setting))
         replayed = tuple(replay_pairs(stage, sql, pairs, setting))
-        return ReplayResult(sql, engine, replayed, check_noise(stage, pairs[0], setting))
-
-
-def check_noise(stage: Stage, pair: DatasetPair, setting: Setting) -> tuple[str, ...]:
-    """Draw the noise of the question's certificate many times, and compare its distribution with the certified one.
-
-    The replays show that released integers are exact ones plus draws of these samplers.
-    """
-    try:
-        with setting.open(stage.dataset, pair.first) as desk:
-            certificate = plan_question(desk, stage.sql, setting).certificate
-    except SfumatoError:  # the replays show the same refusal
-        return ()
-    noises = [measured.noise for measured in certificate.measurements]
-    return tuple(check_samplers([noise for noise in noises if isinstance(noise, LaplaceNoise | GaussianNoise)]))
+        return ReplayResult(sql, engine, replayed, check_question(stage, pairs[0], setting))
 
 
 def replay_pairs(stage: Stage, sql: str, pairs: Iterable[DatasetPair], setting: Setting) -> Iterator[PairReplay]:
     """Run a question on both datasets of each pair, with the same noise, and compare."""
-    tape, before, run = RecordedEntropy(), None, Recording()
+    tape, runs = RecordedEntropy(), dict[int, tuple[Data, Recording]]()
     for pair in pairs:
-        if pair.first is not before:  # pairs with the same first dataset share its run and its noise
+        if id(pair.first) not in runs:  # else: pairs that share a dataset share its run and its noise
             tape = RecordedEntropy()
-            before, run = pair.first, record_run(stage.dataset, sql, pair.first, setting, tape)
+            runs = {id(pair.first): (pair.first, record_run(stage.dataset, sql, pair.first, setting, tape))}
+        _, first = runs[id(pair.first)]
         tape.rewind()
-        yield _compare_runs(stage.query, pair, run, record_run(stage.dataset, sql, pair.second, setting, tape))
+        second = record_run(stage.dataset, sql, pair.second, setting, tape, first)
+        yield _compare_runs(stage, pair, first, second)
+        reported = (pair.first, replace(first, faults=())), (pair.second, replace(second, faults=()))
+        runs = {id(data): (data, run) for data, run in reported}  # holding the data keeps its id from being used again
 
 
-def _compare_runs(query: Query, pair: DatasetPair, first: Recording, second: Recording) -> PairReplay:
-    if first.load_refused != second.load_refused:
+def _compare_runs(stage: Stage, pair: DatasetPair, first: Recording, second: Recording) -> PairReplay:
+    query = stage.query
+    if first.load_refused != second.load_refused and not pair.may_be_refused:
         return PairReplay(pair.name, ("The owner's load is refused on one dataset only.",), 0.0)
-    if first.load_refused:
+    if first.load_refused or second.load_refused:
         return PairReplay(pair.name, (), 0.0, "the owner's load is refused, before any question")
     fixed = query.having is None and query.limit is None and all(key.values is not None for key in query.keys)
     found = compare_recordings(first, second, rows_are_fixed=fixed)
+    faults = [*found.faults, *first.faults, *second.faults]
+    if first.pinned is not None and second.pinned is not None:
+        declared = {name: table for name, (table, _) in pair.second.items()}
+        faults += compare_pinned(first.pinned, second.pinned, declared, stage.unit, same=pair.same)
     if pair.same and found.share > 0:
-        return PairReplay(
-            pair.name, (*found.faults, "An integer moved though no record of a person changed."), found.share
-        )
-    note = f"refused on both datasets: {first.error}" if first.error and not found.faults else ""
-    return PairReplay(pair.name, found.faults, found.share, note, found.used)
+        faults.append("An integer moved though no record of a person changed.")
+    note = f"refused on both datasets: {first.error}" if first.error and not faults else ""
+    return PairReplay(pair.name, tuple(faults), found.share, note, found.used)
 
 
-def record_run(
+def record_run(  # noqa: PLR0917 - its callers name what they pass
     dataset: Dataset,
     sql: str,
     data: Data,
     setting: Setting,
     tape: RecordedEntropy,
+    earlier: Recording | None = None,
 ) -> Recording:
-    """One run of a question through a throwaway desk, with the noise of the tape."""
+    """One run of a question through a throwaway desk, with the noise of the tape.
+
+    What was pinned is compared with a plain reading of the source, and what was measured with another engine. The
+    answer of an `earlier` run is presented again at this desk.
+    """
     recorders: list[RecordingEngine] = []
     record = record_with(setting.wrap, recorders)
-    error = None
-    with suppress(CatalogError), setting.open(dataset, data, record) as desk:
-        try:
-            return _answer_recorded(desk, sql, setting, tape, recorders[0])
-        except SfumatoError as refusal:
-            error = f"{type(refusal).__name__}: {refusal.message}"
-        except Exception as failure:
-            error = type(failure).__name__
-    return Recording(error=error) if error is not None else Recording(load_refused=True)
+    run = Recording(load_refused=True)
+    with ExitStack() as open_rows, suppress(CatalogError):
+        held = setting.pinned if setting.pinned is not None else open_rows.enter_context(PinnedRows())
+        loaded = held.load(data)
+        pinned = held.remember(data, "rows", read_pinned)
+        wrong = held.remember(data, "faults of reading", lambda _: tuple(check_pinned(data, pinned)))
+        run = Recording(pinned=pinned, faults=wrong)
+        with replace(setting, pinned=held).open(dataset, data, record) as desk:
+            try:
+                run = _answer_recorded(desk, sql, setting, tape, recorders[0], run, earlier)
+            except SfumatoError as refusal:
+                return replace(run, error=f"{type(refusal).__name__}: {refusal.message}")
+            except Exception as failure:
+                return replace(run, error=type(failure).__name__)
+        second = make_second_engine(setting.engine, pinned, loaded)
+        again = [
+            fault
+            for plan, measured in recorders[0].measured
+            for fault in compare_measurements(plan, measured, second, pinned)
+        ]
+        return replace(run, faults=(*run.faults, *again))
+    return run
 
 
-def _answer_recorded(
-    desk: Desk, sql: str, setting: Setting, tape: RecordedEntropy, engine: RecordingEngine
+def _answer_recorded(  # noqa: PLR0917 - one caller
+    desk: Desk,
+    sql: str,
+    setting: Setting,
+    tape: RecordedEntropy,
+    engine: RecordingEngine,
+    run: Recording,
+    earlier: Recording | None,
 ) -> Recording:
     query = bind(parse(sql), desk.dataset)
     asked = setting.complete(query)
@@ -214,10 +232,23 @@ def _answer_recorded(
     certified = certify_plan(planned.plan)
     answered = release_recorded(desk, certified, DEFAULT_ANALYST, tape)
     released = answered.released[0]
-    level = read_probability("0.95", "confidence")
-    answer = present_answer(desk, PlannedQuery(query, planned, level), released, answered.receipt)
-    spent = desk.ledger.totals().spent
+    presented = PlannedQuery(query, planned, read_probability("0.95", "confidence"))
+    answer = present_answer(desk, presented, released, answered.receipt)
+    faults = list(run.faults)
+    if earlier is not None and earlier.released is not None and earlier.receipt is not None:
+        faults += find_changed_details(desk, presented, earlier.released, earlier.receipt, earlier.shown)
     most_delta = desk.dataset.budget.delta / SHARE_OF_DELTA if delta is None else read_privacy_amount(delta, "delta")
-    price = AskedPrice(loss, most_delta, planned.plan.max_groups_per_unit, desk.dataset.budget)
-    measured = tuple(exact for _, exact in engine.measured)
-    return Recording(released.certificate, measured, released, tape.taken, spent, answer, asked=price, tape=tape)
+    return replace(
+        run,
+        certificate=released.certificate,
+        measured=tuple(exact for _, exact in engine.measured),
+        released=released,
+        bytes_taken=tape.taken,
+        spent=desk.ledger.totals().spent,
+        answer=answer,
+        asked=AskedPrice(loss, most_delta, planned.plan.max_groups_per_unit, desk.dataset.budget),
+        tape=tape,
+        receipt=answered.receipt,
+        shown=show_answer(answer),
+        faults=tuple(faults),
+    )

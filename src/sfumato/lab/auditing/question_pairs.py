@@ -19,6 +19,7 @@ from sfumato.lab.auditing.audit_stage import Setting, Stage, plan_question
 from sfumato.lab.auditing.choice_pairs import list_choice_pairs
 from sfumato.lab.auditing.contribution_pairs import list_pairs_above_bounds, list_pairs_above_groups
 from sfumato.lab.auditing.counted_rows import find_counted
+from sfumato.lab.auditing.crowd_pairs import list_crowd_pairs, list_pairs_of_many
 from sfumato.lab.auditing.ingestion_pairs import make_typed_pair
 from sfumato.lab.auditing.neighbouring_pairs import list_pairs, list_random_pairs
 from sfumato.lab.auditing.pair_maker import ALONE, CROWD, HIGH, LOW, TYPICAL, DatasetPair, Held, PairMaker
@@ -43,8 +44,10 @@ def make_pairs(
     yield from list_random_pairs(stage.tables, stage.public, stage.unit, count, seed)
 
 
-def make_question_pairs(stage: Stage, setting: Setting, seed: int | None) -> Iterator[DatasetPair]:
-    """The pairs that no other question has: at its literals, mixed extremes, and keys at their threshold."""
+def make_question_pairs(
+    stage: Stage, setting: Setting, seed: int | None, *, crowds: bool = True
+) -> Iterator[DatasetPair]:
+    """The pairs that no other question has: at its literals, mixed extremes, crowds, and keys at their threshold."""
     maker = PairMaker(stage.tables, stage.public, stage.unit, Random(seed))  # noqa: S311 - made-up rows
     compared = find_compared(stage)
     crowd = maker.make_crowd(CROWD)
@@ -64,6 +67,10 @@ def make_question_pairs(stage: Stage, setting: Setting, seed: int | None) -> Ite
     if counted:
         yield from list_pairs_above_bounds(maker, crowd, first, counted)
     yield from list_pairs_above_groups(stage, maker, crowd, first, counted)
+    keys = {name.rpartition(".")[2] for key in stage.query.keys for name in collect_columns(key.expression)}
+    if crowds:
+        yield from list_crowd_pairs(maker, counted)
+        yield from list_pairs_of_many(maker, counted, keys)
     certificate = _certify(stage, setting, maker)
     if certificate is not None:
         yield from list_choice_pairs(maker, certificate, counted)
@@ -135,7 +142,8 @@ def list_options(stage: Stage, compared: Sequence[ComparedColumn]) -> dict[str, 
     for left, right in _list_public_joins(stage.query.source):
         joined = right.name.rpartition(".")[2]
         found = [rows[joined].to_pylist() for rows in stage.public.values() if joined in rows.column_names]
-        common = [value for value, _ in Counter(found[0]).most_common(MOST_LITERALS)] if found else []
+        there = [value for value in found[0] if value is not None] if found else []
+        common = [value for value, _ in Counter(there).most_common(MOST_LITERALS)]
         options[left.name.rpartition(".")[2]] = [
             value if isinstance(value, int | float) else str(value) for value in common
         ] or [None]

@@ -8,6 +8,8 @@ from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
 from sfumato.kernel.release import Released
 from sfumato.lab.auditing.recorded_release import ExactIntegers, RecordedEntropy
 
+LARGEST = 2**63 - 1  # a released integer fits 64 bits
+
 
 def check_release(released: Released, exact: ExactIntegers, tape: RecordedEntropy) -> Iterator[str]:
     """The faults of a release: every integer is an exact one plus a new draw of the certified noise.
@@ -25,7 +27,7 @@ def check_release(released: Released, exact: ExactIntegers, tape: RecordedEntrop
         width = measured.width
         before = np.array(exact.integers[measured.name], object).reshape(-1, width)[cells]
         drawn = np.array(measured.noise.draw(before.size, replayed), object).reshape(before.shape)
-        noisy = before + drawn
+        noisy = np.maximum(np.minimum(before + drawn, LARGEST), -LARGEST)
         if measured.threshold is not None:
             passing = [row for row in range(len(cells)) if before[row, 0] > 0 and noisy[row, 0] >= measured.threshold]
             cells, noisy = [cells[row] for row in passing], noisy[passing]

@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import reduce
 from itertools import zip_longest
 from typing import assert_never
 
+from sfumato.answering.receipt import Receipt
 from sfumato.answers.answer import Answer
 from sfumato.kernel.bin_choice import ExtremeChoice, ModeChoice, QuantileChoice
 from sfumato.kernel.certify import Certificate, Certified
@@ -16,8 +17,10 @@ from sfumato.kernel.mechanisms import BoxNoise, GaussianNoise, LaplaceNoise
 from sfumato.kernel.release import Released
 from sfumato.lab.auditing.choice_losses import TOLERANCE, find_choice_loss
 from sfumato.lab.auditing.independent_prices import AskedPrice, check_prices, compute_gaussian_delta
+from sfumato.lab.auditing.plain_reading import PinnedTables
 from sfumato.lab.auditing.recomputed_release import check_release
 from sfumato.lab.auditing.recorded_release import ExactIntegers, RecordedEntropy
+from sfumato.lab.auditing.shown_answers import Shown
 from sfumato.ledger.loss_sums import convert_loss, split_loss
 
 Place = tuple[object, ...]  # a cell, and a place or a bin in it
@@ -40,6 +43,10 @@ class Recording:
     load_refused: bool = False
     asked: AskedPrice | None = None
     tape: RecordedEntropy | None = None  # the bytes of the noise
+    pinned: PinnedTables | None = None  # the rows that were loaded
+    receipt: Receipt | None = None
+    shown: Shown = field(default_factory=dict)  # everything that the answer shows
+    faults: tuple[str, ...] = ()  # of this run by itself
 
 
 @dataclass(frozen=True, slots=True)

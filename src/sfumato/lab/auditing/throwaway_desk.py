@@ -6,6 +6,7 @@ was made here.
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any, TypeVar
 from weakref import WeakSet
 
 from sfumato.answering.desk import Desk
@@ -15,10 +16,12 @@ from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.engines.engine import Engine
 from sfumato.engines.reference.reference_engine import ReferenceEngine
 from sfumato.errors import CatalogError, KernelFault
-from sfumato.kernel.losses import ApproxDP, PureDP
+from sfumato.kernel.losses import ApproxDP, PrivacyLoss, PureDP
 from sfumato.ledger.ledger import Ledger, Limit
 
 Data = Mapping[str, tuple[Table, object]]  # tables with their declarations and rows
+
+Found = TypeVar("Found")
 
 LARGEST = 10**9  # epsilon or rho of a throwaway budget
 Wrap = Callable[[Engine], Engine]  # what is put around an engine: a recorder, or a fault that an audit must find
@@ -37,6 +40,7 @@ class PinnedRows:
 
     def __init__(self) -> None:
         self._loaded: dict[int, tuple[Data, DuckDBEngine | CatalogError]] = {}
+        self._computed: dict[tuple[int, str], Any] = {}
 
     def __enter__(self) -> "PinnedRows":
         return self
@@ -57,12 +61,21 @@ class PinnedRows:
             raise loaded
         return loaded
 
+    def remember(self, data: Data, name: str, compute: Callable[[DuckDBEngine], Found]) -> Found:
+        """What was computed of loaded rows, once for all questions."""
+        loaded = self.load(data)
+        if (id(data), name) not in self._computed:
+            self._computed[id(data), name] = compute(loaded)
+        found: Found = self._computed[id(data), name]
+        return found
+
     def close(self) -> None:
         """Close all engines."""
         for _, loaded in self._loaded.values():
             if isinstance(loaded, DuckDBEngine):
                 loaded.close()
         self._loaded.clear()
+        self._computed.clear()
 
 
 @contextmanager
@@ -81,8 +94,7 @@ def open_throwaway(
         running: Engine = loaded if engine == "duckdb" else _make_reference(loaded)
         declared = dataset.budget.loss
         limit = (ApproxDP if isinstance(declared, PureDP) else type(declared))(LARGEST, "0.9")
-        ledger = Ledger.create(None, dataset.population, Limit(limit))
-        _MADE_HERE.add(ledger)
+        ledger = make_throwaway_ledger(dataset.population, limit)
         versions = dict.fromkeys(tables, "made up")  # equal in both datasets of a pair, as the plans must be
         yield Desk(
             replace_tables(dataset, tables), running if wrap is None else wrap(running), ledger, versions, Signer()
@@ -92,6 +104,15 @@ def open_throwaway(
             ledger.close()
         if pinned is None:
             rows.close()
+
+
+def make_throwaway_ledger(
+    population: str, limit: PrivacyLoss, sublimits: Mapping[str, PrivacyLoss] | None = None
+) -> Ledger:
+    """A ledger in memory that accepts recorded noise."""
+    ledger = Ledger.create(None, population, Limit(limit), sublimits or {})
+    _MADE_HERE.add(ledger)
+    return ledger
 
 
 def _make_reference(pinned: DuckDBEngine) -> ReferenceEngine:

@@ -1,0 +1,162 @@
+"""How far one unit can move a measurement, by rules that are not the kernel's. A certificate must allow at least this.
+
+The rules are those of docs/claims/K-25.md, K-31 to K-33 and K-35, written down a second time: from the declared tables
+and the plan. The replays look for people who reach them.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import prod
+from typing import assert_never
+
+from sfumato.catalog.dataset import Table
+from sfumato.kernel.bin_choice import ExtremeChoice, ModeChoice, QuantileChoice
+from sfumato.kernel.certify import Certificate, Certified
+from sfumato.kernel.expressions import Column
+from sfumato.kernel.neighbours import Neighbours
+from sfumato.kernel.plan import BoundedPlan, Count, Curve, Halves, Keys, People, Quantity, Sum, Thirds
+from sfumato.kernel.row_sources import Derived, Join, PerUnit, PublicScan, Scan, Source, Union
+from sfumato.lab.auditing.plain_reading import PinnedTables
+
+WEIGHT = 65_536  # steps of a person's row
+
+
+@dataclass(frozen=True, slots=True)
+class LeastSensitivity:
+    """What a certificate must allow at least: L1, and squared L2."""
+
+    l1: Fraction
+    l2_squared: Fraction
+
+
+def check_sensitivities(certificate: Certificate, tables: Mapping[str, Table], pinned: PinnedTables) -> Iterator[str]:
+    """The measurements whose certified sensitivity, or spread of a choice, is below the rules."""
+    (plan,) = certificate.plans
+    for measurement, certified in zip(plan.measurements, certificate.measurements, strict=True):
+        if isinstance(certified.noise, QuantileChoice | ExtremeChoice | ModeChoice):
+            if _falls_short(plan, certified, certified.noise, tables, pinned):
+                yield f"{certified.name}: the spread of its choice is too narrow for what one unit moves."
+            continue
+        least = find_least(plan, measurement.quantity, tables, pinned)
+        allowed = certified.sensitivity
+        if allowed.l1 < least.l1 or allowed.l2_squared < least.l2_squared:
+            yield f"{certified.name}: the certified sensitivity is below what one unit can move."
+
+
+def find_least(  # noqa: PLR0911 - one return a rule
+    plan: BoundedPlan, quantity: Quantity, tables: Mapping[str, Table], pinned: PinnedTables
+) -> LeastSensitivity:
+    """The sensitivity of a quantity that adds up."""
+    reach, several = find_reach(plan.source, tables, pinned), plan.cells != 1
+    replaces, per_row = plan.unit.neighbours is Neighbours.REPLACE_ONE, plan.unit.per_row
+    people = 2 if replaces else 1
+    match quantity:
+        case Count():
+            return _add_up(Fraction(0), Fraction(reach * (1 if per_row else WEIGHT)), replaces, several)
+        case Sum(value, grid, offset):
+            if replaces and _is_fixed(plan) and isinstance(value, Column) and not value.nullable:
+                return LeastSensitivity(Fraction(grid.upper - grid.lower), Fraction((grid.upper - grid.lower) ** 2))
+            low, high = (Fraction(reach * (end - offset)) for end in (grid.lower, grid.upper))
+            return _add_up(min(low, Fraction(0)), max(high, Fraction(0)), replaces, several)
+        case People() | Keys():
+            cells = [len(key.values) for key in plan.keys if key.values is not None]
+            declared = prod(cells) if len(cells) == len(plan.keys) else None
+            groups = plan.max_groups_per_unit if declared is None else min(plan.max_groups_per_unit, declared)
+            moved = Fraction(groups * people if several else 1)
+            return LeastSensitivity(moved, moved)
+        case Halves(grid=grid):  # both halves of a row add up to the whole range
+            whole = Fraction(people * reach * (grid.upper - grid.lower))
+            return LeastSensitivity(whole, _square_of_one(whole, people))
+        case Thirds(grid=grid):
+            whole = Fraction(people * reach * (grid.upper - grid.lower) ** 2)
+            return LeastSensitivity(whole, _square_of_one(whole, people))
+        case Curve(grid=grid):
+            # from the middle to the upper bound and back: half of the range times itself, and its square
+            half = grid.upper - (grid.lower + grid.upper) // 2
+            return LeastSensitivity(Fraction(2 * half * half), Fraction(2 * half**4))
+        case _:
+            raise AssertionError(quantity)
+
+
+def _square_of_one(whole: Fraction, people: int) -> Fraction:
+    """All in one part, of each of the people."""
+    return people * (whole / people) ** 2
+
+
+def _is_fixed(plan: BoundedPlan) -> bool:
+    """Is every row counted, whatever it holds?"""
+    return isinstance(plan.source, Scan) and plan.unit.per_row and not plan.filters and not plan.keys
+
+
+def _add_up(low: Fraction, high: Fraction, replaces: bool, several: bool) -> LeastSensitivity:
+    """Of sums to which one unit adds from `low` <= 0 to `high` >= 0."""
+    size = max(high, -low)
+    if not replaces:
+        return LeastSensitivity(size, size**2)
+    if not several:
+        return LeastSensitivity(high - low, (high - low) ** 2)
+    together = (high - low) ** 2 if low < 0 < high else Fraction(0)  # both in one cell
+    return LeastSensitivity(2 * size, max(2 * size**2, together))
+
+
+def find_reach(source: Source, tables: Mapping[str, Table], pinned: PinnedTables) -> int:  # noqa: PLR0911
+    """The most rows of weight 1 that one unit has in a source."""
+    match source:
+        case Scan(table=name):
+            return tables[name].max_rows_per_unit
+        case PublicScan():
+            return 1
+        case Derived(inner):
+            return find_reach(inner, tables, pinned)
+        case Join(left, right, multiplicity=None):
+            return find_reach(left, tables, pinned) * find_reach(right, tables, pinned)
+        case Join(left, right):
+            return find_reach(left, tables, pinned) * _find_multiplicity(source, right, pinned)
+        case Union(parts):
+            return sum(find_reach(part, tables, pinned) for part in parts)
+        case PerUnit():
+            return 1
+        case _:
+            assert_never(source)
+
+
+def _find_multiplicity(join: Join, right: Source, pinned: PinnedTables) -> int:
+    """The most rows of a public table that share all compared values; 1 where they are computed."""
+    if not isinstance(right, PublicScan) or not all(isinstance(two, Column) for _, two in join.on):
+        return 1
+    names = [two.name.removeprefix(right.prefix) for _, two in join.on if isinstance(two, Column)]
+    shared = Counter(tuple(row[name] for name in names) for row in pinned[right.table])
+    return max((times for values, times in shared.items() if None not in values), default=1)
+
+
+def _falls_short(
+    plan: BoundedPlan,
+    certified: Certified,
+    choice: QuantileChoice | ExtremeChoice | ModeChoice,
+    tables: Mapping[str, Table],
+    pinned: PinnedTables,
+) -> bool:
+    """Is the spread narrower than what one unit's weight moves, per epsilon?"""
+    replaces = plan.unit.neighbours is Neighbours.REPLACE_ONE
+    weight = find_reach(plan.source, tables, pinned) * (1 if plan.unit.per_row else WEIGHT)
+    epsilon = Fraction(getattr(certified.loss, "epsilon", 0))
+    if isinstance(choice, QuantileChoice):
+        times = sum_quantile_moves(choice.fractions, replaces=replaces, several=plan.cells != 1)
+    else:
+        times = Fraction(2 if replaces else 1)
+    return not epsilon or choice.spread * epsilon < times * weight or choice.reach < weight
+
+
+def sum_quantile_moves(fractions: tuple[Fraction, ...], *, replaces: bool, several: bool) -> Fraction:
+    """How far a weight of 1 moves the scores of all fractions together (docs/claims/K-31.md).
+
+    A weight above a wanted rank moves the bins beyond it by 1 - f, one below by f. Each fraction pays for its own
+    choice, and all of them for the weight that enters on one side.
+    """
+    own = sum((max(share, 1 - share) for share in fractions), Fraction(0))
+    sides = max(sum(fractions, Fraction(0)), sum((1 - share for share in fractions), Fraction(0)))
+    if not replaces:
+        return own + sides
+    return 2 * (own + sides) if several else Fraction(2 * len(fractions))

@@ -1,0 +1,73 @@
+"""What is checked once for a question, and not for each pair: noise, sensitivities, releases, and the ledger."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import chain
+
+from sfumato.answering.desk import DEFAULT_ANALYST, Desk
+from sfumato.errors import CatalogError, SfumatoError
+from sfumato.kernel.certify import Certificate
+from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
+from sfumato.lab.auditing.audit_stage import Setting, Stage, plan_question
+from sfumato.lab.auditing.choice_sampling import check_choosers
+from sfumato.lab.auditing.independent_sensitivities import check_sensitivities
+from sfumato.lab.auditing.ledger_probes import check_ledger, check_permission
+from sfumato.lab.auditing.noise_distribution import check_samplers
+from sfumato.lab.auditing.pair_maker import DatasetPair
+from sfumato.lab.auditing.pinned_tables import read_pinned
+from sfumato.lab.auditing.throwaway_desk import PinnedRows
+from sfumato.lab.auditing.wide_releases import check_wide_release, give_integers
+
+SMALL_RELEASE = 60  # undeclared keys of a charge that is probed
+
+
+def check_question(stage: Stage, pair: DatasetPair, setting: Setting) -> tuple[str, ...]:
+    """The faults that need no pair: see the functions that are called. A refused question has none."""
+    with PinnedRows() as rows:
+        try:
+            pinned = read_pinned(rows.load(pair.first))
+        except CatalogError:  # the replays show the same refusal
+            return ()
+        with replace(setting, pinned=rows).open(stage.dataset, pair.first) as desk:
+            try:
+                certificate = plan_question(desk, stage.sql, setting).certificate
+                desk.ledger.quote(DEFAULT_ANALYST, certificate)
+            except SfumatoError:  # here too
+                return ()
+            tables = {name: table for name, (table, _) in pair.first.items()}
+            return tuple(
+                chain(
+                    _run("the noise", lambda: _check_noise(certificate)),
+                    _run("sensitivities", lambda: check_sensitivities(certificate, tables, pinned)),
+                    _run("a wide release", lambda: check_wide_release(desk, certificate.plans[0])),
+                    _run("the ledger", lambda: _check_ledger(desk, certificate)),
+                    _run("permissions", lambda: check_permission(desk, stage.sql, setting.complete(stage.query))),
+                )
+            )
+
+
+def _run(what: str, check: Callable[[], Iterator[str]]) -> Iterator[str]:
+    """The faults that a check finds. A refusal inside it is one: correct code never gets there."""
+    try:
+        yield from check()
+    except SfumatoError as error:
+        yield f"Checking {what} was refused: {type(error).__name__}: {error.message}"
+
+
+def _check_noise(certificate: Certificate) -> Iterator[str]:
+    """Draw the certified noise many times, and compare its distribution with the certified one.
+
+    The replays show that released integers are exact ones plus draws of these samplers.
+    """
+    noises = [measured.noise for measured in certificate.measurements]
+    yield from check_samplers([noise for noise in noises if isinstance(noise, LaplaceNoise | GaussianNoise)])
+    yield from check_choosers([noise for noise in noises if not isinstance(noise, LaplaceNoise | GaussianNoise)])
+
+
+def _check_ledger(desk: Desk, certificate: Certificate) -> Iterator[str]:
+    (plan,) = certificate.plans
+    keys = None if certificate.cells is not None else tuple(
+        tuple(f"key {place}" for _ in plan.keys) for place in range(SMALL_RELEASE)
+    )  # fmt: skip
+    given = give_integers(certificate, certificate.cells or SMALL_RELEASE, keys)
+    return check_ledger(desk, plan, given)

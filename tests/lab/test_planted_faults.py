@@ -1,0 +1,59 @@
+"""Faults that are planted in the code: an audit of one question finds each of them, with the pairs that reach it.
+
+`planted_faults.toml` lists them. A fault that is found on pairs names a part of their names; the others are found by
+the checks that need no pair.
+"""
+
+import tomllib
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from planted_datasets import DATASETS
+from planted_faults import plant
+
+import sfumato as sf
+from sfumato.ingest.canonical import spell_value
+from sfumato.lab.auditing.audit_stage import Setting, set_stage
+from sfumato.lab.auditing.query_replay import replay_pairs
+from sfumato.lab.auditing.question_checks import check_question
+from sfumato.lab.auditing.question_pairs import make_pairs
+
+FAULTS = tomllib.loads((Path(__file__).parent / "planted_faults.toml").read_text())["fault"]
+
+
+def find_fault(fault, folder):
+    """The first fault that an audit finds."""
+    setting = Setting(**fault.get("price", {}), engine=fault.get("engine", "duckdb"))
+    stage = set_stage(DATASETS[fault["data"]](), fault["sql"])
+    pairs = make_pairs(stage, folder, 0, 1, setting)
+    if "pair" not in fault:
+        return check_question(stage, next(pairs), setting)
+    chosen = [pair for pair in pairs if fault["pair"] in pair.name]
+    assert chosen
+    return next((found.faults for found in replay_pairs(stage, fault["sql"], chosen, setting) if found.faults), ())
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault["name"])
+def test_a_planted_fault_is_found(fault, tmp_path):
+    with ExitStack() as planted:
+        for part in (fault, *fault.get("also", ())):
+            planted.enter_context(plant(part["file"], part["text"], part["becomes"]))
+        assert find_fault(fault, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("data", "sql"), sorted({(fault["data"], fault["sql"]) for fault in FAULTS if "price" not in fault})
+)
+def test_the_same_checks_find_nothing_in_correct_code(data, sql, tmp_path):
+    assert find_fault({"data": data, "sql": sql}, tmp_path) == ()
+
+
+def test_a_planted_fault_is_taken_out_again():
+    text, becomes = 'return "true" if value else "false"', 'return "yes"'
+    with plant("sfumato/ingest/canonical.py", text, becomes):
+        assert spell_value(True) == "yes"
+    assert spell_value(True) == "true"
+    with pytest.raises(AssertionError, match="0 times"), plant("sfumato/ingest/canonical.py", "no such line", ""):
+        pass
+    assert sf.PureDP(1).epsilon == 1
