@@ -36,6 +36,7 @@ DATASETS = {
     "people, public number": lambda: declare(neighbours="replace-one", people=10),
     "rows": lambda: declare(sf.ROW),
     "rows, replaced": lambda: declare(sf.ROW, "replace-one"),
+    "rows, replaced, zcdp": lambda: declare(sf.ROW, "replace-one", "zcdp"),
     "rows, public number": lambda: declare(sf.ROW, "replace-one", rows=10),
     "counts": lambda: declare(sf.ROW, count_column="n"),
     "clinic": lambda: Dataset("clinic", declare_tables(most_rows=2, most_groups=2), sf.Budget(epsilon=9, delta="1e-6")),

@@ -174,9 +174,12 @@ def _check_stored(probe: Probe) -> Iterator[str]:
     """A stored answer is free for the same question, and is not used for any other, or where more is wanted."""
     with probe.make_ledger(Fraction(9)) as ledger:
         certified = certify_plan(probe.plan)
-        charge_and_release(Meter(probe.given, ledger), ledger, certified, DEFAULT_ANALYST, "audit")
-        if ledger.find_stored(certified.certificate, DEFAULT_ANALYST) is None:
+        answered = charge_and_release(Meter(probe.given, ledger), ledger, certified, DEFAULT_ANALYST, "audit")
+        (released,), stored = answered.released, ledger.find_stored(certified.certificate, DEFAULT_ANALYST)
+        if stored is None:
             yield "A stored answer is not found again."
+        elif (stored.integers, stored.keys) != (released.integers, released.keys):
+            yield "A stored answer is not the one that was released."
         for what, alter in ALTERED.items():
             with suppress(SfumatoError):  # an altered plan that cannot be
                 other = alter(probe.plan)

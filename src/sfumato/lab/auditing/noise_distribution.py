@@ -79,8 +79,9 @@ def check_samplers(noises: Sequence[Noise]) -> Iterator[str]:
         drawn = noise.draw(TOGETHER, SYSTEM)
         for fault in find_wrong_noise(noise, drawn[-DRAWS:]):
             yield f"{_describe(noise)}: of the last of {TOGETHER:,} draws, {fault}."
-        if len(np.unique(np.array(drawn, object))) < TOGETHER - MOST_EQUAL:
-            yield f"{_describe(noise)}: some of {TOGETHER:,} draws are drawn again."
+        both = np.concatenate([np.array(part, object) for part in (drawn, noise.draw(TOGETHER, SYSTEM))])
+        if len(np.unique(both)) < 2 * TOGETHER - MOST_EQUAL:
+            yield f"{_describe(noise)}: some of twice {TOGETHER:,} draws are drawn again."
 
 
 def _is_unlikely(hits: int, trials: int, rate: float) -> bool:

@@ -1,13 +1,15 @@
 """What is checked once for a question, and not for each pair: noise, sensitivities, releases, and the ledger."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
 
 from sfumato.answering.desk import DEFAULT_ANALYST, Desk
+from sfumato.catalog.dataset import Table
 from sfumato.errors import CatalogError, SfumatoError
 from sfumato.kernel.certify import Certificate
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
+from sfumato.lab.auditing.asked_answers import check_asked
 from sfumato.lab.auditing.audit_stage import Setting, Stage, plan_question
 from sfumato.lab.auditing.choice_sampling import check_choosers
 from sfumato.lab.auditing.independent_sensitivities import check_sensitivities
@@ -15,6 +17,7 @@ from sfumato.lab.auditing.ledger_probes import check_ledger, check_permission
 from sfumato.lab.auditing.noise_distribution import check_samplers
 from sfumato.lab.auditing.pair_maker import DatasetPair
 from sfumato.lab.auditing.pinned_tables import read_pinned
+from sfumato.lab.auditing.plan_probes import check_refusals
 from sfumato.lab.auditing.throwaway_desk import PinnedRows
 from sfumato.lab.auditing.wide_releases import check_wide_release, give_integers
 
@@ -41,6 +44,8 @@ def check_question(stage: Stage, pair: DatasetPair, setting: Setting) -> tuple[s
                     _run("sensitivities", lambda: check_sensitivities(certificate, tables, pinned)),
                     _run("a wide release", lambda: check_wide_release(desk, certificate.plans[0])),
                     _run("the ledger", lambda: _check_ledger(desk, certificate)),
+                    _run("the plan", lambda: _check_plan(desk, certificate, setting, tables)),
+                    _run("a complete answer", lambda: check_asked(desk, stage.sql, setting.complete(stage.query))),
                     _run("permissions", lambda: check_permission(desk, stage.sql, setting.complete(stage.query))),
                 )
             )
@@ -62,6 +67,12 @@ def _check_noise(certificate: Certificate) -> Iterator[str]:
     noises = [measured.noise for measured in certificate.measurements]
     yield from check_samplers([noise for noise in noises if isinstance(noise, LaplaceNoise | GaussianNoise)])
     yield from check_choosers([noise for noise in noises if not isinstance(noise, LaplaceNoise | GaussianNoise)])
+
+
+def _check_plan(desk: Desk, certificate: Certificate, setting: Setting, tables: Mapping[str, Table]) -> Iterator[str]:
+    """The plain engine has no check: it is not given false plans."""
+    if setting.engine == "duckdb" and setting.wrap is None:
+        yield from check_refusals(desk.engine, certificate.plans[0], tables)
 
 
 def _check_ledger(desk: Desk, certificate: Certificate) -> Iterator[str]:

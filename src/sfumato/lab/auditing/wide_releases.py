@@ -18,7 +18,7 @@ from sfumato.kernel.plan import BoundedPlan, Curve, Key
 from sfumato.kernel.release import CellKey, Released
 from sfumato.lab.auditing.binomial_limits import compute_tail
 from sfumato.lab.auditing.noise_distribution import ALARM, find_wrong_noise
-from sfumato.lab.auditing.real_releases import GivenIntegers, list_sizes
+from sfumato.lab.auditing.real_releases import GivenIntegers, list_sizes, release_given
 from sfumato.lab.auditing.recomputed_release import check_release
 from sfumato.lab.auditing.recorded_release import ExactIntegers, RecordedEntropy, release_recorded
 
@@ -49,6 +49,21 @@ def check_wide_release(desk: Desk, plan: BoundedPlan) -> Iterator[str]:
             yield from _check_noise(measured, given, released)
         else:
             yield from _check_choices(measured, given, released)
+    yield from _check_real_path(desk, wide, given)
+
+
+def _check_real_path(desk: Desk, wide: BoundedPlan, given: ExactIntegers) -> Iterator[str]:
+    """Two releases as answers get them, without recorded noise: each has noise as certified, and noise of its own."""
+    releases = release_given(desk, wide, given, 2)
+    for measured in releases[0].released.certificate.measurements:
+        if isinstance(measured.noise, LaplaceNoise | GaussianNoise):
+            for release in releases:
+                yield from (
+                    f"as answers are released, {fault}" for fault in _check_noise(measured, given, release.released)
+                )
+            one, two = (release.released.integers[measured.name] for release in releases)
+            if one == two:
+                yield f"{measured.name}: two releases have the same noise."
 
 
 def widen(plan: BoundedPlan) -> BoundedPlan | None:
