@@ -36,8 +36,7 @@ def plant(file: str, text: str, becomes: str) -> Iterator[None]:
         constants = {
             name: value
             for name, value in vars(altered).items()
-            if isinstance(value, str | int | float | tuple) and not name.startswith("__")
-            and getattr(module, name, value) != value
+            if is_plain(value) and not name.startswith("__") and getattr(module, name, value) != value
         }  # fmt: skip
         kept = {name: getattr(module, name) for name in constants}
         for name, value in constants.items():
@@ -69,6 +68,12 @@ def pair_functions(old: object, new: object, module: str) -> Iterator[tuple[type
             yield from pair_functions(old.__wrapped__, new.__wrapped__, module)
         if old.__closure__ is None and new.__closure__ is None:
             yield old, new
+
+
+def is_plain(value: object) -> bool:
+    """Is it a number, a text, or a tuple or dict of them?"""
+    parts = value if isinstance(value, tuple) else value.values() if isinstance(value, dict) else (value,)
+    return all(isinstance(part, str | int | float) for part in parts)
 
 
 def clear_cache(module: types.ModuleType, name: str) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
+from sfumato.catalog.columns import Id
 from sfumato.kernel.row_sources import TIMES_MET
 from sfumato.lab.auditing.contribution_pairs import choose_group, multiply_rows
 from sfumato.lab.auditing.pair_maker import LARGEST, LOW, TYPICAL, CountRows, DatasetPair, Held, PairMaker
@@ -64,16 +65,14 @@ def list_pairs_of_many(maker: PairMaker, values: Mapping[str, object], keys: set
 
 
 def _make_spread(maker: PairMaker, name: str, values: Mapping[str, object], keys: set[str], rows: CountRows) -> Held:
-    """A person whose rows are in as many groups as they can be."""
+    """A person whose rows are in as many groups as they can be; one of four is in no declared group."""
     person = maker.make_person(name, LARGEST, values, rows)
     for table, records in person.items():
-        columns = {column: kind for column, kind in maker.tables[table].columns.items() if column in keys}
-        links = {one.unit_through[0] for one in maker.private if one.unit_through is not None}
+        columns = maker.tables[table].columns
+        spread = {column: columns[column] for column in keys & set(columns) if not isinstance(columns[column], Id)}
         for place, record in enumerate(records):
-            record.update(
-                {name: choose_group(kind, place) for name, kind in columns.items() if name not in {*links, "", None}
-                 and name != maker.tables[table].unit}
-            )  # fmt: skip
+            for column, kind in spread.items():
+                record[column] = choose_group(kind, place) if place % 4 else None
     return person
 
 

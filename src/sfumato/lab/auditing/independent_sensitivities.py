@@ -6,7 +6,7 @@ and the plan. The replays look for people who reach them.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import prod
 from typing import assert_never
@@ -14,9 +14,27 @@ from typing import assert_never
 from sfumato.catalog.dataset import Table
 from sfumato.kernel.bin_choice import ExtremeChoice, ModeChoice, QuantileChoice
 from sfumato.kernel.certify import Certificate, Certified
-from sfumato.kernel.expressions import Column
+from sfumato.kernel.expressions import Column, Literal
 from sfumato.kernel.neighbours import Neighbours
-from sfumato.kernel.plan import BoundedPlan, Count, Curve, Halves, Keys, People, Quantity, Sum, Thirds
+from sfumato.kernel.plan import (
+    BoundedPlan,
+    Count,
+    Curve,
+    Distinct,
+    DistinctSum,
+    Extreme,
+    Halves,
+    Key,
+    Keys,
+    Mode,
+    People,
+    Pivot,
+    Products,
+    Quantiles,
+    Quantity,
+    Sum,
+    Thirds,
+)
 from sfumato.kernel.row_sources import Derived, Join, PerUnit, PublicScan, Scan, Source, Union
 from sfumato.lab.auditing.plain_reading import PinnedTables
 
@@ -76,8 +94,38 @@ def find_least(  # noqa: PLR0911 - one return a rule
             # from the middle to the upper bound and back: half of the range times itself, and its square
             half = grid.upper - (grid.lower + grid.upper) // 2
             return LeastSensitivity(Fraction(2 * half * half), Fraction(2 * half**4))
+        case Distinct() | DistinctSum():
+            return _find_different(plan, quantity, reach, replaces)
+        case Pivot(part, conditions):  # a row belongs to one condition: as one more key
+            apart = replace(plan, keys=(*plan.keys, Key(Literal(None), tuple(range(len(conditions))))))
+            return find_least(apart, part, tables, pinned)
+        case Products():
+            ends = [quantity.find_bounds(term) for term in quantity.terms]
+            sides = [
+                _add_up(Fraction(reach * min(low, 0)), Fraction(reach * max(high, 0)), replaces, several).l1
+                for low, high in ends
+            ]
+            return LeastSensitivity(sum(sides, Fraction(0)), sum((side**2 for side in sides), Fraction(0)))
+        case Quantiles() | Extreme() | Mode():
+            return LeastSensitivity(Fraction(0), Fraction(0))  # `_falls_short` has their rules
         case _:
-            raise AssertionError(quantity)
+            assert_never(quantity)
+
+
+def _find_different(
+    plan: BoundedPlan, quantity: Distinct | DistinctSum, reach: int, replaces: bool
+) -> LeastSensitivity:
+    """Different values: one unit adds as many as it has rows, and no more than the lists have."""
+    listed = [len(key.values) for key in quantity.keys if key.values is not None]
+    kept = in_cell = reach
+    if len(listed) == len(quantity.keys):
+        kept = reach if plan.cells is None else min(reach, plan.cells * prod(listed))
+        in_cell = min(kept, prod(listed))
+    if isinstance(quantity, DistinctSum):
+        low, high = (Fraction(kept * (end - quantity.offset)) for end in (quantity.grid.lower, quantity.grid.upper))
+        return _add_up(min(low, Fraction(0)), max(high, Fraction(0)), replaces, plan.cells != 1)
+    moved = Fraction(kept * (2 if replaces and plan.cells != 1 else 1))
+    return LeastSensitivity(moved, moved * in_cell)
 
 
 def _square_of_one(whole: Fraction, people: int) -> Fraction:
@@ -110,6 +158,8 @@ def find_reach(source: Source, tables: Mapping[str, Table], pinned: PinnedTables
             return 1
         case Derived(inner):
             return find_reach(inner, tables, pinned)
+        case Join(left, meets_one=True):  # a declared key of the right side is compared
+            return find_reach(left, tables, pinned)
         case Join(left, right, multiplicity=None):
             return find_reach(left, tables, pinned) * find_reach(right, tables, pinned)
         case Join(left, right):

@@ -16,7 +16,7 @@ from sfumato.catalog.dataset import Dataset
 from sfumato.errors import BudgetExceeded, EngineFailed, KernelFault, PermissionDenied, SfumatoError
 from sfumato.kernel.exact import sum_exactly
 from sfumato.kernel.expressions import Literal
-from sfumato.kernel.losses import ZCDP, ApproxDP, PrivacyLoss, PureDP
+from sfumato.kernel.losses import GDP, ZCDP, ApproxDP, PrivacyLoss, PureDP
 from sfumato.kernel.neighbours import Neighbours
 from sfumato.kernel.plan import BoundedPlan, Grid
 from sfumato.kernel.release import ExactAggregates
@@ -91,13 +91,17 @@ def multiply(loss: PrivacyLoss, times: Fraction) -> PrivacyLoss:
 
 
 def _split(loss: PrivacyLoss) -> tuple[Fraction, Fraction]:
-    amount = loss.rho if isinstance(loss, ZCDP) else loss.epsilon
-    return Fraction(amount), Fraction(0) if isinstance(loss, PureDP) else Fraction(loss.delta)
+    match loss:
+        case PureDP(epsilon):
+            return Fraction(epsilon), Fraction(0)
+        case ApproxDP(amount, delta) | ZCDP(amount, delta) | GDP(amount, delta):
+            return Fraction(amount), Fraction(delta)
 
 
 def check_ledger(desk: Desk, plan: BoundedPlan, given: ExactIntegers) -> Iterator[str]:
     """The faults of the charge of a plan."""
-    unlimited = ZCDP(10**6, "0.9") if isinstance(desk.dataset.budget.loss, ZCDP) else ApproxDP(10**6, "0.9")
+    declared = desk.dataset.budget.loss
+    unlimited = (ApproxDP if isinstance(declared, PureDP) else type(declared))(10**6, "0.9")
     with make_throwaway_ledger(plan.population, unlimited) as ledger:
         charge_and_release(Meter(given, ledger), ledger, certify_plan(plan), DEFAULT_ANALYST, "audit")
         probe = Probe(plan, given, plan.population, ledger.totals().spent)
@@ -231,6 +235,8 @@ def _double(loss: PrivacyLoss) -> PrivacyLoss:
             return ApproxDP(2 * epsilon, delta)
         case ZCDP(rho, delta):
             return ZCDP(2 * rho, delta)
+        case GDP(mu_squared, delta):
+            return GDP(2 * mu_squared, delta)
 
 
 ALTERED: Mapping[str, Alter] = {

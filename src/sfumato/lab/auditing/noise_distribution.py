@@ -129,7 +129,11 @@ def _list_small(noise: Noise) -> tuple[Noise, ...]:
 
 def _make_wide(noise: Noise) -> Noise:
     """Noise so wide that two of all draws are equal once in ten thousand runs of an audit."""
-    return LaplaceNoise(Fraction(2**46)) if isinstance(noise, LaplaceNoise) else GaussianNoise(Fraction(2**92))
+    return (
+        LaplaceNoise(Fraction(2**46))
+        if isinstance(noise, LaplaceNoise)
+        else GaussianNoise(Fraction(2**92), noise.rounded)
+    )
 
 
 def _describe(noise: Noise) -> str:

@@ -49,8 +49,8 @@ def read_plainly(data: Mapping[str, tuple[Table, object]]) -> PinnedTables | Non
 
 
 def list_records(table: Table, source: Any) -> list[dict[str, object]] | None:  # noqa: ANN401 - a frame or a path
-    """The records of a frame or a file as Python values; None for a file whose format is declared."""
-    if table.reading != PLAIN_TEXT:
+    """The records of a frame or a file as Python values; None where a format or a unique key is declared."""
+    if table.reading != PLAIN_TEXT or table.unique:
         return None
     if isinstance(source, str | Path):
         return _list_file(Path(source))

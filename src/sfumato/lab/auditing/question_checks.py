@@ -7,7 +7,7 @@ from itertools import chain
 from sfumato.answering.desk import DEFAULT_ANALYST, Desk
 from sfumato.catalog.dataset import Table
 from sfumato.errors import CatalogError, SfumatoError
-from sfumato.kernel.certify import Certificate
+from sfumato.kernel.certify import BinChoice, Certificate
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
 from sfumato.lab.auditing.asked_answers import check_asked
 from sfumato.lab.auditing.audit_stage import Setting, Stage, plan_question
@@ -66,7 +66,7 @@ def _check_noise(certificate: Certificate) -> Iterator[str]:
     """
     noises = [measured.noise for measured in certificate.measurements]
     yield from check_samplers([noise for noise in noises if isinstance(noise, LaplaceNoise | GaussianNoise)])
-    yield from check_choosers([noise for noise in noises if not isinstance(noise, LaplaceNoise | GaussianNoise)])
+    yield from check_choosers([noise for noise in noises if isinstance(noise, BinChoice)])
 
 
 def _check_plan(desk: Desk, certificate: Certificate, setting: Setting, tables: Mapping[str, Table]) -> Iterator[str]:

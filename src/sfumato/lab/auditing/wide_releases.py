@@ -10,10 +10,10 @@ from dataclasses import replace
 from sfumato.answering.certified_plans import certify_plan, replace_shares
 from sfumato.answering.desk import DEFAULT_ANALYST, Desk
 from sfumato.kernel.bin_choice import OVERSHOOT, ExtremeChoice
-from sfumato.kernel.certify import Certificate, Certified
+from sfumato.kernel.certify import BinChoice, Certificate, Certified
 from sfumato.kernel.expressions import Column, ColumnType
 from sfumato.kernel.losses import ApproxDP
-from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
+from sfumato.kernel.mechanisms import BoxNoise, GaussianNoise, LaplaceNoise
 from sfumato.kernel.plan import BoundedPlan, Curve, Key
 from sfumato.kernel.release import CellKey, Released
 from sfumato.lab.auditing.binomial_limits import compute_tail
@@ -26,6 +26,7 @@ CELLS = 40_000  # more than 2**15
 MOST_BINS = 2_000_000  # of all cells of a choice together
 SMALLEST = 60  # at least so many cells of a choice
 LOOSE = "0.2"  # a delta
+SLOW = 2_000  # as so many bins
 RARE = 1e-12  # the chance of a bin that all weight is far from
 TAIL = 4_000  # cells at the end that are looked at by themselves
 _EDGE = tuple(sign * (2**power + more) for power in range(62) for more in (-1, 0, 1) for sign in (1, -1))
@@ -47,7 +48,7 @@ def check_wide_release(desk: Desk, plan: BoundedPlan) -> Iterator[str]:
     for measured in certificate.measurements:
         if isinstance(measured.noise, LaplaceNoise | GaussianNoise):
             yield from _check_noise(measured, given, released)
-        else:
+        elif isinstance(measured.noise, BinChoice):
             yield from _check_choices(measured, given, released)
     yield from _check_real_path(desk, wide, given)
 
@@ -78,14 +79,21 @@ def widen(plan: BoundedPlan) -> BoundedPlan | None:
 
 
 def _count_bins(measured: Certified) -> int:
-    return 1 if isinstance(measured.noise, LaplaceNoise | GaussianNoise) else measured.noise.bins
+    """The work of a cell: the bins of a choice, and box noise, which is drawn cell by cell."""
+    match measured.noise:
+        case LaplaceNoise() | GaussianNoise():
+            return 1
+        case BoxNoise():
+            return SLOW
+        case choice:
+            return choice.bins
 
 
 def give_integers(certificate: Certificate, cells: int, keys: tuple[CellKey, ...] | None = None) -> ExactIntegers:
     """Integers of every size. In a choice, all weight is in one bin: that bin is chosen."""
     integers, bins = {}, {}
     for measured in certificate.measurements:
-        if not isinstance(measured.noise, LaplaceNoise | GaussianNoise):
+        if isinstance(measured.noise, BinChoice):
             weight = 2**40 * measured.noise.reach
             bins[measured.name] = tuple({_place_bin(measured, cell): min(weight, 2**60)} for cell in range(cells))
         elif measured.threshold is not None:
