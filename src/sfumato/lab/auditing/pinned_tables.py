@@ -3,10 +3,13 @@
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from fractions import Fraction
 
 from sfumato.catalog.dataset import Table
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
+from sfumato.errors import CatalogError
 from sfumato.ingest.hidden_names import HIDDEN, ROWS_OF_UNIT, STEPS, UNIT
 from sfumato.ingest.pinned_rows import find_grids
 from sfumato.kernel.expressions import Scalar
@@ -102,6 +105,19 @@ def compare_pinned(
         yield "Pinned rows changed though no record of a person changed."
     elif max(len(gone), len(come)) > 1 or (not replaced and len(gone | come) > 1):
         yield "One person's records changed how the records of others are pinned."
+
+
+def check_public_numbers(data: Data) -> Iterator[str]:
+    """A table with another number of rows or people than it makes public must not be loaded."""
+    for name, (table, rows) in data.items():
+        for key in ("rows", "people"):
+            number = getattr(table, key)
+            if number is None or table.public:
+                continue
+            declared = replace(table, rows=number + 1) if key == "rows" else replace(table, people=number + 1)
+            with suppress(CatalogError):
+                DuckDBEngine.of_tables({**data, name: (declared, rows)}).close()
+                yield f"{name}: it was loaded although its public number of {key} is false."
 
 
 def _count_all(rows: list[Row]) -> Counter[Frozen]:

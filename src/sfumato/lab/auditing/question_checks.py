@@ -16,7 +16,7 @@ from sfumato.lab.auditing.independent_sensitivities import check_sensitivities
 from sfumato.lab.auditing.ledger_probes import check_ledger, check_permission
 from sfumato.lab.auditing.noise_distribution import check_samplers
 from sfumato.lab.auditing.pair_maker import DatasetPair
-from sfumato.lab.auditing.pinned_tables import read_pinned
+from sfumato.lab.auditing.pinned_tables import check_public_numbers, read_pinned
 from sfumato.lab.auditing.plan_probes import check_refusals
 from sfumato.lab.auditing.throwaway_desk import PinnedRows
 from sfumato.lab.auditing.wide_releases import check_wide_release, give_integers
@@ -46,6 +46,7 @@ def check_question(stage: Stage, pair: DatasetPair, setting: Setting) -> tuple[s
                     _run("the ledger", lambda: _check_ledger(desk, certificate)),
                     _run("the plan", lambda: _check_plan(desk, certificate, setting, tables)),
                     _run("a complete answer", lambda: check_asked(desk, stage.sql, setting.complete(stage.query))),
+                    _run("public numbers", lambda: check_public_numbers(pair.first)),
                     _run("permissions", lambda: check_permission(desk, stage.sql, setting.complete(stage.query))),
                 )
             )
