@@ -35,7 +35,7 @@ from sfumato.kernel.plan import (
     Sum,
     Thirds,
 )
-from sfumato.kernel.row_sources import Derived, Join, PerUnit, PublicScan, Scan, Source, Union
+from sfumato.kernel.row_sources import Capped, Derived, Join, PerUnit, PublicScan, Scan, Source, Union
 from sfumato.lab.auditing.plain_reading import PinnedTables
 
 WEIGHT = 65_536  # steps of a person's row
@@ -168,6 +168,8 @@ def find_reach(source: Source, tables: Mapping[str, Table], pinned: PinnedTables
             return sum(find_reach(part, tables, pinned) for part in parts)
         case PerUnit():
             return 1
+        case Capped(max_rows=most):  # bounded again
+            return most
         case _:
             assert_never(source)
 

@@ -8,7 +8,7 @@ from sfumato.engines.engine import Engine
 from sfumato.errors import SfumatoError
 from sfumato.kernel.expressions import Column
 from sfumato.kernel.plan import BoundedPlan
-from sfumato.kernel.row_sources import Derived, Join, PerUnit, PublicScan, Scan, Source, Union
+from sfumato.kernel.row_sources import Capped, Derived, Join, PerUnit, PublicScan, Scan, Source, Union
 
 
 def check_refusals(engine: Engine, plan: BoundedPlan, tables: Mapping[str, Table]) -> Iterator[str]:
@@ -42,7 +42,7 @@ def list_false_sources(source: Source) -> Iterator[tuple[str, Source]]:
             yield "a table that is not pinned", replace(source, table="no such table")
         case PublicScan():
             yield "a public table that is not pinned", replace(source, table="no such table")
-        case Derived(inner) | PerUnit(inner):
+        case Derived(inner) | PerUnit(inner) | Capped(inner):
             yield from ((what, replace(source, source=false)) for what, false in list_false_sources(inner))
         case Join(left, right, multiplicity=times):
             if times is not None and times > 1:
