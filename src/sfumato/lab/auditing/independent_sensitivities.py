@@ -34,6 +34,7 @@ from sfumato.kernel.plan import (
     Quantity,
     Sum,
     Thirds,
+    WeightedKeys,
 )
 from sfumato.kernel.row_sources import Capped, Derived, Join, PerUnit, PublicScan, Scan, Source, Union
 from sfumato.lab.auditing.plain_reading import PinnedTables
@@ -106,8 +107,8 @@ def find_least(  # noqa: PLR0911 - one return a rule
                 for low, high in ends
             ]
             return LeastSensitivity(sum(sides, Fraction(0)), sum((side**2 for side in sides), Fraction(0)))
-        case Quantiles() | Extreme() | Mode():
-            return LeastSensitivity(Fraction(0), Fraction(0))  # `_falls_short` has their rules
+        case Quantiles() | Extreme() | Mode() | WeightedKeys():
+            return LeastSensitivity(Fraction(0), Fraction(0))  # `_falls_short` has rules of choices; of weights, none
         case _:
             assert_never(quantity)
 

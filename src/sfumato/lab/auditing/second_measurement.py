@@ -7,7 +7,7 @@ from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.engines.engine import Engine
 from sfumato.engines.reference.reference_engine import ReferenceEngine
 from sfumato.ingest.hidden_names import UNIT
-from sfumato.kernel.plan import BoundedPlan, Keys
+from sfumato.kernel.plan import BoundedPlan, Keys, WeightedKeys
 from sfumato.kernel.row_sources import Capped, Derived, Join, PerUnit, PublicScan, Scan, Source, Union
 from sfumato.lab.auditing.plain_reading import PinnedTables, Row
 from sfumato.lab.auditing.recorded_release import ExactIntegers
@@ -33,7 +33,7 @@ def compare_measurements(
     if count_paired(plan.source, pinned) > MOST_PAIRED:
         return
     again = ExactIntegers.read(second.aggregate(plan))
-    keys = next((one.name for one in plan.measurements if isinstance(one.quantity, Keys)), None)
+    keys = next((one.name for one in plan.measurements if isinstance(one.quantity, Keys | WeightedKeys)), None)
     for measurement in plan.measurements:
         width = measurement.quantity.width
         one, two = (_index(side, measurement.name, width, keys) for side in (measured, again))
