@@ -99,10 +99,11 @@ def test_less_noise_or_a_lower_threshold_is_not_enough(rule):
 def test_the_bound_covers_every_share_of_lonely_keys():
     rule = RULES[0]
     lonely, epsilon = Fraction(rule.delta) * (PARTS - 2) / PARTS, Fraction(rule.epsilon)
-    whole = bound_key_delta(rule.deviation, lonely, epsilon, 1)
-    for share in np.linspace(0, 1, 300)[:-1]:
-        mu = Fraction(math.sqrt(1 - share)) * WHOLE / rule.deviation
-        assert Fraction(share) * lonely + bound_delta(mu, epsilon) <= whole
+    for deviation in (rule.deviation, 2 * rule.deviation):  # with more noise, lonely keys decide
+        whole = bound_key_delta(deviation, lonely, epsilon, 1)
+        for share in np.linspace(0, 1, 300)[:-1]:
+            mu = Fraction(math.sqrt(1 - share)) * WHOLE / deviation
+            assert Fraction(share) * lonely + bound_delta(mu, epsilon) <= whole
 
 
 def test_rules_that_cannot_be():

@@ -94,6 +94,7 @@ def test_the_rule_is_chosen_before_data_is_read():
     assert keys(BY_JOB, 1) == Keys()
     assert keys(BY_JOB, 50) == WeightedKeys()
     assert keys("SELECT job, COUNT(DISTINCT id) AS n FROM t GROUP BY job", 50) == Keys()
+    assert keys("SELECT job FROM t GROUP BY job", 50) == WeightedKeys()
     assert planned(BY_JOB, "add-remove", 1000)[0].max_groups_per_unit == 128
     by_weight = certify(planned(BY_JOB, "add-remove", 50)[0]).measurements[0]
     assert isinstance(by_weight.noise, GaussianNoise)

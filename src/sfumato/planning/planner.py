@@ -89,7 +89,7 @@ def _plan_measurements(
     check_work(source, groups_undeclared_keys=grouped)
     plan = BoundedPlan(dataset.population, source, unit, groups, query.filters, query.keys, measurements)
     _refuse_many_bins(plan)
-    counts_people = any(one.function == "PEOPLE" for one in query.aggregates)
+    counts_people = not query.keys_alone and any(one.function == "PEOPLE" for one in query.aggregates)
     stated = None if query.dp_options is None else query.dp_options.max_groups_contributed
     plan = choose_key_rule(plan, counts_people=counts_people, most_keys=stated or MOST_KEYS)
     return Planned(plan, formulas, chooser.public)
