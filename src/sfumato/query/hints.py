@@ -14,6 +14,14 @@ A_DAY = "A question means the same whenever it is asked: write the day itself, a
 FORMAT_KEYS = (
     "Group by DATE_TRUNC('month', day), and write STRFTIME(DATE_TRUNC('month', day), '%Y-%m') after SELECT: it is free."
 )
+NO_REGULAR_EXPRESSIONS = (
+    "Regular expressions are refused: engines differ in their syntax and in the time that they take. "
+    "LIKE, ILIKE, STARTS_WITH, ENDS_WITH and CONTAINS can express many of them."
+)
+REGULAR_EXPRESSIONS = (
+    "REGEXP_MATCHES", "REGEXP_LIKE",
+    "REGEXP_FULL_MATCH", "REGEXP_CONTAINS", "REGEXP_REPLACE", "REGEXP_EXTRACT", "RLIKE",
+)  # fmt: skip
 NOT_DATA = "A random number is no question about the data."
 A_PARAMETER = "Write the value itself."
 WORD_HINTS = {
@@ -33,6 +41,7 @@ WORD_HINTS = {
     "@": A_PARAMETER,
 }
 FUNCTION_HINTS = {
+    **dict.fromkeys(REGULAR_EXPRESSIONS, NO_REGULAR_EXPRESSIONS),
     "APPROX_TOP_K": "Write TOP_K(x, 3).",
     "APPROX_TOP_COUNT": "Write TOP_K(x, 3), and ask for the counts of these values.",
     "AVERAGE": "Write AVG(x).",
