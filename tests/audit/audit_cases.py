@@ -46,6 +46,8 @@ AGGREGATES = {
     "different texts": "SELECT COUNT(DISTINCT job) AS n FROM t WHERE smoker",
     "different values by city": "SELECT city, COUNT(DISTINCT age) n, COUNT(DISTINCT smoker) s FROM t GROUP BY city",
     "sum of different values": "SELECT SUM(DISTINCT age) AS s, AVG(DISTINCT cost) AS a FROM t",
+    "correlation": "SELECT CORR(age, cost) AS c, REGR_SLOPE(cost, age) AS s FROM t",
+    "latest day": "SELECT MAX(day) AS d FROM t",
     "median": "SELECT MEDIAN(cost) AS m FROM t",
     "quantiles": "SELECT QUANTILE_CONT(age, 0.25) AS l, QUANTILE_CONT(age, 0.9) AS h FROM t",
     "minimum": "SELECT MIN(age) AS l FROM t",
@@ -56,7 +58,7 @@ AGGREGATES = {
     "undeclared keys": "SELECT job, COUNT(*) AS n, SUM(age) AS s FROM t GROUP BY job",
 }
 OF_PEOPLE = {"people", "people by city"}
-CHOICES = {"median", "quantiles", "minimum", "maximum", "mode", "top values"}
+CHOICES = {"latest day", "median", "quantiles", "minimum", "maximum", "mode", "top values"}
 UNITS = ("person", "row", "count", "public number of people", "public number of rows")
 PUBLIC_ANSWERS = {("count", "public number of rows"), ("people", "public number of people")}  # refused: no noise
 OF_ROWS = {"row", "count", "public number of rows"}

@@ -19,7 +19,7 @@ from sfumato.ingest.pinned_rows import find_grids
 from sfumato.kernel.certify import certify
 from sfumato.kernel.expressions import Call, Column, Literal
 from sfumato.kernel.plan import Choice, Different, Keys, People
-from sfumato.kernel.row_sources import Derived, Join, PerUnit, PublicScan, Scan, Union
+from sfumato.kernel.row_sources import Derived, Join, PerKey, PerUnit, PublicScan, Scan, Union
 from sfumato.planning.planner import choose_plan
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
@@ -149,6 +149,14 @@ def from_what(source):
             )
             kept = "".join(f" where {shown(condition)}" for condition in filters)
             return f"(for each person {made} of {from_what(inner)}{kept})"
+        case PerKey(inner, filters, columns, keys, most):
+            made = [
+                f"{column.function} {shown(column.value) if column.value else ''} as {column.name}"
+                for column in columns
+            ]
+            made += [f"{shown(value)} as {name}" for name, value in keys]
+            kept = "".join(f" where {shown(condition)}" for condition in filters)
+            return f"(for each person and key {', '.join(made)} of {from_what(inner)}{kept}, {most} rows each)"
     raise AssertionError(source)
 
 

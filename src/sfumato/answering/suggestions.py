@@ -19,7 +19,7 @@ from sfumato.kernel.certify import certify
 from sfumato.kernel.expressions import Column, Expression, collect_columns
 from sfumato.kernel.losses import ZCDP, PureDP
 from sfumato.kernel.neighbours import ROW, Neighbours
-from sfumato.kernel.row_sources import Capped, Derived, Join, PerUnit, PublicScan, Scan, Source, Union
+from sfumato.kernel.row_sources import Capped, Derived, Join, PerKey, PerUnit, PublicScan, Scan, Source, Union
 from sfumato.number_arguments import Number, read_privacy_amount
 from sfumato.planning.planner import choose_plan
 from sfumato.query.bind import bind
@@ -201,7 +201,7 @@ def _list_joined_keys(source: Source, whole: Source) -> Iterator[_Change]:
                 for side in (0, 1):
                     compared = [pair[side] for pair in on if isinstance(pair[side], Column)]
                     yield from _suggest_key([column.name for column in compared if isinstance(column, Column)], whole)
-        case Derived(inner) | PerUnit(inner) | Capped(inner):
+        case Derived(inner) | PerUnit(inner) | PerKey(inner) | Capped(inner):
             yield from _list_joined_keys(inner, whole)
         case Union(parts):
             for part in parts:
@@ -237,7 +237,7 @@ def _name_prefixes(source: Source) -> dict[str, str]:
             return {prefix: table}
         case PublicScan():
             return {}
-        case Derived(inner) | PerUnit(inner) | Capped(inner):
+        case Derived(inner) | PerUnit(inner) | PerKey(inner) | Capped(inner):
             return _name_prefixes(inner)
         case Join(left, right):
             return _name_prefixes(left) | _name_prefixes(right)
@@ -278,6 +278,9 @@ def _list_inner(source: Source) -> Iterator[Expression]:
         case Capped(inner):
             yield from _list_inner(inner)
         case PerUnit(inner, columns=columns):
+            yield from (column.value for column in columns if column.value is not None and column.function != "count")
+            yield from _list_inner(inner)
+        case PerKey(inner, columns=columns):
             yield from (column.value for column in columns if column.value is not None and column.function != "count")
             yield from _list_inner(inner)
         case Derived(inner, columns=named):

@@ -10,7 +10,18 @@ from sfumato.catalog.dataset import Table
 from sfumato.errors import KernelFault
 from sfumato.kernel.expressions import Column, Expression
 from sfumato.kernel.plan import BoundedPlan
-from sfumato.kernel.row_sources import TIMES_MET, Capped, Derived, Join, PerUnit, PublicScan, Scan, Source, Union
+from sfumato.kernel.row_sources import (
+    TIMES_MET,
+    Capped,
+    Derived,
+    Join,
+    PerKey,
+    PerUnit,
+    PublicScan,
+    Scan,
+    Source,
+    Union,
+)
 
 
 def check_source(source: Source, tables: Mapping[str, Table]) -> None:
@@ -27,7 +38,7 @@ def check_source(source: Source, tables: Mapping[str, Table]) -> None:
         case PublicScan(name):
             if not _find_table(tables, name).public:
                 raise KernelFault("A plan reads a private table as a public one.")
-        case Derived(inner) | PerUnit(inner) | Capped(inner):
+        case Derived(inner) | PerUnit(inner) | PerKey(inner) | Capped(inner):
             check_source(inner, tables)
         case Join(left, right, _, on, multiplicity):
             check_source(left, tables)

@@ -110,7 +110,21 @@ class Capped:
     max_rows: int
 
 
-Source = Scan | PublicScan | Derived | Join | Union | PerUnit | Capped
+@dataclass(frozen=True, slots=True)
+class PerKey:
+    """One row for each unit and each value of `keys` among the unit's rows that pass the filters.
+
+    A row weighs min(1, max_rows/n), n being the number of such rows of its unit.
+    """
+
+    source: "Source"
+    filters: tuple[Expression, ...]
+    columns: tuple[UnitColumn, ...]
+    keys: tuple[tuple[str, Expression], ...]
+    max_rows: int
+
+
+Source = Scan | PublicScan | Derived | Join | Union | PerUnit | PerKey | Capped
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +151,7 @@ def derive_extent(source: Source) -> Extent:  # noqa: PLR0911 - one return an op
     Relies on: K-78 (joins that meet one row), K-79 (bounds on the rows of a source).
     Requires: the engine gives rows their weights as the operators say, and checks that bounds and multiplicities are
     those of the pinned tables.
+    Relies on: K-65 (one row for each person and key).
     Checked by: tests/kernel/test_reach.py::test_reach_by_hand
     """
     match source:
@@ -162,6 +177,9 @@ def derive_extent(source: Source) -> Extent:  # noqa: PLR0911 - one return an op
             return Extent(True, 1, 1, 1)
         case Capped(inner, most):
             return cap_extent(derive_extent(inner), most)
+        case PerKey(inner, _, unit_columns, keys, most):
+            _check_names([*(column.name for column in unit_columns), *(name for name, _ in keys)])
+            return group_extent(derive_extent(inner), most)
         case _:
             assert_never(source)
 
@@ -177,6 +195,17 @@ def cap_extent(inner: Extent, most: int) -> Extent:
     if most < 1 or not inner.private:
         raise KernelFault("A bound is at least 1, and of a private source.")
     return Extent(True, most, most, BITS_OF_COUNT)
+
+
+def group_extent(inner: Extent, most: int) -> Extent:
+    """The extent of one row for each unit and key.
+
+    Claim: K-65. The weights of one unit's rows add up to at most `most`.
+    Requires: a row weighs most/max(n, most), n being the number of its unit's rows of all keys (engine).
+    Relies on: K-79 (the rows of a key are bounded once more).
+    Checked by: tests/neighbours/test_per_key.py::test_no_neighbour_moves_more_rows_of_a_key
+    """
+    return cap_extent(inner, most)
 
 
 def _join(left: Extent, right: Extent, on: Sequence[tuple[Expression, Expression]], multiplicity: int | None) -> Extent:

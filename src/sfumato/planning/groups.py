@@ -11,6 +11,7 @@ from sfumato.kernel.row_sources import (
     Capped,
     Derived,
     Join,
+    PerKey,
     PerUnit,
     PublicScan,
     Scan,
@@ -51,6 +52,8 @@ def count_groups(  # noqa: PLR0911 - one return an operator
             return count_groups(inner, read, declared)
         case PublicScan() | PerUnit():
             return Groups(1, follows=True)
+        case PerKey(max_rows=most):
+            return Groups(most, follows=False)
         case Derived(inner, _, columns):
             below = [collect_columns(expression) for name, expression in columns if name in read]
             return count_groups(inner, set[str]().union(*below), declared)

@@ -8,7 +8,7 @@ from sfumato.catalog.dataset import Dataset
 from sfumato.errors import UnsupportedSyntax
 from sfumato.kernel.neighbours import PrivacyUnit
 from sfumato.kernel.plan import Key
-from sfumato.kernel.row_sources import Capped, Derived, Join, PerUnit, PublicScan, Scan, Source, Union
+from sfumato.kernel.row_sources import Capped, Derived, Join, PerKey, PerUnit, PublicScan, Scan, Source, Union
 from sfumato.planning.groups import columns_of_keys, count_groups
 from sfumato.query.source_outline import outline_source
 
@@ -18,7 +18,7 @@ def pin_versions(source: Source, versions: Mapping[str, str]) -> Source:
     match source:
         case Scan(table) | PublicScan(table):
             return replace(source, version=versions[table])
-        case Derived(inner) | PerUnit(inner) | Capped(inner):
+        case Derived(inner) | PerUnit(inner) | PerKey(inner) | Capped(inner):
             return replace(source, source=pin_versions(inner, versions))
         case Join(left, right):
             return replace(source, left=pin_versions(left, versions), right=pin_versions(right, versions))
@@ -35,7 +35,7 @@ def find_row_limits(source: Source) -> dict[str, int]:
             return {} if most is None else {table: most}
         case PublicScan():
             return {}
-        case Derived(inner) | PerUnit(inner) | Capped(inner):
+        case Derived(inner) | PerUnit(inner) | PerKey(inner) | Capped(inner):
             return find_row_limits(inner)
         case Join(left, right):
             return find_row_limits(left) | find_row_limits(right)

@@ -3,7 +3,18 @@
 from dataclasses import replace
 from typing import assert_never
 
-from sfumato.kernel.row_sources import TIMES_MET, Capped, Derived, Join, PerUnit, PublicScan, Scan, Source, Union
+from sfumato.kernel.row_sources import (
+    TIMES_MET,
+    Capped,
+    Derived,
+    Join,
+    PerKey,
+    PerUnit,
+    PublicScan,
+    Scan,
+    Source,
+    Union,
+)
 
 
 def cap_scans(source: Source) -> Source:
@@ -11,7 +22,7 @@ def cap_scans(source: Source) -> Source:
     match source:
         case Scan(max_rows=most):
             return replace(source, most_met=TIMES_MET * most)
-        case PublicScan() | PerUnit():  # PerUnit has one row for each unit, whatever is below it
+        case PublicScan() | PerUnit() | PerKey():  # PerUnit has one row for each unit; below PerKey, scans are capped
             return source
         case Derived(inner) | Capped(inner):
             return replace(source, source=cap_scans(inner))

@@ -8,7 +8,7 @@ from sqlglot import exp
 from sfumato.catalog.dataset import Dataset
 from sfumato.catalog.names import find_name
 from sfumato.kernel.expressions import COMPUTED, Call, Expression, collect_columns
-from sfumato.kernel.row_sources import Capped, Derived, Join, PerUnit, PublicScan, Scan, Source, Union
+from sfumato.kernel.row_sources import Capped, Derived, Join, PerKey, PerUnit, PublicScan, Scan, Source, Union
 from sfumato.query.parse import build_syntax_refusal
 from sfumato.query.query import Query
 
@@ -63,7 +63,7 @@ def _find_count_columns(source: Source, dataset: Dataset) -> dict[str, tuple[str
             return {} if name is None else {prefix + name: (table, name)}
         case PublicScan():
             return {}
-        case Derived(inner) | PerUnit(inner) | Capped(inner):
+        case Derived(inner) | PerUnit(inner) | PerKey(inner) | Capped(inner):
             return _find_count_columns(inner, dataset)
         case Join(left, right):
             return _find_count_columns(left, dataset) | _find_count_columns(right, dataset)
@@ -80,7 +80,7 @@ def _list_conditions(source: Source) -> Iterator[Expression]:
             return
         case Capped(inner):
             yield from _list_conditions(inner)
-        case Derived(inner, filters) | PerUnit(inner, filters):
+        case Derived(inner, filters) | PerUnit(inner, filters) | PerKey(inner, filters):
             yield from filters
             yield from _list_conditions(inner)
         case Join(left, right, on=on):

@@ -221,7 +221,9 @@ class FromBinder:
         if not derive_extent(inner.source).private or not any(item.person for item in inner.items):
             what = "A subquery can group only by the person's id, and these rows[at] have no person's id"
             raise build_syntax_refusal(node, what, "Use GROUP BY in the outer SELECT.")
-        source, filters, part = bind_per_unit(node, inner.source, inner.filters, inner.scope, prefix)
+        tables = [self.dataset.table(name) for name in outline_source(inner.source).tables]
+        most = max(table.max_groups_per_unit for table in tables if not table.public)
+        source, filters, part = bind_per_unit(node, inner, prefix, most)
         return Relation(source, (), (part,)).filter(filters)
 
     def _bind_union(self, node: exp.Union, ctes: CTEs, prefix: str) -> Relation:

@@ -21,6 +21,10 @@ MOST_REACH = 1e100
 MOST_WILDCARDS = 5
 MOST_KEYS = 10_000
 MOST_WHOLE = 2**53
+KINDS = {  # the type of a column that a subquery makes
+    "number": ColumnType.REAL, "text": ColumnType.TEXT, "boolean": ColumnType.BOOLEAN, "date": ColumnType.DATE,
+    "datetime": ColumnType.DATETIME,
+}  # fmt: skip
 TRUTHS: tuple[Scalar, ...] = (False, True)
 
 
@@ -221,12 +225,8 @@ def _merge_outcomes(function: str, call: Call, outcomes: Sequence[Typed]) -> Typ
 
 def merge_union_column(parts: Sequence[Typed], name: str) -> Typed:
     """A column of UNION ALL, with the bounds and values of all its SELECTs."""
-    kinds = {
-        "number": ColumnType.REAL, "text": ColumnType.TEXT, "boolean": ColumnType.BOOLEAN, "date": ColumnType.DATE,
-        "datetime": ColumnType.DATETIME,
-    }  # fmt: skip
     merged = _merge_outcomes("UNION ALL", Call("case", ()), parts)
-    return replace(merged, expression=Column(name, kinds[merged.type], merged.nullable))
+    return replace(merged, expression=Column(name, KINDS[merged.type], merged.nullable))
 
 
 def require_same_type(function: str, one: Typed, two: Typed) -> None:

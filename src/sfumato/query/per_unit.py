@@ -1,21 +1,24 @@
-"""A subquery SELECT person, COUNT(*), SUM(x) ... GROUP BY person -> one row per person."""
+"""A subquery SELECT person, COUNT(*), SUM(x) ... GROUP BY person -> one row per person; or one per person and key."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
-from math import floor
+from math import floor, prod
 
 from sqlglot import exp
 
+from sfumato.catalog.names import find_name
 from sfumato.catalog.public_grid import choose_exponent
 from sfumato.errors import MissingBounds
 from sfumato.kernel.expressions import Column, ColumnType, Expression
 from sfumato.kernel.plan import MOST_STEPS
-from sfumato.kernel.row_sources import PerUnit, Source, UnitColumn, derive_extent
+from sfumato.kernel.row_sources import PerKey, PerUnit, UnitColumn, derive_extent
 from sfumato.query import functions
+from sfumato.query.capped_scans import cap_scans
 from sfumato.query.parse import build_syntax_refusal, locate, name_node
 from sfumato.query.query import Typed
-from sfumato.query.relation import FromItem, Scope, read_column_name
-from sfumato.query.row_expressions import RowBinder
+from sfumato.query.relation import FromItem, Relation, Scope, read_column_name
+from sfumato.query.row_expressions import RowBinder, has_aggregate
 from sfumato.query.size_limits import refuse_large_expression
 from sfumato.query.tokens import shorten
 
@@ -23,17 +26,22 @@ FUNCTIONS: dict[type[exp.Expr], str] = {exp.Sum: "sum", exp.Avg: "avg", exp.Min:
 
 
 def bind_per_unit(
-    node: exp.Select, source: Source, filters: Sequence[Expression], scope: Scope, prefix: str
-) -> tuple[PerUnit, tuple[Expression, ...], FromItem]:
-    """Bind such a subquery: its source, its conditions (HAVING), and its columns."""
+    node: exp.Select, inner: Relation, prefix: str, most_groups: int
+) -> tuple[PerUnit | PerKey, tuple[Expression, ...], FromItem]:
+    """Bind such a subquery: its source, its conditions (HAVING), and its columns.
+
+    With further keys, one person has at most `most_groups` rows, or as many as the keys have values.
+    """
+    source, filters, scope = inner.source, inner.filters, inner.scope
     binder = _UnitBinder(RowBinder(scope), derive_extent(source).reach, prefix)
     group = node.args.get("group")
     keys = group.expressions if group is not None else []
-    if len(keys) != 1 or not scope.is_person(_resolve_ordinal(keys[0], node)):
-        hint = "Write GROUP BY the person's id alone, and group by other columns in the outer SELECT."
-        raise build_syntax_refusal(
-            group or node, "A subquery with aggregates must group by the person's id alone", hint
-        )
+    nodes = [_resolve_key(key, node, scope) for key in keys]
+    others = [key for key in nodes if not scope.is_person(key)]
+    if len(others) == len(nodes):
+        hint = "Add the person's id to GROUP BY, or group by other columns in the outer SELECT."
+        raise build_syntax_refusal(group or node, "A subquery with aggregates must group by the person's id", hint)
+    grouped = _bind_keys(others, scope, prefix)
     rows = RowBinder(scope, binder.bind_aggregate)
     columns: dict[str, Typed] = {}
     person: set[str] = set()
@@ -43,23 +51,62 @@ def bind_per_unit(
         if scope.is_person(bare):
             person.add(name)
             columns[name] = Typed(Column(f"{prefix}person", ColumnType.ID), "id")
+        elif (key := _find_key(bare, grouped, scope)) is not None:
+            columns[name] = key
         else:
             columns[name] = _bind_aggregated(rows, bare)
             refuse_large_expression(bare, columns[name].expression)
     having = node.args.get("having")
     conditions = tuple(rows.bind_conditions(having.this)) if having is not None else ()
-    made = PerUnit(source, tuple(filters), tuple(binder.columns.values()))
+    made: PerUnit | PerKey = PerUnit(source, tuple(filters), tuple(binder.columns.values()))
+    if grouped:
+        most = min(derive_extent(source).reach, most_groups, _count_values(grouped))
+        named = tuple((key.name, typed.expression) for typed, key in grouped)
+        made = PerKey(cap_scans(source), made.filters, made.columns, named, most)
     return made, conditions, FromItem("", columns, "this subquery", frozenset(person))
 
 
-def _resolve_ordinal(key: exp.Expr, node: exp.Select) -> exp.Expr:
-    """GROUP BY 1 refers to the first selected column."""
+def _resolve_key(key: exp.Expr, node: exp.Select, scope: Scope) -> exp.Expr:
+    """GROUP BY 1 refers to the first selected column. A name refers to a column first, and to an alias second."""
+    if isinstance(key, exp.Column) and not key.table and not scope.has_column(key.name):
+        return next((one.unalias() for one in node.expressions if find_name(key.name, (one.alias,))), key)
     if isinstance(key, exp.Literal) and not key.is_string and str(key.this).isdigit():
         number = int(str(key.this))
         if 1 <= number <= len(node.expressions):
             named: exp.Expr = node.expressions[number - 1]
             return named.unalias()
     return key.unnest()
+
+
+Grouped = list[tuple[Typed, Column]]  # what is grouped by, and the column of the subquery that holds it
+
+
+def _bind_keys(nodes: Sequence[exp.Expr], scope: Scope, prefix: str) -> Grouped:
+    """Bind the keys beside the person's id."""
+    found: Grouped = []
+    for place, node in enumerate(nodes):
+        typed = RowBinder(scope).bind(node)
+        if typed.type not in functions.KINDS:
+            raise build_syntax_refusal(node, "A subquery cannot group by this", "Group by a column or an expression.")
+        refuse_large_expression(node, typed.expression)
+        found.append((typed, Column(f"{prefix}key{place + 1}", functions.KINDS[typed.type], typed.nullable)))
+    return found
+
+
+def _find_key(node: exp.Expr, grouped: Grouped, scope: Scope) -> Typed | None:
+    """The key that a selected column shows. None: it is not a key."""
+    if not grouped or has_aggregate(node):
+        return None
+    expression = RowBinder(scope).bind(node).expression
+    return next((replace(typed, expression=key) for typed, key in grouped if typed.expression == expression), None)
+
+
+def _count_values(grouped: Grouped) -> int:
+    """How many different keys there are, where all have declared values. NULL is one more."""
+    listed = [typed.values for typed, _ in grouped if typed.values is not None]
+    if len(listed) < len(grouped):
+        return MOST_STEPS
+    return prod(len(typed.values or ()) + typed.nullable for typed, _ in grouped)
 
 
 def _bind_aggregated(rows: RowBinder, node: exp.Expr) -> Typed:

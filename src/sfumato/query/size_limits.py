@@ -9,7 +9,7 @@ from typing import assert_never
 from sqlglot import exp
 
 from sfumato.kernel.expressions import Call, Expression
-from sfumato.kernel.row_sources import Capped, Derived, Join, PerUnit, PublicScan, Scan, Source, Union
+from sfumato.kernel.row_sources import Capped, Derived, Join, PerKey, PerUnit, PublicScan, Scan, Source, Union
 from sfumato.query.parse import build_syntax_refusal
 from sfumato.query.query import Query
 from sfumato.query.tokens import SHORTEN
@@ -95,5 +95,9 @@ def _list_expressions(source: Source) -> Iterator[Expression]:
         case PerUnit(inner, filters, unit_columns):
             yield from _list_expressions(inner)
             yield from (*filters, *(column.value for column in unit_columns if column.value is not None))
+        case PerKey(inner, filters, unit_columns, keys):
+            yield from _list_expressions(inner)
+            yield from (*filters, *(column.value for column in unit_columns if column.value is not None))
+            yield from (expression for _, expression in keys)
         case _:
             assert_never(source)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from sfumato.errors import KernelFault
-from sfumato.kernel.row_sources import Capped, Derived, Join, PerUnit, PublicScan, Scan, Source, Union
+from sfumato.kernel.row_sources import Capped, Derived, Join, PerKey, PerUnit, PublicScan, Scan, Source, Union
 
 MOST_SCANS = 4  # private tables that meet in one row
 MOST_MET = 1 << 26  # rows of one unit in a join of private tables
@@ -55,6 +55,10 @@ def outline_source(source: Source) -> Outline:  # noqa: PLR0911 - one return an 
             return outline_source(inner)
         case PerUnit(inner, _, columns):
             return Outline(outline_source(inner).tables, tuple(column.name for column in columns))
+        case PerKey(inner, _, columns, keys):
+            below = outline_source(inner)
+            names = (*(column.name for column in columns), *(name for name, _ in keys))
+            return Outline(below.tables, names, 1, below.rows_met)
         case _:
             assert_never(source)
 

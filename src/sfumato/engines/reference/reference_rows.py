@@ -15,6 +15,7 @@ from sfumato.kernel.row_sources import (
     Capped,
     Derived,
     Join,
+    PerKey,
     PerUnit,
     PublicScan,
     Scan,
@@ -73,6 +74,31 @@ def read_rows(tables: Tables, source: Source) -> list[WeightedRow]:  # noqa: PLR
                 WeightedRow({column.name: _of_unit(column, rows) for column in columns}, unit, 1)
                 for unit, rows in units.items()
             ]
+        case PerKey():
+            return _group_by_key(tables, source)
+
+
+def _group_by_key(tables: Tables, source: PerKey) -> list[WeightedRow]:
+    """One row for each unit and key, with the weight of its unit's rows."""
+    groups: dict[str, dict[tuple[Scalar, ...], list[Row]]] = {}
+    for row in read_rows(tables, source.source):
+        if passes(source.filters, row.values):
+            values = tuple(_match(evaluate(key, row.values)) for _, key in source.keys)
+            groups.setdefault(row.unit, {}).setdefault(values, []).append(row.values)
+    return [
+        WeightedRow(
+            {name: value for (name, _), value in zip(source.keys, values, strict=True)}
+            | {column.name: _of_unit(column, rows) for column in source.columns},
+            unit,
+            max(len(mine), source.max_rows),
+        )
+        for unit, mine in groups.items()
+        for values, rows in mine.items()
+    ]
+
+
+def _match(value: Scalar) -> Scalar:
+    return value + 0.0 if isinstance(value, float) else value  # -0.0 is 0.0
 
 
 def _scan(tables: Tables, scan: Scan) -> list[WeightedRow]:
@@ -157,6 +183,8 @@ def _make_nulls(source: Source) -> Row:
             return {name: None for name, _ in columns}
         case PerUnit(columns=unit_columns):
             return {column.name: None for column in unit_columns}
+        case PerKey(columns=unit_columns, keys=keys):
+            return {column.name: None for column in unit_columns} | {name: None for name, _ in keys}
         case Union(parts):
             return _make_nulls(parts[0])
         case Join(left, right):

@@ -31,6 +31,7 @@ from sfumato.kernel.row_sources import (
     Capped,
     Derived,
     Join,
+    PerKey,
     PerUnit,
     PublicScan,
     Scan,
@@ -66,7 +67,7 @@ def lower_source(source: Source, needed: set[str], *, per_row: bool) -> exp.Sele
     return query if query.expressions else query.select(name_column(lower_integer(1), "one"))
 
 
-def _select(source: Source, needed: set[str], *, per_row: bool) -> exp.Select:
+def _select(source: Source, needed: set[str], *, per_row: bool) -> exp.Select:  # noqa: PLR0911 - one an operator
     match source:
         case Scan(name, prefix=prefix) | PublicScan(name, prefix=prefix):
             names = [column for column in sorted(needed) if column.startswith(prefix)]
@@ -98,8 +99,24 @@ def _select(source: Source, needed: set[str], *, per_row: bool) -> exp.Select:
             names = [column.alias_or_name for column in below.expressions if column.alias_or_name in needed]
             query = exp.select(*map(read_column, names)).from_(below.subquery("inside"))
             return query.select(read_column(UNIT), name_column(_call("GREATEST", rows, lower_integer(most)), HELD))
+        case PerKey():
+            return _group_by_key(source, needed, per_row=per_row)
         case _:
             assert_never(source)
+
+
+def _group_by_key(source: PerKey, needed: set[str], *, per_row: bool) -> exp.Select:
+    """One row for each unit and key. HELD: the number of the unit's rows here, and at least max_rows."""
+    wanted = [column for column in source.columns if column.name in needed]
+    read = [column.value for column in wanted if column.value is not None]
+    read += [expression for _, expression in source.keys]
+    query = _filter(source.source, source.filters, read, per_row=per_row)
+    groups = exp.Window(this=exp.Count(this=exp.Star()), partition_by=[read_column(UNIT)])
+    held = _call("GREATEST", groups, lower_integer(source.max_rows))
+    query = query.select(read_column(UNIT), name_column(held, HELD))
+    query = query.select(*(name_column(lower_match(key), name) for name, key in source.keys if name in needed))
+    query = query.select(*(name_column(_aggregate_unit(column), column.name) for column in wanted))
+    return query.group_by(read_column(UNIT), *(lower_match(key) for _, key in source.keys))
 
 
 def _weigh_scan(query: exp.Select, scan: Scan) -> exp.Select:

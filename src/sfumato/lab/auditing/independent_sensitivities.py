@@ -36,7 +36,7 @@ from sfumato.kernel.plan import (
     Thirds,
     WeightedKeys,
 )
-from sfumato.kernel.row_sources import Capped, Derived, Join, PerUnit, PublicScan, Scan, Source, Union
+from sfumato.kernel.row_sources import Capped, Derived, Join, PerKey, PerUnit, PublicScan, Scan, Source, Union
 from sfumato.lab.auditing.plain_reading import PinnedTables
 
 WEIGHT = 65_536  # steps of a person's row
@@ -169,7 +169,7 @@ def find_reach(source: Source, tables: Mapping[str, Table], pinned: PinnedTables
             return sum(find_reach(part, tables, pinned) for part in parts)
         case PerUnit():
             return 1
-        case Capped(max_rows=most):  # bounded again
+        case Capped(max_rows=most) | PerKey(max_rows=most):  # bounded again
             return most
         case _:
             assert_never(source)

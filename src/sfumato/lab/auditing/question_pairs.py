@@ -14,7 +14,7 @@ from sfumato.catalog.columns import Boolean, Category, ColumnDeclaration, Date, 
 from sfumato.errors import InvalidParameter, SfumatoError, describe_kind
 from sfumato.kernel.certify import Certificate
 from sfumato.kernel.expressions import Call, Column, Literal, Scalar, collect_columns
-from sfumato.kernel.row_sources import Capped, Derived, Join, PerUnit, Union
+from sfumato.kernel.row_sources import Capped, Derived, Join, PerKey, PerUnit, Union
 from sfumato.lab.auditing.audit_stage import Setting, Stage, plan_question
 from sfumato.lab.auditing.choice_pairs import list_choice_pairs
 from sfumato.lab.auditing.contribution_pairs import list_pairs_above_bounds, list_pairs_above_groups
@@ -162,7 +162,7 @@ def _list_public_joins(part: object) -> Iterator[tuple[Column, Column]]:
         yield from ((left, right) for left, right in part.on if isinstance(left, Column) and isinstance(right, Column))
     if isinstance(part, Join):
         yield from _list_public_joins(part.left)
-    elif isinstance(part, Derived | PerUnit | Capped):
+    elif isinstance(part, Derived | PerUnit | PerKey | Capped):
         yield from _list_public_joins(part.source)
     elif isinstance(part, Union):
         for one in part.parts:

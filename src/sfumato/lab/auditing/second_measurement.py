@@ -8,7 +8,7 @@ from sfumato.engines.engine import Engine
 from sfumato.engines.reference.reference_engine import ReferenceEngine
 from sfumato.ingest.hidden_names import UNIT
 from sfumato.kernel.plan import BoundedPlan, Keys, WeightedKeys
-from sfumato.kernel.row_sources import Capped, Derived, Join, PerUnit, PublicScan, Scan, Source, Union
+from sfumato.kernel.row_sources import Capped, Derived, Join, PerKey, PerUnit, PublicScan, Scan, Source, Union
 from sfumato.lab.auditing.plain_reading import PinnedTables, Row
 from sfumato.lab.auditing.recorded_release import ExactIntegers
 
@@ -46,7 +46,7 @@ def count_paired(source: Source, pinned: PinnedTables) -> int:
     match source:
         case Scan(table=name) | PublicScan(table=name):
             return len(pinned[name])
-        case Derived(inner) | PerUnit(inner) | Capped(inner):
+        case Derived(inner) | PerUnit(inner) | PerKey(inner) | Capped(inner):
             return count_paired(inner, pinned)
         case Join(left, right, multiplicity=None):  # only rows of one unit are looked at together
             return count_paired(left, pinned) * max(1, _count_most(right, pinned))
@@ -63,7 +63,7 @@ def _count_most(source: Source, pinned: PinnedTables) -> int:
             return max(Counter(row.get(UNIT) for row in pinned[name]).values(), default=0)
         case PublicScan(table=name):
             return len(pinned[name])
-        case Derived(inner) | Capped(inner):
+        case Derived(inner) | PerKey(inner) | Capped(inner):
             return _count_most(inner, pinned)
         case PerUnit():
             return 1
