@@ -330,18 +330,28 @@ OPTIONS = "WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=5)"
 @pytest.mark.parametrize(
     ("sql", "said"),
     [
-        (f"SELECT COUNT(*) FROM (SELECT {OPTIONS} age FROM people) x", "inner SELECT has OPTIONS at 1:30"),
-        (f"WITH x AS (SELECT {OPTIONS} age FROM people)\nSELECT COUNT(*) FROM x", "inner SELECT has OPTIONS at 1:19"),
-        (f"SELECT {OPTIONS} COUNT(*)\nFROM (SELECT {OPTIONS} age FROM people) x", "inner SELECT has OPTIONS at 2:14"),
+        (f"SELECT {OPTIONS} COUNT(*)\nFROM (SELECT {OPTIONS} age FROM people) x", "second SELECT has OPTIONS at 2:14"),
         (f"SELECT COUNT(*) FROM people UNION ALL SELECT {OPTIONS} COUNT(*) FROM people UNION ALL SELECT {OPTIONS} 1 "
-         "FROM people", "inner SELECT has OPTIONS at 1:"),
+         "FROM people", "second SELECT has OPTIONS at 1:"),
         ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1,\n k=3) COUNT(*) FROM people", "no option 'k' at 2:2"),
         ("SELECT WITH DIFFERENTIAL_PRIVACY COUNT(*) FROM people", "OPTIONS is missing .* at 1:8"),
     ],
 )  # fmt: skip
-def test_a_select_inside_has_no_price(sql, said):
+def test_a_question_has_one_price(sql, said):
     with people() as curator, pytest.raises(sf.errors.QueryError, match=said):
         curator.ask(sql)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"SELECT COUNT(*) FROM (SELECT {OPTIONS} age FROM people) x",
+        f"WITH x AS (SELECT {OPTIONS} age FROM people)\nSELECT COUNT(*) FROM x",
+    ],
+)
+def test_options_inside_are_the_price_of_the_whole_question(sql):
+    with people() as curator:
+        assert curator.ask(sql).cost.epsilon == 5
 
 
 def test_with_before_the_outermost_select_keeps_its_price():
