@@ -78,6 +78,7 @@ KIND_OF_RESULT |= dict.fromkeys(TEXTS, "text") | dict.fromkeys(DATES, "date") | 
 CHOOSING = ("coalesce", "least", "greatest")
 KIND_OF_COLUMN = {column_type: column_type.value for column_type in ColumnType}
 KIND_OF_COLUMN |= {ColumnType.INTEGER: "number", ColumnType.REAL: "number", ColumnType.ID: "text"}
+MOST_MADE = 1 << 16  # characters of a text that REPLACE makes longer, or that || makes
 KIND_OF_LITERAL = {bool: "boolean", int: "number", float: "number", str: "text", date: "date", datetime: "datetime"}
 
 
@@ -111,6 +112,16 @@ def _list_outcomes(call: Call) -> "tuple[Expression, ...]":
     if call.function == "case":
         return (*call.arguments[1:-1:2], call.arguments[-1])
     return call.arguments if call.function in CHOOSING else ()
+
+
+def count_read(old: str, new: str) -> int | None:
+    """How many characters of a text REPLACE reads, so that it makes no more than MOST_MADE; None: all of them.
+
+    Claim: K-62. A function that makes a text longer makes at most MOST_MADE characters of any row.
+    Requires: old is not empty (caller).
+    Checked by: tests/engines/test_text_growth.py::test_no_row_makes_a_longer_text
+    """
+    return None if len(new) <= len(old) else MOST_MADE * len(old) // len(new)
 
 
 def collect_columns(expression: Expression) -> set[str]:

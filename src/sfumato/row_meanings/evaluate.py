@@ -23,12 +23,14 @@ from sfumato.row_meanings.number_meanings import (
     truncate_number,
 )
 from sfumato.row_meanings.text_meanings import (
+    join_texts,
     lower_case,
     pad_text,
     raise_case,
     read_date_text,
     read_real_text,
     read_whole_text,
+    replace_text,
     trim_text,
 )
 
@@ -36,8 +38,8 @@ Row = Mapping[str, Scalar]
 NUMERIC = (ColumnType.INTEGER, ColumnType.REAL)
 PLAIN: dict[str, Callable[..., Any]] = {  # of values of which none is NULL
     "mod": find_remainder, "round": round_half_away, "trunc": truncate_number, "sign": find_sign, "sqrt": take_root,
-    "ln": take_logarithm, "exp": take_exponential, "upper": raise_case, "lower": lower_case, "||": operator.add,
-    "length": lambda text: float(len(text)), "replace": str.replace, "like": is_like,
+    "ln": take_logarithm, "exp": take_exponential, "upper": raise_case, "lower": lower_case, "||": join_texts,
+    "length": lambda text: float(len(text)), "replace": replace_text, "like": is_like,
     "substr": lambda text, start, most=math.inf: text[int(start) - 1 :][: None if most == math.inf else int(most)],
     "left": lambda text, most: text[: int(most)], "right": lambda text, most: text[max(len(text) - int(most), 0) :],
     "strpos": lambda text, part: float(text.find(part) + 1), "boolean_text": lambda truth: "true" if truth else "false",

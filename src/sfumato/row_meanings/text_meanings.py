@@ -3,6 +3,8 @@
 import re
 from datetime import date
 
+from sfumato.kernel.expressions import MOST_MADE, count_read
+
 SHARP_S = {"ß": "ẞ"}
 DOTTED_I = {"İ": "i"}
 WHOLE_TEXT = r"[+-]?[0-9]{1,15}"
@@ -42,6 +44,16 @@ def trim_text(text: str, side: str, letters: str) -> str:
             return text.rstrip(letters)
         case _:
             return text.strip(letters)
+
+
+def replace_text(text: str, old: str, new: str) -> str:
+    """REPLACE. If it makes texts longer, only so many characters are read that at most MOST_MADE are made."""
+    return text[: count_read(old, new)].replace(old, new)
+
+
+def join_texts(one: str, two: str) -> str:
+    """One text after the other, of each at most half of MOST_MADE characters."""
+    return one[: MOST_MADE // 2] + two[: MOST_MADE // 2]
 
 
 def pad_text(text: str, side: str, length: int, fill: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from sqlglot import exp
 
 from sfumato.errors import KernelFault
-from sfumato.kernel.expressions import Call, Expression, Literal
+from sfumato.kernel.expressions import MOST_MADE, Call, Expression, Literal, count_read
 
 Lower = Callable[[Expression], exp.Expression]
 DOUBLE, TEXT, BIGINT = exp.DataType.Type.DOUBLE, exp.DataType.Type.TEXT, exp.DataType.Type.BIGINT
@@ -95,10 +95,10 @@ def lower_function(call: Call, lower: Lower) -> exp.Expression:  # noqa: PLR0911
 def _lower_text_function(call: Call, lower: Lower) -> exp.Expression:  # noqa: PLR0911 - one return a form
     match call:
         case Call("||", (one, two), None):
-            return _join([lower(one), lower(two)])
+            return _join([_cut(lower(part), MOST_MADE // 2) for part in (one, two)])
         case Call("replace", (one, Literal(str(old)), Literal(str(new))), None) if old:
             texts = exp.Literal.string(old), exp.Literal.string(new)
-            return exp.Replace(this=lower(one), expression=texts[0], replacement=texts[1])
+            return exp.Replace(this=_cut(lower(one), count_read(old, new)), expression=texts[0], replacement=texts[1])
         case Call("substr", (one, Literal(int(start)), *rest), None) if start > 0:
             most = [_write_count(part) for part in rest]
             return exp.Substring(this=lower(one), start=exp.Literal.number(start), length=most[0] if most else None)
@@ -110,7 +110,7 @@ def _lower_text_function(call: Call, lower: Lower) -> exp.Expression:  # noqa: P
         case Call("trim", (one, Literal(str(letters))), str(side)):
             position = {"leading": "LEADING", "trailing": "TRAILING"}.get(side)
             return exp.Trim(this=lower(one), expression=exp.Literal.string(letters), position=position)
-        case Call("pad", (one, Literal(int(count)), Literal(str(fill))), str(side)) if fill and count > 0:
+        case Call("pad", (one, Literal(int(count)), Literal(str(fill))), str(side)) if fill and 0 < count <= MOST_MADE:
             return _pad(lower(one), count, fill, left=side == "left")
     raise KernelFault("A plan holds a function that has no lowering.")
 
@@ -168,6 +168,11 @@ def _write_count(count: Expression) -> exp.Expression:
     if not isinstance(count, Literal) or type(count.value) is not int or count.value < 0:
         raise KernelFault("A number of characters is a whole number.")
     return exp.Literal.number(count.value)
+
+
+def _cut(text: exp.Expression, most: int | None) -> exp.Expression:
+    """The first characters of a text: what is made of them fits the memory, however long one person's text is."""
+    return text if most is None else exp.Left(this=text, expression=exp.Literal.number(most))
 
 
 def _pad(text: exp.Expression, count: int, fill: str = "0", *, left: bool = True) -> exp.Expression:
