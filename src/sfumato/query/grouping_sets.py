@@ -79,6 +79,13 @@ def _mean(key: exp.Expr, tree: exp.Select) -> exp.Expr:
     if text.isdigit() and 1 <= int(text) <= len(tree.expressions):
         found: exp.Expr = tree.expressions[int(text) - 1].unalias()
         return found
+    if isinstance(key, exp.Column) and not key.table:
+        selected = [node.unalias() for node in tree.expressions]
+        where = tree.args.get("where")
+        inside = [column.name.lower() for node in (*selected, where) if node for column in node.find_all(exp.Column)]
+        if key.name.lower() not in inside:  # no column of the rows has this name, as far as the question says
+            named = (node.unalias() for node in tree.expressions if node.alias.lower() == key.name.lower())
+            return next(named, key)
     return key
 
 

@@ -148,10 +148,20 @@ def name_columns(tree: exp.Select) -> list[str]:
             raise build_syntax_refusal(
                 node, "SELECT *[at] would show rows of private data, which is never possible", hint
             )
-        name = node.alias or (node.name if isinstance(node, exp.Column) else name_expression(node))
+        given = node.alias or (node.name if isinstance(node, exp.Column) else "")
+        name = given or _number_name(name_expression(node), names)
         refuse_second(node, name, names)
         names.append(name)
     return names
+
+
+def _number_name(name: str, names: list[str]) -> str:
+    """A name that nobody gave, with a number if it is taken: VARIANCE(x) and VAR_SAMP(x) are spelled alike."""
+    taken, number = name, 1
+    while find_name(taken, names) is not None:
+        number += 1
+        taken = f"{name}_{number}"
+    return taken
 
 
 def _bind_keys(
