@@ -16,6 +16,8 @@ from sfumato.kernel.neighbours import ROW, Neighbours, PrivacyUnit
 from sfumato.kernel.plan import (
     Choice,
     Curve,
+    Different,
+    Distinct,
     Extreme,
     Factor,
     Grid,
@@ -91,8 +93,14 @@ def test_every_field_of_a_quantity_is_part_of_its_digest():
     """A field that is added to a class must be added to the record that is hashed, or two plans share a digest."""
     for quantity in get_args(Quantity):
         names = {field.name for field in fields(quantity)}
-        encoded_whole = (*get_args(Choice), Pivot, Products)
+        encoded_whole = (*get_args(Choice), *get_args(Different), Pivot, Products)
         assert quantity in encoded_whole or names <= {"value", "grid", "offset"}, quantity
+
+
+def test_different_values_of_other_expressions_or_lists_are_other_plans():
+    listed = [Distinct((Key(AGE, values),)) for values in ((1, 2), (1, 3), None)]
+    plans = [replace(PLAN, measurements=(Measurement("m", one, sf.PureDP(1)),)) for one in listed]
+    assert len({name_plan(plan) for plan in plans}) == 3
 
 
 def test_products_of_other_factors_or_terms_are_other_plans():
