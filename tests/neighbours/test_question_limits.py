@@ -8,6 +8,8 @@ from test_unique_keys import BOTH, NO_SHRINKING, ORDERS, check, measure_all, peo
 
 import sfumato as sf
 from sfumato.catalog.dataset import Dataset, Table
+from sfumato.engines.sql.dialect import DUCKDB
+from sfumato.engines.sql.lowering import lower
 from sfumato.errors import KernelFault
 from sfumato.kernel.neighbours import ROW, PrivacyUnit
 from sfumato.kernel.plan import BoundedPlan, Count, Measurement, People
@@ -46,6 +48,15 @@ def test_the_limit_is_the_reach(question, limits):
     if "max_rows" in limits:
         assert plan.reach == limits["max_rows"]
     assert plan.max_groups_per_unit <= limits.get("max_groups", 2)
+
+
+def test_a_limit_holds_no_rows_of_a_join_in_memory():
+    """Counting by a window holds every pair of rows: one person's rows could then make the engine fail."""
+    plan = planned(*QUESTIONS[0])
+    sql = DUCKDB.write(lower(plan, {}))
+    assert isinstance(plan.source, Capped)
+    assert " OVER " not in sql
+    assert sql.count(" JOIN ") == 3  # the rows, the same rows counted, and both on the unit
 
 
 @settings(max_examples=count_examples(6), deadline=None, suppress_health_check=SLOW, phases=NO_SHRINKING)

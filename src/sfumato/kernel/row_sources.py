@@ -258,5 +258,6 @@ def _unite(parts: Sequence[Extent]) -> Extent:
 
 def _check_names(names: list[str]) -> None:
     """Refuse a column that would replace a unit or a weight, which are columns too."""
-    if any(name.casefold().startswith("__sfumato") for name in names) or len(set(names)) != len(names):
+    folded = [name.casefold() for name in names]  # engines may not tell capital letters apart
+    if any(name.startswith("__sfumato") for name in folded) or len(set(folded)) != len(names):
         raise KernelFault("A source's columns have different names, and none is reserved.")

@@ -14,7 +14,10 @@ from sfumato.errors import QueryError, UnsupportedSyntax
 
 ROW = "__sfumato_row"  # the number of a row, over all released tables
 MOST_SECONDS = 60.0
-SETTINGS = {"enable_external_access": "false", "threads": "1", "memory_limit": "1GB", "lock_configuration": "true"}
+SETTINGS = {
+    "enable_external_access": "false", "threads": "1", "memory_limit": "1GB", "lock_configuration": "true",
+    "python_enable_replacements": "false",  # a missing table is not looked for among Python's variables
+}  # fmt: skip
 Tables = tuple[tuple[tuple[str, str], ...], ...]
 
 

@@ -94,15 +94,28 @@ def _select(source: Source, needed: set[str], *, per_row: bool) -> exp.Select:  
         case Capped(inner, most):
             if per_row:
                 raise KernelFault("The rows of a row unit are not counted by unit.")
-            rows = exp.Window(this=exp.Count(this=exp.Star()), partition_by=[read_column(UNIT)])
-            below = lower_source(inner, needed, per_row=per_row)
-            names = [column.alias_or_name for column in below.expressions if column.alias_or_name in needed]
-            query = exp.select(*map(read_column, names)).from_(below.subquery("inside"))
-            return query.select(read_column(UNIT), name_column(_call("GREATEST", rows, lower_integer(most)), HELD))
+            return _cap(inner, most, needed)
         case PerKey():
             return _group_by_key(source, needed, per_row=per_row)
         case _:
             assert_never(source)
+
+
+def _cap(inner: Source, most: int, needed: set[str]) -> exp.Select:
+    """The rows of a source, with a new HELD: the number of the unit's rows there, and at least `most`.
+
+    Rows are counted by a query of their own. A window would hold all of them in memory, and one person's rows of a join
+    can be so many that it fails.
+    """
+    below, counted = (lower_source(inner, names, per_row=False) for names in (needed, set[str]()))
+    rows = exp.select(read_column(UNIT), name_column(exp.Count(this=exp.Star()), ROWS_OF_UNIT))
+    rows = rows.from_(counted.subquery("counted")).group_by(read_column(UNIT))
+    names = [column.alias_or_name for column in below.expressions if column.alias_or_name in needed]
+    query = exp.select(*(read_column(name, "inside") for name in names)).from_(below.subquery("inside"))
+    same = exp.EQ(this=read_column(UNIT, "inside"), expression=read_column(UNIT, "units"))
+    held = _call("GREATEST", read_column(ROWS_OF_UNIT, "units"), lower_integer(most))
+    query = query.select(read_column(UNIT, "inside"), name_column(held, HELD))
+    return query.join(rows.subquery("units"), on=same, join_type="inner")
 
 
 def _group_by_key(source: PerKey, needed: set[str], *, per_row: bool) -> exp.Select:
