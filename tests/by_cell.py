@@ -1,13 +1,12 @@
 """The integers that an engine measured, by cell, so that tests can compare two engines."""
 
-from sfumato.kernel.plan import Keys
+from sfumato.kernel.plan import Keys, WeightedKeys
 
 
 def list_by_cell(exact, plan):
     """Every nonzero integer, under (measurement, cell, bin or part), without keys in which no unit is counted."""
-    people = next(
-        (measurement.name for measurement in plan.measurements if isinstance(measurement.quantity, Keys)), None
-    )
+    found = (one.name for one in plan.measurements if isinstance(one.quantity, Keys | WeightedKeys))
+    people = next(found, None)
     shown = {}
     for number, cell in enumerate(exact._keys if exact._keys is not None else range(plan.cells)):
         if people is None or exact._integers[people][number]:

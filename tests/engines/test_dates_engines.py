@@ -161,7 +161,7 @@ def test_what_is_wrong_is_seen():
     [
         ("date_trunc", "second"), ("extract", "epoch"), ("date_diff", "decade"), ("trunc", "day"), ("abs", "day"),
         ("extract", None), ("date_diff", None), ("extract month", None), ("extract month", "month"),
-        ("date_trunc", "dayofweek"), ("datetime_trunc", "dayofyear"), ("trunc", None),
+        ("date_trunc", "dayofweek"), ("datetime_trunc", "dayofyear"), ("cut", None),
     ],
 )  # fmt: skip
 def test_only_known_functions_are_lowered(function, unit):
