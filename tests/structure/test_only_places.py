@@ -31,6 +31,7 @@ SAMPLERS = {
 }
 SAMPLERS |= {f"standalone/mechanisms/{name}.py" for name in ("additive_noise", "key_release")}
 SAMPLERS.add("lab/auditing/recomputed_release.py")  # draws again from recorded bytes, to compare; releases nothing
+SAMPLERS.add("lab/auditing/choice_sampling.py")  # chooses among given weights to test probabilities; reads no data
 SAMPLERS.add("lab/auditing/noise_distribution.py")  # draws noise to test its distribution; adds it to nothing
 SAMPLERS.add("learning/array_statistics.py")  # sums of arrays that a program passes: no dataset's aggregates
 

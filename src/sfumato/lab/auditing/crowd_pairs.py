@@ -53,8 +53,8 @@ def list_pairs_of_many(maker: PairMaker, values: Mapping[str, object], keys: set
         return
     above_groups: CountRows = lambda table: 2 * table.max_groups_per_unit + 1  # noqa: E731 - beside the other
     for text, rows in (("groups", above_groups), ("rows of joins", multiply_rows(TIMES_MET, 2))):
-        each = sum(map(rows, maker.private))
-        count = min(MOST_PEOPLE, MOST_CROWDED // each)
+        rows_of_one = sum(map(rows, maker.private))
+        count = min(MOST_PEOPLE, MOST_CROWDED // rows_of_one)
         if count < 2:
             continue
         crowd = [_make_spread(maker, f"m{place}", values, keys, rows) for place in range(count)]
