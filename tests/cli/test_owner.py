@@ -27,7 +27,7 @@ def test_the_example_in_the_comments_is_sound(tmp_path):
     run("init", tmp_path)
     path = tmp_path / "catalog.toml"
     text = path.read_text()
-    example = text[text.index("# [tables.visits]") : text.index("#\n# Budgets under")]
+    example = text[text.index("# [tables.visits]") : text.index("#\n# Many questions on one budget")]
     path.write_text(text + "".join(line.removeprefix("# ") for line in example.splitlines(keepends=True)))
     columns = load_catalog(tmp_path).tables["visits"].columns
     assert set(columns) == {"patient_id", "age", "cost", "site", "day", "seen", "smoker"}

@@ -230,8 +230,11 @@ def _list_threshold_pairs(
 ) -> Iterator[DatasetPair]:
     """A key with one person fewer than its threshold, and one more person; and a key that is at its threshold."""
     measurements = certificate.measurements if certificate is not None else ()
-    threshold = next((one.threshold for one in measurements if one.threshold is not None), None)
-    if threshold is None or threshold > MOST_PEOPLE:
+    rule = next((one for one in measurements if one.threshold is not None), None)
+    if rule is None or rule.threshold is None:
+        return
+    threshold = -(-rule.threshold >> -rule.exponent)  # in people who hold one key each, also where keys have weights
+    if threshold > MOST_PEOPLE:
         return
     columns = {name.rpartition(".")[2] for key in stage.query.keys for name in collect_columns(key.expression)}
     declared = {name: kind for table in maker.private for name, kind in table.columns.items()}
