@@ -38,6 +38,8 @@ SITES = Table(
 SITE_ROWS = pd.DataFrame({"site": [1, 1, 2, 3], "region": ["n", "s", "n", "n"], "beds": [1.5, 2.0, 9.0, 0.0]})
 JOIN = "patients p JOIN visits v ON p.pid = v.pid"
 QUESTIONS = [
+    "SELECT COUNT(*) AS n FROM patients WHERE pid IN (SELECT pid FROM visits WHERE cost > 3)",
+    "SELECT COUNT(*) AS n FROM patients p WHERE EXISTS (SELECT 1 FROM visits v WHERE v.pid = p.pid AND v.site > 2)",
     f"SELECT COUNT(*) AS n, SUM(v.cost) AS s, AVG(p.age) AS a FROM {JOIN}",
     f"SELECT p.city, COUNT(*) AS n, COUNT(DISTINCT p.pid) AS people FROM {JOIN} WHERE v.cost > 0 GROUP BY p.city",
     "SELECT p.city, COUNT(v.cost) AS n, SUM(v.cost) AS s FROM patients p LEFT JOIN visits v ON p.pid = v.pid "
@@ -204,7 +206,7 @@ def test_which_rows_meet_depends_on_their_content_alone():
         ("SELECT COUNT(*) FROM visits v RIGHT JOIN sites s ON s.site = v.site", "inner join"),
         ("SELECT COUNT(*) FROM visits v JOIN sites s ON v.cost = s.beds", "whole numbers"),
         ("SELECT COUNT(*) FROM (SELECT pid, city FROM patients UNION SELECT pid, kind FROM visits) x", "UNION ALL"),
-        ("SELECT COUNT(*) FROM patients WHERE age > (SELECT AVG(age) FROM patients)", "at "),
+        ("SELECT COUNT(*) FROM patients WHERE age > (SELECT AVG(age) FROM patients)", "rows of other people"),
         ("SELECT COUNT(*) FROM sites", "private table"),
         ("SELECT age FROM (SELECT pid, age FROM patients) x", "AVG(age)"),
         ("SELECT COUNT(*) FROM (SELECT pid, age FROM patients GROUP BY pid) x", "MIN, MAX"),
