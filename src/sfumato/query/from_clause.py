@@ -4,8 +4,7 @@ A row-level subquery disappears: its expressions replace its column names. Only 
 right side of a LEFT JOIN become sources of their own.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -19,23 +18,14 @@ from sfumato.query import functions
 from sfumato.query.join import JoinBinder
 from sfumato.query.parse import DP_OPTIONS, build_syntax_refusal, locate, locate_errors, parse
 from sfumato.query.per_unit import bind_per_unit
+from sfumato.query.projection import bind_projection
 from sfumato.query.query import Typed
-from sfumato.query.relation import FromItem, Relation, Scope, read_column_name, refuse_second
+from sfumato.query.relation import FromItem, Relation, Scope
 from sfumato.query.row_expressions import RowBinder, flatten, has_aggregate
-from sfumato.query.size_limits import refuse_large_expression
 from sfumato.query.source_outline import MOST_SCANS, outline_source
 from sfumato.query.tokens import SHORTEN, shorten
+from sfumato.query.with_clause import CTEs, collect_ctes
 
-
-@dataclass(frozen=True, slots=True)
-class CTE:
-    """One part of WITH, and the CTEs that it can refer to."""
-
-    node: exp.Expr
-    known: "CTEs"
-
-
-CTEs = Mapping[str, CTE]
 DEFAULT_SCHEMAS = ("main", "public", "dbo")
 OUTER_HINT = (
     "Write LEFT JOIN, which keeps the rows of the first table. It does not mean the same: rows of the second table "
@@ -165,54 +155,7 @@ class FromBinder:
             return self._bind_per_person(node, inner, prefix)
         if node.args.get("having") is not None:
             raise build_syntax_refusal(node.args["having"], "HAVING needs GROUP BY", "Use WHERE.")
-        return self._bind_projection(node, inner)
-
-    def _bind_projection(self, node: exp.Select, inner: Relation) -> Relation:
-        """Bind a SELECT of row-level expressions. The outer query then uses the expressions themselves."""
-        binder, scope = RowBinder(inner.scope), inner.scope
-        columns: dict[str, Typed] = {}
-        person: set[str] = set()
-        links: dict[str, tuple[str, str]] = {}
-        public: dict[str, int] = {}
-        for selected in node.expressions:
-            if isinstance(selected, exp.Star) or (
-                isinstance(selected, exp.Column) and isinstance(selected.this, exp.Star)
-            ):
-                starred = isinstance(selected, exp.Star)
-                for item in _find_items(scope, selected) if isinstance(selected, exp.Column) else scope.items:
-                    for name in item.columns:
-                        if starred and name in item.merged:
-                            continue
-                        refuse_second(selected, name, columns)
-                        columns[name] = item.columns[name]
-                    person |= item.person
-                    links |= item.links
-                    public |= item.public or {}
-                continue
-            name = read_column_name(selected, columns)
-            bare = selected.unalias()
-            if isinstance(bare, exp.Column):
-                item, column = scope.resolve(bare)
-                columns[name] = item.columns[column]
-                person |= {name} if column in item.person else set()
-                links |= {name: item.links[column]} if column in item.links else {}
-                public |= {name: item.public[column]} if item.public and column in item.public else {}
-            else:
-                columns[name] = binder.bind(bare)
-                if columns[name].type == "null":
-                    raise build_syntax_refusal(
-                        selected, "NULL cannot be a column of its own", "Leave it out, or give a value."
-                    )
-                refuse_large_expression(bare, columns[name].expression)
-        made = FromItem(
-            "",
-            columns,
-            "this subquery",
-            frozenset(person),
-            links,
-            None if derive_extent(inner.source).private else public,
-        )
-        return replace(inner, items=(made,))
+        return bind_projection(node, inner)
 
     def _bind_per_person(self, node: exp.Select, inner: Relation, prefix: str) -> Relation:
         group = node.args.get("group")
@@ -387,29 +330,6 @@ def _rename_relation(relation: Relation, alias: str) -> Relation:
     if len(relation.items) == 1:
         return replace(relation, items=(relation.items[0].rename(alias),))
     return relation
-
-
-def _find_items(scope: Scope, node: exp.Column) -> list[FromItem]:
-    found = [item for item in scope.items if find_name(node.table, (item.alias,)) is not None]
-    if not found:
-        raise build_syntax_refusal(node, f"There is no table '{shorten(node.table)}' here", "Name a table of FROM.")
-    return found
-
-
-def collect_ctes(tree: exp.Expr, outer: CTEs) -> CTEs:
-    """The CTEs that a SELECT can use: its own WITH, each part of which sees the parts before it, and the outer ones."""
-    known = dict(outer)
-    own: set[str] = set()
-    clause = tree.args.get("with_")
-    for part in clause.expressions if clause is not None else []:
-        if find_name(part.alias, own) is not None:
-            what = f"A second part of WITH has the name {shorten(part.alias)}"
-            raise build_syntax_refusal(part, what, "Give them different names.")
-        own.add(part.alias)
-        made = CTE(part.this, dict(known))
-        known = {name: cte for name, cte in known.items() if find_name(name, (part.alias,)) is None}
-        known[part.alias] = made
-    return known
 
 
 def _list_union_sides(node: exp.Expr) -> list[exp.Expr]:

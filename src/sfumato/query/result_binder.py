@@ -14,13 +14,14 @@ from sfumato.errors import QueryError
 from sfumato.query.decided_comparisons import add_caution
 from sfumato.query.dp_options import DpOptions
 from sfumato.query.finish import RELEASED, build_finish, select_released
-from sfumato.query.from_clause import CTEs, FromBinder, collect_ctes
+from sfumato.query.from_clause import FromBinder
 from sfumato.query.grouping_sets import expand_grouping_sets
 from sfumato.query.lifted_select import LiftedSelect, needs_lifting
 from sfumato.query.parse import DP_OPTIONS, build_syntax_refusal, parse
 from sfumato.query.query import Query
 from sfumato.query.row_expressions import has_aggregate
 from sfumato.query.select_binder import SelectBinder, read_limit
+from sfumato.query.with_clause import CTEs, collect_ctes
 
 MOST_QUERIES = 16
 NO_REPORT = (

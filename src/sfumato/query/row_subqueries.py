@@ -11,10 +11,11 @@ from sqlglot import exp
 from sfumato.catalog.dataset import Dataset
 from sfumato.catalog.names import find_name
 from sfumato.kernel.row_sources import derive_extent
-from sfumato.query.from_clause import CTEs, FromBinder
+from sfumato.query.from_clause import FromBinder
 from sfumato.query.parse import build_syntax_refusal
 from sfumato.query.relation import Relation
 from sfumato.query.row_expressions import flatten, has_aggregate, is_aggregate
+from sfumato.query.with_clause import CTEs
 
 ALIAS = "__sfumato_subquery"
 OTHERS = (

@@ -11,7 +11,7 @@ from sfumato.kernel.plan import Key
 from sfumato.kernel.row_sources import derive_extent
 from sfumato.query.decided_comparisons import warn_of_undeclared
 from sfumato.query.dp_options import DpOptions
-from sfumato.query.from_clause import CTEs, FromBinder
+from sfumato.query.from_clause import FromBinder
 from sfumato.query.functions import MOST_KEYS
 from sfumato.query.key_values import list_key_values
 from sfumato.query.output_columns import Output, OutputBinder
@@ -24,6 +24,7 @@ from sfumato.query.row_subqueries import join_subqueries
 from sfumato.query.size_limits import MOST_CELLS, refuse_large_query
 from sfumato.query.sql_text import name_expression
 from sfumato.query.tokens import shorten
+from sfumato.query.with_clause import CTEs
 
 SqlTypes = tuple[tuple[str, str], ...]
 MOST_COLUMNS = 200

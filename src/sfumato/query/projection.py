@@ -1,0 +1,67 @@
+"""A subquery of row-level expressions: the outer query uses the expressions in place of its column names."""
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from sfumato.catalog.names import find_name
+from sfumato.kernel.row_sources import derive_extent
+from sfumato.query.parse import build_syntax_refusal
+from sfumato.query.query import Typed
+from sfumato.query.relation import FromItem, Relation, Scope, read_column_name, refuse_second
+from sfumato.query.row_expressions import RowBinder
+from sfumato.query.size_limits import refuse_large_expression
+from sfumato.query.tokens import shorten
+
+
+def bind_projection(node: exp.Select, inner: Relation) -> Relation:
+    """Bind a SELECT of row-level expressions. The outer query then uses the expressions themselves."""
+    binder, scope = RowBinder(inner.scope), inner.scope
+    columns: dict[str, Typed] = {}
+    person: set[str] = set()
+    links: dict[str, tuple[str, str]] = {}
+    public: dict[str, int] = {}
+    for selected in node.expressions:
+        if isinstance(selected, exp.Star) or (isinstance(selected, exp.Column) and isinstance(selected.this, exp.Star)):
+            starred = isinstance(selected, exp.Star)
+            for item in _find_items(scope, selected) if isinstance(selected, exp.Column) else scope.items:
+                for name in item.columns:
+                    if starred and name in item.merged:
+                        continue
+                    refuse_second(selected, name, columns)
+                    columns[name] = item.columns[name]
+                person |= item.person
+                links |= item.links
+                public |= item.public or {}
+            continue
+        name = read_column_name(selected, columns)
+        bare = selected.unalias()
+        if isinstance(bare, exp.Column):
+            item, column = scope.resolve(bare)
+            columns[name] = item.columns[column]
+            person |= {name} if column in item.person else set()
+            links |= {name: item.links[column]} if column in item.links else {}
+            public |= {name: item.public[column]} if item.public and column in item.public else {}
+        else:
+            columns[name] = binder.bind(bare)
+            if columns[name].type == "null":
+                raise build_syntax_refusal(
+                    selected, "NULL cannot be a column of its own", "Leave it out, or give a value."
+                )
+            refuse_large_expression(bare, columns[name].expression)
+    made = FromItem(
+        "",
+        columns,
+        "this subquery",
+        frozenset(person),
+        links,
+        None if derive_extent(inner.source).private else public,
+    )
+    return replace(inner, items=(made,))
+
+
+def _find_items(scope: Scope, node: exp.Column) -> list[FromItem]:
+    found = [item for item in scope.items if find_name(node.table, (item.alias,)) is not None]
+    if not found:
+        raise build_syntax_refusal(node, f"There is no table '{shorten(node.table)}' here", "Name a table of FROM.")
+    return found
