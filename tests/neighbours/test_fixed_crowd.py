@@ -96,13 +96,21 @@ def test_a_fixed_crowd_of_one_table_moves_as_certified(question):
             test_sensitivity.check(question, sf.ROW, neighbours, [*single, (1, MINE[:1])], changed)
 
 
+@pytest.mark.parametrize("ends", [(-10, 10), (-10, None), (None, 10), (-(2**24), 2**24), (-10, 2**24)], ids=str)
 @pytest.mark.parametrize("computed", [True, False])
-def test_values_are_held_to_the_bounds_of_the_plan(computed):
-    """The planner is not trusted: whatever bounds a plan declares, its measurements stay within them."""
+def test_values_are_held_to_the_bounds_of_the_plan(computed, ends):
+    """The planner is not trusted: whatever bounds a plan declares, its measurements stay within them.
+
+    The snapshot holds the steps of a plain column. They are read only for bounds within its own.
+    """
     question = f"SELECT SUM({'pay + 1' if computed else 'pay'}) AS s FROM t"
     plan, table = test_sensitivity.planned(question, "id", "add-remove")
     (measurement,) = plan.measurements
-    grid = replace(measurement.quantity.grid, lower=-10, upper=10)
+    grid = measurement.quantity.grid
+    lower, upper = (
+        declared if end is None else end for end, declared in zip(ends, (grid.lower, grid.upper), strict=True)
+    )
+    grid = replace(grid, lower=lower, upper=upper)
     narrow = replace(
         plan, measurements=(replace(measurement, quantity=replace(measurement.quantity, grid=grid, offset=0)),)
     )
@@ -111,4 +119,20 @@ def test_values_are_held_to_the_bounds_of_the_plan(computed):
         with_me, without = (
             test_sensitivity.measured(people, narrow, table)[certified.name] for people in ([*CROWD, (9, mine)], CROWD)
         )
-        assert 0 < abs(int(with_me[0]) - int(without[0])) <= certified.sensitivity.l1 == 30
+        moved = abs(int(with_me[0]) - int(without[0]))
+        assert 0 < moved <= certified.sensitivity.l1 == 3 * max(abs(lower), abs(upper))
+
+
+def test_steps_of_another_size_are_computed():
+    """A plan with coarser steps than the snapshot's: the engines agree, and the sum is within the coarser bounds."""
+    plan, table = test_sensitivity.planned("SELECT SUM(pay) AS s FROM t", "id", "add-remove")
+    (measurement,) = plan.measurements
+    grid = measurement.quantity.grid
+    coarse = replace(grid, exponent=grid.exponent + 3, lower=grid.lower // 8 + 1, upper=grid.upper // 8)
+    other = replace(
+        plan, measurements=(replace(measurement, quantity=replace(measurement.quantity, grid=coarse, offset=0)),)
+    )
+    with_me, without = (
+        test_sensitivity.measured(people, other, table)[measurement.name] for people in ([*CROWD, (9, MINE)], CROWD)
+    )
+    assert 0 < abs(int(with_me[0]) - int(without[0])) <= certify(other).measurements[0].sensitivity.l1

@@ -43,6 +43,8 @@ def fold_repeats(aggregates: Sequence[Aggregate]) -> dict[Aggregate, Repeat]:
             line = _read_line(aggregate.value.expression)
             cores.setdefault(line.core, {})[aggregate.value] = line
     for lines in cores.values():
+        if len(lines) == 1:
+            continue  # a value that no other repeats
         base = min(lines, key=lambda value: lines[value].factor != 1 or lines[value].shift != 0)  # the plain one
         for aggregate in aggregates:
             value = aggregate.value

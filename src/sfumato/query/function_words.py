@@ -54,11 +54,13 @@ NOT_REQUIRED = {exp.Log: {"this"}, exp.Trim: {"this"}, exp.Interval: {"this"}}  
 
 def read_word(token: Token, after: Token | None) -> bool:
     """Is the token the word INTERVAL of INTERVAL 3 DAY? DIV before a bracket becomes a name, as the parser needs it."""
-    word = token.text.upper()
-    if token.token_type is TokenType.DIV and word == "DIV" and _is_kind(after, TokenType.L_PAREN):
+    if token.token_type is TokenType.DIV and token.text.upper() == "DIV" and _is_kind(after, TokenType.L_PAREN):
         token.token_type = TokenType.VAR
-    begins = (TokenType.NUMBER, TokenType.STRING, TokenType.DASH, TokenType.L_PAREN)
-    return word == "INTERVAL" and any(_is_kind(after, kind) for kind in begins)
+    if len(token.text) != len("INTERVAL") or token.text.upper() != "INTERVAL":
+        return False
+    return any(
+        _is_kind(after, kind) for kind in (TokenType.NUMBER, TokenType.STRING, TokenType.DASH, TokenType.L_PAREN)
+    )
 
 
 def is_within_function(tokens: Sequence[Token], index: int) -> bool:

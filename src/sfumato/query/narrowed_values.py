@@ -175,7 +175,9 @@ def narrow_value(typed: Typed, narrowing: Narrowing) -> Typed:
     lower = _find_lower(typed, narrowing.lower)
     upper = _find_upper(typed, narrowing.upper)
     values = typed.values
-    if values is not None:
+    if _lists_its_range(typed) and narrowing.values is None:
+        values = None  # listed again below: comparing each with fractions takes longer
+    elif values is not None:
         values = tuple(value for value in values if _fits(value, narrowing))
     elif narrowing.values is not None and len(narrowing.values) <= MOST_KEYS:
         values = tuple(value for value in narrowing.values if _fits(value, Narrowing(narrowing.lower, narrowing.upper)))
@@ -187,6 +189,12 @@ def narrow_value(typed: Typed, narrowing: Narrowing) -> Typed:
     if lower == upper:  # one value is left: of use as a key, but bounds must enclose more than a point
         lower, upper = typed.lower, typed.upper
     return replace(typed, nullable=nullable, lower=lower, upper=upper, values=values)
+
+
+def _lists_its_range(typed: Typed) -> bool:
+    if not typed.whole or typed.values is None or typed.lower is None or typed.upper is None:
+        return False
+    return typed.values == list_whole_values(int(typed.lower), int(typed.upper))
 
 
 def _find_lower(typed: Typed, end: End | None) -> float | None:

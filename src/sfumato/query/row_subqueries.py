@@ -42,6 +42,8 @@ def join_subqueries(tree: exp.Select, dataset: Dataset, ctes: CTEs) -> exp.Selec
 def _find_subqueries(tree: exp.Select, dataset: Dataset, ctes: CTEs) -> list[exp.Expr]:
     """The subqueries in WHERE, and those in other clauses that are about the same row."""
     found: list[exp.Expr] = []
+    if all(inner is tree for inner in tree.find_all(exp.Query)):
+        return found
     for clause in ("where", "group"):
         if tree.args.get(clause) is not None:
             found += _list_outermost(tree.args[clause])

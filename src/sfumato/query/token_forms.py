@@ -39,9 +39,10 @@ class SqlDialect(DuckDB):  # type: ignore[misc]
 
 def rewrite_tokens(tokens: list[Token], sql: str) -> list[Token]:
     """The same question in tokens that the parser of DuckDB's SQL reads. The list itself is changed."""
+    words = {token.text.upper() for token in tokens}
     for before, token in zip([None, *tokens], tokens, strict=False):
         token.comments = []
-        if token.text.upper() in TYPE_NAMES and before is not None and before.token_type in BEFORE_TYPE:
+        if before is not None and before.token_type in BEFORE_TYPE and token.text.upper() in TYPE_NAMES:
             token.token_type = TYPE_NAMES[token.text.upper()]
     _join_decimals(tokens)
     if any(token.token_type is TokenType.L_BRACKET for token in tokens):
@@ -52,9 +53,9 @@ def rewrite_tokens(tokens: list[Token], sql: str) -> list[Token]:
     for place in range(len(tokens) - 1, -1, -1):
         if tokens[place].token_type is TokenType.SELECT:
             _read_select(tokens, place)
-        elif tokens[place].text.upper() == "CLAMPED":
+        elif "CLAMPED" in words and tokens[place].text.upper() == "CLAMPED":
             _read_clamped(tokens, place)
-        elif tokens[place].text.upper() == "ANONYMIZATION":
+        elif "ANONYMIZATION" in words and tokens[place].text.upper() == "ANONYMIZATION":
             tokens[place] = _copy(tokens[place], TokenType.VAR, "DIFFERENTIAL_PRIVACY", tokens[place].start)
     return tokens
 

@@ -16,6 +16,7 @@ from sfumato.engines.sql.scalars import (
     INT128,
     TEXT,
     clamp,
+    clamp_to_ends,
     lower_double,
     lower_expression,
     lower_integer,
@@ -360,10 +361,16 @@ def _lacks_steps(quantity: Valued, plan: BoundedPlan, stored: Stored) -> bool:
 
 
 def _find_steps(addend: Sum, plan: BoundedPlan, stored: Stored) -> exp.Expression | None:
-    """The steps of a value, if the snapshot has them as a column."""
-    column = addend.value
-    is_stored = isinstance(column, Column) and is_as_pinned(plan.source) and stored.get(column.name) == addend.grid
-    return read_column(STEPS + column.name) if isinstance(column, Column) and is_stored else None
+    """The steps of a value, if the snapshot has them as a column. A narrower range of the same steps is clamped to."""
+    column, grid = addend.value, addend.grid
+    wide = stored.get(column.name) if isinstance(column, Column) and is_as_pinned(plan.source) else None
+    if not isinstance(column, Column) or wide is None or wide.exponent != grid.exponent:
+        return None
+    if not wide.lower <= grid.lower <= grid.upper <= wide.upper:
+        return None
+    low = lower_integer(grid.lower) if grid.lower > wide.lower else None
+    high = lower_integer(grid.upper) if grid.upper < wide.upper else None
+    return clamp_to_ends(read_column(STEPS + column.name), low, high)
 
 
 def _clamp_steps(name: str, quantity: Valued) -> exp.Expression:

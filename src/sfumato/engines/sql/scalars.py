@@ -172,7 +172,11 @@ def round_half_up(scaled: exp.Expression) -> exp.Expression:
 
 def clamp(value: exp.Expression, lower: int, upper: int) -> exp.Expression:
     """A double, clamped to [lower, upper]; NULL stays NULL."""
-    low, high = lower_double(float(lower)), lower_double(float(upper))
-    below = exp.If(this=exp.LT(this=value, expression=low), true=low.copy())
-    above = exp.If(this=exp.GT(this=value.copy(), expression=high), true=high.copy())
-    return exp.Case(ifs=[below, above], default=value.copy())
+    return clamp_to_ends(value, lower_double(float(lower)), lower_double(float(upper)))
+
+
+def clamp_to_ends(value: exp.Expression, lower: exp.Expression | None, upper: exp.Expression | None) -> exp.Expression:
+    """A value, clamped to the ends that are given; NULL stays NULL."""
+    below = [] if lower is None else [exp.If(this=exp.LT(this=value, expression=lower), true=lower.copy())]
+    above = [] if upper is None else [exp.If(this=exp.GT(this=value.copy(), expression=upper), true=upper.copy())]
+    return exp.Case(ifs=[*below, *above], default=value.copy()) if below or above else value
