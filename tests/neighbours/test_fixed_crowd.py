@@ -101,7 +101,7 @@ def test_a_fixed_crowd_of_one_table_moves_as_certified(question):
 def test_values_are_held_to_the_bounds_of_the_plan(computed, ends):
     """The planner is not trusted: whatever bounds a plan declares, its measurements stay within them.
 
-    The snapshot holds the steps of a plain column. They are read only for bounds within its own.
+    The snapshot holds the steps of a plain column, which are within its declared bounds.
     """
     question = f"SELECT SUM({'pay + 1' if computed else 'pay'}) AS s FROM t"
     plan, table = test_sensitivity.planned(question, "id", "add-remove")

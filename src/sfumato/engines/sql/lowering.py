@@ -361,12 +361,10 @@ def _lacks_steps(quantity: Valued, plan: BoundedPlan, stored: Stored) -> bool:
 
 
 def _find_steps(addend: Sum, plan: BoundedPlan, stored: Stored) -> exp.Expression | None:
-    """The steps of a value, if the snapshot has them as a column. A narrower range of the same steps is clamped to."""
+    """The steps of a value, if the snapshot has them as a column. Narrower ends are clamped to."""
     column, grid = addend.value, addend.grid
     wide = stored.get(column.name) if isinstance(column, Column) and is_as_pinned(plan.source) else None
     if not isinstance(column, Column) or wide is None or wide.exponent != grid.exponent:
-        return None
-    if not wide.lower <= grid.lower <= grid.upper <= wide.upper:
         return None
     low = lower_integer(grid.lower) if grid.lower > wide.lower else None
     high = lower_integer(grid.upper) if grid.upper < wide.upper else None
