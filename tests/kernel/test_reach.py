@@ -3,12 +3,13 @@
 import pytest
 
 from sfumato.engines.reference.reference_engine import ReferenceEngine
-from sfumato.errors import KernelFault
+from sfumato.errors import InvalidParameter, KernelFault
 from sfumato.kernel.expressions import Call, Column, ColumnType, Literal, collect_columns
 from sfumato.kernel.losses import ApproxDP, PureDP
 from sfumato.kernel.neighbours import ROW, PrivacyUnit
 from sfumato.kernel.plan import BoundedPlan, Count, Key, Keys, Measurement, People
 from sfumato.kernel.row_sources import (
+    Capped,
     Derived,
     Join,
     PerUnit,
@@ -21,7 +22,7 @@ from sfumato.kernel.row_sources import (
 )
 from sfumato.kernel.sensitivity import derive_sensitivity
 from sfumato.query.capped_scans import cap_scans
-from sfumato.query.source_outline import MOST_MET, MOST_REPEATED, check_work, outline_source
+from sfumato.query.source_outline import MOST_HELD, MOST_MET, MOST_REPEATED, check_work, outline_source
 
 PATIENTS, VISITS = Scan("patients", "1", 2, "p.", 16), Scan("visits", "1", 3, "v.", 24)
 ALONE, SITES = Scan("visits", "1", 3, "v."), PublicScan("sites", "1", "s.")
@@ -150,10 +151,23 @@ def test_a_join_is_of_so_many_rows_of_one_unit():
     assert cap_scans(Derived(ALONE, (), ())) == Derived(VISITS, (), ())
     assert cap_scans(Join(ALONE, SITES, False, (SITE,), 4)) == public
     assert cap_scans(Union((ALONE, EACH))) == Union((VISITS, EACH)), "rows per unit read all that a unit has"
-    most = Scan("t", "1", 1 << 13, "t.", 1 << 13)
+    most = Scan("t", "1", 1 << 12, "t.", 1 << 12)
     assert outline_source(Join(most, most, False, ())).rows_met == MOST_MET
     with pytest.raises(KernelFault):
-        outline_source(Join(most, Scan("t", "1", 1 << 13, "u.", (1 << 13) + 1), False, ()))
+        outline_source(Join(most, Scan("t", "1", 1 << 12, "u.", (1 << 12) + 1), False, ()))
+
+
+def test_few_rows_of_a_join_are_held_in_memory():
+    """Rows that are grouped by values without a list are held. Those of one table are no more than the unit has."""
+    fits, one_more = (Scan("t", "1", 1 << 10, "t.", (1 << 10) + more) for more in (0, 1))
+    large = Scan("t", "1", MOST_HELD, "t.", MOST_HELD + 1)
+    public = Join(large, SITES, False, (SITE,), 2)
+    check_work(Join(fits, fits, False, ()), groups_undeclared_keys=True)
+    check_work(large, groups_undeclared_keys=True)
+    for source in (Join(fits, one_more, False, ()), Capped(Join(fits, one_more, False, ()), 1), public):
+        check_work(source, groups_undeclared_keys=False)
+        with pytest.raises(InvalidParameter, match="at most 1,048,576 rows of one person in memory"):
+            check_work(source, groups_undeclared_keys=True)
 
 
 def test_public_tables_make_a_bounded_number_of_rows_of_one():

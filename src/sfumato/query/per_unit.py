@@ -20,6 +20,7 @@ from sfumato.query.query import Typed
 from sfumato.query.relation import FromItem, Relation, Scope, read_column_name
 from sfumato.query.row_expressions import RowBinder, has_aggregate
 from sfumato.query.size_limits import refuse_large_expression
+from sfumato.query.source_outline import MOST_HELD, holds_many
 from sfumato.query.tokens import shorten
 
 FUNCTIONS: dict[type[exp.Expr], str] = {exp.Sum: "sum", exp.Avg: "avg", exp.Min: "min", exp.Max: "max"}
@@ -62,7 +63,11 @@ def bind_per_unit(
     if grouped:
         most = min(derive_extent(source).reach, most_groups, _count_values(grouped))
         named = tuple((key.name, typed.expression) for typed, key in grouped)
-        made = PerKey(cap_scans(source), made.filters, made.columns, named, most)
+        capped = cap_scans(source)
+        if _count_values(grouped) > MOST_HELD and holds_many(capped):
+            hint = "Declare a smaller max_rows_per_unit, a unique key, or the values of the columns."
+            raise build_syntax_refusal(node, "One person could have too many groups in this subquery", hint)
+        made = PerKey(capped, made.filters, made.columns, named, most)
     return made, conditions, FromItem("", columns, "this subquery", frozenset(person))
 
 

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from sfumato.errors import KernelFault
+from sfumato.errors import InvalidParameter, KernelFault
 from sfumato.kernel.row_sources import Capped, Derived, Join, PerKey, PerUnit, PublicScan, Scan, Source, Union
 
 MOST_SCANS = 4  # private tables that meet in one row
-MOST_MET = 1 << 26  # rows of one unit in a join of private tables
+MOST_MET = 1 << 24  # rows of one unit in a join of private tables: a few seconds
+MOST_HELD = 1 << 20  # rows of one unit that a join makes and the engine holds in memory, to compare or to sort them
 MOST_REPEATED = 1 << 16  # rows that public tables make of one row
 
 
@@ -63,10 +64,24 @@ def outline_source(source: Source) -> Outline:  # noqa: PLR0911 - one return an 
             assert_never(source)
 
 
+def holds_many(source: Source) -> bool:
+    """Could the engine hold too many rows of one unit in memory, if it groups them by values that no list bounds?
+
+    Rows of a single table are no more than the unit has. A join multiplies them.
+    """
+    outline = outline_source(source)
+    multiplies = outline.scans > 1 or outline.repeated > 1
+    return multiplies and (outline.rows_met is None or outline.rows_met > MOST_HELD)
+
+
 def check_work(source: Source, *, groups_undeclared_keys: bool) -> None:
     """Refuse a source in which one unit could cause too much work. `outline_source` has the limits of joins."""
     if outline_source(source).rows_met is None and groups_undeclared_keys:
         raise KernelFault("Undeclared keys read a bounded number of rows of one unit.")
+    if groups_undeclared_keys and holds_many(source):
+        hint = "Declare a smaller max_rows_per_unit, a unique key, or the values of the columns."
+        kind = "a join whose rows are grouped by values that are not declared"
+        raise InvalidParameter("question", f"must hold at most {MOST_HELD:,} rows of one person in memory", kind, hint)
 
 
 def _join(left: Outline, right: Outline, multiplicity: int | None, *, meets_one: bool) -> Outline:
