@@ -48,9 +48,10 @@ export interface Delivery {
 export type Domain =
   | { kind: "categories"; labels: string[] }
   | { kind: "questions"; labels: string[] }
-  | { kind: "numbers"; lower: string; upper: string };
+  | { kind: "numbers"; lower: string; upper: string }
+  | { kind: "words"; length: number; alphabet: string };
 
-/** A label or its index; a number; true or false for each question. */
+/** A label or its index; a number; true or false for each question; any word. */
 export type Answer = string | number | boolean | boolean[] | Record<string, boolean>;
 
 export interface Manifest {
@@ -102,6 +103,8 @@ export class Survey {
   readonly epsilon: string;
   /** The loss of all reports on one answer. */
   readonly longitudinalEpsilon: string;
+  /** For words: the part of a word that is reported. A longer word is cut. */
+  kept(word: string): string;
   verify(publicKey: string): Promise<boolean>;
   report(value: Answer, options?: ReportOptions): Promise<Report>;
   send(options?: { endpoint?: string | null }): Promise<Delivery>;

@@ -186,3 +186,44 @@ def test_the_bundle_of_the_pages_is_built_from_the_client(tmp_path):
     assert re.search(r"\d+ bytes, \d+ compressed\nintegrity=\"sha384-[A-Za-z0-9+/]{64}\"", done.stdout)
     static = Path(CLIENT).parents[1] / "src" / "sfumato" / "service" / "static" / "sfumato-survey.js"
     assert static.read_bytes() == (tmp_path / "built.js").read_bytes(), f"run: node clients/js/build.mjs {static}"
+
+
+def test_a_person_reports_a_word_and_sees_what_is_left_of_it(playwright, tmp_path):
+    path, manifest = make(
+        tmp_path, "word", labels=None, words=6, alphabet="abcdefghijklmnopqrstuvwxyz", minimum_batch=1
+    )
+    server = Server(tmp_path, path)
+    chromium = Chromium(playwright, tmp_path / "profile")
+    try:
+        tab = chromium.tab(server.at(f"/s/{manifest.id}"))
+        tab.set_viewport_size({"width": 360, "height": 640})
+        field = tab.get_by_label("Your word")
+        field.wait_for()
+        field.fill(" Pizzeria ")
+        assert tab.inner_text("#kept") == "This word will be randomised: “pizzer”"
+        field.fill("pizza!")
+        assert not tab.evaluate("() => document.querySelector('#answer').checkValidity()")
+        field.fill("pizza")
+        assert tab.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+        tab.keyboard.press("Enter")
+        tab.wait_for_selector("#made:not([hidden])")
+        made = json.loads(tab.inner_text("#line"))
+        assert len(made["report"]) == 2 * manifest.table.form.bytes
+        assert tab.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+        tab.get_by_role("button", name="Send this report").click()
+        wait_until_it_says(tab, "Your report was sent")
+        collector = Collector(manifest, tmp_path / "state" / f"{manifest.id}.db")
+        assert collector.count_received().accepted == 1
+        lines = [
+            json.dumps({**made, "id": f"{number:032x}", "report": report})
+            for number, report in enumerate(manifest.table.form.encode(manifest.table.randomise(["pizza"] * 4000)))
+        ]
+        server.read("/reports", "\n".join(lines).encode())
+        server.read("/owner/publish", f"survey={manifest.id}".encode())
+        page = server.read("/owner")
+        assert "answered “pizza”" in page
+        assert "all together" in page
+        assert json.loads(server.read("/owner/results.json"))["estimates"][0]["label"] == "pizza"
+    finally:
+        chromium.kill()
+        server.stop()

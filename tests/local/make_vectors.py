@@ -25,10 +25,11 @@ from sfumato.local.mechanisms.permanent_coins import PermanentCoins
 from sfumato.local.mechanisms.two_stage import TwoStage
 from sfumato.local.randomisers.category_tables import describe_category_table
 from sfumato.local.randomisers.two_stage_randomisers import memoise
+from sfumato.local.randomisers.word_bits import Words
 from sfumato.local.survey.announcement import read_announcement
 from sfumato.local.survey.canonical_json import NotCanonical, parse_canonical, write_canonical
 from sfumato.local.survey.device import write_permanent_purpose
-from sfumato.local.survey.domains import draw_report
+from sfumato.local.survey.domains import AnyWord, draw_report
 from sfumato.local.survey.key_ring import TrustedKey, read_ring
 from sfumato.local.survey.manifest import MOST_BYTES, REFUSALS, identify, read_manifest
 from sfumato.local.survey.new_survey import Renewal, SurveyKey, new_survey
@@ -72,6 +73,9 @@ def tables():
     for method in ("split", "sample"):
         for count in (1, 5, 12):
             yield sf.local.questions(count, epsilon=1, method=method)
+    yield sf.local.heavy_hitters(4, 2, alphabet="abcdefghijklmnopqrstuvwxyz")
+    yield sf.local.heavy_hitters(1, "0.3")  # one group, two hashes
+    yield sf.local.heavy_hitters(7, 5, step=5)
 
 
 def answers(table):
@@ -80,6 +84,9 @@ def answers(table):
             return sorted({0, 1, table.k // 2, table.k - 1})
         case sf.local.MeanRandomiser():
             return [0, 1, UNITS // 3, UNITS // 2, UNITS - 1, UNITS]
+        case sf.local.HeavyHitters():
+            texts = ("a", "work", "b" * table.words.length)
+            return [AnyWord(table.words).read(text, table) for text in texts]
         case _:
             full = (1 << table.count) - 1
             return [value.to_bytes(-(-table.count // 8), "little").hex() for value in sorted({0, 1, full // 3, full})]
@@ -87,7 +94,7 @@ def answers(table):
 
 def scripts(table, name):
     """More bytes than any report reads. Some begin so that words tie, or must be drawn again."""
-    size = 16 + 8 * getattr(table, "k", 16)
+    size = 16 + 8 * getattr(table, "k", 16) + getattr(table.form, "bytes", 0)
     yield some_bytes(f"{name} first", size)
     yield some_bytes(f"{name} second", size)
     yield bytes(size // 2) + some_bytes(f"{name} low", size)
@@ -126,6 +133,17 @@ def reports():
             "epsilon": write_plain(table.epsilon),
             "draws": [draw for draw in drawn if draw is not None],
         }
+
+
+def word_bits():
+    for length, alphabet in ((4, "abcdefghijklmnopqrstuvwxyz"), (3, ""), (5, "é√x\U0001f600"), (2, "ab")):
+        for word in ("a", "ab", "abcdefgh", "é√x", "\U0001f600x", "", "a\0b", "A", "münch", "é"):
+            made = Words(length, alphabet)
+            try:
+                bits = AnyWord(made).read(word, None)
+            except SfumatoError:
+                bits = None
+            yield {"length": length, "alphabet": alphabet, "word": word, "bits": bits}
 
 
 def stages():
@@ -210,6 +228,8 @@ def whole_surveys(key):
     yield "yes or no", new_survey("Do you?", epsilon="0.5", key=key, labels=["no", "yes"], begins=BEGINS)
     yield "numbers", new_survey("How long?", epsilon=2, key=key, bounds=(0, 24), begins=BEGINS)
     yield "questions", new_survey("Which of these?", epsilon=1, key=key, questions=["ä", "b", "c"], begins=BEGINS)
+    yield "words", new_survey("Which word?", epsilon=2, key=key, words=6, alphabet="abcdefgh", begins=BEGINS)
+    yield "bytes", new_survey("Which word?", epsilon=1, key=key, words=9, begins=BEGINS)
     yield (
         "two stages, k-ary",
         new_survey(
@@ -278,7 +298,7 @@ def altered(key):
     coins = plain_one["mechanism"]["coins"]
     name = next(iter(coins))
     yield "table altered", text.replace(str(coins[name]).encode(), str(coins[name] + 1).encode())
-    for version in (0, 2, "1", None, True):
+    for version in (0, 2, 3, "1", None, True):
         yield f"version {version!r}", signed(key, changed(plain_one, version=version))
     yield "another format", signed(key, changed(plain_one, format="survey"))
     yield "another id", signed(key, changed(plain_one, id="0" * 32), renamed=False)
@@ -367,6 +387,7 @@ def altered(key):
     ):  # fmt: skip
         yield f"memoise {number} of two stages", signed(key, changed(staged, memoise=memo))
     yield "memoised, but once", signed(key, changed(staged, period_days=0))
+    yield from word_surveys(key, surveys["words"])
     numbers = surveys["numbers"]
     for number, mechanism in enumerate(mean_descriptions(numbers["mechanism"])):
         yield f"mean {number}", signed(key, changed(numbers, mechanism=mechanism, epsilon="9", lifetime_epsilon="9"))
@@ -382,6 +403,32 @@ def altered(key):
             signed(key, changed(questions, mechanism={**questions["mechanism"], **change}, epsilon="9",
                                 lifetime_epsilon="9")),
         )  # fmt: skip
+
+
+def word_surveys(key, asked):
+    """Alterations of a survey of words."""
+    table, domain = asked["mechanism"], asked["domain"]
+    for number, change in enumerate(
+        [
+            {"length": 5}, {"length": "6"}, {"length": True}, {"alphabet": "abcdefg"}, {"alphabet": 1}, {"lengths": []},
+            {"lengths": [24]}, {"lengths": [16, 23]}, {"lengths": [16, 16, 24]}, {"lengths": [12, "24"]},
+            {"lengths": [4, 24]}, {"lengths": [3, 24]}, {"lengths": [True, 20, 24]}, {"lengths": [12, 24]},
+            {"lengths": 24}, {"hash_bits": 0}, {"hash_bits": 9}, {"hash_bits": "3"}, {"hash_bits": 1},
+            {"coins": {"keep": 1}}, {"coins": {"keep": UNITS}}, {"coins": {"keep": UNITS - 1}}, {"coins": {}},
+            {"hash_bits": True}, {"more": 1}, {"lengths": [1 << 52, 24]},
+        ]
+    ):  # fmt: skip
+        altered = changed(asked, mechanism={**table, **change}, epsilon="9", lifetime_epsilon="9")
+        yield f"prefixes {number}", signed(key, altered)
+    for number, change in enumerate(
+        [
+            {"length": 5}, {"length": 0}, {"length": 513}, {"length": "6"}, {"length": True}, {"alphabet": "abcdefgg"},
+            {"alphabet": "".join(chr(300 + place) for place in range(5000))}, {"alphabet": None}, {"more": 1},
+            {"length": 512}, {"alphabet": "abcdefghi"}, {"alphabet": "abcdefg\U0001f600"}, {"alphabet": ""},
+        ]
+    ):  # fmt: skip
+        yield f"words {number}", signed(key, changed(asked, domain={**domain, **change}))
+    yield "words in version 1", signed(key, changed(asked, version=1))
 
 
 def mean_descriptions(hybrid):
@@ -499,6 +546,7 @@ def vectors():
         "losses": list(losses()),
         "positions": list(positions()),
         "reports": list(reports()),
+        "words": list(word_bits()),
         "stages": list(stages()),
         "memos": list(memos()),
         "public_key": key.public_key,

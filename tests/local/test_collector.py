@@ -18,7 +18,8 @@ from scipy import stats
 import sfumato as sf
 from sfumato.errors import InvalidParameter, LedgerError, QueryError
 from sfumato.local.collect import collector as collector_module
-from sfumato.local.collect.collector import Collector, ReceivedCounts
+from sfumato.local.collect.collector import Collector
+from sfumato.local.collect.received_counts import ReceivedCounts
 from sfumato.local.collect.report_files import ParquetReports, make_report_schema, read_lines, write_lines
 from sfumato.local.collect.results import make_results
 from sfumato.local.collect.simulation import simulate
@@ -48,6 +49,7 @@ def some(manifest, people, seed=0):
         "Categories": lambda: generator.integers(0, len(manifest.domain.labels), people),
         "Numbers": lambda: generator.uniform(float(manifest.domain.lower), float(manifest.domain.upper), people),
         "YesNo": lambda: generator.integers(0, 2, (people, len(manifest.domain.labels)), dtype=np.int64).astype(bool),
+        "AnyWord": lambda: ["abc", "bcd", "c"] * (people // 3) + ["a"] * (people % 3),
     }[type(manifest.domain).__name__]()
     return ids, periods, manifest.table.randomise(values)
 
@@ -147,9 +149,9 @@ def test_a_crash_in_the_middle_loses_and_doubles_nothing(tmp_path, monkeypatch):
         if len(calls) == 4:
             raise KeyboardInterrupt
 
-    note = collector_module._add_received
+    note = collector_module.add_received
     monkeypatch.setattr(
-        collector_module, "_add_received", lambda state, found: (failing(state, found), note(state, found))
+        collector_module, "add_received", lambda state, found: (failing(state, found), note(state, found))
     )
     with pytest.raises(KeyboardInterrupt):
         collector.ingest(path)
@@ -464,7 +466,7 @@ def test_no_result_before_the_minimum_batch(tmp_path):
         Collector(manifest, tmp_path / "empty.db").tally()
 
 
-@pytest.mark.parametrize("name", SURVEYS)
+@pytest.mark.parametrize("name", [name for name in SURVEYS if name not in ("words", "bytes")])
 def test_results_show_everything_with_its_name(name):
     manifest = SURVEYS[name]
     tally = manifest.table.tally(some(manifest, 4000)[2])

@@ -11,7 +11,8 @@ import pytest
 from make_vectors import BEGINS, FixedKey
 
 from sfumato.errors import InvalidParameter, QueryError
-from sfumato.local.collect.collector import Collector, ReceivedCounts, find_period
+from sfumato.local.collect.collector import Collector, find_period
+from sfumato.local.collect.received_counts import ReceivedCounts
 from sfumato.local.collect.report_files import make_report_schema, read_lines, read_reports
 from sfumato.local.survey.new_survey import new_survey
 

@@ -5,9 +5,11 @@ import { compare, decimal } from "./exact.js";
 import { fromHex, toHex } from "./randomness.js";
 import { Refused } from "./refusals.js";
 import { rebuild, staged } from "./tables.js";
+import { MOST_BITS, wordCode } from "./words.js";
 
 const FORMAT = "sfumato-survey";
-const VERSION = 1;
+const VERSIONS = [1, 2];
+const MOST_ALPHABET = 2 ** 12;
 export const MOST_BYTES = 2 ** 22;
 const MOST_PERIODS = 100_000;
 const MOST_LABELS = 100_000; // a device checks and answers a survey within a second
@@ -38,7 +40,7 @@ export async function readManifest(data) {
   if (typeof publicKey !== "string" || typeof signature !== "string") throw new Refused("survey-form");
   if (statement === null || typeof statement !== "object" || Array.isArray(statement)) throw new Refused("survey-form");
   if (own(statement, "format") !== FORMAT) throw new Refused("survey-form");
-  if (own(statement, "version") !== VERSION) throw new Refused("survey-version");
+  if (!VERSIONS.includes(own(statement, "version"))) throw new Refused("survey-version");
   if (!(await signatureFits(statement, publicKey, signature))) throw new Refused("survey-signature");
   return { ...(await checked(statement)), statement, publicKey, signature };
 }
@@ -74,7 +76,7 @@ async function checked(statement) {
   const [created, expires] = [readTime(statement.created), readTime(statement.expires)];
   const { endpoint } = statement;
   if (typeof endpoint !== "string" || !ENDPOINT.test(endpoint) || created >= expires) throw new Refused("survey-field");
-  const domain = domainOf(statement.domain);
+  const domain = domainOf(statement.domain, statement.version);
   const permanent = tableOf(statement.mechanism, domain);
   const memo = memoOf(statement.memoise, periodDays);
   const table = memo?.instantaneous ? staged(permanent, memo.instantaneous) : permanent;
@@ -92,7 +94,7 @@ async function checked(statement) {
   };
 }
 
-function domainOf(value) {
+function domainOf(value, version) {
   if (hasExactly(value, ["kind", "labels"]) && ["categories", "questions"].includes(value.kind)) {
     if (!Array.isArray(value.labels)) throw new Refused("survey-field");
     if (value.labels.length > MOST_LABELS) throw new Refused("survey-limits");
@@ -103,6 +105,13 @@ function domainOf(value) {
   if (hasExactly(value, ["kind", "lower", "upper"]) && value.kind === "numbers") {
     const [low, high] = [decimal(value.lower), decimal(value.upper)];
     if (low && high) return { kind: "numbers", lower: value.lower, upper: value.upper, low, high };
+  }
+  const isText = hasExactly(value, ["kind", "length", "alphabet"]) && value.kind === "words" && typeof value.alphabet === "string";
+  if (isText && version >= 2) {
+    if (Array.from(value.alphabet).length > MOST_ALPHABET) throw new Refused("survey-limits");
+    const length = whole(value.length, 1, MOST_BITS);
+    wordCode(length, value.alphabet);
+    return { kind: "words", length, alphabet: value.alphabet };
   }
   throw new Refused("survey-field");
 }
@@ -121,7 +130,9 @@ function tableOf(value, domain) {
     table.kind === domain.kind &&
     (table.kind === "numbers"
       ? compare(table.low, domain.low) === 0 && compare(table.high, domain.high) === 0
-      : table.size === domain.labels.length);
+      : table.kind === "words"
+        ? table.code.length === domain.length && table.code.alphabet === domain.alphabet
+        : table.size === domain.labels.length);
   if (!fits) throw new Refused("survey-table");
   return table;
 }

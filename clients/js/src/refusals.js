@@ -6,7 +6,7 @@ export const REFUSALS = {
     "This is not a signed survey in canonical JSON (RFC 8785).",
     "Load the file exactly as it was published; any change of its format breaks the signature.",
   ],
-  "survey-version": ["This survey has another format version.", "This program reads version 1."],
+  "survey-version": ["This survey has another format version.", "This program reads versions 1 and 2. Update it, or ask for a survey of an older version."],
   "survey-signature": [
     "The signature does not match the survey.",
     "The survey was changed after it was signed. Do not answer it; fetch it again from the team that asks.",
@@ -22,7 +22,7 @@ export const REFUSALS = {
   ],
   "survey-limits": [
     "The survey has more answers than a device can check within a second.",
-    "At most 100,000 labels are possible, or 16,384 if a report has one bit for each.",
+    "At most 100,000 labels are possible, 16,384 if a report has one bit for each, or 4,096 characters of words.",
   ],
   "survey-ring": [
     "The list of trusted keys is invalid, older than the present one, or not signed by one of its keys.",

@@ -7,6 +7,7 @@ import { MOST_BYTES, readManifest, signatureFits } from "./manifest.js";
 import { lineOf, posted, sendWaiting } from "./outbox.js";
 import { Refused } from "./refusals.js";
 import { row } from "./tables.js";
+import { wordBits, wordKept } from "./words.js";
 
 const TIMEOUT = 20_000;
 const UNITS = 2 ** 32;
@@ -99,7 +100,13 @@ export class Survey {
     const { domain, permanent } = this.manifest;
     if (domain.kind === "categories") return category(value, domain.labels);
     if (domain.kind === "numbers") return position(value, permanent);
+    if (domain.kind === "words") return wordBits(value, permanent.code);
     return answers(value, domain.labels);
+  }
+
+  /** The part of a word that is reported: a longer word is cut. */
+  kept(word) {
+    return wordKept(word, this.manifest.permanent.code);
   }
 
   get id() {

@@ -2,16 +2,17 @@
  * The published tables, in whole units of 2**-32: checks, the loss of one report, and draws.
  *
  * A table is `{ kind, size, epsilon, form, draw(answer, source) }`. The answer of "categories" is a place from 0; of
- * "numbers" a position from 0 to 2**32 between the bounds; of "questions" the hex of a row of bits.
+ * "numbers" a position from 0 to 2**32 between the bounds; of "questions" the hex of a row of bits; of "words" the hex of
+ * the text's bits.
  */
 
 import { hasExactly } from "./canonical.js";
 import { add, compare, decimal, greater, lossOfRatio, ratio, times } from "./exact.js";
 import { irreducible, parity, product } from "./fields.js";
 import { coin, even, number } from "./randomness.js";
-import { Refused } from "./refusals.js";
+import { moveOn, require, unit, UNITS, whole } from "./units.js";
+import { prefixes } from "./words.js";
 
-const UNITS = 2 ** 32;
 const WHOLE = 1n << 32n;
 const MOST_CATEGORIES = 2 ** 20;
 const MOST_HASH_BITS = 20;
@@ -26,16 +27,6 @@ export function rebuild(description) {
   return make(description);
 }
 
-function require(holds) {
-  if (!holds) throw new Refused("survey-table");
-}
-
-function whole(value, least, most) {
-  require(Number.isSafeInteger(value) && value >= least && value <= most);
-  return value;
-}
-
-const unit = (value) => whole(value, 1, UNITS - 1);
 const share = (units) => ratio(BigInt(units), WHOLE);
 const rest = (value) => ratio(value.d - value.n, value.d);
 const over = (left, right) => ratio(left.n * right.d, left.d * right.n);
@@ -46,13 +37,6 @@ const bits = (width, ones = null) => ({ kind: "bits", width, ones });
 function categories(k, [own, other], loss, form, draw, more = {}) {
   require(compare(own, other) > 0);
   return { kind: "categories", size: k, epsilon: lossOfRatio(loss), form, draw, ...more };
-}
-
-/** Return the value if kept, otherwise one of the k - 1 others, uniformly. */
-function moveOn(value, kept, k, source) {
-  if (k === 2) return kept ? value : 1 - value;
-  const step = even(source, k - 1) + 1;
-  return kept ? value : (value + step) % k;
 }
 
 function kary({ mechanism, ...description }) {
@@ -322,4 +306,5 @@ const MADE = {
   hybrid: means,
   laplace: means,
   questions,
+  pem: prefixes,
 };

@@ -14,6 +14,7 @@ import { fromHex, Given } from "../src/randomness.js";
 import { REFUSALS } from "../src/refusals.js";
 import { Survey } from "../src/survey.js";
 import { rebuild, staged } from "../src/tables.js";
+import { wordBits, wordCode } from "../src/words.js";
 
 const vectors = JSON.parse(readFileSync(new URL("../../../tests/local/vectors.json", import.meta.url), "utf8"));
 
@@ -59,8 +60,16 @@ test("every table costs the same and draws the same reports", () => {
   }
   assert.deepEqual(
     [...names].sort(),
-    ["duchi", "hadamard", "hybrid", "krr", "laplace", "olh", "oue", "piecewise", "questions", "rr", "subset", "sue"],
+    ["duchi", "hadamard", "hybrid", "krr", "laplace", "olh", "oue", "pem", "piecewise", "questions", "rr", "subset", "sue"],
   );
+});
+
+test("words have the same bits, or are refused", () => {
+  for (const { length, alphabet, word, bits } of vectors.words) {
+    const code = wordCode(length, alphabet);
+    if (bits === null) assert.throws(() => wordBits(word, code), { code: "survey-value" }, word);
+    else assert.equal(wordBits(word, code), bits, word);
+  }
 });
 
 test("two stages cost the same, and fresh coins fall the same", () => {

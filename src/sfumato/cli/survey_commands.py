@@ -12,6 +12,7 @@ from sfumato.cli.show import AsJson, print_json, print_table, say
 from sfumato.cli.survey_source import PublicKey, Source, load
 
 if TYPE_CHECKING:
+    from sfumato.local.survey.domains import AnyWord
     from sfumato.local.survey.manifest import Manifest
     from sfumato.local.survey.signed_survey import Survey
 
@@ -33,6 +34,12 @@ def new(
     questions: Annotated[
         str | None, typer.Option(help="Yes-or-no questions, separated by commas.", metavar="A,B,C")
     ] = None,
+    words: Annotated[
+        int | None, typer.Option(help="Ask for any word, and find frequent ones: its first N characters.", metavar="N")
+    ] = None,
+    alphabet: Annotated[
+        str, typer.Option(help="The characters of words. Default: all, as bytes of UTF-8.", metavar="CHARACTERS")
+    ] = "",
     mechanism: Annotated[
         str | None, typer.Option(help="The mechanism. Default: the one of least variance.", metavar="NAME")
     ] = None,
@@ -59,9 +66,9 @@ def new(
     """Make a survey: choose the mechanism, sign the document, and show the expected accuracy."""
     with refusals(as_json):
         answers = _read_labels(labels, labels_from)
-        if (lower is None) != (upper is None) or sum(x is not None for x in (answers, lower, questions)) != 1:
+        if (lower is None) != (upper is None) or sum(x is not None for x in (answers, lower, questions, words)) != 1:
             raise Usage(
-                "Give exactly one kind of answer: --labels, or --lower and --upper, or --questions.",
+                "Give exactly one kind of answer: --labels, or --lower and --upper, or --questions, or --words.",
                 "For example --labels yes,no.",
             )
         if path.exists():
@@ -73,6 +80,8 @@ def new(
             "labels": answers,
             "bounds": None if lower is None or upper is None else (lower, upper),
             "questions": None if questions is None else questions.split(","),
+            "words": words,
+            "alphabet": alphabet,
             "mechanism": mechanism,
             "most_bits": most_bits,
             "period_days": every_days,
@@ -105,7 +114,7 @@ def new(
 
             say(str(compare_questions(len(questions.split(",")), epsilon, people=people)))
         _print_survey(made)
-        say(_describe_accuracy(answers, questions is not None, people, margin))
+        say(_describe_accuracy(made.manifest, people, margin))
         for warning in _find_warnings(made.manifest):
             say(warning, "yellow")
         say(f"Wrote {path}. Publish the public key too: {made.manifest.public_key}.", "green")
@@ -165,7 +174,7 @@ def announce(
 def report(
     source: Source,
     value: Annotated[
-        str, typer.Argument(help="A label, a number, or yes and no separated by commas.", metavar="VALUE")
+        str, typer.Argument(help="A label, a number, a word, or yes and no separated by commas.", metavar="VALUE")
     ],
     *,
     public_key: PublicKey = None,
@@ -182,6 +191,9 @@ def report(
     with refusals(as_json):
         loaded = load(source, public_key, cap=cap, device=device)
         made = loaded.report(_read_answer(loaded.manifest, value))
+        cut = _find_cut(loaded.manifest, value)
+        if cut is not None:
+            typer.echo(f"The word is longer than this survey takes. What is reported: {cut}", err=True)
         if out is not None:
             with out.open("a", encoding="utf-8") as file:
                 file.write(f"{made.to_json()}\n")
@@ -208,10 +220,10 @@ def _read_labels(labels: str | None, labels_from: Path | None) -> list[str] | No
 
 def _read_answer(manifest: "Manifest", text: str) -> object:
     """Read the text of the command line as an answer to this survey."""
-    from sfumato.local.survey.domains import Categories, Numbers
+    from sfumato.local.survey.domains import AnyWord, Categories, Numbers
 
     match manifest.domain:
-        case Categories():
+        case Categories() | AnyWord():
             return text
         case Numbers():
             try:
@@ -226,9 +238,26 @@ def _read_answer(manifest: "Manifest", text: str) -> object:
             return parts
 
 
-def _describe_accuracy(answers: list[str] | None, yes_or_no: bool, people: int, margin: float) -> str:
-    if answers or yes_or_no:
-        share = 100 / len(answers) if answers else 50
+def _find_cut(manifest: "Manifest", text: str) -> str | None:
+    """What is reported of a word that is too long; None if it is not."""
+    from sfumato.local.survey.domains import AnyWord
+
+    if not isinstance(manifest.domain, AnyWord):
+        return None
+    words = manifest.domain.words
+    kept = words.decode(words.encode(text))
+    return None if kept == text else kept
+
+
+def _describe_accuracy(manifest: "Manifest", people: int, margin: float) -> str:
+    from sfumato.local.survey.domains import AnyWord, Categories, YesNo
+
+    domain = manifest.domain
+    if isinstance(domain, AnyWord):
+        found = f"a word is found if about {100 * margin:.3g} % of the people have it"
+        missing = "fake reports"
+    elif isinstance(domain, Categories | YesNo):
+        share = 100 / len(domain.labels) if isinstance(domain, Categories) else 50
         found = f"a share of {share:.3g} % is estimated to within ±{100 * margin:.3g} points (95 % confidence)"
         missing = "fake reports"
     else:
@@ -241,11 +270,14 @@ def _describe_accuracy(answers: list[str] | None, yes_or_no: bool, people: int, 
 
 
 def _margin(manifest: "Manifest", people: int) -> float:
+    from sfumato.local.randomisers.heavy_hitters import HeavyHitters
     from sfumato.local.randomisers.questions import Questions
     from sfumato.local.randomisers.share_estimates import compute_normal_quantile
     from sfumato.number_arguments import read_whole_number
 
     table = manifest.table
+    if isinstance(table, HeavyHitters):
+        return table.find_least_share(people)
     if isinstance(table, Questions):
         from fractions import Fraction
 
@@ -268,13 +300,16 @@ def _describe(manifest: "Manifest") -> dict[str, Any]:
 
 
 def _print_survey(loaded: "Survey") -> None:
+    from sfumato.local.collect.collector import name_parts
     from sfumato.local.collect.results import format_epsilon
-    from sfumato.local.survey.domains import Numbers, YesNo
+    from sfumato.local.survey.domains import AnyWord, Numbers, YesNo
 
     manifest, domain = loaded.manifest, loaded.domain
     say(manifest.question, "bold")
     if isinstance(domain, Numbers):
         answers = f"a number from {domain.lower} to {domain.upper}"
+    elif isinstance(domain, AnyWord):
+        answers = describe_words(domain)
     else:
         shown = ", ".join(domain.labels[:12]) + (f" and {len(domain.labels) - 12} more" * (len(domain.labels) > 12))
         answers = f"yes or no to each of {shown}" if isinstance(domain, YesNo) else shown
@@ -284,13 +319,20 @@ def _print_survey(loaded: "Survey") -> None:
         ["all reports on one answer", f"ε = {format_epsilon(loaded.longitudinal_epsilon)}" + _describe_memo(manifest)],
         ["in total", f"at most ε = {manifest.lifetime_epsilon}"],
         ["asked", _describe_periods(manifest)],
-        ["results", f"from {manifest.minimum_batch:,} reports on"],
+        ["results", f"from {manifest.minimum_batch:,} reports on{name_parts(manifest)}"],
         ["runs", f"{manifest.created:%Y-%m-%d} to {manifest.expires:%Y-%m-%d}"],
         ["reports go to", manifest.endpoint or "no address: the application decides"],
         ["id", manifest.id],
         ["signed with", manifest.public_key],
     ]
     print_table(["survey", ""], rows)
+
+
+def describe_words(domain: "AnyWord") -> str:
+    words = domain.words
+    if words.alphabet:
+        return f"any word: its first {words.length} characters, of the {len(words.alphabet)} of the alphabet"
+    return f"any word: its first {words.length} bytes in UTF-8"
 
 
 def _describe_periods(manifest: "Manifest") -> str:

@@ -29,6 +29,10 @@ Confidence = Annotated[str, typer.Option(help="The confidence level of the inter
 Together = Annotated[bool, typer.Option("--simultaneous", help="Make the intervals simultaneous.")]
 Fakes = Annotated[str, typer.Option(help="The assumed percentage of fake reports.", metavar="PERCENT")]
 Delta = Annotated[str, typer.Option(help="The delta of the bound for shuffled reports.", metavar="D")]
+WORDS_NOTE = (
+    "Each listed word is the word of some person, with the stated confidence for all of them together. A word that is "
+    "not listed is not rare for sure: it could not be told from noise. Fake reports can add and hide words."
+)
 COLLECTED = Path("collected.db")
 HEADINGS = {"accepted": "counted", "foreign": "other survey"}
 RARE = ("conflict", "untimely", "withdrawn")
@@ -101,7 +105,8 @@ def ingest(
 ) -> None:
     """Collect reports. Each report counts once; malformed ones are left out and counted."""
     with refusals(as_json):
-        from sfumato.local.collect.collector import Collector, ReceivedCounts
+        from sfumato.local.collect.collector import Collector, name_parts
+        from sfumato.local.collect.received_counts import ReceivedCounts
 
         for path in (*(files or ()), *(merge or ())):
             if not path.is_file():
@@ -137,7 +142,8 @@ def ingest(
             say(f"Untimely: {_count_reports(total.untimely)} for periods that have not begun.", "yellow")
         waits = collector.manifest.minimum_batch
         for period, people in periods.items():
-            short = "" if people >= waits else f" Results are shown from {waits:,} reports on."
+            few = "" if people >= waits else f" Results are shown from {waits:,} reports on"
+            short = f"{few}{name_parts(collector.manifest)}." if few else ""
             say(f"Period {period}: {_count_reports(people)}.{short}")
 
 
@@ -186,6 +192,8 @@ def plot(
                 "For example results.svg.",
             )
         found, _ = _make_results(source, public_key, state, period, confidence=confidence, simultaneous=simultaneous)
+        if not found.lines:
+            raise Usage("No word is frequent enough to be drawn.", "Collect more reports.")
         with working(f"Saving {out}"):
             found.plot().save(str(out), format="png" if out.suffix.lower() == ".png" else "svg")
         if as_json:
@@ -205,7 +213,9 @@ def print_results(found: "Results", truth: list[float] | None = None) -> None:
     say(f"Local ε = {local} for one report, whoever reads it.{total}", "green")
     scope = "simultaneous" if found.simultaneous else "each alone"
     missing = "fake reports" + (", or the bias of numbers that were clamped to the bounds" * (found.kind == "mean"))
-    places = _choose_decimals(min(line.high - line.low for line in found.lines))
+    if not found.lines:
+        say("No word is frequent enough to be told from noise. More reports, or a larger epsilon, would show more.")
+    places = _choose_decimals(min((line.high - line.low for line in found.lines), default=0.0))
     rows = [
         [
             line.label,
@@ -219,7 +229,12 @@ def print_results(found: "Results", truth: list[float] | None = None) -> None:
     ]
     percent = f"{float(100 * found.fakes):g} %"
     headings = [found.kind, "unbiased", f"{100 * found.confidence:g} % interval", "consistent", f"{percent} fake"]
-    print_table(headings + ([] if truth is None else ["truth"]), rows, right=range(1, 6 if truth is not None else 5))
+    if rows:
+        print_table(
+            headings + ([] if truth is None else ["truth"]), rows, right=range(1, 6 if truth is not None else 5)
+        )
+    if found.kind == "word":
+        say(WORDS_NOTE)
     say(
         f"{_count_reports(found.people)} in period {found.period}. The confidence intervals are for the population, "
         f"{scope}. They cover the randomisation and the sampling of the people. They do not cover {missing}."
@@ -257,24 +272,22 @@ def _make_results(
 ) -> tuple["Results", int]:
     """The results, and the number of reports of the period that are not included yet."""
     from sfumato.local.collect.collector import Collector
-    from sfumato.local.collect.results import make_results
+    from sfumato.local.collect.published_results import publish_results
 
     if not state.is_file():
         raise Usage(f"The file {state} does not exist.", "Collect reports first: sfumato survey ingest SURVEY FILES")
     share = _read_share(fakes)
     collector = Collector(load(source, public_key).manifest, state)
     with working("Estimating"):
-        number, tally = collector.select_tally(period)
-        found = make_results(
-            collector.manifest,
-            number,
-            tally,
+        found = publish_results(
+            collector,
+            period,
             confidence=confidence,
             simultaneous=simultaneous,
             fakes=share,
             delta=delta,
         )
-    return found, collector.periods()[number] - tally.people
+    return found, collector.periods()[found.period] - found.people
 
 
 def _read_share(percent: str) -> str:

@@ -4,7 +4,8 @@ import asyncio
 
 from starlette.concurrency import run_in_threadpool
 
-from sfumato.local.collect.collector import Collector, ReceivedCounts
+from sfumato.local.collect.collector import Collector
+from sfumato.local.collect.received_counts import ReceivedCounts
 from sfumato.local.collect.report_files import Batch
 
 MOST_TOGETHER = 512

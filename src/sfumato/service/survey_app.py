@@ -23,7 +23,9 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sfumato.errors import InvalidParameter, QueryError, SfumatoError
-from sfumato.local.collect.collector import Collector, ReceivedCounts, find_period
+from sfumato.local.collect.collector import Collector, find_period
+from sfumato.local.collect.published_results import publish_results
+from sfumato.local.collect.received_counts import ReceivedCounts
 from sfumato.local.collect.report_files import read_lines
 from sfumato.local.survey.manifest import Manifest, read_manifest
 from sfumato.service.report_queue import ReportQueue
@@ -334,8 +336,6 @@ async def _show_owner_page(request: Request) -> Response:
 
 async def _show_results(request: Request) -> Response:
     """The published results of a survey, as JSON."""
-    from sfumato.local.collect.results import make_results  # noqa: PLC0415 - plots are not needed at the start
-
     if not _is_owner(request):
         return PlainTextResponse(_CLOSED, 403)
     survey = request.query_params.get("survey") or next(iter(_board(request).queues))
@@ -344,7 +344,7 @@ async def _show_results(request: Request) -> Response:
         return _say(404, "unknown", "There is no such survey here.")
 
     def make() -> dict[str, Any]:
-        return make_results(found.manifest, *found.select_tally(publish=False)).to_dict()
+        return publish_results(found, publish=False).to_dict()
 
     try:
         return JSONResponse(await run_in_threadpool(make))

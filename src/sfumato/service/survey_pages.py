@@ -11,8 +11,9 @@ from starlette.responses import HTMLResponse
 
 from sfumato.errors import QueryError
 from sfumato.kernel.exact import write_plain
-from sfumato.local.collect.collector import Collector
-from sfumato.local.collect.results import Line, Results, format_epsilon, make_results
+from sfumato.local.collect.collector import Collector, name_parts
+from sfumato.local.collect.published_results import publish_results
+from sfumato.local.collect.results import Line, Results, format_epsilon
 from sfumato.local.survey.domains import YesNo
 from sfumato.local.survey.key_ring import read_ring
 from sfumato.local.survey.manifest import Manifest
@@ -50,7 +51,7 @@ def show_manifest(manifest: Manifest, settings: SurveySettings) -> HTMLResponse:
         ("epsilon of all reports on one answer", write_plain(manifest.price)),
         ("most epsilon in total", write_plain(manifest.lifetime_epsilon)),
         ("runs", f"{manifest.created:%Y-%m-%d} to {manifest.expires:%Y-%m-%d}"),
-        ("results from", f"{manifest.minimum_batch:,} reports on"),
+        ("results from", f"{manifest.minimum_batch:,} reports on{name_parts(manifest)}"),
     ]
     document = json.dumps(manifest.statement, indent=2, ensure_ascii=False)[:200_000]
     return HTMLResponse(_template("manifest.html").render(survey=manifest, rows=rows, document=document))
@@ -89,6 +90,7 @@ def show_owner(collectors: list[Collector]) -> HTMLResponse:
         surveys.append(
             {
                 "manifest": collector.manifest,
+                "parts": name_parts(collector.manifest),
                 "counts": collector.count_received().to_dict(),
                 "periods": [
                     _describe_period(collector, number, count, published.get(number, 0))
@@ -101,7 +103,7 @@ def show_owner(collectors: list[Collector]) -> HTMLResponse:
 
 def _describe_period(collector: Collector, number: int, received: int, published: int) -> _Period:
     try:
-        found = make_results(collector.manifest, *collector.select_tally(number, publish=False))
+        found = publish_results(collector, number, publish=False)
     except QueryError:
         return _Period(number, received, published, (), 0, None, "", "")
     several = isinstance(collector.manifest.domain, YesNo)
@@ -124,7 +126,7 @@ def write_sentence(line: Line, found: Results, *, questions: bool = False) -> st
         return f"The mean is {middle:.{digits}f} ± {half:.{digits}f} ({sure})."
     digits = 0 if half >= 0.02 else 1 if half >= 0.002 else 2
     share = min(max(100 * middle, 0.0), 100.0)
-    answered = "said yes to" if questions else "answered"
+    answered = "said yes to" if questions else "answered"  # also for a word that was found
     return f"{share:.{digits}f} % ± {100 * half:.{digits}f} points {answered} “{line.label}” ({sure})."
 
 

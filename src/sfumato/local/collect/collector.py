@@ -9,12 +9,10 @@ not change, and its reports cannot be withdrawn. So two results never differ by 
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter, QueryError
 from sfumato.kernel.entropy import SYSTEM
@@ -26,41 +24,17 @@ from sfumato.local.collect.collector_rows import (
     StoredReport,
     build_file_error,
 )
-from sfumato.local.collect.report_files import AT_ONCE, ID_BYTES, Batch, Ids, read_lines, read_reports
+from sfumato.local.collect.received_counts import ReceivedCounts, add_received, count_new, read_received
+from sfumato.local.collect.report_files import AT_ONCE, ID_BYTES, Batch, read_lines, read_reports
+from sfumato.local.collect.report_ids import compare_ids, cut_ids, read_id
+from sfumato.local.randomisers.heavy_hitters import HeavyHitters
 from sfumato.local.randomisers.questions import Questions
-from sfumato.local.randomisers.report_forms import BitRows, Codes, Counts, Reports
+from sfumato.local.randomisers.report_forms import Codes, Counts, Reports
 from sfumato.local.randomisers.tally import Tally
 from sfumato.local.survey.manifest import Manifest
 
 FORMAT = "sfumato-collector 2"
 CLOCK_SKEW = timedelta(days=1)  # a device's clock may be ahead
-
-
-@dataclass(frozen=True, slots=True)
-class ReceivedCounts:
-    """The numbers of reports that were counted, and of those that were not, by reason.
-
-    A duplicate is the same report again. A conflict is another report with a known id: the first one counts. An
-    untimely report is for a period that is not accepted now.
-    """
-
-    accepted: int = 0
-    duplicate: int = 0
-    malformed: int = 0
-    foreign: int = 0  # of another survey
-    conflict: int = 0
-    untimely: int = 0
-    withdrawn: int = 0  # it arrived after it was withdrawn
-
-    def __add__(self, other: "ReceivedCounts") -> "ReceivedCounts":
-        mine, theirs = self.to_dict(), other.to_dict()
-        return ReceivedCounts(**{name: mine[name] + theirs[name] for name in mine})
-
-    def __sub__(self, other: "ReceivedCounts") -> "ReceivedCounts":
-        return self + ReceivedCounts(**{name: -count for name, count in other.to_dict().items()})
-
-    def to_dict(self) -> dict[str, int]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 def accept_begun_periods(manifest: Manifest) -> range:
@@ -116,16 +90,16 @@ class Collector:
         """Count several batches in one transaction. When this returns, they are on the disk."""
         with self._open_state() as rows:
             found = [self._add(rows, batch) for batch in batches]
-            _add_received(rows, sum(found, ReceivedCounts()))
+            add_received(rows, sum(found, ReceivedCounts()))
         return found
 
     def _add(self, rows: CollectorRows, batch: Batch) -> ReceivedCounts:
         window = self._accepted_periods(self.manifest)
         timely = (batch.periods >= window.start) & (batch.periods < window.stop)
-        order, is_first, conflicts = _compare_ids(batch.ids[timely], batch.periods[timely], batch.reports[timely])
+        order, is_first, conflicts = compare_ids(batch.ids[timely], batch.periods[timely], batch.reports[timely])
         first = order[is_first]  # in the order of ids, as in the file
         periods, reports = batch.periods[timely][first], batch.reports[timely][first]
-        ids = _cut_ids(batch.ids[timely][first])
+        ids = cut_ids(batch.ids[timely][first])
         _, found = self._insert(rows, ids, periods, reports)
         return found + ReceivedCounts(
             duplicate=int(timely.sum()) - len(ids) - conflicts,
@@ -169,7 +143,7 @@ class Collector:
 
     def withdraw(self, report_id: str) -> bool:
         """Take a report back: it is not counted, also if it arrives later. False if its batch is published."""
-        name = _read_id(report_id)
+        name = read_id(report_id)
         with self._open_state() as rows:
             for found in rows.find_reports([name]):
                 if found.sealed:
@@ -219,8 +193,8 @@ class Collector:
                     for ids, reports in self._read_batch(source, batch):
                         places, _ = self._insert(rows, ids, np.full(len(ids), batch.period, np.int64), reports)
                         shared += len(ids) - len(places)
-            found = _count_new(rows, source, theirs._worker, shared)
-            _add_received(rows, found)
+            found = count_new(rows, source, theirs._worker, shared)
+            add_received(rows, found)
         return found
 
     def _take_batch(self, rows: CollectorRows, source: CollectorRows, batch: StoredBatch) -> int:
@@ -247,7 +221,7 @@ class Collector:
 
     def count_received(self) -> ReceivedCounts:
         with self._open_state() as rows:
-            return _read_received(rows.read_pairs("SELECT name, count FROM {received}"))
+            return read_received(rows.read_pairs("SELECT name, count FROM {received}"))
 
     def periods(self) -> dict[int, int]:
         """The number of people who reported in each period."""
@@ -269,42 +243,49 @@ class Collector:
         It is the sum of the published batches. With `publish`, new reports are published first if they are a whole
         batch. By default, the period is the last one that has begun and has a result.
         """
-        last = find_period(self.manifest, datetime.now(UTC) + CLOCK_SKEW)
         with self._open_state() as rows:
-            shown: dict[int, Tally] = {}
-            for batch in rows.list_batches(period=period):
-                ready = batch.sealed or (publish and self._is_whole(batch.tally))
-                if ready and (period is not None or batch.period <= last):
-                    shown[batch.period] = shown.get(batch.period, Tally.empty(self._width)) + batch.tally
-            if not shown:
-                raise QueryError(
-                    "survey-batch",
-                    f"There are fewer reports than this survey's minimum batch of {self.manifest.minimum_batch:,}"
-                    f"{' for each question' if self._is_sampled else ''}.",
-                    "Results are shown from the minimum batch on. Collect more reports, or name another period.",
-                )
-            wanted = max(shown)
-            for batch in rows.list_batches(period=wanted):
-                if not batch.sealed and publish and self._is_whole(batch.tally):
-                    rows.seal(batch.number)
-            return wanted, shown[wanted]
+            return self._select(rows, period, publish)
 
-    @property
-    def _is_sampled(self) -> bool:
-        table = self.manifest.table
-        return isinstance(table, Questions) and table.method == "sample"
+    def _select(self, rows: CollectorRows, period: int | None, publish: bool) -> tuple[int, Tally]:
+        last = find_period(self.manifest, datetime.now(UTC) + CLOCK_SKEW)
+        shown: dict[int, Tally] = {}
+        for batch in rows.list_batches(period=period):
+            ready = batch.sealed or (publish and self._is_whole(batch.tally))
+            if ready and (period is not None or batch.period <= last):
+                shown[batch.period] = shown.get(batch.period, Tally.empty(self._width)) + batch.tally
+        if not shown:
+            raise QueryError(
+                "survey-batch",
+                f"There are fewer reports than this survey's minimum batch of {self.manifest.minimum_batch:,}"
+                f"{name_parts(self.manifest)}.",
+                "Results are shown from the minimum batch on. Collect more reports, or name another period.",
+            )
+        wanted = max(shown)
+        for batch in rows.list_batches(period=wanted):
+            if not batch.sealed and publish and self._is_whole(batch.tally):
+                rows.seal(batch.number)
+        return wanted, shown[wanted]
+
+    def select_reports(self, period: int | None = None, *, publish: bool = True) -> tuple[int, Reports]:
+        """The reports of the tally that `select_tally` selects: words are found in the reports themselves."""
+        with self._open_state() as rows:
+            wanted, _ = self._select(rows, period, publish)
+            parts = [
+                reports
+                for batch in rows.list_batches(period=wanted)
+                if batch.sealed
+                for _, reports in self._read_batch(rows, batch)
+            ]
+        return wanted, np.concatenate(parts)
 
     def _is_whole(self, tally: Tally) -> bool:
-        """Whether a batch may be published. Of a sampled questionnaire, each question needs the minimum."""
-        least = tally.people
-        if self._is_sampled:
-            least = int(tally.counts.reshape(-1, 2).sum(axis=1).min())
-        return least >= self.manifest.minimum_batch
+        """Whether a batch may be published: each part of it needs the minimum."""
+        return int(_count_parts(self.manifest, tally).min()) >= self.manifest.minimum_batch
 
     def _decode_reports(self, cells: list[Cell]) -> Reports:
         form = self.manifest.table.form
         try:
-            if isinstance(form, BitRows):
+            if not isinstance(form, Codes):
                 whole = b"".join(report for report in cells if isinstance(report, bytes))
                 return np.frombuffer(whole, np.uint8).reshape(len(cells), form.bytes)
             return np.array(cells, np.int64)
@@ -330,37 +311,6 @@ class Collector:
         self._worker = str(found["worker"])
 
 
-def _compare_ids(ids: Ids, periods: Counts, reports: Reports) -> tuple[Counts, npt.NDArray[np.bool_], int]:
-    """The order of the ids, whether each is the first of its id, and how many others differ from their first."""
-    halves = np.ascontiguousarray(ids).view(">u8").reshape(-1, 2)
-    order = np.lexsort((halves[:, 1], halves[:, 0]))  # the sort is stable: the first of equal ids stays first
-    ordered = halves[order]
-    new = np.ones(len(order), np.bool_)
-    new[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
-    if new.all():
-        return order, new, 0
-    leader = order[np.maximum.accumulate(np.where(new, np.arange(len(order)), 0))]
-    same = periods[order] == periods[leader]
-    equal = reports[order] == reports[leader]
-    same &= equal.all(axis=1) if equal.ndim == 2 else equal
-    return order, new, int((~same).sum())
-
-
-def _cut_ids(ids: Ids) -> list[bytes]:
-    names = ids.tobytes()
-    return [names[start : start + ID_BYTES] for start in range(0, len(names), ID_BYTES)]
-
-
-def _read_id(text: str) -> bytes:
-    try:
-        name = bytes.fromhex(text)
-    except (ValueError, TypeError):
-        name = b""
-    if len(name) != ID_BYTES or name.hex() != text:
-        raise InvalidParameter("report_id", "must be the 32 hexadecimal digits of a report's id", "something else")
-    return name
-
-
 def _encode_cells(reports: Reports) -> Iterator[Cell]:
     """Encode reports for the file."""
     return (bytes(row) for row in reports) if reports.ndim == 2 else iter(reports.tolist())
@@ -380,40 +330,30 @@ def _sum_people(batches: Iterable[StoredBatch]) -> dict[int, int]:
     return {period: count for period, count in sorted(people.items()) if count}
 
 
-def _read_received(rows: dict[str, object]) -> ReceivedCounts:
-    counts = {name: count for name, count in rows.items() if type(count) is int}
-    if len(counts) != len(rows) or not counts.keys() <= ReceivedCounts().to_dict().keys():
-        raise build_file_error("holds invalid counts")
-    return ReceivedCounts(**counts)
-
-
-def _count_new(rows: CollectorRows, source: CollectorRows, worker: str, shared: int) -> ReceivedCounts:
-    """The counts of the other worker since the last merge; a report that was here already is a duplicate."""
-    now = _read_received(source.read_pairs("SELECT name, count FROM {received}"))
-    known = rows.read_pairs("SELECT name, count FROM {merged} WHERE worker = :worker", worker=worker)
-    whole, seen = now.to_dict(), _read_received(known).to_dict()
-    before = ReceivedCounts(**{name: min(count, whole[name]) for name, count in seen.items()})  # an older copy, maybe
-    rows.run("DELETE FROM {merged} WHERE worker = :worker", worker=worker)
-    for name, count in whole.items():
-        rows.run(
-            "INSERT INTO {merged} VALUES (:worker, :name, :count)",
-            worker=worker, name=name, count=max(count, seen[name]),
-        )  # fmt: skip
-    again = shared - before.accepted
-    return now - before + ReceivedCounts(-again, again)
-
-
-def _add_received(rows: CollectorRows, found: ReceivedCounts) -> None:
-    for name, count in found.to_dict().items():
-        if count:
-            rows.run(
-                "INSERT INTO {received} VALUES (:name, :count) "
-                "ON CONFLICT (name) DO UPDATE SET count = {received}.count + excluded.count",
-                name=name, count=count,
-            )  # fmt: skip
-
-
 def _count_width(manifest: Manifest) -> int:
     """The number of counts in a tally of this survey."""
     form = manifest.table.form
-    return manifest.table.tally(np.empty((0, form.bytes) if isinstance(form, BitRows) else 0, form.dtype)).counts.size
+    return manifest.table.tally(np.empty(0 if isinstance(form, Codes) else (0, form.bytes), form.dtype)).counts.size
+
+
+def _count_parts(manifest: Manifest, tally: Tally) -> Counts:
+    """The reports on each part of a survey: on each question that is asked of some people, or each length of prefix."""
+    match manifest.table:
+        case Questions(method="sample"):
+            answered: Counts = tally.counts.reshape(-1, 2).sum(axis=1)
+            return answered
+        case HeavyHitters():
+            return tally.counts
+        case _:
+            return np.array([tally.people])
+
+
+def name_parts(manifest: Manifest) -> str:
+    """For what the minimum batch is needed, if not once for the survey."""
+    match manifest.table:
+        case Questions(method="sample"):
+            return " for each question"
+        case HeavyHitters(lengths=lengths) if len(lengths) > 1:
+            return f" for each of its {len(lengths)} lengths of prefixes"
+        case _:
+            return ""

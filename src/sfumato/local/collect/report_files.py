@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from sfumato.errors import InvalidParameter
-from sfumato.local.randomisers.report_forms import BitRows, Codes, Counts, Form, Reports
+from sfumato.local.randomisers.report_forms import Codes, Counts, Form, Reports
 from sfumato.local.survey.manifest import Manifest
 
 AT_ONCE = 1 << 16
@@ -99,7 +99,7 @@ class ParquetReports:
         self._writer = pq.ParquetWriter(str(path), make_report_schema(manifest))
 
     def write(self, ids: Ids, periods: Counts, reports: Reports) -> None:
-        rows = isinstance(_form(self._manifest), BitRows)
+        rows = not isinstance(_form(self._manifest), Codes)
         columns = [
             pa.array([self._manifest.id] * len(ids), pa.string()),
             pa.array(periods, pa.int32()),
@@ -119,7 +119,7 @@ class ParquetReports:
 
 def make_report_schema(manifest: Manifest) -> Any:  # noqa: ANN401 - pyarrow has no types
     """The columns of a Parquet file of reports."""
-    report = pa.binary() if isinstance(_form(manifest), BitRows) else pa.int64()
+    report = pa.int64() if isinstance(_form(manifest), Codes) else pa.binary()
     return pa.schema([("survey", pa.string()), ("period", pa.int32()), ("id", pa.binary(ID_BYTES)), ("report", report)])
 
 
@@ -166,7 +166,7 @@ def _refuse_repeated_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _read_json_lines(manifest: Manifest, path: Path) -> Iterator[Batch]:
     form = _form(manifest)
-    most = _AROUND + (2 * form.bytes if isinstance(form, BitRows) else 0)
+    most = _AROUND + (0 if isinstance(form, Codes) else 2 * form.bytes)
     with path.open("rb") as file:
         lines: list[bytes] = []
         while line := file.readline(most):

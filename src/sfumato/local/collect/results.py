@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sfumato.errors import InvalidParameter
 from sfumato.kernel.exact import write_plain
 from sfumato.local.collect.shuffle import ShuffleBound, bound_shuffling
+from sfumato.local.randomisers.category_randomisers import Randomiser
+from sfumato.local.randomisers.heavy_hitters import HeavyHitters
 from sfumato.local.randomisers.mean_randomisers import MeanRandomiser
 from sfumato.local.randomisers.questions import QuestionEstimate, Questions
 from sfumato.local.randomisers.share_estimates import FloatArray
 from sfumato.local.randomisers.tally import Tally
-from sfumato.local.survey.domains import Categories, YesNo
+from sfumato.local.survey.domains import Categories, Table, YesNo
 from sfumato.local.survey.manifest import Manifest
 from sfumato.number_arguments import Number, read_probability
 
@@ -46,7 +49,7 @@ class Results:
     """
 
     question: str
-    kind: str  # "share" or "mean"
+    kind: str  # "share", "mean" or "word": the share of a word that was found
     period: int
     people: int
     lines: tuple[Line, ...]
@@ -96,25 +99,26 @@ class Results:
             {"label": line.label, "unbiased": line.unbiased, "low": line.low, "high": line.high, "dot": line.consistent}
             for line in self.lines
         ]
+        title = "mean" if self.kind == "mean" else "share"
         base = altair.Chart(altair.InlineData(values=values))
         down = altair.Y("label:N", sort=None, title=None, axis=altair.Axis(labelLimit=320))
-        scale = altair.Scale(zero=self.kind == "share", nice=True)
-        shape = base.mark_bar(color="#8aa0b8") if self.kind == "share" else base.mark_tick(color="#8aa0b8", thickness=3)
-        middles = shape.encode(y=down, x=altair.X("unbiased:Q", title=self.kind, scale=scale))
+        scale = altair.Scale(zero=self.kind != "mean", nice=True)
+        shape = base.mark_bar(color="#8aa0b8") if self.kind != "mean" else base.mark_tick(color="#8aa0b8", thickness=3)
+        middles = shape.encode(y=down, x=altair.X("unbiased:Q", title=title, scale=scale))
         rules = base.mark_rule(color="#22303c", strokeWidth=2).encode(
-            y=down, x=altair.X("low:Q", title=self.kind, scale=scale), x2="high:Q"
+            y=down, x=altair.X("low:Q", title=title, scale=scale), x2="high:Q"
         )
         dots = base.mark_point(color="#b5533c", filled=True, size=40, opacity=1).encode(
-            y=down, x=altair.X("dot:Q", title=self.kind, scale=scale)
+            y=down, x=altair.X("dot:Q", title=title, scale=scale)
         )
         together = ", simultaneous" if self.simultaneous else ""
         caption = [
             f"{self.people:,} reports of local ε = {format_epsilon(self.local_epsilon)}",
-            f"{'bars' if self.kind == 'share' else 'tick'}: unbiased, with {100 * self.confidence:g} % confidence "
+            f"{'tick' if self.kind == 'mean' else 'bars'}: unbiased, with {100 * self.confidence:g} % confidence "
             f"intervals for the population{together}; dots: consistent",
         ]
-        title = altair.Title(self.question, subtitle=caption, anchor="start")
-        return altair.layer(middles, rules, dots).properties(width=480, height=max(60, 26 * len(values)), title=title)
+        heading = altair.Title(self.question, subtitle=caption, anchor="start")
+        return altair.layer(middles, rules, dots).properties(width=480, height=max(60, 26 * len(values)), title=heading)
 
 
 def make_results(
@@ -128,17 +132,51 @@ def make_results(
     delta: Number = "1e-6",
 ) -> Results:
     """Estimate the results of a period. This is post-processing of randomised reports: it costs no budget."""
+    if isinstance(manifest.table, HeavyHitters):
+        raise InvalidParameter(
+            "manifest",
+            "must be of a survey whose tally has the answers",
+            "one of words",
+            "Words are found in the reports: publish_results of sfumato.local.collect.published_results.",
+        )
     share = read_probability(fakes, "fakes")
-    bound = bound_shuffling(manifest.table, tally.people, delta)
-    return Results(
-        question=manifest.question,
-        kind="mean" if isinstance(manifest.table, MeanRandomiser) else "share",
-        period=period,
-        people=tally.people,
-        lines=_list_estimates(manifest, tally, confidence, simultaneous, share),
-        confidence=float(read_probability(confidence, "confidence")),
+    lines = _list_estimates(
+        manifest, manifest.table, tally, confidence=confidence, simultaneous=simultaneous, fakes=share
+    )
+    return combine_results(
+        manifest,
+        period,
+        tally.people,
+        lines,
+        confidence=confidence,
         simultaneous=simultaneous,
         fakes=share,
+        delta=delta,
+    )
+
+
+def combine_results(
+    manifest: Manifest,
+    period: int,
+    people: int,
+    lines: tuple[Line, ...],
+    *,
+    confidence: Number,
+    simultaneous: bool,
+    fakes: Fraction,
+    delta: Number,
+) -> Results:
+    """Add the losses to the estimates."""
+    bound = bound_shuffling(manifest.table, people, delta)
+    return Results(
+        question=manifest.question,
+        kind=_name_kind(manifest.table),
+        period=period,
+        people=people,
+        lines=lines,
+        confidence=float(read_probability(confidence, "confidence")),
+        simultaneous=simultaneous,
+        fakes=fakes,
         local_epsilon=manifest.table.epsilon,
         longitudinal_epsilon=manifest.price,
         shuffle_bound=bound,
@@ -147,21 +185,37 @@ def make_results(
 
 
 def _list_estimates(
-    manifest: Manifest, tally: Tally, confidence: Number, simultaneous: bool, fakes: Fraction
+    manifest: Manifest,
+    table: Randomiser | MeanRandomiser | Questions,
+    tally: Tally,
+    *,
+    confidence: Number,
+    simultaneous: bool,
+    fakes: Fraction,
 ) -> tuple[Line, ...]:
-    match manifest.table:
-        case MeanRandomiser() as table:
+    match table:
+        case MeanRandomiser():
             found = table.estimate(tally, confidence)
             moved = found.worst_shift(fakes) if tally.people > 1 else math.inf
             return (Line("mean", found.mean, found.low, found.high, found.consistent, moved),)
-        case Questions() as table:
+        case Questions():
             answers = table.estimate(tally, confidence, simultaneous=simultaneous)
             columns = (answers.share, answers.low, answers.high, np.clip(answers.share, 0, 1))
             return _list_labels(manifest, *columns, _bound_fakes(table, answers, fakes))
-        case table:
+        case Randomiser():
             shares = table.estimate(tally, confidence, simultaneous=simultaneous)
             worst = shares.worst_shift(fakes) if tally.people > 1 else np.full(table.k, math.inf)
             return _list_labels(manifest, shares.frequency, shares.low, shares.high, shares.consistent, worst)
+
+
+def _name_kind(table: Table) -> str:
+    match table:
+        case MeanRandomiser():
+            return "mean"
+        case HeavyHitters():
+            return "word"
+        case _:
+            return "share"
 
 
 def _list_labels(manifest: Manifest, *columns: FloatArray) -> tuple[Line, ...]:

@@ -23,9 +23,10 @@ from sfumato.local.mechanisms.table_limits import check_coin
 from sfumato.local.randomisers.category_tables import find_best_hash_bits
 from sfumato.local.randomisers.coin_search import find_greatest_coin
 from sfumato.local.randomisers.prefix_rows import PrefixRows
-from sfumato.local.randomisers.report_forms import CELLS_AT_ONCE, Counts
+from sfumato.local.randomisers.report_forms import CELLS_AT_ONCE, Counts, check_reports
 from sfumato.local.randomisers.share_estimates import compute_normal_quantile, compute_wilson_interval
 from sfumato.local.randomisers.support_counts import transform
+from sfumato.local.randomisers.tally import Tally
 from sfumato.local.randomisers.word_bits import BitRow, Words, pack_numbers
 from sfumato.number_arguments import Number, read_positive_decimal, read_probability, read_whole_number
 
@@ -33,7 +34,7 @@ STEP = 16
 MOST_STEP = 20
 MOST_HASH_BITS = 8
 MOST_GROUPS = 128
-LEAST_KEPT, MOST_KEPT = 16, 128
+LEAST_KEPT, MOST_KEPT = 16, 128  # also: so many prefixes that nobody has are kept of each length, on average, at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ class HeavyHitters:
     """The prefixes that the groups report on, and the coin of a report.
 
     Bit i of a hash is the parity of the prefix's bits that row i of the seed selects. Over uniform seeds, two prefixes
-    have the same hash with probability 1/g exactly. Reports cannot be tallied early: the candidates come from them.
+    have the same hash with probability 1/g exactly. Candidates come from the reports, so a tally only counts groups.
     """
 
     words: Words
@@ -117,25 +118,34 @@ class HeavyHitters:
             reports[start : start + step] = draw_prefixes(part, masks, self.hash_bits, self.keep, entropy)
         return reports
 
+    def tally(self, reports: object) -> Tally:
+        """Count well-formed reports, by group. Words are found in the reports themselves."""
+        checked = check_reports(self.form, reports)
+        return Tally(len(checked), np.bincount(checked[:, 0], minlength=len(self.lengths)).astype(np.int64))
+
     def choose_keep(self, people: int, confidence: Number = "0.95") -> int:
         """The number of prefixes to keep of each length: as many as can be told from noise by this many people.
 
         In one group, a share is told from zero if it is at least z * sqrt(q (1 - q) / n) / (p - q). At most one over
         this number of words can have it. This depends on public numbers only.
         """
+        return min(max(int(1 / self.find_least_share(people, confidence)), LEAST_KEPT), MOST_KEPT)
+
+    def find_least_share(self, people: int, confidence: Number = "0.95") -> float:
+        """The share of a word that this many people tell from zero, among all candidates of the longest step."""
         true, other = (float(probability) for probability in self.support)
         group = max(read_whole_number(people, "people", 1) // len(self.lengths), 1)
         level = read_probability(confidence, "confidence")
         quantile = compute_normal_quantile((1 - level) / (MOST_KEPT << MOST_STEP))
-        least = quantile * math.sqrt(other * (1 - other) / group) / (true - other)
-        return min(max(int(1 / least), LEAST_KEPT), MOST_KEPT)
+        return quantile * math.sqrt(other * (1 - other) / group) / (true - other)
 
     def find(
         self, reports: object, *, keep: int | None = None, confidence: Number = "0.95"
     ) -> tuple[FrequentWord, ...]:
         """Find frequent words, most frequent first, among the extensions of the `keep` best prefixes of each length.
 
-        Without `keep`, `choose_keep` chooses it from the number of reports.
+        Without `keep`, at most `choose_keep` prefixes are kept, and of those only the ones that few others would
+        exceed by chance. Fewer candidates make narrower intervals.
         The last group's reports estimate candidates that other people's reports chose. The confidence intervals are
         simultaneous for all candidates, and a word is listed if its interval lies above zero. So, with the stated
         confidence, every listed word is some person's word. The intervals do not cover fake reports.
@@ -143,7 +153,7 @@ class HeavyHitters:
         rows, malformed = self.form.sift(reports)
         if malformed:
             raise InvalidParameter("reports", "must have been made by these heavy hitters", f"{malformed} malformed")
-        kept = self.choose_keep(max(len(rows), 1), confidence) if keep is None else read_whole_number(keep, "keep", 1)
+        most = self.choose_keep(max(len(rows), 1), confidence) if keep is None else read_whole_number(keep, "keep", 1)
         level = read_probability(confidence, "confidence")
         parents: list[int] = [0]
         supports, people = np.zeros((1, 1), np.int64), 0
@@ -154,8 +164,17 @@ class HeavyHitters:
             if not people:
                 raise InvalidParameter("reports", "must include every group", "none from one group")
             if group + 1 < len(self.lengths):
-                parents = _extend(parents, _find_best(supports, kept), length - before)
+                least = self._find_least_support(people, supports.size) if keep is None else -math.inf
+                parents = _extend(parents, _find_best(supports, most, least), length - before)
         return self._list_words(supports, parents, people, compute_normal_quantile((1 - level) / supports.size))
+
+    def _find_least_support(self, people: int, candidates: int) -> float:
+        """The support above which LEAST_KEPT of these candidates would be by chance, if nobody had any of them."""
+        if candidates <= LEAST_KEPT:
+            return -math.inf
+        other = float(self.support[1])
+        quantile = compute_normal_quantile(Fraction(2 * LEAST_KEPT, candidates)) if candidates > 2 * LEAST_KEPT else 0.0
+        return people * other + quantile * math.sqrt(people * other * (1 - other))
 
     def _count_supports(self, reports: BitRow, parents: list[int], before: int, length: int) -> Counts:
         """Count the reports that support each extension of each parent's prefix: an array (parents, extensions).
@@ -168,16 +187,15 @@ class HeavyHitters:
         places = 1 << np.arange(length - before)[::-1]
         characters = bits @ places  # of each hash bit by itself
         whole = pack_numbers([parent << self.words.bits - before for parent in parents], self.words.bits)
+        signs = [(hash_rows(seeds, row) ^ reports[:, 1]).astype(np.uint8) for row in whole]
         folded = np.zeros((len(parents), 1 << length - before), np.int64)
-        for index in range(len(parents)):
-            signs = hash_rows(seeds, whole[index]) ^ reports[:, 1]
-            for mask in range(1 << self.hash_bits):
-                picked = np.zeros(len(reports), np.int64)
-                for place in range(self.hash_bits):
-                    if mask >> place & 1:
-                        picked ^= characters[:, place]
-                odd = np.bitwise_count(signs & mask) & 1
-                folded[index] += np.bincount(picked, 1.0 - 2.0 * odd, folded.shape[1]).astype(np.int64)
+        for mask in range(1 << self.hash_bits):
+            chosen = [place for place in range(self.hash_bits) if mask >> place & 1]
+            picked = np.bitwise_xor.reduce(characters[:, chosen], axis=1, initial=0) << 1
+            for index, sign in enumerate(signs):
+                odd = np.bitwise_count(sign & np.uint8(mask)) & 1
+                counts = np.bincount(picked | odd, minlength=2 * folded.shape[1]).reshape(-1, 2)
+                folded[index] += counts[:, 0] - counts[:, 1]
         return transform(folded) >> self.hash_bits
 
     def _list_words(
@@ -228,10 +246,11 @@ def rebuild_heavy_hitters(description: object) -> HeavyHitters:
     raise InvalidParameter("description", "must be published heavy hitters", "something else")
 
 
-def _find_best(supports: Counts, keep: int) -> list[tuple[int, int]]:
-    """The places of the greatest supports: (parent, extension)."""
-    order = np.argsort(-supports.reshape(-1), kind="stable")[:keep]
-    return [divmod(place, supports.shape[1]) for place in order.tolist()]
+def _find_best(supports: Counts, most: int, least: float) -> list[tuple[int, int]]:
+    """The places of the greatest supports, (parent, extension): at most `most`, and all but the first above `least`."""
+    flat = supports.reshape(-1)
+    order = np.argsort(-flat, kind="stable")[:most].tolist()
+    return [divmod(place, supports.shape[1]) for rank, place in enumerate(order) if not rank or flat[place] > least]
 
 
 def _extend(parents: list[int], best: list[tuple[int, int]], bits: int) -> list[int]:

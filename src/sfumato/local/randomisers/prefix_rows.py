@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -54,7 +55,12 @@ class PrefixRows:
         good &= ~(seeds & beyond.astype(np.uint8)[:, None]).any(axis=(1, 2))
         return array[good], int(good.size - good.sum())
 
-    def encode(self, reports: BitRow) -> list[str]:
+    def take_single(self, report: BitRow) -> BitRow:
+        """Return the only report of an array: its bytes."""
+        row: BitRow = report[0]
+        return row
+
+    def encode(self, reports: npt.NDArray[Any]) -> list[str]:
         """Encode reports as JSON values."""
         return [row.tobytes().hex() for row in np.asarray(reports).reshape(-1, self.bytes)]
 

@@ -1,4 +1,4 @@
-"""The two forms of a report: a whole number, or a row of bits. In bulk they are arrays; one at a time, JSON values."""
+"""The forms of a report: a whole number, a row of bits, or a prefix. In bulk they are arrays; alone, JSON values."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter
 from sfumato.kernel.entropy import Entropy
+from sfumato.local.randomisers.prefix_rows import PrefixRows
 from sfumato.number_arrays import plain_array
 
 Reports = npt.NDArray[Any]
@@ -128,12 +129,12 @@ class BitRows:
         return total
 
 
-Form = Codes | BitRows
+Form = Codes | BitRows | PrefixRows
 
 
 def draw_in_blocks(draw: Callable[[Any, Entropy], Reports], values: Reports, form: Form, entropy: Entropy) -> Reports:
     """Draw the reports of many people in blocks."""
-    reports = np.empty((len(values), form.bytes) if isinstance(form, BitRows) else len(values), form.dtype)
+    reports = np.empty(len(values) if isinstance(form, Codes) else (len(values), form.bytes), form.dtype)
     step = max(1, CELLS_AT_ONCE // (form.width if isinstance(form, BitRows) else 1))
     for start in range(0, len(values), step):
         reports[start : start + step] = draw(values[start : start + step], entropy)

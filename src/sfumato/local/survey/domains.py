@@ -1,4 +1,4 @@
-"""The domain of a survey's answers: one of several labels, a number between bounds, or yes or no to questions."""
+"""The domain of a survey's answers: one of several labels, a number, yes or no to questions, or any word."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -10,11 +10,16 @@ import numpy as np
 from sfumato.errors import InvalidParameter, describe_kind
 from sfumato.kernel.entropy import Entropy
 from sfumato.local.randomisers.category_randomisers import Randomiser
+from sfumato.local.randomisers.heavy_hitters import HeavyHitters
 from sfumato.local.randomisers.mean_randomisers import MeanRandomiser
 from sfumato.local.randomisers.questions import Questions
+from sfumato.local.randomisers.report_forms import Reports
+from sfumato.local.randomisers.word_bits import Words, pack_numbers
 
-Table = Randomiser | MeanRandomiser | Questions
-Answer = int | str  # the input of a table, as canonical JSON: a category, a position, or the hex of a row of bits
+Table = Randomiser | MeanRandomiser | Questions | HeavyHitters
+Answer = (
+    int | str
+)  # the input of a table, as canonical JSON: a category, a position, or the hex of a row of bits or bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +72,27 @@ class YesNo:
         return np.packbits(np.array(row, np.bool_), bitorder="little").tobytes().hex()
 
 
-Domain = Categories | Numbers | YesNo
+@dataclass(frozen=True, slots=True)
+class AnyWord:
+    """Any text. What is longer than the code allows is cut: `words.decode(words.encode(text))` is what is reported."""
+
+    words: Words
+
+    def read(self, value: object, table: Table) -> Answer:
+        """Return the bits of the text in hex, the first bit highest."""
+        if not isinstance(value, str) or not value or "\0" in value or not _is_whole_text(value):
+            raise _build_refusal("must be a text of one or more characters", value)
+        if self.words.alphabet and not set(value[: self.words.length]) <= set(self.words.alphabet):
+            raise _build_refusal("must use only characters of the survey's alphabet", value)
+        return pack_numbers([self.words.encode(value)], self.words.bits).tobytes().hex()
+
+
+Domain = Categories | Numbers | YesNo | AnyWord
 
 
 def draw_report(table: Table, answer: Answer, entropy: Entropy) -> int | str:
     """Draw one person's report, as a JSON value."""
+    drawn: Reports
     match table, answer:
         case Randomiser(mechanism), int():
             drawn = mechanism.draw(np.array([answer], np.int64), entropy)
@@ -80,9 +101,20 @@ def draw_report(table: Table, answer: Answer, entropy: Entropy) -> int | str:
         case Questions(count=count), str():
             packed = np.frombuffer(bytes.fromhex(answer), np.uint8)
             drawn = table.draw(np.unpackbits(packed, count=count, bitorder="little").astype(np.bool_)[None], entropy)
+        case HeavyHitters(), str():
+            drawn = table.draw(np.frombuffer(bytes.fromhex(answer), np.uint8)[None], entropy)
         case _:
             raise AssertionError("the answer was read by the domain of another table")
     return table.form.encode(drawn)[0]
+
+
+def _is_whole_text(value: str) -> bool:
+    """Whether it has no half of a surrogate pair, which has no UTF-8."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _to_float(value: object) -> float:

@@ -17,20 +17,23 @@ from sfumato.local.mechanisms.kary import Kary
 from sfumato.local.mechanisms.two_stage import TwoStage
 from sfumato.local.mechanisms.unary import Unary
 from sfumato.local.randomisers.category_randomisers import Randomiser
+from sfumato.local.randomisers.heavy_hitters import HeavyHitters
 from sfumato.local.randomisers.mean_randomisers import MeanRandomiser
 from sfumato.local.randomisers.published import rebuild
 from sfumato.local.randomisers.questions import Questions
 from sfumato.local.randomisers.report_forms import BitRows
 from sfumato.local.randomisers.two_stage_randomisers import STAGED
+from sfumato.local.randomisers.word_bits import MOST_BITS, Words
 from sfumato.local.survey.canonical_json import NotCanonical, parse_canonical, write_canonical
-from sfumato.local.survey.domains import Categories, Domain, Numbers, Table, YesNo
+from sfumato.local.survey.domains import AnyWord, Categories, Domain, Numbers, Table, YesNo
 from sfumato.signing import verify_signature
 
-FORMAT, VERSION = "sfumato-survey", 1
+FORMAT, VERSIONS = "sfumato-survey", (1, 2)
 MOST_BYTES = 1 << 22
 MOST_ROWS = 33  # of a table in full: the numbers of its reports are solved exactly, which takes time
 MOST_PERIODS = 100_000
 MOST_LABELS = 100_000  # a device checks and answers a survey within a second
+MOST_ALPHABET = 1 << 12
 MOST_ROW_BITS = 1 << 14  # of a report with one bit for each label
 SECONDS_A_DAY = 86_400
 FIELDS = frozenset(
@@ -55,7 +58,10 @@ REFUSALS = {
         "This is not a signed survey in canonical JSON (RFC 8785).",
         "Load the file exactly as it was published; any change of its format breaks the signature.",
     ),
-    "survey-version": ("This survey has another format version.", "This program reads version 1."),
+    "survey-version": (
+        "This survey has another format version.",
+        "This program reads versions 1 and 2. Update it, or ask for a survey of an older version.",
+    ),
     "survey-signature": (
         "The signature does not match the survey.",
         "The survey was changed after it was signed. Do not answer it; fetch it again from the team that asks.",
@@ -71,7 +77,7 @@ REFUSALS = {
     ),
     "survey-limits": (
         "The survey has more answers than a device can check within a second.",
-        "At most 100,000 labels are possible, or 16,384 if a report has one bit for each.",
+        "At most 100,000 labels are possible, 16,384 if a report has one bit for each, or 4,096 characters of words.",
     ),
     "survey-ring": (
         "The list of trusted keys is invalid, older than the present one, or not signed by one of its keys.",
@@ -188,7 +194,7 @@ def read_manifest(data: bytes) -> Manifest:
                 raise build_refusal("survey-form")
         case _:
             raise build_refusal("survey-form")
-    if type(statement.get("version")) is not int or statement["version"] != VERSION:
+    if type(statement.get("version")) is not int or statement["version"] not in VERSIONS:
         raise build_refusal("survey-version")
     if not signature_fits(statement, key, signature):
         raise build_refusal("survey-signature")
@@ -224,7 +230,8 @@ def _read_statement(statement: Mapping[str, object], public_key: str, signature:
     endpoint = statement["endpoint"]
     if type(endpoint) is not str or not ENDPOINT.fullmatch(endpoint) or created >= expires:
         raise build_refusal("survey-field")
-    domain = _read_domain(statement["domain"])
+    version = statement["version"]
+    domain = _read_domain(statement["domain"], version if isinstance(version, int) else 0)
     permanent = _read_table(statement["mechanism"], domain)
     memo = _read_memo(statement["memoise"], period_days)
     found = Manifest(
@@ -253,7 +260,7 @@ def _read_statement(statement: Mapping[str, object], public_key: str, signature:
     return found
 
 
-def _read_domain(value: object) -> Domain:
+def _read_domain(value: object, version: int) -> Domain:
     match value:
         case {"kind": "categories" | "questions" as kind, "labels": list(labels), **rest} if not rest:
             if len(labels) > MOST_LABELS:
@@ -264,6 +271,11 @@ def _read_domain(value: object) -> Domain:
             return Categories(read) if kind == "categories" else YesNo(read)
         case {"kind": "numbers", "lower": lower, "upper": upper, **rest} if not rest:
             return Numbers(_read_decimal(lower), _read_decimal(upper))
+        case {"kind": "words", "length": length, "alphabet": str(alphabet), **rest} if not rest and version >= 2:
+            if len(alphabet) > MOST_ALPHABET:
+                raise build_refusal("survey-limits")
+            read_length = _read_whole(length, 1, MOST_BITS)
+            return AnyWord(_rebuild(lambda: Words(read_length, alphabet)))
     raise build_refusal("survey-field")
 
 
@@ -285,6 +297,8 @@ def _read_table(value: object, domain: Domain) -> Table:
         case MeanRandomiser(lower=lower, upper=upper), Numbers() if (lower, upper) == (domain.lower, domain.upper):
             return table
         case Questions(count=count), YesNo(labels) if count == len(labels):
+            return table
+        case HeavyHitters(words=words), AnyWord() if words == domain.words:
             return table
     raise build_refusal("survey-table")
 

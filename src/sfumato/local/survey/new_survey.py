@@ -13,6 +13,7 @@ from sfumato.local.mechanisms.two_stage import TwoStage
 from sfumato.local.randomisers.category_choice import choose
 from sfumato.local.randomisers.category_randomisers import Randomiser, randomiser
 from sfumato.local.randomisers.category_tables import describe_category_table
+from sfumato.local.randomisers.heavy_hitters import heavy_hitters
 from sfumato.local.randomisers.mean_choice import choose_mean
 from sfumato.local.randomisers.mean_randomisers import MeanRandomiser, mean_randomiser
 from sfumato.local.randomisers.questions import compare_questions, questions
@@ -25,7 +26,6 @@ from sfumato.local.survey.manifest import (
     ENDPOINT,
     FORMAT,
     MOST_ROW_BITS,
-    VERSION,
     Manifest,
     identify,
     read_manifest,
@@ -90,6 +90,8 @@ def new_survey(
     labels: Sequence[str] | None = None,
     bounds: tuple[Number, Number] | None = None,
     questions: Sequence[str] | None = None,
+    words: int | None = None,
+    alphabet: str = "",
     mechanism: str | None = None,
     most_bits: int | None = None,
     period_days: int = 0,
@@ -100,15 +102,18 @@ def new_survey(
     begins: datetime | None = None,
     days: int = DAYS,
 ) -> Survey:
-    """Make a signed survey: one of several labels, a number between bounds, or yes or no to questions.
+    """Make a signed survey: one of several labels, a number between bounds, yes or no to questions, or any word.
 
     Without a name, the mechanism of least variance is used. `period_days=0` asks each person once; otherwise once per
     period. With a renewal, a device keeps its permanent report for some periods and draws its reports from that.
+    `words` asks for any text: its first so many characters of the alphabet, or bytes of UTF-8 without one.
     """
-    if sum(given is not None for given in (labels, bounds, questions)) != 1:
+    if sum(given is not None for given in (labels, bounds, questions, words)) != 1:
         raise InvalidParameter(
-            "labels", "or bounds or questions must be given, exactly one of the three", "none, or several"
+            "labels", "or bounds, questions or words must be given, exactly one of the four", "none, or several"
         )
+    if alphabet and words is None:
+        raise InvalidParameter("alphabet", "is for words", "a survey of something else")
     if not isinstance(endpoint, str) or not ENDPOINT.fullmatch(endpoint):
         raise InvalidParameter(
             "endpoint", "must be an https address, an http address of this machine, or empty", "something else"
@@ -124,6 +129,9 @@ def new_survey(
         made = _make_for_bounds(bounds, _take_single_epsilon(asked, kept), mechanism, most_bits)
         domain = {"kind": "numbers", "lower": write_plain(made.lower), "upper": write_plain(made.upper)}
         table = made
+    elif words is not None:
+        domain = {"kind": "words", "length": words, "alphabet": alphabet}
+        table = _make_for_words(words, alphabet, _take_single_epsilon(asked, kept), mechanism, most_bits)
     else:
         domain = {"kind": "questions", "labels": _check_labels(questions or (), "questions", 1)}
         table = _make_for_questions(len(questions or ()), _take_single_epsilon(asked, kept), mechanism)
@@ -131,7 +139,7 @@ def new_survey(
     start = (begins or datetime.now(UTC)).astimezone(UTC).replace(microsecond=0)
     statement: dict[str, object] = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": 2 if words is not None else 1,  # the oldest version that has all of it: more devices can read it
         "question": question,
         "domain": domain,
         "mechanism": describe_category_table(staged.permanent) if staged else table.describe(),
@@ -181,6 +189,15 @@ def _make_for_bounds(
 
 def _make_for_questions(count: int, epsilon: Decimal, method: str | None) -> Table:
     return compare_questions(count, epsilon).better if method is None else questions(count, epsilon, method)
+
+
+def _make_for_words(length: int, alphabet: str, epsilon: Decimal, name: str | None, most_bits: int | None) -> Table:
+    if name not in (None, "pem"):
+        raise InvalidParameter("mechanism", "must be pem for words", "another name")
+    made = heavy_hitters(length, epsilon, alphabet=alphabet)
+    if most_bits is not None and made.form.bits > read_whole_number(most_bits, "most_bits", 1):
+        raise InvalidParameter("most_bits", f"must be at least {made.form.bits} here", "less", "Ask for shorter words.")
+    return made
 
 
 def _take_single_epsilon(epsilon: Decimal, kept: Decimal | None) -> Decimal:

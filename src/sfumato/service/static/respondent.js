@@ -40,6 +40,7 @@ function offer() {
   const { domain } = survey;
   const choices = find("choices");
   if (domain.kind === "numbers") choices.append(numberField(domain));
+  else if (domain.kind === "words") choices.append(...wordField(domain));
   else for (const label of domain.labels) choices.append(choice(label, domain.kind === "questions" ? "checkbox" : "radio"));
   if (domain.kind === "questions") choices.querySelector("legend").textContent = "Tick what is true. Your answers stay in this browser";
   find("answer").hidden = false;
@@ -63,9 +64,46 @@ function numberField({ lower, upper }) {
   return label;
 }
 
+/** A text field, and below it what will be randomised: the person sees every change to the word. */
+function wordField({ length, alphabet }) {
+  const label = document.createElement("label");
+  const input = Object.assign(document.createElement("input"), {
+    type: "text", name: "value", required: true, autocomplete: "off", autocapitalize: "off", spellcheck: false,
+  });
+  const kept = Object.assign(document.createElement("p"), { id: "kept", className: "small" });
+  input.setAttribute("aria-describedby", "kept");
+  const about = alphabet ? `The first ${length} characters count` : `The first ${length} letters count (fewer, if they have accents)`;
+  const tell = () => {
+    const word = wordOf(input.value);
+    input.setCustomValidity(fits(word) ? "" : `Use only these characters: ${alphabet}`);
+    kept.textContent = word && fits(word) ? `This word will be randomised: “${survey.kept(word)}”` : `${about}.`;
+  };
+  input.addEventListener("input", tell);
+  label.append("Your word", input);
+  tell();
+  return [label, kept];
+}
+
+/** Spaces around the word are removed, and capital letters are made small if the survey has no capital letters. */
+function wordOf(text) {
+  const { alphabet } = survey.domain;
+  const word = text.trim();
+  return alphabet && alphabet === alphabet.toLowerCase() ? word.toLowerCase() : word;
+}
+
+function fits(word) {
+  try {
+    if (word) survey.read(word);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 function answerOf(form) {
   const fields = [...form.querySelectorAll("input[name=value]")];
   if (survey.domain.kind === "numbers") return Number(fields[0].value);
+  if (survey.domain.kind === "words") return wordOf(fields[0].value);
   if (survey.domain.kind === "questions") return fields.map((field) => field.checked);
   return fields.find((field) => field.checked).value;
 }

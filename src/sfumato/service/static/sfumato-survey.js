@@ -193,7 +193,7 @@ const REFUSALS = {
     "This is not a signed survey in canonical JSON (RFC 8785).",
     "Load the file exactly as it was published; any change of its format breaks the signature.",
   ],
-  "survey-version": ["This survey has another format version.", "This program reads version 1."],
+  "survey-version": ["This survey has another format version.", "This program reads versions 1 and 2. Update it, or ask for a survey of an older version."],
   "survey-signature": [
     "The signature does not match the survey.",
     "The survey was changed after it was signed. Do not answer it; fetch it again from the team that asks.",
@@ -209,7 +209,7 @@ const REFUSALS = {
   ],
   "survey-limits": [
     "The survey has more answers than a device can check within a second.",
-    "At most 100,000 labels are possible, or 16,384 if a report has one bit for each.",
+    "At most 100,000 labels are possible, 16,384 if a report has one bit for each, or 4,096 characters of words.",
   ],
   "survey-ring": [
     "The list of trusted keys is invalid, older than the present one, or not signed by one of its keys.",
@@ -649,22 +649,160 @@ function remainder(value, divisor) {
 return { product, parity, irreducible };
 })();
 
+// units.js
+const unitsModule = (() => {
+/** Whole numbers of a published table, and the step that every k-ary response takes. */
+
+const { even } = randomnessModule;
+const { Refused } = refusalsModule;
+
+const UNITS = 2 ** 32;
+
+function require(holds) {
+  if (!holds) throw new Refused("survey-table");
+}
+
+function whole(value, least, most) {
+  require(Number.isSafeInteger(value) && value >= least && value <= most);
+  return value;
+}
+
+const unit = (value) => whole(value, 1, UNITS - 1);
+
+/** Return the value if kept, otherwise one of the k - 1 others, uniformly. */
+function moveOn(value, kept, k, source) {
+  if (k === 2) return kept ? value : 1 - value;
+  const step = even(source, k - 1) + 1;
+  return kept ? value : (value + step) % k;
+}
+
+return { UNITS, require, whole, unit, moveOn };
+})();
+
+// words.js
+const wordsModule = (() => {
+/** Words without a list of candidates: their bits, and reports on the hash of a prefix (the mechanism "pem"). */
+
+const { hasExactly } = canonicalModule;
+const { compare, lossOfRatio, ratio } = exactModule;
+const { coin, even, fromHex, toHex } = randomnessModule;
+const { Refused } = refusalsModule;
+const { moveOn, require, unit, UNITS, whole } = unitsModule;
+
+const MOST_BITS = 512;
+const MOST_STEP = 20;
+const MOST_HASH_BITS = 8;
+const MOST_GROUPS = 128;
+
+/** How a text becomes bits: `width` for each of the first `length` characters, counted from 1, or bytes of UTF-8. */
+function wordCode(length, alphabet) {
+  whole(length, 1, MOST_BITS);
+  require(typeof alphabet === "string");
+  const characters = Array.from(alphabet);
+  require(new Set(characters).size === characters.length);
+  const width = characters.length ? 32 - Math.clz32(characters.length) : 8;
+  require(length * width <= MOST_BITS);
+  return { length, alphabet, characters, width, bits: length * width };
+}
+
+/** The bits of a text in hex, the first bit highest. A longer text is cut. */
+function wordBits(text, { length, characters, width, bits }) {
+  if (typeof text !== "string" || text === "" || text.includes("\0") || /\p{Surrogate}/u.test(text)) {
+    throw new Refused("survey-value");
+  }
+  const codes = characters.length
+    ? Array.from(text).slice(0, length).map((character) => characters.indexOf(character) + 1)
+    : Array.from(new TextEncoder().encode(text).subarray(0, length));
+  if (codes.includes(0)) throw new Refused("survey-value");
+  const bytes = new Uint8Array(Math.ceil(bits / 8));
+  codes.forEach((code, place) => {
+    for (let bit = 0; bit < width; bit += 1) {
+      const at = place * width + bit;
+      if ((code >> (width - 1 - bit)) & 1) bytes[at >> 3] |= 128 >> (at & 7);
+    }
+  });
+  return toHex(bytes);
+}
+
+/** The part of a text that is reported: its first characters, or the whole characters of its first bytes. */
+function wordKept(text, { length, characters }) {
+  if (characters.length) return Array.from(text).slice(0, length).join("");
+  let [kept, left] = ["", length];
+  for (const character of text) {
+    left -= new TextEncoder().encode(character).length;
+    if (left < 0) break;
+    kept += character;
+  }
+  return kept;
+}
+
+/** A uniform group says how long the prefix is; its hash under a uniform seed is reported by k-ary response. */
+function prefixes(description) {
+  require(hasExactly(description, ["mechanism", "length", "alphabet", "lengths", "hash_bits", "coins"]));
+  require(hasExactly(description.coins, ["keep"]) && Array.isArray(description.lengths));
+  const code = wordCode(description.length, description.alphabet);
+  const { lengths } = description;
+  require(lengths.length >= 1 && lengths.length <= MOST_GROUPS);
+  lengths.forEach((length, group) => {
+    require(Number.isSafeInteger(length));
+    whole(length - (group ? lengths[group - 1] : 0), 1, MOST_STEP);
+  });
+  require(lengths.at(-1) === code.bits);
+  const hashBits = whole(description.hash_bits, 1, MOST_HASH_BITS);
+  const keep = unit(description.coins.keep);
+  const buckets = 2 ** hashBits;
+  require(compare(ratio(BigInt(keep), BigInt(UNITS)), ratio(1n, BigInt(buckets))) > 0);
+  const width = Math.ceil(code.bits / 8);
+  const draw = (answer, source) => {
+    const bits = fromHex(answer);
+    const group = even(source, lengths.length);
+    const seeds = Uint8Array.from(source.take(hashBits * width), (byte, place) => byte & mask(lengths[group], place % width));
+    const kept = coin(source, keep);
+    let hash = 0;
+    for (let row = 0; row < hashBits; row += 1) {
+      let selected = 0;
+      for (let place = 0; place < width; place += 1) selected ^= seeds[row * width + place] & bits[place];
+      hash |= oddOnes(selected) << row;
+    }
+    return toHex(Uint8Array.of(group, moveOn(hash, kept, buckets, source), ...seeds));
+  };
+  const loss = ratio(BigInt(keep) * BigInt(buckets - 1), BigInt(UNITS) - BigInt(keep));
+  const form = { kind: "rows", bytes: 2 + hashBits * width };
+  return { kind: "words", code, epsilon: lossOfRatio(loss), form, draw };
+}
+
+/** The bits of a byte of a prefix with this number of bits. */
+function mask(length, place) {
+  const inside = Math.min(Math.max(length - 8 * place, 0), 8);
+  return 256 - (1 << (8 - inside));
+}
+
+function oddOnes(byte) {
+  let folded = byte ^ (byte >> 4);
+  folded ^= folded >> 2;
+  return (folded ^ (folded >> 1)) & 1;
+}
+
+return { MOST_BITS, wordCode, wordBits, wordKept, prefixes };
+})();
+
 // tables.js
 const tablesModule = (() => {
 /**
  * The published tables, in whole units of 2**-32: checks, the loss of one report, and draws.
  *
  * A table is `{ kind, size, epsilon, form, draw(answer, source) }`. The answer of "categories" is a place from 0; of
- * "numbers" a position from 0 to 2**32 between the bounds; of "questions" the hex of a row of bits.
+ * "numbers" a position from 0 to 2**32 between the bounds; of "questions" the hex of a row of bits; of "words" the hex of
+ * the text's bits.
  */
 
 const { hasExactly } = canonicalModule;
 const { add, compare, decimal, greater, lossOfRatio, ratio, times } = exactModule;
 const { irreducible, parity, product } = fieldsModule;
 const { coin, even, number } = randomnessModule;
-const { Refused } = refusalsModule;
+const { moveOn, require, unit, UNITS, whole } = unitsModule;
+const { prefixes } = wordsModule;
 
-const UNITS = 2 ** 32;
 const WHOLE = 1n << 32n;
 const MOST_CATEGORIES = 2 ** 20;
 const MOST_HASH_BITS = 20;
@@ -679,16 +817,6 @@ function rebuild(description) {
   return make(description);
 }
 
-function require(holds) {
-  if (!holds) throw new Refused("survey-table");
-}
-
-function whole(value, least, most) {
-  require(Number.isSafeInteger(value) && value >= least && value <= most);
-  return value;
-}
-
-const unit = (value) => whole(value, 1, UNITS - 1);
 const share = (units) => ratio(BigInt(units), WHOLE);
 const rest = (value) => ratio(value.d - value.n, value.d);
 const over = (left, right) => ratio(left.n * right.d, left.d * right.n);
@@ -699,13 +827,6 @@ const bits = (width, ones = null) => ({ kind: "bits", width, ones });
 function categories(k, [own, other], loss, form, draw, more = {}) {
   require(compare(own, other) > 0);
   return { kind: "categories", size: k, epsilon: lossOfRatio(loss), form, draw, ...more };
-}
-
-/** Return the value if kept, otherwise one of the k - 1 others, uniformly. */
-function moveOn(value, kept, k, source) {
-  if (k === 2) return kept ? value : 1 - value;
-  const step = even(source, k - 1) + 1;
-  return kept ? value : (value + step) % k;
 }
 
 function kary({ mechanism, ...description }) {
@@ -975,6 +1096,7 @@ const MADE = {
   hybrid: means,
   laplace: means,
   questions,
+  pem: prefixes,
 };
 
 return { rebuild, staged, row, bitOf };
@@ -989,9 +1111,11 @@ const { compare, decimal } = exactModule;
 const { fromHex, toHex } = randomnessModule;
 const { Refused } = refusalsModule;
 const { rebuild, staged } = tablesModule;
+const { MOST_BITS, wordCode } = wordsModule;
 
 const FORMAT = "sfumato-survey";
-const VERSION = 1;
+const VERSIONS = [1, 2];
+const MOST_ALPHABET = 2 ** 12;
 const MOST_BYTES = 2 ** 22;
 const MOST_PERIODS = 100_000;
 const MOST_LABELS = 100_000; // a device checks and answers a survey within a second
@@ -1022,7 +1146,7 @@ async function readManifest(data) {
   if (typeof publicKey !== "string" || typeof signature !== "string") throw new Refused("survey-form");
   if (statement === null || typeof statement !== "object" || Array.isArray(statement)) throw new Refused("survey-form");
   if (own(statement, "format") !== FORMAT) throw new Refused("survey-form");
-  if (own(statement, "version") !== VERSION) throw new Refused("survey-version");
+  if (!VERSIONS.includes(own(statement, "version"))) throw new Refused("survey-version");
   if (!(await signatureFits(statement, publicKey, signature))) throw new Refused("survey-signature");
   return { ...(await checked(statement)), statement, publicKey, signature };
 }
@@ -1058,7 +1182,7 @@ async function checked(statement) {
   const [created, expires] = [readTime(statement.created), readTime(statement.expires)];
   const { endpoint } = statement;
   if (typeof endpoint !== "string" || !ENDPOINT.test(endpoint) || created >= expires) throw new Refused("survey-field");
-  const domain = domainOf(statement.domain);
+  const domain = domainOf(statement.domain, statement.version);
   const permanent = tableOf(statement.mechanism, domain);
   const memo = memoOf(statement.memoise, periodDays);
   const table = memo?.instantaneous ? staged(permanent, memo.instantaneous) : permanent;
@@ -1076,7 +1200,7 @@ async function checked(statement) {
   };
 }
 
-function domainOf(value) {
+function domainOf(value, version) {
   if (hasExactly(value, ["kind", "labels"]) && ["categories", "questions"].includes(value.kind)) {
     if (!Array.isArray(value.labels)) throw new Refused("survey-field");
     if (value.labels.length > MOST_LABELS) throw new Refused("survey-limits");
@@ -1087,6 +1211,13 @@ function domainOf(value) {
   if (hasExactly(value, ["kind", "lower", "upper"]) && value.kind === "numbers") {
     const [low, high] = [decimal(value.lower), decimal(value.upper)];
     if (low && high) return { kind: "numbers", lower: value.lower, upper: value.upper, low, high };
+  }
+  const isText = hasExactly(value, ["kind", "length", "alphabet"]) && value.kind === "words" && typeof value.alphabet === "string";
+  if (isText && version >= 2) {
+    if (Array.from(value.alphabet).length > MOST_ALPHABET) throw new Refused("survey-limits");
+    const length = whole(value.length, 1, MOST_BITS);
+    wordCode(length, value.alphabet);
+    return { kind: "words", length, alphabet: value.alphabet };
   }
   throw new Refused("survey-field");
 }
@@ -1105,7 +1236,9 @@ function tableOf(value, domain) {
     table.kind === domain.kind &&
     (table.kind === "numbers"
       ? compare(table.low, domain.low) === 0 && compare(table.high, domain.high) === 0
-      : table.size === domain.labels.length);
+      : table.kind === "words"
+        ? table.code.length === domain.length && table.code.alphabet === domain.alphabet
+        : table.size === domain.labels.length);
   if (!fits) throw new Refused("survey-table");
   return table;
 }
@@ -1551,6 +1684,7 @@ const { MOST_BYTES, readManifest, signatureFits } = manifestModule;
 const { lineOf, posted, sendWaiting } = outboxModule;
 const { Refused } = refusalsModule;
 const { row } = tablesModule;
+const { wordBits, wordKept } = wordsModule;
 
 const TIMEOUT = 20_000;
 const UNITS = 2 ** 32;
@@ -1643,7 +1777,13 @@ class Survey {
     const { domain, permanent } = this.manifest;
     if (domain.kind === "categories") return category(value, domain.labels);
     if (domain.kind === "numbers") return position(value, permanent);
+    if (domain.kind === "words") return wordBits(value, permanent.code);
     return answers(value, domain.labels);
+  }
+
+  /** The part of a word that is reported: a longer word is cut. */
+  kept(word) {
+    return wordKept(word, this.manifest.permanent.code);
   }
 
   get id() {
