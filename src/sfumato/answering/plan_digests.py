@@ -27,6 +27,7 @@ from sfumato.kernel.plan import (
     Measurement,
     Pivot,
     Products,
+    Strategy,
     find_exponent,
 )
 from sfumato.planning.quantity_chooser import name_kind
@@ -82,7 +83,7 @@ def _encode_measurement(measurement: Measurement, plan: BoundedPlan) -> list[obj
     grid = getattr(quantity, "grid", Grid(0, 0, find_exponent(quantity, per_row=plan.unit.per_row)))
     value, offset = getattr(quantity, "value", None), getattr(quantity, "offset", 0)
     numbers = map(_encode, (grid.lower, grid.upper, grid.exponent, measurement.loss, offset))
-    whole = isinstance(quantity, Choice | Different | Pivot | Products)
+    whole = isinstance(quantity, Choice | Different | Pivot | Products | Strategy)
     others = _encode(quantity, ("value", "grid")) if whole else _encode(None)
     return [_encode(measurement.name), ["Kind", name_kind(quantity).upper()], _encode(value), *numbers, others]
 

@@ -17,7 +17,7 @@ from sfumato.answering.receipt import Receipt
 from sfumato.answers.answer import Answer
 from sfumato.answers.combined_releases import RunningMeans
 from sfumato.answers.disclosure import ReleasedLoss
-from sfumato.answers.released_values import Reading
+from sfumato.answers.released_values import Reading, share_mixing
 from sfumato.errors import LedgerError, UnsupportedSyntax
 from sfumato.kernel.exact import sum_exactly, write_plain
 from sfumato.kernel.losses import GDP, ZCDP, PrivacyLoss, PureDP, compose
@@ -80,7 +80,8 @@ class Releases:
     @property
     def combined_releases(self) -> CombinedReleases:
         """All of them, to be presented like one release."""
-        return CombinedReleases(self.combined.to_reading(), ReleasedLoss(self.loss, self.shares, self.entries))
+        reading = share_mixing(self.combined.to_reading(), Reading.from_release(self.newest))
+        return CombinedReleases(reading, ReleasedLoss(self.loss, self.shares, self.entries))
 
     def summarise(self, through: int) -> dict[str, Any]:
         """What the ledger stores with the newest release, so that older ones need not be read again."""

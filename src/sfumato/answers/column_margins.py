@@ -16,7 +16,9 @@ from sfumato.answers.released_values import (
     depends_on_choice,
     depends_on_pair,
     find_linear_margin,
+    find_strategies,
     split_parts,
+    unmix,
 )
 from sfumato.answers.shown_rows import ShownRows, find_vector_names
 from sfumato.kernel.certify import Certificate
@@ -34,6 +36,7 @@ from sfumato.kernel.plan import (
     Products,
     Quantiles,
     Quantity,
+    Strategy,
     Sum,
     Thirds,
     WeightedKeys,
@@ -111,7 +114,7 @@ def _find_assumed_margin(
     return (high - low) / 2 if math.isfinite(low) and math.isfinite(high) else math.inf
 
 
-def _spread_evenly(quantity: Quantity, *, per_row: bool) -> tuple[float, ...]:
+def _spread_evenly(quantity: Quantity, *, per_row: bool) -> tuple[float, ...]:  # noqa: PLR0911 - one a quantity
     """The average contribution of a row, in units, if values are spread evenly between their bounds."""
     match quantity:
         case Count() | People() | Keys() | WeightedKeys() | Distinct():
@@ -123,6 +126,8 @@ def _spread_evenly(quantity: Quantity, *, per_row: bool) -> tuple[float, ...]:
             return (up * 2.0**grid.exponent, down * 2.0**grid.exponent)
         case Thirds(grid=grid):
             return ((grid.span * 2.0**grid.exponent) ** 2 / 3,) * 3
+        case Strategy(part):
+            return _spread_evenly(part, per_row=per_row)
         case Pivot(part, conditions):  # as if each condition had so many rows
             return _spread_evenly(part, per_row=per_row) * len(conditions)
         case Curve(grid=grid):
@@ -135,6 +140,8 @@ def _spread_evenly(quantity: Quantity, *, per_row: bool) -> tuple[float, ...]:
 def assume_release(certificate: Certificate, values: Mapping[str, Floats]) -> Reading:
     """A release with assumed values and the noise that it would have."""
     made: list[ReleasedVector] = []
+    strategies = find_strategies(certificate)
     for certified in certificate.measurements:
-        made += split_parts(certified, values.get(certified.name, np.zeros(certified.width)))
+        vectors = split_parts(certified, values.get(certified.name, np.zeros(certified.width)))
+        made += [unmix(vector, strategies.get(certified.name)) for vector in vectors]
     return Reading(tuple(made))

@@ -14,6 +14,7 @@ import numpy as np
 
 from sfumato.answers.released_values import Reading, ReleasedVector
 from sfumato.answers.simulated_noise import WIDE, Floats, WeightedNoise, compute_variance
+from sfumato.answers.unmixed_values import measure_spread
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise, Noise
 
 WIDER = 1.01  # a factor on the margin of many releases: without it, two cumulants would miss in 5.1 % of cases, not 5 %
@@ -114,6 +115,10 @@ def _start_mean(vector: ReleasedVector) -> RunningMean:
             return RunningMean(
                 vector.name, vector.values, vector.step, 1 / compute_variance(vector.noise), 0.0, (vector.noise,)
             )
+        case WeightedNoise(parts):  # of one release of a strategy: its two cumulants
+            precision = 1 / sum(weight**2 * compute_variance(noise) for weight, noise in parts)
+            fourth = sum((precision * weight * measure_spread(noise)) ** 4 for weight, noise in parts)
+            return RunningMean(vector.name, vector.values, vector.step, precision, fourth, None)
         case _:
             raise AssertionError("choices are not combined")
 

@@ -1,8 +1,9 @@
 """The text of explain(): the measurements, sentences about the whole answer, and what intervals do not cover."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import isqrt, prod
 from typing import assert_never
 
 from sfumato.accuracy.choice_margins import compute_even_bin_margin
@@ -20,6 +21,7 @@ from sfumato.answers.proofs import (
     PART_CLAIMS,
     PIVOT_CLAIMS,
     SHARE_CLAIMS,
+    STRATEGY_CLAIMS,
     VALUE_CLAIMS,
     cite,
     find_claims,
@@ -53,6 +55,7 @@ from sfumato.kernel.plan import (
     Quantiles,
     Quantity,
     Split,
+    Strategy,
     Sum,
     Thirds,
     WeightedKeys,
@@ -60,6 +63,7 @@ from sfumato.kernel.plan import (
     take_part,
 )
 from sfumato.kernel.row_sources import TIMES_MET
+from sfumato.kernel.strategies import bound_columns
 from sfumato.planning.groups import drops_groups
 from sfumato.planning.linear_repeats import fold_repeats
 from sfumato.planning.moment_measurements import name_vectors
@@ -79,6 +83,13 @@ TOGETHER = (
 REPEATED = (
     "A value that is a multiple of another value plus a constant is not measured again: its aggregates are computed "
     "from the noisy sum and count of the other value."
+)
+
+MIXED = (
+    "Running totals would add up the noise of all groups before them. Weighted sums of groups are measured instead (a "
+    "strategy), chosen for the least squared error of all shown groups and running totals together. Groups and running "
+    "totals are computed from the noisy sums, and agree with each other. Without running totals, the margin of a group "
+    "alone would be smaller."
 )
 
 PIVOTED = (
@@ -122,10 +133,7 @@ def write_sentences(query: Query, planned: Planned, certificate: Certificate, co
     if planned.plan.keys:
         covered = "Each measurement covers all groups: the number of groups does not change the cost."
         said.append(cite(covered, GROUP_CLAIMS))
-    if any(isinstance(measurement.quantity, Pivot) for measurement in planned.plan.measurements):
-        said.append(cite(PIVOTED, PIVOT_CLAIMS))
-    if any(isinstance(take_part(measurement.quantity), Split) for measurement in planned.plan.measurements):
-        said.append(cite(TOGETHER, PART_CLAIMS))
+    said += _describe_shared_noise([measurement.quantity for measurement in planned.plan.measurements])
     if not planned.plan.unit.per_row or planned.plan.reach > 1:
         rows = planned.plan.reach
         bound = f"Contribution bound: {rows} {'row' if rows == 1 else 'rows'} per person, applied before WHERE."
@@ -169,6 +177,16 @@ def write_sentences(query: Query, planned: Planned, certificate: Certificate, co
     return tuple(said)
 
 
+def _describe_shared_noise(quantities: Sequence[Quantity]) -> Iterator[str]:
+    """Sentences about measurements that several groups, conditions or aggregates share."""
+    if any(isinstance(quantity, Pivot) for quantity in quantities):
+        yield cite(PIVOTED, PIVOT_CLAIMS)
+    if any(isinstance(quantity, Strategy) for quantity in quantities):
+        yield cite(MIXED, STRATEGY_CLAIMS)
+    if any(isinstance(take_part(quantity), Split) for quantity in quantities):
+        yield cite(TOGETHER, PART_CLAIMS)
+
+
 def _summarise_measurement(
     measurement: Measurement, certified: Certified, released: Sequence[ReleasedVector], confidence: Fraction
 ) -> MeasurementSummary:
@@ -198,6 +216,9 @@ def _summarise_measurement(
     if isinstance(certified.noise, BoxNoise):
         raise KernelFault("Products are read by estimators, not by answers.")
     step = Fraction(2) ** certified.exponent
+    if isinstance(measurement.quantity, Strategy):  # in units of its longest column
+        _, longest, _ = bound_columns(measurement.quantity.matrices)
+        step /= isqrt(longest)
     laplace = isinstance(certified.noise, LaplaceNoise)
     size = (
         certified.noise.scale * step
@@ -211,9 +232,16 @@ def _summarise_measurement(
         f"{float(size) if laplace else float(size) ** 0.5:g}",
         share,
         margin,
-        " in each part" if isinstance(measurement.quantity, Split | Pivot) else "",
+        _name_margin(measurement.quantity),
         find_claims(measurement.quantity, certified),
     )
+
+
+def _name_margin(quantity: Quantity) -> str:
+    """What the margin of a measurement refers to."""
+    if isinstance(quantity, Strategy):
+        return " in a group"
+    return " in each part" if isinstance(quantity, Split | Pivot) else ""
 
 
 def _name_noise(noise: Noise) -> str:
@@ -243,6 +271,9 @@ def _describe(quantity: Quantity) -> str:  # noqa: PLR0911, PLR0912 - one return
             return "weight of each undeclared key"
         case Pivot(part, conditions):
             return f"{_describe(part)}, for {len(conditions)} disjoint conditions"
+        case Strategy(part, matrices):
+            queries = prod(map(len, matrices))
+            return f"{_describe(part)}, as {queries:,} weighted sums of groups"
         case Distinct(keys):
             return "number of different values" if len(keys) == 1 else "number of different combinations of values"
         case DistinctSum():

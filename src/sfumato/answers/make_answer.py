@@ -25,11 +25,12 @@ from sfumato.answers.present_keys import find_least_number
 from sfumato.answers.released_values import MOST_SIMULATED, OFTEN, Reading, compute_aggregate
 from sfumato.answers.shown_rows import ShownRows
 from sfumato.answers.simulated_columns import simulate_columns
+from sfumato.answers.unmixed_values import round_running
 from sfumato.kernel.certify import Certificate
 from sfumato.kernel.expressions import Scalar
 from sfumato.kernel.losses import PrivacyLoss
-from sfumato.kernel.plan import Count, Distinct, Halves, Keys, People, Thirds, find_exponent, take_part
-from sfumato.planning.formulas import BinFormula, CountFormula, SumFormula
+from sfumato.kernel.plan import Count, Distinct, Halves, Keys, People, Strategy, Thirds, find_exponent, take_part
+from sfumato.planning.formulas import BinFormula, CountFormula, SumFormula, sums_of
 from sfumato.planning.moment_measurements import name_vectors
 from sfumato.planning.planner import Planned
 from sfumato.query.query import AggregateRef, KeyRef, PostCall, Query
@@ -163,6 +164,9 @@ def make_answer(  # noqa: PLR0917 - its caller names what it passes
     least = find_least_number(query, planned, reading, confidence)
     kept = select_cells(query, aggregates, keys, len(cells), least)
     whole = {name for name, post in query.columns if _is_whole(post, planned)}
+    for name, strategy in _find_running(query, planned):
+        if name in whole:
+            columns[name] = round_running(columns[name], [key.values or () for key in query.keys], strategy)
     shown = {name: _list_values(values, len(cells), kept, whole=name in whole) for name, values in columns.items()}
     names = tuple(columns)
     rows = [dict(zip(names, row, strict=True)) for row in zip(*shown.values(), strict=True)]
@@ -219,6 +223,19 @@ def _is_whole(post: object, planned: Planned) -> bool:
         for name in name_vectors(measurement)
     }
     return all(grids[name] == 0 and factor.denominator == 1 for name, factor in formula.total.terms)
+
+
+def _find_running(query: Query, planned: Planned) -> list[tuple[str, Strategy]]:
+    """The columns that show the cells of a strategy."""
+    strategies = {one.name: one.quantity for one in planned.plan.measurements if isinstance(one.quantity, Strategy)}
+    found = []
+    for name, post in query.columns if strategies else ():
+        formula = planned.formulas[post.index] if isinstance(post, AggregateRef) else None
+        if isinstance(formula, CountFormula | SumFormula):
+            vectors = [vector for linear in sums_of(formula) for vector, _ in linear.terms]
+            if len(vectors) == 1 and vectors[0] in strategies:
+                found.append((name, strategies[vectors[0]]))
+    return found
 
 
 def _list_values(values: Values, cells: int, kept: list[int], *, whole: bool) -> list[object]:

@@ -10,7 +10,7 @@ from typing import assert_never
 from sfumato.kernel.bin_choice import ExtremeChoice, ModeChoice, QuantileChoice
 from sfumato.kernel.certify import Certified
 from sfumato.kernel.mechanisms import BoxNoise, GaussianNoise, LaplaceNoise, Noise
-from sfumato.kernel.plan import Different, Keys, Pivot, Quantity, Split, WeightedKeys, take_part
+from sfumato.kernel.plan import Different, Keys, Pivot, Quantity, Split, Strategy, WeightedKeys, take_part
 
 PROOFS = "docs/claims"  # one file for each claim, such as docs/claims/K-25.md
 TITLES = {  # the heading of each file; a test compares them
@@ -34,6 +34,7 @@ TITLES = {  # the heading of each file; a test compares them
     "K-64": "different values",
     "K-74": "undeclared keys by weight",
     "K-77": "pivots",
+    "K-80": "strategies",
 }
 LOSS_CLAIMS = ("K-27", "K-17", "K-15")
 SHARE_CLAIMS = ("K-17",)
@@ -44,6 +45,7 @@ KEY_CLAIMS = ("K-21",)
 WEIGHT_CLAIMS = ("K-74",)
 PIVOT_CLAIMS = ("K-77",)
 VALUE_CLAIMS = ("K-64",)
+STRATEGY_CLAIMS = ("K-80",)
 _CITED = re.compile(r"\[(K-\d\d(?:, K-\d\d)*)\]$", re.MULTILINE)
 _CLAIM = re.compile(r"K-\d\d")
 
@@ -61,10 +63,11 @@ def find_claims(quantity: Quantity, certified: Certified) -> tuple[str, ...]:
             mechanism = _cite_noise(certified.noise)
             parts = PART_CLAIMS if isinstance(take_part(quantity), Split) else ()
             pivots = PIVOT_CLAIMS if isinstance(quantity, Pivot) else ()
+            mixed = STRATEGY_CLAIMS if isinstance(quantity, Strategy) else ()
             keys = KEY_CLAIMS if isinstance(quantity, Keys) else ()
             keys = WEIGHT_CLAIMS if isinstance(quantity, WeightedKeys) else keys
             values = VALUE_CLAIMS if isinstance(quantity, Different) else ()
-            return ("K-25", *parts, *pivots, *keys, *values, *mechanism)
+            return ("K-25", *parts, *pivots, *mixed, *keys, *values, *mechanism)
 
 
 def _cite_noise(noise: Noise | BoxNoise) -> tuple[str, ...]:

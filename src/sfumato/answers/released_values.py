@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from fractions import Fraction
 from typing import Any, assert_never
@@ -15,10 +15,12 @@ from sfumato.accuracy.noise_margins import compute_noise_margin
 from sfumato.answers.output_values import Floats, Objects, evaluate
 from sfumato.answers.pair_statistics import compute_pair
 from sfumato.answers.simulated_noise import WeightedNoise, imitate_noises
+from sfumato.answers.unmixed_values import find_unmixing
 from sfumato.errors import KernelFault
-from sfumato.kernel.certify import BinChoice, Certified
+from sfumato.kernel.certify import BinChoice, Certificate, Certified
 from sfumato.kernel.expressions import Scalar
 from sfumato.kernel.mechanisms import BoxNoise, GaussianNoise, LaplaceNoise, Noise
+from sfumato.kernel.plan import Strategy
 from sfumato.kernel.release import Released
 from sfumato.planning.formulas import (
     BinFormula,
@@ -48,6 +50,8 @@ class ReleasedVector:
     values: Floats
     noise: Noise | BinChoice | WeightedNoise
     step: float
+    # where the cells' noises depend on one another: for each cell, the weights of independent noises like `noise`
+    mixing: Floats | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +65,12 @@ class Reading:
     def from_release(cls, released: Released) -> "Reading":
         """The values of one release."""
         made = []
+        strategies = find_strategies(released.certificate)
         for certified in released.certificate.measurements:
             choice = isinstance(certified.noise, BinChoice)
             values = np.array(released.integers[certified.name], np.float64)
-            made += split_parts(certified, values if choice else values * 2.0**certified.exponent)
+            vectors = split_parts(certified, values if choice else values * 2.0**certified.exponent)
+            made += [unmix(vector, strategies.get(certified.name)) for vector in vectors]
         return cls(tuple(made), released.keys)
 
     @property
@@ -75,9 +81,37 @@ class Reading:
         """Only these cells, out of `among` cells."""
         if not among:
             return self
-        chosen = [replace(vector, values=vector.values.reshape(among, -1)[cells].ravel()) for vector in self.measured]
+        chosen = [
+            replace(
+                vector,
+                values=vector.values.reshape(among, -1)[cells].ravel(),
+                mixing=None if vector.mixing is None else vector.mixing[cells],
+            )
+            for vector in self.measured
+        ]
         keys = None if self.keys is None else tuple(self.keys[cell] for cell in cells)
         return Reading(tuple(chosen), keys)
+
+
+def find_strategies(certificate: Certificate) -> dict[str, Strategy]:
+    """The strategies among the measurements of a plan, by name."""
+    measured = [one for plan in certificate.plans for one in plan.measurements]
+    return {one.name: one.quantity for one in measured if isinstance(one.quantity, Strategy)}
+
+
+def unmix(vector: ReleasedVector, strategy: Strategy | None) -> ReleasedVector:
+    """The cells that the released queries of a strategy are about; any other vector itself."""
+    if strategy is None or not isinstance(vector.noise, LaplaceNoise | GaussianNoise):
+        return vector
+    found = find_unmixing(strategy.matrices)
+    cells = found.find_cells(vector.values) if vector.values.size > 1 else vector.values  # one: assumed, not released
+    return replace(vector, values=cells, noise=found.find_noise(vector.noise), mixing=found.find_mixing())
+
+
+def share_mixing(combined: Reading, one: Reading) -> Reading:
+    """Several releases of one question, combined: their cells' noises depend on one another as those of one release."""
+    pairs = zip(combined.measured, one.measured, strict=True)
+    return replace(combined, measured=tuple(replace(vector, mixing=like.mixing) for vector, like in pairs))
 
 
 def split_parts(certified: Certified, values: Floats) -> list[ReleasedVector]:

@@ -32,7 +32,10 @@ def simulate_columns(  # noqa: PLR0917 - its caller names what it passes
     draws = imitate_noises([vector.noise for vector in noisy if not isinstance(vector.noise, BinChoice)], times)
     drawn: dict[str, Floats] = {}
     for number, (vector, noise) in enumerate(zip(noisy, draws, strict=True)):
-        shuffled = noise[_order_draws(number * rows, rows, times)]
+        drawn_for = rows if vector.mixing is None else vector.mixing.shape[1]
+        shuffled = noise[_order_draws(number * rows, drawn_for, times)]
+        if vector.mixing is not None:  # the rows share noise
+            shuffled = vector.mixing @ shuffled
         drawn[vector.name] = vector.values[:, None] - shuffled * vector.step
     aggregates = [
         None if isinstance(formula, ChoiceFormula) else compute_aggregate(formula, drawn) for formula in formulas

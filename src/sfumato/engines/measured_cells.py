@@ -23,6 +23,7 @@ from sfumato.kernel.plan import (
     People,
     Pivot,
     Products,
+    Strategy,
     Sum,
     Thirds,
     WeightedKeys,
@@ -30,11 +31,12 @@ from sfumato.kernel.plan import (
 from sfumato.kernel.release import ExactAggregates
 from sfumato.kernel.row_sources import Scan
 from sfumato.kernel.split_sums import compute_halves
+from sfumato.kernel.strategies import mix_cells
 
 KeyParts = tuple[tuple[str, Scalar], ...]
 Bins = dict[int, int]  # the weight in each bin that has any
 Rows = Iterable[tuple[Any, ...]]  # of a result: key values first
-Added = Count | Sum | Halves | Thirds | Curve | Pivot | Products  # quantities that add up rows
+Added = Count | Sum | Halves | Thirds | Curve | Pivot | Products | Strategy  # quantities that add up rows
 
 
 def make_key(values: Iterable[Scalar]) -> KeyParts:
@@ -142,6 +144,8 @@ def collect_aggregates(
             end, nothing = begin + quantity.width, (0,) * quantity.width
             totals = [sums[cell][begin:end] if cell in sums else nothing for cell in range(len(cells))]
             integers[name] = [one for total in totals for one in compute_integers(quantity, total, plan)]
+            if isinstance(quantity, Strategy):
+                integers[name] = mix_cells(integers[name], quantity.matrices)
             begin = end
     return ExactAggregates(plan, integers, cells.keys, weights)
 

@@ -15,6 +15,7 @@ from sfumato.kernel.expressions import Call, Expression, Literal, Scalar
 from sfumato.kernel.losses import GDP, ZCDP, ApproxDP, PureDP
 from sfumato.kernel.neighbours import PrivacyUnit
 from sfumato.kernel.row_sources import Source, derive_extent
+from sfumato.kernel.strategies import Matrix, check_matrices
 
 MOST_STEPS = 1 << 53  # engines clamp in doubles before they cast
 MOST_SPAN = 1 << 15  # of Thirds and Curve, in steps: they are squared
@@ -199,6 +200,24 @@ class Pivot:
 
 
 @dataclass(frozen=True, slots=True)
+class Strategy:
+    """Integer queries over all cells, from which the cells of `part` are computed (strategies.py)."""
+
+    part: Count | Sum
+    matrices: tuple[Matrix, ...]  # one for each key of the plan
+    width: ClassVar = 1
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.part, Count | Sum):
+            raise KernelFault("A strategy is of counts or sums.")
+
+    @property
+    def value(self) -> Expression | None:
+        """The value that the part measures."""
+        return self.part.value
+
+
+@dataclass(frozen=True, slots=True)
 class Factor:
     """A value on its grid, clamped."""
 
@@ -258,7 +277,7 @@ class Products:
 Choice = Quantiles | Extreme | Mode
 Split = Halves | Thirds | Curve
 Different = Distinct | DistinctSum
-Quantity = Count | Sum | People | Keys | WeightedKeys | Different | Split | Products | Choice | Pivot
+Quantity = Count | Sum | People | Keys | WeightedKeys | Different | Split | Products | Choice | Pivot | Strategy
 Loss = PureDP | ApproxDP | ZCDP | GDP
 
 
@@ -286,8 +305,8 @@ class Measurement:
 
 
 def take_part(quantity: Quantity) -> Quantity:
-    """What is measured for each condition of a pivot; any other quantity itself."""
-    return quantity.part if isinstance(quantity, Pivot) else quantity
+    """What is measured for each condition of a pivot, or mixed by a strategy; any other quantity itself."""
+    return quantity.part if isinstance(quantity, Pivot | Strategy) else quantity
 
 
 def count_bins(choice: Choice) -> int:
@@ -304,7 +323,7 @@ def find_exponent(quantity: Quantity, *, per_row: bool) -> int:  # noqa: PLR0911
             return grid.exponent
         case Thirds(grid=grid) | Curve(grid=grid):
             return 2 * grid.exponent
-        case Pivot(part):
+        case Pivot(part) | Strategy(part):
             return find_exponent(part, per_row=per_row)
         case Products():
             return quantity.exponent
@@ -362,6 +381,9 @@ class BoundedPlan:
         ):
             if refused:
                 raise KernelFault(reason)
+        for quantity in quantities:
+            if isinstance(quantity, Strategy):
+                check_matrices(quantity.matrices, [len(key.values or ()) for key in self.keys])
 
     @property
     def cells(self) -> int | None:

@@ -26,6 +26,7 @@ from sfumato.kernel.plan import (
     Products,
     Quantiles,
     Quantity,
+    Strategy,
     Sum,
     Thirds,
     WeightedKeys,
@@ -34,6 +35,7 @@ from sfumato.kernel.plan import (
 )
 from sfumato.kernel.row_sources import Scan
 from sfumato.kernel.split_sums import bound_parts
+from sfumato.kernel.strategies import Matrix, bound_columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +51,17 @@ def derive_sensitivity(plan: BoundedPlan, quantity: Quantity) -> Sensitivity:  #
 
     Claim: K-25. Between neighbours, the vector of the quantity's integers changes by at most this in L1 and L2.
     Requires: the engine computes the plan as its operators say (tests/engines: every engine equals the reference).
-    Relies on: K-35 (reach), K-37 (split sums), K-64 (different values), K-77 (pivots); nothing of the planner.
+    Relies on: K-35 (reach), K-37 (split sums), K-64 (different values), K-77 (pivots), K-80; nothing of the planner.
     Checked by: tests/neighbours/test_sensitivity.py::test_no_neighbour_moves_more
     """
     reach, per_row, neighbours = Fraction(plan.reach), plan.unit.per_row, plan.unit.neighbours
     match quantity:
         case Count():
-            return _bound_weighed(plan, Fraction(0), reach / Fraction(2) ** find_exponent(quantity, per_row=per_row))
+            return _bound_weighed(plan, *_bound_unit(plan, quantity))
         case Sum(value, grid) if neighbours is Neighbours.REPLACE_ONE and _is_always_there(plan, value):
             return Sensitivity(Fraction(grid.span), Fraction(grid.span**2))
-        case Sum(_, grid, offset):
-            return _bound_weighed(plan, reach * min(grid.lower - offset, 0), reach * max(grid.upper - offset, 0))
+        case Sum():
+            return _bound_weighed(plan, *_bound_unit(plan, quantity))
         case People() | Keys():
             groups = plan.max_groups_per_unit
             moved = Fraction(groups if plan.cells is None else min(groups, plan.cells))  # by one in each cell
@@ -88,6 +90,8 @@ def derive_sensitivity(plan: BoundedPlan, quantity: Quantity) -> Sensitivity:  #
             return Sensitivity(moved, moved**2)
         case Pivot(part, conditions):  # as if the number of the condition were one more key (K-77)
             return derive_sensitivity(replace(plan, keys=(*plan.keys, number_conditions(conditions))), part)
+        case Strategy(part, matrices):  # by the columns of the cells that one unit moves (K-80)
+            return _bound_mixed(plan, *_bound_unit(plan, part), matrices)
         case Products():
             sides = bound_terms(plan, quantity)
             return Sensitivity(sum(sides, Fraction(0)), sum((side**2 for side in sides), Fraction(0)))
@@ -136,6 +140,32 @@ def bound_unit_weight(plan: BoundedPlan) -> int:
     Checked by: tests/kernel/test_certify.py::test_the_table_of_sensitivities
     """
     return plan.reach if plan.unit.per_row else plan.reach << -ROW_WEIGHT_EXPONENT
+
+
+def _bound_unit(plan: BoundedPlan, quantity: Count | Sum) -> tuple[Fraction, Fraction]:
+    """The least (at most 0) and the most (at least 0) that one unit's rows add, over all cells together."""
+    reach = Fraction(plan.reach)
+    if isinstance(quantity, Count):
+        return Fraction(0), reach / Fraction(2) ** find_exponent(quantity, per_row=plan.unit.per_row)
+    low, high = quantity.grid.lower - quantity.offset, quantity.grid.upper - quantity.offset
+    return reach * min(low, 0), reach * max(high, 0)
+
+
+def _bound_mixed(plan: BoundedPlan, least: Fraction, most: Fraction, matrices: tuple[Matrix, ...]) -> Sensitivity:
+    """Of a strategy's queries, where one unit's rows are between `least` and `most` together.
+
+    A norm is convex, so it is largest where a unit has all its weight in one cell: along the column of that cell.
+    """
+    l1, l2_squared, product = bound_columns(matrices)
+    size = max(-least, most)
+    match plan.unit.neighbours:
+        case Neighbours.ADD_REMOVE:
+            return Sensitivity(size * l1, size**2 * l2_squared)
+        case Neighbours.REPLACE_ONE:  # |a - b|**2 = |a|**2 + |b|**2 - 2ab; of opposite signs, at most (|a| + |b|)**2
+            squared = 4 * l2_squared if most > 0 > least else 2 * l2_squared - 2 * product
+            return Sensitivity(2 * size * l1, size**2 * squared)
+        case _:
+            assert_never(plan.unit.neighbours)
 
 
 def _bound_weighed(plan: BoundedPlan, least: Fraction, most: Fraction) -> Sensitivity:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from sfumato.kernel.exact import sum_exactly
-from sfumato.kernel.losses import GDP, ZCDP, PureDP
+from sfumato.kernel.losses import GDP, ZCDP, ApproxDP, PureDP
 from sfumato.kernel.plan import BoundedPlan, Count, Different, Loss, Measurement, People, Quantity, Sum, take_part
 from sfumato.kernel.sensitivity import derive_sensitivity
 
@@ -27,14 +27,31 @@ def _choose_loss(plan: BoundedPlan, measurement: Measurement, accounting: str) -
     match measurement.loss:
         case ZCDP(rho, delta) if accounting == "gdp" and not delta:
             return GDP(sum_exactly(rho, rho))  # a Gaussian of the same variance
-        case PureDP(epsilon) as laplace if takes_gaussian(measurement.quantity) and accounting != "basic":
-            moved = derive_sensitivity(plan, measurement.quantity)
+        case PureDP() as laplace if takes_gaussian(measurement.quantity) and accounting != "basic":
             gaussian = laplace.to_zcdp() if accounting == "zcdp" else laplace.to_gdp()
-            precision = 2 * Fraction(gaussian.rho) if isinstance(gaussian, ZCDP) else Fraction(gaussian.mu_squared)
-            smaller = float(moved.l2_squared / precision) < _compute_variance(float(moved.l1 / Fraction(epsilon)))
-            return gaussian if smaller else laplace
+            return min((laplace, gaussian), key=lambda loss: find_variance(plan, replace(measurement, loss=loss)))
         case loss:
             return loss
+
+
+def list_other_payments(measurement: Measurement, accounting: str) -> list[Measurement]:
+    """The same measurement with Gaussian noise instead of Laplace noise, where the budget's accounting has a price."""
+    laplace = measurement.loss
+    if not isinstance(laplace, PureDP) or accounting == "basic" or not takes_gaussian(measurement.quantity):
+        return []
+    return [replace(measurement, loss=laplace.to_zcdp() if accounting == "zcdp" else laplace.to_gdp())]
+
+
+def find_variance(plan: BoundedPlan, measurement: Measurement) -> float:
+    """The variance of the noise that the measurement's loss pays for, in steps."""
+    moved = derive_sensitivity(plan, measurement.quantity)
+    match measurement.loss:
+        case ZCDP(rho):
+            return float(moved.l2_squared / (2 * Fraction(rho)))
+        case GDP(mu_squared):
+            return float(moved.l2_squared / Fraction(mu_squared))
+        case PureDP(epsilon) | ApproxDP(epsilon):
+            return _compute_variance(float(moved.l1 / Fraction(epsilon)))
 
 
 def _compute_variance(scale: float) -> float:

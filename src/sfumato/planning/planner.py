@@ -13,6 +13,7 @@ from sfumato.planning.formulas import Formula
 from sfumato.planning.key_rule import MOST_KEYS, choose_key_rule
 from sfumato.planning.public_numbers import PublicNumbers
 from sfumato.planning.quantity_chooser import QuantityChooser
+from sfumato.planning.running_totals import measure_running_totals
 from sfumato.planning.shares import pay_for, split_evenly
 from sfumato.planning.unit_and_version import find_unit, pin_versions
 from sfumato.query.capped_scans import cap_scans
@@ -49,10 +50,11 @@ def choose_plan(
         whole = _plan_measurements(query, loss, dataset, versions, delta, split=False)
         cheapest = pay_least(whole.plan, accounting)
         if all(isinstance(one.loss, ZCDP | GDP) or not takes_gaussian(one.quantity) for one in cheapest.measurements):
-            return replace(whole, plan=cheapest)
+            return replace(whole, plan=measure_running_totals(query, cheapest, whole.formulas, accounting))
     split = isinstance(loss, PureDP)
     planned = _plan_measurements(query, loss, dataset, versions, delta, split=split)
-    return replace(planned, plan=pay_least(planned.plan, accounting))
+    cheapest = pay_least(planned.plan, accounting)
+    return replace(planned, plan=measure_running_totals(query, cheapest, planned.formulas, accounting))
 
 
 def _plan_measurements(

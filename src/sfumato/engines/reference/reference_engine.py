@@ -1,6 +1,8 @@
 """The reference engine: slow, plain Python. Every other engine must equal it, bit for bit."""
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import product
+from math import prod
 from typing import assert_never
 
 from sfumato.engines.measured_cells import Added, Bins, Cells, compute_integers, list_addends, number_bins
@@ -23,6 +25,7 @@ from sfumato.kernel.plan import (
     Pivot,
     Products,
     Quantiles,
+    Strategy,
     Sum,
     Thirds,
     WeightedKeys,
@@ -31,6 +34,7 @@ from sfumato.kernel.plan import (
 from sfumato.kernel.release import ExactAggregates
 from sfumato.kernel.row_sources import derive_extent
 from sfumato.kernel.split_sums import find_middle
+from sfumato.kernel.strategies import Matrix
 from sfumato.kernel.weighted_keys import find_weight
 from sfumato.row_meanings.evaluate import Row, evaluate
 
@@ -61,6 +65,9 @@ class ReferenceEngine:
             match measurement.quantity:
                 case Count() | Sum() | Halves() | Thirds() | Curve() | Pivot() | Products() as added:
                     integers[measurement.name] = _add_up(added, placed, len(cells), plan)
+                case Strategy(part, matrices):
+                    cells_of_part = _add_up(part, placed, len(cells), plan)
+                    integers[measurement.name] = _multiply_out(cells_of_part, matrices)
                 case People() | Keys():
                     integers[measurement.name] = _count_units(placed, len(cells), plan)
                 case WeightedKeys():
@@ -132,6 +139,16 @@ def _add_up(quantity: Added, placed: Sequence[Placed], cells: int, plan: Bounded
     return [integer for total in totals for integer in compute_integers(quantity, total, plan)]
 
 
+def _multiply_out(cells: Sequence[int], matrices: Sequence[Matrix]) -> list[int]:
+    """Every query of a strategy, term by term."""
+    places = list(product(*(range(len(matrix)) for matrix in matrices)))
+
+    def weigh(query: tuple[int, ...], cell: tuple[int, ...]) -> int:
+        return prod(matrix[row][column] for matrix, row, column in zip(matrices, query, cell, strict=True))
+
+    return [sum(weigh(query, cell) * cells[at] for at, cell in enumerate(places)) for query in places]
+
+
 def _contributions(quantity: Added, row: WeightedRow, plan: BoundedPlan) -> tuple[int, ...]:
     """What one row adds to each of the sums that a quantity is computed from."""
     most, per_row = derive_extent(plan.source).numerator, plan.unit.per_row
@@ -141,6 +158,8 @@ def _contributions(quantity: Added, row: WeightedRow, plan: BoundedPlan) -> tupl
             if found is None:
                 return (0,) * quantity.width
             return tuple(_weighed(part, row, most) for part in split_row(quantity, quantise(found, grid)))
+        case Strategy(part):
+            return _contributions(part, row, plan)
         case Pivot(part, conditions):
             true = [place for place, condition in enumerate(conditions) if evaluate(condition, row.values) is True]
             mine = _contributions(part, row, plan)

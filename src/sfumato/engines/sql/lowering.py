@@ -50,6 +50,7 @@ from sfumato.kernel.plan import (
     Products,
     Quantiles,
     Split,
+    Strategy,
     Sum,
     Thirds,
     WeightedKeys,
@@ -61,7 +62,7 @@ from sfumato.kernel.split_sums import find_middle
 
 HELD_KEYS = "held_keys"  # how many keys a unit has, before at most g of them are kept
 Stored = Mapping[str, Grid]  # the numeric columns that the snapshot holds in steps, and their grids
-Measured = Count | Sum | Split | Factor | Pivot | Choice  # what has a value
+Measured = Count | Sum | Split | Factor | Pivot | Strategy | Choice  # what has a value
 Valued = Sum | Split | Factor | Quantiles | Extreme  # what has a value on a grid
 
 
@@ -282,6 +283,8 @@ def _lower_totals(name: str, quantity: Added, plan: BoundedPlan, stored: Stored)
         case Count() | Sum() | Halves():
             addends = list_addends(quantity, plan)
             return [_lower_total(name, addend, plan, stored) for addend in addends]
+        case Strategy(part):
+            return _lower_totals(name, part, plan, stored)
         case Pivot(part, conditions):
             totals = _lower_totals(name, part, plan, stored)
             return [_restrict(total, name, place) for place in range(len(conditions)) for total in totals]

@@ -11,6 +11,8 @@ from fractions import Fraction
 from math import prod
 from typing import assert_never
 
+import numpy as np
+
 from sfumato.catalog.dataset import Table
 from sfumato.kernel.bin_choice import ExtremeChoice, ModeChoice, QuantileChoice
 from sfumato.kernel.certify import Certificate, Certified
@@ -32,14 +34,17 @@ from sfumato.kernel.plan import (
     Products,
     Quantiles,
     Quantity,
+    Strategy,
     Sum,
     Thirds,
     WeightedKeys,
 )
 from sfumato.kernel.row_sources import Capped, Derived, Join, PerKey, PerUnit, PublicScan, Scan, Source, Union
+from sfumato.kernel.strategies import Matrix
 from sfumato.lab.auditing.plain_reading import PinnedTables
 
 WEIGHT = 65_536  # steps of a person's row
+MOST_KRONECKER = 1 << 16  # entries of a strategy's whole matrix
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +69,7 @@ def check_sensitivities(certificate: Certificate, tables: Mapping[str, Table], p
             yield f"{certified.name}: the certified sensitivity is below what one unit can move."
 
 
-def find_least(  # noqa: PLR0911 - one return a rule
+def find_least(  # noqa: PLR0911, PLR0912 - one return a rule
     plan: BoundedPlan, quantity: Quantity, tables: Mapping[str, Table], pinned: PinnedTables
 ) -> LeastSensitivity:
     """The sensitivity of a quantity that adds up."""
@@ -100,6 +105,8 @@ def find_least(  # noqa: PLR0911 - one return a rule
         case Pivot(part, conditions):  # a row belongs to one condition: as one more key
             apart = replace(plan, keys=(*plan.keys, Key(Literal(None), tuple(range(len(conditions))))))
             return find_least(apart, part, tables, pinned)
+        case Strategy(part, matrices):
+            return _find_mixed(find_least(suppose_add_remove(plan), part, tables, pinned), part, matrices, replaces)
         case Products():
             ends = [quantity.find_bounds(term) for term in quantity.terms]
             sides = [
@@ -111,6 +118,37 @@ def find_least(  # noqa: PLR0911 - one return a rule
             return LeastSensitivity(Fraction(0), Fraction(0))  # `_falls_short` has rules of choices; of weights, none
         case _:
             assert_never(quantity)
+
+
+def suppose_add_remove(plan: BoundedPlan) -> BoundedPlan:
+    """The plan for units that come or leave: there, the L1 change is what one unit adds at most."""
+    return replace(plan, unit=replace(plan.unit, neighbours=Neighbours.ADD_REMOVE))
+
+
+def _find_mixed(
+    one: LeastSensitivity, part: Count | Sum, matrices: tuple[Matrix, ...], replaces: bool
+) -> LeastSensitivity:
+    """Queries over all cells: one unit fills the cell whose column is the longest; another one leaves another cell."""
+    columns = np.ones((1, 1), object)
+    longest = squares = 1
+    for matrix in matrices:
+        factor = np.array(matrix, object)
+        columns = np.kron(columns, factor) if columns.size * factor.size <= MOST_KRONECKER else columns
+        longest *= max(sum(map(abs, column)) for column in zip(*matrix, strict=True))
+        squares *= max(sum(entry * entry for entry in column) for column in zip(*matrix, strict=True))
+    l1, l2_squared = one.l1 * longest, one.l2_squared * squares
+    if not replaces:
+        return LeastSensitivity(l1, l2_squared)
+    if isinstance(part, Sum) and part.grid.lower < part.offset < part.grid.upper:
+        low, high = part.grid.lower - part.offset, part.grid.upper - part.offset
+        opposed = Fraction(high - low, max(high, -low)) ** 2  # in one cell, with opposite signs
+        return LeastSensitivity(Fraction(0), max(opposed, Fraction(1)) * l2_squared)
+    if columns.shape[0] != prod(map(len, matrices)):
+        return LeastSensitivity(l1, l2_squared)  # too many cells to compare: what one unit moves at least
+    apart = columns.T @ columns
+    lengths = apart.diagonal()
+    farthest = max(Fraction(int(far)) for far in (lengths[:, None] + lengths[None, :] - 2 * apart).ravel())
+    return LeastSensitivity(l1, one.l2_squared * max(farthest, Fraction(squares)))
 
 
 def _find_different(

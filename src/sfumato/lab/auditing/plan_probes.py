@@ -7,7 +7,7 @@ from sfumato.catalog.dataset import Table
 from sfumato.engines.engine import Engine
 from sfumato.errors import SfumatoError
 from sfumato.kernel.expressions import Column
-from sfumato.kernel.plan import BoundedPlan
+from sfumato.kernel.plan import BoundedPlan, Pivot, Strategy, take_part
 from sfumato.kernel.row_sources import Capped, Derived, Join, PerUnit, PublicScan, Scan, Source, Union
 
 
@@ -22,8 +22,11 @@ def check_refusals(engine: Engine, plan: BoundedPlan, tables: Mapping[str, Table
             continue
         declared = tables[plan.source.table].columns.get(value.name.removeprefix(plan.source.prefix))
         if value.nullable and getattr(declared, "nullable", False):
-            sure = replace(measurement.quantity, value=replace(value, nullable=False))  # type: ignore[arg-type]
+            quantity = measurement.quantity
+            sure = replace(take_part(quantity), value=replace(value, nullable=False))  # type: ignore[arg-type]
             others = list(plan.measurements)
+            if isinstance(quantity, Pivot | Strategy):
+                sure = replace(quantity, part=sure)  # type: ignore[arg-type]
             others[place] = replace(measurement, quantity=sure)
             if _is_accepted(engine, plan, measurements=tuple(others)):
                 yield "The engine accepts a plan that treats a nullable column as one without NULLs."

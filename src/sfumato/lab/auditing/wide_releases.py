@@ -14,7 +14,7 @@ from sfumato.kernel.certify import BinChoice, Certificate, Certified
 from sfumato.kernel.expressions import Column, ColumnType
 from sfumato.kernel.losses import ApproxDP
 from sfumato.kernel.mechanisms import BoxNoise, GaussianNoise, LaplaceNoise
-from sfumato.kernel.plan import BoundedPlan, Curve, Key
+from sfumato.kernel.plan import BoundedPlan, Curve, Key, Strategy
 from sfumato.kernel.release import CellKey, Released
 from sfumato.lab.auditing.binomial_limits import compute_tail
 from sfumato.lab.auditing.noise_distribution import ALARM, find_wrong_noise
@@ -69,7 +69,11 @@ def _check_real_path(desk: Desk, wide: BoundedPlan, given: ExactIntegers) -> Ite
 
 def widen(plan: BoundedPlan) -> BoundedPlan | None:
     """The same measurements over very many declared cells; without curves, which have one cell."""
-    kept = tuple(measurement for measurement in plan.measurements if not isinstance(measurement.quantity, Curve))
+    kept = tuple(
+        replace(one, quantity=one.quantity.part) if isinstance(one.quantity, Strategy) else one  # has a fixed size
+        for one in plan.measurements
+        if not isinstance(one.quantity, Curve)
+    )
     if not kept:
         return None
     plan = replace(plan, measurements=kept)
