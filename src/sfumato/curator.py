@@ -106,16 +106,19 @@ class Curator:
         analyst: str = DEFAULT_ANALYST,
         max_rows: int | None = None,
         max_groups: int | None = None,
+        interval_share: Number | None = None,
     ) -> Answer:
         """Answer a question for its price. If it was answered before, as precisely or better, it is free.
 
         `max_rows` bounds the rows of one person once more: after the joins of the question, and before its WHERE.
         `max_groups` bounds the groups in which one person counts. Both only lower the catalog's bounds.
+        `interval_share` is the part of a quantile's cost that pays for an interval in value, for example 0.5. Without
+        it a quantile is more precise, and its error is known in rank only.
         """
         with self.at_desk() as desk:
             return ask(
                 desk, sql, epsilon, rho=rho, delta=delta, margin=margin, confidence=confidence, analyst=analyst,
-                max_rows=max_rows, max_groups=max_groups,
+                max_rows=max_rows, max_groups=max_groups, interval_share=interval_share,
             )  # fmt: skip
 
     def preview(
@@ -130,12 +133,13 @@ class Curator:
         analyst: str = DEFAULT_ANALYST,
         max_rows: int | None = None,
         max_groups: int | None = None,
+        interval_share: Number | None = None,
     ) -> Preview:
         """Cost and margins, before spending. It reads no data and costs nothing."""
         with self.at_desk() as desk:
             return preview(
                 desk, sql, epsilon, rho=rho, delta=delta, assume=assume, confidence=confidence, analyst=analyst,
-                max_rows=max_rows, max_groups=max_groups,
+                max_rows=max_rows, max_groups=max_groups, interval_share=interval_share,
             )  # fmt: skip
 
     def upgrade(

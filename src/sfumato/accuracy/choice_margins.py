@@ -25,6 +25,8 @@ def compute_score_margin(spread: Fraction, miss: Fraction, size: int) -> float:
 def compute_bin_margin(choice: QuantileChoice | ExtremeChoice | ModeChoice, confidence: Number = "0.95") -> float:
     """How much weight may lie between the chosen bins and the right ones, with the stated probability.
 
+    The ends of intervals (K-83) are further from the wanted rank by what they are padded with.
+
     Quantiles: each chosen bin's ranks come within this much weight of the wanted rank, for all fractions of one cell
     at once. The ranks of a bin go from the weight before it to the weight up to its end. Extremes: at most this much
     weight lies strictly beyond the chosen bin. Modes: the j-th chosen bin holds at most this much less than the j-th
@@ -37,6 +39,9 @@ def compute_bin_margin(choice: QuantileChoice | ExtremeChoice | ModeChoice, conf
     """
     miss = 1 - read_probability(confidence, "confidence")
     match choice:
+        case QuantileChoice(fractions=fractions) if choice.miss is not None:
+            once = find_miss_per_coordinate(miss, 2 * len(fractions))
+            return choice.pads[0][0] + compute_score_margin(choice.spread, once, choice.bins)
         case QuantileChoice(fractions=fractions):
             once = find_miss_per_coordinate(miss, len(fractions))
             return max(compute_rank_margin(choice.spread, once, choice.bins, fraction) for fraction in fractions)

@@ -16,6 +16,7 @@ from sfumato.number_arguments import Number, read_probability
 from sfumato.query.bound_question import bind_question
 from sfumato.query.contribution_limits import limit_contributions
 from sfumato.query.frame import FrameQuery
+from sfumato.query.quantile_intervals import add_quantile_intervals
 from sfumato.query.query import Query
 
 
@@ -31,18 +32,21 @@ def ask(
     analyst: str = DEFAULT_ANALYST,
     max_rows: int | None = None,
     max_groups: int | None = None,
+    interval_share: Number | None = None,
 ) -> Answer:
     """Answer a question for its price. If the ledger has an answer that is as precise, it is free."""
     bound = bind_question(question, desk.dataset)
     query = limit_contributions(bound.query, max_rows, max_groups, desk.dataset)
     level = read_probability(confidence, "confidence")
+    query = add_quantile_intervals(query, interval_share, level)
     margins = read_margins(query, margin, epsilon, rho)
     if margins is not None:
         refuse_several(query, "ask(margin=...)")
     loss = choose_loss(query, epsilon, rho) if margins is None else find_least_epsilon(desk, query, margins, level)
 
     def write_question() -> str:
-        limits = {"max_rows": max_rows, "max_groups": max_groups}
+        share = None if interval_share is None else str(interval_share)
+        limits: dict[str, object] = {"max_rows": max_rows, "max_groups": max_groups, "interval_share": share}
         given = {name: limit for name, limit in limits.items() if limit is not None}
         return write_record("ask", record_question(bound.tree, query, margins), confidence=level, **given)
 

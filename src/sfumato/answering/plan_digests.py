@@ -33,7 +33,8 @@ from sfumato.kernel.plan import (
 from sfumato.planning.quantity_chooser import name_kind
 
 _ATOMS = (type(None), bool, int, float, str, date, datetime, Decimal, Fraction)
-_LATER = {"Scan": ("unique",), "Join": ("meets_one",)}  # left out where they say nothing: older ledgers have none
+# left out where they say nothing: older ledgers have none
+_LATER = {"Scan": ("unique",), "Join": ("meets_one",), "Quantiles": ("miss",)}
 _LOSS = 6  # the place of the loss in a record
 
 

@@ -38,6 +38,7 @@ from sfumato.planning.planner import Planned
 from sfumato.query.bound_question import bind_question
 from sfumato.query.contribution_limits import limit_contributions
 from sfumato.query.frame import FrameQuery
+from sfumato.query.quantile_intervals import add_quantile_intervals
 from sfumato.query.query import Query
 
 
@@ -149,11 +150,13 @@ def preview(
     analyst: str = DEFAULT_ANALYST,
     max_rows: int | None = None,
     max_groups: int | None = None,
+    interval_share: Number | None = None,
 ) -> Preview:
     """Cost and margins, before spending."""
     bound = bind_question(question, desk.dataset).query
     query = limit_contributions(bound, max_rows, max_groups, desk.dataset)
     level = read_probability(confidence, "confidence")
+    query = add_quantile_intervals(query, interval_share, level)
     loss, share = choose_loss(query, epsilon, rho), choose_delta(query, delta)
     count = read_assumed_rows(assume)
     admitted = desk.admit(analyst)

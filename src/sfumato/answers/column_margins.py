@@ -10,6 +10,7 @@ import numpy as np
 from sfumato.accuracy.noise_margins import find_miss_per_coordinate
 from sfumato.answers.intervals import bound_column, express_as_linear, find_column_ends, has_interval
 from sfumato.answers.output_values import Floats, Objects
+from sfumato.answers.quantile_intervals import find_even_margin
 from sfumato.answers.released_values import (
     Reading,
     ReleasedVector,
@@ -42,13 +43,16 @@ from sfumato.kernel.plan import (
     WeightedKeys,
 )
 from sfumato.kernel.split_sums import find_middle
-from sfumato.planning.formulas import VarianceFormula
+from sfumato.planning.formulas import BinFormula, VarianceFormula
 from sfumato.planning.planner import Planned
-from sfumato.query.query import KeyRef, Post, Query
+from sfumato.query.query import AggregateRef, KeyRef, Post, Query
 
 PRIVATE_COUNT = "The margin depends on a private count. preview(..., assume={'n': ...}) shows it for an assumed count."
 NO_NUMBER = "The column is not a number."
-IN_RANK = "The error of this choice is in rank, not in value. explain() states it in rows."
+IN_RANK = (
+    "The error of this choice is in rank, not in value. explain() states it in rows. A quantile of a number has an "
+    "interval in value with interval_share=0.5, for example."
+)
 OF_TWO = "The margin depends on how the two columns vary together, which is private. The answer has an interval."
 EVENLY = "Margins of averages and variances assume values that are spread evenly between the declared bounds."
 
@@ -76,7 +80,13 @@ def find_margins(
         margins[name] = None
         miss = compute_miss_chance(query, planned, post, confidence, certificate.cells or 1)
         linear = express_as_linear(post, planned.formulas)
-        if depends_on_choice(post, planned.formulas):
+        formula = planned.formulas[post.index] if isinstance(post, AggregateRef) else None
+        if isinstance(formula, BinFormula) and formula.ends:
+            if people is None:
+                reasons[name] = PRIVATE_COUNT
+            else:
+                margins[name] = find_even_margin(formula, certificate, people)
+        elif depends_on_choice(post, planned.formulas):
             reasons[name] = IN_RANK
         elif not has_interval(post, planned.formulas):
             reasons[name] = NO_NUMBER

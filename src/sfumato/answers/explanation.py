@@ -27,6 +27,7 @@ from sfumato.answers.proofs import (
     find_claims,
     list_proofs,
 )
+from sfumato.answers.quantile_intervals import NO_ENDS, is_interval
 from sfumato.answers.released_values import (
     Reading,
     ReleasedVector,
@@ -125,9 +126,7 @@ def summarise_measurements(
 def write_sentences(query: Query, planned: Planned, certificate: Certificate, confidence: Fraction) -> tuple[str, ...]:
     """Sentences about the whole answer: shares of the cost, contribution bounds, undeclared keys, intervals."""
     said = [*query.unit_notes]
-    measurements = len(planned.plan.measurements)
-    if measurements > 1:
-        said.append(cite(f"The cost is divided equally among the {measurements} measurements.", SHARE_CLAIMS))
+    said += _describe_shares(query, planned)
     if any(repeat.factor != 1 or repeat.shift for repeat in fold_repeats(query.aggregates).values()):
         said.append(REPEATED)
     if planned.plan.keys:
@@ -185,6 +184,21 @@ def _describe_shared_noise(quantities: Sequence[Quantity]) -> Iterator[str]:
         yield cite(MIXED, STRATEGY_CLAIMS)
     if any(isinstance(take_part(quantity), Split) for quantity in quantities):
         yield cite(TOGETHER, PART_CLAIMS)
+
+
+def _describe_shares(query: Query, planned: Planned) -> list[str]:
+    """How the measurements share the cost."""
+    said: list[str] = []
+    intervals = sum(is_interval(measurement.quantity) for measurement in planned.plan.measurements)
+    measurements = len(planned.plan.measurements) - intervals
+    if measurements > 1:
+        said.append(cite(f"The cost is divided equally among the {measurements} measurements.", SHARE_CLAIMS))
+    if intervals and query.quantile_intervals is not None:
+        part = f"{100 * float(query.quantile_intervals.share):.4g} % of the cost of quantiles pays for their intervals."
+        said.append(cite(f"{part} interval_share sets this share.", SHARE_CLAIMS))
+    elif any(one.function == "QUANTILE" and one.since is None for one in query.aggregates):
+        said.append(NO_ENDS)
+    return said
 
 
 def _summarise_measurement(
@@ -253,6 +267,8 @@ def _name_noise(noise: Noise) -> str:
 def _describe_rank_margin(choice: BinChoice, grid: Fraction, confidence: Fraction) -> str:
     if not isinstance(choice, QuantileChoice):
         return " rows of rank"
+    if choice.miss is not None:
+        return f" rows of rank for each end, which is on the wrong side with probability {float(choice.miss):g} at most"
     even = compute_even_bin_margin(choice, confidence) * float(grid)
     return f" rows of rank for any data, ±{even:,.4g} if values are spread evenly between the bounds"
 
@@ -288,6 +304,8 @@ def _describe(quantity: Quantity) -> str:  # noqa: PLR0911, PLR0912 - one return
             return "sums of products together"
         case Quantiles(fractions=fractions):
             names = ", ".join(f"{float(fraction):g}" for fraction in fractions)
+            if quantity.miss is not None:
+                return f"intervals of the {'quantile' if len(fractions) == 1 else 'quantiles'} {names}"
             return f"{'quantile' if len(fractions) == 1 else 'quantiles'} {names}, {_describe_bins(quantity)}"
         case Extreme(largest=largest):
             return f"{'maximum' if largest else 'minimum'}, {_describe_bins(quantity)}"

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from sfumato.answers.intervals import has_interval
+from sfumato.answers.released_values import depends_on_choice
 from sfumato.answers.shown_rows import find_vector_names
 from sfumato.kernel.certify import Certificate
 from sfumato.planning.planner import Planned
@@ -57,8 +58,8 @@ def find_interval_terms(query: Query, planned: Planned, certificate: Certificate
     reads = {
         name: find_vector_names(post, planned.formulas)
         for name, post in query.columns
-        if has_interval(post, planned.formulas)
-    }
+        if has_interval(post, planned.formulas) and not depends_on_choice(post, planned.formulas)
+    }  # the ends of a quantile have coins of their own, by which no row is selected
     sorts = frozenset[str]().union(*(find_vector_names(term.by, planned.formulas) for term in query.order))
     having = find_vector_names(query.having, planned.formulas) if query.having is not None else frozenset[str]()
     keys = frozenset(certified.name for certified in certificate.measurements if certified.threshold is not None)

@@ -17,8 +17,9 @@ from sfumato.answers.possible_ranges import (
     bound_post,
     clip_ends,
 )
+from sfumato.answers.quantile_intervals import find_quantile_ends
 from sfumato.answers.ratio_intervals import find_ratio_ends
-from sfumato.answers.released_values import find_linear_margin, find_margin, simulate_ends
+from sfumato.answers.released_values import depends_on_choice, find_linear_margin, find_margin, simulate_ends
 from sfumato.answers.shown_rows import (
     ShownRows,
     compute_values,
@@ -36,6 +37,7 @@ from sfumato.kernel.certify import BinChoice
 from sfumato.kernel.expressions import Literal
 from sfumato.kernel.mechanisms import Noise
 from sfumato.planning.formulas import (
+    BinFormula,
     ChoiceFormula,
     CountFormula,
     Formula,
@@ -79,9 +81,12 @@ def has_interval(post: Post, formulas: Sequence[Formula]) -> bool:
     """Is the column a number that is computed from noisy aggregates? Keys, choices and conditions have no interval."""
     match post:
         case AggregateRef(index):
-            return not isinstance(formulas[index], ChoiceFormula)
+            formula = formulas[index]
+            return bool(formula.ends) if isinstance(formula, BinFormula) else not isinstance(formula, ChoiceFormula)
         case PostCall(function, arguments):
             numbers = [argument for argument in arguments if not isinstance(argument, (Literal, KeyRef))]
+            if depends_on_choice(post, formulas) and len(_find_leaves(post, formulas)) > 1:
+                return False  # the interval of a quantile and other intervals do not share their chance of a miss
             return function in NUMBERS and bool(numbers) and all(has_interval(number, formulas) for number in numbers)
         case _:
             return False
@@ -189,6 +194,8 @@ def bound_column(post: Post, formulas: Sequence[Formula], keys: Sequence[Objects
 
 def _find_leaf_ends(leaf: Post, shown: ShownRows, miss: Fraction) -> Ends:
     names = find_vector_names(leaf, shown.formulas)
+    if isinstance(leaf, AggregateRef) and isinstance(shown.formulas[leaf.index], BinFormula):
+        return find_quantile_ends(shown.formulas[leaf.index], shown)
     linear = express_as_linear(leaf, shown.formulas)
     if linear is not None:
         return _find_linear_ends(leaf, linear, shown, miss)

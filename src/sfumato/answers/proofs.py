@@ -35,6 +35,7 @@ TITLES = {  # the heading of each file; a test compares them
     "K-74": "undeclared keys by weight",
     "K-77": "pivots",
     "K-80": "strategies",
+    "K-83": "intervals of quantiles",
 }
 LOSS_CLAIMS = ("K-27", "K-17", "K-15")
 SHARE_CLAIMS = ("K-17",)
@@ -53,8 +54,8 @@ _CLAIM = re.compile(r"K-\d\d")
 def find_claims(quantity: Quantity, certified: Certified) -> tuple[str, ...]:
     """The claims about a measurement: its sensitivity, then its mechanism, then its noise."""
     match certified.noise:
-        case QuantileChoice():
-            return ("K-25", "K-31")
+        case QuantileChoice(miss=miss):
+            return ("K-25", "K-31") if miss is None else ("K-25", "K-31", "K-83")
         case ExtremeChoice():
             return ("K-25", "K-32")
         case ModeChoice():

@@ -34,6 +34,10 @@ MaxRows = Annotated[
     typer.Option(help="Bound the rows of one person once more, after the joins of the question.", min=1, metavar="N"),
 ]
 MaxGroups = Annotated[int | None, typer.Option(help="Bound the groups in which one person counts.", min=1, metavar="N")]
+IntervalShare = Annotated[
+    str | None,
+    typer.Option(help="The part of a quantile's cost that pays for its interval in value, such as 0.5.", metavar="S"),
+]
 People = Annotated[
     int, typer.Option(help="Also state the privacy loss for a group of this many people.", min=1, metavar="T")
 ]
@@ -58,6 +62,7 @@ def preview(
     analyst: Analyst = "analyst",
     max_rows: MaxRows = None,
     max_groups: MaxGroups = None,
+    interval_share: IntervalShare = None,
     as_json: AsJson = False,
 ) -> None:
     """Show what a question would cost and how accurate its answer would be. Free: no row is read."""
@@ -72,7 +77,7 @@ def preview(
         with working("Previewing"), open_folder(context.obj) as curator:
             found = curator.preview(
                 sql, epsilon, rho=rho, delta=delta, assume=assumed, confidence=confidence, analyst=analyst,
-                max_rows=max_rows, max_groups=max_groups,
+                max_rows=max_rows, max_groups=max_groups, interval_share=interval_share,
             )  # fmt: skip
         if as_json:
             print_json(
@@ -128,6 +133,7 @@ def ask(
     analyst: Analyst = "analyst",
     max_rows: MaxRows = None,
     max_groups: MaxGroups = None,
+    interval_share: IntervalShare = None,
     people: People = 1,
     plot: Plot = None,
     out: Out = None,
@@ -145,7 +151,7 @@ def ask(
         with working("Asking"), open_folder(context.obj) as curator:
             answer = curator.ask(
                 sql, epsilon, rho=rho, delta=delta, margin=wanted or None, confidence=confidence, analyst=analyst,
-                max_rows=max_rows, max_groups=max_groups,
+                max_rows=max_rows, max_groups=max_groups, interval_share=interval_share,
             )  # fmt: skip
         if as_json:
             print_json(answer.to_dict(people))

@@ -5,7 +5,7 @@ together, and every loss here is linear in the weight that moves: so all cells s
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -32,6 +32,8 @@ class QuantileChoice:
     """The bins in which given fractions of the weight are reached; several fractions share the epsilon.
 
     `several` says that the release has more than one cell: then a replaced unit may leave one and enter another.
+    With `miss`, two bins for each fraction are chosen instead, the ends of an interval: each of them is on the wrong
+    side of the fraction's bin with a probability of at most `miss`.
     """
 
     fractions: tuple[Fraction, ...]
@@ -40,11 +42,14 @@ class QuantileChoice:
     neighbours: Neighbours
     several: bool
     epsilon: Decimal
+    miss: Fraction | None = None
 
     def __post_init__(self) -> None:
         ordered = self.fractions and list(self.fractions) == sorted(set(self.fractions))
         if not ordered or not 0 < self.fractions[0] <= self.fractions[-1] < 1:
             raise KernelFault("Fractions are one or more, in ascending order, between 0 and 1.")
+        if self.miss is not None and not 0 < self.miss < 1:
+            raise KernelFault("An end of an interval misses with a probability between 0 and 1.")
         _check_parameters(self)
 
     @property
@@ -53,9 +58,11 @@ class QuantileChoice:
 
         Claim: K-31. Moving one unit costs at most epsilon, over all cells and fractions, at this spread or a wider one.
         Requires: one unit holds at most `reach` of weight, over all cells (caller).
-        Relies on: K-30 (the loss of a flip is the range of the scores' moves over the spread).
+        Relies on: K-30 (the loss of a flip is the range of the scores' moves over the spread), K-83 (with `miss`).
         Checked by: tests/kernel/test_bin_choice.py::test_quantile_privacy_is_enumerated
         """
+        if self.miss is not None:  # each end is a quantile of one fraction, with weight added that is public
+            return sum((2 * replace(self, fractions=(one,), miss=None).spread for one in self.fractions), Fraction(0))
         count = len(self.fractions)
         below = sum(self.fractions, Fraction(0))
         moved = sum((max(share, 1 - share) for share in self.fractions), Fraction(0)) + max(below, count - below)
@@ -63,8 +70,37 @@ class QuantileChoice:
             moved = 2 * moved if self.several else Fraction(2 * count)
         return moved * self.reach / Fraction(self.epsilon)
 
+    @property
+    def pads(self) -> tuple[tuple[int, int], ...]:
+        """The public weight that is added below all weight and above it, for each bin that a fraction chooses.
+
+        Claim: K-83. An end is on the wrong side of the fraction's bin with a probability of at most `miss`.
+        Requires: bins, reach, neighbours, epsilon and miss are public (caller).
+        Relies on: K-11 (find_least_tail), K-20.
+        Checked by: tests/kernel/test_quantile_ends.py::test_ends_are_seldom_on_the_wrong_side
+        """
+        if self.miss is None:
+            return ((0, 0),)
+        pad = find_least_tail(self.spread, self.miss / max(self.bins - 1, 1))
+        return (pad, 0), (0, pad)
+
+    def list_misses(self, weights: IntArray) -> list[tuple[IntArray, Fraction]]:
+        """How much worse than the best each bin is, and the spread in the same parts: one pair for each chosen bin.
+
+        Claim: K-31. With `miss`, each pair is of a quantile of one fraction on padded weights (K-83).
+        Requires: parts of a row's sum and of its pads fit the integers (_widen).
+        Checked by: tests/kernel/test_quantile_ends.py::test_the_loss_of_all_ends_is_at_most_epsilon
+        """
+        return [
+            (rank_misses(weights, fraction, *pad), fraction.denominator * self.spread)
+            for fraction in self.fractions
+            for pad in self.pads
+        ]
+
     def choose_cells(self, weights: Weights, entropy: Entropy) -> list[tuple[int, ...]]:
         """For each row of `weights`, the chosen bins, in the order of the fractions and never decreasing.
+
+        With `miss`, the two ends of one fraction after those of another; ends of different fractions are not sorted.
 
         Claim: K-31. The output is epsilon-DP for one unit, with exact probabilities.
         Requires: rows are the cells of one release, and one unit holds at most `reach` of all their weight (caller).
@@ -72,10 +108,10 @@ class QuantileChoice:
         Checked by: tests/kernel/test_bin_choice.py::test_quantile_privacy_is_enumerated
         """
         _check_weights(weights, self.bins)
-        exact = _widen(weights, max(fraction.denominator for fraction in self.fractions))
-        misses = ((rank_misses(exact, fraction), fraction.denominator * self.spread) for fraction in self.fractions)
-        bins = (permute_and_flip(*_compute_exponents(*miss), entropy) for miss in misses)
-        return [tuple(sorted(cell)) for cell in zip(*bins, strict=True)]
+        exact = _widen(weights, max(fraction.denominator for fraction in self.fractions), sum(self.pads[0]))
+        bins = [permute_and_flip(*_compute_exponents(*miss), entropy) for miss in self.list_misses(exact)]
+        cells = zip(*bins, strict=True)
+        return [tuple(sorted(cell)) if self.miss is None else tuple(cell) for cell in cells]
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,11 +234,12 @@ def _compute_exponents(below: IntArray, spread: Fraction) -> tuple[FloatArray, C
     return below.astype(np.float64) * float(1 / spread), lambda index: int(flat[index]) / spread
 
 
-def rank_misses(weights: IntArray, fraction: Fraction) -> IntArray:
+def rank_misses(weights: IntArray, fraction: Fraction, below: int = 0, above: int = 0) -> IntArray:
     """How much worse than the best bin each bin is, in parts of 1/denominator of a weight.
 
     A bin is as bad as its ranks are far from the wanted rank. The bin that holds the wanted rank is better the deeper
-    the rank lies inside it.
+    the rank lies inside it. `below` more weight in the first bin makes other bins bad that are not far below the
+    wanted rank; `above` more weight in the last bin, those that are not far above it.
 
     Claim: K-31. One unit of weight moves the misses of all bins within a range of max(fraction, 1 - fraction) plus
         what moves all of them alike.
@@ -211,11 +248,14 @@ def rank_misses(weights: IntArray, fraction: Fraction) -> IntArray:
     Checked by: tests/kernel/test_bin_choice.py::test_quantile_privacy_is_enumerated
     """
     wanted, parts = fraction.numerator, fraction.denominator
-    upto = weights.cumsum(axis=1)
-    rank = wanted * upto[:, -1:]
-    misses: IntArray = np.maximum(parts * (upto - weights) - rank, rank - parts * upto)
-    below: IntArray = misses - misses.min(axis=1, keepdims=True)
-    return below
+    rank = wanted * weights.sum(axis=1, keepdims=True) + parts * above
+    padded = weights.copy()
+    padded[:, 0] += below
+    padded[:, -1] += above
+    upto = padded.cumsum(axis=1)
+    misses: IntArray = np.maximum(parts * (upto - padded) - rank, rank - parts * upto)
+    best: IntArray = misses - misses.min(axis=1, keepdims=True)
+    return best
 
 
 def _check_weights(weights: Weights, bins: int) -> None:
@@ -223,10 +263,10 @@ def _check_weights(weights: Weights, bins: int) -> None:
         raise KernelFault("Weights are 64-bit integers from zero on, one for each bin.")
 
 
-def _widen(weights: Weights, parts: int) -> IntArray:
-    """The same integers, as Python's own where `parts` times a row's sum might leave int64."""
+def _widen(weights: Weights, parts: int, more: int = 0) -> IntArray:
+    """The same integers, as Python's own where `parts` times a row's sum, and `more`, might leave int64."""
     heaviest = weights.sum(axis=1, dtype=np.float64).max(initial=0)
-    return weights if parts * heaviest < _FITS else weights.astype(object)
+    return weights if parts * (heaviest + more) < _FITS else weights.astype(object)
 
 
 def _check_parameters(choice: QuantileChoice | ExtremeChoice | ModeChoice) -> None:

@@ -110,8 +110,8 @@ def _choose_rule(plan: BoundedPlan, quantity: Choice, epsilon: Decimal) -> BinCh
     """All cells share the epsilon: the weights of one unit are bounded over all of them."""
     bins, reach, neighbours = count_bins(quantity), bound_unit_weight(plan), plan.unit.neighbours
     match quantity:
-        case Quantiles(fractions=fractions):
-            return QuantileChoice(fractions, bins, reach, neighbours, plan.cells != 1, epsilon)
+        case Quantiles(fractions=fractions, miss=miss):
+            return QuantileChoice(fractions, bins, reach, neighbours, plan.cells != 1, epsilon, miss)
         case Extreme(largest=largest):
             return ExtremeChoice(largest, bins, reach, neighbours, epsilon)
         case Mode(width=most):

@@ -150,16 +150,20 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Quantiles:
-    """The bins of `grid`, numbered from its lower bound, below which these fractions of the rows lie."""
+    """The bins of `grid`, numbered from its lower bound, below which these fractions of the rows lie.
+
+    With `miss`, two ends around each of these bins: each is on the wrong side with a probability of at most `miss`.
+    """
 
     value: Expression
     grid: Grid
     fractions: tuple[Fraction, ...]
+    miss: Fraction | None = None
 
     @property
     def width(self) -> int:
         """How many bins are chosen in each cell."""
-        return len(self.fractions)
+        return len(self.fractions) if self.miss is None else 2 * len(self.fractions)
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,6 +99,9 @@ class BinFormula:
     step: float
     upper: float | None
     since: Scalar = None  # of a date or datetime: the value is so many days or minutes later
+    ends: str = ""  # the name of the measurement of its interval; empty: there is none
+    lower: float | None = None
+    rounding: float = 0.0  # the furthest that a value lies from the middle of its bin
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from sfumato.planning.key_rule import MOST_KEYS, choose_key_rule
 from sfumato.planning.public_numbers import PublicNumbers
 from sfumato.planning.quantity_chooser import QuantityChooser
 from sfumato.planning.running_totals import measure_running_totals
-from sfumato.planning.shares import pay_for, split_evenly
+from sfumato.planning.shares import pay_for, split_evenly, split_off
 from sfumato.planning.unit_and_version import find_unit, pin_versions
 from sfumato.query.capped_scans import cap_scans
 from sfumato.query.query import Query
@@ -79,10 +79,10 @@ def _plan_measurements(
     if not chooser.wanted:
         hint = "The catalog declares it, so everybody knows it: there is nothing to ask."
         raise InvalidParameter("question", "must depend on the data", "the public number of rows or people", hint)
-    shares = split_evenly(loss, len(chooser.wanted))
+    shares = _share_loss(chooser, loss, query)
     measurements = tuple(
-        Measurement(name, quantity, pay_for(quantity, share, delta, dataset))
-        for (name, (quantity, _)), share in zip(chooser.wanted.items(), shares, strict=True)
+        Measurement(name, quantity, pay_for(quantity, shares[name], delta, dataset))
+        for name, (quantity, _) in chooser.wanted.items()
     )
     source = pin_versions(query.source, versions)
     grouped = (undeclared or chooser.counts_unlisted) and not unit.per_row
@@ -95,6 +95,16 @@ def _plan_measurements(
     stated = None if query.dp_options is None else query.dp_options.max_groups_contributed
     plan = choose_key_rule(plan, counts_people=counts_people, most_keys=stated or MOST_KEYS)
     return Planned(plan, formulas, chooser.public)
+
+
+def _share_loss(chooser: QuantityChooser, loss: PureDP | ZCDP, query: Query) -> dict[str, PureDP | ZCDP]:
+    """An equal share for each measurement. Intervals of quantiles are paid from the share of their quantiles."""
+    names = [name for name in chooser.wanted if name not in chooser.ends_of.values()]
+    shares = dict(zip(names, split_evenly(loss, len(names)), strict=True))
+    for name, ends in chooser.ends_of.items():
+        if query.quantile_intervals is not None:
+            shares[name], shares[ends] = split_off(shares[name], query.quantile_intervals.share)
+    return shares
 
 
 def _refuse_many_bins(plan: BoundedPlan) -> None:

@@ -81,6 +81,7 @@ class QuantityChooser:
         self._counts_people = groups is not None and has_one_row_per_group(query, groups)
         self._query, self._dataset, self._pure = query, dataset, pure
         self.wanted: dict[str, tuple[Quantity, Typed | None]] = {}
+        self.ends_of: dict[str, str] = {}  # quantiles -> their intervals
         self.public = find_public_numbers(query, dataset)
         self.most_rows, self.most_people = find_largest_numbers(query, dataset)
         self._reach = derive_extent(query.source).reach
@@ -144,7 +145,8 @@ class QuantityChooser:
             case "QUANTILE" if value is not None and aggregate.fraction is not None:
                 fractions = self._fractions[value]
                 quantiles = Quantiles(value.expression, make_bin_grid(value), fractions)
-                return self._choose_bin(value, quantiles, fractions.index(aggregate.fraction), aggregate.since)
+                formula = self._choose_bin(value, quantiles, fractions.index(aggregate.fraction), aggregate.since)
+                return formula if aggregate.since is not None else self._add_ends(formula, value, quantiles)
             case "MIN" | "MAX" if value is not None:
                 extreme = Extreme(value.expression, make_bin_grid(value), aggregate.function == "MAX")
                 return self._choose_bin(value, extreme, 0, aggregate.since)
@@ -233,6 +235,16 @@ class QuantityChooser:
         name, grid = self._add(choice, value), choice.grid
         step = 2.0**grid.exponent
         return BinFormula(name, place, choice.width, grid.lower * step, step, value.upper, since)
+
+    def _add_ends(self, formula: BinFormula, value: Typed, quantiles: Quantiles) -> BinFormula:
+        """Measure the ends of an interval too, if the question asks for intervals of quantiles."""
+        wanted = self._query.quantile_intervals
+        if wanted is None:
+            return formula
+        ends = self._add(replace(quantiles, miss=wanted.miss / 2), value)
+        self.ends_of[formula.chosen] = ends
+        rounding = 0.0 if value.whole and formula.step == 1 else formula.step / 2
+        return replace(formula, ends=ends, lower=value.lower, rounding=rounding)
 
     def _find_count(self, value: Typed | None) -> Linear:
         """Find a count that is public or measured anyway (with the keys, or with a split value); else measure one."""

@@ -36,6 +36,18 @@ def round_share(share: Fraction, whole: Fraction | None = None) -> Fraction:
     return (share // unit) * unit
 
 
+def split_off(share: PureDP | ZCDP, part: Fraction) -> tuple[PureDP | ZCDP, PureDP | ZCDP]:
+    """What is left of a loss, and a part of it, as finite decimals that add up to it exactly."""
+    kind = PureDP if isinstance(share, PureDP) else ZCDP
+    whole = Fraction(share.epsilon if isinstance(share, PureDP) else share.rho)
+    taken = round_share(whole * part, whole)
+    amounts = [find_decimal(amount) for amount in (whole - taken, taken)]
+    if taken <= 0 or None in amounts:
+        raise InvalidParameter("interval_share", "must be large enough to pay for intervals", "a smaller one")
+    rest, split = (kind(amount) for amount in amounts if amount is not None)
+    return rest, split
+
+
 def pay_for(quantity: Quantity, share: PureDP | ZCDP, delta: Decimal | None, dataset: Dataset) -> Loss:
     """Make the loss that pays for a quantity. A choice is paid by the epsilon that a rho pays for."""
     if isinstance(quantity, Keys | WeightedKeys):

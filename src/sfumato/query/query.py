@@ -93,6 +93,14 @@ class Finish:
 
 
 @dataclass(frozen=True, slots=True)
+class QuantileIntervals:
+    """The share of a quantile's loss that pays for its interval, and the chance that the interval misses."""
+
+    share: Fraction
+    miss: Fraction
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """A question about the rows of a private source, as `bind` resolved it."""
 
@@ -113,6 +121,7 @@ class Query:
     cautions: tuple[str, ...] = field(default=(), compare=False)  # see decided_comparisons.py
     unit_notes: tuple[str, ...] = field(default=(), compare=False)  # what one person is, for explain()
     max_groups: int | None = None  # in which one person counts, at most; the catalog's bound holds too
+    quantile_intervals: "QuantileIntervals | None" = None  # None: quantiles have no interval in value
 
     @property
     def shown_names(self) -> tuple[str, ...]:

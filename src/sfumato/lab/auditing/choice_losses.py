@@ -11,7 +11,7 @@ from typing import assert_never
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.kernel.bin_choice import ExtremeChoice, ModeChoice, QuantileChoice, rank_misses
+from sfumato.kernel.bin_choice import ExtremeChoice, ModeChoice, QuantileChoice
 
 FloatArray = npt.NDArray[np.float64]
 Cell = Mapping[int, int]  # weights by bin
@@ -70,11 +70,7 @@ def list_distributions(choice: Choice, cell: Cell, marks: Sequence[int]) -> list
         case ModeChoice():
             exponents = [(weights.max() - weights) / float(choice.spread)]
         case QuantileChoice():
-            misses = [rank_misses(weights[np.newaxis], fraction)[0] for fraction in choice.fractions]
-            exponents = [
-                miss / float(fraction.denominator * choice.spread)
-                for miss, fraction in zip(misses, choice.fractions, strict=True)
-            ]
+            exponents = [miss[0] / float(spread) for miss, spread in choice.list_misses(weights[np.newaxis])]
         case ExtremeChoice():
             return [_distribute_extreme(choice, weights, marks)]
         case _:

@@ -56,8 +56,8 @@ def _find_step(choice: Choice) -> int:
 
 def _describe(choice: Choice) -> str:
     match choice:
-        case QuantileChoice(fractions=fractions):
-            return f"The quantile {float(fractions[0]):g}"
+        case QuantileChoice(fractions=fractions, miss=miss):
+            return f"The {'quantile' if miss is None else 'interval of the quantile'} {float(fractions[0]):g}"
         case ExtremeChoice(largest=largest):
             return "A maximum" if largest else "A minimum"
         case ModeChoice(k=k):

@@ -234,7 +234,9 @@ def _falls_short(
     weight = find_reach(plan.source, tables, pinned) * (1 if plan.unit.per_row else WEIGHT)
     epsilon = Fraction(getattr(certified.loss, "epsilon", 0))
     if isinstance(choice, QuantileChoice):
-        times = sum_quantile_moves(choice.fractions, replaces=replaces, several=plan.cells != 1)
+        alone = [choice.fractions] if choice.miss is None else [(one,) for one in choice.fractions] * 2
+        moves = (sum_quantile_moves(one, replaces=replaces, several=plan.cells != 1) for one in alone)
+        times = sum(moves, Fraction(0))
     else:
         times = Fraction(2 if replaces else 1)
     return not epsilon or choice.spread * epsilon < times * weight or choice.reach < weight

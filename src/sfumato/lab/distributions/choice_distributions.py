@@ -9,7 +9,7 @@ from typing import assert_never
 import numpy as np
 
 from sfumato.errors import InvalidParameter
-from sfumato.kernel.bin_choice import ExtremeChoice, ModeChoice, QuantileChoice, rank_misses
+from sfumato.kernel.bin_choice import ExtremeChoice, ModeChoice, QuantileChoice
 from sfumato.lab.distributions.crossings import find_first_crossing
 from sfumato.lab.distributions.enclosed import ZERO, Enclosed, enclose_exp
 from sfumato.lab.distributions.finite_distribution import FiniteDistribution
@@ -54,19 +54,17 @@ def distribute_bins(choice: QuantileChoice | ExtremeChoice | ModeChoice, weights
 
 
 def _distribute_quantiles(choice: QuantileChoice, held: list[int]) -> FiniteDistribution:
-    """Each fraction is chosen by itself; the bins come out in ascending order."""
-    if choice.bins ** len(choice.fractions) > 1 << 16:
+    """Each fraction is chosen by itself; the bins come out in ascending order, but for the ends of intervals."""
+    found = choice.list_misses(np.array([held], object))
+    if choice.bins ** len(found) > 1 << 16:
         raise InvalidParameter("fractions", "must give at most 65,536 outcomes", "more", "Use fewer fractions or bins.")
-    alone = []
-    for fraction in choice.fractions:
-        (misses,) = rank_misses(np.array([held], object), fraction).tolist()
-        alone.append(permute_and_flip_chances([miss / (fraction.denominator * choice.spread) for miss in misses]))
+    alone = [permute_and_flip_chances([miss / spread for miss in misses[0].tolist()]) for misses, spread in found]
     together: dict[tuple[int, ...], Enclosed] = {}
     for bins in product(range(choice.bins), repeat=len(alone)):
         chance = Enclosed(Fraction(1), Fraction(1))
         for chances, place in zip(alone, bins, strict=True):
             chance = chance * chances[place]
-        outcome = tuple(sorted(bins))
+        outcome = tuple(sorted(bins)) if choice.miss is None else bins
         together[outcome] = together.get(outcome, ZERO) + chance
     return FiniteDistribution(tuple(together), tuple(together.values()))
 
